@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contracts of netjoule for Python: where the schemas are and how a document is held to them.
+
+The schemas themselves are the JSON files of ``protocols/contracts``; Rust and R read the same files.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+import math
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+__all__ = ["ContractError", "document_defects", "root", "schema", "table", "table_defects", "validate"]
+
+
+class ContractError(ValueError):
+    """A document or table does not fit its contract; the text names the place and the rule."""
+
+
+@functools.cache
+def root() -> Path:
+    """Folder that holds ``schemas``, ``tables`` and ``vectors``.
+
+    ``NETJOULE_CONTRACTS`` wins; otherwise it is the folder this source tree stands in.
+
+    Raises:
+        ContractError: when neither place has the schemas.
+    """
+    named = os.environ.get("NETJOULE_CONTRACTS")
+    place = Path(named) if named else Path(__file__).resolve().parents[2]
+    if not (place / "schemas").is_dir():
+        raise ContractError(
+            f"no contracts in {place}: "
+            "set NETJOULE_CONTRACTS to the folder protocols/contracts of a netjoule checkout"
+        )
+    return place
+
+
+@functools.cache
+def schema(name: str) -> dict[str, Any]:
+    """JSON Schema ``name`` (for example ``"run"``)."""
+    return _load(root() / "schemas" / f"{name}.schema.json")
+
+
+@functools.cache
+def table(name: str) -> dict[str, Any]:
+    """Table Schema ``name`` (for example ``"plan"``)."""
+    return _load(root() / "tables" / f"{name}.table.json")
+
+
+@functools.cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(schema(name), format_checker=jsonschema.FormatChecker())
+
+
+def document_defects(name: str, document: Any) -> list[str]:
+    """Every place where ``document`` breaks schema ``name``, one sentence each; empty when it fits."""
+    errors = sorted(_validator(name).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
+    return [f"{_place(e.absolute_path)}: {e.message}" for e in errors]
+
+
+def validate(name: str, document: Any) -> None:
+    """Hold ``document`` to schema ``name``.
+
+    Raises:
+        ContractError: naming every offending field.
+    """
+    defects = document_defects(name, document)
+    if defects:
+        raise ContractError(f"does not fit the contract '{name}': " + "; ".join(defects))
+
+
+def table_defects(name: str, path: Path) -> Iterator[str]:
+    """Every place where the CSV file ``path`` breaks Table Schema ``name``, one sentence each.
+
+    The header must equal the schema's columns; a row that was cut off by a crash (last line without
+    its newline) is reported as such.
+    """
+    fields = table(name)["fields"]
+    names = [str(f["name"]) for f in fields]
+    with path.open(newline="", encoding="utf-8") as handle:
+        rows = csv.reader(handle)
+        header = next(rows, None)
+        if header != names:
+            yield f"line 1: the header is {header}, the contract '{name}' wants {names}"
+            return
+        for row in rows:
+            yield from _row_defects(rows.line_num, row, fields)
+
+
+def _row_defects(line: int, row: Sequence[str], fields: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if len(row) != len(fields):
+        yield f"line {line}: {len(row)} columns instead of {len(fields)}"
+        return
+    for cell, field in zip(row, fields, strict=True):
+        problem = _cell_problem(cell, field)
+        if problem:
+            yield f"line {line}, column {field['name']}: {problem}"
+
+
+def _cell_problem(cell: str, field: dict[str, Any]) -> str | None:
+    constraints = field.get("constraints", {})
+    if cell == "":
+        return "is empty but required" if constraints.get("required") else None
+    allowed = constraints.get("enum")
+    if allowed is not None and cell not in allowed:
+        return f"{cell!r} is not one of {allowed}"
+    kind = field["type"]
+    if kind == "boolean":
+        return None if cell in ("true", "false") else f"{cell!r} is neither true nor false"
+    if kind not in ("integer", "number"):
+        return None
+    return _number_problem(cell, kind, constraints)
+
+
+def _number_problem(cell: str, kind: str, constraints: dict[str, Any]) -> str | None:
+    try:
+        value = int(cell) if kind == "integer" else float(cell)
+    except ValueError:
+        return f"{cell!r} is not a valid {kind}"
+    if not math.isfinite(value):
+        return f"{cell!r} is not finite; a missing value is written as an empty cell"
+    if "minimum" in constraints and value < constraints["minimum"]:
+        return f"{cell} is below the least allowed {constraints['minimum']}"
+    if "maximum" in constraints and value > constraints["maximum"]:
+        return f"{cell} is above the greatest allowed {constraints['maximum']}"
+    return None
+
+
+def _place(path: Sequence[Any]) -> str:
+    return ".".join(str(part) for part in path) or "(document)"
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ContractError(f"no contract file {path.name} in {path.parent}") from None
+    return document

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contracts themselves: every schema is sound, closed, described and carries units."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+import netjoule_contracts
+
+ROOT = netjoule_contracts.root()
+SCHEMAS = sorted((ROOT / "schemas").glob("*.schema.json"))
+TABLES = sorted((ROOT / "tables").glob("*.table.json"))
+WANTED_SCHEMAS = {"topology", "workload", "campaign", "run", "flow_report", "result", "device_stream"}
+WANTED_TABLES = {"plan", "clocks", "meters", "radio", "intervals", "events"}
+
+
+def walk(node: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every sub-schema of a JSON Schema with its place."""
+    if isinstance(node, dict):
+        yield place, node
+        for key, value in node.items():
+            if key not in ("enum", "const", "examples", "default"):
+                yield from walk(value, f"{place}/{key}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from walk(value, f"{place}/{index}")
+
+
+def test_every_document_and_table_of_the_design_has_a_contract() -> None:
+    assert {p.name.removesuffix(".schema.json") for p in SCHEMAS} >= WANTED_SCHEMAS
+    assert {p.name.removesuffix(".table.json") for p in TABLES} >= WANTED_TABLES
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda p: p.name)
+def test_schema_is_sound_closed_and_described(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(document)
+    for place, node in walk(document):
+        if "properties" in node and isinstance(node["properties"], dict):
+            assert node.get("additionalProperties") is False, f"{path.name}{place} is open"
+            for name, field in node["properties"].items():
+                described = "description" in field or "$ref" in field
+                assert described, f"{path.name}{place}: {name} has no description"
+                kinds = field.get("type", [])
+                kinds = [kinds] if isinstance(kinds, str) else kinds
+                if "number" in kinds:
+                    assert "unit" in field, f"{path.name}{place}: number {name} has no unit"
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda p: p.name)
+def test_schema_requires_its_version(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if path.name == "device_stream.schema.json" or document.get("x-stream-line"):
+        return  # one line of a stream, versioned by its first line or by the campaign
+    assert "schema_version" in document["required"], path.name
+    assert document["properties"]["schema_version"].get("const") == 1, path.name
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: p.name)
+def test_table_columns_are_described_and_carry_units(path: Path) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    assert document.get("schemaVersion") == 1
+    names = [f["name"] for f in document["fields"]]
+    assert len(names) == len(set(names))
+    for field in document["fields"]:
+        assert field.get("description"), f"{path.name}: {field['name']} has no description"
+        if field["type"] == "number":
+            assert field.get("unit"), f"{path.name}: {field['name']} has no unit"
+
+
+def test_reason_codes_are_unique_and_say_what_to_do() -> None:
+    reasons = json.loads((ROOT / "reasons.json").read_text(encoding="utf-8"))
+    rows = reasons["reasons"] if isinstance(reasons, dict) else reasons
+    codes = [row["code"] for row in rows]
+    assert len(codes) == len(set(codes))
+    assert all(row["meaning"] and row["next_step"] and isinstance(row["invalidates"], bool) for row in rows)
+
+
+def test_a_table_defect_names_line_and_column(tmp_path: Path) -> None:
+    fields = [f["name"] for f in netjoule_contracts.table("clocks")["fields"]]
+    good = {
+        "t_s": "0.000000",
+        "host": "client",
+        "offset_s": "0.000000",
+        "drift_ppm": "",
+        "residual_s": "0.000000",
+    }
+    row = [good.get(name, "same_clock") for name in fields]
+    path = tmp_path / "clocks.csv"
+    path.write_text(",".join(fields) + "\n" + ",".join(row) + "\n", encoding="utf-8")
+    assert list(netjoule_contracts.table_defects("clocks", path)) == []
+    bad = ["soon" if name == "t_s" else value for name, value in zip(fields, row, strict=True)]
+    path.write_text(",".join(fields) + "\n" + ",".join(bad) + "\n", encoding="utf-8")
+    assert list(netjoule_contracts.table_defects("clocks", path)) == [
+        "line 2, column t_s: 'soon' is not a valid number"
+    ]
+    path.write_text(",".join(reversed(fields)) + "\n", encoding="utf-8")
+    assert "line 1" in next(netjoule_contracts.table_defects("clocks", path))
+
+
+def test_a_document_defect_names_the_field() -> None:
+    with pytest.raises(netjoule_contracts.ContractError, match="contract 'run'"):
+        netjoule_contracts.validate("run", {"schema_version": 1, "nonsense": True})
+
+
+def test_an_unfit_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    netjoule_contracts.root.cache_clear()
+    monkeypatch.setenv("NETJOULE_CONTRACTS", str(tmp_path))
+    with pytest.raises(netjoule_contracts.ContractError, match="NETJOULE_CONTRACTS"):
+        netjoule_contracts.root()
+    netjoule_contracts.root.cache_clear()
