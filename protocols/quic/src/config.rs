@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! With which settings does a QUIC connection run?
+
+use boring::ssl::SslContextBuilder;
+use netjoule_transport::Kind;
+
+use crate::certificate::{Fingerprint, Identity, Pin};
+use crate::error::QuicError;
+use crate::packet_size::{udp_payload_bytes, CONNECTION_ID_BYTES};
+
+/// Application protocol (ALPN) of a flow.
+pub const ALPN: &[u8] = b"netjoule";
+
+/// Messages that may wait in DATAGRAM frames for the congestion window, in bytes; a further one is refused. That is
+/// 35 ms of a 30 Mb/s flow whatever the message size: enough for a peer that the scheduler sets aside.
+const DATAGRAM_SEND_QUEUE_BYTES: usize = 128 << 10;
+
+/// DATAGRAM frames that may wait for the reader. quiche drops the oldest when full: generous, because one
+/// batch of 64 packets can hold some 1300 messages of 64 bytes.
+const DATAGRAM_RECEIVE_QUEUE: usize = 8192;
+
+/// 16 MiB: more than 500 Mb/s times 200 ms (12.5 MB), so that flow control never limits a flow.
+const FLOW_CONTROL_WINDOW_BYTES: u64 = 16 << 20;
+
+/// Silence after which the connection is given up; nothing is sent to prevent it. Two hours: the idle windows
+/// around the longest flow (one hour) must hold no packet and no wake-up.
+const IDLE_TIMEOUT_MS: u64 = 2 * 3600 * 1000;
+
+/// What differs between flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// MTU of the path in bytes, IP header included.
+    pub(crate) mtu_bytes: usize,
+    /// Congestion control.
+    pub(crate) congestion_control: CongestionControl,
+    /// Size of every message in bytes.
+    pub(crate) message_bytes: usize,
+}
+
+/// Larger packets are not used even where the route would carry them (the loopback device's 65,536 bytes):
+/// an emulated flow has the packets of a real one.
+pub const MAX_MTU_BYTES: usize = 1500;
+
+impl Options {
+    /// These options on a route whose MTU the kernel knows, if it does.
+    pub(crate) fn on_route(self, mtu_bytes: Option<u32>) -> Self {
+        let known = mtu_bytes.map_or(MAX_MTU_BYTES, |mtu| mtu as usize);
+        Self { mtu_bytes: known.min(MAX_MTU_BYTES), ..self }
+    }
+
+    /// Messages that the queue of DATAGRAM frames holds before it refuses.
+    pub(crate) fn datagram_send_queue(&self) -> usize {
+        DATAGRAM_SEND_QUEUE_BYTES / self.message_bytes.clamp(16, 2048)
+    }
+}
+
+/// Congestion control of the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CongestionControl {
+    /// RFC 9438, as Linux' TCP does by default.
+    Cubic,
+    /// RFC 9002 section 7.
+    Reno,
+    /// BBR version 2; the only one that quiche paces.
+    Bbr2,
+}
+
+impl CongestionControl {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "cubic",
+            Self::Reno => "reno",
+            Self::Bbr2 => "bbr2",
+        }
+    }
+
+    fn algorithm(self) -> quiche::CongestionControlAlgorithm {
+        match self {
+            Self::Cubic => quiche::CongestionControlAlgorithm::CUBIC,
+            Self::Reno => quiche::CongestionControlAlgorithm::Reno,
+            Self::Bbr2 => quiche::CongestionControlAlgorithm::Bbr2Gcongestion,
+        }
+    }
+}
+
+/// The id that the peer's packets will carry, drawn from `seed` (it need not be secret: packets are told apart by
+/// address).
+///
+/// For datagrams 8 bytes, as the size limits say. For the stream none: one connection has one socket,
+/// and with an id a message of 1440 bytes would leave as two packets of 1437 and 3 bytes on IPv4, where TCP
+/// needs one.
+pub(crate) fn connection_id(kind: Kind, seed: u64) -> Vec<u8> {
+    match kind {
+        Kind::Datagram => seed.to_be_bytes()[..CONNECTION_ID_BYTES].to_vec(),
+        Kind::Stream => Vec::new(),
+    }
+}
+
+/// Settings of the end that accepts, ready for quiche.
+pub(crate) fn server(
+    options: &Options,
+    is_ipv6: bool,
+    identity: &Identity,
+) -> Result<quiche::Config, QuicError> {
+    common(options, is_ipv6, identity.server_context()?)
+}
+
+/// Settings of the end that connects, and its pin on the certificate with `fingerprint`.
+pub(crate) fn client(
+    options: &Options,
+    is_ipv6: bool,
+    fingerprint: Fingerprint,
+) -> Result<(quiche::Config, Pin), QuicError> {
+    let pin = Pin::new(fingerprint);
+    let config = common(options, is_ipv6, pin.client_context()?)?;
+    Ok((config, pin))
+}
+
+fn common(options: &Options, is_ipv6: bool, tls: SslContextBuilder) -> Result<quiche::Config, QuicError> {
+    let payload_bytes = udp_payload_bytes(is_ipv6, options.mtu_bytes)
+        .ok_or(QuicError::MtuTooSmall { mtu_bytes: options.mtu_bytes })?;
+    let refused = |source| QuicError::Library { doing: "setting up the connection", source };
+
+    let mut config =
+        quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls).map_err(refused)?;
+    config.set_application_protos(&[ALPN]).map_err(refused)?;
+
+    // One size for the whole flow: no path MTU probes, no random extras on the wire.
+    config.set_max_send_udp_payload_size(payload_bytes);
+    config.set_max_recv_udp_payload_size(payload_bytes);
+    config.discover_pmtu(false);
+    config.grease(false);
+
+    config.set_initial_max_data(FLOW_CONTROL_WINDOW_BYTES);
+    config.set_initial_max_stream_data_bidi_local(FLOW_CONTROL_WINDOW_BYTES);
+    config.set_initial_max_stream_data_bidi_remote(FLOW_CONTROL_WINDOW_BYTES);
+    config.set_max_connection_window(FLOW_CONTROL_WINDOW_BYTES);
+    config.set_max_stream_window(FLOW_CONTROL_WINDOW_BYTES);
+    config.set_initial_max_streams_bidi(1);
+    config.enable_dgram(true, DATAGRAM_RECEIVE_QUEUE, options.datagram_send_queue());
+
+    config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
+    config.set_disable_active_migration(true);
+    config.set_cc_algorithm(options.congestion_control.algorithm());
+    // The flow's own absolute deadlines pace it. quiche's pacing acts on BBR only, which needs it.
+    config.enable_pacing(options.congestion_control == CongestionControl::Bbr2);
+    Ok(config)
+}

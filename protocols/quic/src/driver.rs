@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What does one QUIC connection want next? Bytes in, bytes out, next wake-up; no socket.
+//!
+//! quiche reads the clock itself, so this is sans-IO but not sans-clock: tests may rely on order and bytes,
+//! never on simulated time.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use crate::certificate::{Fingerprint, Identity, Pin};
+use crate::config::{self, Options};
+use crate::error::QuicError;
+
+/// A packet to put on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transmit {
+    /// Bytes written to the caller's buffer.
+    pub(crate) len: usize,
+    /// Not to be sent before this time (the congestion controller's pacing).
+    pub(crate) at: Instant,
+}
+
+/// One end of one connection.
+pub(crate) struct Driver {
+    pub(crate) quic: quiche::Connection,
+    pin: Option<Pin>,
+    local: SocketAddr,
+    peer: SocketAddr,
+}
+
+impl Driver {
+    /// The end that connects; it accepts the certificate with `fingerprint` only. `connection_id` is random
+    /// (the caller's choice of source) and is what the peer's packets will carry.
+    pub(crate) fn connect(
+        options: &Options,
+        fingerprint: Fingerprint,
+        connection_id: &[u8],
+        local: SocketAddr,
+        peer: SocketAddr,
+    ) -> Result<Self, QuicError> {
+        let (mut config, pin) = config::client(options, peer.is_ipv6(), fingerprint)?;
+        let id = quiche::ConnectionId::from_ref(connection_id);
+        let quic = quiche::connect(None, &id, local, peer, &mut config)
+            .map_err(|source| QuicError::Library { doing: "starting the connection", source })?;
+        Ok(Self { quic, pin: Some(pin), local, peer })
+    }
+
+    /// The end that accepts; its first packet has yet to be given to `receive`.
+    pub(crate) fn accept(
+        options: &Options,
+        identity: &Identity,
+        connection_id: &[u8],
+        local: SocketAddr,
+        peer: SocketAddr,
+    ) -> Result<Self, QuicError> {
+        let mut config = config::server(options, peer.is_ipv6(), identity)?;
+        let id = quiche::ConnectionId::from_ref(connection_id);
+        let quic = quiche::accept(&id, None, local, peer, &mut config)
+            .map_err(|source| QuicError::Library { doing: "accepting the connection", source })?;
+        Ok(Self { quic, pin: None, local, peer })
+    }
+
+    /// The other end's address.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// Takes one UDP payload that came from the peer (it is decrypted in place).
+    ///
+    /// A packet that is no part of the connection changes nothing. One that breaks the protocol closes the
+    /// connection: `transmit` then yields the goodbye and `health` the reason.
+    pub(crate) fn receive(&mut self, packet: &mut [u8]) {
+        let info = quiche::RecvInfo { from: self.peer, to: self.local };
+        // quiche keeps the error as the connection's local_error, from where `health` tells it.
+        let _ = self.quic.recv(packet, info);
+    }
+
+    /// Writes the next packet into `out`, if there is one.
+    pub(crate) fn transmit(&mut self, out: &mut [u8]) -> Result<Option<Transmit>, QuicError> {
+        match self.quic.send(out) {
+            Ok((len, info)) => Ok(Some(Transmit { len, at: info.at })),
+            Err(quiche::Error::Done) => Ok(None),
+            // The handshake may fail inside `send`; the pin knows better why.
+            Err(source) => {
+                Err(self.pin_refusal().unwrap_or(QuicError::Library { doing: "writing a packet", source }))
+            }
+        }
+    }
+
+    /// When `on_timeout` wants to be called; `None` for never.
+    pub(crate) fn timeout_at(&self) -> Option<Instant> {
+        self.quic.timeout_instant()
+    }
+
+    /// Runs the timers that are due.
+    pub(crate) fn on_timeout(&mut self) {
+        self.quic.on_timeout();
+    }
+
+    /// Whether both ends have finished the handshake (the client has then checked the certificate).
+    pub(crate) fn is_established(&self) -> bool {
+        self.quic.is_established()
+    }
+
+    /// Says goodbye; the packet comes with the next `transmit`.
+    pub(crate) fn close(&mut self) {
+        // Done means that it is closing already.
+        let _ = self.quic.close(true, 0, b"end of flow");
+    }
+
+    /// Closes because the peer did not prove the flow's token.
+    pub(crate) fn turn_away(&mut self) {
+        let _ = self.quic.close(true, WRONG_TOKEN, b"the flow's token is wrong");
+    }
+
+    /// Nothing while the connection lives, else why it does not.
+    pub(crate) fn health(&self) -> Result<(), QuicError> {
+        let peer = self.peer;
+        if let Some(refusal) = self.pin_refusal() {
+            return Err(refusal);
+        }
+        if let Some(error) = self.quic.peer_error() {
+            return Err(if error.is_app && error.error_code == 0 {
+                QuicError::Closed { peer }
+            } else {
+                QuicError::ClosedByPeer { peer, reason: reason_text(error) }
+            });
+        }
+        if self.quic.is_timed_out() {
+            return Err(QuicError::TimedOut { peer });
+        }
+        match self.quic.local_error() {
+            Some(error) if error.is_app && error.error_code == 0 => Err(QuicError::Closed { peer }),
+            Some(error) => Err(QuicError::ProtocolViolation { peer, reason: reason_text(error) }),
+            None if self.quic.is_closed() => Err(QuicError::Closed { peer }),
+            None => Ok(()),
+        }
+    }
+
+    fn pin_refusal(&self) -> Option<QuicError> {
+        self.pin.as_ref().and_then(Pin::refusal)
+    }
+}
+
+/// Application error code of a wrong token; 0 is the ordinary goodbye.
+const WRONG_TOKEN: u64 = 1;
+
+/// RFC 9001 section 4.8: TLS alerts are QUIC errors 0x0100 to 0x01ff; 42 is bad_certificate.
+const TLS_BAD_CERTIFICATE: u64 = 0x012a;
+
+fn reason_text(error: &quiche::ConnectionError) -> String {
+    if !error.is_app && error.error_code == TLS_BAD_CERTIFICATE {
+        return "it did not accept the certificate".to_owned();
+    }
+    let kind = if error.is_app { "application" } else { "transport" };
+    let text = String::from_utf8_lossy(&error.reason);
+    if text.is_empty() {
+        format!("{kind} error {:#x}", error.error_code)
+    } else {
+        format!("{kind} error {:#x} ({text})", error.error_code)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod pair;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two connections in memory: what fits, what is refused, what survives a bad wire.
+
+use netjoule_transport::SendOutcome;
+
+use super::pair::{Fate, Pair, OPTIONS};
+use crate::certificate::Identity;
+use crate::datagram;
+use crate::error::QuicError;
+use crate::greeting::{Greeting, Progress};
+use crate::stream::{StreamReceiver, StreamSender};
+
+#[test]
+fn the_datagram_limit_of_the_connection_is_the_one_that_was_computed() {
+    let mut pair = Pair::established(8);
+    let quic = &mut pair.client.quic;
+    assert_eq!(quic.dgram_max_writable_len(), Some(1440));
+    assert!(datagram::check_size(quic, 1440).is_ok());
+    assert!(matches!(
+        datagram::check_size(quic, 1441),
+        Err(QuicError::MessageTooLarge { message_bytes: 1441, limit_bytes: 1440 })
+    ));
+    assert_eq!(datagram::offer(quic, &[0; 1440]).unwrap(), SendOutcome::Sent);
+    assert!(matches!(datagram::offer(quic, &[0; 1441]), Err(QuicError::MessageTooLarge { .. })));
+    let mut sizes = Vec::new();
+    pair.exchange_over(&mut |_, bytes| {
+        sizes.push(bytes);
+        Fate::Deliver
+    });
+    assert_eq!(sizes.iter().filter(|bytes| **bytes > 1440).count(), 1, "one packet carries it: {sizes:?}");
+    assert!(sizes.iter().all(|bytes| *bytes <= 1472));
+    assert_eq!(datagram::collect(&mut pair.server.quic, &mut |message| assert_eq!(message.len(), 1440)), 1);
+}
+
+#[test]
+fn a_full_datagram_queue_refuses_and_takes_again_after_acknowledgements() {
+    let mut pair = Pair::established(8);
+    let mut accepted = 0;
+    while datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap() == SendOutcome::Sent {
+        accepted += 1;
+    }
+    assert_eq!(accepted, OPTIONS.datagram_send_queue());
+    assert_eq!(accepted, 64);
+    pair.exchange();
+    assert_eq!(datagram::collect(&mut pair.server.quic, &mut |_| ()), accepted);
+    assert_eq!(datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap(), SendOutcome::Sent);
+}
+
+#[test]
+fn another_certificate_ends_the_handshake_and_both_ends_say_why() {
+    let (shown, announced) = (Identity::generate().unwrap(), Identity::generate().unwrap());
+    let mut pair = Pair::new(&shown, announced.fingerprint(), 8);
+    pair.exchange();
+    assert!(!pair.client.is_established());
+    match pair.client.health() {
+        Err(QuicError::WrongCertificate { announced: a, shown: s }) => {
+            assert_eq!((a, s), (announced.fingerprint(), shown.fingerprint()));
+        }
+        other => panic!("{other:?}"),
+    }
+    let sentence = pair.server.health().unwrap_err().to_string();
+    assert!(sentence.contains("did not accept the certificate"), "{sentence}");
+}
+
+#[test]
+fn a_stream_survives_loss_duplication_and_damage() {
+    let mut pair = Pair::established(0);
+    greet(&mut pair);
+    let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
+    let (mut offered, mut arrived, mut carried) = (0_u8, Vec::new(), 0_u32);
+    while !sender.is_drained() {
+        while offered < 200
+            && sender.offer(&mut pair.client.quic, &[offered; 1000]).unwrap() == SendOutcome::Sent
+        {
+            offered += 1;
+        }
+        if offered == 200 {
+            sender.finish();
+        }
+        sender.push_pending(&mut pair.client.quic).unwrap();
+        let before = carried;
+        pair.exchange_over(&mut |_, _| {
+            carried += 1;
+            match carried % 13 {
+                3 => Fate::Drop,
+                6 => Fate::Twice,
+                9 => Fate::Garble,
+                _ => Fate::Deliver,
+            }
+        });
+        receiver.collect(&mut pair.server.quic, &mut |message| arrived.push(message.to_vec())).unwrap();
+        sender.watch(&mut pair.client.quic).unwrap();
+        if carried == before {
+            pair.run_next_timer();
+        }
+    }
+    let expected: Vec<Vec<u8>> = (0..200).map(|number| vec![number; 1000]).collect();
+    assert_eq!(arrived, expected);
+    assert_eq!(receiver.partial_bytes(), 0);
+    assert!(pair.client.quic.stats().retrans > 0);
+}
+
+#[test]
+fn packets_of_strangers_change_nothing() {
+    let mut pair = Pair::established(8);
+    for length in [0, 1, 20, 1200, 1472] {
+        for first in [0x00, 0x40, 0xc0, 0xff] {
+            let mut junk = vec![first; length];
+            pair.server.receive(&mut junk);
+            pair.client.receive(&mut junk);
+        }
+    }
+    pair.exchange();
+    assert!(pair.client.health().is_ok() && pair.server.health().is_ok());
+}
+
+#[test]
+fn an_established_pair_with_nothing_to_say_sends_nothing_and_sleeps() {
+    let mut pair = Pair::established(8);
+    greet(&mut pair);
+    let mut packets = 0;
+    pair.exchange_over(&mut |_, _| {
+        packets += 1;
+        Fate::Deliver
+    });
+    assert_eq!(packets, 0);
+}
+
+#[test]
+fn a_goodbye_is_no_error_and_a_wrong_token_is_one() {
+    let mut pair = Pair::established(8);
+    pair.client.close();
+    pair.exchange();
+    assert!(matches!(pair.server.health(), Err(QuicError::Closed { .. })));
+    assert!(matches!(pair.client.health(), Err(QuicError::Closed { .. })));
+
+    let mut pair = Pair::established(8);
+    pair.server.turn_away();
+    pair.exchange();
+    assert!(matches!(pair.client.health(), Err(QuicError::ClosedByPeer { .. })));
+}
+
+#[test]
+fn the_greeting_tells_a_wrong_token() {
+    let mut pair = Pair::established(8);
+    let (mut client, mut server) = (Greeting::client([1; 16]), Greeting::server([2; 16]));
+    assert_eq!(client.advance(&mut pair.client.quic), Ok(Progress::Underway));
+    pair.exchange();
+    assert_eq!(server.advance(&mut pair.server.quic), Ok(Progress::Wrong));
+}
+
+fn greet(pair: &mut Pair) {
+    let (mut client, mut server) = (Greeting::client([1; 16]), Greeting::server([1; 16]));
+    assert_eq!(client.advance(&mut pair.client.quic), Ok(Progress::Underway));
+    pair.exchange();
+    assert_eq!(server.advance(&mut pair.server.quic), Ok(Progress::Done));
+    pair.exchange();
+    assert_eq!(client.advance(&mut pair.client.quic), Ok(Progress::Done));
+    pair.exchange();
+}

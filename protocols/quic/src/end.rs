@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One end of a QUIC flow as the traffic engine sees it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use netjoule_transport::{
+    socket, Arrival, FlowSpec, IpVersion, Kind, Packetisation, PollFd, Result, Role, SendOutcome, State,
+    Transport, TransportError, Values,
+};
+
+use crate::certificate::Fingerprint;
+use crate::clock::Anchor;
+use crate::config::{connection_id, Options, MAX_MTU_BYTES};
+use crate::driver::Driver;
+use crate::endpoint::Endpoint;
+use crate::error::QuicError;
+use crate::greeting::{Greeting, Progress};
+use crate::listener::Listener;
+use crate::packetisation::DataPackets;
+use crate::stream::{StreamReceiver, StreamSender};
+use crate::wire::{route_mtu_bytes, Wire};
+use crate::{datagram, packetisation, statistics, QuicWith};
+
+/// Name of the fingerprint in a listening end's offer.
+const OFFERED_FINGERPRINT: &str = "certificate_sha256";
+
+/// Messages after which `receive` lets the engine look around.
+const MESSAGES_PER_RECEIVE: usize = 512;
+
+enum Phase {
+    Listening(Listener),
+    Greeting(Endpoint, Greeting),
+    Open(Endpoint, Messages),
+    /// Only while one phase becomes the next, or after a failure in between.
+    Gone,
+}
+
+/// How messages travel at this end.
+enum Messages {
+    StreamOut(StreamSender),
+    StreamIn(StreamReceiver),
+    Datagrams,
+}
+
+pub(crate) struct End {
+    phase: Phase,
+    protocol: QuicWith,
+    role: Role,
+    message_bytes: usize,
+    ip_version: IpVersion,
+    clock: Anchor,
+    /// What had been sent before the first message.
+    before_messages: Option<DataPackets>,
+}
+
+impl End {
+    pub(crate) fn connect(
+        protocol: QuicWith,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+        offer: &Values,
+    ) -> Result<Self> {
+        let fingerprint: Fingerprint = offer
+            .get(OFFERED_FINGERPRINT)
+            .and_then(|value| value.as_str())
+            .ok_or(QuicError::NoFingerprint)?
+            .parse()?;
+        let bind_to = local.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0));
+        let mut wire = Wire::bind(bind_to, flow.gso)?;
+        wire.connect(remote)?;
+        let local = wire.local_address()?;
+        let options = options(protocol, flow).on_route(socket::path_mtu_bytes(wire.fd(), remote.is_ipv4()));
+        let id = connection_id(protocol.kind, flow.seed);
+        let driver = Driver::connect(&options, fingerprint, &id, local, remote)?;
+        let mut endpoint = Endpoint::new(driver, wire);
+        endpoint.flush()?;
+        let phase = Phase::Greeting(endpoint, Greeting::client(flow.token));
+        Self::new(phase, protocol, flow, remote.ip())
+    }
+
+    pub(crate) fn listen(
+        protocol: QuicWith,
+        local: SocketAddr,
+        allowed_peer: Option<IpAddr>,
+        flow: &FlowSpec,
+    ) -> Result<Self> {
+        let wire = Wire::bind(local, flow.gso)?;
+        // The client draws from the same seed: its ids and these must differ.
+        let id = connection_id(protocol.kind, !flow.seed);
+        let listener = Listener::new(wire, allowed_peer, flow.token, id, options(protocol, flow))?;
+        Self::new(Phase::Listening(listener), protocol, flow, local.ip())
+    }
+
+    fn new(phase: Phase, protocol: QuicWith, flow: &FlowSpec, address: IpAddr) -> Result<Self> {
+        let clock =
+            Anchor::take().map_err(|errno| TransportError::io("read CLOCK_MONOTONIC")(errno.into()))?;
+        Ok(Self {
+            phase,
+            protocol,
+            role: flow.role,
+            message_bytes: flow.message_bytes,
+            ip_version: IpVersion::of(address),
+            clock,
+            before_messages: None,
+        })
+    }
+
+    fn wire(&self) -> Option<&Wire> {
+        match &self.phase {
+            Phase::Listening(listener) => Some(listener.wire()),
+            Phase::Greeting(endpoint, _) | Phase::Open(endpoint, _) => Some(endpoint.wire()),
+            Phase::Gone => None,
+        }
+    }
+
+    fn open(&mut self) -> Result<(&mut Endpoint, &mut Messages)> {
+        match &mut self.phase {
+            Phase::Open(endpoint, messages) => Ok((endpoint, messages)),
+            _ => Err(not_open()),
+        }
+    }
+
+    fn service_listener(&mut self) -> Result<State> {
+        let Phase::Listening(listener) = &mut self.phase else { return Ok(State::Connecting) };
+        if !listener.service()? {
+            return Ok(State::Connecting);
+        }
+        let Phase::Listening(listener) = std::mem::replace(&mut self.phase, Phase::Gone) else {
+            return Ok(State::Connecting);
+        };
+        match listener.into_endpoint()? {
+            Ok(endpoint) => self.become_open(endpoint),
+            Err(listener) => {
+                self.phase = Phase::Listening(*listener);
+                Ok(State::Connecting)
+            }
+        }
+    }
+
+    fn service_greeting(&mut self) -> Result<State> {
+        let Phase::Greeting(endpoint, greeting) = &mut self.phase else { return Ok(State::Connecting) };
+        endpoint.drain()?;
+        endpoint.run_timers();
+        let mut progress = Progress::Underway;
+        if endpoint.driver.is_established() {
+            progress = greeting
+                .advance(&mut endpoint.driver.quic)
+                .map_err(|source| QuicError::Library { doing: "proving the flow's token", source })?;
+        }
+        endpoint.flush()?;
+        endpoint.driver.health()?;
+        match progress {
+            Progress::Underway => Ok(State::Connecting),
+            Progress::Wrong => Err(QuicError::BadGreeting { peer: endpoint.peer() }.into()),
+            Progress::Done => match std::mem::replace(&mut self.phase, Phase::Gone) {
+                Phase::Greeting(endpoint, _) => self.become_open(endpoint),
+                _ => Ok(State::Connecting),
+            },
+        }
+    }
+
+    fn become_open(&mut self, endpoint: Endpoint) -> Result<State> {
+        if self.protocol.kind == Kind::Datagram && self.role == Role::Sender {
+            datagram::check_size(&endpoint.driver.quic, self.message_bytes)?;
+        }
+        let messages = match (self.protocol.kind, self.role) {
+            (Kind::Datagram, _) => Messages::Datagrams,
+            (Kind::Stream, Role::Sender) => Messages::StreamOut(StreamSender::default()),
+            (Kind::Stream, Role::Receiver) => Messages::StreamIn(StreamReceiver::new(self.message_bytes)),
+        };
+        self.phase = Phase::Open(endpoint, messages);
+        Ok(State::Open)
+    }
+
+    fn service_open(&mut self) -> Result<State> {
+        let (endpoint, messages) = self.open()?;
+        endpoint.drain().map_err(lost)?;
+        endpoint.run_timers();
+        if let Messages::StreamOut(sender) = messages {
+            let quic = &mut endpoint.driver.quic;
+            sender
+                .watch(quic)
+                .and_then(|()| sender.push_pending(quic))
+                .map_err(|source| stream_error(endpoint, source))?;
+        }
+        endpoint.flush().map_err(lost)?;
+        match endpoint.driver.health() {
+            Ok(()) => Ok(State::Open),
+            Err(QuicError::Closed { .. }) => Ok(State::Closed),
+            Err(error) => Err(lost(error)),
+        }
+    }
+}
+
+impl Transport for End {
+    fn local_address(&self) -> Result<SocketAddr> {
+        let gone = || TransportError::Lost("the QUIC flow is gone".to_owned());
+        Ok(self.wire().ok_or_else(gone)?.local_address()?)
+    }
+
+    fn offer(&self) -> Values {
+        let mut values = Values::new();
+        if let Phase::Listening(listener) = &self.phase {
+            values.insert(OFFERED_FINGERPRINT.to_owned(), listener.fingerprint().to_string().into());
+        }
+        values
+    }
+
+    fn path_mtu_bytes(&self) -> Option<u32> {
+        match &self.phase {
+            Phase::Open(endpoint, _) => {
+                socket::path_mtu_bytes(endpoint.wire().fd(), endpoint.peer().is_ipv4())
+                    .or_else(|| route_mtu_bytes(endpoint.wire().local_address().ok()?, endpoint.peer()))
+            }
+            _ => None,
+        }
+    }
+
+    fn poll_fds(&self, fds: &mut Vec<PollFd>) {
+        if let Some(wire) = self.wire() {
+            fds.push(PollFd { fd: wire.fd(), read: true, write: wire.is_blocked() });
+        }
+    }
+
+    fn next_wakeup_ns(&self) -> Option<i64> {
+        let at: Option<Instant> = match &self.phase {
+            Phase::Listening(listener) => listener.wakeup_at(),
+            Phase::Greeting(endpoint, _) | Phase::Open(endpoint, _) => endpoint.wakeup_at(),
+            Phase::Gone => None,
+        };
+        at.map(|instant| self.clock.monotonic_ns(instant))
+    }
+
+    fn service(&mut self, _now_ns: i64) -> Result<State> {
+        match self.phase {
+            Phase::Listening(_) => self.service_listener(),
+            Phase::Greeting(..) => self.service_greeting(),
+            Phase::Open(..) => self.service_open(),
+            Phase::Gone => Ok(State::Closed),
+        }
+    }
+
+    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+        let Phase::Open(endpoint, messages) = &mut self.phase else { return Err(not_open()) };
+        self.before_messages.get_or_insert(endpoint.data());
+        let quic = &mut endpoint.driver.quic;
+        let outcome = match messages {
+            Messages::StreamOut(sender) => {
+                sender.offer(quic, message).map_err(|source| stream_error(endpoint, source))?
+            }
+            Messages::Datagrams => datagram::offer(quic, message)?,
+            Messages::StreamIn(_) => {
+                return Err(TransportError::Unsupported("this end receives; it cannot send".to_owned()))
+            }
+        };
+        // Like a TCP socket with nodelay and like a UDP socket: what the window allows becomes a packet now.
+        endpoint.packetise().map_err(lost)?;
+        Ok(outcome)
+    }
+
+    fn flush(&mut self, _now_ns: i64) -> Result<()> {
+        match &mut self.phase {
+            Phase::Open(endpoint, _) => endpoint.flush().map_err(lost),
+            _ => Ok(()),
+        }
+    }
+
+    fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+        let Phase::Open(endpoint, messages) = &mut self.phase else { return Ok(0) };
+        let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns: now_ns });
+        let mut total = 0;
+        while total < MESSAGES_PER_RECEIVE {
+            let packets = endpoint.drain().map_err(lost)?;
+            let quic = &mut endpoint.driver.quic;
+            let count = match messages {
+                Messages::Datagrams => datagram::collect(quic, &mut deliver),
+                Messages::StreamIn(receiver) => {
+                    receiver.collect(quic, &mut deliver).map_err(|source| stream_error(endpoint, source))?
+                }
+                Messages::StreamOut(_) => 0,
+            };
+            total += count;
+            endpoint.flush().map_err(lost)?;
+            if packets == 0 && count == 0 {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    fn finish(&mut self, _now_ns: i64) -> Result<()> {
+        let (endpoint, messages) = self.open()?;
+        if let Messages::StreamOut(sender) = messages {
+            sender.finish();
+            sender
+                .push_pending(&mut endpoint.driver.quic)
+                .map_err(|source| stream_error(endpoint, source))?;
+        }
+        endpoint.flush().map_err(lost)
+    }
+
+    fn drained(&self) -> bool {
+        match &self.phase {
+            Phase::Open(_, Messages::StreamOut(sender)) => sender.is_drained(),
+            Phase::Open(endpoint, _) => {
+                endpoint.driver.quic.dgram_send_queue_len() == 0 && !endpoint.has_waiting_packet()
+            }
+            _ => true,
+        }
+    }
+
+    fn path_statistics(&mut self) -> Values {
+        let Phase::Open(endpoint, messages) = &self.phase else { return Values::new() };
+        let wire = endpoint.wire().counters();
+        let mut values = statistics::of(&endpoint.driver.quic, self.protocol.congestion_control, wire);
+        values.insert("gso".to_owned(), endpoint.wire().uses_gso().into());
+        match self.protocol.kind {
+            // Every accepted message becomes packets at once, whenever the congestion window allows.
+            Kind::Stream => values.insert("nodelay".to_owned(), true.into()),
+            Kind::Datagram => endpoint
+                .driver
+                .quic
+                .dgram_max_writable_len()
+                .and_then(|bytes| values.insert("max_message_bytes".to_owned(), bytes.into())),
+        };
+        if let Messages::StreamIn(receiver) = messages {
+            values.insert("partial_message_bytes".to_owned(), receiver.partial_bytes().into());
+        }
+        values
+    }
+
+    fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
+        let (before, now) = match &self.phase {
+            Phase::Open(endpoint, _) => (self.before_messages.unwrap_or_default(), endpoint.data()),
+            _ => Default::default(),
+        };
+        packetisation::between(before, now, self.ip_version, messages_sent)
+    }
+
+    fn close(&mut self, _now_ns: i64) {
+        if let Phase::Greeting(endpoint, _) | Phase::Open(endpoint, _) = &mut self.phase {
+            endpoint.driver.close();
+            // Best effort: a peer that misses it learns of the end over the control channel.
+            let _ = endpoint.flush();
+        }
+    }
+}
+
+/// Before the route is known.
+fn options(protocol: QuicWith, flow: &FlowSpec) -> Options {
+    Options {
+        mtu_bytes: MAX_MTU_BYTES,
+        congestion_control: protocol.congestion_control,
+        message_bytes: flow.message_bytes,
+    }
+}
+
+fn not_open() -> TransportError {
+    TransportError::Lost("the QUIC flow is not open".to_owned())
+}
+
+/// A stream call fails when the connection has: then its own reason says more.
+fn stream_error(endpoint: &Endpoint, source: quiche::Error) -> TransportError {
+    let library = QuicError::Library { doing: "using the stream", source };
+    lost(endpoint.driver.health().err().unwrap_or(library))
+}
+
+/// Of an open connection every failure is a loss.
+fn lost(error: QuicError) -> TransportError {
+    match TransportError::from(error) {
+        TransportError::Refused(sentence) => TransportError::Lost(sentence),
+        other => other,
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How does a connection use its socket? Drain, run timers, flush; never blocking, never early.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use crate::driver::{Driver, Transmit};
+use crate::error::QuicError;
+use crate::packet_size::holds_a_message;
+use crate::packetisation::DataPackets;
+use crate::wire::{Wire, TRAIN_BUFFER_BYTES};
+
+/// Packets read before any is written. quiche acknowledges at every chance to write: reading in small
+/// portions halves the goodput and multiplies the acknowledgements.
+pub(crate) const READ_BATCH: usize = 64;
+
+/// Longer than any UDP payload that a peer of this crate sends (it was told the limit).
+pub(crate) const PACKET_BUFFER_BYTES: usize = 2048;
+
+/// A connection with a socket of its own.
+pub(crate) struct Endpoint {
+    pub(crate) driver: Driver,
+    wire: Wire,
+    /// What was read last.
+    arrived: Vec<u8>,
+    /// The last packet that quiche wrote.
+    packet: Box<[u8; PACKET_BUFFER_BYTES]>,
+    /// Set while that packet waits for its time.
+    held: Option<Transmit>,
+    data: DataPackets,
+}
+
+impl Endpoint {
+    /// `wire` is connected to the driver's peer.
+    pub(crate) fn new(driver: Driver, mut wire: Wire) -> Self {
+        let arrived_bytes = if wire.expect_trains() { TRAIN_BUFFER_BYTES } else { PACKET_BUFFER_BYTES };
+        Self {
+            driver,
+            wire,
+            arrived: vec![0; arrived_bytes],
+            packet: Box::new([0; PACKET_BUFFER_BYTES]),
+            held: None,
+            data: DataPackets::default(),
+        }
+    }
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.wire
+    }
+
+    /// Counts since the start, the token's packet included.
+    pub(crate) fn data(&self) -> DataPackets {
+        self.data
+    }
+
+    pub(crate) fn peer(&self) -> SocketAddr {
+        self.driver.peer()
+    }
+
+    /// Reads some `READ_BATCH` packets; returns how many there were.
+    pub(crate) fn drain(&mut self) -> Result<usize, QuicError> {
+        let mut packets = 0;
+        while packets < READ_BATCH {
+            match self.wire.receive(&mut self.arrived) {
+                Ok(Some(received)) => {
+                    packets += 1;
+                    // Packets of others may have been queued before the socket was connected.
+                    if received.from == self.driver.peer() && received.len > 0 {
+                        let train = self.arrived[..received.len].chunks_mut(received.packet_bytes);
+                        packets += train.len() - 1;
+                        train.for_each(|packet| self.driver.receive(packet));
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => self.tolerate(error)?,
+            }
+        }
+        Ok(packets)
+    }
+
+    /// Runs the timers that are due.
+    pub(crate) fn run_timers(&mut self) {
+        if self.driver.timeout_at().is_some_and(|at| at <= Instant::now()) {
+            self.driver.on_timeout();
+        }
+    }
+
+    /// Turns what the connection wants to send into packets. With GSO they may wait for `flush`.
+    pub(crate) fn packetise(&mut self) -> Result<(), QuicError> {
+        while !self.wire.is_blocked() {
+            let next = match self.held.take() {
+                Some(held) => held,
+                None => match self.driver.transmit(&mut self.packet[..])? {
+                    Some(transmit) => transmit,
+                    None => return Ok(()),
+                },
+            };
+            if next.at > Instant::now() {
+                self.held = Some(next);
+                return Ok(());
+            }
+            if holds_a_message(next.len, self.driver.quic.destination_id().len()) {
+                self.data.packets += 1;
+                self.data.bytes += next.len as u64;
+            }
+            let outcome = self.wire.push(&self.packet[..next.len]);
+            self.accept_loss(outcome)?;
+        }
+        Ok(())
+    }
+
+    /// Hands everything that may leave now to the kernel.
+    pub(crate) fn flush(&mut self) -> Result<(), QuicError> {
+        if self.wire.is_blocked() {
+            let outcome = self.wire.flush();
+            self.accept_loss(outcome)?;
+        }
+        self.packetise()?;
+        let outcome = self.wire.flush();
+        self.accept_loss(outcome)
+    }
+
+    /// When the connection wants attention although no packet comes; `None` for never.
+    pub(crate) fn wakeup_at(&self) -> Option<Instant> {
+        let held_until = self.held.map(|held| held.at);
+        self.driver.timeout_at().into_iter().chain(held_until).min()
+    }
+
+    /// Whether a packet is ready that has not left.
+    pub(crate) fn has_waiting_packet(&self) -> bool {
+        self.held.is_some() || self.wire.is_blocked()
+    }
+
+    fn accept_loss(&mut self, outcome: Result<(), QuicError>) -> Result<(), QuicError> {
+        outcome.or_else(|error| self.tolerate(error))
+    }
+
+    /// "Unreachable" ends an attempt to connect. Later it is not trusted: anybody can forge ICMP, a radio
+    /// link may come back, and a peer that is really gone is noticed over the control channel.
+    fn tolerate(&mut self, error: QuicError) -> Result<(), QuicError> {
+        match error {
+            QuicError::NobodyListens | QuicError::NoPath { .. } if self.driver.is_established() => {
+                self.wire.note_unreachable();
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//! netjoule over QUIC (quiche): messages in a reliable stream, or one per DATAGRAM frame (RFC 9221).
+//!
+//! Bottom up: [`packet_size`] (what fits), `certificate` (the pin), `config` (settings), `driver` (a connection
+//! without a socket), `wire` (a socket without a connection), `endpoint` (both together), `greeting` and
+//! `listener` (who may connect), `stream` with `framing` and `datagram` (how messages travel), `end` (the
+//! whole, as the traffic engine sees it), `protocol` (the names that the engine asks for).
+
+#![forbid(unsafe_code)]
+
+mod certificate;
+mod clock;
+mod config;
+mod datagram;
+mod driver;
+mod end;
+mod endpoint;
+mod error;
+mod framing;
+mod greeting;
+mod listener;
+pub mod packet_size;
+mod packetisation;
+mod protocol;
+mod statistics;
+mod stream;
+mod wire;
+
+pub use crate::certificate::{Fingerprint, Identity, FINGERPRINT_BYTES};
+pub use crate::config::{CongestionControl, ALPN, MAX_MTU_BYTES};
+pub use crate::error::QuicError;
+pub use crate::protocol::{Quic, QuicDatagram, QuicWith};

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How do messages travel in the reliable stream, and when has all of it arrived?
+//!
+//! The sender ends its direction after the last message; the receiver, having read that end, ends its own.
+//! A sender that has read the receiver's end therefore knows that everything arrived.
+
+use netjoule_transport::SendOutcome;
+
+use crate::framing::Cutter;
+use crate::greeting::STREAM;
+
+/// The sending end.
+#[derive(Debug, Default)]
+pub(crate) struct StreamSender {
+    /// The rest of an accepted message that the congestion window had no room for.
+    pending: Vec<u8>,
+    is_finishing: bool,
+    is_finished: bool,
+    is_answered: bool,
+}
+
+impl StreamSender {
+    /// Accepts `message` whole or not at all.
+    pub(crate) fn offer(
+        &mut self,
+        quic: &mut quiche::Connection,
+        message: &[u8],
+    ) -> quiche::Result<SendOutcome> {
+        self.push_pending(quic)?;
+        if !self.pending.is_empty() {
+            return Ok(SendOutcome::WouldBlock);
+        }
+        match write(quic, message)? {
+            0 => Ok(SendOutcome::WouldBlock),
+            count => {
+                self.pending.extend_from_slice(&message[count..]);
+                Ok(SendOutcome::Sent)
+            }
+        }
+    }
+
+    /// Moves on what was left over, then the end of the stream.
+    pub(crate) fn push_pending(&mut self, quic: &mut quiche::Connection) -> quiche::Result<()> {
+        if !self.pending.is_empty() {
+            let count = write(quic, &self.pending)?;
+            self.pending.drain(..count);
+        }
+        if self.is_finishing && !self.is_finished && self.pending.is_empty() {
+            quic.stream_send(STREAM, &[], true)?;
+            self.is_finished = true;
+        }
+        Ok(())
+    }
+
+    /// No further message will be offered.
+    pub(crate) fn finish(&mut self) {
+        self.is_finishing = true;
+    }
+
+    /// Looks whether the receiver ended its direction.
+    pub(crate) fn watch(&mut self, quic: &mut quiche::Connection) -> quiche::Result<()> {
+        let mut nothing_expected = [0; 16];
+        while !self.is_answered {
+            match read(quic, &mut nothing_expected)? {
+                Some((_, true)) => self.is_answered = true,
+                Some((_, false)) => (),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether everything was sent and has arrived.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_finished && self.is_answered
+    }
+}
+
+/// The receiving end.
+#[derive(Debug)]
+pub(crate) struct StreamReceiver {
+    cutter: Cutter,
+    buffer: Vec<u8>,
+    is_finished: bool,
+}
+
+/// Read from quiche at once, in bytes.
+const READ_BYTES: usize = 64 << 10;
+
+impl StreamReceiver {
+    pub(crate) fn new(message_bytes: usize) -> Self {
+        Self { cutter: Cutter::new(message_bytes), buffer: vec![0; READ_BYTES], is_finished: false }
+    }
+
+    /// Hands every message that is complete to `sink`; answers the end of the stream.
+    pub(crate) fn collect(
+        &mut self,
+        quic: &mut quiche::Connection,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> quiche::Result<usize> {
+        let mut messages = 0;
+        while !self.is_finished {
+            let Some((count, is_end)) = read(quic, &mut self.buffer)? else { break };
+            messages += self.cutter.feed(&self.buffer[..count], sink);
+            if is_end {
+                self.is_finished = true;
+                quic.stream_send(STREAM, &[], true)?;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Bytes of a message that has not arrived whole.
+    pub(crate) fn partial_bytes(&self) -> usize {
+        self.cutter.partial_bytes()
+    }
+}
+
+fn write(quic: &mut quiche::Connection, bytes: &[u8]) -> quiche::Result<usize> {
+    match quic.stream_send(STREAM, bytes, false) {
+        Err(quiche::Error::Done) => Ok(0),
+        outcome => outcome,
+    }
+}
+
+fn read(quic: &mut quiche::Connection, into: &mut [u8]) -> quiche::Result<Option<(usize, bool)>> {
+    match quic.stream_recv(STREAM, into) {
+        Ok(outcome) => Ok(Some(outcome)),
+        // The second: both directions have ended and quiche has forgotten the stream.
+        Err(quiche::Error::Done | quiche::Error::InvalidStreamState(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

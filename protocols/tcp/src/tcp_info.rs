@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The kernel's `struct tcp_info` (include/uapi/linux/tcp.h), read by field offset.
+//!
+//! The structure only ever grows at its end, so an older kernel returns a shorter one and the fields beyond it are
+//! left out. Offsets are the ABI of every architecture (no padding that differs).
+
+use std::os::fd::RawFd;
+
+use netjoule_transport::{socket, Values};
+
+/// Longest structure that is read, in bytes.
+const LENGTH_BYTES: usize = 256;
+
+/// Offset of `tcpi_options`.
+const OPTIONS_OFFSET: usize = 5;
+
+/// Report name, offset and width in bytes of the fields that go into the report.
+const FIELDS: [(&str, usize, usize); 19] = [
+    ("retransmits_pending", 2, 1),
+    ("rto_us", 8, 4),
+    ("snd_mss_bytes", 16, 4),
+    ("rcv_mss_bytes", 20, 4),
+    ("unacked_segments", 24, 4),
+    ("lost_segments", 32, 4),
+    ("path_mtu_bytes", 60, 4),
+    ("rtt_us", 68, 4),
+    ("rtt_variation_us", 72, 4),
+    ("congestion_window_segments", 80, 4),
+    ("total_retransmissions", 100, 4),
+    ("bytes_acked", 120, 8),
+    ("bytes_received", 128, 8),
+    ("segments_out", 136, 4),
+    ("segments_in", 140, 4),
+    ("min_rtt_us", 148, 4),
+    ("data_segments_in", 152, 4),
+    ("data_segments_out", 156, 4),
+    ("bytes_sent", 200, 8),
+];
+
+/// What the kernel said about a connection.
+#[derive(Debug, Clone)]
+pub(crate) struct TcpInfo {
+    bytes: Vec<u8>,
+}
+
+impl TcpInfo {
+    /// Ask the kernel; `None` when it does not answer.
+    pub(crate) fn read(fd: RawFd) -> Option<Self> {
+        let mut bytes = vec![0; LENGTH_BYTES];
+        let length = socket::get_option_bytes(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes).ok()?;
+        bytes.truncate(length);
+        Some(Self { bytes })
+    }
+
+    /// A field by its report name; `None` when this kernel does not have it.
+    pub(crate) fn field(&self, name: &str) -> Option<u64> {
+        let (_, offset, width) = FIELDS.iter().find(|(field, ..)| *field == name)?;
+        let bytes = self.bytes.get(*offset..offset + width)?;
+        Some(match *width {
+            1 => bytes[0].into(),
+            4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
+            _ => u64::from_ne_bytes(bytes.try_into().ok()?),
+        })
+    }
+
+    /// Options in use (`tcpi_options`); bit 0 is the time stamp.
+    pub(crate) fn options(&self) -> u8 {
+        self.bytes.get(OPTIONS_OFFSET).copied().unwrap_or(0)
+    }
+
+    /// Every field that this kernel has, for the report.
+    pub(crate) fn values(&self) -> Values {
+        FIELDS
+            .iter()
+            .filter_map(|(name, ..)| Some(((*name).to_owned(), self.field(name)?.min((1 << 53) - 1).into())))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_beyond_an_older_kernels_structure_are_left_out() {
+        let mut bytes = vec![0; 160];
+        bytes[68..72].copy_from_slice(&1234_u32.to_ne_bytes());
+        let info = TcpInfo { bytes };
+        assert_eq!(info.field("rtt_us"), Some(1234));
+        assert_eq!(info.field("bytes_sent"), None);
+        assert!(!info.values().contains_key("bytes_sent"));
+    }
+
+    #[test]
+    fn offsets_agree_with_the_c_library_where_it_has_the_field() {
+        let offset = |name: &str| FIELDS.iter().find(|(field, ..)| *field == name).unwrap().1;
+        assert_eq!(offset("rto_us"), std::mem::offset_of!(libc::tcp_info, tcpi_rto));
+        assert_eq!(offset("snd_mss_bytes"), std::mem::offset_of!(libc::tcp_info, tcpi_snd_mss));
+        assert_eq!(offset("lost_segments"), std::mem::offset_of!(libc::tcp_info, tcpi_lost));
+        assert_eq!(offset("path_mtu_bytes"), std::mem::offset_of!(libc::tcp_info, tcpi_pmtu));
+        assert_eq!(offset("rtt_us"), std::mem::offset_of!(libc::tcp_info, tcpi_rtt));
+        assert_eq!(offset("congestion_window_segments"), std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd));
+        assert_eq!(offset("total_retransmissions"), std::mem::offset_of!(libc::tcp_info, tcpi_total_retrans));
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sockets as every transport over UDP or TCP wants them: non-blocking, with room to receive, IPv6 without IPv4.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsRawFd, RawFd};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::{Result, TransportError};
+
+/// Receive buffer asked for on a datagram socket, in bytes. The kernel may grant less.
+pub const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
+
+/// The address to bind for talking to `remote` when the user named none: any address, any port.
+pub fn unspecified_like(remote: SocketAddr) -> SocketAddr {
+    let any: IpAddr =
+        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    SocketAddr::new(any, 0)
+}
+
+/// A non-blocking UDP socket bound to `local`, with a big receive buffer and fragmentation forbidden.
+pub fn datagram(local: SocketAddr) -> Result<Socket> {
+    let socket = open(local, Type::DGRAM, Protocol::UDP)?;
+    grow_receive_buffer(&socket);
+    forbid_fragmentation(&socket, local).map_err(TransportError::io("forbid fragmentation"))?;
+    socket.bind(&local.into()).map_err(TransportError::io(format!("bind UDP {local}")))?;
+    Ok(socket)
+}
+
+/// A non-blocking TCP socket, not yet bound or connected.
+pub fn stream(family_of: SocketAddr) -> Result<Socket> {
+    open(family_of, Type::STREAM, Protocol::TCP)
+}
+
+fn open(family_of: SocketAddr, kind: Type, protocol: Protocol) -> Result<Socket> {
+    let socket = Socket::new(Domain::for_address(family_of), kind, Some(protocol))
+        .map_err(TransportError::io("open a socket"))?;
+    socket.set_nonblocking(true).map_err(TransportError::io("make a socket non-blocking"))?;
+    if family_of.is_ipv6() {
+        socket.set_only_v6(true).map_err(TransportError::io("restrict a socket to IPv6"))?;
+    }
+    Ok(socket)
+}
+
+/// Ask for a receive buffer of [`RECEIVE_BUFFER_BYTES`], past the system's limit where privileges allow.
+fn grow_receive_buffer(socket: &Socket) {
+    let bytes = RECEIVE_BUFFER_BYTES as libc::c_int;
+    let fd = socket.as_raw_fd();
+    if set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes).is_err() {
+        // A smaller buffer is not an error: what was granted is in the flow's statistics.
+        let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes);
+    }
+}
+
+/// Set "don't fragment", so that a message too large for the path is an error and never two packets.
+fn forbid_fragmentation(socket: &Socket, local: SocketAddr) -> io::Result<()> {
+    let fd = socket.as_raw_fd();
+    if local.is_ipv4() {
+        set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO)
+    } else {
+        set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO)
+    }
+}
+
+/// MTU that the kernel knows for a connected socket, in bytes.
+pub fn path_mtu_bytes(fd: RawFd, ipv4: bool) -> Option<u32> {
+    let (level, name) =
+        if ipv4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
+    get_option(fd, level, name).ok().and_then(|mtu| u32::try_from(mtu).ok())
+}
+
+/// `setsockopt` of an integer.
+pub fn set_option(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+    // SAFETY: the kernel reads sizeof(c_int) bytes from a live c_int.
+    let outcome = unsafe {
+        libc::setsockopt(
+            fd,
+            level,
+            name,
+            std::ptr::from_ref(&value).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// `getsockopt` of an integer.
+pub fn get_option(fd: RawFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+    let mut bytes = [0; size_of::<libc::c_int>()];
+    get_option_bytes(fd, level, name, &mut bytes)?;
+    Ok(libc::c_int::from_ne_bytes(bytes))
+}
+
+/// `getsockopt` into bytes (for structures such as `tcp_info`); returns how many the kernel wrote.
+pub fn get_option_bytes(
+    fd: RawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    bytes: &mut [u8],
+) -> io::Result<usize> {
+    let mut length = bytes.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into the slice.
+    let outcome = unsafe { libc::getsockopt(fd, level, name, bytes.as_mut_ptr().cast(), &mut length) };
+    if outcome == 0 {
+        Ok(length as usize)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_socket_knows_the_loopback_mtu() {
+        let socket = datagram("127.0.0.1:0".parse().unwrap()).unwrap();
+        let peer = datagram("127.0.0.1:0".parse().unwrap()).unwrap();
+        socket.connect(&peer.local_addr().unwrap()).unwrap();
+        assert!(path_mtu_bytes(socket.as_raw_fd(), true).unwrap() >= 1280);
+    }
+
+    #[test]
+    fn the_unspecified_address_keeps_the_family() {
+        assert_eq!(unspecified_like("[::1]:9".parse().unwrap()), "[::]:0".parse().unwrap());
+        assert_eq!(unspecified_like("127.0.0.1:9".parse().unwrap()), "0.0.0.0:0".parse().unwrap());
+    }
+}

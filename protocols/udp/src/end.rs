@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One end of a UDP flow: a connected socket after the handshake.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::{
+    socket, Arrival, BatchOutcome, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
+    Role, SendOutcome, State, Stop, Transport, TransportError, Values, TOKEN_BYTES,
+};
+use socket2::Socket;
+
+use crate::batch::{self, Batch};
+use crate::handshake::{is_handshake, Acceptor, Initiator, DATAGRAM_BYTES};
+use crate::UDP_HEADER_BYTES;
+
+/// Largest train that GRO hands over.
+const GRO_BYTES: usize = 65_536;
+/// `recvmmsg` calls per [`Transport::receive`].
+const CALLS_PER_RECEIVE: usize = 8;
+/// Place of the drop counter in what `SO_MEMINFO` returns (`SK_MEMINFO_DROPS`).
+const MEMINFO_DROPS: usize = 8;
+
+enum Phase {
+    Accepting(Acceptor),
+    Initiating(Initiator),
+    Open,
+}
+
+pub(crate) struct End {
+    socket: Socket,
+    phase: Phase,
+    /// The server's half stays after opening: a repeated PROOF means that our ACCEPTED was lost.
+    acceptor: Option<Acceptor>,
+    peer: Option<SocketAddr>,
+    role: Role,
+    message_bytes: usize,
+    gso: bool,
+    batch: Batch,
+    any_message_sent: bool,
+    refused_no_buffer: u64,
+    refused_unreachable: u64,
+}
+
+impl End {
+    pub(crate) fn connect(
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+        now_ns: i64,
+    ) -> Result<Self> {
+        let local = local.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0));
+        let socket = socket::datagram(local)?;
+        socket.connect(&remote.into()).map_err(TransportError::io(format!("reach {remote} over UDP")))?;
+        let phase = Phase::Initiating(Initiator::new(flow.token, now_ns));
+        Self::new(socket, phase, Some(remote), flow)
+    }
+
+    pub(crate) fn listen(local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> Result<Self> {
+        let socket = socket::datagram(local)?;
+        Self::new(socket, Phase::Accepting(Acceptor::new(flow.token, allowed_peer)), None, flow)
+    }
+
+    fn new(socket: Socket, phase: Phase, peer: Option<SocketAddr>, flow: &FlowSpec) -> Result<Self> {
+        let fd = socket.as_raw_fd();
+        let receives = flow.role == Role::Receiver;
+        if receives {
+            socket::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+                .map_err(TransportError::io("ask for arrival time stamps"))?;
+        }
+        let joins = receives && flow.gso;
+        if joins {
+            socket::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1)
+                .map_err(TransportError::io("switch on UDP GRO"))?;
+        }
+        // One byte more than a message, so that a longer datagram is seen to be longer.
+        let slot_bytes = if joins { GRO_BYTES } else { flow.message_bytes.max(DATAGRAM_BYTES) + 1 };
+        Ok(Self {
+            batch: Batch::new(if receives { slot_bytes } else { DATAGRAM_BYTES + 1 }),
+            socket,
+            phase,
+            acceptor: None,
+            peer,
+            role: flow.role,
+            message_bytes: flow.message_bytes,
+            gso: flow.gso,
+            any_message_sent: false,
+            refused_no_buffer: 0,
+            refused_unreachable: 0,
+        })
+    }
+
+    /// Read one datagram with its sender during the handshake.
+    fn read_one(&self) -> Result<Option<([u8; DATAGRAM_BYTES + 1], usize, SocketAddr)>> {
+        let mut bytes = [0_u8; DATAGRAM_BYTES + 1];
+        // SAFETY: MaybeUninit<u8> and u8 have the same layout and every byte is initialised.
+        let target = unsafe {
+            &mut *std::ptr::from_mut(&mut bytes).cast::<[std::mem::MaybeUninit<u8>; DATAGRAM_BYTES + 1]>()
+        };
+        match self.socket.recv_from(target) {
+            Ok((length, from)) => {
+                let from = from.as_socket().ok_or_else(|| {
+                    TransportError::Lost("a datagram came from an address that is not IP".into())
+                })?;
+                Ok(Some((bytes, length, from)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) if is_unreachable(&error) => self.refused_while_connecting(&error).map(|()| None),
+            Err(error) => Err(TransportError::io("receive a UDP datagram")(error)),
+        }
+    }
+
+    fn accept_step(&mut self, mut acceptor: Acceptor) -> Result<Phase> {
+        while let Some((bytes, length, from)) = self.read_one()? {
+            let verdict = acceptor.on_datagram(&bytes[..length], from, &mut random_nonce);
+            if verdict.proven {
+                self.socket
+                    .connect(&from.into())
+                    .map_err(TransportError::io(format!("connect UDP to {from}")))?;
+                self.peer = Some(from);
+                self.discard_waiting()?;
+                self.send_quietly(verdict.reply.as_ref());
+                self.acceptor = Some(acceptor);
+                return Ok(Phase::Open);
+            }
+            if let Some(reply) = verdict.reply {
+                // A lost reply is repeated when the client asks again.
+                let _ = self.socket.send_to(&reply, &from.into());
+            }
+        }
+        Ok(Phase::Accepting(acceptor))
+    }
+
+    /// Before the socket was connected anyone could have queued datagrams; the peer sends none before ACCEPTED.
+    fn discard_waiting(&self) -> Result<()> {
+        while self.read_one()?.is_some() {}
+        Ok(())
+    }
+
+    fn initiate_step(&mut self, mut initiator: Initiator, now_ns: i64) -> Result<Phase> {
+        while let Some((bytes, length, _)) = self.read_one()? {
+            if initiator.on_datagram(&bytes[..length], now_ns) {
+                return Ok(Phase::Open);
+            }
+        }
+        if let Some(datagram) = initiator.on_time(now_ns) {
+            if let Err(error) = self.socket.send(&datagram) {
+                self.refused_while_connecting(&error)?;
+            }
+        }
+        Ok(Phase::Initiating(initiator))
+    }
+
+    /// A closed port ends a client's attempt; any other trouble on the way may pass and is left to repetition.
+    fn refused_while_connecting(&self, error: &io::Error) -> Result<()> {
+        match self.peer {
+            Some(peer) if self.acceptor.is_none() && error.raw_os_error() == Some(libc::ECONNREFUSED) => {
+                Err(TransportError::Refused(format!("nobody listens on UDP {peer}: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Send a handshake datagram; a failure is like a loss on the way and is repaired by repetition.
+    fn send_quietly(&self, datagram: Option<&[u8; DATAGRAM_BYTES]>) {
+        if let Some(datagram) = datagram {
+            let _ = self.socket.send(datagram);
+        }
+    }
+
+    /// A sending server answers repeated PROOFs until its first message shows that the client is open.
+    fn answers_proofs(&self) -> bool {
+        self.role == Role::Sender && self.acceptor.is_some() && !self.any_message_sent
+    }
+
+    fn answer(&mut self, bytes: &[u8]) {
+        let (Some(acceptor), Some(peer)) = (&mut self.acceptor, self.peer) else { return };
+        let verdict = acceptor.on_datagram(bytes, peer, &mut random_nonce);
+        self.send_quietly(verdict.reply.as_ref());
+    }
+
+    fn refusal(&mut self, error: io::Error, message_bytes: usize) -> Result<()> {
+        if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) {
+            self.refused_no_buffer += 1;
+            return Ok(());
+        }
+        if is_unreachable(&error) {
+            // Left to the control channel to judge: a link that comes back goes on.
+            self.refused_unreachable += 1;
+            return Ok(());
+        }
+        if error.raw_os_error() == Some(libc::EMSGSIZE) {
+            let mtu = self
+                .path_mtu_bytes()
+                .map_or_else(|| "the path's MTU".into(), |mtu| format!("the path's MTU of {mtu} bytes"));
+            return Err(TransportError::Unsupported(format!(
+                "a message of {message_bytes} bytes does not fit {mtu}"
+            )));
+        }
+        Err(TransportError::io("send a UDP datagram")(error))
+    }
+}
+
+fn is_unreachable(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN | libc::EPERM)
+    )
+}
+
+/// An unpredictable nonce from the kernel.
+fn random_nonce() -> [u8; TOKEN_BYTES] {
+    let mut nonce = [0; TOKEN_BYTES];
+    // SAFETY: the kernel fills a live buffer; requests of up to 256 bytes are never cut short.
+    let length = unsafe { libc::getrandom(nonce.as_mut_ptr().cast(), nonce.len(), 0) };
+    assert_eq!(length, nonce.len() as isize, "the kernel gives no random bytes");
+    nonce
+}
+
+impl Transport for End {
+    fn local_address(&self) -> Result<SocketAddr> {
+        let address = self.socket.local_addr().map_err(TransportError::io("read the local UDP address"))?;
+        address.as_socket().ok_or_else(|| TransportError::Lost("the UDP socket has no IP address".into()))
+    }
+
+    fn path_mtu_bytes(&self) -> Option<u32> {
+        socket::path_mtu_bytes(self.socket.as_raw_fd(), self.peer?.is_ipv4())
+    }
+
+    fn poll_fds(&self, fds: &mut Vec<PollFd>) {
+        let read = !matches!(self.phase, Phase::Open) || self.role == Role::Receiver || self.answers_proofs();
+        if read {
+            fds.push(PollFd { fd: self.socket.as_raw_fd(), read: true, write: false });
+        }
+    }
+
+    fn next_wakeup_ns(&self) -> Option<i64> {
+        match &self.phase {
+            Phase::Initiating(initiator) => Some(initiator.due_ns()),
+            _ => None,
+        }
+    }
+
+    fn service(&mut self, now_ns: i64) -> Result<State> {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Open) {
+            Phase::Accepting(acceptor) => self.accept_step(acceptor)?,
+            Phase::Initiating(initiator) => self.initiate_step(initiator, now_ns)?,
+            Phase::Open => {
+                while self.answers_proofs() {
+                    let Some((bytes, length, _)) = self.read_one()? else { break };
+                    self.answer(&bytes[..length]);
+                }
+                Phase::Open
+            }
+        };
+        Ok(if matches!(self.phase, Phase::Open) { State::Open } else { State::Connecting })
+    }
+
+    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+        match self.socket.send_with_flags(message, libc::MSG_DONTWAIT) {
+            Ok(_) => {
+                self.any_message_sent = true;
+                Ok(SendOutcome::Sent)
+            }
+            Err(error) => self.refusal(error, message.len()).map(|()| SendOutcome::Refused),
+        }
+    }
+
+    fn send_batch(&mut self, batch: &[u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+        let per_call =
+            if self.gso { (batch::GSO_BYTES / message_bytes).clamp(1, batch::GSO_SEGMENTS) } else { 1 };
+        let mut sent = 0;
+        for train in batch.chunks(per_call * message_bytes) {
+            let count = train.len() / message_bytes;
+            let outcome = match u16::try_from(message_bytes) {
+                Ok(segment) if count > 1 => {
+                    match batch::send_segmented(self.socket.as_raw_fd(), train, segment) {
+                        Ok(()) => SendOutcome::Sent,
+                        Err(error) => self.refusal(error, message_bytes).map(|()| SendOutcome::Refused)?,
+                    }
+                }
+                _ => self.send(train, now_ns)?,
+            };
+            if outcome != SendOutcome::Sent {
+                return Ok(BatchOutcome { sent, stop: Stop::Refused });
+            }
+            self.any_message_sent = true;
+            sent += count;
+        }
+        Ok(BatchOutcome { sent, stop: Stop::None })
+    }
+
+    fn flush(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+        let mut total = 0;
+        let mut proofs = Vec::new();
+        for _ in 0..CALLS_PER_RECEIVE {
+            let count = match self.batch.receive(self.socket.as_raw_fd()) {
+                Ok(count) => count,
+                Err(error) if is_unreachable(&error) => 0,
+                Err(error) => return Err(TransportError::io("receive UDP datagrams")(error)),
+            };
+            if count == 0 {
+                break;
+            }
+            let (difference_ns, read_ns) = batch::clock_difference();
+            for index in 0..count {
+                let datagram = self.batch.datagram(index, difference_ns, read_ns);
+                if is_handshake(datagram.bytes) {
+                    proofs.push(datagram.bytes.to_vec());
+                    continue;
+                }
+                let arrived_ns = datagram.arrived_ns.unwrap_or(read_ns);
+                let piece = datagram.segment_bytes.unwrap_or(datagram.bytes.len()).max(1);
+                for bytes in datagram.bytes.chunks(piece) {
+                    sink(Arrival { bytes, arrived_ns });
+                    total += 1;
+                }
+            }
+        }
+        for proof in proofs {
+            self.answer(&proof);
+        }
+        Ok(total)
+    }
+
+    fn finish(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
+
+    fn drained(&self) -> bool {
+        let mut queued: libc::c_int = 0;
+        // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one int into a live int.
+        let outcome = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &mut queued) };
+        outcome != 0 || queued == 0
+    }
+
+    fn path_statistics(&mut self) -> Values {
+        let fd = self.socket.as_raw_fd();
+        let mut values = Values::new();
+        let option = |name| socket::get_option(fd, libc::SOL_SOCKET, name).unwrap_or(0);
+        values.insert("receive_buffer_bytes".into(), option(libc::SO_RCVBUF).into());
+        values.insert("send_buffer_bytes".into(), option(libc::SO_SNDBUF).into());
+        let mut meminfo = [0_u8; 4 * (MEMINFO_DROPS + 1)];
+        if socket::get_option_bytes(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut meminfo)
+            .is_ok_and(|n| n == meminfo.len())
+        {
+            let drops = u32::from_ne_bytes(meminfo[4 * MEMINFO_DROPS..].try_into().unwrap_or([0; 4]));
+            values.insert("kernel_drops".into(), drops.into());
+        }
+        if self.role == Role::Sender {
+            values.insert("refused_no_buffer".into(), self.refused_no_buffer.into());
+            values.insert("refused_unreachable".into(), self.refused_unreachable.into());
+        }
+        values
+    }
+
+    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
+        let ip_version = self.peer.map(|peer| IpVersion::of(peer.ip()));
+        Packetisation {
+            frames_per_message: Some(1.0),
+            mean_ip_packet_bytes: ip_version
+                .map(|version| (self.message_bytes + UDP_HEADER_BYTES + version.header_bytes()) as f64),
+            source: PacketisationSource::Computed,
+        }
+    }
+
+    fn close(&mut self, _now_ns: i64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netjoule_transport::message::Header;
+
+    fn flow(role: Role, gso: bool) -> FlowSpec {
+        FlowSpec { message_bytes: 100, role, token: [3; TOKEN_BYTES], gso, seed: 0 }
+    }
+
+    /// Both ends over loopback, opened; time is a counter, nothing sleeps.
+    fn open_pair(any_port: &str, gso: bool) -> (End, End) {
+        let mut server = End::listen(any_port.parse().unwrap(), None, &flow(Role::Receiver, gso)).unwrap();
+        let address = server.local_address().unwrap();
+        let mut client = End::connect(None, address, &flow(Role::Sender, gso), 0).unwrap();
+        for now_ns in (0..).step_by(50_000_000).take(100) {
+            let (one, other) = (client.service(now_ns).unwrap(), server.service(now_ns).unwrap());
+            if (one, other) == (State::Open, State::Open) {
+                return (client, server);
+            }
+        }
+        panic!("the handshake did not finish");
+    }
+
+    fn messages(count: u64) -> Vec<u8> {
+        let mut batch = vec![0; 100 * count as usize];
+        for (sequence, message) in (0..).zip(batch.chunks_exact_mut(100)) {
+            Header { sequence, sent_ns: 1 }.write(message);
+        }
+        batch
+    }
+
+    fn sequences(end: &mut End) -> Vec<u64> {
+        let mut seen = Vec::new();
+        end.receive(0, &mut |arrival| {
+            assert_eq!(arrival.bytes.len(), 100);
+            seen.push(Header::read(arrival.bytes).unwrap().sequence);
+        })
+        .unwrap();
+        seen
+    }
+
+    #[test]
+    fn messages_cross_in_order_with_and_without_gso_over_both_ip_versions() {
+        for any_port in ["127.0.0.1:0", "[::1]:0"] {
+            for gso in [false, true] {
+                let (mut client, mut server) = open_pair(any_port, gso);
+                let outcome = client.send_batch(&messages(150), 100, 0).unwrap();
+                assert_eq!(outcome, BatchOutcome { sent: 150, stop: Stop::None });
+                assert_eq!(sequences(&mut server), (0..150).collect::<Vec<_>>());
+                assert!(client.drained());
+            }
+        }
+    }
+
+    #[test]
+    fn strangers_are_not_heard_after_opening() {
+        let (_client, mut server) = open_pair("127.0.0.1:0", false);
+        let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        stranger.send_to(&messages(1), server.local_address().unwrap()).unwrap();
+        assert_eq!(sequences(&mut server), Vec::<u64>::new());
+    }
+
+    #[test]
+    fn connecting_to_a_closed_port_is_refused() {
+        let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut client = End::connect(None, closed, &flow(Role::Sender, false), 0).unwrap();
+        let outcome = (0..).step_by(50_000_000).take(20).find_map(|now_ns| client.service(now_ns).err());
+        assert!(matches!(outcome, Some(TransportError::Refused(_))), "{outcome:?}");
+    }
+}

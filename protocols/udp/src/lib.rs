@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! netjoule over UDP: one message, one datagram, never fragmented.
+
+mod batch;
+mod end;
+mod handshake;
+
+use std::net::{IpAddr, SocketAddr};
+
+use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+
+use crate::end::End;
+
+/// Length of the UDP header in bytes (RFC 768).
+const UDP_HEADER_BYTES: usize = 8;
+
+/// Most that the UDP length field leaves for a payload over IPv4 (65,535 - 20 - 8).
+const LARGEST_PAYLOAD_BYTES: usize = 65_507;
+
+/// UDP as a [`Protocol`].
+#[derive(Debug, Clone, Copy)]
+pub struct Udp;
+
+impl Protocol for Udp {
+    fn name(&self) -> &'static str {
+        "udp"
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Datagram
+    }
+
+    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
+        let headers = ip_version.header_bytes() + UDP_HEADER_BYTES;
+        let fits = (mtu_bytes as usize).saturating_sub(headers).min(LARGEST_PAYLOAD_BYTES);
+        Limits {
+            min_message_bytes: message::HEADER_BYTES,
+            max_message_bytes: fits,
+            reason: format!("MTU {mtu_bytes} - {headers} bytes of IPv{} and UDP header", ip_version.number()),
+        }
+    }
+
+    fn connect(
+        &self,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+        _offer: &Values,
+        now_ns: i64,
+    ) -> Result<Box<dyn Transport>> {
+        Ok(Box::new(End::connect(local, remote, flow, now_ns)?))
+    }
+
+    fn listen(
+        &self,
+        local: SocketAddr,
+        allowed_peer: Option<IpAddr>,
+        flow: &FlowSpec,
+        _now_ns: i64,
+    ) -> Result<Box<dyn Transport>> {
+        Ok(Box::new(End::listen(local, allowed_peer, flow)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_follow_the_mtu_and_the_ip_version() {
+        assert_eq!(Udp.limits(IpVersion::V4, 1500).max_message_bytes, 1472);
+        assert_eq!(Udp.limits(IpVersion::V6, 1500).max_message_bytes, 1452);
+        assert_eq!(Udp.limits(IpVersion::V4, 65_536).max_message_bytes, 65_507);
+        assert!(Udp.limits(IpVersion::V6, 1500).reason.contains("MTU 1500 - 48"));
+    }
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line: iperf's letters.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::units;
+
+/// Default port of the control channel.
+pub const PORT: u16 = 5301;
+
+/// Controlled flows over UDP, TCP and QUIC, with an honest report of both ends.
+#[derive(Debug, Parser)]
+#[command(name = "netjoule-traffic", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The two programs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Wait for flows, one after the other.
+    #[command(after_help = "Example: netjoule-traffic serve --bind 10.77.0.3 --max-rate 100M")]
+    Serve(ServeArgs),
+    /// Run one flow and print its report.
+    #[command(
+        after_help = "Example: netjoule-traffic send --transport udp --to 10.77.0.3 -b 30M -l 1440 -t 10 --json\n\
+                      Rates: k M G (10^3..) or Ki Mi Gi (2^10..), b = bit/s (default), B = byte/s."
+    )]
+    Send(Box<SendArgs>),
+}
+
+/// `serve`.
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// Address for the data, and for control unless --control-bind says otherwise
+    #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    pub bind: IpAddr,
+    /// Control port (0 = any free one)
+    #[arg(long, default_value_t = PORT)]
+    pub port: u16,
+    /// Port for the data (0 = any free one, told to the client)
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    pub data_port: u16,
+    /// Address for control, to keep it off the path under test
+    #[arg(long, value_name = "ADDR")]
+    pub control_bind: Option<IpAddr>,
+    /// Longest flow allowed, in s
+    #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_duration_s: u32,
+    /// Greatest payload rate allowed
+    #[arg(long, value_name = "RATE", default_value = "10G", value_parser = units::rate_bps)]
+    pub max_rate: u64,
+    /// Longest wait for a held flow to go on, in s
+    #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_hold_s: u32,
+    /// Print events as lines of JSON
+    #[arg(long)]
+    pub json: bool,
+    /// End when stdin ends
+    #[arg(long)]
+    pub exit_with_stdin: bool,
+}
+
+/// `send`.
+#[derive(Debug, Args)]
+pub struct SendArgs {
+    /// udp, tcp, quic, quic-datagram, dccp, dccp-kernel or null
+    #[arg(long, value_name = "NAME", default_value = "udp")]
+    pub transport: String,
+    /// Server: address for the data; the port is that of control
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub to: Option<String>,
+    /// Server's address for control, when it is another
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub control: Option<String>,
+    /// Offered load: payload bits per second
+    #[arg(short = 'b', long = "rate", value_name = "RATE", default_value = "1M", value_parser = units::rate_bps)]
+    pub rate: u64,
+    /// Message size in bytes
+    #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
+    pub length: u64,
+    /// Duration in s
+    #[arg(short = 't', long = "time", value_name = "S", default_value = "10", value_parser = units::duration_ns)]
+    pub time: u64,
+    /// Interval of the running report in s
+    #[arg(short = 'i', long = "interval", value_name = "S", default_value = "0.1", value_parser = units::duration_ns)]
+    pub interval: u64,
+    /// The server sends, this end receives
+    #[arg(short = 'R', long)]
+    pub reverse: bool,
+    /// Local address for the data
+    #[arg(long, value_name = "ADDR")]
+    pub bind: Option<IpAddr>,
+    /// Seed of the payload bytes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
+    pub seed: u64,
+    /// How messages are timed
+    #[arg(long, value_name = "MODE", default_value = "absolute", value_parser = ["absolute"])]
+    pub pacing: String,
+    /// Messages due within this many us leave together, late
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    pub window_us: u64,
+    /// Messages that leave together go to the kernel as one GSO train (tcp: the kernel decides anyway)
+    #[arg(long)]
+    pub gso: bool,
+    /// Wait for a line "go" on stdin before the flow, and for "end" after it, sockets open
+    #[arg(long)]
+    pub hold: bool,
+    /// Keep the sockets open and idle for this long after the flow, in s
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    pub linger_s: f64,
+    /// auto: ends of the same boot share a clock; exchange: always measure the offset (time namespaces)
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = ["auto", "exchange"])]
+    pub clock: String,
+    /// Use IPv4 only
+    #[arg(short = '4', conflicts_with = "six")]
+    pub four: bool,
+    /// Use IPv6 only
+    #[arg(short = '6')]
+    pub six: bool,
+    /// Print events and the report as lines of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A host with an optional port, as in `10.0.0.1`, `host:5301`, `fe80::1`, `[fe80::1]:5301`.
+pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), String> {
+    let bad_port = |port: &str| format!("{port:?} in {text:?} is not a port");
+    let bad_host = || format!("{text:?} names no host");
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (host, port) = rest.split_once(']').ok_or_else(bad_host)?;
+        match port.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None if port.is_empty() => (host, None),
+            None => return Err(bad_host()),
+        }
+    } else {
+        match text.split_once(':') {
+            // More than one colon: a bare IPv6 address.
+            Some((_, rest)) if rest.contains(':') => (text, None),
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        }
+    };
+    if host.is_empty() {
+        return Err(bad_host());
+    }
+    let port = port.map(|port| port.parse().map_err(|_| bad_port(port))).transpose()?;
+    Ok((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn hosts_come_with_and_without_ports() {
+        assert_eq!(host_and_port("10.0.0.1"), Ok(("10.0.0.1", None)));
+        assert_eq!(host_and_port("server:5301"), Ok(("server", Some(5301))));
+        assert_eq!(host_and_port("fd77::1"), Ok(("fd77::1", None)));
+        assert_eq!(host_and_port("[fd77::1]:80"), Ok(("fd77::1", Some(80))));
+        assert_eq!(host_and_port("[fd77::1]"), Ok(("fd77::1", None)));
+        for bad in ["", ":80", "server:", "server:99999", "[::1", "[::1]x", "[]:1"] {
+            assert!(host_and_port(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn iperfs_letters_parse() {
+        let cli = Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30M", "-l", "64", "-t", "2", "-R"])
+            .unwrap();
+        let Command::Send(args) = cli.command else { panic!("not send") };
+        assert_eq!((args.rate, args.length, args.time, args.reverse), (30_000_000, 64, 2_000_000_000, true));
+        assert!(Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30K"]).is_err());
+    }
+}

@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `send`: one flow from the asking end.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use netjoule_transport::{socket, FlowSpec, IpVersion, Kind, Protocol, Role, State, Values};
+use serde_json::json;
+
+use crate::channel::Channel;
+use crate::cli::{host_and_port, SendArgs, PORT};
+use crate::clock_offset::{ClockOffset, EXCHANGES};
+use crate::control::{self, FlowRequest, Hello, Message, Welcome};
+use crate::failure::{Code, Failure, Outcome};
+use crate::host;
+use crate::intervals::Interval;
+use crate::output::Output;
+use crate::receiver::{self, Expectation};
+use crate::registry;
+use crate::report::{
+    self, Direction, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart,
+};
+use crate::schedule::Schedule;
+use crate::sender::{self, Plan};
+use crate::session::{Scope, Session, StdinUse};
+use crate::wait::{Signals, Waiter};
+
+/// How long the server may take to answer, and the data path to open, ns.
+const ANSWER_NS: i64 = 10_000_000_000;
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long the peer's half of the report may take after this end is done, ns.
+const REPORT_NS: i64 = 90_000_000_000;
+/// How long one clock exchange may take, ns.
+const CLOCK_NS: i64 = 2_000_000_000;
+
+/// Run `send`; the exit code.
+pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
+    let protocol = registry::protocol(&args.transport)?;
+    check(args, protocol)?;
+    if args.transport == "null" {
+        return run_null(args, protocol, signals, output);
+    }
+    let target = Target::resolve(args)?;
+    check_size(args, protocol, target.ip_version(), target.mtu_bytes(args))?;
+    let request = target.request(args)?;
+    let mut flow = Flow::open(args, protocol, &target, &request, signals)?;
+    let outcome = flow.run(output).and_then(|code| flow.linger().map(|()| code));
+    flow.say_goodbye(outcome.as_ref().err());
+    outcome
+}
+
+fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
+    let usage = |message: &str| Err(Failure::new(Code::Usage, message));
+    if !(0.0..=86_400.0).contains(&args.linger_s) {
+        return usage("--linger-s must be between 0 and 86400");
+    }
+    if args.transport == "null" && args.reverse {
+        return usage("the null transport has no other end: -R makes no sense");
+    }
+    if args.transport != "null" && args.to.is_none() {
+        return usage("say where to: --to HOST (a netjoule-traffic serve must run there)");
+    }
+    check_size(args, protocol, IpVersion::V4, u32::from(u16::MAX))
+}
+
+/// Refuse a size that the transport cannot carry unfragmented, naming the limit.
+fn check_size(args: &SendArgs, protocol: &dyn Protocol, version: IpVersion, mtu_bytes: u32) -> Outcome<()> {
+    sender::check_size(protocol, args.length, version, mtu_bytes)
+}
+
+/// Where the flow goes.
+struct Target {
+    data: IpAddr,
+    scope: SocketAddr,
+    control: SocketAddr,
+}
+
+impl Target {
+    fn resolve(args: &SendArgs) -> Outcome<Self> {
+        let to = args.to.as_deref().unwrap_or_default();
+        let (host, port) = host_and_port(to).map_err(|message| Failure::new(Code::Usage, message))?;
+        let scope = resolve(host, port.unwrap_or(PORT), args)?;
+        let control = match &args.control {
+            None => scope,
+            Some(text) => {
+                let (host, own_port) =
+                    host_and_port(text).map_err(|message| Failure::new(Code::Usage, message))?;
+                resolve_any(host, own_port.or(port).unwrap_or(PORT))?
+            }
+        };
+        Ok(Self { data: scope.ip(), scope, control })
+    }
+
+    fn ip_version(&self) -> IpVersion {
+        IpVersion::of(self.data)
+    }
+
+    /// The data address with a port, keeping an IPv6 scope.
+    fn data_address(&self, port: u16) -> SocketAddr {
+        let mut address = self.scope;
+        address.set_port(port);
+        address
+    }
+
+    /// MTU of the route to the server; 65535 when the kernel does not say.
+    fn mtu_bytes(&self, args: &SendArgs) -> u32 {
+        let remote = self.data_address(9);
+        let local = args.bind.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0));
+        let probe = socket::datagram(local).ok().filter(|probe| probe.connect(&remote.into()).is_ok());
+        probe
+            .and_then(|probe| {
+                socket::path_mtu_bytes(std::os::fd::AsRawFd::as_raw_fd(&probe), remote.is_ipv4())
+            })
+            .unwrap_or(u32::from(u16::MAX))
+    }
+
+    fn request(&self, args: &SendArgs) -> Outcome<FlowRequest> {
+        let name = host::random_bytes::<16>().map_err(Failure::system("draw a flow name"))?;
+        let request = FlowRequest {
+            flow_id: control::token_text(&name),
+            transport: args.transport.clone(),
+            direction: if args.reverse { Direction::Down } else { Direction::Up },
+            payload_bytes: args.length,
+            rate_bps: args.rate,
+            duration_ns: args.time,
+            interval_ns: args.interval,
+            window_us: args.window_us,
+            gso: args.gso,
+            seed: args.seed,
+            data_address: self.data,
+            control_apart: self.control.ip() != self.data,
+        };
+        request.check(control::Caps { duration_ns: units_max(), rate_bps: units_max() })?;
+        Ok(request)
+    }
+}
+
+/// No cap on this end; the server has its own.
+fn units_max() -> u64 {
+    crate::units::LARGEST
+}
+
+fn resolve(host: &str, port: u16, args: &SendArgs) -> Outcome<SocketAddr> {
+    let wanted = |address: &SocketAddr| match (args.four, args.six, args.bind) {
+        (true, ..) => address.is_ipv4(),
+        (_, true, _) => address.is_ipv6(),
+        (.., Some(local)) => address.is_ipv4() == local.is_ipv4(),
+        _ => true,
+    };
+    addresses(host, port)?.into_iter().find(wanted).ok_or_else(|| {
+        Failure::new(Code::Refused, format!("{host} has no address of the IP version that was asked for"))
+    })
+}
+
+fn resolve_any(host: &str, port: u16) -> Outcome<SocketAddr> {
+    addresses(host, port)?
+        .first()
+        .copied()
+        .ok_or_else(|| Failure::new(Code::Refused, format!("{host} has no address")))
+}
+
+fn addresses(host: &str, port: u16) -> Outcome<Vec<SocketAddr>> {
+    (host, port)
+        .to_socket_addrs()
+        .map(Iterator::collect)
+        .map_err(|error| Failure::new(Code::Refused, format!("cannot resolve {host}: {error}")))
+}
+
+/// A flow whose data path stands.
+struct Flow<'a> {
+    args: &'a SendArgs,
+    protocol: &'a dyn Protocol,
+    request: &'a FlowRequest,
+    session: Session<'a>,
+    ip_version: IpVersion,
+    same_clock: bool,
+    server: SocketAddr,
+}
+
+impl<'a> Flow<'a> {
+    fn open(
+        args: &'a SendArgs,
+        protocol: &'a dyn Protocol,
+        target: &Target,
+        request: &'a FlowRequest,
+        signals: &'a Signals,
+    ) -> Outcome<Self> {
+        let local = args.bind.filter(|_| !request.control_apart);
+        let mut channel = Channel::connect(target.control, local, CONNECT)?;
+        let welcome = greet(&mut channel, request)?;
+        let server = target.data_address(welcome.data_port);
+        let spec = FlowSpec {
+            message_bytes: args.length as usize,
+            role: if args.reverse { Role::Receiver } else { Role::Sender },
+            token: control::token_from(&welcome.token)?,
+            gso: args.gso,
+            seed: args.seed,
+        };
+        let transport = protocol.connect(args.bind, server, &spec, &welcome.offer, host::now_ns())?;
+        let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
+        let mut session = Session::new(transport, Some(channel), signals, stdin_use)?;
+        session.state = session.transport.service(host::now_ns())?;
+        session.wait_for("the data path to open", ANSWER_NS, |session| {
+            Ok(session.state == State::Open && session.heard.open)
+        })?;
+        let same_clock = args.clock == "auto" && welcome.boot_id == host::boot_id();
+        Ok(Self { args, protocol, request, session, ip_version: target.ip_version(), same_clock, server })
+    }
+
+    fn run(&mut self, output: Output) -> Outcome<u8> {
+        if !self.args.reverse {
+            let mtu_bytes = self.session.transport.path_mtu_bytes().unwrap_or(u32::from(u16::MAX));
+            check_size(self.args, self.protocol, self.ip_version, mtu_bytes)?;
+        }
+        let offset = self.measure_offset()?;
+        output.event(
+            "ready",
+            json!({
+                "flow_id": self.request.flow_id,
+                "transport": self.request.transport,
+                "direction": self.request.direction,
+                "local": self.session.transport.local_address()?.to_string(),
+                "peer": self.server.to_string(),
+                "mtu_bytes": self.session.transport.path_mtu_bytes(),
+            }),
+        )?;
+        wait_for_go(&mut self.session, self.args.hold)?;
+        self.session.tell(&Message::Go { offset_ns: offset.offset_ns })?;
+        self.session.wait_for("the server to start", ANSWER_NS, |session| Ok(session.heard.started))?;
+        let halves = match self.request.direction {
+            Direction::Up => self.send(output)?,
+            Direction::Down => self.receive(offset, output)?,
+        };
+        let offset = if self.same_clock { offset } else { offset.with_drift(self.measure_offset()?) };
+        finish_report(self.args, self.request, Some(self.ip_version), offset, halves, output)
+    }
+
+    fn send(&mut self, output: Output) -> Outcome<Halves> {
+        let sent = sender::run(&mut self.session, &plan(self.args, self.protocol.kind()), output)?;
+        self.session.tell(&Message::Finished { messages_sent: sent.part.messages_sent })?;
+        self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
+            Ok(session.heard.receiver.is_some())
+        })?;
+        let mut intervals = sent.intervals;
+        let from_peer = intervals.len();
+        intervals.append(&mut self.session.heard.intervals);
+        Ok(Halves {
+            sender: sent.part,
+            path: sent.path,
+            receiver: self.session.heard.receiver.take(),
+            intervals,
+            from_peer: from_peer..usize::MAX,
+            end_reason: sent.end_reason,
+        })
+    }
+
+    fn receive(&mut self, offset: ClockOffset, output: Output) -> Outcome<Halves> {
+        let expectation = Expectation {
+            message_bytes: self.args.length as usize,
+            duration_ns: self.args.time as i64,
+            interval_ns: self.args.interval as i64,
+            clock_ahead_ns: -offset.offset_ns,
+            kind: self.protocol.kind(),
+        };
+        let mut received = receiver::run(&mut self.session, &expectation, output)?;
+        self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
+            Ok(session.heard.sender.is_some())
+        })?;
+        let (sender, path) = self.session.heard.sender.take().ok_or_else(|| {
+            Failure::new(Code::Protocol, "the server ended the flow without its half of the report")
+        })?;
+        let mut intervals = std::mem::take(&mut self.session.heard.intervals);
+        let from_peer = 0..intervals.len();
+        intervals.append(&mut received.intervals);
+        let end_reason = received.end_reason;
+        Ok(Halves { sender, path, receiver: Some(received.part), intervals, from_peer, end_reason })
+    }
+
+    /// The server's clock against ours, over the control channel; nothing to measure on one clock.
+    fn measure_offset(&mut self) -> Outcome<ClockOffset> {
+        if self.same_clock {
+            return Ok(ClockOffset::SAME_CLOCK);
+        }
+        self.session.heard.exchanges.clear();
+        for count in 1..=EXCHANGES {
+            self.session.tell(&Message::Clock { asked_ns: host::now_ns() })?;
+            self.session.wait_for_calmly("the server's clock", CLOCK_NS, |session| {
+                Ok(session.heard.exchanges.len() >= count)
+            })?;
+        }
+        ClockOffset::estimate(&self.session.heard.exchanges)
+            .ok_or_else(|| Failure::new(Code::Protocol, "the server did not tell its clock"))
+    }
+
+    /// Keep the sockets open and idle as long as asked.
+    fn linger(&mut self) -> Outcome<()> {
+        linger(&mut self.session, self.args)
+    }
+
+    /// Tell the server that the flow is over, or why it failed. It may be gone already.
+    fn say_goodbye(&mut self, failure: Option<&Failure>) {
+        let _ = self.session.tell(&match failure {
+            None => Message::End,
+            Some(failure) => {
+                Message::Failure { code: failure.code.name().into(), message: failure.message.clone() }
+            }
+        });
+        self.session.transport.close(host::now_ns());
+    }
+}
+
+fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output: Output) -> Outcome<u8> {
+    let target = Target {
+        data: IpAddr::from([127, 0, 0, 1]),
+        scope: SocketAddr::from(([127, 0, 0, 1], PORT)),
+        control: SocketAddr::from(([127, 0, 0, 1], PORT)),
+    };
+    let request = target.request(args)?;
+    let spec = FlowSpec {
+        message_bytes: args.length as usize,
+        role: Role::Sender,
+        token: [0; 16],
+        gso: false,
+        seed: args.seed,
+    };
+    let transport = protocol.connect(None, target.scope, &spec, &Values::new(), host::now_ns())?;
+    let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
+    let mut session = Session::new(transport, None, signals, stdin_use)?;
+    output.event("ready", json!({ "flow_id": request.flow_id, "transport": "null", "direction": "up" }))?;
+    wait_for_go(&mut session, args.hold)?;
+    let sent = sender::run(&mut session, &plan(args, Kind::Datagram), output)?;
+    let halves = Halves {
+        sender: sent.part,
+        path: sent.path,
+        receiver: None,
+        intervals: sent.intervals,
+        from_peer: 0..0,
+        end_reason: sent.end_reason,
+    };
+    let code = finish_report(args, &request, None, ClockOffset::SAME_CLOCK, halves, output)?;
+    linger(&mut session, args)?;
+    Ok(code)
+}
+
+fn plan(args: &SendArgs, kind: Kind) -> Plan {
+    Plan {
+        schedule: Schedule::new(args.rate, args.length, args.time),
+        message_bytes: args.length as usize,
+        duration_ns: args.time as i64,
+        window_ns: args.window_us as i64 * 1_000,
+        interval_ns: args.interval as i64,
+        seed: args.seed,
+        gso: args.gso,
+        kind,
+    }
+}
+
+/// Say hello and wait for the welcome.
+fn greet(channel: &mut Channel, request: &FlowRequest) -> Outcome<Welcome> {
+    channel.send(&Message::Hello(Box::new(Hello {
+        protocol: control::PROTOCOL.into(),
+        version: control::VERSION,
+        generator: Generator::this(),
+        boot_id: host::boot_id(),
+        flow: request.clone(),
+    })))?;
+    let mut waiter = Waiter::new().map_err(Failure::system("open a timer"))?;
+    let deadline_ns = host::now_ns() + ANSWER_NS;
+    loop {
+        let messages = channel.receive().map_err(|error| {
+            let server = channel.peer().map_or_else(|_| "the server".into(), |peer| peer.to_string());
+            Failure { message: format!("{server} did not welcome the flow: {error}"), ..error }
+        })?;
+        match messages.into_iter().next() {
+            Some(Message::Welcome(welcome)) => return Ok(*welcome),
+            Some(Message::Failure { code, message }) => {
+                let refusal = control::refusal(&code, &message);
+                return Err(Failure {
+                    message: format!("the server refused the flow: {}", refusal.message),
+                    ..refusal
+                });
+            }
+            Some(_) => return Err(Failure::new(Code::Protocol, "the server did not answer with a welcome")),
+            None => {}
+        }
+        let now_ns = host::now_ns();
+        if now_ns >= deadline_ns {
+            return Err(Failure::new(Code::Timeout, "the server did not answer within 10 s"));
+        }
+        let fds = [netjoule_transport::PollFd { fd: channel.fd(), read: true, write: false }];
+        waiter.wait(&fds, Some(deadline_ns), now_ns).map_err(Failure::system("wait for the server"))?;
+    }
+}
+
+/// With --hold: nothing happens until "go".
+fn wait_for_go(session: &mut Session<'_>, hold: bool) -> Outcome<()> {
+    if !hold {
+        return Ok(());
+    }
+    session.wait_for("go", i64::MAX, |session| {
+        let Some(line) = (!session.heard.lines.is_empty()).then(|| session.heard.lines.remove(0)) else {
+            return match session.heard.stdin_ended {
+                true => Err(Failure::new(Code::Interrupted, "stdin ended before \"go\"")),
+                false => Ok(false),
+            };
+        };
+        match line.as_str() {
+            "go" => Ok(true),
+            other => Err(Failure::new(Code::Usage, format!("expected \"go\" on stdin, got {other:?}"))),
+        }
+    })
+}
+
+/// With --hold until "end" or the end of stdin, with --linger-s that long; the sockets stay open and idle.
+fn linger(session: &mut Session<'_>, args: &SendArgs) -> Outcome<()> {
+    let until_ns = host::now_ns() + (args.linger_s * 1e9) as i64;
+    loop {
+        let told = session.heard.lines.iter().any(|line| line == "end") || session.heard.stdin_ended;
+        let held = args.hold && !told;
+        let now_ns = host::now_ns();
+        if session.heard.interrupted || (!held && now_ns >= until_ns) || (args.hold && told) {
+            return Ok(());
+        }
+        session.wait((!held).then_some(until_ns), Scope::All)?;
+    }
+}
+
+/// Both halves of a report, before they become one.
+struct Halves {
+    sender: SenderPart,
+    path: PathFacts,
+    receiver: Option<ReceiverPart>,
+    intervals: Vec<Interval>,
+    /// Which of the intervals came from the peer and were not printed yet.
+    from_peer: std::ops::Range<usize>,
+    end_reason: EndReason,
+}
+
+fn finish_report(
+    args: &SendArgs,
+    request: &FlowRequest,
+    ip_version: Option<IpVersion>,
+    clock_offset: ClockOffset,
+    halves: Halves,
+    output: Output,
+) -> Outcome<u8> {
+    let not_printed = halves.from_peer.start..halves.from_peer.end.min(halves.intervals.len());
+    output.intervals(&halves.intervals[not_printed])?;
+    let reconciles =
+        report::reconciles(&halves.sender, halves.receiver.as_ref(), &halves.intervals, args.length);
+    let report = FlowReport {
+        schema_version: report::SCHEMA_VERSION,
+        kind: "flow_report".into(),
+        generator: Generator::this(),
+        flow_id: request.flow_id.clone(),
+        transport: request.transport.clone(),
+        direction: request.direction,
+        ip_version: ip_version.map(IpVersion::number),
+        payload_bytes: args.length,
+        offered_rate_mbps: args.rate as f64 * 1e-6,
+        duration_s: args.time as f64 * 1e-9,
+        interval_s: args.interval as f64 * 1e-9,
+        seed: args.seed,
+        pacing: Pacing { mode: args.pacing.clone(), window_us: args.window_us, gso: args.gso },
+        path: halves.path,
+        clock_offset,
+        sender: halves.sender,
+        receiver: halves.receiver,
+        intervals: halves.intervals,
+        reconciles,
+        end_reason: halves.end_reason,
+    };
+    output.report(&report)?;
+    match report.end_reason {
+        EndReason::Duration => Ok(0),
+        EndReason::Interrupted => {
+            output.complain("interrupted: the report is partial");
+            Ok(1)
+        }
+        EndReason::PeerInterrupted => {
+            output.complain("the server was stopped: the report is partial");
+            Ok(1)
+        }
+    }
+}

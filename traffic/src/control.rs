@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the two ends say to each other beside the data: one JSON object per line. Pure.
+//!
+//! ```text
+//! client                              server
+//!   hello(version, flow)        ->
+//!                               <-    welcome(token, data port, offer) | failure(code, message)
+//!   ... the client opens the data path and proves the token ...
+//!                               <-    open
+//!   clock(t0)                   ->                                     (8 times, not on the same boot)
+//!                               <-    clock_answer(t0, t1, t2)
+//!   go(offset)                  ->
+//!                               <-    started
+//!   ... messages; either end may say stop ...
+//!   finished(messages sent)     ->    (from whichever end sends messages)
+//!   intervals ..., part         <->   (each end's half, to the client in the end)
+//!   end                         ->
+//! ```
+//! A connection that ends early ends the flow.
+
+use netjoule_transport::{Values, TOKEN_BYTES};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Code, Failure, Outcome};
+use crate::intervals::Interval;
+use crate::report::{Direction, Generator, PathFacts, ReceiverPart, SenderPart};
+
+/// Version of this protocol; both ends must have the same.
+pub const VERSION: u32 = 1;
+/// What a hello starts with.
+pub const PROTOCOL: &str = "netjoule";
+/// Longest line in bytes, line feed included.
+pub const LINE_BYTES: usize = 64 << 10;
+/// Intervals per line; keeps a line well under [`LINE_BYTES`].
+pub const INTERVALS_PER_LINE: usize = 150;
+/// Intervals per end and flow.
+pub const INTERVALS: usize = 200_000;
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Message {
+    /// Client: who I am and what I want.
+    Hello(Box<Hello>),
+    /// Server: come in.
+    Welcome(Box<Welcome>),
+    /// Either: this flow ends here, for this reason.
+    Failure {
+        /// Name of a [`Code`].
+        code: String,
+        /// One sentence.
+        message: String,
+    },
+    /// Server: the data path stands.
+    Open,
+    /// Client: what time is it?
+    Clock {
+        /// Client's clock, ns.
+        asked_ns: i64,
+    },
+    /// Server: its clock.
+    ClockAnswer {
+        /// The question's time stamp.
+        asked_ns: i64,
+        /// Server's clock at arrival of the question, ns.
+        arrived_ns: i64,
+        /// Server's clock at the answer, ns.
+        answered_ns: i64,
+    },
+    /// Client: start. `offset_ns` is the server's clock minus the client's.
+    Go {
+        /// Clock offset for one-way delays, ns.
+        offset_ns: i64,
+    },
+    /// Server: started.
+    Started,
+    /// Either: please end the flow early.
+    Stop,
+    /// Sending end: nothing more will come.
+    Finished {
+        /// Messages sent in all.
+        messages_sent: u64,
+    },
+    /// Some of this end's intervals, in order.
+    Intervals {
+        /// At most [`INTERVALS_PER_LINE`].
+        intervals: Vec<Interval>,
+    },
+    /// The sending end's half of the report.
+    SenderPart {
+        /// Counts.
+        sender: Box<SenderPart>,
+        /// Path and packets.
+        path: PathFacts,
+    },
+    /// The receiving end's half of the report.
+    ReceiverPart {
+        /// Counts.
+        receiver: Box<ReceiverPart>,
+    },
+    /// Client: all done, close.
+    End,
+}
+
+/// The client's first line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`PROTOCOL`].
+    pub protocol: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// Program of the client.
+    pub generator: Generator,
+    /// Boot of the client's host.
+    pub boot_id: String,
+    /// What is asked for.
+    pub flow: FlowRequest,
+}
+
+/// A flow as the client wants it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowRequest {
+    /// Random name of the flow.
+    pub flow_id: String,
+    /// Transport by its command-line name.
+    pub transport: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Message size.
+    pub payload_bytes: u64,
+    /// Payload bit/s.
+    pub rate_bps: u64,
+    /// Duration.
+    pub duration_ns: u64,
+    /// Interval length.
+    pub interval_ns: u64,
+    /// Coalescing window.
+    pub window_us: u64,
+    /// GSO trains.
+    pub gso: bool,
+    /// Seed of the payload.
+    pub seed: u64,
+    /// IP address of the server as the client will use it for the data.
+    pub data_address: std::net::IpAddr,
+    /// The control connection runs over another address than the data.
+    pub control_apart: bool,
+}
+
+/// The server's answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// Program of the server.
+    pub generator: Generator,
+    /// Boot of the server's host.
+    pub boot_id: String,
+    /// Port of the data path.
+    pub data_port: u16,
+    /// The flow's secret, in hexadecimal.
+    pub token: String,
+    /// What the transport needs to connect.
+    pub offer: Values,
+}
+
+/// What a server allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Longest flow.
+    pub duration_ns: u64,
+    /// Greatest payload rate.
+    pub rate_bps: u64,
+}
+
+impl FlowRequest {
+    /// Refuse what makes no sense or goes beyond `caps`, with a sentence that names the limit.
+    pub fn check(&self, caps: Caps) -> Outcome<()> {
+        let usage = |message: String| Err(Failure::new(Code::Usage, message));
+        if self.payload_bytes == 0 || self.rate_bps == 0 || self.duration_ns == 0 || self.interval_ns == 0 {
+            return usage("size, rate, duration and interval must be above zero".into());
+        }
+        let intervals = self.duration_ns / self.interval_ns;
+        if intervals > INTERVALS as u64 / 2 {
+            return usage(format!(
+                "{intervals} intervals are too many; ask for longer ones (at most {} per flow)",
+                INTERVALS / 2
+            ));
+        }
+        if self.duration_ns > caps.duration_ns {
+            return Err(Failure::new(
+                Code::Refused,
+                format!(
+                    "the server allows flows of at most {} s, asked for {} s (serve --max-duration-s)",
+                    caps.duration_ns as f64 * 1e-9,
+                    self.duration_ns as f64 * 1e-9
+                ),
+            ));
+        }
+        if self.rate_bps > caps.rate_bps {
+            return Err(Failure::new(
+                Code::Refused,
+                format!(
+                    "the server allows at most {} Mb/s, asked for {} Mb/s (serve --max-rate)",
+                    caps.rate_bps as f64 * 1e-6,
+                    self.rate_bps as f64 * 1e-6
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A line for the wire, line feed included.
+pub fn encode(message: &Message) -> String {
+    let mut line = serde_json::to_string(message).expect("control messages always serialise");
+    line.push('\n');
+    line
+}
+
+/// A line from the wire.
+pub fn decode(line: &[u8]) -> Outcome<Message> {
+    serde_json::from_slice(line).map_err(|error| {
+        Failure::new(Code::Protocol, format!("the peer said something unintelligible: {error}"))
+    })
+}
+
+/// The hello in a client's first line.
+pub fn expect_hello(line: &[u8]) -> Outcome<Hello> {
+    let unknown =
+        || Failure::new(Code::Protocol, "this is a netjoule-traffic control port; use netjoule-traffic send");
+    let value: serde_json::Value = serde_json::from_slice(line).map_err(|_| unknown())?;
+    if value["type"] != "hello" || value["protocol"] != PROTOCOL {
+        return Err(unknown());
+    }
+    if value["version"] != VERSION {
+        return Err(Failure::new(
+            Code::Protocol,
+            format!(
+                "the client speaks version {} of the control protocol, this server version {VERSION}; use the same netjoule-traffic at both ends",
+                value["version"]
+            ),
+        ));
+    }
+    let Message::Hello(hello) = decode(line)? else { return Err(unknown()) };
+    let id = &hello.flow.flow_id;
+    // The name is printed: it must not be able to steer a terminal.
+    if id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return Err(Failure::new(Code::Usage, "a flow's name is at most 64 letters, digits and dashes"));
+    }
+    Ok(*hello)
+}
+
+/// A failure that the peer sent, with its sentence made fit for a terminal: one line, not endless.
+pub fn refusal(code: &str, message: &str) -> Failure {
+    let message: String = message.chars().filter(|c| !c.is_control()).take(500).collect();
+    Failure::new(Code::named(code), message)
+}
+
+/// A token as text.
+pub fn token_text(token: &[u8; TOKEN_BYTES]) -> String {
+    token.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A token from text.
+pub fn token_from(text: &str) -> Outcome<[u8; TOKEN_BYTES]> {
+    let bad = || Failure::new(Code::Protocol, "the server sent a malformed token");
+    if text.len() != 2 * TOKEN_BYTES || !text.is_ascii() {
+        return Err(bad());
+    }
+    let mut token = [0; TOKEN_BYTES];
+    for (byte, index) in token.iter_mut().zip((0..).step_by(2)) {
+        *byte = u8::from_str_radix(&text[index..index + 2], 16).map_err(|_| bad())?;
+    }
+    Ok(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const CAPS: Caps = Caps { duration_ns: 10_000_000_000, rate_bps: 1_000_000 };
+
+    fn request() -> FlowRequest {
+        FlowRequest {
+            flow_id: "ab-12".into(),
+            transport: "udp".into(),
+            direction: Direction::Up,
+            payload_bytes: 64,
+            rate_bps: 1_000_000,
+            duration_ns: 10_000_000_000,
+            interval_ns: 100_000_000,
+            window_us: 0,
+            gso: false,
+            seed: 7,
+            data_address: "127.0.0.1".parse().unwrap(),
+            control_apart: false,
+        }
+    }
+
+    fn hello(version: u32) -> Message {
+        Message::Hello(Box::new(Hello {
+            protocol: PROTOCOL.into(),
+            version,
+            generator: Generator::this(),
+            boot_id: "b".into(),
+            flow: request(),
+        }))
+    }
+
+    #[test]
+    fn messages_survive_the_wire() {
+        let messages = [
+            hello(VERSION),
+            Message::Open,
+            Message::Clock { asked_ns: -1 },
+            Message::Failure { code: "busy".into(), message: "line\nfeed".into() },
+            Message::Finished { messages_sent: 1 << 52 },
+        ];
+        for message in messages {
+            let line = encode(&message);
+            assert_eq!(line.matches('\n').count(), 1);
+            assert_eq!(decode(line.trim_end().as_bytes()).unwrap(), message);
+        }
+    }
+
+    #[test]
+    fn a_full_line_of_intervals_stays_under_the_limit() {
+        let interval = Interval {
+            end: crate::intervals::End::Receiver,
+            start_ns: i64::MIN,
+            end_ns: i64::MIN,
+            messages: u64::MAX,
+            bytes: u64::MAX,
+            messages_lost: Some(u64::MAX),
+            messages_duplicate: Some(u64::MAX),
+            messages_reordered: Some(u64::MAX),
+            jitter_ms: Some(f64::MIN_POSITIVE),
+            cpu_s: f64::MAX,
+        };
+        let line = encode(&Message::Intervals { intervals: vec![interval; INTERVALS_PER_LINE] });
+        assert!(line.len() < LINE_BYTES, "{}", line.len());
+    }
+
+    #[test]
+    fn a_hello_of_another_version_is_told_so() {
+        assert_eq!(expect_hello(encode(&hello(VERSION)).as_bytes()).unwrap().flow, request());
+        let error = expect_hello(encode(&hello(VERSION + 1)).as_bytes()).unwrap_err();
+        assert!(error.message.contains("version 2"), "{error}");
+        for line in ["GET / HTTP/1.1", "{}", "null", "{\"type\":\"open\"}"] {
+            assert_eq!(expect_hello(line.as_bytes()).unwrap_err().code, Code::Protocol);
+        }
+    }
+
+    #[test]
+    fn requests_beyond_the_caps_are_refused_by_name() {
+        assert_eq!(request().check(CAPS), Ok(()));
+        let fast = FlowRequest { rate_bps: 1_000_001, ..request() };
+        assert!(fast.check(CAPS).unwrap_err().message.contains("--max-rate"));
+        let long = FlowRequest { duration_ns: 10_000_000_001, ..request() };
+        assert!(long.check(CAPS).unwrap_err().message.contains("--max-duration-s"));
+        let fine = FlowRequest { interval_ns: 1, ..request() };
+        assert!(fine.check(CAPS).unwrap_err().message.contains("intervals"));
+        let empty = FlowRequest { payload_bytes: 0, ..request() };
+        assert_eq!(empty.check(CAPS).unwrap_err().code, Code::Usage);
+    }
+
+    #[test]
+    fn names_and_sentences_cannot_steer_the_terminal() {
+        let Message::Hello(mut hello) = hello(VERSION) else { panic!("not a hello") };
+        hello.flow.flow_id = "\u{1b}[31m".into();
+        let line = encode(&Message::Hello(hello));
+        assert_eq!(expect_hello(line.as_bytes()).unwrap_err().code, Code::Usage);
+        assert_eq!(refusal("busy", "no\u{1b}[31m way\n").message, "no[31m way");
+        assert_eq!(refusal("busy", &"x".repeat(9_999)).message.len(), 500);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_answered(line in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&line);
+            prop_assert!(expect_hello(&line).is_err());
+        }
+
+        #[test]
+        fn tokens_survive_as_text(token: [u8; TOKEN_BYTES]) {
+            prop_assert_eq!(token_from(&token_text(&token)).unwrap(), token);
+        }
+
+        #[test]
+        fn other_texts_are_no_tokens(text in "\\PC{0,40}") {
+            prop_assume!(text.len() != 32);
+            prop_assert!(token_from(&text).is_err());
+        }
+    }
+}

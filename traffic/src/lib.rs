@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//! netjoule's traffic engine: paced flows over any transport, and one honest report of both ends.
+//!
+//! Pure parts (no socket, no clock): [`units`], [`schedule`], [`tracker`], [`jitter`], [`delay`], [`intervals`],
+//! [`clock_offset`], [`control`], [`report`]. Parts that touch the system: [`host`] (clocks, CPU, identity),
+//! [`wait`] (sleeping and polling), [`channel`] (the control connection), [`session`] (all of one flow's descriptors).
+//! On top: [`sender`] and [`receiver`] are the two ends, [`client`] and [`server`] the two programs.
+
+pub mod channel;
+pub mod cli;
+pub mod client;
+pub mod clock_offset;
+pub mod control;
+pub mod delay;
+pub mod failure;
+pub mod host;
+pub mod intervals;
+pub mod jitter;
+pub mod output;
+pub mod receiver;
+pub mod registry;
+pub mod report;
+pub mod schedule;
+pub mod sender;
+pub mod server;
+pub mod session;
+pub mod tracker;
+pub mod units;
+pub mod wait;

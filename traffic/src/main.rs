@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `netjoule-traffic serve | send`.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use netjoule_traffic::cli::{Cli, Command};
+use netjoule_traffic::failure::Failure;
+use netjoule_traffic::output::Output;
+use netjoule_traffic::wait::Signals;
+use netjoule_traffic::{client, host, server};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let json = match &cli.command {
+        Command::Serve(args) => args.json,
+        Command::Send(args) => args.json,
+    };
+    let output = if json { Output::Json } else { Output::Plain };
+    // Before any thread, so that every thread inherits the blocked signals and the sharp timers.
+    let outcome = Signals::new().map_err(Failure::system("watch for signals")).and_then(|signals| {
+        host::sharpen_timers();
+        match &cli.command {
+            Command::Serve(args) => server::run(args, &signals, output),
+            Command::Send(args) => client::run(args, &signals, output),
+        }
+    });
+    match outcome {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            output.failure(&failure);
+            ExitCode::from(failure.code.exit())
+        }
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a command prints: lines of JSON for machines, or a few lines for people.
+
+use std::io::Write;
+
+use serde_json::{json, Value};
+
+use crate::failure::{Code, Failure, Outcome};
+use crate::intervals::{End, Interval};
+use crate::report::FlowReport;
+
+/// Where the words go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// One JSON object per line on stdout.
+    Json,
+    /// Plain lines on stdout.
+    Plain,
+    /// Nothing (the server's flows: the client prints both halves).
+    Silent,
+}
+
+impl Output {
+    /// An event with its fields (a JSON object).
+    pub fn event(self, name: &str, fields: Value) -> Outcome<()> {
+        if self != Self::Json {
+            return Ok(());
+        }
+        let mut line = json!({ "event": name });
+        if let (Value::Object(line), Value::Object(fields)) = (&mut line, fields) {
+            line.extend(fields);
+        }
+        write(&line.to_string())
+    }
+
+    /// Closed intervals.
+    pub fn intervals(self, intervals: &[Interval]) -> Outcome<()> {
+        intervals.iter().try_for_each(|interval| match self {
+            Self::Json => self.event("interval", to_value(interval)),
+            Self::Plain => write(&plain_interval(interval)),
+            Self::Silent => Ok(()),
+        })
+    }
+
+    /// The final report.
+    pub fn report(self, report: &FlowReport) -> Outcome<()> {
+        match self {
+            Self::Json => self.event("report", to_value(report)),
+            Self::Plain => write(&plain_report(report)),
+            Self::Silent => Ok(()),
+        }
+    }
+
+    /// One line for a person on stderr.
+    pub fn complain(self, message: &str) {
+        // Nothing is left to do when stderr is gone too.
+        let _ = writeln!(std::io::stderr(), "netjoule-traffic: {message}");
+    }
+
+    /// A failure: an event for machines, always one line on stderr.
+    pub fn failure(self, failure: &Failure) {
+        // Nothing is left to do when stdout is gone too.
+        let _ = self.event("error", json!({ "code": failure.code.name(), "message": failure.message }));
+        self.complain(&failure.message);
+    }
+}
+
+/// Write a line to stdout now.
+pub fn write(line: &str) -> Outcome<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::new(Code::Interrupted, format!("stdout was closed: {error}")))
+}
+
+fn to_value(document: &impl serde::Serialize) -> Value {
+    serde_json::to_value(document).expect("reports always serialise")
+}
+
+fn end_name(end: End) -> &'static str {
+    match end {
+        End::Sender => "sent",
+        End::Receiver => "received",
+    }
+}
+
+fn plain_interval(interval: &Interval) -> String {
+    let span_ns = interval.end_ns - interval.start_ns;
+    let lost = interval.messages_lost.map_or_else(String::new, |lost| format!(", {lost} lost"));
+    format!(
+        "{:>8} {:9} messages {:10.4} Mb/s{lost}",
+        end_name(interval.end),
+        interval.messages,
+        crate::report::goodput_mbps(interval.bytes, span_ns)
+    )
+}
+
+fn plain_report(report: &FlowReport) -> String {
+    let sender = &report.sender;
+    let mut text = format!(
+        "{} {} B, {} Mb/s offered for {} s: {} of {} messages sent, {:.4} Mb/s, {:.3} s CPU",
+        report.transport,
+        report.payload_bytes,
+        report.offered_rate_mbps,
+        report.duration_s,
+        sender.messages_sent,
+        sender.messages_scheduled,
+        sender.goodput_mbps,
+        sender.cpu.cpu_s
+    );
+    if let Some(receiver) = &report.receiver {
+        text.push_str(&format!(
+            "\nreceived {} messages, {:.4} Mb/s, {} lost, {} duplicate, {} reordered, {:.3} s CPU",
+            receiver.messages_received_unique,
+            receiver.goodput_mbps,
+            receiver.messages_lost,
+            receiver.messages_duplicate,
+            receiver.messages_reordered,
+            receiver.cpu.cpu_s
+        ));
+        if let (Some(delay), Some(jitter_ms)) = (receiver.one_way_delay_ms, receiver.jitter_ms) {
+            text.push_str(&format!(
+                "\none-way delay {:.3} ms median, {:.3} ms p99, jitter {jitter_ms:.3} ms",
+                delay.p50, delay.p99
+            ));
+        }
+    }
+    text
+}

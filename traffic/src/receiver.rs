@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The receiving end: what arrived, what did not, how late and how evenly.
+
+use netjoule_transport::message::Header;
+use netjoule_transport::{Arrival, Kind};
+
+use crate::control::Message;
+use crate::delay::Delays;
+use crate::failure::{Code, Failure, Outcome};
+use crate::host::{self, CpuTime};
+use crate::intervals::{Interval, Series};
+use crate::jitter::Jitter;
+use crate::output::Output;
+use crate::report::{goodput_mbps, EndReason, ReceiverPart};
+use crate::session::{Scope, Session};
+use crate::tracker::{Arrived, Tracker};
+
+/// After the sender finished, this long without an arrival means that nothing more comes, ns.
+const DATAGRAM_QUIET_NS: i64 = 500_000_000;
+const STREAM_QUIET_NS: i64 = 3_000_000_000;
+/// A sender that has not finished this long after its time is given up, ns. Covers a stream's drain.
+const OVERTIME_NS: i64 = 60_000_000_000;
+/// Receive calls before control and signals are looked at again.
+const RECEIVES_PER_LOOK: usize = 4;
+/// An interrupted flow waits this long for the sender to hear of it, ns.
+const STOP_NS: i64 = 5_000_000_000;
+
+/// What to expect.
+#[derive(Debug, Clone, Copy)]
+pub struct Expectation {
+    /// Size of a message.
+    pub message_bytes: usize,
+    /// Length of the flow in ns.
+    pub duration_ns: i64,
+    /// Length of an interval in ns.
+    pub interval_ns: i64,
+    /// This end's clock minus the sender's, ns.
+    pub clock_ahead_ns: i64,
+    /// Datagrams or stream.
+    pub kind: Kind,
+}
+
+/// The receiving end's half of the report.
+#[derive(Debug)]
+pub struct Received {
+    /// Counts.
+    pub part: ReceiverPart,
+    /// Intervals.
+    pub intervals: Vec<Interval>,
+    /// How it ended.
+    pub end_reason: EndReason,
+}
+
+/// Receive until the sender has finished and nothing more comes, and report.
+pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) -> Outcome<Received> {
+    let cpu_start = CpuTime::now();
+    let mut books = Books::new(expected, host::now_ns(), cpu_start.total_ns);
+    let end_reason = listen(session, &mut books, output)?;
+    session.close_books();
+    let cpu = CpuTime::now();
+    let counts = books.tracker.finish(session.heard.finished);
+    // Messages lost after the last arrival belong to no gap; they show in the last interval.
+    books.series.count_lost(session.heard.finished.unwrap_or(0).saturating_sub(books.tracker.next()));
+    let bytes = counts.unique * expected.message_bytes as u64;
+    let arrivals_ns = books.first_ns.zip(books.last_ns).map_or(0, |(first, last)| last - first);
+    let span_ns =
+        if end_reason == EndReason::Duration { arrivals_ns.max(expected.duration_ns) } else { arrivals_ns };
+    let mut transport_stats = session.transport.path_statistics();
+    transport_stats.insert("messages_foreign".into(), books.foreign.into());
+    let sent = counts.unique + counts.lost;
+    let part = ReceiverPart {
+        host: host::host_name(),
+        boot_id: host::boot_id(),
+        first_packet_ns: books.first_ns,
+        last_packet_ns: books.last_ns,
+        messages_received_unique: counts.unique,
+        messages_lost: counts.lost,
+        messages_duplicate: counts.duplicate,
+        messages_reordered: counts.reordered,
+        bytes_received_unique: bytes,
+        goodput_mbps: goodput_mbps(bytes, span_ns),
+        loss_ratio: (sent > 0).then(|| counts.lost as f64 / sent as f64),
+        jitter_ms: books.jitter.ms(),
+        one_way_delay_ms: books.delays.summary(),
+        cpu: cpu.since(cpu_start).into(),
+        transport_stats,
+    };
+    let jitter_ms = books.jitter.ms();
+    books.series.finish(host::now_ns(), jitter_ms, cpu.total_ns);
+    output.intervals(books.series.fresh())?;
+    Ok(Received { part, intervals: books.series.into_closed(), end_reason })
+}
+
+fn listen(session: &mut Session<'_>, books: &mut Books<'_>, output: Output) -> Outcome<EndReason> {
+    let expected = books.expected;
+    let mut deadline_ns = host::now_ns().saturating_add(expected.duration_ns).saturating_add(OVERTIME_NS);
+    let quiet_ns = match expected.kind {
+        Kind::Datagram => DATAGRAM_QUIET_NS,
+        Kind::Stream => STREAM_QUIET_NS,
+    };
+    let mut finished_ns = None;
+    let mut asked_to_stop = false;
+    loop {
+        let more = take_arrivals(session, books, output)?;
+        let now_ns = host::now_ns();
+        if session.heard.interrupted && !asked_to_stop {
+            asked_to_stop = true;
+            deadline_ns = deadline_ns.min(now_ns + STOP_NS);
+            session.tell(&Message::Stop)?;
+        }
+        let mut until_ns = if more { now_ns } else { deadline_ns };
+        if let Some(sent) = session.heard.finished {
+            let since_ns = *finished_ns.get_or_insert(now_ns);
+            let quiet_from_ns = books.last_ns.unwrap_or(since_ns).max(since_ns);
+            until_ns = until_ns.min(quiet_from_ns + quiet_ns);
+            if books.tracker.unique() >= sent || now_ns >= quiet_from_ns + quiet_ns {
+                return Ok(end_reason(session));
+            }
+        }
+        if now_ns >= deadline_ns {
+            if session.heard.interrupted {
+                return Ok(EndReason::Interrupted);
+            }
+            return Err(Failure::new(Code::Timeout, "the sending end did not finish the flow in time"));
+        }
+        session.wait(Some(until_ns), Scope::All)?;
+    }
+}
+
+fn end_reason(session: &Session<'_>) -> EndReason {
+    if session.heard.interrupted {
+        EndReason::Interrupted
+    } else if session.heard.stop {
+        EndReason::PeerInterrupted
+    } else {
+        EndReason::Duration
+    }
+}
+
+/// Book what has arrived, within bounds; whether more may be waiting.
+fn take_arrivals(session: &mut Session<'_>, books: &mut Books<'_>, output: Output) -> Outcome<bool> {
+    let had_none = books.first_ns.is_none();
+    let mut more = true;
+    for _ in 0..RECEIVES_PER_LOOK {
+        more = session.transport.receive(host::now_ns(), &mut |arrival| books.arrive(arrival))? > 0;
+        if !more {
+            break;
+        }
+    }
+    if let (true, Some(first_ns)) = (had_none, books.first_ns) {
+        output.event("started", serde_json::json!({ "first_packet_ns": first_ns }))?;
+    }
+    books.series.roll(host::now_ns(), books.jitter.ms(), host::total_ns);
+    output.intervals(books.series.fresh())?;
+    Ok(more)
+}
+
+/// Everything counted about arrivals.
+struct Books<'a> {
+    expected: &'a Expectation,
+    tracker: Tracker,
+    jitter: Jitter,
+    delays: Delays,
+    series: Series,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+    /// Datagrams that were no messages of this flow.
+    foreign: u64,
+}
+
+impl<'a> Books<'a> {
+    fn new(expected: &'a Expectation, start_ns: i64, cpu_ns: i64) -> Self {
+        Self {
+            expected,
+            tracker: Tracker::default(),
+            jitter: Jitter::default(),
+            delays: Delays::default(),
+            series: Series::receiver(expected.interval_ns, start_ns, cpu_ns),
+            first_ns: None,
+            last_ns: None,
+            foreign: 0,
+        }
+    }
+
+    fn arrive(&mut self, arrival: Arrival<'_>) {
+        let header =
+            Header::read(arrival.bytes).filter(|_| arrival.bytes.len() == self.expected.message_bytes);
+        let Some(header) = header else {
+            self.foreign += 1;
+            return;
+        };
+        self.series.roll(arrival.arrived_ns, self.jitter.ms(), host::total_ns);
+        match self.tracker.record(header.sequence) {
+            Arrived::Duplicate => {
+                self.series.count_duplicate();
+                return;
+            }
+            Arrived::Reordered => self.series.count_reordered(),
+            Arrived::InOrder { skipped: 0 } => {}
+            Arrived::InOrder { skipped } => self.series.count_lost(skipped),
+        }
+        self.series.count(1, arrival.bytes.len() as u64);
+        self.jitter.record(header.sent_ns, arrival.arrived_ns);
+        let sent_here_ns = header.sent_ns.saturating_add(self.expected.clock_ahead_ns);
+        self.delays.record(arrival.arrived_ns.saturating_sub(sent_here_ns));
+        self.first_ns.get_or_insert(arrival.arrived_ns);
+        self.last_ns = self.last_ns.max(Some(arrival.arrived_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPECTED: Expectation = Expectation {
+        message_bytes: 20,
+        duration_ns: 1_000,
+        interval_ns: 100,
+        clock_ahead_ns: 1_000_000,
+        kind: Kind::Datagram,
+    };
+
+    fn arrive(books: &mut Books<'_>, sequence: u64, sent_ns: i64, arrived_ns: i64, length: usize) {
+        let mut message = vec![0; length];
+        Header { sequence, sent_ns }.write(&mut message);
+        books.arrive(Arrival { bytes: &message, arrived_ns });
+    }
+
+    #[test]
+    fn arrivals_are_booked_once_with_their_delay_on_one_clock() {
+        let mut books = Books::new(&EXPECTED, 1_000_000, 0);
+        arrive(&mut books, 0, 0, 1_000_050, 20);
+        arrive(&mut books, 2, 100, 1_000_150, 20);
+        arrive(&mut books, 2, 100, 1_000_160, 20);
+        arrive(&mut books, 1, 50, 1_000_250, 20);
+        arrive(&mut books, 3, 0, 1_000_260, 19);
+        let counts = books.tracker.finish(Some(4));
+        assert_eq!((counts.unique, counts.duplicate, counts.reordered, counts.lost), (3, 1, 1, 1));
+        assert_eq!(books.foreign, 1);
+        let delay = books.delays.summary().unwrap();
+        assert!((delay.max - 200e-6).abs() < 1e-12 && (delay.min - 50e-6).abs() < 1e-12, "{delay:?}");
+        books.series.finish(1_000_260, None, 0);
+        let intervals = books.series.into_closed();
+        let lost: Vec<_> = intervals.iter().map(|interval| interval.messages_lost.unwrap()).collect();
+        assert_eq!(lost, [0, 0, 0]);
+        assert_eq!(intervals.iter().map(|interval| interval.messages).sum::<u64>(), 3);
+    }
+}

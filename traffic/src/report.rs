@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The flow report: both ends of one flow in one document (protocols/contracts/schemas/flow_report.schema.json). Pure.
+
+use netjoule_transport::Values;
+use serde::{Deserialize, Serialize};
+
+use crate::clock_offset::ClockOffset;
+use crate::delay::DelaySummary;
+use crate::host::CpuUse;
+use crate::intervals::{End, Interval};
+
+/// Version of the document.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Who made the traffic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generator {
+    /// "netjoule-traffic".
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Generator {
+    /// This program.
+    pub fn this() -> Self {
+        Self { name: env!("CARGO_PKG_NAME").into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+}
+
+/// Direction as seen from the `send` side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// `send` sends, `serve` receives.
+    Up,
+    /// `serve` sends, `send` receives.
+    Down,
+}
+
+/// How messages were timed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pacing {
+    /// "absolute": every message has its own deadline, counted from the start of the flow.
+    pub mode: String,
+    /// Messages due within this window may leave together, late; in us.
+    pub window_us: u64,
+    /// Messages that leave together go to the kernel as one GSO train.
+    pub gso: bool,
+}
+
+/// How the flow ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The whole duration was served.
+    Duration,
+    /// This end was told to stop (signal or end of stdin).
+    Interrupted,
+    /// The other end was told to stop.
+    PeerInterrupted,
+}
+
+/// What the sending end knows about the path and its packets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathFacts {
+    /// MTU of the path as far as the sending host knows, in bytes.
+    pub mtu_bytes: Option<u32>,
+    /// Nagle's algorithm off (streams only).
+    pub nodelay: Option<bool>,
+    /// Data packets per message.
+    pub frames_per_message: Option<f64>,
+    /// Mean data packet with IP header, in bytes.
+    pub mean_ip_packet_bytes: Option<f64>,
+    /// "measured", "computed" or "unknown".
+    pub packetisation_source: String,
+}
+
+/// The sending end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SenderPart {
+    /// Host name.
+    pub host: String,
+    /// Boot of that host: names its monotonic clock.
+    pub boot_id: String,
+    /// Begin of the schedule (time of message 0's deadline), ns.
+    pub start_ns: i64,
+    /// First message handed over, ns.
+    pub first_packet_ns: Option<i64>,
+    /// Last message handed over, ns.
+    pub last_packet_ns: Option<i64>,
+    /// When everything had left, or waiting for that ended; ns.
+    pub end_ns: i64,
+    /// Messages in the schedule.
+    pub messages_scheduled: u64,
+    /// Messages the transport accepted.
+    pub messages_sent: u64,
+    /// Messages refused, or not accepted by the end.
+    pub messages_not_sent: u64,
+    /// Payload bytes accepted.
+    pub bytes_sent: u64,
+    /// Payload rate over the duration.
+    pub goodput_mbps: f64,
+    /// CPU time of the process from start to end, s.
+    #[serde(flatten)]
+    pub cpu: Cpu,
+    /// The transport's own counters.
+    pub transport_stats: Values,
+}
+
+/// The receiving end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverPart {
+    /// Host name.
+    pub host: String,
+    /// Boot of that host.
+    pub boot_id: String,
+    /// First arrival, ns.
+    pub first_packet_ns: Option<i64>,
+    /// Last arrival of a first copy, ns.
+    pub last_packet_ns: Option<i64>,
+    /// First copies.
+    pub messages_received_unique: u64,
+    /// Sent and never arrived.
+    pub messages_lost: u64,
+    /// Further copies.
+    pub messages_duplicate: u64,
+    /// First copies that a later message had overtaken.
+    pub messages_reordered: u64,
+    /// Payload bytes of first copies.
+    pub bytes_received_unique: u64,
+    /// Payload rate of first copies over the duration, or over first to last arrival when that is longer.
+    pub goodput_mbps: f64,
+    /// Lost over sent.
+    pub loss_ratio: Option<f64>,
+    /// RFC 3550 jitter at the end, ms.
+    pub jitter_ms: Option<f64>,
+    /// One-way delay of first copies, ms.
+    pub one_way_delay_ms: Option<DelaySummary>,
+    /// CPU time of the process from start to end, s.
+    #[serde(flatten)]
+    pub cpu: Cpu,
+    /// The transport's own counters.
+    pub transport_stats: Values,
+}
+
+/// CPU seconds in a report.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// All of it.
+    pub cpu_s: f64,
+    /// In user space.
+    pub cpu_user_s: f64,
+    /// In the kernel.
+    pub cpu_system_s: f64,
+}
+
+impl From<CpuUse> for Cpu {
+    fn from(used: CpuUse) -> Self {
+        Self { cpu_s: used.cpu_s, cpu_user_s: used.cpu_user_s, cpu_system_s: used.cpu_system_s }
+    }
+}
+
+/// The whole report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// "flow_report".
+    pub kind: String,
+    /// Who made the traffic.
+    pub generator: Generator,
+    /// Random name of the flow.
+    pub flow_id: String,
+    /// Transport by its command-line name.
+    pub transport: String,
+    /// Direction.
+    pub direction: Direction,
+    /// 4 or 6; missing for null.
+    pub ip_version: Option<u8>,
+    /// Size of a message.
+    pub payload_bytes: u64,
+    /// Payload rate asked for.
+    pub offered_rate_mbps: f64,
+    /// Duration asked for.
+    pub duration_s: f64,
+    /// Length of an interval.
+    pub interval_s: f64,
+    /// Seed of the payload bytes.
+    pub seed: u64,
+    /// Pacing.
+    pub pacing: Pacing,
+    /// MTU, Nagle, packets.
+    #[serde(flatten)]
+    pub path: PathFacts,
+    /// Server's clock against the client's.
+    pub clock_offset: ClockOffset,
+    /// The sending end.
+    pub sender: SenderPart,
+    /// The receiving end; missing for null.
+    pub receiver: Option<ReceiverPart>,
+    /// Intervals of both ends, the sender's first.
+    pub intervals: Vec<Interval>,
+    /// Whether the books balance, see [`reconciles`].
+    pub reconciles: bool,
+    /// How the flow ended.
+    pub end_reason: EndReason,
+}
+
+/// Payload rate in Mb/s; 0 for an empty span.
+pub fn goodput_mbps(bytes: u64, span_ns: i64) -> f64 {
+    if span_ns <= 0 {
+        return 0.0;
+    }
+    bytes as f64 * 8e3 / span_ns as f64
+}
+
+/// Whether the books balance: scheduled = sent + not sent, sent = received + lost, bytes = messages * size, and
+/// intervals add up to the totals at both ends.
+pub fn reconciles(
+    sender: &SenderPart,
+    receiver: Option<&ReceiverPart>,
+    intervals: &[Interval],
+    payload_bytes: u64,
+) -> bool {
+    let total = |end, value: fn(&Interval) -> u64| {
+        intervals.iter().filter(|interval| interval.end == end).map(value).sum::<u64>()
+    };
+    let sender_balances = sender.messages_scheduled == sender.messages_sent + sender.messages_not_sent
+        && sender.bytes_sent == sender.messages_sent * payload_bytes
+        && total(End::Sender, |interval| interval.messages) == sender.messages_sent
+        && total(End::Sender, |interval| interval.bytes) == sender.bytes_sent;
+    let receiver_balances = receiver.is_none_or(|receiver| {
+        sender.messages_sent == receiver.messages_received_unique + receiver.messages_lost
+            && receiver.bytes_received_unique == receiver.messages_received_unique * payload_bytes
+            && total(End::Receiver, |interval| interval.messages) == receiver.messages_received_unique
+            && total(End::Receiver, |interval| interval.bytes) == receiver.bytes_received_unique
+            && total(End::Receiver, |interval| interval.messages_lost.unwrap_or(0)) == receiver.messages_lost
+    });
+    sender_balances && receiver_balances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts() -> (SenderPart, ReceiverPart, Vec<Interval>) {
+        let cpu = Cpu { cpu_s: 0.0, cpu_user_s: 0.0, cpu_system_s: 0.0 };
+        let sender = SenderPart {
+            host: "a".into(),
+            boot_id: "b".into(),
+            start_ns: 0,
+            first_packet_ns: None,
+            last_packet_ns: None,
+            end_ns: 1,
+            messages_scheduled: 10,
+            messages_sent: 9,
+            messages_not_sent: 1,
+            bytes_sent: 900,
+            goodput_mbps: 1.0,
+            cpu,
+            transport_stats: Values::new(),
+        };
+        let receiver = ReceiverPart {
+            host: "a".into(),
+            boot_id: "b".into(),
+            first_packet_ns: None,
+            last_packet_ns: None,
+            messages_received_unique: 7,
+            messages_lost: 2,
+            messages_duplicate: 0,
+            messages_reordered: 0,
+            bytes_received_unique: 700,
+            goodput_mbps: 1.0,
+            loss_ratio: None,
+            jitter_ms: None,
+            one_way_delay_ms: None,
+            cpu,
+            transport_stats: Values::new(),
+        };
+        let interval = |end, messages, lost| Interval {
+            end,
+            start_ns: 0,
+            end_ns: 1,
+            messages,
+            bytes: 100 * messages,
+            messages_lost: lost,
+            messages_duplicate: None,
+            messages_reordered: None,
+            jitter_ms: None,
+            cpu_s: 0.0,
+        };
+        let intervals = vec![interval(End::Sender, 9, None), interval(End::Receiver, 7, Some(2))];
+        (sender, receiver, intervals)
+    }
+
+    #[test]
+    fn balanced_books_reconcile_and_any_slip_shows() {
+        let (sender, receiver, intervals) = parts();
+        assert!(reconciles(&sender, Some(&receiver), &intervals, 100));
+        assert!(reconciles(&sender, None, &intervals[..1], 100));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals[..1], 100));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, 101));
+        let lossy = ReceiverPart { messages_lost: 3, ..receiver.clone() };
+        assert!(!reconciles(&sender, Some(&lossy), &intervals, 100));
+        let late = SenderPart { messages_not_sent: 0, ..sender };
+        assert!(!reconciles(&late, Some(&receiver), &intervals, 100));
+    }
+
+    #[test]
+    fn goodput_is_payload_bits_over_time() {
+        assert_eq!(goodput_mbps(1_250_000, 1_000_000_000), 10.0);
+        assert_eq!(goodput_mbps(1, 0), 0.0);
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Everything one end of a flow waits for: the data path, the control connection, signals, stdin.
+
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::{PollFd, State, Transport};
+
+use crate::channel::Channel;
+use crate::clock_offset::Exchange;
+use crate::control::{self, Message, INTERVALS};
+use crate::failure::{Code, Failure, Outcome};
+use crate::host;
+use crate::intervals::Interval;
+use crate::report::{PathFacts, ReceiverPart, SenderPart};
+use crate::wait::{Signals, Waiter};
+
+/// What stdin is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StdinUse {
+    /// Nothing.
+    Ignored,
+    /// Its end asks this process to stop, as a signal would.
+    EndStops,
+    /// Lines steer a held flow ("go", "end").
+    Lines,
+}
+
+/// How much to look at while waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The data path only; for waits well below a millisecond.
+    Data,
+    /// Everything.
+    All,
+}
+
+/// What was heard so far. Each part stays until somebody takes it.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// A signal came, or stdin ended where that means stop.
+    pub interrupted: bool,
+    /// The peer asks to end the flow early.
+    pub stop: bool,
+    /// The server's data path stands.
+    pub open: bool,
+    /// The client says go; its clock offset.
+    pub go: Option<i64>,
+    /// The server has started.
+    pub started: bool,
+    /// The sending end sent this many messages, and no more will come.
+    pub finished: Option<u64>,
+    /// The client is done.
+    pub end: bool,
+    /// Clock exchanges completed.
+    pub exchanges: Vec<Exchange>,
+    /// The peer's intervals.
+    pub intervals: Vec<Interval>,
+    /// The peer's half when it sends.
+    pub sender: Option<(SenderPart, PathFacts)>,
+    /// The peer's half when it receives.
+    pub receiver: Option<ReceiverPart>,
+    /// Complete lines from stdin.
+    pub lines: Vec<String>,
+    /// stdin ended.
+    pub stdin_ended: bool,
+}
+
+/// One end of a flow with all its descriptors.
+pub struct Session<'a> {
+    /// The data path.
+    pub transport: Box<dyn Transport>,
+    /// The control connection; none for the null transport.
+    pub channel: Option<Channel>,
+    /// What was heard.
+    pub heard: Heard,
+    /// Where the transport stands.
+    pub state: State,
+    signals: &'a Signals,
+    stdin_use: StdinUse,
+    stdin_bytes: Vec<u8>,
+    waiter: Waiter,
+    fds: Vec<PollFd>,
+    flow_is_over: bool,
+}
+
+impl<'a> Session<'a> {
+    /// Put the parts together.
+    pub fn new(
+        transport: Box<dyn Transport>,
+        channel: Option<Channel>,
+        signals: &'a Signals,
+        stdin_use: StdinUse,
+    ) -> Outcome<Self> {
+        Ok(Self {
+            transport,
+            channel,
+            heard: Heard::default(),
+            state: State::Connecting,
+            signals,
+            stdin_use,
+            stdin_bytes: Vec::new(),
+            waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
+            fds: Vec::new(),
+            flow_is_over: false,
+        })
+    }
+
+    /// Wait until something happens, at most until `until_ns`; then serve the transport and hear what was said.
+    pub fn wait(&mut self, until_ns: Option<i64>, scope: Scope) -> Outcome<()> {
+        self.fds.clear();
+        self.transport.poll_fds(&mut self.fds);
+        let data_fds = self.fds.len();
+        if scope == Scope::All {
+            self.add_other_fds();
+        }
+        let wakeup_ns = self.transport.next_wakeup_ns();
+        let until_ns = match (until_ns, wakeup_ns) {
+            (Some(until), Some(wakeup)) => Some(until.min(wakeup)),
+            (one, other) => one.or(other),
+        };
+        self.waiter.wait(&self.fds, until_ns, host::now_ns()).map_err(Failure::system("wait"))?;
+        if scope == Scope::All {
+            self.hear_others(data_fds)?;
+        }
+        let now_ns = host::now_ns();
+        if wakeup_ns.is_some_and(|at| now_ns >= at) || (0..data_fds).any(|index| self.waiter.ready(index)) {
+            self.state = self.transport.service(now_ns)?;
+            if self.flow_is_over && self.state == State::Open {
+                self.transport.receive(now_ns, &mut |_| {})?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Wait until `done` says so; a [`Code::Timeout`] naming `what` after `limit_ns`, an error when interrupted.
+    pub fn wait_for(
+        &mut self,
+        what: &str,
+        limit_ns: i64,
+        mut done: impl FnMut(&mut Self) -> Outcome<bool>,
+    ) -> Outcome<()> {
+        self.wait_for_calmly(what, limit_ns, |session| {
+            if session.heard.interrupted {
+                return Err(Failure::new(Code::Interrupted, format!("interrupted while waiting for {what}")));
+            }
+            done(session)
+        })
+    }
+
+    /// The same, but an interruption does not end the wait (the flow is being wound up).
+    pub fn wait_for_calmly(
+        &mut self,
+        what: &str,
+        limit_ns: i64,
+        mut done: impl FnMut(&mut Self) -> Outcome<bool>,
+    ) -> Outcome<()> {
+        let deadline_ns = host::now_ns().saturating_add(limit_ns);
+        while !done(self)? {
+            if host::now_ns() >= deadline_ns {
+                let seconds = limit_ns / 1_000_000_000;
+                return Err(Failure::new(Code::Timeout, format!("waited {seconds} s in vain for {what}")));
+            }
+            self.wait((limit_ns < i64::MAX).then_some(deadline_ns), Scope::All)?;
+        }
+        Ok(())
+    }
+
+    /// Say something to the peer.
+    pub fn tell(&mut self, message: &Message) -> Outcome<()> {
+        self.channel.as_mut().map_or(Ok(()), |channel| channel.send(message))
+    }
+
+    /// The books are closed: from now on what still arrives is thrown away, so that it does not keep the socket readable.
+    pub fn close_books(&mut self) {
+        self.flow_is_over = true;
+    }
+
+    fn add_other_fds(&mut self) {
+        let readable = |fd| PollFd { fd, read: true, write: false };
+        self.fds.push(readable(self.signals.fd()));
+        if let Some(channel) = &self.channel {
+            self.fds.push(readable(channel.fd()));
+        }
+        if self.stdin_use != StdinUse::Ignored && !self.heard.stdin_ended {
+            self.fds.push(readable(io::stdin().as_raw_fd()));
+        }
+    }
+
+    fn hear_others(&mut self, data_fds: usize) -> Outcome<()> {
+        let mut index = data_fds;
+        if self.waiter.ready(index) && self.signals.take() {
+            self.heard.interrupted = true;
+        }
+        index += 1;
+        if self.channel.is_some() {
+            if self.waiter.ready(index) {
+                self.hear_channel()?;
+            }
+            index += 1;
+        }
+        if index < self.fds.len() && self.waiter.ready(index) {
+            self.hear_stdin();
+        }
+        Ok(())
+    }
+
+    fn hear_channel(&mut self) -> Outcome<()> {
+        let Some(channel) = &mut self.channel else { return Ok(()) };
+        let messages = channel.receive()?;
+        let now_ns = host::now_ns();
+        for message in messages {
+            self.hear(message, now_ns)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, message: Message, now_ns: i64) -> Outcome<()> {
+        let heard = &mut self.heard;
+        match message {
+            Message::Failure { code, message } => {
+                let failure = control::refusal(&code, &message);
+                let message = format!("the other end ended the flow: {}", failure.message);
+                return Err(Failure { message, ..failure });
+            }
+            Message::Open => heard.open = true,
+            Message::Clock { asked_ns } => {
+                let answered_ns = host::now_ns();
+                return self.tell(&Message::ClockAnswer { asked_ns, arrived_ns: now_ns, answered_ns });
+            }
+            Message::ClockAnswer { asked_ns, arrived_ns, answered_ns } => {
+                heard.exchanges.push(Exchange { asked_ns, arrived_ns, answered_ns, heard_ns: now_ns });
+            }
+            Message::Go { offset_ns } => heard.go = Some(offset_ns),
+            Message::Started => heard.started = true,
+            Message::Stop => heard.stop = true,
+            Message::Finished { messages_sent } => heard.finished = Some(messages_sent),
+            Message::Intervals { intervals } => {
+                heard.intervals.extend(intervals);
+                if heard.intervals.len() > INTERVALS {
+                    return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
+                }
+            }
+            Message::SenderPart { sender, path } => heard.sender = Some((*sender, path)),
+            Message::ReceiverPart { receiver } => heard.receiver = Some(*receiver),
+            Message::End => heard.end = true,
+            Message::Hello(_) | Message::Welcome(_) => {
+                return Err(Failure::new(Code::Protocol, "the peer began again in the middle of a flow"));
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_stdin(&mut self) {
+        let mut bytes = [0; 4096];
+        match io::stdin().lock().read(&mut bytes) {
+            Ok(0) | Err(_) => {
+                self.heard.stdin_ended = true;
+                self.heard.interrupted |= self.stdin_use == StdinUse::EndStops;
+            }
+            Ok(length) if self.stdin_use == StdinUse::Lines => {
+                self.stdin_bytes.extend_from_slice(&bytes[..length]);
+                while let Some(end) = self.stdin_bytes.iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = self.stdin_bytes.drain(..=end).collect();
+                    self.heard.lines.push(String::from_utf8_lossy(&line).trim().to_owned());
+                }
+                // A line of this length is not one of ours.
+                self.stdin_bytes.truncate(4096);
+            }
+            Ok(_) => {}
+        }
+    }
+}

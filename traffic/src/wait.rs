@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sleeping until a descriptor is ready or an absolute time has come, never early, never spinning.
+//!
+//! Short waits use `ppoll`'s own timeout: with a timer slack of 1 ns it is as sharp as `clock_nanosleep`. `ppoll` allows
+//! itself a slack of 0.1 % of the timeout, however, so waits of a millisecond and more go through a timer
+//! descriptor that is armed with the absolute deadline.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use netjoule_transport::PollFd;
+
+/// From this length on a wait is armed as an absolute timer, in ns.
+const TIMER_FROM_NS: i64 = 1_000_000;
+
+/// Waits for descriptors and times.
+#[derive(Debug)]
+pub struct Waiter {
+    timer: OwnedFd,
+    polled: Vec<libc::pollfd>,
+}
+
+impl Waiter {
+    /// A waiter with its timer descriptor.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: timerfd_create returns a fresh descriptor or -1, checked before it is owned.
+        let timer = unsafe {
+            let fd = libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC | libc::TFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            OwnedFd::from_raw_fd(fd)
+        };
+        Ok(Self { timer, polled: Vec::new() })
+    }
+
+    /// Wait for any of `fds`, at most until `until_ns` (`None`: as long as it takes). `now_ns` is the time now.
+    /// Returns early when a signal handler ran; ask [`Self::ready`] what happened.
+    pub fn wait(&mut self, fds: &[PollFd], until_ns: Option<i64>, now_ns: i64) -> io::Result<()> {
+        self.polled.clear();
+        self.polled.extend(fds.iter().map(|fd| pollfd(fd.fd, fd.read, fd.write)));
+        let left_ns = until_ns.map(|until| (until - now_ns).max(0));
+        let timeout = match left_ns {
+            Some(left) if left >= TIMER_FROM_NS => {
+                arm(self.timer.as_raw_fd(), now_ns + left)?;
+                self.polled.push(pollfd(self.timer.as_raw_fd(), true, false));
+                None
+            }
+            Some(0) if fds.is_empty() => return Ok(()),
+            other => other.map(|left| libc::timespec { tv_sec: 0, tv_nsec: left }),
+        };
+        let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // SAFETY: the vector is live and its length is given; the timeout is null or a live timespec.
+        let ready = unsafe {
+            libc::ppoll(self.polled.as_mut_ptr(), self.polled.len() as _, timeout, std::ptr::null())
+        };
+        if ready >= 0 {
+            return Ok(());
+        }
+        for fd in &mut self.polled {
+            fd.revents = 0;
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    /// Whether descriptor `index` of the last [`Self::wait`] is ready (errors and hang-ups count).
+    pub fn ready(&self, index: usize) -> bool {
+        self.polled.get(index).is_some_and(|fd| fd.revents != 0)
+    }
+}
+
+fn pollfd(fd: RawFd, read: bool, write: bool) -> libc::pollfd {
+    let events = if read { libc::POLLIN } else { 0 } | if write { libc::POLLOUT } else { 0 };
+    libc::pollfd { fd, events, revents: 0 }
+}
+
+fn arm(timer: RawFd, at_ns: i64) -> io::Result<()> {
+    let at = libc::itimerspec {
+        it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+        it_value: libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 },
+    };
+    // SAFETY: the timer descriptor is open and `at` is live. Arming clears expirations that were not read.
+    let outcome = unsafe { libc::timerfd_settime(timer, libc::TFD_TIMER_ABSTIME, &at, std::ptr::null_mut()) };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// SIGINT and SIGTERM as a descriptor. Create it before any thread, so that all threads inherit the blocked mask.
+#[derive(Debug)]
+pub struct Signals {
+    fd: OwnedFd,
+}
+
+impl Signals {
+    /// Block the two signals and open the descriptor.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: the set is initialised by sigemptyset before use; signalfd's result is checked before it is owned.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            libc::sigaddset(&mut set, libc::SIGINT);
+            libc::sigaddset(&mut set, libc::SIGTERM);
+            if libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(Self { fd: OwnedFd::from_raw_fd(fd) })
+        }
+    }
+
+    /// The descriptor to wait for.
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Take one pending signal; false when there is none.
+    pub fn take(&self) -> bool {
+        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        // SAFETY: reads into a live buffer of the structure's size.
+        let length = unsafe { libc::read(self.fd(), info.as_mut_ptr().cast(), info.len()) };
+        length == info.len() as isize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host;
+
+    #[test]
+    fn it_is_never_early_with_either_timer() {
+        let mut waiter = Waiter::new().unwrap();
+        for length_ns in [20_000, 300_000, 3_000_000] {
+            for _ in 0..20 {
+                let now_ns = host::now_ns();
+                waiter.wait(&[], Some(now_ns + length_ns), now_ns).unwrap();
+                assert!(host::now_ns() >= now_ns + length_ns);
+            }
+        }
+    }
+
+    #[test]
+    fn a_readable_descriptor_ends_the_wait() {
+        let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let fds = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
+        let mut waiter = Waiter::new().unwrap();
+        waiter.wait(&fds, Some(host::now_ns()), host::now_ns()).unwrap();
+        assert!(!waiter.ready(0));
+        drop(writer);
+        waiter.wait(&fds, None, host::now_ns()).unwrap();
+        assert!(waiter.ready(0));
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What goes wrong ends with one clear line and the right exit code.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+
+use common::{assert_honest, send, Client, Finished, Server};
+use serde_json::Value;
+
+#[track_caller]
+fn assert_clear(finished: &Finished, code: i32, name: &str, part: &str) {
+    assert_eq!(finished.code, code, "{}", finished.stderr);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains(part), "{}", finished.stderr);
+    let error = finished.events.last().expect("an error event");
+    assert_eq!((error["event"].as_str(), error["code"].as_str()), (Some("error"), Some(name)));
+    assert!(finished.stderr.contains(error["message"].as_str().unwrap()));
+}
+
+#[test]
+fn bad_flags_and_quantities_are_usage_errors() {
+    for args in
+        [&["--no-such-flag"][..], &["--to", "h", "-b", "30K"], &["--to", "h", "-b", "1 M"], &["-t", "0"]]
+    {
+        let finished = send(args);
+        assert_eq!(finished.code, 2, "{args:?}: {}", finished.stderr);
+    }
+    assert_clear(&send(&["-b", "1M"]), 2, "usage", "--to");
+    assert_clear(&send(&["--transport", "sctp", "--to", "h"]), 2, "usage", "unknown transport");
+    assert_clear(&send(&["--transport", "null", "-R"]), 2, "usage", "-R");
+    assert_clear(&send(&["--to", "h:x"]), 2, "usage", "port");
+}
+
+#[test]
+fn transports_of_other_builds_say_so() {
+    for name in ["dccp", "dccp-kernel"] {
+        let finished = send(&["--transport", name, "--to", "127.0.0.1"]);
+        assert_clear(&finished, 3, "not_in_this_build", &format!("{name}: not in this build"));
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_refused_by_name() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    assert_clear(&send(&["--to", &closed]), 1, "refused", &closed);
+    assert_clear(&send(&["--to", "no-such-host.invalid"]), 1, "refused", "no-such-host.invalid");
+}
+
+#[test]
+fn messages_that_do_not_fit_are_refused_naming_the_limit() {
+    let server = Server::start("127.0.0.1", &[]);
+    let to = &server.control;
+    assert_clear(&send(&["--to", to, "-l", "70000"]), 2, "too_large", "the limit is 65507 bytes");
+    assert_clear(&send(&["--to", to, "-l", "15"]), 2, "usage", "at least 16 bytes");
+    let quic = send(&["--transport", "quic-datagram", "--to", to, "-l", "60000"]);
+    assert_clear(&quic, 2, "too_large", "the limit is");
+}
+
+#[test]
+fn the_servers_caps_hold() {
+    let server = Server::start("127.0.0.1", &["--max-rate", "2M", "--max-duration-s", "1"]);
+    let to = &server.control;
+    assert_clear(&send(&["--to", to, "-b", "2.1M", "-t", "1"]), 1, "refused", "--max-rate");
+    assert_clear(&send(&["--to", to, "-b", "2M", "-t", "1.5"]), 1, "refused", "--max-duration-s");
+    assert_honest(send(&["--to", to, "-b", "2M", "-t", "0.1"]).report());
+}
+
+#[test]
+fn a_second_client_is_told_that_the_server_is_busy() {
+    let server = Server::start("127.0.0.1", &[]);
+    let mut first = Client::start(&["--to", &server.control, "-t", "0.1", "--hold"]);
+    first.expect("ready");
+    assert_clear(&send(&["--to", &server.control]), 1, "busy", "busy with another flow");
+    first.say("go");
+    first.expect("report");
+    first.say("end");
+    assert_eq!(first.finish().code, 0);
+}
+
+/// What a server answers to a first line.
+fn answer_to(server: &Server, line: &[u8]) -> Value {
+    let mut stream = TcpStream::connect(&server.control).unwrap();
+    stream.write_all(line).unwrap();
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).unwrap();
+    serde_json::from_str(&answer).unwrap()
+}
+
+#[test]
+fn strangers_at_the_control_port_get_a_sentence_and_do_no_harm() {
+    let server = Server::start("127.0.0.1", &[]);
+    let stranger = answer_to(&server, b"GET / HTTP/1.1\r\n\r\n");
+    assert!(stranger["message"].as_str().unwrap().contains("control port"), "{stranger}");
+    let hello = b"{\"type\":\"hello\",\"protocol\":\"netjoule\",\"version\":99}\n";
+    let newer = answer_to(&server, hello);
+    assert!(newer["message"].as_str().unwrap().contains("version 99"), "{newer}");
+    let endless = answer_to(&server, &[b'x'; 70_000]);
+    assert_eq!(endless["code"], "protocol");
+    let _silent = TcpStream::connect(&server.control).unwrap();
+    assert_honest(send(&["--to", &server.control, "-t", "0.1"]).report());
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Real flows over loopback: every transport, both directions, both IP versions.
+
+mod common;
+
+use common::{assert_honest, has_ipv6, send, Server, TRANSPORTS};
+use serde_json::Value;
+
+fn run_everything(bind: &str, ip_version: u64) {
+    let server = Server::start(bind, &[]);
+    for transport in TRANSPORTS {
+        for reverse in [&[][..], &["-R"]] {
+            let args =
+                ["--transport", transport, "--to", &server.control, "-b", "4M", "-l", "1000", "-t", "0.3"];
+            let finished = send(&[&args[..], reverse].concat());
+            assert_eq!(finished.code, 0, "{transport} {reverse:?}: {}", finished.stderr);
+            let report = finished.report();
+            assert_honest(report);
+            assert_eq!(report["ip_version"], ip_version);
+            assert_eq!(report["direction"], if reverse.is_empty() { "up" } else { "down" });
+            assert_eq!(report["sender"]["messages_scheduled"], 150);
+            assert_streams_lose_nothing(report);
+            assert_every_interval_was_an_event(&finished.events);
+        }
+    }
+}
+
+fn assert_streams_lose_nothing(report: &Value) {
+    let is_stream = report["transport"] == "tcp" || report["transport"] == "quic";
+    if is_stream {
+        assert_eq!(report["receiver"]["messages_lost"], 0);
+        assert_eq!(report["nodelay"], true);
+    } else {
+        assert!(report["nodelay"].is_null());
+    }
+    assert!(report["receiver"]["messages_received_unique"].as_u64().unwrap() > 0);
+    assert!(report["receiver"]["one_way_delay_ms"]["min"].as_f64().unwrap() >= 0.0);
+}
+
+fn assert_every_interval_was_an_event(events: &[Value]) {
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!((names[0], names.last()), ("ready", Some(&"report")));
+    assert_eq!(names.iter().filter(|name| **name == "started").count(), 1);
+    let printed = names.iter().filter(|name| **name == "interval").count();
+    assert_eq!(printed, events.last().unwrap()["intervals"].as_array().unwrap().len());
+}
+
+#[test]
+fn every_transport_both_ways_over_ipv4() {
+    run_everything("127.0.0.1", 4);
+}
+
+#[test]
+fn every_transport_both_ways_over_ipv6() {
+    if has_ipv6() {
+        run_everything("::1", 6);
+    }
+}
+
+#[test]
+fn a_server_on_every_address_serves_the_one_that_was_called() {
+    let server = Server::start("0.0.0.0", &[]);
+    let (_, port) = server.control.rsplit_once(':').unwrap();
+    for transport in ["udp", "tcp"] {
+        let to = format!("127.0.0.1:{port}");
+        let finished = send(&["--transport", transport, "--to", &to, "-b", "1M", "-l", "500", "-t", "0.1"]);
+        assert_honest(finished.report());
+    }
+}
+
+#[test]
+fn control_may_run_over_another_address_than_the_data() {
+    let server = Server::start("127.0.0.2", &["--control-bind", "127.0.0.1"]);
+    let args = ["--to", "127.0.0.2", "--control", &server.control, "-b", "1M", "-l", "500", "-t", "0.1"];
+    for transport in TRANSPORTS {
+        let finished = send(&[&args[..], &["--transport", transport]].concat());
+        assert_eq!(finished.code, 0, "{transport}: {}", finished.stderr);
+        assert_honest(finished.report());
+    }
+}
+
+#[test]
+fn a_window_and_trains_keep_the_books() {
+    let server = Server::start("127.0.0.1", &[]);
+    let args = ["--to", &server.control, "-b", "20M", "-l", "64", "-t", "0.3", "--window-us", "500"];
+    for more in [&[][..], &["--gso"]] {
+        let finished = send(&[&args[..], more].concat());
+        assert_honest(finished.report());
+        assert_eq!(finished.report()["pacing"]["window_us"], 500);
+    }
+}
+
+#[test]
+fn a_stream_that_is_too_slow_leaves_messages_unsent_and_says_so() {
+    let server = Server::start("127.0.0.1", &[]);
+    let args =
+        ["--transport", "tcp", "--to", &server.control, "-b", "9G", "-l", "1440", "-t", "0.2", "-i", "0.05"];
+    let finished = send(&args);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert_honest(finished.report());
+    let sender = &finished.report()["sender"];
+    assert!(sender["messages_not_sent"].as_u64().unwrap() > 0);
+    assert_eq!(finished.report()["receiver"]["messages_lost"], 0);
+    // It kept sending whenever there was room, to the very end.
+    let ns = |field: &str| sender[field].as_i64().unwrap();
+    assert!(ns("last_packet_ns") - ns("start_ns") > 200_000_000, "{sender}");
+}
+
+#[test]
+fn null_needs_no_server_and_has_no_receiver() {
+    let finished = send(&["--transport", "null", "-b", "1M", "-l", "125", "-t", "0.2"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let report = finished.report();
+    assert_honest(report);
+    assert!(report["receiver"].is_null() && report["ip_version"].is_null());
+    assert_eq!(report["sender"]["messages_scheduled"], 200);
+    assert_eq!(report["sender"]["transport_stats"]["messages_dropped"], report["sender"]["messages_sent"]);
+}
+
+#[test]
+fn a_measured_clock_offset_is_right_within_its_residual() {
+    let server = Server::start("127.0.0.1", &[]);
+    for reverse in [&[][..], &["-R"]] {
+        let args = ["--to", &server.control, "-b", "1M", "-l", "500", "-t", "0.1", "--clock", "exchange"];
+        let finished = send(&[&args[..], reverse].concat());
+        assert_honest(finished.report());
+        let offset = &finished.report()["clock_offset"];
+        assert_eq!(offset["method"], "control_exchange");
+        // Both ends read one clock here, so the offset itself is the error.
+        let (error_ns, residual_ns) =
+            (offset["offset_ns"].as_i64().unwrap(), offset["residual_ns"].as_i64().unwrap());
+        assert!(error_ns.abs() <= residual_ns, "{offset}");
+    }
+}
+
+#[test]
+fn people_get_plain_lines() {
+    let server = Server::start("127.0.0.1", &[]);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_netjoule-traffic"))
+        .args(["send", "--to", &server.control, "-b", "1M", "-l", "500", "-t", "0.1"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("of 25 messages sent") && text.contains("one-way delay"), "{text}");
+}
