@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What does the configuration ask for? link_config.schema.json, read, merged over its preset, checked.
+//!
+//! Radio parameters come from the preset, then from `overrides` of the document, then from
+//! `overrides` of the station.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::end::{EndConfig, EndDoc};
+use crate::error::{usage, within, LinkError};
+use crate::presets;
+use crate::radio::RadioConfig;
+use crate::station::StationParams;
+use crate::wired::WiredParams;
+
+/// Largest integer that every JSON reader keeps exactly.
+const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+/// How packets get in and out of the namespaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Io {
+    /// TUN when /dev/net/tun opens, else packet sockets.
+    #[default]
+    Auto,
+    /// TUN devices.
+    Tun,
+    /// A veth pair per end and AF_PACKET sockets.
+    Packet,
+}
+
+/// A station and its radio.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StationConfig {
+    /// Its interface.
+    pub end: EndConfig,
+    /// Its radio.
+    pub radio: RadioConfig,
+    /// The same for the model.
+    pub params: StationParams,
+}
+
+/// The whole configuration, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The preset it started from.
+    pub preset: presets::Preset,
+    /// Seed of all chance.
+    pub seed: u64,
+    /// How packets get in and out.
+    pub io: Io,
+    /// Where statistics are served.
+    pub stats_socket: PathBuf,
+    /// Stations, at least one.
+    pub stations: Vec<StationConfig>,
+    /// The far end of the wired path.
+    pub wired: EndConfig,
+    /// The wired path.
+    pub wired_params: WiredParams,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigDoc {
+    schema_version: u32,
+    preset: String,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    io: Io,
+    stats_socket: PathBuf,
+    #[serde(default)]
+    overrides: Map<String, Value>,
+    stations: Vec<StationDoc>,
+    wired: WiredDoc,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StationDoc {
+    name: String,
+    netns: String,
+    ifname: String,
+    addresses: Vec<String>,
+    #[serde(default = "default_mtu")]
+    mtu: u32,
+    #[serde(default)]
+    overrides: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WiredDoc {
+    #[serde(default = "default_wired_name")]
+    name: String,
+    netns: String,
+    ifname: String,
+    addresses: Vec<String>,
+    #[serde(default = "default_mtu")]
+    mtu: u32,
+    #[serde(default)]
+    delay_ms: f64,
+    #[serde(default)]
+    rate_mbps: Option<f64>,
+    #[serde(default)]
+    loss_ratio: f64,
+    #[serde(default = "default_wired_queue")]
+    queue_packets: usize,
+}
+
+fn default_mtu() -> u32 {
+    1500
+}
+
+fn default_wired_name() -> String {
+    "server".to_owned()
+}
+
+fn default_wired_queue() -> usize {
+    1000
+}
+
+impl Config {
+    /// Reads and checks a configuration document.
+    ///
+    /// # Errors
+    /// [`LinkError::Usage`] with one sentence that names the place.
+    pub fn parse(text: &str) -> Result<Self, LinkError> {
+        let document: Value =
+            serde_json::from_str(text).map_err(|error| usage(format!("config is not JSON: {error}")))?;
+        if !document.is_object() {
+            return Err(usage("config must be a JSON object"));
+        }
+        let doc: ConfigDoc = from_value("config", document)?;
+        if doc.schema_version != 1 {
+            return Err(usage(format!("config: schema_version {} is not known; use 1", doc.schema_version)));
+        }
+        let preset = presets::find(&doc.preset).ok_or_else(|| unknown_preset(&doc.preset))?;
+        let mut radio = presets::radio(&preset);
+        radio.extend(doc.overrides);
+        let stations = doc.stations.into_iter().enumerate();
+        let config = Self {
+            preset,
+            seed: within("seed", doc.seed, 0..=JSON_INTEGER_MAX)?,
+            io: doc.io,
+            stats_socket: doc.stats_socket,
+            stations: stations.map(|(index, doc)| station(index, doc, &radio)).collect::<Result<_, _>>()?,
+            wired_params: wired_params(&doc.wired)?,
+            wired: wired_end(doc.wired)?,
+        };
+        config.check_ends()?;
+        Ok(config)
+    }
+
+    /// All interfaces: the stations', then the wired one.
+    pub fn ends(&self) -> impl Iterator<Item = &EndConfig> {
+        self.stations.iter().map(|station| &station.end).chain([&self.wired])
+    }
+
+    fn check_ends(&self) -> Result<(), LinkError> {
+        within("number of stations", self.stations.len(), 1..=32)?;
+        let (mut names, mut addresses) = (HashSet::new(), HashSet::new());
+        for end in self.ends() {
+            if !names.insert(&end.name) {
+                return Err(usage(format!(
+                    "config: two ends are named {:?}; give each its own name",
+                    end.name
+                )));
+            }
+            for (address, _) in &end.addresses {
+                if !addresses.insert(address) {
+                    return Err(usage(format!(
+                        "config: address {address} is given twice; give each end its own"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown_preset(name: &str) -> LinkError {
+    let known: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+    usage(format!("config: preset {name:?} is not known; use one of {}", known.join(", ")))
+}
+
+fn from_value<T: serde::de::DeserializeOwned>(place: &str, value: Value) -> Result<T, LinkError> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." { place.to_owned() } else { format!("{place}, {path}") };
+        usage(format!("{place}: {}", error.inner()))
+    })
+}
+
+fn station(index: usize, doc: StationDoc, radio: &Map<String, Value>) -> Result<StationConfig, LinkError> {
+    let place = format!("config, stations[{index}]");
+    let mut merged = radio.clone();
+    merged.extend(doc.overrides);
+    let radio: RadioConfig = from_value(&format!("{place}, overrides"), Value::Object(merged))?;
+    let params = radio.params(&doc.name)?;
+    let end = EndConfig::check(
+        &place,
+        EndDoc {
+            name: doc.name,
+            netns: doc.netns,
+            ifname: doc.ifname,
+            addresses: doc.addresses,
+            mtu: doc.mtu,
+        },
+    )?;
+    Ok(StationConfig { end, radio, params })
+}
+
+fn wired_end(doc: WiredDoc) -> Result<EndConfig, LinkError> {
+    let WiredDoc { name, netns, ifname, addresses, mtu, .. } = doc;
+    EndConfig::check("config, wired", EndDoc { name, netns, ifname, addresses, mtu })
+}
+
+fn wired_params(doc: &WiredDoc) -> Result<WiredParams, LinkError> {
+    let place = |error: LinkError| usage(format!("config, wired: {error}"));
+    let rate_mbps = doc.rate_mbps.filter(|rate_mbps| *rate_mbps != 0.0);
+    if let Some(rate_mbps) = rate_mbps {
+        within("rate_mbps", rate_mbps, 0.001..=1e6).map_err(place)?;
+    }
+    Ok(WiredParams {
+        delay_ns: (within("delay_ms", doc.delay_ms, 0.0..=10_000.0).map_err(place)? * 1e6).round() as u64,
+        rate_mbps,
+        loss_ratio: within("loss_ratio", doc.loss_ratio, 0.0..=1.0).map_err(place)?,
+        queue_packets: within("queue_packets", doc.queue_packets, 1..=100_000).map_err(place)?,
+    })
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

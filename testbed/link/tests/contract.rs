@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Configuration and statistics against protocols/contracts, in both directions.
+
+use std::collections::BTreeSet;
+
+use netjoule_link::config::Config;
+use netjoule_link::mcs::{Phy, Standard};
+use netjoule_link::presets;
+use netjoule_link::stats::{Counters, StationLine};
+use serde_json::{json, Value};
+
+fn contract(path: &str) -> Value {
+    let path = format!("{}/../../protocols/contracts/{path}", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn validator(schema: &Value) -> jsonschema::Validator {
+    jsonschema::validator_for(schema).unwrap()
+}
+
+fn keys(object: &Value) -> BTreeSet<String> {
+    object.as_object().unwrap().keys().cloned().collect()
+}
+
+/// A document that uses every property of the contract.
+fn full() -> Value {
+    let overrides = json!({
+        "standard": "vht", "mcs": 9, "streams": 2, "width_mhz": 80, "guard_interval_ns": 400, "subframe_limit": 64,
+        "min_mpdu_spacing_us": 0.25, "mpdu_error_ratio": 0.1, "retry_limit": 3, "packet_rate_cap_pps": 12000.0,
+        "queue_packets": 100,
+    });
+    json!({
+        "schema_version": 1, "preset": "seed-like", "overrides": overrides, "seed": 9, "io": "packet",
+        "stats_socket": "/run/link.sock",
+        "stations": [{"name": "client", "netns": "pid:4", "ifname": "wlan0", "addresses": ["10.77.0.2/24"],
+                      "mtu": 1400, "overrides": overrides}],
+        "wired": {"name": "server", "netns": "self", "ifname": "eth0", "addresses": ["10.77.0.1/24", "fd77::1/64"],
+                  "mtu": 1500, "delay_ms": 1.5, "rate_mbps": 0, "loss_ratio": 0.5, "queue_packets": 10},
+    })
+}
+
+#[test]
+fn the_program_takes_every_property_of_the_contract_and_no_other() {
+    let schema = contract("schemas/link_config.schema.json");
+    let properties = &schema["properties"];
+    let station = &properties["stations"]["items"]["properties"];
+    let document = full();
+    assert_eq!(keys(properties), keys(&document));
+    assert_eq!(keys(station), keys(&document["stations"][0]));
+    assert_eq!(keys(&properties["wired"]["properties"]), keys(&document["wired"]));
+    for overrides in [&properties["overrides"], &station["overrides"]] {
+        assert_eq!(keys(&overrides["properties"]), keys(&document["overrides"]));
+    }
+    assert!(validator(&schema).is_valid(&document));
+    let config = Config::parse(&document.to_string()).unwrap();
+    assert!((config.stations[0].params.framing.phy().rate_mbps() - 866.667).abs() < 0.001);
+    assert_eq!(config.wired_params.rate_mbps, None);
+    let mut other = document;
+    other["wired"]["jitter_ms"] = json!(1);
+    assert!(!validator(&schema).is_valid(&other) && Config::parse(&other.to_string()).is_err());
+}
+
+#[test]
+fn every_preset_is_in_the_contract_and_fits_it() {
+    let schema = contract("schemas/link_config.schema.json");
+    let names: Vec<&str> = presets::PRESETS.iter().map(|preset| preset.name).collect();
+    assert_eq!(schema["properties"]["preset"]["enum"], json!(names));
+    for preset in presets::PRESETS {
+        let mut document = full();
+        document["overrides"] = Value::Object(presets::radio(&preset));
+        assert!(validator(&schema).is_valid(&document), "{}", preset.name);
+    }
+}
+
+#[test]
+fn ranges_of_contract_and_program_agree() {
+    let schema = contract("schemas/link_config.schema.json");
+    let validator = validator(&schema);
+    let wrong = [
+        ("/overrides", "mcs", json!(32)),
+        ("/overrides", "streams", json!(5)),
+        ("/overrides", "width_mhz", json!(160)),
+        ("/overrides", "guard_interval_ns", json!(600)),
+        ("/overrides", "subframe_limit", json!(0)),
+        ("/overrides", "min_mpdu_spacing_us", json!(3)),
+        ("/overrides", "mpdu_error_ratio", json!(1.01)),
+        ("/overrides", "retry_limit", json!(256)),
+        ("/overrides", "packet_rate_cap_pps", json!(0)),
+        ("/overrides", "queue_packets", json!(0)),
+        ("/wired", "mtu", json!(2297)),
+        ("/wired", "delay_ms", json!(-1)),
+        ("/wired", "loss_ratio", json!(2)),
+        ("/wired", "addresses", json!([])),
+        ("/wired", "ifname", json!("much-too-long-name")),
+        ("", "seed", json!(1u64 << 53)),
+        ("", "stations", json!([])),
+        ("", "schema_version", json!(2)),
+    ];
+    for (place, name, value) in wrong {
+        let mut document = full();
+        document["stations"][0].as_object_mut().unwrap().remove("overrides");
+        assert!(validator.is_valid(&document) && Config::parse(&document.to_string()).is_ok());
+        document.pointer_mut(place).unwrap()[name] = value;
+        assert!(!validator.is_valid(&document), "contract takes {name}");
+        assert!(Config::parse(&document.to_string()).is_err(), "program takes {name}");
+    }
+}
+
+#[test]
+fn a_statistics_line_has_exactly_the_contract_s_fields() {
+    let schema = contract("schemas/link_stats.schema.json");
+    let phy = Phy::new(Standard::Vht, 9, Some(2), 80, 400).unwrap();
+    let line = StationLine::new("client", (0, 100_000_000), &Counters::default(), (1, 2), &phy);
+    let line = serde_json::to_value(line).unwrap();
+    assert!(validator(&schema).is_valid(&line));
+    assert_eq!(keys(&schema["properties"]), keys(&line));
+    // What the radio table takes over is named alike on both sides.
+    let table = contract("tables/radio.table.json");
+    let columns: BTreeSet<&str> =
+        table["fields"].as_array().unwrap().iter().filter_map(|field| field["name"].as_str()).collect();
+    for name in
+        ["phy_rate_mbps", "mcs", "streams", "width_mhz", "guard_interval_ns", "retries", "airtime_tx_s"]
+    {
+        assert!(columns.contains(name) && line.get(name).is_some(), "{name}");
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What holds for every link and every sequence of packets.
+
+mod rig;
+
+use netjoule_link::mcs::{Phy, Standard};
+use netjoule_link::model::Port;
+use netjoule_link::wired::WiredParams;
+use proptest::prelude::*;
+use rig::{Link, Rig};
+
+/// One step: wait, then send this many packets of this size between two ends.
+type Step = (u64, usize, usize, usize, u32);
+
+fn phys() -> impl Strategy<Value = Phy> {
+    let ht = (0u8..16, prop_oneof![Just(20u16), Just(40)], prop_oneof![Just(400u16), Just(800)])
+        .prop_map(|(mcs, width, gi)| Phy::new(Standard::Ht, mcs, None, width, gi).unwrap());
+    let vht = (0u8..9, 1u8..=2)
+        .prop_map(|(mcs, streams)| Phy::new(Standard::Vht, mcs, Some(streams), 80, 800).unwrap());
+    prop_oneof![ht, vht]
+}
+
+fn links() -> impl Strategy<Value = Link> {
+    let wired = (0u64..3_000_000, prop::option::of(1.0f64..100.0), 0.0f64..0.2, 1usize..20).prop_map(
+        |(delay_ns, rate_mbps, loss_ratio, queue_packets)| WiredParams {
+            delay_ns,
+            rate_mbps,
+            loss_ratio,
+            queue_packets,
+        },
+    );
+    let radio = (1usize..=64, prop_oneof![Just(0u64), Just(8_000)], prop_oneof![Just(0u64), 1u64..200_000]);
+    let queue = (1usize..100, 0u32..8, 0.0f64..0.9);
+    (1usize..4, phys(), radio, queue, wired).prop_map(|(stations, phy, radio, queue, wired)| Link {
+        stations,
+        phy,
+        subframe_limit: radio.0,
+        spacing_ns: radio.1,
+        cap_gap_ns: radio.2,
+        queue_packets: queue.0,
+        retry_limit: queue.1,
+        mpdu_error_ratio: queue.2,
+        wired,
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec((0u64..2_000_000, 0usize..4, 0usize..4, 1usize..40, 28u32..1500), 1..60)
+}
+
+fn port(index: usize, stations: usize) -> Port {
+    match index % (stations + 1) {
+        last if last == stations => Port::Wired,
+        station => Port::Station(station),
+    }
+}
+
+/// Drives a rig through steps; gives back each packet's ends, and the last moment.
+fn drive(rig: &mut Rig, link: &Link, steps: &[Step]) -> (Vec<(Port, Port)>, u64) {
+    let (mut ends, mut now_ns) = (Vec::new(), 0);
+    for (wait_ns, from, to, count, ip_bytes) in steps {
+        now_ns += wait_ns;
+        rig.run_until(now_ns);
+        let (from, to) = (port(*from, link.stations), port(*to, link.stations));
+        for _ in 0..if from == to { 0 } else { *count } {
+            rig.send(now_ns, from, to, *ip_bytes);
+            ends.push((from, to));
+        }
+    }
+    (ends, now_ns)
+}
+
+fn dropped(rig: &Rig, link: &Link) -> u64 {
+    let wired = rig.model.wired_drops();
+    let air = (0..link.stations).map(|station| rig.model.totals(station));
+    air.map(|totals| totals.drops_tx + totals.drops_rx).sum::<u64>() + wired.lost + wired.full
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn every_packet_is_delivered_dropped_or_inside(link in links(), steps in steps(), seed in any::<u64>()) {
+        let mut rig = Rig::new(&link, seed);
+        let (_, now_ns) = drive(&mut rig, &link, &steps);
+        prop_assert_eq!(rig.sent, rig.delivered.len() as u64 + dropped(&rig, &link) + rig.model.held() as u64);
+        // Left alone long enough, nothing stays inside and nothing happens any more.
+        rig.run_until(now_ns + 3_600_000_000_000);
+        prop_assert_eq!(rig.model.held(), 0);
+        prop_assert_eq!(rig.model.next_wake_ns(), None);
+        prop_assert_eq!(rig.sent, rig.delivered.len() as u64 + dropped(&rig, &link));
+    }
+
+    #[test]
+    fn packets_go_where_they_should_once_and_in_order(link in links(), steps in steps(), seed in any::<u64>()) {
+        let mut rig = Rig::new(&link, seed);
+        let (ends, now_ns) = drive(&mut rig, &link, &steps);
+        rig.run_until(now_ns + 3_600_000_000_000);
+        let mut last = std::collections::HashMap::new();
+        for departure in &rig.delivered {
+            let (from, to) = ends[departure.packet as usize];
+            prop_assert_eq!(departure.to, to);
+            let before = last.insert((format!("{from:?}"), format!("{to:?}")), departure.packet);
+            prop_assert!(before.is_none_or(|before| before < departure.packet));
+        }
+    }
+
+    #[test]
+    fn air_time_fits_into_time(link in links(), steps in steps(), seed in any::<u64>()) {
+        let mut rig = Rig::new(&link, seed);
+        drive(&mut rig, &link, &steps);
+        for line in &rig.lines {
+            prop_assert!(line.airtime_tx_s + line.airtime_rx_s <= 0.1 + 1e-9);
+            prop_assert!(line.retries <= line.frames_tx && line.ppdus_tx <= line.frames_tx);
+        }
+    }
+}
