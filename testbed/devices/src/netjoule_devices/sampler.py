@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joins link intervals and CPU time into contiguous samples; knows no sockets and reads no clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from netjoule_devices.errors import LinkLost
+from netjoule_devices.link_stats import StationInterval
+from netjoule_devices.model import DeviceModel
+from netjoule_devices.power import Activity, is_extrapolated, terms_w
+
+CpuAdvance = Callable[[], float]
+"""Returns the CPU seconds used since the call before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Mean power in W over a stretch of campaign time in seconds (device_stream.schema.json)."""
+
+    t_start_s: float
+    t_end_s: float
+    power_w: float
+    extrapolated: bool
+    terms: dict[str, float]
+
+    def to_line(self) -> str:
+        """Return the sample as one line of NDJSON."""
+        document = {
+            "t_start_s": self.t_start_s,
+            "t_end_s": self.t_end_s,
+            "power_w": self.power_w,
+            "extrapolated": self.extrapolated,
+            "terms": self.terms,
+        }
+        return json.dumps(document, separators=(",", ":")) + "\n"
+
+
+class Sampler:
+    """Turns activity into samples of one device.
+
+    CPU time is known at the moments of the calls only; between two calls it is taken as even, so each
+    stretch gets CPU time in proportion to its length. What was used before `now_ns` does not count.
+    """
+
+    def __init__(self, model: DeviceModel, origin_ns: int, cpu: CpuAdvance | None, now_ns: int) -> None:
+        self._model = model
+        self._origin_ns = origin_ns
+        self._cpu = cpu
+        self._cpu_read_ns = now_ns
+        self._end_ns: int | None = None
+        if cpu is not None:
+            cpu()
+
+    def on_link(self, intervals: Sequence[StationInterval], now_ns: int) -> list[Sample]:
+        """Return one sample per link interval.
+
+        Raises:
+            LinkLost: when an interval does not start where the one before ended.
+        """
+        busy_cores = self._busy_cores(now_ns) if intervals else 0.0
+        return [self._link_sample(interval, busy_cores) for interval in intervals]
+
+    def on_grid(self, t_start_ns: int, t_end_ns: int, now_ns: int) -> Sample:
+        """Return the sample of a stretch without a link."""
+        length_s = (t_end_ns - t_start_ns) * 1e-9
+        activity = Activity(length_s, cpu_s=self._busy_cores(now_ns) * length_s)
+        return self._sample(t_start_ns, t_end_ns, activity)
+
+    def _link_sample(self, interval: StationInterval, busy_cores: float) -> Sample:
+        if self._end_ns is not None and interval.t_start_ns != self._end_ns:
+            gap_ms = (interval.t_start_ns - self._end_ns) / 1e6
+            raise LinkLost(f"the link's statistics skip {gap_ms:.1f} ms; the power of that time is unknown")
+        self._end_ns = interval.t_end_ns
+        length_s = (interval.t_end_ns - interval.t_start_ns) * 1e-9
+        activity = Activity(
+            length_s=length_s,
+            airtime_tx_s=interval.airtime_tx_s,
+            airtime_rx_s=interval.airtime_rx_s,
+            frames_tx=interval.frames_tx,
+            frames_rx=interval.frames_rx,
+            retries=interval.retries,
+            phy_rate_mbps=interval.phy_rate_mbps,
+            cpu_s=busy_cores * length_s,
+        )
+        return self._sample(interval.t_start_ns, interval.t_end_ns, activity)
+
+    def _busy_cores(self, now_ns: int) -> float:
+        """Return CPU seconds per second since the last reading (0 without a namespace to watch)."""
+        if self._cpu is None:
+            return 0.0
+        elapsed_s = max(now_ns - self._cpu_read_ns, 1) * 1e-9
+        self._cpu_read_ns = now_ns
+        return self._cpu() / elapsed_s
+
+    def _sample(self, t_start_ns: int, t_end_ns: int, activity: Activity) -> Sample:
+        terms = terms_w(self._model, activity)
+        return Sample(
+            t_start_s=round((t_start_ns - self._origin_ns) * 1e-9, 6),
+            t_end_s=round((t_end_ns - self._origin_ns) * 1e-9, 6),
+            power_w=round(sum(terms.values()), 6),
+            extrapolated=is_extrapolated(self._model, activity),
+            terms={name: round(value, 6) for name, value in terms.items()},
+        )

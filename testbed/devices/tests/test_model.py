@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every model that comes with the package is sound, and a broken one is named with its fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from netjoule_devices.errors import UsageError
+from netjoule_devices.model import load_model, model_names, parse_model
+
+PUBLISHED = ("galaxy-note-10-1", "htc-legend", "linksys-wrt54g", "raspberry-pi", "soekris-net4826-48")
+CONSTANT = """
+schema_version: 1
+name: lamp
+title: A lamp
+form: constant
+status: test
+source: Exact by construction.
+parameters:
+  p0_w: {value: 3, unit: W}
+validity:
+  note: Everywhere.
+"""
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_model_of_the_package_loads_under_its_name(name: str) -> None:
+    assert load_model(name).name == name
+
+
+def test_both_forms_and_the_test_models_are_there() -> None:
+    forms = {name: load_model(name).form for name in model_names()}
+    assert forms == dict.fromkeys(PUBLISHED, "cross_factor") | {
+        "laptop-cpu": "cpu",
+        "constant": "constant",
+        "linear": "linear",
+    }
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_tables_are_complete_at_their_power(name: str) -> None:
+    model = load_model(name)
+    assert [rate for rate, _ in model.rho_tx] == [6, 12, 24, 48]
+    assert [rate for rate, _ in model.rho_rx] == [6, 12, 24, 48]
+    assert model.parameters["tx_power_dbm"] == 15
+    assert model.validity == {"frames_per_s": (0, 2000), "phy_rate_mbps": (6, 54)}
+
+
+def test_model_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "lamp.yaml"
+    path.write_text(CONSTANT)
+    assert load_model(str(path)).parameters == {"p0_w": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nokia", "no device model 'nokia'; there are constant"),
+        ("missing.yaml", "cannot be read: No such file"),
+    ],
+)
+def test_unknown_model_says_what_there_is(name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        load_model(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("form: constant", "form: quadratic", "'quadratic' is not one of"),
+        ("p0_w:", "p1_w:", "takes exactly the parameters p0_w"),
+        ("form: constant", "form: cpu", "takes exactly the parameters base_w"),
+        ("unit: W", "units: W", "'units' was unexpected"),
+        ("schema_version: 1", "schema_version: 2", "1 was expected"),
+        ("title: A lamp", "title: [", "is not valid"),
+        (
+            "validity:",
+            "tables: {tx: [{phy_rate_mbps: 6, rho_w: 1}], rx: [{phy_rate_mbps: 6, rho_w: 1}]}\nvalidity:",
+            "tables belong to the form cross_factor",
+        ),
+    ],
+)
+def test_broken_model_is_named_with_its_fault(old: str, new: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
+        parse_model(CONSTANT.replace(old, new), "lamp.yaml")
+    assert "lamp.yaml" in str(caught.value)
