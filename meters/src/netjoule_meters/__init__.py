@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Power meters beside an experiment.
+
+``transports`` carry bytes, ``adapters`` give them meaning, ``emulated`` holds instruments that are
+programs, ``logger`` writes readings to disk, ``energy`` turns readings and traffic into J/Mb. The public
+names below are imported on first use, so that a command which needs one part does not pay for the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from netjoule_meters.adapters import adapter, adapter_names
+    from netjoule_meters.adapters.base import Meter
+    from netjoule_meters.config import MeterConfig, load_meter_configs
+    from netjoule_meters.errors import MeterError
+    from netjoule_meters.opening import open_meter
+    from netjoule_meters.passport import Accuracy, Passport
+    from netjoule_meters.reading import Flag, Reading
+
+_HOMES = {
+    "Accuracy": "passport",
+    "Flag": "reading",
+    "Meter": "adapters.base",
+    "MeterConfig": "config",
+    "MeterError": "errors",
+    "Passport": "passport",
+    "Reading": "reading",
+    "adapter": "adapters",
+    "adapter_names": "adapters",
+    "load_meter_configs": "config",
+    "open_meter": "opening",
+}
+
+__all__ = [
+    "Accuracy",
+    "Flag",
+    "Meter",
+    "MeterConfig",
+    "MeterError",
+    "Passport",
+    "Reading",
+    "adapter",
+    "adapter_names",
+    "load_meter_configs",
+    "open_meter",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

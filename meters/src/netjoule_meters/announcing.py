@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events as JSON lines on standard output, from a thread of their own: a reader who stops reading holds
+nobody up."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any
+
+_FLUSH_S = 0.5
+
+
+class Announcer:
+    """``announce`` queues one event; leaving the block waits a moment for the rest to be written."""
+
+    def __init__(self, descriptor: int = 1) -> None:
+        self._descriptor = descriptor
+        self._queue: SimpleQueue[str | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="announcer", daemon=True)
+
+    def announce(self, event: Mapping[str, Any]) -> None:
+        """Queue one event."""
+        self._queue.put(json.dumps(event))
+
+    def __enter__(self) -> Announcer:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._queue.put(None)
+        self._thread.join(_FLUSH_S)
+
+    def _write(self) -> None:
+        # The descriptor, not sys.stdout: a thread that waits inside sys.stdout at the end of the
+        # interpreter makes it abort.
+        while (line := self._queue.get()) is not None:
+            rest = (line + "\n").encode()
+            try:
+                while rest:
+                    rest = rest[os.write(self._descriptor, rest) :]
+            except OSError:  # nobody listens any more; the readings are what counts
+                return

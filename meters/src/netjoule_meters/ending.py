@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long-running commands end: SIGTERM, SIGINT, or the end of standard input when it is a pipe.
+
+A pipe or socket on standard input is the lifeline of the process that started this one. A terminal or
+/dev/null is not: a logger started in the background must go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+
+
+def lifeline() -> int | None:
+    """Descriptor of standard input when it is a pipe or a socket, else None."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):
+        return None
+    return sys.stdin.fileno() if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else None
+
+
+@contextlib.contextmanager
+def end_signals() -> Iterator[int]:
+    """Descriptor that becomes readable when SIGTERM or SIGINT has come."""
+    read_end, write_end = os.pipe()
+
+    def note(_number: int, _frame: object) -> None:
+        with contextlib.suppress(OSError):
+            os.write(write_end, b"x")
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield read_end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(read_end)
+        os.close(write_end)
+
+
+def watch_lifeline(descriptor: int, ended: Callable[[], None]) -> None:
+    """Call ``ended`` from a thread of its own when the other side closes the lifeline."""
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            while os.read(descriptor, 4096):
+                pass
+        ended()
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()

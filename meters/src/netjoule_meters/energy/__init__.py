@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Per-run numbers: the one place where E_A = (P_A - P_I) / T_A and its u95 are computed.
+
+`compute_run` and `compute_and_write` work on a campaign folder; the modules below them are pure functions
+over arrays. `python -m netjoule_meters.energy CAMPAIGN [RUN_ID...]` computes result.json again.
+"""
+
+from __future__ import annotations
+
+from netjoule_meters.energy.campaign_files import CampaignError
+from netjoule_meters.energy.compute import compute_and_write, compute_run
+from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
+
+__all__ = [
+    "CampaignError",
+    "FloorResult",
+    "NodeResult",
+    "Reason",
+    "Result",
+    "compute_and_write",
+    "compute_run",
+]

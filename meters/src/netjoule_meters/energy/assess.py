@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the raw figures of one run (and of its null run) to the result document, without any I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netjoule_meters.energy.extrapolation import extrapolated_ratio, is_hollow
+from netjoule_meters.energy.floor import floor_reason
+from netjoule_meters.energy.grade import grade_of
+from netjoule_meters.energy.node_power import MeterInput, NodePower, node_power
+from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
+from netjoule_meters.energy.throughput import achieved_ratio, bookkeeping_defects, goodput_mbps, loss_ratio
+from netjoule_meters.energy.uncertainty import (
+    RESOLUTION_FACTOR,
+    Spread,
+    Throughput,
+    floor_spread,
+    spread,
+    u95_throughput_mbps,
+)
+from netjoule_meters.energy.windows import Intervals, MeasuredSpan, Window, measured_span, span_is_short
+
+NULL_TRANSPORT = "null"
+RADIO_WITHOUT_AIR_TIME = "hwsim"
+
+
+@dataclass(frozen=True, slots=True)
+class RunInput:
+    """Everything one run left behind: run.json, flow.json ({} when missing), receiver intervals, meters."""
+
+    run: dict[str, Any]
+    flow: dict[str, Any]
+    intervals: Intervals
+    meters: tuple[MeterInput, ...]
+
+    def window(self, name: str) -> Window | None:
+        """Return a window of run.json, None when the run did not reach it."""
+        found = self.run["windows"].get(name)
+        return None if found is None else Window(float(found["t_start_s"]), float(found["t_end_s"]))
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the run has no receiver by design."""
+        return bool(self.run["transport"] == NULL_TRANSPORT)
+
+
+@dataclass(frozen=True, slots=True)
+class NullPower:
+    """The null run of the mini-block: its documents and its power at each meter."""
+
+    source: RunInput
+    nodes: dict[str, NodePower]
+    usable: bool
+
+
+def assess_run(
+    source: RunInput, null: RunInput | None, rng: np.random.Generator, invalidating: Collection[str]
+) -> Result:
+    """Return the result of one run.
+
+    null: the null run of the same mini-block, None without one. invalidating: codes that make a run invalid.
+    """
+    measure = source.window("measure")
+    reasons = [Reason(str(r["code"]), str(r["detail"])) for r in source.run["reasons"]]
+    reasons += _flow_reasons(source)
+    if measure is None:
+        reasons = reasons or [Reason("interrupted", "the run has no measure window")]
+        return _result(source, None, None, reasons=reasons, nodes=[], invalidating=invalidating)
+    span = MeasuredSpan(measure, None) if source.is_null else measured_span(measure, source.intervals)
+    reasons += _span_reasons(source, measure, span)
+    null_power = _null_power(null, invalidating)
+    rate = _throughput(source, span)
+    u95_t_a = None if rate is None else u95_throughput_mbps(rate, rng)
+    nodes = []
+    for meter in source.meters:
+        power = node_power(meter, span.window, _windows(source))
+        node = _node(source, meter, power, rate, null=null_power, rng=rng)
+        nodes.append(node)
+        reasons += [*power.reasons, *_node_reasons(node)]
+    return _result(source, span, u95_t_a, reasons=reasons, nodes=nodes, invalidating=invalidating)
+
+
+def _result(
+    source: RunInput,
+    span: MeasuredSpan | None,
+    u95_t_a: float | None,
+    *,
+    reasons: list[Reason],
+    nodes: list[NodeResult],
+    invalidating: Collection[str],
+) -> Result:
+    run = source.run
+    kept = tuple(dict.fromkeys(reasons))
+    window = None if span is None else {"t_start_s": span.window.start_s, "t_end_s": span.window.end_s}
+    return Result(
+        run_id=run["run_id"],
+        transport=run["transport"],
+        payload_bytes=run["payload_bytes"],
+        offered_rate_mbps=run["offered_rate_mbps"],
+        direction=run["direction"],
+        window=window,
+        t_a_mbps=None if span is None else goodput_mbps(span),
+        u95_t_a_mbps=u95_t_a,
+        loss_ratio=loss_ratio(source.flow),
+        achieved_ratio=achieved_ratio(source.flow),
+        valid=run["status"] == "done" and not any(reason.code in invalidating for reason in kept),
+        reasons=kept,
+        nodes=tuple(nodes),
+    )
+
+
+def _windows(source: RunInput) -> dict[str, Window | None]:
+    return {name: source.window(name) for name in ("idle_before", "idle_after", "tail")}
+
+
+def _flow_reasons(source: RunInput) -> list[Reason]:
+    if not source.flow:
+        known = bool(source.run["reasons"])
+        return [] if known else [Reason("generator_failed", "the run has no flow report")]
+    return [Reason("bookkeeping_mismatch", defect) for defect in bookkeeping_defects(source.flow)]
+
+
+def _span_reasons(source: RunInput, measure: Window, span: MeasuredSpan) -> list[Reason]:
+    if source.is_null:
+        return [Reason("null_has_no_throughput", "null is the generator floor of its mini-block")]
+    if not span.size_bytes:
+        return [Reason("nothing_received", "no payload arrived in the measure window")]
+    if span_is_short(measure, span.window, source.intervals):
+        detail = f"receiver intervals cover {span.window.length_s:.3f} s of {measure.length_s:.3f} s"
+        return [Reason("flow_short", detail)]
+    return []
+
+
+def _throughput(source: RunInput, span: MeasuredSpan) -> Throughput | None:
+    t_a_mbps = goodput_mbps(span)
+    if not t_a_mbps or not span.size_bytes:
+        return None
+    residual_ns = (source.flow.get("clock_offset") or {}).get("residual_ns") or 0
+    return Throughput(
+        t_a_mbps=t_a_mbps,
+        message_ratio=float(source.run["payload_bytes"]) / span.size_bytes,
+        clock_ratio=abs(float(residual_ns)) * 1e-9 / span.window.length_s,
+    )
+
+
+def _null_power(null: RunInput | None, invalidating: Collection[str]) -> NullPower | None:
+    if null is None:
+        return None
+    measure = null.window("measure")
+    if measure is None:
+        return NullPower(null, {}, usable=False)
+    nodes = {meter.meter_id: node_power(meter, measure, _windows(null)) for meter in null.meters}
+    codes = {reason["code"] for reason in null.run["reasons"]} | {r.code for r in _flow_reasons(null)}
+    return NullPower(null, nodes, usable=null.run["status"] == "done" and not codes & set(invalidating))
+
+
+def _node(
+    source: RunInput,
+    meter: MeterInput,
+    power: NodePower,
+    rate: Throughput | None,
+    *,
+    null: NullPower | None,
+    rng: np.random.Generator,
+) -> NodeResult:
+    without_air_time = source.run["radio_source"] == RADIO_WITHOUT_AIR_TIME
+    priced = None if without_air_time else rate
+    found = Spread(0.0, None, None, None)
+    if power.budget is not None:
+        found = spread(power.budget, meter.accuracy, rate, rng)
+    delta_w = power.delta_w
+    known_u = None if power.budget is None else found.u_delta_w
+    below = delta_w is not None and known_u is not None and delta_w < RESOLUTION_FACTOR * known_u
+    below = below or (delta_w is not None and delta_w < 0)
+    reason = _ea_reason(source, power, rate)
+    ea = delta_w / priced.t_a_mbps if reason is None and delta_w is not None and priced is not None else None
+    u95 = found.u95_ea if priced is not None else None
+    outside = None if meter.device is None else extrapolated_ratio(meter.device, power.active.window)
+    return NodeResult(
+        meter_id=meter.meter_id,
+        node=meter.node,
+        power_source=meter.power_source,
+        radio_source=source.run["radio_source"],
+        device_model=meter.device_model,
+        device_form=meter.device_form,
+        p_a_w=power.active.mean_w,
+        p_i_w=None if power.idle is None else power.idle.at_middle_w,
+        p_i_before_w=None if power.before is None else power.before.mean_w,
+        p_i_after_w=None if power.after is None else power.after.mean_w,
+        delta_p_w=delta_w,
+        u_delta_p_w=known_u,
+        ea_j_per_mbit=ea,
+        ea_reason=reason,
+        u95_ea_j_per_mbit=u95,
+        ea_upper_limit_j_per_mbit=found.ea_upper if below and priced is not None else None,
+        u95_components=found.u95_by_component if priced is not None else None,
+        below_resolution=below,
+        extrapolated_ratio=outside,
+        hollow=is_hollow(outside),
+        coverage=power.active.coverage,
+        readings=power.active.readings,
+        effective_readings=power.effective_readings,
+        tail_energy_j=power.tail_energy_j,
+        grade=grade_of(
+            ea,
+            u95,
+            accuracy_known=meter.accuracy.known,
+            below_resolution=below,
+            readings=power.active.readings,
+        ),
+        floor=_floor(source, meter, power, priced, null=null, rng=rng),
+    )
+
+
+def _ea_reason(source: RunInput, power: NodePower, rate: Throughput | None) -> str | None:
+    """Return the code that leaves E_A empty, or None when there is one."""
+    if source.is_null:
+        return "null_has_no_throughput"
+    if source.run["radio_source"] == RADIO_WITHOUT_AIR_TIME:
+        return "radio_without_air_time"
+    if rate is None:
+        return "nothing_received"
+    if power.idle is None:
+        return "idle_missing"
+    if power.delta_w is None:
+        return "meter_gap"
+    return "below_resolution" if power.delta_w < 0 else None
+
+
+def _node_reasons(node: NodeResult) -> list[Reason]:
+    reasons = []
+    if node.ea_reason == "radio_without_air_time":
+        reasons.append(Reason(node.ea_reason, f"radio_source is {node.radio_source}"))
+    if node.below_resolution and node.ea_reason != "null_has_no_throughput":
+        detail = f"meter {node.meter_id}: P_A - P_I is {node.delta_p_w:.4f} W, u {node.u_delta_p_w:.4f} W"
+        reasons.append(Reason("below_resolution", detail))
+    if node.hollow and node.extrapolated_ratio is not None:
+        detail = f"meter {node.meter_id}: {100 * node.extrapolated_ratio:.1f} % of the window is extrapolated"
+        reasons.append(Reason("extrapolated_model", detail))
+    return reasons
+
+
+def _floor(
+    source: RunInput,
+    meter: MeterInput,
+    power: NodePower,
+    rate: Throughput | None,
+    *,
+    null: NullPower | None,
+    rng: np.random.Generator,
+) -> FloorResult:
+    if source.is_null:
+        return _empty_floor(source.run["run_id"], "null_has_no_throughput")
+    null_node = None if null is None else null.nodes.get(meter.meter_id)
+    if null is None or null_node is None or null_node.budget is None or not null.usable or null_node.reasons:
+        return _empty_floor(None if null is None else null.source.run["run_id"], "no_null_run")
+    run_id = null.source.run["run_id"]
+    reason = floor_reason(source.run, source.flow, null.source.run, null.source.flow)
+    if reason is not None:
+        return _empty_floor(run_id, reason)
+    null_delta_w = null_node.budget.delta_w
+    above: float | None = None
+    u95_above: float | None = None
+    if power.budget is None:
+        widths = floor_spread(null_node.budget, null_node.budget, meter.accuracy, None, rng=rng)
+    else:
+        widths = floor_spread(power.budget, null_node.budget, meter.accuracy, rate, rng=rng)
+        if rate is not None:
+            above = (power.budget.delta_w - null_delta_w) / rate.t_a_mbps
+            u95_above = widths.u95_ea_above_floor
+    return FloorResult(
+        run_id=run_id,
+        p_null_w=null_node.active.mean_w,
+        floor_w=null_delta_w,
+        u95_floor_w=widths.u95_floor_w,
+        ea_above_floor_j_per_mbit=above,
+        u95_ea_above_floor_j_per_mbit=u95_above,
+        reason=None,
+    )
+
+
+def _empty_floor(run_id: str | None, reason: str) -> FloorResult:
+    return FloorResult(run_id, None, None, None, None, None, reason)

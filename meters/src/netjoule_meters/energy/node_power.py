@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Active and idle power of one run at one meter, with everything that makes the run invalid there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from netjoule_meters.energy.extrapolation import DeviceSamples
+from netjoule_meters.energy.idle import Idle, has_drifted, interpolate
+from netjoule_meters.energy.noise import estimate
+from netjoule_meters.energy.power import Readings, WindowMean, mean_power
+from netjoule_meters.energy.result import Reason
+from netjoule_meters.energy.uncertainty import Accuracy, PowerBudget, power_budget, power_term
+from netjoule_meters.energy.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class MeterInput:
+    """One meter of the campaign around one run. `device` is None for a meter on a real device."""
+
+    meter_id: str
+    node: str
+    power_source: str
+    device_model: str | None
+    device_form: str | None
+    accuracy: Accuracy
+    readings: Readings
+    device: DeviceSamples | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodePower:
+    """Means of the windows of one run at one meter; `idle` and `budget` are None where a mean is missing."""
+
+    active: WindowMean
+    before: WindowMean | None
+    after: WindowMean | None
+    idle: Idle | None
+    budget: PowerBudget | None
+    effective_readings: float
+    tail_energy_j: float | None
+    reasons: tuple[Reason, ...]
+
+    @property
+    def delta_w(self) -> float | None:
+        """P_A - P_I in W."""
+        if self.active.mean_w is None or self.idle is None:
+            return None
+        return self.active.mean_w - self.idle.at_middle_w
+
+
+def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window | None]) -> NodePower:
+    """Return the power of one run at one meter.
+
+    measure: the effective measure window. windows: idle_before, idle_after and tail of run.json, None where
+    the run did not reach them.
+    """
+    active = mean_power(meter.readings, measure)
+    before = _mean_or_none(meter.readings, windows.get("idle_before"))
+    after = _mean_or_none(meter.readings, windows.get("idle_after"))
+    reasons = [
+        *_window_reasons(meter.meter_id, "measure", active),
+        *_idle_reasons(meter.meter_id, "idle_before", before),
+        *_idle_reasons(meter.meter_id, "idle_after", after),
+    ]
+    own_scatter = estimate([active.values_w])
+    idle, budget = _idle_and_budget(meter, active, before, after)
+    if idle is not None and has_drifted(idle.line, idle.u_difference_w):
+        reasons.append(_drift(meter.meter_id, idle.line))
+    line = None if idle is None else idle.line
+    return NodePower(
+        active=active,
+        before=before,
+        after=after,
+        idle=line,
+        budget=budget,
+        effective_readings=own_scatter.effective_readings(active.weights_s),
+        tail_energy_j=tail_energy_j(meter.readings, windows.get("tail"), line),
+        reasons=tuple(reasons),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _IdleLine:
+    """Idle power and the standard uncertainty in W of its change over the run."""
+
+    line: Idle
+    u_difference_w: float
+
+
+def _idle_and_budget(
+    meter: MeterInput, active: WindowMean, before: WindowMean | None, after: WindowMean | None
+) -> tuple[_IdleLine | None, PowerBudget | None]:
+    if before is None or after is None or before.mean_w is None or after.mean_w is None:
+        return None, None
+    own_scatter, idle_scatter = estimate([active.values_w]), estimate([before.values_w, after.values_w])
+    if not idle_scatter.known:
+        idle_scatter = own_scatter
+    tau_s = meter.readings.update_interval_s
+    before_term, after_term = (power_term(mean, idle_scatter, tau_s) for mean in (before, after))
+    u_difference_w = math.hypot(before_term.u_noise_w, after_term.u_noise_w)
+    line = interpolate(before.mean_w, before.window, after.mean_w, after.window, active.window)
+    idle = _IdleLine(line, u_difference_w)
+    if active.mean_w is None:
+        return idle, None
+    active_term = power_term(active, own_scatter if own_scatter.known else idle_scatter, tau_s)
+    return idle, power_budget(active_term, before_term, after_term, line, u_difference_w)
+
+
+def tail_energy_j(readings: Readings, tail: Window | None, idle: Idle | None) -> float | None:
+    """Return the integral of P - P_I over the tail window in J; None when it is not covered."""
+    if tail is None or idle is None:
+        return None
+    mean = mean_power(readings, tail)
+    if mean.mean_w is None or not mean.covered:
+        return None
+    return (mean.mean_w - idle.at_middle_w) * tail.length_s
+
+
+def _mean_or_none(readings: Readings, window: Window | None) -> WindowMean | None:
+    return None if window is None else mean_power(readings, window)
+
+
+def _idle_reasons(meter_id: str, name: str, mean: WindowMean | None) -> list[Reason]:
+    if mean is None:
+        return [Reason("idle_missing", f"meter {meter_id}: the run has no window {name}")]
+    reasons = _window_reasons(meter_id, name, mean)
+    if mean.mean_w is None:
+        reasons.append(Reason("idle_missing", f"meter {meter_id}: no usable reading in {name}"))
+    return reasons
+
+
+def _window_reasons(meter_id: str, name: str, mean: WindowMean) -> list[Reason]:
+    where = f"meter {meter_id}, {name} {mean.window.start_s:.3f}-{mean.window.end_s:.3f} s"
+    reasons = []
+    if not mean.covered:
+        reasons.append(Reason("meter_gap", f"{where}: readings cover {100 * mean.coverage:.1f} %"))
+    if mean.overrange:
+        reasons.append(Reason("meter_overrange", f"{where}: a reading is out of range"))
+    return reasons
+
+
+def _drift(meter_id: str, idle: Idle) -> Reason:
+    change = f"idle went from {idle.before_w:.4f} W to {idle.after_w:.4f} W over the run"
+    return Reason("idle_drift", f"meter {meter_id}: {change}")

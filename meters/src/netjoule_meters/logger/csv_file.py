@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file ``meters/<meter_id>.csv`` (contract ``meters``): append-only, flushed row by row.
+
+Each row goes to the kernel in one write, so that a killed process leaves whole rows. The one cut-off row
+that a power failure or a full disk can leave is taken off before the file is continued.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from netjoule_meters.clock import campaign_time_s
+from netjoule_meters.errors import InvalidLog, LogWriteError
+from netjoule_meters.reading import Reading
+
+COLUMNS = ("t_s", "seq", "power_w", "voltage_v", "current_a", "flag")
+_HEADER = (",".join(COLUMNS) + "\n").encode("ascii")
+_TAIL_BYTES = 4096
+
+
+def row(seq: int, reading: Reading, origin_ns: int) -> str:
+    """One row without its newline; a missing value is an empty cell."""
+    values = (reading.power_w, reading.voltage_v, reading.current_a)
+    numbers = ",".join("" if value is None else f"{value:.9g}" for value in values)
+    return f"{campaign_time_s(reading.t_ns, origin_ns):.6f},{seq},{numbers},{reading.flag.value}"
+
+
+def last_seq(tail: bytes, name: str) -> int:
+    """Number of the last row in ``tail`` (whole rows), -1 when there is none.
+
+    Raises:
+        InvalidLog: when the last row is not one of this contract.
+    """
+    lines = tail.splitlines()
+    if not lines or lines[-1] + b"\n" == _HEADER:
+        return -1
+    cells = lines[-1].split(b",")
+    if len(cells) != len(COLUMNS) or not cells[1].isdigit():
+        raise InvalidLog(
+            f"the last row of {name} is not a reading ({lines[-1][:60]!r}): move the file away or repair it"
+        )
+    return int(cells[1])
+
+
+class ReadingsFile:
+    """One open file of readings; the row numbers go on where an earlier session ended."""
+
+    def __init__(self, path: Path, origin_ns: int) -> None:
+        self.path = path
+        self._origin_ns = origin_ns
+        self.cut_off_bytes = 0
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise LogWriteError(f"cannot open {path}: {error.strerror}") from error
+        try:
+            self._lock()
+            self._next_seq = self._continue()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    @property
+    def next_seq(self) -> int:
+        """Number of the next row."""
+        return self._next_seq
+
+    def append(self, reading: Reading) -> None:
+        """Write one row.
+
+        Raises:
+            LogWriteError: when the disk is full or fails; the rows before it stay whole.
+        """
+        self._write((row(self._next_seq, reading, self._origin_ns) + "\n").encode("ascii"))
+        self._next_seq += 1
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._descriptor)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LogWriteError(f"another logger is writing {self.path}: end it first") from None
+
+    def _continue(self) -> int:
+        """Check or write the header, take a cut-off row off; the next row's number."""
+        size = os.fstat(self._descriptor).st_size
+        head = os.pread(self._descriptor, len(_HEADER), 0)
+        if len(head) < len(_HEADER) and _HEADER.startswith(head):
+            os.ftruncate(self._descriptor, 0)
+            self._write(_HEADER)
+            return 0
+        if head != _HEADER:
+            raise InvalidLog(
+                f"{self.path} is not a file of readings (its header is {head[:60]!r}): move it away"
+            )
+        tail = os.pread(self._descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
+        whole, newline, cut_off = tail.rpartition(b"\n")
+        if cut_off:
+            self.cut_off_bytes = len(cut_off)
+            os.ftruncate(self._descriptor, size - len(cut_off))
+        return last_seq(whole + newline, str(self.path)) + 1
+
+    def _write(self, data: bytes) -> None:
+        """All of ``data`` or nothing of it."""
+        before = os.fstat(self._descriptor).st_size
+        written = 0
+        try:
+            while written < len(data):
+                written += os.write(self._descriptor, data[written:])
+        except OSError as error:
+            if written:
+                os.ftruncate(self._descriptor, before)
+            raise LogWriteError(
+                f"cannot write {self.path}: {error.strerror}; the rows before are kept, free space and resume"
+            ) from error

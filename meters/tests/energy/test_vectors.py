@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared vectors are what the exact calculation gives, and this package reproduces them."""
+
+from __future__ import annotations
+
+import json
+import math
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import netjoule_contracts
+from netjoule_meters.energy.node_power import MeterInput, node_power
+from netjoule_meters.energy.power import Readings
+from netjoule_meters.energy.throughput import goodput_mbps
+from netjoule_meters.energy.uncertainty import Accuracy
+from netjoule_meters.energy.windows import Intervals, Window, measured_span
+
+MAKER = runpy.run_path(str(Path(__file__).with_name("make_ea_vectors.py")))
+VECTORS = sorted((netjoule_contracts.root() / "vectors" / "ea").glob("*.json"))
+
+
+def window(document: dict[str, float]) -> Window:
+    return Window(document["t_start_s"], document["t_end_s"])
+
+
+def found(case: dict[str, Any]) -> dict[str, Any]:
+    """Compute a vector's input with the package's pure functions."""
+    table = np.array(case["intervals"], dtype=float).reshape(-1, 3)
+    span = measured_span(window(case["windows"]["measure"]), Intervals(table[:, 0], table[:, 1], table[:, 2]))
+    readings = Readings(
+        t_s=np.array([row[0] for row in case["readings"]], dtype=float),
+        power_w=np.array([math.nan if row[1] is None else row[1] for row in case["readings"]], dtype=float),
+        flag=np.array([row[2] for row in case["readings"]], dtype=np.str_),
+        update_interval_s=case["update_interval_s"],
+        lag_s=case["lag_s"],
+    )
+    accuracy = Accuracy(0.0, 0.0, known=True)
+    meter = MeterInput("m1", "client", "measured", None, None, accuracy, readings, None)
+    power = node_power(meter, span.window, {name: window(w) for name, w in case["windows"].items()})
+    t_a_mbps = goodput_mbps(span)
+    delta = power.delta_w
+    priced = t_a_mbps and delta is not None and delta >= 0
+    return {
+        "window_t_start_s": span.window.start_s,
+        "window_t_end_s": span.window.end_s,
+        "p_a_w": power.active.mean_w,
+        "p_i_before_w": power.before.mean_w if power.before else None,
+        "p_i_after_w": power.after.mean_w if power.after else None,
+        "p_i_w": power.idle.at_middle_w if power.idle else None,
+        "t_a_mbps": t_a_mbps,
+        "ea_j_per_mbit": delta / t_a_mbps if priced else None,
+        "coverage": power.active.coverage,
+        "tail_energy_j": power.tail_energy_j,
+        "reasons": sorted({r.code for r in power.reasons if r.code in ("meter_gap", "meter_overrange")}),
+    }
+
+
+def test_files_are_what_the_exact_calculation_gives() -> None:
+    rendered = {f"{vector['name']}.json": MAKER["render"](vector) for vector in MAKER["vectors"]()}
+    assert rendered == {path.name: path.read_text(encoding="ascii") for path in VECTORS}
+
+
+@pytest.mark.parametrize("path", VECTORS, ids=lambda path: path.stem)
+def test_package_reproduces_the_vector(path: Path) -> None:
+    vector = json.loads(path.read_text(encoding="ascii"))
+    values, wanted = found(vector["input"]), vector["expected"]
+    assert values.keys() == wanted.keys()
+    for name, value in wanted.items():
+        expected = value if value is None or name == "reasons" else pytest.approx(value, rel=1e-9, abs=1e-12)
+        assert values[name] == expected, name

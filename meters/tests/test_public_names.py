@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import netjoule_meters
+
+
+def test_every_public_name_is_there():
+    for name in netjoule_meters.__all__:
+        assert getattr(netjoule_meters, name) is not None
+
+
+def test_other_names_are_not():
+    with pytest.raises(AttributeError, match="no attribute 'Colour'"):
+        netjoule_meters.Colour  # noqa: B018
+
+
+def test_the_command_starts_without_what_it_does_not_need():
+    script = (
+        "import sys, netjoule_meters.cli; "
+        "print(sorted({'numpy', 'jsonschema', 'serial', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
