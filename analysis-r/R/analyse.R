@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Analyse a campaign: tables, figures and, when asked, the report
+#'
+#' Writes tables/*.csv, figures/*.svg and *.png, report.html into the campaign's
+#' folder; all of them can be deleted and rebuilt.
+#'
+#' @param campaign_dir folder of the campaign.
+#' @param with_report also write report.html.
+#' @param tell called with each event: list(event = "table" | "figure" | "report", path = ).
+#' @return the tables, invisibly.
+#' @export
+analyse <- function(campaign_dir, with_report = FALSE, tell = function(event) NULL) {
+  campaign <- read_campaign(campaign_dir)
+  tables <- campaign_tables(campaign)
+  for (path in write_tables(tables, file.path(campaign_dir, "tables"))) {
+    tell(list(event = "table", path = path))
+  }
+  if (!any(campaign$runs$usable)) {
+    abort_invalid_data(
+      "The campaign ", campaign_dir, " has no valid finished run, so there is nothing to draw: ",
+      "tables/invalid_runs.csv gives the reasons."
+    )
+  }
+  figures <- campaign_figures(campaign, tables)
+  for (path in write_figures(figures, file.path(campaign_dir, "figures"))) {
+    if (grepl("\\.(svg|png)$", path)) tell(list(event = "figure", path = path))
+  }
+  if (with_report) {
+    tell(list(event = "report", path = report(campaign, tables, figures)))
+  }
+  refuse_disagreement(tables$ea_check, campaign_dir)
+  invisible(tables)
+}
+
+# Two independent computations of one number that differ: nobody should trust either.
+refuse_disagreement <- function(check, campaign_dir) {
+  wrong <- check[agrees == FALSE]
+  if (nrow(wrong) > 0L) {
+    first <- wrong[1]
+    abort_invalid_data(sprintf(
+      paste(
+        "In %s, %d number(s) of result.json disagree with the recomputation from raw files,",
+        "first %s of run %s, meter %s: %.9g recomputed, %.9g in result.json; see tables/ea_check.csv."
+      ),
+      campaign_dir, nrow(wrong), first$quantity, first$run_id, first$meter_id, first$ours, first$theirs
+    ))
+  }
+}

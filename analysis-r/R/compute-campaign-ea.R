@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Recompute every run that counts from its raw files
+#'
+#' Reads meters/*.csv, runs/<id>/intervals.csv and the windows of run.json; the
+#' numbers of result.json are not looked at.
+#'
+#' @param campaign from [read_campaign()].
+#' @return data.table, one row per run and meter: run_id, meter_id, transport,
+#'   mini_block, attempt and the columns of [compute_ea()], floor_w (W) and
+#'   ea_above_floor_j_per_mbit from the null run of the same mini-block and attempt.
+#' @export
+compute_campaign_ea <- function(campaign) {
+  runs <- campaign$runs[measurable == TRUE]
+  rows <- list()
+  for (meter in split(campaign$meters, by = "meter_id")) {
+    readings <- read_meter(campaign, meter$meter_id)
+    for (run in split(runs, by = "run_id")) {
+      intervals <- read_receiver_intervals(campaign, run$run_id, run$transport)
+      result <- compute_ea(readings, intervals, run_windows(run), meter$update_interval_s, meter$lag_s)
+      rows[[length(rows) + 1L]] <- cbind(
+        run[, c("run_id", "transport", "mini_block", "attempt"), with = FALSE],
+        meter_id = meter$meter_id, result
+      )
+    }
+  }
+  add_floor(rbindlist(rows))
+}
+
+run_windows <- function(run) {
+  names <- c("idle_before", "measure", "tail", "idle_after")
+  stats::setNames(lapply(names, function(name) {
+    c(run[[paste0(name, "_start_s")]], run[[paste0(name, "_end_s")]])
+  }), names)
+}
+
+#' Add the generator floor to recomputed runs
+#'
+#' floor_w = P_null - P_I(null); E_A above floor = (delta P - floor) / T_A.
+#' @noRd
+add_floor <- function(rows) {
+  if (nrow(rows) == 0L) {
+    return(rows)
+  }
+  floors <- rows[transport == "null", list(floor_w = delta_p_w[1]), by = list(meter_id, mini_block, attempt)]
+  rows[floors, floor_w := i.floor_w, on = c("meter_id", "mini_block", "attempt")]
+  if (!"floor_w" %in% names(rows)) rows[, floor_w := NA_real_]
+  rows[, ea_above_floor_j_per_mbit := fifelse(
+    transport != "null" & !is.na(t_a_mbps) & t_a_mbps > 0, (delta_p_w - floor_w) / t_a_mbps, NA_real_
+  )]
+  rows[]
+}
+
+#' Compare the recomputation with the results of the campaign
+#'
+#' @param campaign from [read_campaign()].
+#' @param recomputed from [compute_campaign_ea()].
+#' @param tolerance greatest relative difference that counts as the same number;
+#'   powers are compared relative to P_A, energies relative to E_A.
+#' @return data.table run_id, meter_id, quantity, ours, theirs, relative_difference, agrees.
+#' @export
+compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tolerance = 1e-6) {
+  quantities <- c(
+    "window_t_start_s", "window_t_end_s", "p_a_w", "p_i_before_w", "p_i_after_w", "p_i_w", "delta_p_w",
+    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", "floor_w", "ea_above_floor_j_per_mbit"
+  )
+  # These may be refused for what the raw files do not tell: a spinning pacer, a busy core, a radio without air time.
+  refusable <- c("floor_w", "ea_above_floor_j_per_mbit", "ea_j_per_mbit")
+  both <- merge(recomputed, campaign$results, by = c("run_id", "meter_id"), suffixes = c("_ours", "_theirs"))
+  # A difference of two powers inherits their rounding, so it is judged against the powers.
+  scales <- list(
+    delta_p_w = both$p_a_w_ours, tail_energy_j = both$p_a_w_ours, floor_w = both$p_a_w_ours,
+    ea_j_per_mbit = both$p_a_w_ours / both$t_a_mbps_ours,
+    ea_above_floor_j_per_mbit = both$p_a_w_ours / both$t_a_mbps_ours
+  )
+  rows <- lapply(quantities, function(quantity) {
+    ours <- both[[paste0(quantity, "_ours")]]
+    theirs <- both[[paste0(quantity, "_theirs")]]
+    scale <- abs(if (is.null(scales[[quantity]])) ours else scales[[quantity]])
+    difference <- abs(ours - theirs) / pmax(scale, .Machine$double.xmin, na.rm = TRUE)
+    difference[is.na(ours) & is.na(theirs)] <- 0
+    data.table(
+      run_id = both$run_id, meter_id = both$meter_id, quantity = quantity, ours = ours, theirs = theirs,
+      relative_difference = difference, agrees = !is.na(difference) & difference <= tolerance
+    )[!(quantity %in% refusable & is.na(theirs))]
+  })
+  setorderv(rbindlist(rows), c("run_id", "meter_id"))[]
+}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Words that every figure and table must carry: where its numbers come from.
+
+#' Source line of a figure
+#'
+#' @param campaign from [read_campaign()].
+#' @param meter_id one meter, or NULL for all of the campaign.
+#' @return one string, wrapped for a caption.
+#' @noRd
+source_line <- function(campaign, meter_id = NULL, width = 118L) {
+  chosen <- meter_id
+  meters <- if (is.null(chosen)) campaign$meters else campaign$meters[meter_id == chosen]
+  power <- lapply(split(meters, seq_len(nrow(meters))), meter_words)
+  items <- c(
+    unlist(power, use.names = FALSE), paste0("radio_source: ", radio_source(campaign)),
+    paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign),
+    if (is_modelled(campaign, chosen)) "in this model"
+  )
+  wrap_items(items, " \u00b7 ", width)
+}
+
+#' Join items and break lines between them, never inside one
+#' @noRd
+wrap_items <- function(items, separator, width) {
+  # strwrap() does not break at a no-break space.
+  glued <- paste(gsub(" ", "\u00a0", items, fixed = TRUE), collapse = separator)
+  paste(strwrap(glued, width), collapse = "\n")
+}
+
+meter_words <- function(meter) {
+  device <- if (is.na(meter$device_model)) {
+    "device: as metered"
+  } else {
+    form <- if (is.na(meter$device_form)) "" else paste0(" (", plain_text(meter$device_form, 20L), ")")
+    paste0("device model: ", plain_text(meter$device_model, 40L), form)
+  }
+  instrument <- plain_text(paste(c(meter$make, meter$model)[!is.na(c(meter$make, meter$model))], collapse = " "), 40L)
+  c(
+    paste0("power_source: ", plain_text(meter$power_source, 20L)), device,
+    paste0(
+      "meter: ", plain_text(meter$meter_id, 40L), " (", instrument, if (isTRUE(meter$emulated)) ", emulated", ")"
+    ),
+    paste0("node: ", plain_text(meter$node, 40L))
+  )
+}
+
+# Whose power a figure shows, for the line under its title.
+meter_title <- function(campaign, meter_id) {
+  chosen <- meter_id
+  meter <- campaign$meters[meter_id == chosen]
+  device <- if (!is.na(meter$device_model)) paste0(", device model ", plain_text(meter$device_model, 40L))
+  paste0("Power at ", plain_text(meter$node, 40L), device)
+}
+
+commit_words <- function(campaign) {
+  versions <- pick(campaign$meta, "versions", default = list())
+  commit <- pick_text(versions, "commit")
+  version <- pick_text(versions, "netjoule")
+  if (!is.na(commit)) {
+    paste0("commit: ", plain_text(commit, 16L))
+  } else if (!is.na(version)) {
+    paste0("netjoule ", plain_text(version, 24L))
+  }
+}
+
+radio_source <- function(campaign) {
+  source <- unique(stats::na.omit(c(campaign$results$radio_source, campaign$runs$radio_source)))
+  if (length(source) == 0L) source <- pick_text(campaign$meta, "radio_source")
+  paste(plain_text(source, 20L), collapse = ", ")
+}
+
+#' Does any of the numbers of this meter (or of any meter) come from a model?
+#' @noRd
+is_modelled <- function(campaign, meter_id = NULL) {
+  chosen <- meter_id
+  meters <- if (is.null(chosen)) campaign$meters else campaign$meters[meter_id == chosen]
+  sources <- unique(c(campaign$results$radio_source, pick_text(campaign$meta, "radio_source")))
+  # Whatever is not said to be measured on a real radio counts as modelled.
+  !all(meters$power_source %in% "measured") || !all(stats::na.omit(sources) %in% c("real", "wired"))
+}
+
+#' Words about the intervals of a figure
+#' @noRd
+interval_words <- function(campaign, meter_id, n) {
+  blocks <- range(n)
+  count <- if (blocks[1] == blocks[2]) blocks[1] else paste0(blocks[1], " to ", blocks[2])
+  bars <- if (blocks[2] < 2L) {
+    "Single block: no interval can be given."
+  } else {
+    sprintf("Mean and 95 %% t interval over %s blocks", count)
+  }
+  if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
+    paste0(bars, "; metering + model parameters, these held at their stated values.")
+  } else {
+    paste0(bars, if (blocks[2] >= 2L) "; meter uncertainty apart (u95_meter).")
+  }
+}
+
+#' Panel labels: payload size, and frames per message where streams and datagrams meet
+#'
+#' A stream packs messages into frames as it likes, so its payload size is not a
+#' datagram's: the two share a panel only with frames_per_message shown.
+#'
+#' @param summary from [summarise_ea()], one meter.
+#' @return named character vector, payload_bytes -> label.
+#' @noRd
+payload_labels <- function(summary) {
+  rows <- summary[transport != "null"]
+  sizes <- sort(unique(summary$payload_bytes))
+  label_width <- c(100L, 47L, 31L)[min(3L, length(sizes))] # characters that fit over a panel of 1, 2 or 3 columns
+  labels <- vapply(sizes, function(size) {
+    frames <- rows[payload_bytes == size, list(text = range_text(frames_per_message)), by = list(transport)]
+    frames <- frames[order(transport_factor(transport))]
+    head <- paste0(format(size, big.mark = ""), "-byte messages")
+    if (nrow(frames) == 0L) {
+      return(head)
+    }
+    words <- paste0(transport_label(frames$transport), " ", frames$text, c(rep(",", nrow(frames) - 1L), ""))
+    paste0(head, "\n", wrap_items(c("frames per message:", words), " ", label_width))
+  }, "")
+  stats::setNames(labels, as.character(sizes))
+}
+
+range_text <- function(x) {
+  x <- x[!is.na(x)]
+  if (length(x) == 0L) {
+    return("unknown")
+  }
+  ends <- unique(number_text(signif(range(x), 2)))
+  paste(ends, collapse = "\u2013")
+}
+
+payload_facets <- function(summary, scales = "fixed") {
+  labels <- payload_labels(summary)
+  facet_wrap(
+    ggplot2::vars(payload_bytes),
+    labeller = as_labeller(labels), ncol = facet_columns(summary), scales = scales
+  )
+}
+
+facet_columns <- function(summary) min(3L, length(unique(summary$payload_bytes)))
+
+# Alt text travels as an attribute: composed figures have no place for it in their labels.
+with_alt <- function(plot, alt) {
+  attr(plot, "netjoule_alt") <- paste(strwrap(alt, 100000L), collapse = " ")
+  plot
+}
+
+figure_alt <- function(plot) attr(plot, "netjoule_alt")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Plot the difference of E_A against UDP
+#'
+#' Positive: less energy per megabit than UDP. Cells below the meter's resolution
+#' have no ratio; they stand in the table by their difference of P_A.
+#'
+#' @param delta from [delta_ea()].
+#' @param summary from [summarise_ea()], for frames per message.
+#' @inheritParams plot_ea
+#' @return a ggplot with alt text, or NULL without a pair.
+#' @export
+plot_delta_ea <- function(delta, summary, campaign, meter_id) {
+  chosen <- meter_id
+  rows <- delta[meter_id == chosen]
+  points <- rows[!is.na(dea_percent), list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n = n_pairs, value = dea_percent,
+    low = dea_ci95_low, high = dea_ci95_high
+  )]
+  if (nrow(points) == 0L) {
+    return(NULL)
+  }
+  points <- spread_loads(plain_points(points))
+  by_power <- sum(rows$method == "p_a_difference")
+  plot <- ggplot(points, cell_aes()) +
+    geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
+    cell_layers(points) +
+    payload_facets(summary[meter_id == chosen & (transport == "udp" | transport %in% rows$transport)]) +
+    load_axis(points$offered_rate_mbps) +
+    scale_y_continuous(name = expression(Delta * E[A] ~ "against UDP (%)"), labels = number_text) +
+    transport_scales() +
+    netjoule_theme() +
+    labs(
+      title = "Difference of energy per megabit against UDP",
+      subtitle = subtitle_words(
+        campaign, chosen, "Positive: less than UDP. Pairs inside mini-blocks;",
+        if (max(points$n) > 1L) {
+          "95 % t interval over blocks, per cell and uncorrected: exploratory."
+        } else {
+          "one block: no interval."
+        },
+        if (by_power > 0L) paste(by_power, "cell(s) below resolution are compared by P_A in the table.")
+      ),
+      caption = source_line(campaign, chosen)
+    )
+  with_alt(plot, alt_ea(points, campaign, chosen, "the difference of E_A against UDP", "%"))
+}

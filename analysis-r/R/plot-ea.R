@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Plot E_A against offered load, with the generator floor
+#'
+#' The floor is drawn as floor_w over the offered load: what the sender alone
+#' (messages built, timed and dropped) costs per megabit.
+#'
+#' @param summary from [summarise_ea()].
+#' @param campaign from [read_campaign()], for the labels.
+#' @param meter_id which meter.
+#' @return a ggplot with alt text, or NULL when the meter has no E_A.
+#' @export
+plot_ea <- function(summary, campaign, meter_id) {
+  chosen <- meter_id
+  rows <- summary[meter_id == chosen]
+  points <- ea_points(rows)
+  if (nrow(points) == 0L) {
+    return(NULL)
+  }
+  floor <- floor_per_mbit(rows)
+  drawn <- spread_loads(rbind(points, floor, fill = TRUE))
+  plot <- ggplot(drawn, cell_aes()) +
+    cell_layers(drawn) +
+    payload_facets(rows) +
+    load_axis(drawn$offered_rate_mbps) +
+    value_axis(drawn$value, expression(E[A] ~ "(J/Mb)")) +
+    transport_scales() +
+    netjoule_theme() +
+    labs(
+      title = "Energy per megabit against offered load",
+      subtitle = subtitle_words(campaign, chosen, interval_words(campaign, chosen, points$n), point_words(drawn)),
+      caption = source_line(campaign, chosen)
+    )
+  with_alt(plot, alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"))
+}
+
+subtitle_words <- function(campaign, meter_id, ...) {
+  whose <- if (!is.null(meter_id)) paste0(meter_title(campaign, meter_id), "\n")
+  paste0(whose, paste(strwrap(paste(c(...), collapse = " "), 102L), collapse = "\n"))
+}
+
+# What an unusual point means, said only when there is one.
+point_words <- function(points) {
+  c(
+    if (any(points$hollow)) "Hollow points: device model extrapolated.",
+    if (any(points$limit)) "Downward triangles: upper limits, below the meter's resolution.",
+    if (any(points$unshown)) {
+      sprintf("%d cell(s) are not positive and stand only in the table.", sum(points$unshown))
+    }
+  )
+}
+
+#' Points of a figure of E_A: means with intervals, upper limits where below resolution
+#' @noRd
+ea_points <- function(rows) {
+  points <- rows[transport != "null", list(
+    transport, payload_bytes, offered_rate_mbps, n, hollow,
+    limit = below_resolution_n > 0 & !is.na(ea_upper_limit_j_per_mbit),
+    value = ea_j_per_mbit_mean, low = ea_ci95_low, high = ea_ci95_high, upper = ea_upper_limit_j_per_mbit
+  )]
+  points[limit == TRUE, `:=`(value = upper, low = NA_real_, high = NA_real_)]
+  hide_unplottable(points[!is.na(value)])
+}
+
+# A logarithmic axis has no place for zero and below: such points are counted, not dropped in silence.
+hide_unplottable <- function(points) {
+  logarithmic <- spans_decades(points$value)
+  points[, unshown := logarithmic & value <= 0]
+  points[unshown == TRUE, value := NA_real_]
+  points[, low_open := logarithmic & !is.na(low) & low <= 0]
+  # An interval that reaches zero is drawn down to the foot of the panel.
+  foot <- if (logarithmic) min(points$value, na.rm = TRUE) / 2 else -Inf
+  points[low_open == TRUE, low := pmin(foot, value)]
+  points[, transport := transport_factor(transport)]
+  points[]
+}
+
+floor_per_mbit <- function(rows) {
+  floor <- rows[transport == "null" & !is.na(floor_w) & floor_w > 0, list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = floor_w / offered_rate_mbps,
+    low = floor_ci95_low / offered_rate_mbps, high = floor_ci95_high / offered_rate_mbps
+  )]
+  floor <- plain_points(floor)
+  floor[!is.na(low) & low <= 0, low := value / 2]
+  floor
+}
+
+# Points that are neither hollow nor limits nor hidden (set apart: a constant inside list() makes a row out of none).
+plain_points <- function(points) points[, `:=`(hollow = FALSE, limit = FALSE, unshown = FALSE)][]
+
+cell_aes <- function() {
+  aes(
+    x = x, y = value, ymin = low, ymax = high, colour = transport, shape = transport, linetype = transport,
+    group = transport
+  )
+}
+
+#' Lines, intervals and points of cells; filled, hollow, or upper limits
+#' @noRd
+cell_layers <- function(points) {
+  limit_shape <- 25
+  limits <- points[limit == TRUE & !is.na(value)]
+  hollow <- points[limit == FALSE & hollow == TRUE & !is.na(value)]
+  whole <- points[limit == FALSE & hollow == FALSE & !is.na(value)]
+  list(
+    geom_line(data = joinable(points), linewidth = 0.55),
+    geom_linerange(
+      data = points[!is.na(low) & !is.na(value)], linewidth = 0.6, linetype = "solid", show.legend = FALSE
+    ),
+    geom_point(data = whole, aes(fill = transport), size = 2.1, stroke = 0.5),
+    if (nrow(hollow) > 0L) geom_point(data = hollow, fill = "white", size = 2.1, stroke = 0.8, show.legend = FALSE),
+    if (nrow(limits) > 0L) {
+      geom_point(
+        data = limits, shape = limit_shape, fill = "white", size = 2.4, stroke = 0.9, show.legend = FALSE
+      )
+    },
+    guides(colour = guide_legend(override.aes = list(fill = legend_fill(points$transport)), nrow = 1L))
+  )
+}
+
+# A line needs two points in its panel.
+joinable <- function(points) {
+  points <- points[limit == FALSE & !is.na(value)]
+  points[points[, .I[.N > 1L], by = list(transport, payload_bytes)]$V1]
+}
+
+legend_fill <- function(transport) {
+  shown <- levels(droplevels(transport_factor(as.character(transport))))
+  fill <- style_values("colour")[shown]
+  unname(ifelse(is.na(fill), "#999999", fill))
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Plot the generator floor in W and E_A above it
+#'
+#' Above: floor_w, the power of the same schedule sent to the transport null.
+#' Below: ea_above_floor, what is left of E_A without it.
+#'
+#' @inheritParams plot_ea
+#' @return a patchwork with alt text, or NULL when the campaign has no floor.
+#' @export
+plot_floor <- function(summary, campaign, meter_id) {
+  chosen <- meter_id
+  rows <- summary[meter_id == chosen]
+  floor <- rows[transport == "null" & !is.na(floor_w), list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = floor_w,
+    low = floor_ci95_low, high = floor_ci95_high
+  )]
+  floor <- plain_points(floor)
+  above <- above_floor_points(rows)
+  if (nrow(floor) == 0L || nrow(above) == 0L) {
+    return(NULL)
+  }
+  # The division sign of patchwork, by name: the package is not attached.
+  stacked <- patchwork::wrap_plots(floor_panel(floor, rows), above_panel(above, rows), ncol = 1L)
+  plot <- stacked + patchwork::plot_layout(heights = c(1, 1.4)) + patchwork::plot_annotation(
+    title = "Generator floor, and energy per megabit above it",
+    subtitle = subtitle_words(
+      campaign, chosen, interval_words(campaign, chosen, above$n), point_words(above),
+      "Floor: the same messages built, timed and dropped (transport null) in the same mini-block."
+    ),
+    caption = source_line(campaign, chosen), theme = netjoule_theme()
+  )
+  with_alt(plot, paste0(
+    "Two rows of panels. Above, the generator floor in W, from ", number_text(signif(min(floor$value), 3)), " to ",
+    number_text(signif(max(floor$value), 3)), " W. Below: ",
+    alt_ea(above, campaign, chosen, "E_A above the generator floor")
+  ))
+}
+
+above_floor_points <- function(rows) {
+  points <- rows[transport != "null" & !is.na(ea_above_floor_j_per_mbit), list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, hollow,
+    value = ea_above_floor_j_per_mbit, low = ea_above_floor_ci95_low, high = ea_above_floor_ci95_high
+  )]
+  # A difference may be zero or less; it stays on a linear axis then, where everything can be shown.
+  points[, `:=`(limit = FALSE, unshown = FALSE)]
+  points[]
+}
+
+floor_panel <- function(floor, rows) {
+  floor <- spread_loads(floor)
+  ggplot(floor, cell_aes()) +
+    cell_layers(floor) +
+    facet_wrap(
+      ggplot2::vars(payload_bytes),
+      labeller = as_labeller(function(size) paste0(size, "-byte messages")), ncol = facet_columns(rows)
+    ) +
+    load_axis(floor$offered_rate_mbps, NULL) +
+    scale_y_continuous(name = "floor_w (W)", labels = number_text) +
+    transport_scales() +
+    netjoule_theme()
+}
+
+above_panel <- function(above, rows) {
+  above <- spread_loads(above)
+  positive <- all(c(above$value, above$low) > 0, na.rm = TRUE)
+  axis <- if (positive) above$value else above$value[0]
+  ggplot(above, cell_aes()) +
+    (if (!positive) geom_hline(yintercept = 0, colour = "grey60", linewidth = 0.4)) +
+    cell_layers(above) +
+    payload_facets(rows, scales = "free_y") +
+    load_axis(above$offered_rate_mbps) +
+    value_axis(axis, expression(E[A] ~ "above floor (J/Mb)")) +
+    transport_scales() +
+    netjoule_theme()
+}

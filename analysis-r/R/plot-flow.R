@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Goodput and loss belong to the flow, not to a meter: every meter saw the same
+# runs, so the rows of the first one stand for all.
+
+first_meter_rows <- function(summary) {
+  summary[meter_id == summary$meter_id[1] & transport != "null"]
+}
+
+flow_points <- function(rows, value, low, high) {
+  points <- rows[, list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = get(value), low = get(low),
+    high = get(high)
+  )]
+  plain_points(points[!is.na(value)])
+}
+
+#' Plot goodput against offered load
+#'
+#' @param summary from [summarise_ea()].
+#' @param campaign from [read_campaign()], for the labels.
+#' @return a ggplot with alt text, or NULL without goodput.
+#' @export
+plot_goodput <- function(summary, campaign) {
+  points <- flow_points(first_meter_rows(summary), "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high")
+  if (nrow(points) == 0L) {
+    return(NULL)
+  }
+  points <- spread_loads(hide_unplottable(points))
+  plot <- ggplot(points, cell_aes()) +
+    everything_line(points) +
+    cell_layers(points) +
+    payload_facets(summary) +
+    load_axis(points$offered_rate_mbps) +
+    value_axis(points$value, "Goodput (Mb/s)") +
+    transport_scales() +
+    netjoule_theme() +
+    labs(
+      title = "Goodput against offered load",
+      subtitle = subtitle_words(
+        campaign, NULL, flow_interval_words(points$n), "Grey dashes: everything offered arrives.", point_words(points)
+      ),
+      caption = source_line(campaign)
+    )
+  with_alt(plot, alt_ea(points, campaign, NULL, "goodput", "Mb/s"))
+}
+
+everything_line <- function(points) {
+  span <- range(points$offered_rate_mbps)
+  ends <- data.frame(offered = span, arrived = span)
+  geom_line(
+    data = ends, aes(x = offered, y = arrived), inherit.aes = FALSE, colour = "grey60", linetype = "44", linewidth = 0.4
+  )
+}
+
+#' Plot the share of messages lost against offered load
+#'
+#' @inheritParams plot_goodput
+#' @return a ggplot with alt text, or NULL when no transport reports loss.
+#' @export
+plot_loss <- function(summary, campaign) {
+  rows <- first_meter_rows(summary)
+  points <- flow_points(rows, "loss_ratio", "loss_ci95_low", "loss_ci95_high")
+  if (nrow(points) == 0L) {
+    return(NULL)
+  }
+  # A share cannot leave 0..1; the t interval can, and is cut there.
+  points[, `:=`(value = 100 * value, low = 100 * pmax(low, 0), high = 100 * pmin(high, 1))]
+  points <- spread_loads(points)
+  streams <- intersect(transport_styles$transport[transport_styles$kind == "stream"], rows$transport)
+  plot <- ggplot(points, cell_aes()) +
+    cell_layers(points) +
+    payload_facets(summary) +
+    load_axis(points$offered_rate_mbps) +
+    scale_y_continuous(
+      name = "Messages lost (%)", labels = number_text, limits = c(0, max(1, points$high, points$value, na.rm = TRUE))
+    ) +
+    transport_scales() +
+    netjoule_theme() +
+    labs(
+      title = "Messages lost against offered load",
+      subtitle = subtitle_words(
+        campaign, NULL, flow_interval_words(points$n),
+        if (length(streams) > 0L) {
+          paste0(
+            paste(transport_label(streams), collapse = " and "), " repair network losses: a message is late, not lost."
+          )
+        }
+      ),
+      caption = source_line(campaign)
+    )
+  with_alt(plot, alt_ea(points, campaign, NULL, "the share of messages lost", "%"))
+}
+
+flow_interval_words <- function(n) {
+  if (max(n) < 2L) "Single block: no interval can be given." else "Mean and 95 % t interval over blocks."
+}

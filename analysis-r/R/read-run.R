@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+
+window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
+
+#' Read one run: run.json, what is needed of flow.json, result.json
+#'
+#' A run whose files are missing or cut off is not an error of the campaign: it
+#' is named as a problem and left out.
+#'
+#' @param campaign_dir folder.
+#' @param run_id asserted plain name.
+#' @return list run (one-row data.table or NULL), results (data.table), problems
+#'   (data.table code, detail).
+#' @noRd
+read_run <- function(campaign_dir, run_id) {
+  run <- read_run_json(campaign_dir, run_id, "run.json")
+  flow <- read_run_json(campaign_dir, run_id, "flow.json")
+  result <- read_run_json(campaign_dir, run_id, "result.json")
+  problems <- rbind(run$problems, flow$problems, result$problems)
+  has_intervals <- file.exists(file.path(campaign_dir, "runs", run_id, "intervals.csv"))
+  row <- if (!is.null(run$doc)) run_row(run_id, run$doc, flow$doc, result$doc, has_intervals)
+  results <- if (!is.null(run$doc) && !is.null(result$doc)) result_rows(run_id, result$doc)
+  reasons <- rbind(doc_reasons(run$doc), doc_reasons(result$doc))
+  list(run = row, results = results, problems = rbind(problems, reasons))
+}
+
+read_run_json <- function(campaign_dir, run_id, name) {
+  path <- file.path(campaign_dir, "runs", run_id, name)
+  refused <- function(code, ...) {
+    list(doc = NULL, problems = problem_rows(list(list(code = code, detail = paste0(name, " ", ...)))))
+  }
+  if (!file.exists(path)) {
+    return(refused("half_written_run", "is missing"))
+  }
+  doc <- tryCatch(jsonlite::fromJSON(path, simplifyVector = FALSE), error = function(e) NULL)
+  if (!is.list(doc)) {
+    return(refused("half_written_run", "is not a whole JSON document"))
+  }
+  version <- pick_number(doc, "schema_version")
+  if (!identical(version, as.numeric(supported_schema_version))) {
+    return(refused(
+      "schema_version_unsupported", "has schema_version ", format(version), ", this netjoule reads ",
+      supported_schema_version
+    ))
+  }
+  list(doc = doc, problems = problem_rows(list()))
+}
+
+doc_reasons <- function(doc) {
+  reasons <- lapply(pick(doc, "reasons", default = list()), function(reason) {
+    list(code = pick_text(reason, "code"), detail = pick_text(reason, "detail"))
+  })
+  problem_rows(reasons)
+}
+
+run_row <- function(run_id, run, flow, result, has_intervals) {
+  windows <- unlist(lapply(window_names, function(name) {
+    stats::setNames(
+      list(pick_number(run, "windows", name, "t_start_s"), pick_number(run, "windows", name, "t_end_s")),
+      paste0(name, c("_start_s", "_end_s"))
+    )
+  }), recursive = FALSE)
+  as.data.table(c(list(
+    run_id = run_id, run_status = pick_text(run, "status"), radio_source = pick_text(run, "radio_source"),
+    client = pick_text(run, "hosts", "client"), ip_version = pick_number(run, "ip_version"),
+    frames_per_message = pick_number(flow, "frames_per_message"),
+    mean_ip_packet_bytes = pick_number(flow, "mean_ip_packet_bytes"),
+    packetisation_source = pick_text(flow, "packetisation_source"),
+    loss_ratio = pick_number(result, "loss_ratio"), achieved_ratio = pick_number(result, "achieved_ratio"),
+    valid = isTRUE(pick_flag(result, "valid")), has_result = !is.null(result), has_intervals = has_intervals
+  ), windows))
+}
+
+# Fields of result.json that are read; a test holds them to its schema.
+node_text <- c("meter_id", "node", "power_source", "radio_source", "device_model", "device_form", "ea_reason", "grade")
+node_numbers <- c(
+  "p_a_w", "p_i_w", "p_i_before_w", "p_i_after_w", "delta_p_w", "u_delta_p_w", "ea_j_per_mbit", "u95_ea_j_per_mbit",
+  "ea_upper_limit_j_per_mbit", "extrapolated_ratio", "readings", "effective_readings", "tail_energy_j"
+)
+floor_numbers <- c(
+  "p_null_w", "floor_w", "u95_floor_w", "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit"
+)
+
+result_rows <- function(run_id, result) {
+  shared <- list(
+    run_id = run_id, t_a_mbps = pick_number(result, "t_a_mbps"), u95_t_a_mbps = pick_number(result, "u95_t_a_mbps"),
+    window_t_start_s = pick_number(result, "window", "t_start_s"),
+    window_t_end_s = pick_number(result, "window", "t_end_s")
+  )
+  rbindlist(lapply(pick(result, "nodes", default = list()), function(node) {
+    as.data.table(c(
+      shared,
+      stats::setNames(lapply(node_text, function(name) pick_text(node, name)), node_text),
+      stats::setNames(lapply(node_numbers, function(name) pick_number(node, name)), node_numbers),
+      stats::setNames(lapply(floor_numbers, function(name) pick_number(node, "floor", name)), floor_numbers),
+      list(
+        floor_run_id = pick_text(node, "floor", "run_id"), floor_reason = pick_text(node, "floor", "reason"),
+        below_resolution = isTRUE(pick_flag(node, "below_resolution")), hollow = isTRUE(pick_flag(node, "hollow"))
+      )
+    ))
+  }))
+}

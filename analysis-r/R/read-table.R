@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Columns without which the analysis cannot be done. The Table Schemas may ask
+# for more; their types win, and what else they ask for is reported when absent.
+needed_columns <- list(
+  plan = c(
+    run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
+    transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
+    status = "character", reason = "character"
+  ),
+  meters = c(t_s = "numeric", power_w = "numeric", flag = "character"),
+  intervals = c(end = "character", t_start_s = "numeric", t_end_s = "numeric", bytes = "numeric"),
+  radio = c(
+    t_s = "numeric", phy_rate_mbps = "numeric", mcs = "numeric", streams = "numeric", width_mhz = "numeric",
+    guard_interval_ns = "numeric"
+  )
+)
+
+#' Read a CSV of the campaign by its contract
+#'
+#' Columns are taken by name with explicit types, never by position. A row cut
+#' off by a killed writer is dropped and reported.
+#'
+#' @param path file.
+#' @param table contract: plan, meters, intervals, radio.
+#' @param contracts folder of the contracts or NA.
+#' @return list(rows = data.table, problems = data.table(code, detail)).
+#' @noRd
+read_contract_csv <- function(path, table, contracts = contracts_dir()) {
+  if (!file.exists(path)) {
+    abort_invalid_data("The file ", path, " is missing: run netjoule check on the campaign.")
+  }
+  needed <- needed_columns[[table]]
+  header <- csv_header(path)
+  absent <- setdiff(names(needed), header)
+  if (length(absent) > 0L) {
+    abort_invalid_data(
+      "The file ", path, " lacks the column", if (length(absent) > 1L) "s", " ", paste(absent, collapse = ", "),
+      ": it was not written by this version of netjoule or was edited; run netjoule check on the campaign."
+    )
+  }
+  schema <- schema_columns(table, contracts)
+  problems <- list()
+  wanting <- setdiff(names(schema), header)
+  if (length(wanting) > 0L) {
+    problems <- list(list(code = "column_missing", detail = paste0(basename(path), ": ", toString(wanting))))
+  }
+  types <- c(schema, needed[setdiff(names(needed), names(schema))])
+  types <- types[intersect(header, names(types))]
+  whole <- ends_with_newline(path)
+  if (!whole) {
+    problems <- c(problems, list(list(code = "half_written_row", detail = basename(path))))
+  }
+  list(rows = read_typed(path, types, whole), problems = problem_rows(problems))
+}
+
+read_typed <- function(path, types, whole) {
+  arguments <- list(
+    sep = ",", header = TRUE, select = names(types), colClasses = types, na.strings = "", showProgress = FALSE
+  )
+  source <- if (whole) {
+    list(file = path)
+  } else {
+    lines <- readLines(path, warn = FALSE, encoding = "UTF-8")
+    list(text = utils::head(lines, max(1L, length(lines) - 1L)))
+  }
+  complaints <- character()
+  rows <- tryCatch(
+    withCallingHandlers(do.call(fread, c(source, arguments)), warning = function(w) {
+      complaints <<- c(complaints, conditionMessage(w))
+      invokeRestart("muffleWarning")
+    }),
+    error = function(e) abort_invalid_data("The file ", path, " cannot be read as a table: ", conditionMessage(e))
+  )
+  assert_types(rows, types, path)
+  # A ragged row or a quote out of place: fread goes on or stops early, and either would be silent loss.
+  if (length(complaints) > 0L) {
+    abort_invalid_data("The file ", path, " cannot be read as a table: ", gsub("\n", " ", complaints[1]))
+  }
+  rows
+}
+
+# fread falls back to text when a number column holds text: that is a defect of the file, not a column of text.
+assert_types <- function(rows, types, path) {
+  for (column in names(types)) {
+    if (types[[column]] == "numeric" && !is.numeric(rows[[column]])) {
+      if (is.logical(rows[[column]]) && all(is.na(rows[[column]]))) {
+        set(rows, j = column, value = as.numeric(rows[[column]]))
+      } else {
+        abort_invalid_data("The column ", column, " of ", path, " holds text where a number belongs.")
+      }
+    }
+    if (types[[column]] == "character" && !is.character(rows[[column]])) {
+      set(rows, j = column, value = as.character(rows[[column]]))
+    }
+  }
+  rows
+}
+
+csv_header <- function(path) {
+  line <- readLines(path, n = 1L, warn = FALSE, encoding = "UTF-8")
+  if (length(line) == 0L) {
+    abort_invalid_data("The file ", path, " is empty: run netjoule check on the campaign.")
+  }
+  names(fread(text = c(line, ""), sep = ",", header = TRUE, nrows = 0L))
+}
+
+ends_with_newline <- function(path) {
+  size <- file.size(path)
+  connection <- file(path, "rb")
+  on.exit(close(connection))
+  seek(connection, size - 1)
+  identical(readBin(connection, "raw", 1L), as.raw(10L))
+}
+
+problem_rows <- function(problems) {
+  empty <- data.table(code = character(), detail = character())
+  rbind(empty, rbindlist(problems))
+}

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The summary in plain words. Every sentence about a modelled campaign says so;
+# every sentence that ranks transports gives its interval's verdict, not the mean's.
+
+#' Sentences of the summary for one meter
+#'
+#' @return character vector, plain text.
+#' @noRd
+summary_sentences <- function(campaign, tables, id) {
+  model <- if (is_modelled(campaign, id)) "In this model, " else ""
+  summary <- tables$ea_summary[meter_id == id]
+  sentences <- c(
+    range_sentences(summary, model),
+    delta_sentences(tables$delta_ea[meter_id == id], model),
+    floor_sentences(summary, model),
+    constant_power_sentences(summary, model),
+    resolution_sentence(summary)
+  )
+  if (length(sentences) > 0L) {
+    return(sentences)
+  }
+  "No energy per megabit could be computed for this meter; the table of notes says why."
+}
+
+range_sentences <- function(summary, model) {
+  cells <- summary[transport != "null" & !is.na(ea_j_per_mbit_mean) & below_resolution_n == 0 & !hollow]
+  vapply(sort(unique(cells$payload_bytes)), function(size) {
+    rows <- cells[payload_bytes == size]
+    low <- rows[which.min(ea_j_per_mbit_mean)]
+    high <- rows[which.max(ea_j_per_mbit_mean)]
+    start_sentence(model, sprintf(
+      "a megabit in %g-byte messages cost from %s J (%s, %s Mb/s offered) to %s J (%s, %s Mb/s offered) above idle.",
+      size, estimate(low), transport_label(low$transport), number_text(low$offered_rate_mbps),
+      estimate(high), transport_label(high$transport), number_text(high$offered_rate_mbps)
+    ))
+  }, "")
+}
+
+estimate <- function(row) {
+  interval <- if (is.na(row$ea_ci95_low)) {
+    ""
+  } else {
+    sprintf(" [%s to %s]", short(row$ea_ci95_low), short(row$ea_ci95_high))
+  }
+  paste0(short(row$ea_j_per_mbit_mean), interval)
+}
+
+short <- function(x) number_text(signif(x, 3))
+
+start_sentence <- function(model, text) {
+  if (nzchar(model)) paste0(model, text) else paste0(toupper(substr(text, 1L, 1L)), substring(text, 2L))
+}
+
+#' One sentence per size: at which loads each transport took less, more or is not told apart from UDP
+#' @noRd
+delta_sentences <- function(delta, model) {
+  rows <- delta[method == "ratio" & !is.na(dea_percent)]
+  if (nrow(rows) == 0L) {
+    return(character())
+  }
+  rows[, verdict := fifelse(is.na(dea_ci95_low), "single", fifelse(
+    dea_ci95_low > 0, "less", fifelse(dea_ci95_high < 0, "more", "unclear")
+  ))]
+  sizes <- split(rows, by = "payload_bytes", sorted = TRUE)
+  vapply(sizes, function(size) {
+    transports <- split(size, by = "transport", sorted = TRUE)
+    parts <- vapply(transports, function(one) paste(transport_label(one$transport[1]), delta_parts(one)), "")
+    start_sentence(model, sprintf(
+      "energy per megabit against UDP at %g bytes: %s.", size$payload_bytes[1], paste(parts, collapse = "; ")
+    ))
+  }, "", USE.NAMES = FALSE)
+}
+
+delta_parts <- function(rows) {
+  parts <- unlist(lapply(c("less", "more", "unclear", "single"), function(what) {
+    delta_part(rows[verdict == what], what)
+  }))
+  paste(parts, collapse = ", ")
+}
+
+delta_part <- function(rows, what) {
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  loads <- load_words(rows$offered_rate_mbps)
+  span <- paste(unique(number_text(sort(signif(range(abs(rows$dea_percent)), 2)))), collapse = " to ")
+  switch(what,
+    less = sprintf("%s %% less %s", span, loads),
+    more = sprintf("%s %% more %s", span, loads),
+    unclear = sprintf("not told apart %s", loads),
+    single = sprintf("a single pair %s, so no verdict", loads)
+  )
+}
+
+load_words <- function(rates_mbps) {
+  most_listed <- 6L
+  text <- number_text(sort(rates_mbps))
+  last <- length(text)
+  if (last > most_listed) {
+    return(sprintf("at %d loads from %s to %s Mb/s", last, text[1], text[last]))
+  }
+  list <- if (last < 2L) text else paste(paste(text[-last], collapse = ", "), "and", text[last])
+  paste0("at ", list, " Mb/s")
+}
+
+floor_sentences <- function(summary, model) {
+  rows <- summary[transport == "udp" & !is.na(floor_w) & delta_p_w > 0 & below_resolution_n == 0 & !hollow]
+  if (nrow(rows) == 0L) {
+    return(character())
+  }
+  share <- range(100 * rows$floor_w / rows$delta_p_w)
+  start_sentence(model, sprintf(
+    "the generator alone (same schedule, transport null) takes %s to %s %% of the power that UDP adds over idle.",
+    number_text(signif(share[1], 2)), number_text(signif(share[2], 2))
+  ))
+}
+
+#' Warn where E_A times rate stays constant over load
+#'
+#' P_A - P_I that does not grow with load means that E_A falls as 1 / load: that
+#' is what a sender waiting in a busy loop or a wrong idle baseline looks like.
+#' @noRd
+constant_power_sentences <- function(summary, model) {
+  least_decades <- 1
+  greatest_spread <- 1.3
+  rows <- summary[transport != "null" & below_resolution_n == 0 & !hollow & delta_p_w > 0]
+  groups <- split(rows, by = c("payload_bytes", "transport"), sorted = TRUE)
+  unlist(lapply(groups, function(group) {
+    loads <- range(group$offered_rate_mbps)
+    power <- range(group$delta_p_w)
+    if (nrow(group) < 3L || log10(loads[2] / loads[1]) < least_decades || power[2] / power[1] > greatest_spread) {
+      return(NULL)
+    }
+    start_sentence(model, sprintf(
+      paste(
+        "%s at %g bytes adds nearly the same power at every load (%s to %s W), so E_A falls as 1 over load:",
+        "consistent with a busy-waiting sender or a wrong idle baseline."
+      ),
+      transport_label(group$transport[1]), group$payload_bytes[1], short(power[1]), short(power[2])
+    ))
+  }), use.names = FALSE)
+}
+
+resolution_sentence <- function(summary) {
+  below <- summary[transport != "null" & below_resolution_n > 0]
+  if (nrow(below) == 0L) {
+    return(NULL)
+  }
+  sprintf(
+    paste(
+      "%d of %d cells have runs below the meter's resolution: they are upper limits, and are compared by",
+      "difference of P_A, not by ratio of E_A."
+    ),
+    nrow(below), nrow(summary[transport != "null"])
+  )
+}
+
+#' How sure: blocks, what the intervals are, what they are not
+#' @noRd
+certainty_sentences <- function(campaign, tables) {
+  blocks <- blocks_of(campaign)
+  check <- tables$ea_check
+  c(
+    if (blocks < 2L) {
+      "There is a single block: no interval can be given and no difference can be told from chance."
+    } else {
+      sprintf(
+        paste(
+          "Intervals are 95 %% t intervals over %d blocks, per cell and uncorrected for the number of cells:",
+          "they are exploratory%s."
+        ),
+        blocks, if (blocks < 6L) ", and with fewer than 6 blocks no test is made" else ""
+      )
+    },
+    if (is_modelled(campaign)) {
+      paste(
+        "Power or radio is modelled. Intervals are metering + model parameters, the parameters held at their stated",
+        "values. A model can show frames, air time, cost of acknowledgements, loss and CPU ratios on this host; it",
+        "cannot show absolute joules per megabit of a real device, rate adaptation or power states of a network card."
+      )
+    },
+    if (nrow(check) > 0L) {
+      sprintf(
+        "An independent recomputation from the raw files agrees with %d of %d numbers of the results.",
+        sum(check$agrees), nrow(check)
+      )
+    }
+  )
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What identifies a cell of one meter; every table across runs is keyed by it.
+cell_keys <- c(
+  "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "payload_bytes",
+  "offered_rate_mbps"
+)
+
+#' Mean with a 95 % t interval
+#'
+#' @param x numeric; missing values are left out.
+#' @return list n, mean, low, high; no interval (NA) below two values.
+#' @noRd
+mean_interval <- function(x) {
+  x <- x[!is.na(x)]
+  n <- length(x)
+  if (n == 0L) {
+    return(list(n = 0L, mean = NA_real_, low = NA_real_, high = NA_real_))
+  }
+  half <- if (n > 1L) qt(0.975, n - 1) * sd(x) / sqrt(n) else NA_real_
+  list(n = n, mean = mean(x), low = mean(x) - half, high = mean(x) + half)
+}
+
+#' Runs that tables and figures are made of: valid, with the E_A that averages without bias
+#'
+#' result.json leaves E_A empty when power while sending is below idle power.
+#' Dropping those runs would bias a cell near the resolution upwards, so the mean
+#' uses (P_A - P_I) / T_A as it is wherever something arrived.
+#'
+#' @param results campaign$results.
+#' @return data.table, usable runs with `ea` added (J/Mb; NA when nothing arrived).
+#' @noRd
+usable_results <- function(results) {
+  if (nrow(results) == 0L) {
+    return(results)
+  }
+  rows <- copy(results[usable == TRUE])
+  arrived <- !is.na(rows$t_a_mbps) & rows$t_a_mbps > 0
+  rows[, ea := fifelse(!is.na(ea_j_per_mbit), ea_j_per_mbit, fifelse(arrived, delta_p_w / t_a_mbps, NA_real_))]
+  # hwsim has no air time: there E_A is not computed, whatever the powers say.
+  rows[!is.na(ea_reason) & ea_reason == "radio_without_air_time", ea := NA_real_]
+  rows[, block_key := block]
+  rows[]
+}
+
+#' Summarise E_A per cell: mean and 95 % interval over blocks
+#'
+#' The block is the unit of replication: several runs of a cell in a block count
+#' once, by their mean. `u95_meter` is the mean meter uncertainty of one run,
+#' kept apart from the run-to-run interval because most of it is common to all.
+#'
+#' @param campaign from [read_campaign()].
+#' @return data.table with the columns of tables/ea_summary.csv, ordered by cell.
+#' @export
+summarise_ea <- function(campaign) {
+  rows <- usable_results(campaign$results)
+  if (nrow(rows) == 0L) {
+    return(empty_summary())
+  }
+  rows <- null_floor(rows)
+  summary <- rows[, summarise_cell(.SD), by = cell_keys]
+  summary <- in_cell_order(summary)
+  setcolorder(summary, summary_columns)
+  summary[]
+}
+
+# By meter, size and load; transports in the order of the legends, null last.
+in_cell_order <- function(rows) {
+  columns <- c("meter_id", "payload_bytes", "offered_rate_mbps")
+  rows[do.call(order, c(unclass(rows)[columns], list(transport_factor(rows$transport), rows$direction)))]
+}
+
+summary_columns <- c(
+  "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "payload_bytes",
+  "offered_rate_mbps", "n", "ea_j_per_mbit_mean", "ea_ci95_low", "ea_ci95_high", "u95_meter", "goodput_mbps",
+  "loss_ratio", "frames_per_message", "p_a_w", "floor_w", "ea_above_floor_j_per_mbit", "below_resolution_n", "hollow",
+  "direction", "ea_upper_limit_j_per_mbit", "goodput_ci95_low", "goodput_ci95_high", "loss_ci95_low", "loss_ci95_high",
+  "floor_ci95_low", "floor_ci95_high", "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "p_i_w", "delta_p_w",
+  "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n"
+)
+
+summarise_cell <- function(rows) {
+  per_block <- function(column) rows[, list(value = mean_or_na(get(column))), by = block_key]$value
+  ea <- mean_interval(per_block("ea"))
+  goodput <- mean_interval(per_block("t_a_mbps"))
+  loss <- mean_interval(per_block("loss_ratio"))
+  floor <- mean_interval(per_block("floor_w"))
+  above <- mean_interval(per_block("ea_above_floor_j_per_mbit"))
+  limits <- rows$ea_upper_limit_j_per_mbit[rows$below_resolution]
+  list(
+    n = length(unique(rows$block_key)), ea_j_per_mbit_mean = ea$mean, ea_ci95_low = ea$low, ea_ci95_high = ea$high,
+    u95_meter = mean_or_na(rows$u95_ea_j_per_mbit), goodput_mbps = goodput$mean, loss_ratio = loss$mean,
+    frames_per_message = mean_or_na(rows$frames_per_message), p_a_w = mean_or_na(rows$p_a_w), floor_w = floor$mean,
+    ea_above_floor_j_per_mbit = above$mean, below_resolution_n = sum(rows$below_resolution),
+    hollow = any(rows$hollow), ea_upper_limit_j_per_mbit = mean_or_na(limits), goodput_ci95_low = goodput$low,
+    goodput_ci95_high = goodput$high, loss_ci95_low = loss$low, loss_ci95_high = loss$high, floor_ci95_low = floor$low,
+    floor_ci95_high = floor$high, ea_above_floor_ci95_low = above$low, ea_above_floor_ci95_high = above$high,
+    p_i_w = mean_or_na(rows$p_i_w), delta_p_w = mean_or_na(rows$delta_p_w),
+    mean_ip_packet_bytes = mean_or_na(rows$mean_ip_packet_bytes), achieved_ratio = mean_or_na(rows$achieved_ratio),
+    tail_energy_j = mean_or_na(rows$tail_energy_j),
+    no_goodput_n = sum(is.na(rows$ea) & rows$t_a_mbps == 0, na.rm = TRUE)
+  )
+}
+
+mean_or_na <- function(x) {
+  x <- x[!is.na(x)]
+  if (length(x) == 0L) NA_real_ else mean(x)
+}
+
+#' Give null runs the floor that the transports of their mini-block used
+#'
+#' A floor that was refused (pacer spinning, core busy) is empty for all of them.
+#' @noRd
+null_floor <- function(rows) {
+  used <- rows[!is.na(floor_run_id) & !is.na(floor_w), list(floor_w = floor_w[1]), by = list(meter_id, floor_run_id)]
+  own <- used$floor_w[match(
+    paste(rows$meter_id, rows$run_id), paste(used$meter_id, used$floor_run_id)
+  )]
+  rows[transport == "null", floor_w := own[rows$transport == "null"]]
+  rows[]
+}
+
+empty_summary <- function() {
+  text <- c("node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction")
+  columns <- lapply(summary_columns, function(name) {
+    if (name %in% text) character() else if (name == "hollow") logical() else numeric()
+  })
+  as.data.table(stats::setNames(columns, summary_columns))
+}

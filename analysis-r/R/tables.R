@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Compute every table across runs
+#'
+#' @param campaign from [read_campaign()].
+#' @return named list of data.tables; the names are those of the CSV files.
+#' @noRd
+campaign_tables <- function(campaign) {
+  recomputed <- compute_campaign_ea(campaign)
+  list(
+    ea_summary = summarise_ea(campaign), envelope = ea_envelope(campaign), delta_ea = delta_ea(campaign),
+    phy_rates = phy_rate_shares(campaign), runs = run_table(campaign), invalid_runs = invalid_runs(campaign),
+    run_notes = run_notes(campaign),
+    ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check()
+  )
+}
+
+# One row per usable run and meter: the per-run numbers as result.json gives them.
+run_table <- function(campaign) {
+  columns <- c(
+    "run_id", "block", "mini_block", "order", "attempt", "meter_id", "node", "device_model", "power_source",
+    "radio_source", "transport", "direction", "payload_bytes", "offered_rate_mbps", "window_t_start_s",
+    "window_t_end_s", "p_a_w", "p_i_w", "delta_p_w", "u_delta_p_w", "t_a_mbps", "u95_t_a_mbps", "loss_ratio",
+    "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
+    "below_resolution", "hollow", "extrapolated_ratio", "floor_w", "ea_above_floor_j_per_mbit",
+    "u95_ea_above_floor_j_per_mbit", "tail_energy_j", "grade", "frames_per_message", "mean_ip_packet_bytes",
+    "packetisation_source"
+  )
+  if (nrow(campaign$results) == 0L) {
+    return(as.data.table(stats::setNames(rep(list(character()), length(columns)), columns)))
+  }
+  rows <- campaign$results[usable == TRUE, columns, with = FALSE]
+  setorderv(rows, c("mini_block", "attempt", "order", "meter_id"))[]
+}
+
+empty_check <- function() {
+  data.table(
+    run_id = character(), meter_id = character(), quantity = character(), ours = numeric(), theirs = numeric(),
+    relative_difference = numeric(), agrees = logical()
+  )
+}
+
+#' Write the tables of a campaign as CSV
+#'
+#' @param tables from campaign_tables().
+#' @param out_dir folder, created when missing.
+#' @return paths of the files written.
+#' @export
+write_tables <- function(tables, out_dir) {
+  dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
+  vapply(names(tables), function(name) {
+    path <- file.path(out_dir, paste0(name, ".csv"))
+    fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)
+    path
+  }, "")
+}
+
+# Nine significant digits: more than any meter gives, and the same text on every machine.
+rounded <- function(table) {
+  table <- copy(table)
+  for (column in names(table)) {
+    values <- table[[column]]
+    if (is.factor(values)) set(table, j = column, value = as.character(values))
+    if (is.logical(values)) set(table, j = column, value = c("false", "true")[values + 1L])
+    if (is.double(values)) {
+      values[!is.finite(values)] <- NA_real_
+      set(table, j = column, value = signif(values, 9))
+    }
+  }
+  table
+}

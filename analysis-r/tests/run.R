@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests of the R package as it is installed: Rscript --vanilla analysis-r/tests/run.R
+# The last line is "N passed, N failed"; the exit code is 1 when anything failed.
+
+script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
+package_dir <- dirname(dirname(normalizePath(script)))
+library_dir <- tempfile("library")
+dir.create(library_dir)
+log <- tempfile("install")
+installed <- system2(
+  file.path(R.home("bin"), "R"),
+  c("CMD", "INSTALL", "--no-docs", "--no-test-load", paste0("--library=", library_dir), shQuote(package_dir)),
+  stdout = log, stderr = log
+)
+if (installed != 0L) {
+  writeLines(readLines(log))
+  cat("0 passed, 1 failed\n")
+  quit(status = 1L)
+}
+.libPaths(c(library_dir, .libPaths()))
+if (!nzchar(Sys.getenv("NETJOULE_CONTRACTS"))) {
+  Sys.setenv(NETJOULE_CONTRACTS = file.path(dirname(package_dir), "protocols", "contracts"))
+}
+# Snapshots are skipped on CRAN, and testthat thinks of any place as CRAN that does not say otherwise.
+Sys.setenv(NOT_CRAN = "true")
+results <- testthat::test_dir(
+  file.path(package_dir, "tests", "testthat"),
+  package = "netjoule", load_package = "installed", reporter = "summary", stop_on_failure = FALSE
+)
+tests <- as.data.frame(results)
+failed <- tests$failed > 0L | tests$error
+if (any(tests$skipped)) cat("skipped:", paste(tests$test[tests$skipped], collapse = "; "), "\n")
+cat(sprintf("%d passed, %d failed\n", sum(!failed & !tests$skipped), sum(failed)))
+quit(status = if (any(failed) || nrow(tests) == 0L) 1L else 0L)

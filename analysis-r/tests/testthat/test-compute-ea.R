@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+
+or_na <- function(x) if (is.null(x)) NA_real_ else as.numeric(x)
+
+vector_readings <- function(rows) {
+  rbindlist(lapply(rows, function(row) list(t_s = row[[1]], power_w = or_na(row[[2]]), flag = row[[3]])))
+}
+
+vector_intervals <- function(rows) {
+  empty <- data.table(t_start_s = numeric(), t_end_s = numeric(), bytes = numeric())
+  rbind(empty, rbindlist(lapply(rows, function(row) {
+    list(t_start_s = row[[1]], t_end_s = row[[2]], bytes = row[[3]])
+  })))
+}
+
+test_that("compute_ea finds every number of the shared vectors", {
+  contract("vectors", "ea", "step.json")
+  paths <- list.files(file.path(contracts_dir(), "vectors", "ea"), pattern = "\\.json$", full.names = TRUE)
+  expect_gt(length(paths), 10)
+  for (path in paths) {
+    vector <- jsonlite::fromJSON(path, simplifyVector = FALSE)
+    input <- vector$input
+    windows <- lapply(input$windows, function(window) c(window$t_start_s, window$t_end_s))
+    ours <- compute_ea(
+      vector_readings(input$readings), vector_intervals(input$intervals), windows, input$update_interval_s, input$lag_s
+    )
+    for (name in setdiff(names(vector$expected), "reasons")) {
+      expect_equal(ours[[name]], or_na(vector$expected[[name]]), tolerance = 1e-9, label = paste(vector$name, name))
+    }
+    reasons <- strsplit(ours$reasons, ";", fixed = TRUE)[[1]]
+    expect_setequal(reasons, as.character(unlist(vector$expected$reasons)))
+  }
+})
+
+test_that("constant power: E_A is delta P over goodput at every load", {
+  dir <- synthetic_campaign(meters = list(synthetic_meter(power = function(transport, size, rate) 0.5)))
+  rows <- compute_campaign_ea(read_campaign(dir))
+  flows <- rows[transport != "null"]
+  expect_equal(flows$ea_j_per_mbit, 0.5 / flows$t_a_mbps, tolerance = 1e-9)
+  expect_equal(flows$ea_above_floor_j_per_mbit, rep(0, nrow(flows)), tolerance = 1e-9)
+})
+
+test_that("linear power: E_A has its closed form, with loss in the goodput", {
+  dir <- synthetic_campaign(
+    meters = list(synthetic_meter(power = linear_power(0.02, 0.05, 0.01))), loss = function(rate) 0.5,
+    transports = c("udp", "null")
+  )
+  rows <- compute_campaign_ea(read_campaign(dir))
+  for (size in c(64, 1440)) {
+    sent_mbit_cost <- 0.02 + 0.05e-3 * 1e6 / (8 * size)
+    ids <- read_campaign(dir)$plan[payload_bytes == size & transport == "udp", run_id]
+    expect_equal(rows[run_id %in% ids, ea_j_per_mbit], rep(sent_mbit_cost / 0.5, 6), tolerance = 1e-9)
+  }
+})
+
+test_that("the recomputation agrees with results and names what does not", {
+  dir <- synthetic_campaign(noise_w = 0.003)
+  campaign <- read_campaign(dir)
+  expect_true(all(compare_ea(campaign)$agrees))
+  run_id <- campaign$plan[transport == "udp", run_id][1]
+  edit_json(file.path(dir, "runs", run_id, "result.json"), function(doc) {
+    doc$nodes[[1]]$p_a_w <- doc$nodes[[1]]$p_a_w + 0.001
+    doc
+  })
+  wrong <- compare_ea(read_campaign(dir))[agrees == FALSE]
+  expect_identical(unique(wrong$run_id), run_id)
+  expect_identical(wrong$quantity, "p_a_w")
+})
+
+test_that("a refused floor is not compared", {
+  dir <- synthetic_campaign(blocks = 1)
+  for (id in list.files(file.path(dir, "runs"))) {
+    edit_json(file.path(dir, "runs", id, "result.json"), function(doc) {
+      doc$nodes[[1]]$floor <- no_floor()
+      doc
+    })
+  }
+  check <- compare_ea(read_campaign(dir))
+  expect_false("floor_w" %in% check$quantity)
+  expect_true(all(check$agrees))
+})

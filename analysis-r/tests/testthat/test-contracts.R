@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+
+for (table in names(needed_columns)) {
+  test_that(paste("every column that is read of", table, "is in its Table Schema, with the same type"), {
+    contract("tables", paste0(table, ".table.json"))
+    columns <- schema_columns(table)
+    expect_identical(columns[names(needed_columns[[table]])], needed_columns[[table]])
+  })
+}
+
+test_that("every field that is read of result.json and of a passport is in its schema", {
+  result <- contract("schemas", "result.schema.json")
+  node <- result$properties$nodes$items$properties
+  expect_true(all(c(node_text, node_numbers, "below_resolution", "hollow", "floor") %in% names(node)))
+  expect_true(all(c(floor_numbers, "run_id", "reason") %in% names(node$floor$properties)))
+  passport <- contract("schemas", "meter_passport.schema.json")$properties
+  expect_true(all(c(passport_text, passport_numbers, "emulated") %in% names(passport)))
+})
+
+test_that("synthetic campaigns have the fields of the schemas, no more and no fewer", {
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1)
+  meta <- jsonlite::fromJSON(file.path(dir, "campaign.json"), simplifyVector = FALSE)
+  campaign_schema <- contract("schemas", "campaign.schema.json")
+  campaign_schema$properties$meters$items <- contract("schemas", "meter_passport.schema.json")
+  expect_identical(schema_defects(meta, campaign_schema), character())
+  for (run_dir in list.files(file.path(dir, "runs"), full.names = TRUE)) {
+    for (name in c("run", "result")) {
+      doc <- jsonlite::fromJSON(file.path(run_dir, paste0(name, ".json")), simplifyVector = FALSE)
+      schema <- contract("schemas", paste0(name, ".schema.json"))
+      expect_identical(schema_defects(doc, schema), character(), label = paste(name, basename(run_dir)))
+    }
+  }
+})
+
+test_that("the headers of synthetic tables are those of the Table Schemas", {
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1)
+  files <- c(
+    plan = "plan.csv", meters = "meters/client-wt210.csv", radio = "radio/client.csv",
+    intervals = file.path("runs", grep("udp", list.files(file.path(dir, "runs")), value = TRUE)[1], "intervals.csv")
+  )
+  for (table in names(files)) {
+    expect_identical(csv_header(file.path(dir, files[[table]])), names(schema_columns(table)), label = table)
+  }
+})
+
+test_that("reason codes of the contract win over those of the analysis, and none is lost", {
+  codes <- vapply(contract("reasons.json")$reasons, function(reason) reason$code, "")
+  reasons <- reason_table()
+  expect_true(all(codes %in% reasons$code))
+  expect_true(all(analysis_reasons()$code %in% reasons$code))
+  expect_false(anyDuplicated(reasons$code) > 0)
+  expect_true(all(nzchar(reasons$meaning)))
+})
+
+test_that("the glossary is read", {
+  expect_true(all(c("E_A", "P_I") %in% glossary_table()$term))
+})
+
+test_that("a wrong NETJOULE_CONTRACTS is a usage error", {
+  expect_error(contracts_dir(env = "/nonexistent"), "NETJOULE_CONTRACTS", class = "netjoule_error")
+})

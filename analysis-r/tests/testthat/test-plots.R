@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# A campaign that has everything: four transports, loss, hollow and below-resolution cells, two PHY rates.
+rich_campaign <- function() {
+  meter <- synthetic_meter(hollow = function(rate) rate >= 30, u_delta_p_w = 0.012)
+  read_campaign(synthetic_campaign(
+    name = "rich", offered_rate_mbps = c(1, 3, 10, 30), noise_w = 0.004,
+    loss = function(rate) if (rate > 20) 0.3 else 0, transports = c("udp", "tcp", "quic", "quic-datagram", "null"),
+    meters = list(meter),
+    phy_rate_mbps = function(n) rep(c(216, 216, 162), length.out = n), seed = 7
+  ))
+}
+campaign <- rich_campaign()
+tables <- campaign_tables(campaign)
+figures <- campaign_figures(campaign, tables)
+names(figures) <- vapply(figures, function(one) one$name, "")
+
+test_that("figures look as reviewed", {
+  # Another ggplot2 draws other ticks and paths; the table below is held everywhere.
+  skip_if_not(utils::packageVersion("ggplot2")$minor == 4, "ggplot2 is not 3.4, which drew the reviewed figures")
+  for (name in names(figures)) vdiffr::expect_doppelganger(name, figures[[name]]$plot)
+})
+
+test_that("the table behind the figures is as reviewed", {
+  shown <- rounded(tables$ea_summary)[, summary_columns[6:21], with = FALSE]
+  for (column in names(Filter(is.numeric, shown))) set(shown, j = column, value = signif(shown[[column]], 6))
+  expect_snapshot_output(fwrite(shown, na = ""))
+})
+
+caption_of <- function(plot) {
+  caption <- if (inherits(plot, "patchwork")) plot$patches$annotation$caption else plot$labels$caption
+  gsub("[\u00a0\n]", " ", caption)
+}
+
+test_that("every figure carries its sources and says that it is a model", {
+  for (name in names(figures)) {
+    caption <- caption_of(figures[[name]]$plot)
+    for (words in c(
+      "power_source: modelled", "radio_source: link-model", "device model: linear-test", "meter: client-wt210",
+      "node: client", "campaign: rich", "commit: 0123abc", "in this model"
+    )) {
+      expect_match(caption, words, fixed = TRUE, label = paste(name, "caption"))
+    }
+  }
+})
+
+test_that("every figure has an alt text with its range and, when modelled, says so", {
+  for (name in names(figures)) {
+    alt <- figure_alt(figures[[name]]$plot)
+    expect_gt(nchar(alt), 80)
+    expect_match(alt, "[0-9]", label = name)
+  }
+  expect_match(figure_alt(figures$ea$plot), "In this model")
+})
+
+test_that("a measured campaign on a real radio does not speak of a model", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 2, meters = list(
+    synthetic_meter(power_source = "measured", device_model = NULL, device_form = NULL)
+  )))
+  campaign$results$radio_source <- "real"
+  campaign$runs$radio_source <- "real"
+  campaign$meta$radio_source <- "real"
+  plot <- plot_ea(summarise_ea(campaign), campaign, "client-wt210")
+  expect_false(grepl("model", caption_of(plot)))
+  expect_false(grepl("model", plot$labels$subtitle))
+  expect_false(grepl("model", figure_alt(plot)))
+})
+
+test_that("measured power over a modelled radio still counts as modelled", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 1, meters = list(synthetic_meter(power_source = "measured"))))
+  expect_true(is_modelled(campaign))
+})
+
+test_that("hollow cells are white and upper limits are downward triangles", {
+  plot <- figures$ea$plot
+  built <- ggplot2::ggplot_build(plot)$data
+  points <- rbindlist(Filter(function(data) "shape" %in% names(data), built), fill = TRUE)
+  hollow <- tables$ea_summary[hollow == TRUE & transport != "null" & below_resolution_n == 0]
+  limits <- tables$ea_summary[below_resolution_n > 0 & transport != "null"]
+  expect_gt(nrow(hollow), 0)
+  expect_gt(nrow(limits), 0)
+  expect_identical(nrow(points[fill == "white" & shape != 25]), nrow(hollow))
+  expect_identical(nrow(points[shape == 25]), nrow(limits))
+})
+
+test_that("axes are logarithmic exactly where values span a decade", {
+  expect_true(spans_decades(c(1, 3, 10)))
+  expect_false(spans_decades(c(2, 3, 10)))
+  expect_false(spans_decades(c(-1, 0)))
+  expect_identical(load_axis(c(1, 30))$trans$name, "log-10")
+  expect_identical(load_axis(c(20, 30))$trans$name, "identity")
+})
+
+test_that("stream and datagram transports share a panel only with frames per message shown", {
+  labels <- payload_labels(tables$ea_summary)
+  shown <- gsub("[\u00a0\n]", " ", labels[["64"]])
+  expect_match(shown, "64-byte messages frames per message: UDP 1, TCP 0.078\u20131, QUIC 0.078\u20131", fixed = TRUE)
+})
+
+test_that("values that a logarithmic axis cannot show are counted, not dropped in silence", {
+  points <- data.table(
+    transport = c("udp", "udp", "tcp"), value = c(0.1, 10, -1), low = c(-0.1, 9, NA), high = c(0.2, 11, NA)
+  )
+  shown <- hide_unplottable(points)
+  expect_identical(shown$unshown, c(FALSE, FALSE, TRUE))
+  expect_gt(shown$low[1], 0)
+  expect_match(point_words(cbind(shown, hollow = FALSE, limit = FALSE)), "1 cell")
+})
+
+test_that("each meter has its own set and the first one has the plain names", {
+  campaign <- read_campaign(synthetic_campaign(
+    blocks = 2, meters = list(synthetic_meter(), synthetic_meter("ap-meter", node = "access_point"))
+  ))
+  names <- vapply(campaign_figures(campaign, campaign_tables(campaign)), function(one) one$name, "")
+  expect_setequal(names, c(
+    "ea", "envelope", "delta-ea", "floor", "ea-ap-meter", "envelope-ap-meter", "delta-ea-ap-meter", "floor-ap-meter",
+    "goodput", "loss", "phy-rates"
+  ))
+})
+
+test_that("a campaign without null runs has no floor figure", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 1, transports = c("udp", "tcp")))
+  expect_null(plot_floor(summarise_ea(campaign), campaign, "client-wt210"))
+})
+
+test_that("SVG and PNG are written, the SVG with title and description", {
+  dir <- tempfile("figures")
+  paths <- write_figures(figures["ea"], dir)
+  expect_true(all(file.size(paths) > 0))
+  svg <- paste(readLines(file.path(dir, "ea.svg"), encoding = "UTF-8"), collapse = "\n")
+  expect_match(svg, "<title>Energy per megabit</title>", fixed = TRUE)
+  expect_match(svg, "<desc>Line plot of E_A", fixed = TRUE)
+  expect_identical(readBin(file.path(dir, "ea.png"), "raw", 4), as.raw(c(0x89, 0x50, 0x4e, 0x47)))
+  index <- jsonlite::fromJSON(file.path(dir, "index.json"))
+  expect_identical(index$svg, "ea.svg")
+  expect_gt(nchar(index$alt), 80)
+})

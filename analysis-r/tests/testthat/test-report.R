@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+
+hostile <- "<script>alert('x')</script>\"&\n<img src=x onerror=alert(1)>"
+
+report_of <- function(dir) {
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  figures <- campaign_figures(campaign, tables)
+  write_figures(figures, file.path(dir, "figures"))
+  path <- report(campaign, tables, figures)
+  paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
+}
+
+test_that("the report is one file without network or script", {
+  html <- report_of(synthetic_campaign(blocks = 2))
+  expect_match(html, "^<!DOCTYPE html>")
+  expect_match(html, "<style>", fixed = TRUE)
+  expect_match(html, "name=\"viewport\"", fixed = TRUE)
+  # Names of XML namespaces are no addresses to fetch.
+  rest <- gsub("xmlns(:xlink)?='[^']*'", "", html)
+  expect_false(grepl("https?://|//[a-z]|@import|<script|<link|src=|url\\((?!#)", rest, perl = TRUE))
+  for (id in c("summary", "figures", "tables", "method", "invalid", "environment", "glossary")) {
+    expect_match(html, paste0("<section id=\"", id, "\""), fixed = TRUE)
+  }
+})
+
+test_that("every figure is inlined with an alt text and its own identifiers", {
+  html <- report_of(synthetic_campaign(blocks = 2))
+  svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", html)[[1]]
+  expect_length(svgs, 7)
+  ids <- regmatches(html, gregexpr("(?<=\\sid=['\"])[^'\"]+", html, perl = TRUE))[[1]]
+  per_figure <- grep("^f[0-9]+-", ids, value = TRUE)
+  expect_gt(length(per_figure), 0)
+  targets <- unique(regmatches(html, gregexpr("(?<=url\\(#)[^)]+", html, perl = TRUE))[[1]])
+  expect_true(all(targets %in% ids))
+})
+
+test_that("hostile names are escaped in report and figures, and do not break them", {
+  dir <- synthetic_campaign(
+    name = hostile, blocks = 2,
+    meters = list(synthetic_meter(node = hostile, device_model = hostile, device_form = hostile))
+  )
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$workload[[hostile]] <- hostile
+    doc$versions$commit <- hostile
+    doc
+  })
+  html <- report_of(dir)
+  expect_false(grepl("<script", html, fixed = TRUE))
+  expect_false(grepl("<img", html, fixed = TRUE))
+  expect_match(html, "&lt;script&gt;", fixed = TRUE)
+  svg <- paste(readLines(file.path(dir, "figures", "ea.svg"), encoding = "UTF-8"), collapse = "\n")
+  expect_false(grepl("<script|<img", svg))
+})
+
+test_that("hostile reasons of invalid runs are escaped", {
+  dir <- synthetic_campaign(blocks = 2)
+  id <- grep("tcp", list.files(file.path(dir, "runs")), value = TRUE)[1]
+  edit_json(file.path(dir, "runs", id, "result.json"), function(doc) {
+    doc$valid <- FALSE
+    doc$reasons <- list(list(code = "idle_drift", detail = hostile))
+    doc
+  })
+  html <- report_of(dir)
+  expect_false(grepl("<script", html, fixed = TRUE))
+  expect_match(html, "idle_drift", fixed = TRUE)
+  expect_match(html, id, fixed = TRUE)
+})
+
+test_that("a modelled report never ranks transports without saying that it is a model", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 3, noise_w = 0.001))
+  sentences <- summary_sentences(campaign, campaign_tables(campaign), "client-wt210")
+  ranking <- grep("less|more|cost|takes|adds", sentences, value = TRUE)
+  expect_gt(length(ranking), 3)
+  expect_true(all(startsWith(ranking, "In this model, ")))
+})
+
+test_that("the words give each load the verdict of its interval", {
+  delta <- data.table(
+    method = "ratio", transport = "tcp", payload_bytes = 64, offered_rate_mbps = c(1, 3, 10, 30),
+    dea_percent = c(20, -10, 1, 22), dea_ci95_low = c(15, -14, -3, 20), dea_ci95_high = c(25, -6, 5, 24)
+  )
+  expect_identical(
+    delta_sentences(delta, "In this model, "),
+    paste(
+      "In this model, energy per megabit against UDP at 64 bytes: TCP 20 to 22 % less at 1 and 30 Mb/s,",
+      "10 % more at 3 Mb/s, not told apart at 10 Mb/s."
+    )
+  )
+  delta[, `:=`(dea_ci95_low = NA_real_, dea_ci95_high = NA_real_)]
+  single <- delta_sentences(delta, "")
+  expect_match(single, "^Energy per megabit .* a single pair at 1, 3, 10 and 30 Mb/s, so no verdict")
+})
+
+test_that("power that does not grow with load is called by its name", {
+  meter <- synthetic_meter(power = function(transport, size, rate) if (transport == "udp") 29 else 2.9 * rate)
+  campaign <- read_campaign(synthetic_campaign(
+    offered_rate_mbps = c(1, 3, 10), transports = c("udp", "tcp"), blocks = 2, meters = list(meter)
+  ))
+  sentences <- summary_sentences(campaign, campaign_tables(campaign), "client-wt210")
+  named <- grep("busy-waiting", sentences, value = TRUE)
+  expect_length(named, 2)
+  expect_true(all(grepl("UDP at", named)))
+})
+
+test_that("few blocks are said to be few", {
+  single <- read_campaign(synthetic_campaign(blocks = 1))
+  expect_match(certainty_sentences(single, campaign_tables(single))[1], "single block")
+  three <- read_campaign(synthetic_campaign(blocks = 3))
+  expect_match(certainty_sentences(three, campaign_tables(three))[1], "exploratory, and with fewer than 6 blocks")
+})
+
+test_that("what merely describes a run is not counted as its reason to be invalid", {
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1)
+  id <- grep("null", list.files(file.path(dir, "runs")), value = TRUE)
+  edit_json(file.path(dir, "runs", id, "result.json"), function(doc) {
+    doc$valid <- FALSE
+    doc$reasons <- list(
+      list(code = "null_has_no_throughput", detail = ""), list(code = "meter_gap", detail = "coverage 0.7")
+    )
+    doc
+  })
+  expect_identical(invalid_runs(read_campaign(dir))$code, "meter_gap")
+})
+
+test_that("long tables are cut in the report and name their file", {
+  rows <- data.table(run_id = as.character(seq_len(most_rows + 5)), detail = "x")
+  html <- as.character(long_table("All", "tables/x.csv", rows, c(run = "run_id", detail = "detail")))
+  expect_match(html, "5 more rows are in tables/x.csv", fixed = TRUE)
+})

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+
+test_that("mean_interval is the textbook t interval", {
+  x <- c(1, 2, 4, 7)
+  expected <- t.test(x)$conf.int
+  got <- mean_interval(c(x, NA))
+  expect_equal(c(got$low, got$high), as.numeric(expected))
+  expect_identical(got$n, 4L)
+  expect_identical(mean_interval(3)$low, NA_real_)
+  expect_identical(mean_interval(c(NA_real_, NA_real_))$mean, NA_real_)
+})
+
+test_that("the 95 % interval covers the truth in about 95 % of campaigns", {
+  set.seed(20)
+  hits <- replicate(4000, {
+    interval <- mean_interval(rnorm(4, mean = 0.2, sd = 0.05))
+    interval$low <= 0.2 && 0.2 <= interval$high
+  })
+  expect_gt(mean(hits), 0.94)
+  expect_lt(mean(hits), 0.96)
+})
+
+test_that("a noiseless campaign gives the closed form in every cell", {
+  dir <- synthetic_campaign(meters = list(synthetic_meter(power = linear_power(0.02, 0.05, 0.01))))
+  summary <- summarise_ea(read_campaign(dir))
+  udp <- summary[transport == "udp"]
+  expect_equal(udp$ea_j_per_mbit_mean, 0.02 + 0.05e-3 * 1e6 / (8 * udp$payload_bytes))
+  expect_equal(udp$floor_w, rep(0.01, 4))
+  expect_equal(udp$ea_above_floor_j_per_mbit, udp$ea_j_per_mbit_mean - 0.01 / udp$offered_rate_mbps)
+  expect_identical(summary[transport == "null", floor_w], rep(0.01, 4))
+  expect_true(all(is.na(summary[transport == "null", ea_j_per_mbit_mean])))
+  expect_identical(names(summary), summary_columns)
+})
+
+test_that("a single block has no interval", {
+  summary <- summarise_ea(read_campaign(synthetic_campaign(blocks = 1)))
+  expect_true(all(is.na(summary$ea_ci95_low)))
+  expect_true(all(summary$n == 1))
+})
+
+test_that("several runs of a cell in one block count once", {
+  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"))
+  campaign <- read_campaign(dir)
+  results <- campaign$results[transport == "udp"][c(1, 1, 2)]
+  results$ea_j_per_mbit <- c(1, 3, 6)
+  campaign$results <- results
+  summary <- summarise_ea(campaign)
+  expect_equal(summary$ea_j_per_mbit_mean, 4)
+  expect_equal(summary$n, 2)
+})
+
+test_that("zero goodput gives no E_A", {
+  dir <- synthetic_campaign(blocks = 2, transports = c("udp", "null"), loss = function(rate) as.numeric(rate == 10))
+  campaign <- read_campaign(dir)
+  summary <- summarise_ea(campaign)
+  dead <- summary[transport == "udp" & offered_rate_mbps == 10]
+  expect_true(all(is.na(dead$ea_j_per_mbit_mean)))
+  expect_equal(dead$no_goodput_n, c(2, 2))
+  expect_equal(dead$goodput_mbps, c(0, 0))
+})
+
+test_that("power below idle stays in the mean instead of biasing it upwards", {
+  powers <- c(-0.02, 0.05, 0.03)
+  meter <- synthetic_meter(power = function(transport, size, rate) 0, u_delta_p_w = 0.03)
+  dir <- synthetic_campaign(
+    blocks = 3, payload_bytes = 64, offered_rate_mbps = 2, transports = "udp", meters = list(meter)
+  )
+  campaign <- read_campaign(dir)
+  campaign$results[, `:=`(delta_p_w = powers, ea_j_per_mbit = c(NA, powers[-1] / 2))]
+  summary <- summarise_ea(campaign)
+  expect_equal(summary$ea_j_per_mbit_mean, mean(powers) / 2)
+  expect_equal(summary$below_resolution_n, 3)
+  expect_equal(summary$ea_upper_limit_j_per_mbit, 0.03)
+})
+
+test_that("clearly negative power is noted", {
+  meter <- synthetic_meter(power = function(transport, size, rate) -0.5, u_delta_p_w = 0.001)
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1, meters = list(meter))
+  notes <- run_notes(read_campaign(dir))
+  expect_true(all(notes$code == "p_a_below_p_i"))
+  expect_match(notes$detail[1], "-0.5 W")
+})
+
+test_that("hwsim results give no E_A", {
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1)
+  campaign <- read_campaign(dir)
+  campaign$results[, `:=`(ea_j_per_mbit = NA_real_, ea_reason = "radio_without_air_time")]
+  expect_true(all(is.na(summarise_ea(campaign)$ea_j_per_mbit_mean)))
+})
+
+test_that("no table holds NaN or infinite numbers", {
+  dir <- synthetic_campaign(blocks = 1, loss = function(rate) as.numeric(rate == 10))
+  tables <- campaign_tables(read_campaign(dir))
+  for (name in names(tables)) {
+    numbers <- unlist(Filter(is.numeric, tables[[name]]))
+    expect_false(any(is.nan(numbers) | is.infinite(numbers)), label = name)
+  }
+})
