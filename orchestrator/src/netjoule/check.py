@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule check``: names every defect of a campaign's folder and executes nothing from it.
+
+It reads a folder that anybody may have made: no link is followed, no path from a document is opened
+without being inside the folder, and no value of a secret field is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule import check_tables, datapackage, plan
+from netjoule.check_run import check_run, reason_codes
+from netjoule.check_tables import Defect
+from netjoule.errors import NetjouleError, UsageError
+from netjoule.plan import PlanRow
+from netjoule.planfile import read_plan
+from netjoule.workload import Workload
+
+__all__ = ["Defect", "check_campaign"]
+
+
+def check_campaign(path: Path) -> Iterator[Defect]:
+    """Every defect of a campaign, file by file.
+
+    Raises:
+        UsageError: when ``path`` is not a campaign's folder at all.
+    """
+    if not (path / "campaign.json").exists():
+        raise UsageError(
+            f"{path} is not a campaign: it has no campaign.json",
+            next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
+        )
+    links = list(_links(path))
+    if links:
+        yield from links
+        return
+    campaign: dict[str, Any] = {}
+    yield from _campaign(path, campaign)
+    rows = _rows(path)
+    yield from _plan(path, campaign, rows)
+    meter_ids = frozenset(str(m.get("meter_id")) for m in _list(campaign, "meters"))
+    yield from _runs(path, rows, meter_ids, settled=campaign.get("status") == "complete")
+    yield from _logs(path, campaign, meter_ids)
+    yield from _package(path, campaign)
+
+
+def _links(path: Path) -> Iterator[Defect]:
+    """Symbolic links: a foreign campaign could point them anywhere."""
+    for folder, folders, names in os.walk(path):
+        for name in (*folders, *names):
+            place = Path(folder) / name
+            if place.is_symlink():
+                yield Defect(
+                    place.relative_to(path).as_posix(), "", "a symbolic link has no place in a campaign"
+                )
+
+
+def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
+    file = "campaign.json"
+    yield from check_tables.document(file, path / file, "campaign", campaign)
+    for part in ("workload", "topology"):
+        if part in campaign:
+            yield from check_tables.against(file, campaign[part], part, prefix=f"{part}.")
+    wanted = {m["meter_id"] for m in _list(campaign.get("topology", {}), "meters") if "meter_id" in m}
+    for index, passport in enumerate(_list(campaign, "meters")):
+        yield from check_tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
+        if passport.get("meter_id") not in wanted:
+            yield Defect(
+                file, f"field meters.{index}.meter_id", f"{passport.get('meter_id')!r} is not in the topology"
+            )
+    before = -1.0
+    for index, session in enumerate(_list(campaign, "sessions")):
+        start = session.get("t_start_s")
+        if isinstance(start, (int, float)) and start < before:
+            yield Defect(file, f"field sessions.{index}.t_start_s", "it starts before the session before it")
+        before = start if isinstance(start, (int, float)) else before
+
+
+def _rows(path: Path) -> list[PlanRow] | None:
+    """Rows of plan.csv; None when it is too broken to be used."""
+    try:
+        return read_plan(path / "plan.csv")
+    except (NetjouleError, ValueError):
+        return None
+
+
+def _plan(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+    file = "plan.csv"
+    if not (path / file).exists():
+        yield Defect(file, "", "the file is missing")
+        return
+    yield from check_tables.table(file, path / file, "plan")
+    if rows is None:
+        return
+    codes = reason_codes()
+    for line, row in enumerate(rows, start=2):
+        if row.status == "invalid" and row.reason not in codes:
+            yield Defect(file, f"line {line}, column reason", f"{row.reason!r} is not in reasons.json")
+        if campaign.get("status") == "complete" and row.status not in plan.FINAL:
+            yield Defect(file, f"line {line}, column status", f"{row.status!r} in a complete campaign")
+    yield from _expansion(file, campaign, rows)
+    yield from _repeats(file, rows)
+
+
+def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
+    """The first attempts are exactly what workload and seed expand to."""
+    try:
+        workload = Workload.from_document(campaign["workload"], where="campaign.json")
+        expected = {r.run_id: r for r in plan.expand(workload, int(campaign["seed"]))}
+    except (NetjouleError, KeyError, TypeError, ValueError):
+        return  # the document's own defects say why
+    first = {r.run_id: r for r in rows if r.attempt == 1}
+    for run_id in expected.keys() - first.keys():
+        yield Defect(
+            file, f"run {run_id}", "the workload and seed of campaign.json ask for it, but it is missing"
+        )
+    for run_id, row in first.items():
+        if run_id not in expected:
+            yield Defect(file, f"run {run_id}", "the workload and seed of campaign.json do not ask for it")
+        elif replace(row, status="planned", reason="") != expected[run_id]:
+            yield Defect(file, f"run {run_id}", "its cell or seed is not what workload and seed expand to")
+
+
+def _repeats(file: str, rows: list[PlanRow]) -> Iterator[Defect]:
+    """An attempt repeats a mini-block that had an invalid run, with the same cell and transports."""
+    groups: dict[tuple[int, int], list[PlanRow]] = {}
+    for row in rows:
+        groups.setdefault((row.mini_block, row.attempt), []).append(row)
+    for (mini_block, attempt), group in groups.items():
+        place = f"mini-block {mini_block}, attempt {attempt}"
+        if len({(r.block, r.payload_bytes, r.offered_rate_mbps) for r in group}) > 1:
+            yield Defect(file, place, "its runs have different blocks, payloads or rates")
+        if attempt == 1:
+            continue
+        older = groups.get((mini_block, attempt - 1), [])
+        if all(r.status != "invalid" for r in older):
+            yield Defect(file, place, "it repeats an attempt that has no invalid run")
+        if {r.transport for r in older} != {r.transport for r in group}:
+            yield Defect(file, place, "its transports are not those of the attempt it repeats")
+
+
+def _runs(
+    path: Path, rows: list[PlanRow] | None, meter_ids: frozenset[str], *, settled: bool
+) -> Iterator[Defect]:
+    if rows is None:
+        return
+    planned = {row.run_id: row for row in rows}
+    runs = path / "runs"
+    for folder in sorted(runs.iterdir()) if runs.is_dir() else []:
+        if folder.name not in planned:
+            yield Defect(f"runs/{folder.name}", "", "plan.csv has no such run")
+        elif planned[folder.name].status == "planned" and (folder / "run.json").exists():
+            yield Defect(f"runs/{folder.name}/run.json", "", "plan.csv says the run did not happen yet")
+    for row in rows:
+        if row.status in plan.FINAL:
+            yield from check_run(path, row, meter_ids, settled=settled)
+
+
+def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:
+    """clocks.csv, meters/, radio/ and devices/."""
+    hosts = set(campaign.get("topology", {}).get("hosts", {}))
+    if (path / "clocks.csv").exists():
+        yield from check_tables.table("clocks.csv", path / "clocks.csv", "clocks")
+        yield from check_tables.rising("clocks.csv", path / "clocks.csv", "t_s", by="host")
+        for line, cells in check_tables.rows(path / "clocks.csv"):
+            if cells.get("host") not in hosts:
+                yield Defect(
+                    "clocks.csv", f"line {line}, column host", f"no host is called {cells.get('host')!r}"
+                )
+    for name in sorted(meter_ids):
+        if not (path / "meters" / f"{name}.csv").exists():
+            yield Defect(f"meters/{name}.csv", "", "the file is missing")
+    for file in datapackage.table_files(path, "meters"):
+        yield from check_tables.table(file, path / file, "meters")
+        yield from check_tables.rising(file, path / file, "t_s")
+        yield from check_tables.counting(file, path / file, "seq")
+        if PurePosixPath(file).stem not in meter_ids:
+            yield Defect(file, "", "campaign.json has no such meter")
+    for file in datapackage.table_files(path, "radio"):
+        yield from check_tables.table(file, path / file, "radio")
+        yield from check_tables.rising(file, path / file, "t_s")
+        if PurePosixPath(file).stem not in hosts:
+            yield Defect(file, "", "the topology has no such host")
+    for passport in _list(campaign, "meters"):
+        stream = f"devices/{passport.get('meter_id')}.ndjson"
+        if passport.get("power_source") == "modelled" and not (path / stream).exists():
+            yield Defect(stream, "", "the file is missing, though its meter reads a device model")
+    for file_path in sorted(path.glob("devices/*.ndjson")):
+        yield from check_tables.device_stream(file_path.relative_to(path).as_posix(), file_path)
+
+
+def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
+    """datapackage.json lists every table with the contract's schema; it is written when a session ends."""
+    file = "datapackage.json"
+    if not (path / file).exists():
+        if campaign.get("status") == "complete":
+            yield Defect(file, "", "the file is missing")
+        return
+    try:
+        package = json.loads((path / file).read_text(encoding="utf-8"))
+        found = {str(r["name"]): r for r in package["resources"]}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        yield Defect(file, "", "not a data package")
+        return
+    for table in datapackage.TABLES:
+        files = datapackage.table_files(path, table)
+        resource = found.get(table, {})
+        listed = resource.get("path", [])
+        listed = [listed] if isinstance(listed, str) else listed
+        for name in listed:
+            if name not in files:
+                yield Defect(file, f"resource {table}", f"{name!r} is not a file of this campaign")
+        # A resumed campaign has tables that the package of the last session does not list yet.
+        if campaign.get("status") in ("complete", "interrupted"):
+            for name in sorted(set(files) - set(listed)):
+                yield Defect(file, f"resource {table}", f"{name!r} is not listed")
+        if resource and resource.get("schema", {}).get("fields") != contracts.table(table)["fields"]:
+            yield Defect(file, f"resource {table}", "its schema is not the contract's")
+
+
+def _list(document: Any, name: str) -> list[dict[str, Any]]:
+    value = document.get(name) if isinstance(document, dict) else None
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []

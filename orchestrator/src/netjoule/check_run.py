@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds one run's folder to its contracts, to the plan and to its own arithmetic."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule import check_tables
+from netjoule.check_tables import Defect
+from netjoule.plan import PlanRow
+
+__all__ = ["check_run", "reason_codes"]
+
+_SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "transport", "payload_bytes",
+                     "offered_rate_mbps", "direction", "generator", "seed")  # fmt: skip
+_SHARED_WITH_FLOW = ("transport", "payload_bytes", "direction", "ip_version")
+_WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
+_PLAN_STATUS = {"done": {"done", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
+# Times are stored with 6 decimals.
+_TIME_TOLERANCE_S = 2e-6
+
+
+@cache
+def reason_codes() -> frozenset[str]:
+    """Codes of protocols/contracts/reasons.json."""
+    document = json.loads((contracts.root() / "reasons.json").read_text(encoding="utf-8"))
+    return frozenset(r["code"] for r in document["reasons"])
+
+
+def check_run(campaign: Path, row: PlanRow, meter_ids: frozenset[str], *, settled: bool) -> Iterator[Defect]:
+    """Every defect of runs/<run_id>/ of a finished run.
+
+    Args:
+        campaign: folder of the campaign.
+        row: its row of plan.csv, with a final status.
+        meter_ids: meters that campaign.json has passports of.
+        settled: every finished run must have its result; not so before an interrupted mini-block goes on.
+    """
+    folder = campaign / "runs" / row.run_id
+    base = f"runs/{row.run_id}"
+    run: dict[str, Any] = {}
+    yield from check_tables.document(f"{base}/run.json", folder / "run.json", "run", run)
+    yield from _fits_plan(f"{base}/run.json", run, row)
+    yield from _windows(f"{base}/run.json", run)
+    yield from _codes(f"{base}/run.json", run.get("reasons"))
+    if (folder / "events.csv").exists():
+        yield from _events(f"{base}/events.csv", folder / "events.csv")
+    if run.get("status") == "failed":
+        return
+    flow: dict[str, Any] = {}
+    yield from check_tables.document(f"{base}/flow.json", folder / "flow.json", "flow_report", flow)
+    yield from _flow(f"{base}/flow.json", flow, run)
+    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", flow)
+    result: dict[str, Any] = {}
+    if settled or (folder / "result.json").exists():
+        yield from check_tables.document(f"{base}/result.json", folder / "result.json", "result", result)
+        yield from _result(f"{base}/result.json", result, run, meter_ids)
+
+
+def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow) -> Iterator[Defect]:
+    if not run:
+        return
+    planned = asdict(row)
+    if run.get("run_id") != row.run_id:
+        yield Defect(file, "field run_id", f"{run.get('run_id')!r} stands in the folder of {row.run_id}")
+    for name in _SHARED_WITH_PLAN:
+        if name in run and run[name] != planned[name]:
+            yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {planned[name]!r}")
+    if row.status not in _PLAN_STATUS.get(str(run.get("status")), {row.status}):
+        yield Defect(file, "field status", f"{run.get('status')!r}, but plan.csv has {row.status!r}")
+
+
+def _windows(file: str, run: Mapping[str, Any]) -> Iterator[Defect]:
+    """Each window has a length, and one ends before the next begins."""
+    before: tuple[str, float] | None = None
+    windows = run.get("windows")
+    for name in _WINDOW_ORDER if isinstance(windows, Mapping) else ():
+        window = windows.get(name) if isinstance(windows, Mapping) else None
+        span = _span(window)
+        if span is None:
+            if run.get("status") == "done":
+                yield Defect(file, f"field windows.{name}", "a finished run has every window")
+            continue
+        if span[1] < span[0]:
+            yield Defect(file, f"field windows.{name}", "it ends before it starts")
+        if before and span[0] < before[1] - _TIME_TOLERANCE_S:
+            yield Defect(file, f"field windows.{name}", f"it starts before {before[0]} ends")
+        before = (name, span[1])
+
+
+def _codes(file: str, reasons: object, field: str = "reasons") -> Iterator[Defect]:
+    for index, reason in enumerate(reasons if isinstance(reasons, list) else []):
+        code = reason.get("code") if isinstance(reason, Mapping) else None
+        if code is not None and code not in reason_codes():
+            yield Defect(file, f"field {field}.{index}.code", f"{code!r} is not in reasons.json")
+
+
+def _events(file: str, path: Path) -> Iterator[Defect]:
+    yield from check_tables.table(file, path, "events")
+    yield from check_tables.rising(file, path, "t_s")
+    for line, cells in check_tables.rows(path):
+        if cells.get("code") and cells["code"] not in reason_codes():
+            yield Defect(file, f"line {line}, column code", f"{cells['code']!r} is not in reasons.json")
+
+
+def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+    if not flow:
+        return
+    for name in _SHARED_WITH_FLOW:
+        # null sends nothing, so its report has no IP version.
+        if flow.get(name) is not None and name in run and flow[name] != run[name]:
+            yield Defect(file, f"field {name}", f"{flow[name]!r}, but run.json has {run[name]!r}")
+    codes = {r.get("code") for r in run.get("reasons", []) if isinstance(r, Mapping)}
+    if "bookkeeping_mismatch" in codes:
+        return
+    yield from _bookkeeping(file, flow)
+
+
+def _bookkeeping(file: str, flow: Mapping[str, Any]) -> Iterator[Defect]:
+    """scheduled = sent + not_sent; sent = received_unique + lost."""
+    sender = _part(flow, "sender")
+    receiver = _part(flow, "receiver")
+    try:
+        if sender["messages_scheduled"] != sender["messages_sent"] + sender["messages_not_sent"]:
+            yield Defect(file, "field sender", "messages_scheduled is not messages_sent + messages_not_sent")
+        if receiver and sender["messages_sent"] != (
+            receiver["messages_received_unique"] + receiver["messages_lost"]
+        ):
+            yield Defect(
+                file, "field receiver", "messages_sent is not messages_received_unique + messages_lost"
+            )
+    except (KeyError, TypeError):
+        return  # the contract has named the missing field
+    if flow.get("reconciles") is False:
+        yield Defect(file, "field reconciles", "false, but the run is not invalid for bookkeeping_mismatch")
+
+
+def _intervals(file: str, path: Path, flow: Mapping[str, Any]) -> Iterator[Defect]:
+    if not path.exists():
+        yield Defect(file, "", "the file is missing")
+        return
+    yield from check_tables.table(file, path, "intervals")
+    yield from check_tables.rising(file, path, "t_start_s", by="end")
+    expected = _part(flow, "receiver").get("bytes_received_unique")
+    if expected is None:
+        return
+    received = sum(
+        check_tables.number(cells.get("bytes", "")) or 0
+        for _, cells in check_tables.rows(path)
+        if cells.get("end") == "receiver"
+    )
+    if received != expected:
+        yield Defect(
+            file, "column bytes", f"the receiver's intervals sum to {received:.0f}, flow.json has {expected}"
+        )
+
+
+def _result(
+    file: str, result: Mapping[str, Any], run: Mapping[str, Any], meter_ids: frozenset[str]
+) -> Iterator[Defect]:
+    if not result:
+        return
+    for name in ("run_id", "transport", "payload_bytes", "offered_rate_mbps"):
+        if name in run and result.get(name) != run[name]:
+            yield Defect(file, f"field {name}", f"{result.get(name)!r}, but run.json has {run[name]!r}")
+    yield from _result_window(file, result, run)
+    yield from _codes(file, result.get("reasons"))
+    nodes = result.get("nodes")
+    for index, node in enumerate(nodes if isinstance(nodes, list) else []):
+        if isinstance(node, Mapping):
+            yield from _node(file, f"nodes.{index}", node, result, meter_ids)
+
+
+def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+    inner, outer = _span(result.get("window")), _span(_part(run, "windows").get("measure"))
+    if inner is None or outer is None:
+        return
+    if inner[0] < outer[0] - _TIME_TOLERANCE_S or inner[1] > outer[1] + _TIME_TOLERANCE_S:
+        yield Defect(file, "field window", "it reaches beyond windows.measure of run.json")
+
+
+def _node(
+    file: str, place: str, node: Mapping[str, Any], result: Mapping[str, Any], meter_ids: frozenset[str]
+) -> Iterator[Defect]:
+    if node.get("meter_id") not in meter_ids:
+        yield Defect(file, f"field {place}.meter_id", f"campaign.json has no meter {node.get('meter_id')!r}")
+    p_a, p_i, delta = (_number(node.get(k)) for k in ("p_a_w", "p_i_w", "delta_p_w"))
+    if p_a is not None and p_i is not None and delta is not None and not _close(delta, p_a - p_i, p_a):
+        yield Defect(file, f"field {place}.delta_p_w", f"{delta:g} is not p_a_w - p_i_w = {p_a - p_i:g}")
+    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(result.get("t_a_mbps"))
+    if ea is not None and delta is not None and t_a and not _close(ea * t_a, delta, delta):
+        yield Defect(
+            file, f"field {place}.ea_j_per_mbit", f"{ea:g} is not delta_p_w / t_a_mbps = {delta / t_a:g}"
+        )
+
+
+def _close(value: float, expected: float, scale: float) -> bool:
+    return math.isclose(value, expected, rel_tol=1e-6, abs_tol=1e-6 * max(abs(scale), 1e-3))
+
+
+def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = document.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _span(window: object) -> tuple[float, float] | None:
+    if not isinstance(window, Mapping):
+        return None
+    start, end = _number(window.get("t_start_s")), _number(window.get("t_end_s"))
+    return None if start is None or end is None else (start, end)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the CSV tables and streams of a campaign to their contracts and to time's direction."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule import yamlfile
+
+__all__ = ["Defect", "counting", "device_stream", "document", "rising", "table"]
+
+_CUSTOM = ("exclusiveMinimum", "pattern", "unique")
+# A stream of a long campaign has millions of lines of one writer: its form is checked on the first ones.
+_STREAM_LINES_BY_SCHEMA = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing that is wrong.
+
+    Attributes:
+        file: path relative to the campaign.
+        place: line, column or field; empty for the whole file.
+        what: one sentence.
+    """
+
+    file: str
+    place: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.place}: {self.what}" if self.place else f"{self.file}: {self.what}"
+
+
+def document(file: str, path: Path, contract: str, into: dict[str, Any]) -> Iterator[Defect]:
+    """Read a JSON document into ``into`` and hold it to its contract; unreadable leaves ``into`` empty."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        yield Defect(file, "", "the file is missing")
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        yield Defect(file, "", f"it cannot be read: {error}")
+        return
+    except (json.JSONDecodeError, RecursionError) as error:
+        line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        yield Defect(file, line, "not JSON")
+        return
+    yield from against(file, value, contract)
+    if isinstance(value, dict):
+        into.update(value)
+
+
+def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[Defect]:
+    """Hold a value to a contract; secrets are never shown."""
+    version = value.get("schema_version") if isinstance(value, Mapping) else None
+    known = contracts.schema(contract)["properties"]["schema_version"].get("const", 1)
+    if isinstance(version, int) and version > known:
+        yield Defect(
+            file, f"field {prefix}schema_version", f"version {version} is newer than the {known} known here"
+        )
+        return
+    for place, what in yamlfile.defects(value, contract):
+        field = prefix + ".".join(map(str, place))
+        yield Defect(file, f"field {field}" if field else "", what)
+
+
+def table(file: str, path: Path, name: str) -> Iterator[Defect]:
+    """Hold a CSV to its Table Schema: header, types, bounds, patterns, uniqueness, whole last line."""
+    try:
+        with path.open("rb") as handle:
+            size = handle.seek(0, 2)
+            handle.seek(max(0, size - 1))
+            if size and handle.read(1) != b"\n":
+                yield Defect(
+                    file, "last line", "it is cut off, as a crash leaves it; 'netjoule resume' repairs it"
+                )
+        for text in contracts.table_defects(name, path):
+            place, _, what = text.partition(": ")
+            yield Defect(file, place, what)
+        yield from _custom(file, path, name)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        yield Defect(file, "", f"it cannot be read as CSV: {error}")
+
+
+def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and cells of each whole row; nothing when the file cannot be read."""
+    try:
+        with path.open(newline="", encoding="utf-8") as handle:
+            reader = csv.reader(handle)
+            header = next(reader, [])
+            for cells in reader:
+                if len(cells) == len(header):
+                    yield reader.line_num, dict(zip(header, cells, strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return
+
+
+def rising(
+    file: str, path: Path, column: str, *, by: str | None = None, strictly: bool = False
+) -> Iterator[Defect]:
+    """Report the first place where ``column`` goes back, for all rows or per value of column ``by``."""
+    last: dict[str, float] = {}
+    for line, row in rows(path):
+        key = row.get(by, "") if by else ""
+        value = number(row.get(column, ""))
+        if value is None:
+            continue
+        before = last.get(key)
+        if before is not None and (value < before or (strictly and value == before)):
+            yield Defect(
+                file,
+                f"line {line}, column {column}",
+                f"{value:g} after {before:g}: rows are appended in order",
+            )
+            return
+        last[key] = value
+
+
+def counting(file: str, path: Path, column: str) -> Iterator[Defect]:
+    """Report the first row whose ``column`` is not one more than that of the row before."""
+    before: float | None = None
+    for line, row in rows(path):
+        value = number(row.get(column, ""))
+        if value is not None and before is not None and value != before + 1:
+            place = f"line {line}, column {column}"
+            yield Defect(file, place, f"{value:g} after {before:g}: a row is missing or doubled")
+            return
+        before = value if value is not None else before
+
+
+def number(cell: str) -> float | None:
+    """A cell as a number; None when it is empty or none."""
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        return None
+
+
+def device_stream(file: str, path: Path) -> Iterator[Defect]:
+    """Hold a device stream (NDJSON) to its contract and its intervals to follow one another."""
+    end_s: float | None = None
+    try:
+        with path.open(encoding="utf-8") as handle:
+            for line, text in enumerate(handle, start=1):
+                sample = json.loads(text)
+                if line <= _STREAM_LINES_BY_SCHEMA:
+                    for place, what in yamlfile.defects(sample, "device_stream"):
+                        yield Defect(file, f"line {line}, field {'.'.join(map(str, place))}", what)
+                start_s, stop_s = float(sample["t_start_s"]), float(sample["t_end_s"])
+                if stop_s <= start_s or (end_s is not None and start_s < end_s - 1e-6):
+                    yield Defect(file, f"line {line}", "its interval does not follow the one before")
+                    return
+                end_s = stop_s
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        yield Defect(file, "", f"not a device stream: {type(error).__name__} {error}")
+
+
+def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:
+    """Constraints beyond type, bounds and enum."""
+    fields = [f for f in contracts.table(name)["fields"] if set(_CUSTOM) & set(f.get("constraints", {}))]
+    seen: dict[str, set[str]] = {str(f["name"]): set() for f in fields}
+    for line, row in rows(path):
+        for field in fields:
+            column = str(field["name"])
+            cell = row.get(column, "")
+            what = _breaks(cell, field["constraints"], seen[column])
+            if what:
+                yield Defect(file, f"line {line}, column {column}", what)
+            seen[column].add(cell)
+
+
+def _breaks(cell: str, rule: Mapping[str, Any], seen: set[str]) -> str:
+    value = number(cell)
+    if not cell:
+        return ""
+    if "exclusiveMinimum" in rule and value is not None and value <= rule["exclusiveMinimum"]:
+        return f"{cell} must be above {rule['exclusiveMinimum']}"
+    if "pattern" in rule and not re.search(rule["pattern"], cell):
+        return f"{cell!r} does not have the form {rule['pattern']}"
+    if rule.get("unique") and cell in seen:
+        return f"{cell!r} stands twice"
+    return ""

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what was typed, checked, handed to the part that does it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from netjoule.clock import SystemClock
+from netjoule.console import Output, describe_error
+from netjoule.errors import InvalidData, NetjouleError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="netjoule",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Workload = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORKLOAD", help="A workload file, or a name from workloads/ (demo, table-i, ...)."
+    ),
+]
+CampaignDir = Annotated[
+    Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign, e.g. results/NAME.")
+]
+Testbed = Annotated[
+    Path | None,
+    typer.Option("--testbed", metavar="FILE", help="Topology file [default: testbed-topology.yaml]."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="New folder of the campaign [default: results/NAME-UTC]."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, max=2**53 - 1, help="Seed of every random choice [default: drawn]."),
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout, for machines.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import netjoule
+
+        typer.echo(f"netjoule {netjoule.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show what caused an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What does a megabit cost, in joules, over UDP, TCP and QUIC?
+
+    Start with: netjoule demo
+    """
+    # -v may stand anywhere; main() takes it out before the commands see it.
+
+
+@app.command()
+def demo(out: Out = None, testbed: Testbed = None, seed: Seed = None, json: Json = False) -> None:
+    """Run the demo, analyse it and print E_A per transport.
+
+    Example: netjoule demo
+    """
+    from netjoule import analysis, launch
+
+    output = Output(json_lines=json)
+    now = SystemClock().utc_now()
+    inputs = launch.load_inputs("demo", testbed)
+    analysis.require_r()
+    place = out or launch.default_out("demo", now)
+    code = launch.start(inputs, place, _seed(seed, inputs), now, output)
+    if code == 0:
+        _analyse(place, "report", output)
+    raise typer.Exit(code)
+
+
+@app.command()
+def plan(
+    workload: Workload,
+    testbed: Testbed = None,
+    seed: Seed = None,
+    rows: Annotated[bool, typer.Option("--rows", help="Also print every run, in order.")] = False,
+    json: Json = False,
+) -> None:
+    """Say what a workload takes and can show; nothing runs.
+
+    Example: netjoule plan table-i
+    """
+    from netjoule import launch
+    from netjoule.forecast import forecast
+    from netjoule.resolution import estimate
+
+    output = Output(json_lines=json)
+    inputs = launch.load_inputs(workload, testbed)
+    chosen = seed if seed is not None else inputs.workload.seed
+    estimates = estimate(inputs.workload, inputs.topology, SystemClock().utc_now().date())
+    for line in launch.plan_text(inputs, chosen, estimates):
+        output.say(line)
+    resolution = [asdict(e) for e in estimates]
+    output.event(
+        {"event": "plan", "seed": chosen, **asdict(forecast(inputs.workload)), "resolution": resolution}
+    )
+    if rows:
+        for row in launch.plan_rows(inputs, _seed(seed, inputs)):
+            output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s")
+            output.event({"event": "run", **asdict(row)})
+
+
+@app.command()
+def run(
+    workload: Workload, testbed: Testbed = None, out: Out = None, seed: Seed = None, json: Json = False
+) -> None:
+    """Run a campaign.
+
+    Example: netjoule run skype --out results/skype-1
+    """
+    from netjoule import launch
+
+    now = SystemClock().utc_now()
+    inputs = launch.load_inputs(workload, testbed)
+    place = out or launch.default_out(inputs.workload.name, now)
+    raise typer.Exit(launch.start(inputs, place, _seed(seed, inputs), now, Output(json_lines=json)))
+
+
+@app.command()
+def resume(campaign: CampaignDir, json: Json = False) -> None:
+    """Go on with a campaign that was stopped.
+
+    Finished runs stay as they are.
+
+    Example: netjoule resume results/skype-1
+    """
+    from netjoule import launch
+
+    raise typer.Exit(launch.resume(campaign, Output(json_lines=json)))
+
+
+@app.command()
+def check(campaign: CampaignDir, json: Json = False) -> None:
+    """Name each defect of a campaign's files; executes nothing.
+
+    Example: netjoule check results/skype-1
+    """
+    from netjoule.check import check_campaign
+
+    output = Output(json_lines=json)
+    count = 0
+    for defect in check_campaign(campaign):
+        count += 1
+        output.say(str(defect))
+        output.event({"event": "defect", **asdict(defect)})
+    output.event({"event": "checked", "campaign": str(campaign), "defects": count})
+    if count:
+        raise InvalidData(f"{count} defect{'s' if count > 1 else ''}", where=str(campaign))
+    output.say(f"{campaign}: no defects")
+
+
+@app.command()
+def analyse(campaign: CampaignDir, json: Json = False) -> None:
+    """Compute tables and figures with R and print E_A.
+
+    Example: netjoule analyse results/skype-1
+    """
+    _analyse(campaign, "analyse", Output(json_lines=json))
+
+
+@app.command()
+def report(campaign: CampaignDir, json: Json = False) -> None:
+    """Write report.html, one file that needs no network.
+
+    Example: netjoule report results/skype-1
+    """
+    _analyse(campaign, "report", Output(json_lines=json))
+
+
+@app.command()
+def doctor(
+    results: Annotated[Path, typer.Option("--results", help="Folder that results would go to.")] = Path(
+        "results"
+    ),
+    json: Json = False,
+) -> None:
+    """Try what this host has and say what to do about the rest.
+
+    Example: netjoule doctor
+    """
+    from netjoule.doctor import examine
+    from netjoule.errors import HostLacks
+
+    output = Output(json_lines=json)
+    lacking = []
+    for finding in examine(results):
+        mark = "ok  " if finding.ok else "LACK" if finding.needed else "note"
+        output.say(f"{mark}  {finding.name:<17} {finding.seen}")
+        if not finding.ok and finding.fix:
+            output.say(f"      {'':<17} -> {finding.fix}")
+        output.event({"event": "finding", **asdict(finding)})
+        if finding.needed and not finding.ok:
+            lacking.append(finding.name)
+    if lacking:
+        raise HostLacks(f"this host lacks: {', '.join(lacking)}")
+
+
+@app.command()
+def glossary(
+    words: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Only these words.")] = None,
+    json: Json = False,
+) -> None:
+    """Say what the words of tables and figures mean.
+
+    Example: netjoule glossary E_A floor
+    """
+    from netjoule.glossary import lookup
+
+    output = Output(json_lines=json)
+    for entry in lookup(words or []):
+        unit = f" [{entry.unit}]" if entry.unit not in ("", "1") else ""
+        column = f" ({entry.column})" if entry.column and entry.column != entry.term else ""
+        output.say(f"{entry.term}{column}{unit}")
+        output.say(f"    {entry.meaning}")
+        output.event({"event": "word", **asdict(entry)})
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process: 0 fine, 1 failed, 2 usage, 3 host lacks, 4 invalid data."""
+    typed = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(run_command(typed))
+
+
+def run_command(typed: Sequence[str]) -> int:
+    """Run one command; its exit code. Errors become one line on stderr, with ``-v`` their causes too."""
+    verbose = any(word in ("-v", "--verbose") for word in typed)
+    words = [word for word in typed if word not in ("-v", "--verbose")]
+    output = Output()
+    try:
+        code: Any = app(args=words, prog_name="netjoule", standalone_mode=False)
+    except TyperException as error:
+        return _usage(error, output)
+    except NetjouleError as error:
+        _tell(error, output, verbose)
+        return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        output.error("netjoule: stopped")
+        return 1
+    except Exception as error:
+        _tell(error, output, verbose)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: TyperException, output: Output) -> int:
+    """A wrong command line, or the help that a bare command prints."""
+    message = getattr(error, "format_message", lambda: str(error))().strip()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(message)
+        return 2
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "netjoule"
+    output.error(f"netjoule: {message.rstrip('.')}; see '{path} --help'")
+    return 2
+
+
+def _tell(error: Exception, output: Output, verbose: bool) -> None:
+    for line in describe_error(error, chain=verbose):
+        output.error(line)
+
+
+def _seed(given: int | None, inputs: Any) -> int:
+    """The seed of the command line, else the workload's, else a new one."""
+    from netjoule import launch
+
+    if given is not None:
+        return given
+    return int(inputs.workload.seed) if inputs.workload.seed is not None else launch.draw_seed()
+
+
+def _analyse(campaign: Path, verb: Any, output: Output) -> None:
+    """Run R over a campaign, then print its table and name its files."""
+    from netjoule import analysis, summary
+    from netjoule.store import Campaign
+
+    Campaign.read(campaign)  # says what is wrong before R is started
+    analysis.run_analysis(verb, campaign, output.event)
+    rows = summary.summary_rows(campaign)
+    for table in summary.summary_tables(rows):
+        output.show(table)
+    for row in rows:
+        output.event({"event": "ea", **summary.typed(row)})
+    for path in summary.made_files(campaign):
+        output.say(str(path))
+        output.event({"event": "file", "path": str(path)})

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people and machines see: progress, error lines, NDJSON. Every text passes the secrets' redaction."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn
+
+from netjoule.errors import NetjouleError
+from netjoule.progress import ProgressEvent, ProgressSink
+from netjoule.secrets import redact
+
+__all__ = ["Output", "describe_error", "duration_text", "event_document", "progress_sink"]
+
+
+class Output:
+    """Where a command writes: people's text or machines' NDJSON on stdout, progress and errors on stderr."""
+
+    def __init__(self, *, json_lines: bool = False) -> None:
+        self.json_lines = json_lines
+        self.console = Console(highlight=False, soft_wrap=True)
+        self.errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def say(self, text: str = "") -> None:
+        """One line for people; nothing with --json."""
+        if not self.json_lines:
+            self.console.print(redact(text), markup=False)
+
+    def show(self, table: RenderableType) -> None:
+        """A table for people; nothing with --json."""
+        if not self.json_lines:
+            self.console.print(table)
+
+    def event(self, document: Mapping[str, Any]) -> None:
+        """One NDJSON line for machines; nothing without --json."""
+        if self.json_lines:
+            sys.stdout.write(redact(json.dumps(document, ensure_ascii=False, default=str)) + "\n")
+            sys.stdout.flush()
+
+    def error(self, text: str) -> None:
+        """One line on stderr."""
+        sys.stderr.write(redact(text).replace("\n", " ") + "\n")
+        sys.stderr.flush()
+
+
+def describe_error(error: BaseException, *, chain: bool = False) -> Iterator[str]:
+    """The one line of an error; with ``chain`` also what caused it, innermost last."""
+    yield f"netjoule: {error}" if isinstance(error, NetjouleError) else f"netjoule: {_unexpected(error)}"
+    cause = error.__cause__ or error.__context__
+    while chain and cause is not None:
+        yield f"  caused by {type(cause).__name__}: {cause}"
+        cause = cause.__cause__ or cause.__context__
+
+
+def _unexpected(error: BaseException) -> str:
+    return (
+        f"{type(error).__name__}: {error}; this is a defect of netjoule, run it again with -v and report it"
+    )
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time for people: ``45 s``, ``6 min 30 s``, ``3 h 20 min``, ``12 days 4 h``."""
+    whole = round(seconds)
+    days, rest = divmod(whole, 86400)
+    hours, rest = divmod(rest, 3600)
+    minutes, left = divmod(rest, 60)
+    if days:
+        return f"{days} day{'s' if days > 1 else ''} {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {left} s" if minutes else f"{left} s"
+
+
+def event_document(event: ProgressEvent) -> dict[str, Any]:
+    """A progress event as one NDJSON document."""
+    document: dict[str, Any] = {
+        "event": event.kind,
+        "t_s": round(event.t_s, 6),
+        "done": event.done,
+        "total": event.total,
+        "remaining_s": round(event.remaining_s, 1),
+    }
+    if event.row is not None:
+        row = event.row
+        document |= {
+            "run_id": row.run_id,
+            "transport": row.transport,
+            "payload_bytes": row.payload_bytes,
+            "offered_rate_mbps": row.offered_rate_mbps,
+        }
+    if event.detail:
+        document["detail"] = event.detail
+    if event.nodes:
+        document["nodes"] = [_node_document(node) for node in event.nodes]
+    return document
+
+
+def _node_document(node: Mapping[str, Any]) -> dict[str, Any]:
+    wanted = (
+        "meter_id",
+        "node",
+        "power_source",
+        "radio_source",
+        "ea_j_per_mbit",
+        "u95_ea_j_per_mbit",
+        "grade",
+    )
+    return {name: node.get(name) for name in wanted}
+
+
+@contextmanager
+def progress_sink(output: Output, total: int) -> Iterator[ProgressSink]:
+    """A sink for the time of a campaign: NDJSON, a bar on a terminal, or one line per run elsewhere."""
+    if output.json_lines:
+        yield lambda event: output.event(event_document(event))
+    elif output.errors.is_terminal:
+        with _bar(output.errors) as bar:
+            yield _bar_sink(bar, total)
+    else:
+        yield _line_sink(output)
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} runs, {task.fields[left]}"),
+        TextColumn("{task.fields[last]}"),
+        console=console,
+    )
+
+
+def _bar_sink(bar: Progress, total: int) -> ProgressSink:
+    task = bar.add_task("starting the testbed", total=total, left="", last="")
+
+    def sink(event: ProgressEvent) -> None:
+        fields: dict[str, Any] = {"left": f"{duration_text(event.remaining_s)} left"}
+        if event.kind == "run_started" and event.row is not None:
+            bar.update(task, description=_cell(event))
+        if event.kind == "run_result" and event.row is not None:
+            fields["last"] = _last(event)
+        bar.update(task, completed=event.done, total=event.total, **fields)
+
+    return sink
+
+
+def _line_sink(output: Output) -> ProgressSink:
+    def sink(event: ProgressEvent) -> None:
+        if event.kind in ("run_result", "repeat") and event.row is not None:
+            left = duration_text(event.remaining_s)
+            output.error(f"{event.done}/{event.total} {_last(event)} ({left} left)")
+
+    return sink
+
+
+def _cell(event: ProgressEvent) -> str:
+    row = event.row
+    assert row is not None
+    return f"{row.transport} {row.payload_bytes} B {row.offered_rate_mbps:g} Mb/s"
+
+
+def _last(event: ProgressEvent) -> str:
+    """The last result in words: E_A of the first meter, or why there is none."""
+    return f"{_cell(event)}: {ea_text(event.nodes)}" if event.nodes else f"{_cell(event)}: {event.detail}"
+
+
+def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:
+    """E_A of the first meter with its u95 and source, in words."""
+    node = nodes[0]
+    ea, u95 = node.get("ea_j_per_mbit"), node.get("u95_ea_j_per_mbit")
+    if ea is None:
+        return str(node.get("ea_reason") or "no E_A").replace("_", " ")
+    width = f" ±{u95:.2g}" if u95 is not None else ""
+    return f"E_A {ea:.3g}{width} J/Mb ({node.get('power_source')})"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""datapackage.json of a campaign: a Frictionless Data Package over its tables.
+
+Tables of one kind are one resource with many paths, so that a campaign of thousands of runs holds each
+schema once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+
+__all__ = ["TABLES", "describe", "table_files"]
+
+# Contract of each table by the pattern of its path inside a campaign.
+TABLES = {
+    "plan": "plan.csv",
+    "clocks": "clocks.csv",
+    "meters": "meters/*.csv",
+    "radio": "radio/*.csv",
+    "intervals": "runs/*/intervals.csv",
+    "events": "runs/*/events.csv",
+}
+
+
+def table_files(campaign: Path, table: str) -> list[str]:
+    """Paths of all files of a table that exist, relative to the campaign, sorted."""
+    return sorted(p.relative_to(campaign).as_posix() for p in campaign.glob(TABLES[table]) if p.is_file())
+
+
+def describe(campaign: Path, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The data package of a campaign's folder.
+
+    Args:
+        campaign: folder.
+        document: its campaign.json.
+
+    Returns:
+        the JSON form, Data Package version 2.
+    """
+    name = str(document["campaign"])
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "campaign",
+        "title": f"netjoule campaign {name}",
+        "description": str(document["workload"].get("description", "")),
+        "created": document["created_utc"],
+        "schema_version": 1,
+        "resources": [r for r in (_resource(campaign, table) for table in TABLES) if r],
+    }
+
+
+def _resource(campaign: Path, table: str) -> dict[str, Any] | None:
+    paths = table_files(campaign, table)
+    if not paths:
+        return None
+    schema = contracts.table(table)
+    return {
+        "name": table,
+        "title": schema.get("title", table),
+        "type": "table",
+        "path": paths[0] if len(paths) == 1 else paths,
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "schema": {k: v for k, v in schema.items() if k in ("fields", "missingValues", "primaryKey")},
+    }

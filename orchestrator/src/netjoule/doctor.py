@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule doctor``: what this host has and lacks for the emulated testbed; tried, not inferred."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from netjoule import programs, sandbox
+from netjoule.analysis import environment
+from netjoule.errors import HostLacks, NetjouleError
+from netjoule.fingerprint import cpu_cores
+
+__all__ = ["Finding", "examine"]
+
+_R_PACKAGES = ("ggplot2", "data.table", "jsonlite", "patchwork", "svglite")
+_LEAST_FREE_BYTES = 500_000_000
+_LEAST_CORES = 2
+_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was tried.
+
+    Attributes:
+        ok: it works.
+        needed: the demo cannot do without it.
+        fix: what to do when it does not work.
+    """
+
+    name: str
+    ok: bool
+    needed: bool
+    seen: str
+    fix: str = ""
+
+
+def examine(results: Path) -> Iterator[Finding]:
+    """Try everything the demo needs.
+
+    Args:
+        results: folder that results will go to; its nearest existing parent is looked at.
+    """
+    yield _namespaces()
+    yield _tun()
+    yield from (_program(name, needed=True) for name in ("netjoule-traffic", "netjoule-link"))
+    yield from (_program(name, needed=True, word="--help") for name in ("netjoule-meters", "netjoule-device"))
+    yield _iperf3()
+    yield _r()
+    yield _cores()
+    yield _disk(results)
+
+
+def _namespaces() -> Finding:
+    probe = sandbox.probe()
+    if probe.mode:
+        return Finding("namespaces", True, True, "a trial sandbox came up as " + probe.mode)
+    return Finding("namespaces", False, True, probe.problem or "refused")
+
+
+def _tun() -> Finding:
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        seen = f"/dev/net/tun: {error.strerror}; the link uses AF_PACKET instead"
+        return Finding(
+            "TUN", False, False, seen, "only for more speed: modprobe tun; chmod 0666 /dev/net/tun"
+        )
+    return Finding("TUN", True, False, "/dev/net/tun opens")
+
+
+def _program(name: str, *, needed: bool, word: str = "--version") -> Finding:
+    try:
+        path = programs.find(name)
+    except HostLacks as error:
+        return Finding(name, False, needed, "not found", error.next_step)
+    answer = _ask([path, word])
+    if answer is None:
+        return Finding(
+            name, False, needed, f"'{path} {word}' does not run", "see what it says, then build it again"
+        )
+    return Finding(name, True, needed, f"{answer if word == '--version' else 'runs'} ({path})")
+
+
+def _iperf3() -> Finding:
+    return _program("iperf3", needed=False)
+
+
+def _r() -> Finding:
+    """R with the packages that analyse and report use."""
+    try:
+        rscript = programs.find("Rscript")
+    except HostLacks as error:
+        return Finding("R", False, True, "not found", error.next_step)
+    wanted = ", ".join(f'"{p}"' for p in (*_R_PACKAGES, "netjoule"))
+    code = (
+        'l <- Sys.getenv("NETJOULE_R_LIBRARY"); if (nzchar(l)) .libPaths(c(l, .libPaths())); '
+        f"p <- c({wanted}); cat(as.character(getRversion()), "
+        "p[!vapply(p, requireNamespace, logical(1), quietly = TRUE)])"
+    )
+    answer = _ask([rscript, "--vanilla", "-e", code])
+    if answer is None:
+        return Finding("R", False, True, f"{rscript} does not run", "reinstall r-base-core")
+    version, *missing = answer.split()
+    if missing:
+        packages = ", ".join(missing)
+        return Finding("R", False, True, f"R {version} without {packages}", "run 'make setup'")
+    return Finding("R", True, True, f"R {version} with {', '.join(_R_PACKAGES)} and netjoule")
+
+
+def _cores() -> Finding:
+    cores = cpu_cores()
+    fix = "sender, receiver and link share one core: expect losses at high loads"
+    return Finding(
+        "CPUs", cores >= _LEAST_CORES, False, f"{cores} usable", "" if cores >= _LEAST_CORES else fix
+    )
+
+
+def _disk(results: Path) -> Finding:
+    place = results.resolve()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    writable = os.access(place, os.W_OK)
+    seen = f"{free / 1e9:.1f} GB free in {place}" + ("" if writable else ", not writable")
+    return Finding(
+        "disk", writable and free >= _LEAST_FREE_BYTES, True, seen, "free some space or choose --out"
+    )
+
+
+def _ask(
+    command: list[str], run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
+) -> str | None:
+    """First line that a program prints; None when it cannot be run or fails."""
+    try:
+        answer = run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env=environment(os.environ),
+        )
+    except (OSError, subprocess.TimeoutExpired, NetjouleError):
+        return None
+    lines = answer.stdout.strip().splitlines()
+    return lines[0] if answer.returncode == 0 and lines else None

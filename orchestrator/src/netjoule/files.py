@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How files reach the disk so that a kill -9 or a power cut at any moment leaves them readable.
+
+Documents are written beside their place, flushed and renamed. Tables are appended in whole lines; a
+line cut off by a crash is removed before the next append.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
+
+__all__ = [
+    "append_table",
+    "cut_torn_line",
+    "read_json",
+    "read_table",
+    "table_text",
+    "take_lock",
+    "write_atomic",
+    "write_json",
+]
+
+
+def write_atomic(path: Path, text: str) -> None:
+    """Replace ``path`` by ``text`` so that a reader sees the old or the new file, never a part."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    with file_errors("write", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", newline="") as handle:
+            handle.write(text)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON document atomically, indented, in the given order of keys."""
+    write_atomic(path, json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        InvalidData: when it is not JSON or not an object.
+        RunFailed: when the file cannot be read.
+    """
+    with file_errors("read", path):
+        text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidData(f"not JSON: {error.msg}", where=f"{path}, line {error.lineno}") from error
+    if not isinstance(document, dict):
+        raise InvalidData("not a JSON object", where=str(path))
+    return document
+
+
+def table_text(table: str, rows: Iterable[Mapping[str, object]], *, header: bool = True) -> str:
+    """CSV text of ``rows`` with the columns of Table Schema ``table``; missing values are empty cells.
+
+    Raises:
+        RunFailed: for a column that the schema does not have or a value that is not finite.
+    """
+    fields = contracts.table(table)["fields"]
+    names = [str(f["name"]) for f in fields]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if header:
+        writer.writerow(names)
+    for row in rows:
+        unknown = sorted(set(row) - set(names))
+        if unknown:
+            raise RunFailed(f"table '{table}' has no column {', '.join(unknown)}")
+        writer.writerow([_cell(name, row.get(name)) for name in names])
+    return out.getvalue()
+
+
+def append_table(path: Path, table: str, rows: Iterable[Mapping[str, object]]) -> None:
+    """Append ``rows`` to the CSV ``path``, with the header first when the file is new.
+
+    All rows go out in one write, so that a crash leaves at most one cut line at the end.
+    """
+    with file_errors("append to", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = not path.exists() or path.stat().st_size == 0
+        data = table_text(table, rows, header=new).encode()
+        _append_whole(path, data)
+
+
+def read_table(path: Path, table: str) -> list[dict[str, str]]:
+    """Rows of a CSV as texts by column.
+
+    Raises:
+        InvalidData: when the header is not the one of Table Schema ``table``, or a row has another
+            number of cells.
+    """
+    names = [str(f["name"]) for f in contracts.table(table)["fields"]]
+    with file_errors("read", path), path.open(newline="", encoding="utf-8", errors="replace") as handle:
+        reader = csv.reader(handle)
+        header = next(reader, [])
+        if header != names:
+            raise InvalidData(
+                f"the header is {','.join(header)!r}, not that of '{table}'", where=f"{path}, line 1"
+            )
+        rows = []
+        for cells in reader:
+            if len(cells) != len(names):
+                raise InvalidData(
+                    f"{len(cells)} cells instead of {len(names)}", where=f"{path}, line {reader.line_num}"
+                )
+            rows.append(dict(zip(names, cells, strict=True)))
+    return rows
+
+
+def cut_torn_line(path: Path) -> int:
+    """Remove an unfinished last line, as a crash leaves it.
+
+    Returns:
+        How many bytes were cut; 0 when the file ends with a newline or is empty.
+    """
+    with file_errors("repair", path), path.open("rb+") as handle:
+        size = handle.seek(0, os.SEEK_END)
+        keep = size
+        while keep:
+            start = max(0, keep - 4096)
+            handle.seek(start)
+            newline = handle.read(keep - start).rfind(b"\n")
+            if newline >= 0:
+                keep = start + newline + 1
+                break
+            keep = start
+        if keep < size:
+            handle.truncate(keep)
+        return size - keep
+
+
+def take_lock(path: Path) -> int:
+    """Lock a folder against a second writer; the kernel releases it when the process dies.
+
+    Raises:
+        UsageError: when another process holds it.
+    """
+    descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise UsageError(
+            f"another netjoule is writing {path}", next_step="wait for it to end, or stop it first"
+        ) from None
+    return descriptor
+
+
+def _cell(name: str, value: object) -> str:
+    """One CSV cell; times get 6 decimals, other numbers their shortest exact form."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise RunFailed(f"column {name}: {value} cannot be stored; a missing value is None")
+        is_time = name == "t_s" or (name.startswith("t_") and name.endswith("_s"))
+        return f"{value:.6f}" if is_time else repr(value)
+    return str(value)
+
+
+def _append_whole(path: Path, data: bytes) -> None:
+    """Append all of ``data`` or, when the disk refuses, nothing of it."""
+    with path.open("ab", buffering=0) as handle:
+        before = handle.seek(0, os.SEEK_END)
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[handle.write(rest) :]
+        except OSError:
+            handle.truncate(before)
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

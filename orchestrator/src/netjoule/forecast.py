@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a plan will take and what it can show, before anything runs. Pure arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netjoule.workload import Workload
+
+__all__ = ["Forecast", "forecast", "least_blocks_for_p", "least_p"]
+
+# Start and end of a flow's processes beside its windows; measured on a 2-core host.
+_OVERHEAD_S = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Size of a campaign.
+
+    Attributes:
+        runs: number of runs when none is invalid.
+        duration_s: their time, in seconds.
+        least_p: smallest p-value the paired sign-flip test over blocks can give.
+    """
+
+    runs: int
+    mini_blocks: int
+    blocks: int
+    transports: int
+    run_s: float
+    duration_s: float
+    least_p: float
+
+
+def forecast(workload: Workload) -> Forecast:
+    """Count, time and least attainable p of a workload."""
+    mini_blocks = workload.blocks * len(workload.payload_bytes) * len(workload.offered_rate_mbps)
+    runs = mini_blocks * len(workload.transports)
+    run_s = workload.timing.run_s + _OVERHEAD_S
+    return Forecast(
+        runs=runs,
+        mini_blocks=mini_blocks,
+        blocks=workload.blocks,
+        transports=len(workload.transports),
+        run_s=run_s,
+        duration_s=runs * run_s + workload.timing.idle_s,
+        least_p=least_p(workload.blocks),
+    )
+
+
+def least_p(blocks: int) -> float:
+    """Least p of a two-sided sign-flip test over ``blocks`` paired differences: 2 / 2^n, at most 1."""
+    return min(1.0, 2.0 / 2.0**blocks)
+
+
+def least_blocks_for_p(threshold: float) -> int:
+    """Fewest blocks whose least p is at most ``threshold`` (in (0, 1])."""
+    blocks = 1
+    while least_p(blocks) > threshold:
+        blocks += 1
+    return blocks

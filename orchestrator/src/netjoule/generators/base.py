@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runner asks of a generator, and what every generator gives back: the flow report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from netjoule.hosts import Host
+
+__all__ = ["INTERVAL_S", "Endpoints", "Flow", "FlowSpec", "Generator", "Server", "interval_rows"]
+
+INTERVAL_S = 0.1
+
+
+@dataclass(frozen=True)
+class FlowSpec:
+    """One flow to make; the rate counts payload bits."""
+
+    run_id: str
+    transport: str
+    payload_bytes: int
+    offered_rate_mbps: float
+    duration_s: float
+    direction: str
+    ip_version: int
+    seed: int
+    window_us: int = 0
+    gso: bool = False
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The two hosts of a flow and the server's addresses on the test and the control network."""
+
+    client: Host
+    server: Host
+    server_test_address: str
+    server_control_address: str
+    server_port: int
+
+
+class Server(Protocol):
+    """The receiving program that outlives single flows."""
+
+    async def wait(self) -> int:
+        """Exit code once it has ended."""
+        ...
+
+    async def stop(self) -> None:
+        """End it."""
+        ...
+
+
+class Flow(Protocol):
+    """One sender, from its start to its end.
+
+    A generator that can hold keeps its sockets open and silent between `ready` and `go`, and between the
+    report and `end`; one that cannot has no process in these times and `holds` is False.
+    """
+
+    @property
+    def holds(self) -> bool:
+        """Whether idle before and after the flow has the sender's process and sockets."""
+        ...
+
+    async def go(self) -> None:
+        """Start sending."""
+        ...
+
+    async def report(self) -> dict[str, Any]:
+        """The flow report, once the flow has ended.
+
+        Raises RunFailed with a reason code when the flow failed.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Close the sockets and end the process; may be called at any time, and twice."""
+        ...
+
+
+class Generator(Protocol):
+    """A program that makes flows."""
+
+    @property
+    def name(self) -> str:
+        """What workloads call it."""
+        ...
+
+    async def version(self) -> str:
+        """Its version, as it says it."""
+        ...
+
+    async def serve(self, ends: Endpoints) -> Server | None:
+        """Start the long-lived receiving end; None when each flow brings its own."""
+        ...
+
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> Flow:
+        """Start a sender up to the point where only `go` is missing.
+
+        Raises RunFailed (generator_failed) when it does not get ready.
+        """
+        ...
+
+
+def interval_rows(
+    report: Mapping[str, Any], origin_ns: int, receiver_offset_ns: int
+) -> Iterator[dict[str, Any]]:
+    """Rows of intervals.csv, in campaign time, from a flow report.
+
+    Args:
+        report: the flow report; its times are CLOCK_MONOTONIC of each end.
+        origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0; the sender's host shares it.
+        receiver_offset_ns: receiver's clock minus the controller's.
+    """
+    for interval in report["intervals"]:
+        offset_ns = origin_ns + (receiver_offset_ns if interval["end"] == "receiver" else 0)
+        row = {k: v for k, v in interval.items() if k not in ("start_ns", "end_ns")}
+        row["t_start_s"] = (interval["start_ns"] - offset_ns) / 1e9
+        row["t_end_s"] = (interval["end_ns"] - offset_ns) / 1e9
+        yield row

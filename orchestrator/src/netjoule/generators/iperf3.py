@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives iperf3 (UDP and TCP) and maps its JSON to the flow report.
+
+What differs from netjoule-traffic, and how it is handled:
+
+- iperf3 cannot hold: while idle there is its listening server but no client process. Events say so.
+- It tells no time on the monotonic clock. The flow's start is bracketed by the client's start and end;
+  the middle is taken and half the bracket is the residual in `clock_offset`.
+- It has no schedule: messages_scheduled is what rate, size and time ask for, at least what was sent.
+- Its control connection uses the test addresses, so a few control packets cross the radio.
+- Whole seconds only: it sends up to 1.5 s longer than asked, so that the measure window lies inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netjoule import programs
+from netjoule.clock import Clock, SystemClock, boot_id
+from netjoule.errors import HostLacks, RunFailed
+from netjoule.generators.base import INTERVAL_S, Endpoints, FlowSpec
+from netjoule.hosts import Host, Process
+
+__all__ = ["Bracket", "Iperf3", "flow_report"]
+
+LISTEN_TIMEOUT_S = 5.0
+REPORT_GRACE_S = 20.0
+START_MARGIN_S = 0.5  # most that the bracket may shift the flow
+
+
+class Iperf3:
+    """The second generator: a one-off server and a client per flow."""
+
+    name = "iperf3"
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        """`clock` brackets the flow's start."""
+        self._clock = clock or SystemClock()
+        self._version = "unknown"
+
+    async def version(self) -> str:
+        """Its version, as it says it."""
+        child = await asyncio.create_subprocess_exec(
+            programs.find(self.name), "--version", stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await child.communicate()
+        words = out.decode(errors="replace").split()
+        if len(words) < 2:
+            raise HostLacks("iperf3 does not tell its version", next_step="install the package iperf3")
+        self._version = words[1]
+        return self._version
+
+    async def serve(self, ends: Endpoints) -> None:
+        """Nothing to start: each flow brings its own one-off server."""
+        return
+
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> _IperfFlow:
+        """Start the flow's server and wait until it listens.
+
+        Raises RunFailed (generator_failed) when it does not.
+        """
+        argv = [programs.find(self.name), "--server", "--one-off", "--json", "--interval", f"{INTERVAL_S:g}"]
+        argv += ["--bind", ends.server_test_address, "--port", str(ends.server_port)]
+        server = await ends.server.start(argv, name="iperf3 server")
+        try:
+            await _listening(ends.server, ends.server_port)
+        except BaseException:
+            await server.stop()
+            raise
+        return _IperfFlow(self._clock, self._version, spec, ends, server)
+
+
+class _IperfFlow:
+    holds = False
+
+    def __init__(self, clock: Clock, version: str, spec: FlowSpec, ends: Endpoints, server: Process) -> None:
+        self._clock = clock
+        self._version = version
+        self._spec = spec
+        self._ends = ends
+        self._server: Process | None = server
+        self._client: Process | None = None
+        self._started_ns = 0
+
+    async def go(self) -> None:
+        argv = [programs.find("iperf3"), *client_arguments(self._spec, self._ends)]
+        self._started_ns = self._clock.monotonic_ns()
+        self._client = await self._ends.client.start(argv, name="iperf3 client")
+
+    async def report(self) -> dict[str, Any]:
+        assert self._client is not None
+        try:
+            async with asyncio.timeout(_whole_seconds(self._spec) + REPORT_GRACE_S):
+                text = b"".join([line async for line in _lines(self._client)])
+                ended_ns = self._clock.monotonic_ns()
+                await self._client.wait()
+        except TimeoutError:
+            raise RunFailed("iperf3 client did not end in time", code="generator_failed") from None
+        document = _parse(text, self._client.said())
+        hosts = {"client": self._ends.client.name, "server": self._ends.server.name}
+        bracket = Bracket(self._started_ns, ended_ns, boot_id())
+        return flow_report(self._spec, document, bracket, hosts=hosts, version=self._version)
+
+    async def end(self) -> None:
+        processes, self._client, self._server = (self._client, self._server), None, None
+        for process in processes:
+            if process is not None:
+                await process.stop(grace_s=1.0)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Between which readings of CLOCK_MONOTONIC (ns) the client ran, and on which boot."""
+
+    started_ns: int
+    ended_ns: int
+    boot_id: str
+
+    def first_packet_ns(self, duration_s: float) -> int:
+        """Middle of the times at which a flow of this length can have begun."""
+        return self.started_ns + self.residual_ns(duration_s)
+
+    def residual_ns(self, duration_s: float) -> int:
+        """Greatest error of `first_packet_ns`."""
+        return max(0, self.ended_ns - self.started_ns - round(duration_s * 1e9)) // 2
+
+
+def client_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
+    """Arguments of the iperf3 client for one flow."""
+    argv = ["--client", ends.server_test_address, "--port", str(ends.server_port)]
+    argv += ["--json", "--get-server-output", "--interval", f"{INTERVAL_S:g}"]
+    argv += ["--length", str(spec.payload_bytes), "--bitrate", str(round(spec.offered_rate_mbps * 1e6))]
+    argv += ["--time", str(_whole_seconds(spec)), "--connect-timeout", "5000"]
+    argv.append("--udp" if spec.transport == "udp" else "--no-delay")
+    if spec.direction == "down":
+        argv.append("--reverse")
+    return argv
+
+
+def flow_report(
+    spec: FlowSpec,
+    document: Mapping[str, Any],
+    bracket: Bracket,
+    *,
+    hosts: Mapping[str, str],
+    version: str,
+) -> dict[str, Any]:
+    """The flow report of one iperf3 test; pure.
+
+    Args:
+        spec: what was asked.
+        document: the client's JSON, with the server's in `server_output_json`.
+        bracket: when the client ran.
+        hosts: names of client and server.
+        version: iperf3's version.
+
+    Raises:
+        RunFailed (generator_failed): when a part that the report needs is missing.
+    """
+    try:
+        return _Mapping(spec, document, bracket, hosts, version).report()
+    except (KeyError, IndexError, TypeError) as error:
+        raise RunFailed(f"iperf3's JSON lacks {error}", code="generator_failed") from error
+
+
+class _Mapping:
+    """One test's JSON seen as a flow; `sent` and `got` are the sending and the receiving end's side."""
+
+    def __init__(
+        self,
+        spec: FlowSpec,
+        document: Mapping[str, Any],
+        bracket: Bracket,
+        hosts: Mapping[str, str],
+        version: str,
+    ) -> None:
+        self.spec = spec
+        self.version = version
+        self.bracket = bracket
+        self.document = document
+        server: Mapping[str, Any] = document["server_output_json"]
+        down = spec.direction == "down"
+        self.sent, self.got = (server, document) if down else (document, server)
+        self.sender_host = hosts["server" if down else "client"]
+        self.receiver_host = hosts["client" if down else "server"]
+        self.seconds = float(document["end"]["sum_sent"]["seconds"])
+        self.first_ns = bracket.first_packet_ns(self.seconds)
+
+    def report(self) -> dict[str, Any]:
+        spec = self.spec
+        intervals = [*self._intervals("sender"), *self._intervals("receiver")]
+        sender, receiver = self._sender(intervals), self._receiver(intervals)
+        lost = sender["messages_sent"] - receiver["messages_received_unique"]
+        receiver["messages_lost"] = max(0, lost)
+        receiver["loss_ratio"] = max(0, lost) / sender["messages_sent"] if sender["messages_sent"] else None
+        return {
+            "schema_version": 1,
+            "kind": "flow_report",
+            "generator": {"name": "iperf3", "version": self.version},
+            "flow_id": str(self.document["start"]["cookie"]),
+            "transport": spec.transport,
+            "direction": spec.direction,
+            "ip_version": spec.ip_version,
+            "payload_bytes": spec.payload_bytes,
+            "offered_rate_mbps": spec.offered_rate_mbps,
+            "duration_s": float(_whole_seconds(spec)),
+            "interval_s": INTERVAL_S,
+            "seed": spec.seed,
+            "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+            "mtu_bytes": self._pmtu(),
+            "nodelay": True if spec.transport == "tcp" else None,
+            "frames_per_message": 1.0 if spec.transport == "udp" else None,
+            "mean_ip_packet_bytes": self._ip_packet_bytes(),
+            "packetisation_source": "computed" if spec.transport == "udp" else "unknown",
+            "clock_offset": {
+                "offset_ns": 0,
+                "residual_ns": self.bracket.residual_ns(self.seconds),
+                "method": "same_boot",
+            },
+            "sender": sender,
+            "receiver": receiver,
+            "intervals": intervals,
+            "reconciles": lost >= 0,
+            "end_reason": "duration",
+        }
+
+    def _sender(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
+        messages = sum(i["messages"] for i in intervals if i["end"] == "sender")
+        asked = math.floor(self.spec.offered_rate_mbps * 1e6 * self.seconds / 8 / self.spec.payload_bytes)
+        scheduled = max(messages, asked)
+        end_ns = self.first_ns + round(self.seconds * 1e9)
+        return {
+            "host": self.sender_host,
+            "boot_id": self.bracket.boot_id,
+            "start_ns": self.first_ns,
+            "first_packet_ns": self.first_ns,
+            "last_packet_ns": end_ns,
+            "end_ns": end_ns,
+            "messages_scheduled": scheduled,
+            "messages_sent": messages,
+            "messages_not_sent": scheduled - messages,
+            "bytes_sent": messages * self.spec.payload_bytes,
+            "goodput_mbps": 8e-6 * messages * self.spec.payload_bytes / self.seconds,
+            **self._cpu(self.sent),
+            "transport_stats": self._sender_stats(),
+        }
+
+    def _receiver(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
+        mine = [i for i in intervals if i["end"] == "receiver"]
+        messages = sum(i["messages"] for i in mine)
+        moved = messages * self.spec.payload_bytes
+        udp = self.spec.transport == "udp"
+        return {
+            "host": self.receiver_host,
+            "boot_id": self.bracket.boot_id,
+            "first_packet_ns": self.first_ns if messages else None,
+            "last_packet_ns": max((i["end_ns"] for i in mine if i["messages"]), default=None),
+            "messages_received_unique": messages,
+            "messages_lost": 0,
+            "messages_duplicate": 0,
+            "messages_reordered": int(self.got["end"]["streams"][0]["udp"]["out_of_order"]) if udp else 0,
+            "bytes_received_unique": moved,
+            "goodput_mbps": 8e-6 * moved / self.seconds,
+            "loss_ratio": None,
+            "jitter_ms": float(self.document["end"]["sum"]["jitter_ms"]) if udp else None,
+            "one_way_delay_ms": None,
+            **self._cpu(self.got),
+            "transport_stats": {},
+        }
+
+    def _intervals(self, end: str) -> Iterator[dict[str, Any]]:
+        """Contiguous intervals of one end; iperf3's streams are cut at message borders."""
+        side = self.sent if end == "sender" else self.got
+        receiver = end == "receiver"
+        udp = self.spec.transport == "udp"
+        total_bytes = 0
+        total_messages = 0
+        for entry in side["intervals"]:
+            one = entry["sum"]
+            total_bytes += int(one["bytes"])
+            messages = total_bytes // self.spec.payload_bytes - total_messages
+            total_messages += messages
+            yield {
+                "end": end,
+                "start_ns": self.first_ns + round(float(one["start"]) * 1e9),
+                "end_ns": self.first_ns + round(float(one["end"]) * 1e9),
+                "messages": messages,
+                "bytes": messages * self.spec.payload_bytes,
+                "messages_lost": max(0, int(one["lost_packets"])) if receiver and udp else None,
+                "messages_duplicate": None,
+                "messages_reordered": None,
+                "jitter_ms": float(one["jitter_ms"]) if receiver and udp else None,
+                "cpu_s": None,
+            }
+
+    def _cpu(self, side: Mapping[str, Any]) -> dict[str, float]:
+        """iperf3 tells per cent of one core over the test."""
+        use = side["end"]["cpu_utilization_percent"]
+        parts = {"cpu_s": "host_total", "cpu_user_s": "host_user", "cpu_system_s": "host_system"}
+        return {name: float(use[theirs]) / 100 * self.seconds for name, theirs in parts.items()}
+
+    def _sender_stats(self) -> dict[str, Any]:
+        if self.spec.transport != "tcp":
+            return {}
+        stream = self.sent["end"]["streams"][0]["sender"]
+        names = ("retransmits", "max_snd_cwnd", "max_rtt", "min_rtt", "mean_rtt")
+        return {name: stream[name] for name in names if name in stream}
+
+    def _pmtu(self) -> int | None:
+        streams = [s for i in self.sent["intervals"] for s in i["streams"]]
+        return next((int(s["pmtu"]) for s in streams if s.get("pmtu")), None)
+
+    def _ip_packet_bytes(self) -> float | None:
+        """A datagram with its UDP and IP headers (RFC 768, 791, 8200); a stream's packets are unknown."""
+        if self.spec.transport != "udp":
+            return None
+        return float(self.spec.payload_bytes + 8 + (40 if self.spec.ip_version == 6 else 20))
+
+
+def _whole_seconds(spec: FlowSpec) -> int:
+    return math.ceil(spec.duration_s + START_MARGIN_S)
+
+
+def _parse(text: bytes, said: str) -> dict[str, Any]:
+    """iperf3's JSON. Raises RunFailed with its own words when the test failed."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise RunFailed(
+            f"iperf3 client wrote no JSON: {said or 'nothing at all'}", code="generator_failed"
+        ) from None
+    if "error" in document:
+        raise RunFailed(f"iperf3 client: {document['error']}", code="generator_failed")
+    return dict(document)
+
+
+async def _lines(process: Process) -> Any:
+    while line := await process.next_line():
+        yield line
+
+
+async def _listening(host: Host, port: int) -> None:
+    """Wait until something listens on a TCP port of a host; with --json, iperf3 does not say so itself."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LISTEN_TIMEOUT_S):
+            while True:
+                look = await host.start(["ss", "-Hltn", "sport", "=", f":{port}"], name="ss")
+                found = await look.next_line()
+                await look.wait()
+                if found:
+                    return
+    raise RunFailed(f"iperf3 server does not listen on port {port}", code="generator_failed")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drives netjoule-traffic: one server for the session, one `send --hold` per flow."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from netjoule import programs
+from netjoule.errors import HostLacks, RunFailed, UsageError
+from netjoule.generators.base import INTERVAL_S, Endpoints, FlowSpec
+from netjoule.hosts import Process, ProcessEnded
+
+__all__ = ["NetjouleTraffic"]
+
+READY_TIMEOUT_S = 15.0
+REPORT_GRACE_S = 20.0  # drain, linger and the exchange of reports after the flow's schedule
+_EXIT_USAGE = 2
+_EXIT_HOST_LACKS = 3
+
+
+class NetjouleTraffic:
+    """The project's own generator; sender and sockets stay open and silent around the flow."""
+
+    name = "netjoule-traffic"
+
+    async def version(self) -> str:
+        """Its version, as it says it."""
+        child = await asyncio.create_subprocess_exec(
+            programs.find(self.name), "--version", stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await child.communicate()
+        return out.decode(errors="replace").strip().removeprefix(self.name).strip()
+
+    async def serve(self, ends: Endpoints) -> _TrafficServer:
+        """Start the server; it answers all flows of a session."""
+        argv = [programs.find(self.name), "serve", "--bind", ends.server_test_address]
+        argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
+        process = await ends.server.start(argv, name=f"{self.name} serve")
+        await process.expect("listening", READY_TIMEOUT_S)
+        return _TrafficServer(process)
+
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> _TrafficFlow:
+        """Start a sender that waits for `go`. Raises RunFailed (generator_failed) when it is not ready."""
+        argv = [programs.find(self.name), *send_arguments(spec, ends)]
+        process = await ends.client.start(argv, name=f"{self.name} send")
+        flow = _TrafficFlow(process, spec.duration_s)
+        try:
+            await process.expect("ready", READY_TIMEOUT_S)
+        except ProcessEnded as error:
+            await flow.end()
+            raise _coded(error) from error
+        except asyncio.CancelledError:
+            await flow.end()
+            raise
+        return flow
+
+
+class _TrafficServer:
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    async def wait(self) -> int:
+        # Its stdout is read to the end: a full pipe would stop the server.
+        while await self._process.next_line():
+            pass
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        await self._process.stop()
+
+
+class _TrafficFlow:
+    holds = True
+
+    def __init__(self, process: Process, duration_s: float) -> None:
+        self._process: Process | None = process
+        self._duration_s = duration_s
+
+    async def go(self) -> None:
+        assert self._process is not None
+        await self._process.write_line("go")
+
+    async def report(self) -> dict[str, Any]:
+        assert self._process is not None
+        try:
+            event = await self._process.expect("report", self._duration_s + REPORT_GRACE_S)
+        except ProcessEnded as error:
+            raise _coded(error) from error
+        return {key: value for key, value in event.items() if key != "event"}
+
+    async def end(self) -> None:
+        if self._process is not None:
+            process, self._process = self._process, None
+            await process.write_line("end")
+            await process.finish(grace_s=2.0)
+
+
+def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
+    """Arguments of `netjoule-traffic send` for one flow.
+
+    The rate goes out in bit/s without a prefix, so that no rounding of units can creep in.
+    """
+    argv = ["send", "--transport", spec.transport, "-b", str(round(spec.offered_rate_mbps * 1e6))]
+    argv += ["-l", str(spec.payload_bytes), "-t", f"{spec.duration_s:.6f}", "-i", f"{INTERVAL_S:g}"]
+    argv += ["--seed", str(spec.seed), "--pacing", "absolute", "--window-us", str(spec.window_us)]
+    if spec.gso:
+        argv.append("--gso")
+    if spec.direction == "down":
+        argv.append("-R")
+    if spec.transport != "null":
+        argv += ["--to", _joined(ends.server_test_address, ends.server_port)]
+        argv += ["--control", _joined(ends.server_control_address, ends.server_port)]
+    return [*argv, "--hold", "--json"]
+
+
+def _joined(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _coded(error: ProcessEnded) -> RunFailed | HostLacks | UsageError:
+    """The sender's failure as the orchestrator's: what no repetition heals ends the campaign."""
+    if error.exit_status == _EXIT_HOST_LACKS:
+        return HostLacks(error.what)
+    if error.exit_status == _EXIT_USAGE:
+        return UsageError(error.what)
+    return RunFailed(error.what, code="flow_lost_control" if "control" in error.what else "generator_failed")

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a command to a campaign: checks outside, then the run itself inside the testbed's sandbox."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import netjoule
+from netjoule import instruments, limits, plan, programs, sandbox, secrets, topology, workload
+from netjoule.console import Output, duration_text, progress_sink
+from netjoule.errors import InvalidData, UsageError
+from netjoule.fingerprint import host_fingerprint
+from netjoule.resolution import Estimate
+from netjoule.store import Campaign
+from netjoule.topology import Topology
+from netjoule.workload import Workload
+
+__all__ = ["Inputs", "default_out", "draw_seed", "load_inputs", "require_free", "resume", "start"]
+
+DEFAULT_TOPOLOGY = "testbed-topology.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A workload and a testbed that fit each other, with the files they came from."""
+
+    workload: Workload
+    topology: Topology
+    workload_file: Path
+    topology_file: Path
+
+
+def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
+    """Read and check workload and topology.
+
+    Args:
+        workload_name: path of a YAML file, or a name of the library.
+        testbed: path of a topology file; the shipped emulated one by default.
+
+    Raises:
+        NetjouleError: naming what does not fit.
+    """
+    direct = Path(workload_name)
+    workload_file = (
+        direct if direct.is_file() else workload.find(workload_name, programs.shipped("workloads"))
+    )
+    topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
+    inputs = Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
+    limits.check_workload(inputs.workload, inputs.topology)
+    instruments.check_meters(inputs.topology)
+    return inputs
+
+
+def default_out(name: str, now: datetime) -> Path:
+    """results/<name>-<UTC>, in the working directory."""
+    return Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
+
+
+def require_free(out: Path) -> None:
+    """Refuse a folder that already holds something, or that the sandbox would hide.
+
+    Raises:
+        UsageError: with what to do instead.
+    """
+    if sandbox.hidden_by_sandbox(out):
+        raise UsageError(
+            f"{out} lies under /run, which the emulated testbed covers", next_step="choose another --out"
+        )
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise UsageError(
+            f"{out} exists and is not empty",
+            next_step="choose another --out, or continue it with 'netjoule resume'",
+        )
+
+
+def draw_seed() -> int:
+    """A seed nobody chose, 48 bits."""
+    return int.from_bytes(os.urandom(6), "big")
+
+
+def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output) -> int:
+    """Create a campaign and run it; the exit code of the command.
+
+    For an emulated testbed the same command runs once more inside the sandbox; this process then only
+    waits for it.
+    """
+    require_free(out)
+    require_secrets(inputs.topology)
+    if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None:
+        argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
+        return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
+    with Campaign.create(
+        out,
+        workload=inputs.workload,
+        topology=inputs.topology,
+        seed=seed,
+        versions={"netjoule": netjoule.__version__, "python": platform.python_version()},
+        host=host_fingerprint(),
+        created=now,
+    ) as campaign:
+        return _run(campaign, output)
+
+
+def resume(path: Path, output: Output) -> int:
+    """Run what is left of a campaign; the exit code of the command."""
+    campaign = Campaign.read(path)
+    require_secrets(campaign.topology)
+    if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
+        return _inside(["resume", str(path)], output)
+    with Campaign.open(path) as campaign:
+        if campaign.next_mini_block() is None and not campaign.finished_without_result():
+            output.say(f"{path}: all {len(campaign.rows())} runs are finished")
+            output.event({"event": "nothing_to_do", "campaign": str(path)})
+            return 0
+        return _run(campaign, output)
+
+
+def require_secrets(of: Topology) -> None:
+    """Resolve every reference once, so that a missing secret stops the command before the first packet."""
+    for reference in secrets.references(of.document):
+        secrets.resolve(reference, where=f"topology {of.name}")
+
+
+def _inside(argv: list[str], output: Output) -> int:
+    options = ["--json"] if output.json_lines else []
+    verbose = ["-v"] if any(a in ("-v", "--verbose") for a in sys.argv[1:]) else []
+    return sandbox.run_inside([sys.executable, "-m", "netjoule", *argv, *options, *verbose])
+
+
+def _run(campaign: Campaign, output: Output) -> int:
+    from netjoule import runner
+
+    with progress_sink(output, len(campaign.rows())) as sink:
+        outcome = runner.run_campaign(campaign, sink)
+    if outcome.end == "stopped":
+        output.error(
+            f"netjoule: stopped after {outcome.runs_done} runs; go on with 'netjoule resume {campaign.path}'"
+        )
+        return 1
+    return _verdict(campaign, output)
+
+
+def _verdict(campaign: Campaign, output: Output) -> int:
+    """Say how the campaign ended; invalid runs that no repeat cured are named by reason."""
+    rows = campaign.rows()
+    latest = {r.mini_block: r.attempt for r in rows}
+    bad = [r for r in rows if r.status == "invalid" and r.attempt == latest[r.mini_block]]
+    done = sum(r.status == "done" for r in rows)
+    output.event(
+        {"event": "campaign", "path": str(campaign.path), "runs_done": done, "runs_invalid": len(bad)}
+    )
+    output.say(f"{done} runs done, {len(bad)} invalid: {campaign.path}")
+    for reason in sorted({r.reason for r in bad}):
+        output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}")
+    if bad and not done:
+        raise InvalidData("no run of the campaign is valid", where=str(campaign.path))
+    return 0
+
+
+def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> list[str]:
+    """What ``netjoule plan`` prints for people."""
+    from netjoule.forecast import forecast, least_blocks_for_p
+
+    size = forecast(inputs.workload)
+    wanted = least_blocks_for_p(0.05)
+    p_note = f"{wanted} blocks reach {2 / 2**wanted:.3g}" if size.least_p > 0.05 else "under 0.05"
+    return [
+        f"workload   {inputs.workload.name} on testbed {inputs.topology.name} ({inputs.topology.kind})",
+        f"runs       {size.runs} = {size.mini_blocks} mini-blocks x {size.transports} transports,"
+        f" {size.blocks} blocks",
+        f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)",
+        f"least p    {size.least_p:.3g} by sign flips over {size.blocks} blocks; {p_note}",
+        f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
+        *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
+    ]
+
+
+def _resolution_text(found: Estimate, of: Workload) -> str:
+    """An estimate in words: what a meter resolves, and the cells that will likely be below it."""
+    if found.least_w is None:
+        return f"{found.meter_id}: accuracy unknown, so no estimate"
+    text = f"{found.meter_id}: rough estimate, resolves P_A - P_I from {found.least_w:.2g} W"
+    if found.below is None:
+        return f"{text}; the device's power is not known"
+    if not found.below:
+        return f"{text}; all cells above it"
+    total = len(of.payload_bytes) * len(of.offered_rate_mbps)
+    cells = [
+        f"{p} B at {'/'.join(f'{r:g}' for q, r in found.below if q == p)} Mb/s" for p in of.payload_bytes
+    ]
+    named = [
+        cell for cell, p in zip(cells, of.payload_bytes, strict=True) if any(q == p for q, _ in found.below)
+    ]
+    return f"{text}; likely below it are {len(found.below)} of {total} cells: {', '.join(named)}"
+
+
+def plan_rows(inputs: Inputs, seed: int) -> tuple[plan.PlanRow, ...]:
+    """The run table a seed gives."""
+    return plan.expand(inputs.workload, seed)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which message sizes a transport can carry unfragmented, and which transports this build has."""
+
+from __future__ import annotations
+
+from netjoule.errors import HostLacks, UsageError
+from netjoule.timeline import MeterPace, check_timing
+from netjoule.topology import Topology
+from netjoule.workload import STREAM_TRANSPORTS, Workload
+
+__all__ = ["check_workload", "greatest_payload"]
+
+_IP_HEADER = {4: 20, 6: 40}
+_UDP_HEADER = 8
+# RFC 9000 17.3.1 short header: 1 byte of flags, the 8-byte connection id we use, up to 4 bytes of packet
+# number; 16 bytes of AEAD tag; RFC 9221 4: DATAGRAM frame type and a 2-byte length.
+_QUIC_DATAGRAM_OVERHEAD = 1 + 8 + 4 + 16 + 1 + 2
+# The QUIC of this build sends no packet that would need more than an Ethernet MTU.
+_QUIC_GREATEST_MTU = 1500
+_NOT_IN_THIS_BUILD = frozenset({"dccp", "dccp-kernel"})
+# Sequence number and send time that every message carries inside its size.
+_LEAST_PAYLOAD = 16
+
+
+def greatest_payload(transport: str, ip_version: int, mtu_bytes: int) -> int | None:
+    """Greatest message in bytes that goes out in one unfragmented packet; None when a stream splits it.
+
+    ``null`` has the limit of udp, whose schedule it stands for.
+    """
+    if transport in STREAM_TRANSPORTS:
+        return None
+    if transport == "quic-datagram":
+        mtu_bytes = min(mtu_bytes, _QUIC_GREATEST_MTU)
+    udp_payload = mtu_bytes - _IP_HEADER[ip_version] - _UDP_HEADER
+    return udp_payload - _QUIC_DATAGRAM_OVERHEAD if transport == "quic-datagram" else udp_payload
+
+
+def check_workload(workload: Workload, topology: Topology) -> None:
+    """Refuse what this build or this path cannot carry.
+
+    Raises:
+        HostLacks: for a transport that is not in this build.
+        UsageError: for a size over a transport's limit, or windows too short for the meters.
+    """
+    for transport in workload.transports:
+        if transport in _NOT_IN_THIS_BUILD:
+            raise HostLacks(
+                f"{transport.partition('-')[0]}: not in this build", where=f"workload {workload.name}"
+            )
+        _check_sizes(workload, transport, topology.mtu_bytes)
+    # An instrument publishes one update late; its passport tells the exact lag once it answers.
+    paces = [
+        MeterPace(meter.meter_id, meter.update_interval_s, meter.update_interval_s)
+        for meter in topology.meters
+        if meter.update_interval_s is not None
+    ]
+    check_timing(workload.timing, paces)
+
+
+def _check_sizes(workload: Workload, transport: str, mtu_bytes: int) -> None:
+    greatest = greatest_payload(transport, workload.ip_version, mtu_bytes)
+    for payload in workload.payload_bytes:
+        if greatest is not None and payload > greatest:
+            raise UsageError(
+                f"{transport} over IPv{workload.ip_version}, MTU {mtu_bytes}, carries {greatest} bytes"
+                f" of payload at most unfragmented, not {payload}",
+                where=f"workload {workload.name}, field payload_bytes",
+                next_step=f"use at most {greatest}, or leave {transport} out",
+            )
+        if payload < _LEAST_PAYLOAD:
+            raise UsageError(
+                f"a message holds a header of {_LEAST_PAYLOAD} bytes, so {payload} is too small",
+                where=f"workload {workload.name}, field payload_bytes",
+                next_step=f"use at least {_LEAST_PAYLOAD}",
+            )

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the other programs of netjoule and its shipped files are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from netjoule.errors import HostLacks
+
+__all__ = ["checkout", "find", "shipped"]
+
+_HOW = {
+    "netjoule-traffic": "build it with 'make build' (cargo build --release)",
+    "netjoule-link": "build it with 'make build' (cargo build --release)",
+    "netjoule-meters": "install the Python packages with 'make setup'",
+    "netjoule-device": "install the Python packages with 'make setup'",
+    "iperf3": "install the package iperf3",
+    "Rscript": "install R: 'make setup', or the packages r-base-core, r-cran-ggplot2 and r-cran-data.table",
+}
+
+
+def checkout() -> Path | None:
+    """Root of the source tree this package runs from; None when it is installed elsewhere."""
+    root = Path(__file__).resolve().parents[3]
+    return root if (root / "workloads").is_dir() and (root / "orchestrator").is_dir() else None
+
+
+def find(name: str) -> str:
+    """Path of a program.
+
+    Looked up in ``NETJOULE_BIN_DIR``, target/release of the source tree, the folder of this Python
+    interpreter, then PATH.
+
+    Raises:
+        HostLacks: naming the program and how to get it.
+    """
+    for folder in _folders():
+        path = folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    found = shutil.which(name)
+    if found:
+        return found
+    raise HostLacks(f"the program {name} is not on this host", next_step=_HOW.get(name, f"install {name}"))
+
+
+def shipped(relative: str) -> Path:
+    """A file or folder of the source tree, e.g. ``testbed-topology.yaml``; the working directory wins.
+
+    Raises:
+        HostLacks: when neither the working directory nor the source tree has it.
+    """
+    root = checkout()
+    for base in (Path.cwd(), *([root] if root else [])):
+        if (base / relative).exists():
+            return base / relative
+    raise HostLacks(f"no {relative} here", next_step="run netjoule in its source tree, or name the file")
+
+
+def _folders() -> list[Path]:
+    folders = []
+    named = os.environ.get("NETJOULE_BIN_DIR")
+    if named:
+        folders.append(Path(named))
+    root = checkout()
+    if root:
+        folders.append(root / "target" / "release")
+    folders.append(Path(sys.executable).parent)
+    return folders

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads one station's statistics from the emulated link's unix socket (link_stats schema, NDJSON)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from netjoule.errors import RunFailed
+from netjoule.radio.reader import RadioRecord
+
+__all__ = ["LinkStatsReader", "record_from_stats"]
+
+
+class LinkStatsReader:
+    """Subscribes to netjoule-link; ten records a second, pushed by the link."""
+
+    def __init__(self, node: str, station: str, socket: Path, origin_ns: int) -> None:
+        """Read `station`'s lines for topology host `node`; `origin_ns` is campaign time zero."""
+        self._node = node
+        self._station = station
+        self._socket = socket
+        self._origin_ns = origin_ns
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    @property
+    def node(self) -> str:
+        """The topology's name of the host whose radio this is."""
+        return self._node
+
+    async def open(self) -> None:
+        """Subscribe. Raises RunFailed when the link does not answer."""
+        try:
+            self._streams = await asyncio.open_unix_connection(str(self._socket))
+        except OSError as error:
+            raise RunFailed(
+                f"the emulated link does not answer on its statistics socket: {error.strerror or error}",
+                where=str(self._socket),
+                code="link_stopped",
+            ) from error
+
+    async def read(self) -> RadioRecord | None:
+        """The station's next record; None when the link has closed the socket."""
+        if self._streams is None:
+            return None
+        while line := await self._streams[0].readline():
+            if not line.endswith(b"\n"):
+                return None  # cut off by the link's end
+            stats = json.loads(line)
+            if stats.get("kind") == "station" and stats.get("station") == self._station:
+                return record_from_stats(stats, self._origin_ns)
+        return None
+
+    async def close(self) -> None:
+        """Unsubscribe; may be called twice."""
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None
+
+
+def record_from_stats(stats: Mapping[str, Any], origin_ns: int) -> RadioRecord:
+    """One station line as a radio record, dated at the end of its interval.
+
+    The emulated radio has no received power and never sleeps.
+    """
+    return RadioRecord(
+        t_s=(int(stats["t_end_ns"]) - origin_ns) / 1e9,
+        phy_rate_mbps=stats.get("phy_rate_mbps"),
+        mcs=stats.get("mcs"),
+        streams=stats.get("streams"),
+        width_mhz=stats.get("width_mhz"),
+        guard_interval_ns=stats.get("guard_interval_ns"),
+        retries=stats.get("retries"),
+        failed=stats.get("drops"),
+        power_save=False,
+        airtime_tx_s=stats.get("airtime_tx_s"),
+        airtime_rx_s=stats.get("airtime_rx_s"),
+        frames_tx=stats.get("frames_tx"),
+        frames_rx=stats.get("frames_rx"),
+        ppdus_tx=stats.get("ppdus_tx"),
+        ppdus_rx=stats.get("ppdus_rx"),
+    )

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface between whatever knows a radio's state and radio/<node>.csv."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+__all__ = ["RadioReader", "RadioRecord"]
+
+
+@dataclass(frozen=True)
+class RadioRecord:
+    """One look at a radio; None is a value that this way of asking does not tell.
+
+    Counts and air times are those of the time since the previous record. `flag` names what is doubtful
+    about the record, empty when nothing is.
+    """
+
+    t_s: float
+    phy_rate_mbps: float | None = None
+    mcs: int | None = None
+    streams: int | None = None
+    width_mhz: int | None = None
+    guard_interval_ns: int | None = None
+    rssi_dbm: float | None = None
+    retries: int | None = None
+    failed: int | None = None
+    power_save: bool | None = None
+    airtime_tx_s: float | None = None
+    airtime_rx_s: float | None = None
+    frames_tx: int | None = None
+    frames_rx: int | None = None
+    ppdus_tx: int | None = None
+    ppdus_rx: int | None = None
+    flag: str = ""
+
+    def as_row(self) -> dict[str, Any]:
+        """The record as a row of radio/<node>.csv."""
+        word = None if self.power_save is None else "on" if self.power_save else "off"
+        return asdict(self) | {"power_save": word}
+
+
+class RadioReader(Protocol):
+    """A source of records about one node's radio."""
+
+    @property
+    def node(self) -> str:
+        """The topology's name of the host whose radio this is."""
+        ...
+
+    async def open(self) -> None:
+        """Start reading. Raises RunFailed when the source does not answer."""
+        ...
+
+    async def read(self) -> RadioRecord | None:
+        """The next record, waiting for it without polling; None when the source has ended."""
+        ...
+
+    async def close(self) -> None:
+        """Stop reading; may be called twice."""
+        ...

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a campaign, or what is left of it, from the first packet to the last result.
+
+One session: its clock begins, the testbed comes up, the plan's runs go in order (`runs.py`), the testbed
+goes down, the session is closed. A signal or a dead part of the testbed ends it early; whatever was not
+finished is planned again, and `resume` is simply another session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from netjoule.clock import CampaignTime, Clock, SystemClock, boot_id
+from netjoule.errors import InvalidData, NetjouleError, RunFailed, UsageError
+from netjoule.generators import Generator, generator
+from netjoule.generators.base import Endpoints
+from netjoule.progress import ProgressEvent, ProgressSink
+from netjoule.radio import RadioReader
+from netjoule.radio_log import RadioLog
+from netjoule.runs import Runs
+from netjoule.store import Campaign, Session
+from netjoule.timeline import MeterPace, check_timing
+
+__all__ = ["Compute", "Outcome", "Testbed", "TestbedOpener", "run_campaign"]
+
+Compute = Callable[[Path, Sequence[str]], object]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session ended: `complete` when the plan is done, `stopped` when a signal ended it."""
+
+    end: Literal["complete", "stopped"]
+    runs_done: int
+    runs_invalid: int
+
+
+class Testbed(Protocol):
+    """Hosts, link and meters, up and running."""
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The two ends of the campaign's flows."""
+        ...
+
+    @property
+    def passports(self) -> Sequence[dict[str, Any]]:
+        """The meters as they answered."""
+        ...
+
+    @property
+    def power_grain_s(self) -> float:
+        """Time over which the metered power is smeared by how it is made; 0 for a real device."""
+        ...
+
+    @property
+    def radio_readers(self) -> Sequence[RadioReader]:
+        """One per node whose radio is logged; not opened yet."""
+        ...
+
+    @property
+    def versions(self) -> dict[str, str | None]:
+        """Versions of the programs it started."""
+        ...
+
+    async def failed(self) -> RunFailed:
+        """Wait until a part ends that must not; the error carries the reason code."""
+        ...
+
+    async def ensure_server(self, generator: Generator) -> bool:
+        """Start the generator's server when it is not running; True when it had died before."""
+        ...
+
+    def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+        """Rows of clocks.csv: each host's clock against the controller's at campaign time `t_s`."""
+        ...
+
+
+TestbedOpener = Callable[[Campaign, Session], AbstractAsyncContextManager[Testbed]]
+
+
+def run_campaign(
+    campaign: Campaign,
+    progress: ProgressSink,
+    *,
+    clock: Clock | None = None,
+    open_testbed: TestbedOpener | None = None,
+    compute: Compute | None = None,
+    make_generator: Callable[[str], Generator] = generator,
+) -> Outcome:
+    """Run every run of the plan that is not finished.
+
+    Args:
+        campaign: open for writing.
+        progress: told what happens.
+        clock: time; the system's by default.
+        open_testbed: brings the testbed up; by default what the topology's kind asks for.
+        compute: writes result.json of a mini-block's runs; netjoule_meters.energy by default.
+        make_generator: the generator of a name.
+
+    Raises:
+        NetjouleError: when the campaign cannot go on; all finished runs are kept.
+    """
+    session = _Sitting(
+        campaign,
+        progress,
+        clock=clock or SystemClock(),
+        open_testbed=open_testbed or _opener(campaign.topology.kind),
+        compute=compute or _compute,
+        make_generator=make_generator,
+    )
+    return asyncio.run(session.run())
+
+
+class _Sitting:
+    def __init__(
+        self,
+        campaign: Campaign,
+        progress: ProgressSink,
+        *,
+        clock: Clock,
+        open_testbed: TestbedOpener,
+        compute: Compute,
+        make_generator: Callable[[str], Generator],
+    ) -> None:
+        self._campaign = campaign
+        self._progress = progress
+        self._clock = clock
+        self._open_testbed = open_testbed
+        self._compute = compute
+        self._make_generator = make_generator
+        self._stop = asyncio.Event()
+
+    async def run(self) -> Outcome:
+        """One session from its begin to its end, whatever ends it."""
+        session = self._campaign.begin_session(
+            boot_id=boot_id(), monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()
+        )
+        end = "failed"
+        try:
+            with _signals(self._stop):
+                complete = await self._until_stopped(self._in_testbed(session))
+            end = "complete" if complete else "stopped"
+        finally:
+            self._campaign.recover()  # what was under way is planned again
+            self._campaign.end_session(
+                session, end=end, monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()
+            )
+        return self._outcome(complete, session)
+
+    async def _in_testbed(self, session: Session) -> None:
+        campaign = self._campaign
+        time = CampaignTime(self._clock, session.origin_ns)
+        async with self._open_testbed(campaign, session) as testbed:
+            paces = [
+                MeterPace(p["meter_id"], float(p["update_interval_s"]), float(p["lag_s"]))
+                for p in testbed.passports
+            ]
+            check_timing(campaign.workload.timing, paces)
+            campaign.set_meters(testbed.passports)
+            campaign.set_versions(testbed.versions)
+            async with RadioLog(campaign, testbed.radio_readers) as radio:
+                runs = Runs(
+                    campaign,
+                    testbed,
+                    time,
+                    meters=paces,
+                    radio=radio,
+                    progress=self._progress,
+                    compute=self._compute,
+                    make_generator=self._make_generator,
+                )
+                await _unless_failed(runs.run_all(), testbed)
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether `work` came to its end; False when a signal stopped it first."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                await task
+                return True
+            return False
+        finally:
+            await _cancelled(task)
+            await _cancelled(stop)
+
+    def _outcome(self, complete: bool, session: Session) -> Outcome:
+        rows = self._campaign.rows()
+        done = sum(r.status == "done" for r in rows)
+        invalid = sum(r.status == "invalid" for r in rows)
+        t_s = session.t_s(self._clock.monotonic_ns())
+        self._progress(ProgressEvent("session_finished", t_s, done, len(rows), 0.0))
+        return Outcome("complete" if complete else "stopped", done, invalid)
+
+
+async def _unless_failed(work: Coroutine[Any, Any, None], testbed: Testbed) -> None:
+    """Do `work` unless a part of the testbed dies first.
+
+    Raises RunFailed with the dead part's reason code.
+    """
+    task = asyncio.ensure_future(work)
+    failure = asyncio.ensure_future(testbed.failed())
+    try:
+        await asyncio.wait({task, failure}, return_when=asyncio.FIRST_COMPLETED)
+        if failure.done():
+            raise failure.result()
+        try:
+            await task
+        except NetjouleError:
+            # A dead link also fails the flow over it: name the cause, not the symptom.
+            with suppress(TimeoutError):
+                raise await asyncio.wait_for(asyncio.shield(failure), 0.5) from None
+            raise
+    finally:
+        await _cancelled(task)
+        await _cancelled(failure)
+
+
+async def _cancelled(task: asyncio.Future[Any]) -> None:
+    """Cancel a task and wait for its cleanup; an error in it has been or will be told elsewhere."""
+    task.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await task
+
+
+class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
+    """SIGINT and SIGTERM set the event while the body runs; a second one ends the process as usual."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
+                loop.add_signal_handler(number, self._on_signal, number)
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _on_signal(self, _number: int) -> None:
+        self._stop.set()
+        self._remove()
+
+    def _remove(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(ValueError, RuntimeError):
+                loop.remove_signal_handler(number)
+
+
+def _opener(kind: str) -> TestbedOpener:
+    if kind == "emulated":
+        from netjoule.testbed_emulated import open_emulated
+
+        return open_emulated
+    raise UsageError(
+        f"a testbed of kind '{kind}' cannot be run yet", next_step="use a topology of kind emulated"
+    )
+
+
+def _compute(campaign_dir: Path, run_ids: Sequence[str]) -> object:
+    from netjoule_meters.energy import CampaignError, compute_and_write
+
+    try:
+        return compute_and_write(campaign_dir, list(run_ids))
+    except CampaignError as error:
+        raise InvalidData(str(error), where=str(campaign_dir)) from error

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a session, back to back, with one idle window between each two.
+
+A run stays *open* after its flow until the idle window that closes it; then its run.json is sealed.
+A mini-block whose runs are all sealed is *settled*: energy is computed and invalid runs are told to the
+plan, which repeats the mini-block at the end of the block. Settling happens in the gap between two runs,
+never inside a window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netjoule import files, plan, timeline
+from netjoule.clock import CampaignTime
+from netjoule.errors import RunFailed
+from netjoule.generators import Flow, FlowSpec, Generator, interval_rows
+from netjoule.plan import FINAL, MiniBlock, PlanRow
+from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
+from netjoule.radio_log import RadioLog
+from netjoule.store import Campaign, rfc3339
+from netjoule.timeline import MeterPace, Span
+from netjoule.verdict import Reason, first_invalidating, judge_flow
+
+if TYPE_CHECKING:
+    from netjoule.runner import Compute, Testbed
+
+__all__ = ["Runs"]
+
+MAX_FAILURES_IN_A_ROW = 5
+
+
+@dataclass
+class _Open:
+    """A run under way, or one that waits for its closing idle window."""
+
+    row: PlanRow
+    document: dict[str, Any]
+    flow: Flow | None = None
+    reasons: list[Reason] = field(default_factory=list)
+
+
+class Runs:
+    """Executes the plan of a campaign on a testbed that is up."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        testbed: Testbed,
+        time: CampaignTime,
+        *,
+        meters: Sequence[MeterPace],
+        radio: RadioLog,
+        progress: ProgressSink,
+        compute: Compute,
+        make_generator: Callable[[str], Generator],
+    ) -> None:
+        """`compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs."""
+        self._campaign = campaign
+        self._testbed = testbed
+        self._time = time
+        self._meters = meters
+        self._radio = radio
+        self._progress = progress
+        self._compute = compute
+        self._workload = campaign.workload
+        self._timing = campaign.workload.timing
+        self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
+        self._pace = Pace(self._timing.run_s + 2 * self._guard_s)
+        self._make_generator = make_generator
+        self._generators: dict[str, tuple[Generator, str]] = {}
+        self._open: _Open | None = None
+        self._unsettled: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
+        self._flown: set[str] = set()
+        self._block: int | None = None
+        self._failures = 0
+
+    async def run_all(self) -> None:
+        """Run until the plan is done; repeats included."""
+        try:
+            self._tell("testbed_ready")
+            await self._settle_leftovers()
+            while (mini := await self._next()) is not None:
+                self._campaign.append_clocks(self._testbed.clock_rows(self._time.now_s()))
+                for row in mini.missing:
+                    await self._run(row)
+                self._unsettled.append((mini.mini_block, mini.attempt))
+        finally:
+            if self._open is not None and self._open.flow is not None:
+                await self._open.flow.end()
+
+    # -- order -----------------------------------------------------------------------------------
+
+    async def _next(self) -> MiniBlock | None:
+        """The next mini-block; at the end of a block only after all its results are in."""
+        upcoming = self._upcoming()
+        if upcoming is None or upcoming.block != self._block:
+            await self._close_chain()
+            upcoming = self._upcoming()
+        self._block = upcoming.block if upcoming else None
+        return upcoming
+
+    def _upcoming(self) -> MiniBlock | None:
+        """What the plan has next when the runs that wait for their results count as done."""
+        self._campaign.next_mini_block()  # adds repeats of settled mini-blocks
+        rows = [replace(r, status="done") if r.status == "running" else r for r in self._campaign.rows()]
+        return plan.next_mini_block(rows)
+
+    async def _close_chain(self) -> None:
+        """Give the last run an idle window of its own and settle everything."""
+        if self._open is not None:
+            idle = await self._idle()
+            await self._end_flow()
+            self._seal(idle)
+        if self._unsettled:
+            now_s = self._time.now_s()
+            await self._time.sleep_until(timeline.data_due_s(now_s, self._meters))
+        await self._settle()
+
+    # -- one run ---------------------------------------------------------------------------------
+
+    async def _run(self, row: PlanRow) -> None:
+        began_s = self._time.now_s()
+        self._campaign.set_status(row.run_id, "running")
+        self._tell("run_started", row)
+        await self._end_flow()
+        await self._settle()
+        run = _Open(row, self._new_document(row))
+        try:
+            flow = await self._start_sender(run)
+            idle = await self._idle()
+            run.document["windows"]["idle_before"] = idle.as_json()
+            self._seal(idle)
+            await self._time.sleep_until(idle.t_end_s + self._guard_s)
+            await self._measure(run, flow)
+            self._failures = 0
+        except RunFailed as error:
+            await self._give_up(run, error)
+        except BaseException:
+            if run.flow is not None:
+                await run.flow.end()
+            raise
+        self._pace.ran(self._time.now_s() - began_s)
+        self._flown.add(row.run_id)
+        self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
+
+    async def _start_sender(self, run: _Open) -> Flow:
+        maker, version = await self._generator(run.row.generator)
+        run.document["versions"] = {run.row.generator: version}
+        if await self._testbed.ensure_server(maker):
+            died = Reason("generator_failed", "the server had ended")
+            self._event(run.row, "generator", "server_restarted", died)
+        run.flow = await maker.open(self._spec(run.row), self._testbed.endpoints)
+        holds = "holds its sockets" if run.flow.holds else "has no process while idle"
+        self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))
+        return run.flow
+
+    async def _measure(self, run: _Open, flow: Flow) -> None:
+        """From `go` to the end of the tail; the run is then open."""
+        run.document["started_utc"] = rfc3339(self._time.clock.utc_now())
+        await flow.go()
+        report = await flow.report()
+        first_ns = report["sender"]["first_packet_ns"]
+        if first_ns is None:
+            raise RunFailed("the sender sent nothing", code="generator_failed")
+        end_s = self._time.from_ns(report["sender"]["end_ns"])
+        windows = timeline.flow_windows(self._timing, self._time.from_ns(first_ns), end_s)
+        self._write_flow(run, report)
+        run.reasons += judge_flow(report, self._time.origin_ns + round(windows.measure.t_end_s * 1e9))
+        run.document["t_first_packet_s"] = round(windows.warm_up.t_start_s, 6)
+        for name in ("warm_up", "measure", "tail"):
+            run.document["windows"][name] = getattr(windows, name).as_json()
+        await self._time.sleep_until(windows.tail.t_end_s)
+        self._open = run
+
+    async def _give_up(self, run: _Open, error: RunFailed) -> None:
+        """Record a run that has no usable flow; its mini-block will be repeated."""
+        if run.flow is not None:
+            await run.flow.end()
+        reason = Reason(error.code or "generator_failed", str(error))
+        run.reasons = [reason]
+        self._event(run.row, "generator", "run_failed", reason)
+        document = run.document | {"status": "failed", "reasons": [reason.as_json()]}
+        self._campaign.write_run(document)
+        self._campaign.set_status(run.row.run_id, "invalid", reason.code)
+        self._failures += 1
+        if self._failures >= MAX_FAILURES_IN_A_ROW:
+            raise RunFailed(
+                f"the last {self._failures} runs failed; the latest: {reason.detail}",
+                next_step=f"remove the cause, then 'netjoule resume {self._campaign.path}'",
+                code=reason.code,
+            ) from error
+
+    async def _idle(self) -> Span:
+        """Wait for the sockets to settle, then for one idle window."""
+        start_s = self._time.now_s() + self._timing.settle_s
+        idle = Span(start_s, start_s + self._timing.idle_s)
+        await self._time.sleep_until(idle.t_end_s)
+        return idle
+
+    async def _end_flow(self) -> None:
+        """End the sender of the open run; the run itself still waits for its idle window."""
+        if self._open is not None and self._open.flow is not None:
+            flow, self._open.flow = self._open.flow, None
+            await flow.end()
+
+    def _seal(self, idle: Span) -> None:
+        """Close the open run with the idle window that follows it."""
+        if self._open is None:
+            return
+        run = self._open
+        for loss in self._radio.take_losses():
+            reason = Reason("radio_reader_lost", loss)
+            run.reasons.append(reason)
+            self._event(run.row, "radio", "reader_lost", reason)
+        run.document["windows"]["idle_after"] = idle.as_json()
+        reasons = [r.as_json() for r in run.reasons]
+        status = "invalid" if first_invalidating(reasons) else "done"
+        self._campaign.write_run(run.document | {"status": status, "reasons": reasons})
+        self._open = None
+
+    # -- results ---------------------------------------------------------------------------------
+
+    async def _settle(self) -> None:
+        """Compute every mini-block whose runs are all sealed, and tell the plan."""
+        waiting, self._unsettled = self._unsettled, []
+        for mini_block, attempt in waiting:
+            rows = [r for r in self._campaign.rows() if (r.mini_block, r.attempt) == (mini_block, attempt)]
+            if self._open is not None and any(r.run_id == self._open.row.run_id for r in rows):
+                self._unsettled.append((mini_block, attempt))
+            else:
+                await self._settle_group(rows)
+
+    async def _settle_leftovers(self) -> None:
+        """Settle what an earlier session finished without coming to its results."""
+        groups: dict[tuple[int, int], list[PlanRow]] = {}
+        for row in self._campaign.rows():
+            groups.setdefault((row.mini_block, row.attempt), []).append(row)
+        for rows in groups.values():
+            done = [r for r in rows if r.status == "done"]
+            if done and all(r.status in FINAL for r in rows) and any(self._unknown(r) for r in done):
+                await self._settle_group(rows)
+
+    def _unknown(self, row: PlanRow) -> bool:
+        """Whether the plan calls a run done that has no result, or an invalid one."""
+        path = self._result_path(row)
+        return not path.exists() or not files.read_json(path)["valid"]
+
+    async def _settle_group(self, rows: Sequence[PlanRow]) -> None:
+        """Compute one mini-block and settle the status of each of its runs."""
+        with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
+        if with_flow:
+            ids = [r.run_id for r in with_flow]
+            # In a thread: the radio's records keep flowing meanwhile.
+            await asyncio.to_thread(self._compute, self._campaign.path, ids)
+        repeat = any(r.status == "invalid" for r in rows)
+        for row in with_flow:
+            repeat |= self._settle_row(row)
+        if repeat:
+            self._tell("repeat", rows[0], f"mini-block {rows[0].mini_block} has an invalid run")
+
+    def _settle_row(self, row: PlanRow) -> bool:
+        """Take a run's validity from its result; True when it does not count."""
+        result = files.read_json(self._result_path(row))
+        reason = None if result["valid"] else first_invalidating(result["reasons"])
+        if not result["valid"] and reason is None:
+            reason = Reason("idle_missing", "the result is invalid without saying why")
+        if reason is not None:
+            document = self._document(row)
+            known = [r for r in document["reasons"] if r["code"] != reason.code]
+            self._campaign.write_run(document | {"status": "invalid", "reasons": [reason.as_json(), *known]})
+            self._event(row, "orchestrator", "run_invalid", reason)
+        if row.status != "superseded":
+            status = "invalid" if reason else "done"
+            self._campaign.set_status(row.run_id, status, reason.code if reason else "")
+        detail = f"{reason.code}: {reason.detail}" if reason else "valid"
+        self._tell("run_result", row, detail, result["nodes"])
+        return reason is not None
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _new_document(self, row: PlanRow) -> dict[str, Any]:
+        topology = self._campaign.topology
+        return {
+            "schema_version": 1,
+            "run_id": row.run_id,
+            "campaign": self._campaign.name,
+            "block": row.block,
+            "mini_block": row.mini_block,
+            "attempt": row.attempt,
+            "order": row.order,
+            "transport": row.transport,
+            "payload_bytes": row.payload_bytes,
+            "offered_rate_mbps": row.offered_rate_mbps,
+            "direction": row.direction,
+            "generator": row.generator,
+            "ip_version": self._workload.ip_version,
+            "pacing": dict(self._workload.pacing),
+            "seed": row.seed,
+            "hosts": {"client": topology.host_with("client"), "server": topology.host_with("server")},
+            "radio_source": topology.radio_source,
+            "windows": dict.fromkeys(("idle_before", "warm_up", "measure", "tail", "idle_after")),
+            "t_first_packet_s": None,
+            "started_utc": rfc3339(self._time.clock.utc_now()),
+            "versions": {},
+            "status": "done",
+            "reasons": [],
+        }
+
+    def _write_flow(self, run: _Open, report: dict[str, Any]) -> None:
+        run_id = run.row.run_id
+        offset_ns = int((report.get("clock_offset") or {}).get("offset_ns") or 0)
+        self._campaign.write_flow(run_id, report)
+        self._campaign.write_intervals(run_id, interval_rows(report, self._time.origin_ns, offset_ns))
+        first_s = self._time.from_ns(report["sender"]["first_packet_ns"])
+        self._event(run.row, "generator", "first_packet", Reason("", ""), t_s=first_s)
+        self._event(run.row, "generator", "report", Reason("", ""))
+
+    def _spec(self, row: PlanRow) -> FlowSpec:
+        return FlowSpec(
+            run_id=row.run_id,
+            transport=row.transport,
+            payload_bytes=row.payload_bytes,
+            offered_rate_mbps=row.offered_rate_mbps,
+            duration_s=timeline.flow_duration_s(self._timing, self._guard_s),
+            direction=row.direction,
+            ip_version=self._workload.ip_version,
+            seed=row.seed,
+            window_us=int(self._workload.pacing["window_us"]),
+            gso=bool(self._workload.pacing["gso"]),
+        )
+
+    async def _generator(self, name: str) -> tuple[Generator, str]:
+        if name not in self._generators:
+            made = self._make_generator(name)
+            version = await made.version()
+            self._campaign.set_versions({name: version})
+            self._generators[name] = (made, version)
+        return self._generators[name]
+
+    def _event(
+        self, row: PlanRow, source: str, event: str, reason: Reason, *, t_s: float | None = None
+    ) -> None:
+        at_s = self._time.now_s() if t_s is None else t_s
+        record = {"t_s": at_s, "source": source, "event": event, **reason.as_json()}
+        self._campaign.append_events(row.run_id, [record])
+
+    def _tell(
+        self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        rows = self._campaign.rows()
+        left = sum(r.status not in FINAL and r.run_id not in self._flown for r in rows)
+        remaining_s = self._pace.remaining_s(left)
+        event = ProgressEvent(
+            kind, self._time.now_s(), len(rows) - left, len(rows), remaining_s, row, detail, nodes
+        )
+        self._progress(event)
+
+    def _document(self, row: PlanRow) -> dict[str, Any]:
+        return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")
+
+    def _result_path(self, row: PlanRow) -> Path:
+        return self._campaign.run_dir(row.run_id) / "result.json"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of E_A that ``demo`` and ``analyse`` print, from R's tables/ea_summary.csv."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+
+from netjoule.errors import InvalidData, file_errors
+
+__all__ = ["SUMMARY_FILE", "made_files", "summary_rows", "summary_tables", "typed"]
+
+SUMMARY_FILE = "tables/ea_summary.csv"
+
+Row = Mapping[str, str]
+
+
+def summary_rows(campaign: Path) -> list[dict[str, str]]:
+    """Rows of the summary that R wrote.
+
+    Raises:
+        InvalidData: when it is missing or has no E_A columns.
+    """
+    path = campaign / SUMMARY_FILE
+    if not path.is_file():
+        raise InvalidData(
+            "there is no summary table", where=str(path), next_step="run 'netjoule analyse' first"
+        )
+    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    wanted = {"meter_id", "node", "transport", "payload_bytes", "offered_rate_mbps", "ea_j_per_mbit_mean"}
+    if rows and not wanted <= set(rows[0]):
+        missing = ", ".join(sorted(wanted - set(rows[0])))
+        raise InvalidData(f"the summary table has no column {missing}", where=str(path))
+    return rows
+
+
+def summary_tables(rows: list[dict[str, str]]) -> Iterator[Table]:
+    """One table per meter: E_A by transport and size, with uncertainty and source labels."""
+    for meter_id in dict.fromkeys(row["meter_id"] for row in rows):
+        of_meter = [row for row in rows if row["meter_id"] == meter_id and row["transport"] != "null"]
+        if of_meter:
+            yield _table(meter_id, sorted(of_meter, key=_order))
+
+
+def typed(row: Row) -> dict[str, str | float | bool | None]:
+    """A row for machines: numbers as numbers, empty cells as null."""
+    return {name: _typed(cell) for name, cell in row.items()}
+
+
+def made_files(campaign: Path) -> list[Path]:
+    """Figures (SVG) and the report that exist, the report last."""
+    figures = sorted((campaign / "figures").glob("*.svg"))
+    report = campaign / "report.html"
+    return [*figures, *([report] if report.is_file() else [])]
+
+
+def _table(meter_id: str, rows: list[dict[str, str]]) -> Table:
+    first = rows[0]
+    model = f" by device model {first['device_model']}" if first.get("device_model") else ""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        title=f"E_A of {first['node']} (meter {meter_id}): power {first.get('power_source', '?')}{model}, "
+        f"radio {first.get('radio_source', '?')}",
+        title_justify="left",
+        caption=_caption(first),
+        caption_justify="left",
+    )
+    for name in ("transport", "bytes", "Mb/s", "E_A J/Mb", "± 95 %", "u95", "loss", "blocks"):
+        table.add_column(name, justify="left" if name == "transport" else "right", no_wrap=True)
+    previous = ""
+    for row in rows:
+        group = row["transport"] + row["payload_bytes"]
+        table.add_row(*_cells(row), end_section=False)
+        if previous and group != previous:
+            table.rows[-2].end_section = True
+        previous = group
+    return table
+
+
+def _caption(row: Row) -> str:
+    text = "± 95 %: over blocks; u95: metering, one run; * some runs below resolution; ° extrapolated model."
+    if row.get("power_source") == "modelled":
+        text += " In this model: no absolute J/Mb of a real device follows from it."
+    return text
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row["transport"],
+        row["payload_bytes"],
+        _shown(row["offered_rate_mbps"], 4),
+        _ea(row),
+        _half_width(row),
+        _shown(row.get("u95_meter"), 2),
+        _percent(row.get("loss_ratio")),
+        row.get("n", ""),
+    ]
+
+
+def _ea(row: Row) -> str:
+    """E_A of a cell; an upper limit when every run of it is below resolution."""
+    below, runs = _number(row.get("below_resolution_n")) or 0, _number(row.get("n")) or 0
+    limit = _shown(row.get("ea_upper_limit_j_per_mbit"), 3)
+    text = f"< {limit}" if limit and below >= runs > 0 else _shown(row["ea_j_per_mbit_mean"], 3)
+    mark = " *" if 0 < below < runs or (below and not limit) else ""
+    return text + mark + (" °" if _true(row.get("hollow")) else "")
+
+
+def _true(cell: str | None) -> bool:
+    return cell in ("TRUE", "true")
+
+
+def _half_width(row: Row) -> str:
+    mean, high = _number(row["ea_j_per_mbit_mean"]), _number(row.get("ea_ci95_high"))
+    return "" if mean is None or high is None else f"{high - mean:.2g}"
+
+
+def _percent(cell: str | None) -> str:
+    value = _number(cell)
+    return "" if value is None else f"{100 * value:.2g} %"
+
+
+def _shown(cell: str | None, digits: int) -> str:
+    value = _number(cell)
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def _order(row: Row) -> tuple[str, float, float]:
+    return row["transport"], _number(row["payload_bytes"]) or 0, _number(row["offered_rate_mbps"]) or 0
+
+
+def _typed(cell: str) -> str | float | bool | None:
+    if cell in ("", "NA"):
+        return None
+    if cell in ("TRUE", "true", "FALSE", "false"):
+        return _true(cell)
+    value = _number(cell)
+    return cell if value is None else value
+
+
+def _number(cell: str | None) -> float | None:
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        return None

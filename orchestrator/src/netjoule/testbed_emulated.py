@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the emulated testbed up inside the sandbox and watches it until it goes down.
+
+::
+
+    client ==== netjoule-link (802.11n air, wired path) ==== server      test network, topology's addresses
+    client ---- veth ------------------------------------- server      control network, off the "radio"
+    netjoule-device | netjoule-meters emulate      per meter: watts from the link's and the client's load
+    netjoule-meters log                            reads all meters as it would read real ones
+
+Everything lives in the sandbox's namespaces; runtime files are in /run, which is a tmpfs there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from netjoule import programs, sandbox
+from netjoule.errors import HostLacks, RunFailed, UsageError
+from netjoule.generators.base import Endpoints, Generator, Server
+from netjoule.hosts import LocalHost, LocalProcess, NetnsHost, Process, how_it_ended
+from netjoule.radio import LinkStatsReader, RadioReader
+from netjoule.store import Campaign, Session
+from netjoule.topology import Meter, Topology
+
+__all__ = ["EmulatedTestbed", "link_config", "open_emulated"]
+
+READY_TIMEOUT_S = 30.0
+SERVER_PORT = 5301
+LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second
+CONTROL_ADDRESSES = {"client": "10.79.0.2", "server": "10.79.0.1"}  # unless the topology names others
+CONTROL_IPV6 = {"client": "fd79::2", "server": "fd79::1"}
+NETNS_DIR = Path("/run/netns")
+
+
+@asynccontextmanager
+async def open_emulated(campaign: Campaign, session: Session) -> AsyncIterator[EmulatedTestbed]:
+    """Bring the testbed of a campaign up, hand it out, take it down.
+
+    Raises:
+        HostLacks: outside the sandbox, or when a program is missing.
+        RunFailed: when a part does not come up.
+    """
+    if sandbox.inside() is None:
+        raise HostLacks("the emulated testbed runs only inside its sandbox", next_step="use 'netjoule run'")
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="netjoule-", dir="/run"))
+        testbed = EmulatedTestbed(campaign, session, Path(folder), stack)
+        await testbed.bring_up()
+        yield testbed
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """The two processes behind one emulated meter."""
+
+    meter: Meter
+    device: LocalProcess
+    instrument: LocalProcess
+    port: str
+    form: str | None
+
+
+@dataclass
+class EmulatedTestbed:
+    """The running testbed; made by `open_emulated`."""
+
+    campaign: Campaign
+    session: Session
+    folder: Path
+    stack: AsyncExitStack
+    power_grain_s: float = LINK_INTERVAL_S
+    passports: Sequence[dict[str, Any]] = ()
+    versions: dict[str, str | None] = field(default_factory=dict)
+    _watches: list[asyncio.Task[RunFailed]] = field(default_factory=list)
+    _servers: dict[str, _RunningServer] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.topology: Topology = self.campaign.topology
+        self.client = NetnsHost(self.topology.host_with("client"), NETNS_DIR / "client")
+        self.server = NetnsHost(self.topology.host_with("server"), NETNS_DIR / "server")
+        self.local = LocalHost("controller")
+        self.stats_socket = self.folder / "link.sock"
+
+    # -- what the runner uses --------------------------------------------------------------------
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The two ends of the campaign's flows."""
+        family = "ipv6" if self.campaign.workload.ip_version == 6 else "ipv4"
+        server = self.topology.host_with("server")
+        return Endpoints(
+            client=self.client,
+            server=self.server,
+            server_test_address=self.topology.hosts[server]["test_addresses"][family],
+            server_control_address=control_address(self.topology, "server"),
+            server_port=SERVER_PORT,
+        )
+
+    @property
+    def radio_readers(self) -> Sequence[RadioReader]:
+        """The client's station of the emulated link."""
+        name = self.client.name
+        return [LinkStatsReader(name, name, self.stats_socket, self.session.origin_ns)]
+
+    async def failed(self) -> RunFailed:
+        """Wait until a part ends that must not; the error carries the reason code."""
+        done, _ = await asyncio.wait(self._watches, return_when=asyncio.FIRST_COMPLETED)
+        return min((task.result() for task in done), key=lambda e: e.code != "link_stopped")
+
+    async def ensure_server(self, generator: Generator) -> bool:
+        """Start the generator's server when it is not running; True when it had died before."""
+        running = self._servers.get(generator.name)
+        if running is not None and not running.ended.done():
+            return False
+        server = await generator.serve(self.endpoints)
+        if server is not None:
+            self._servers[generator.name] = _RunningServer(server, asyncio.ensure_future(server.wait()))
+        return running is not None
+
+    def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+        """Client and server share the controller's kernel and so its clock."""
+        same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_clock"}
+        return [same | {"host": host.name} for host in (self.client, self.server)]
+
+    # -- up and down -----------------------------------------------------------------------------
+
+    async def bring_up(self) -> None:
+        """Start every part; each is stopped in reverse when the stack unwinds."""
+        self.stack.push_async_callback(self._stop_servers)
+        await self._make_namespaces()
+        await self._start_link()
+        pipelines = await asyncio.gather(*(self._start_meter(m) for m in self.topology.meters if m.emulated))
+        await self._start_logger(pipelines)
+        # Watches stop first, so that an orderly end is not reported as a death.
+        self.stack.push_async_callback(self._stop_watching)
+
+    async def _make_namespaces(self) -> None:
+        for name in ("client", "server"):
+            await _run("ip", "netns", "add", name)
+            self.stack.push_async_callback(_run, "ip", "netns", "delete", name)
+            await _run("ip", "-n", name, "link", "set", "dev", "lo", "up")
+        veth = ("ip", "link", "add", "ctl0", "netns", "client", "type", "veth", "peer", "name", "ctl0")
+        await _run(*veth, "netns", "server")
+        for name in ("client", "server"):
+            address = ("ip", "-n", name, "address", "add")
+            await _run(*address, f"{control_address(self.topology, name)}/24", "dev", "ctl0")
+            await _run(*address, f"{CONTROL_IPV6[name]}/64", "dev", "ctl0", "nodad")
+            await _run("ip", "-n", name, "link", "set", "dev", "ctl0", "up")
+
+    async def _start_link(self) -> None:
+        config = self.folder / "link.json"
+        config.write_text(json.dumps(link_config(self.topology, self.stats_socket)), encoding="utf-8")
+        link = await self._start(
+            "link_stopped", programs.find("netjoule-link"), "run", "--config", str(config)
+        )
+        ready = await link.expect("ready", READY_TIMEOUT_S)
+        self.versions["netjoule-link"] = ready.get("version")
+        self._watch(link, "link_stopped")
+
+    async def _start_meter(self, meter: Meter) -> _Pipeline:
+        """Start `netjoule-device | netjoule-meters emulate` for one meter."""
+        port = self.folder / f"{meter.meter_id}.tty"
+        read_fd, write_fd = os.pipe()
+        try:
+            instrument = await self._start(
+                "meter_stopped", *self._instrument_arguments(meter, port), stdin_fd=read_fd
+            )
+            device = await self._start("device_stopped", *self._device_arguments(meter), stdout_fd=write_fd)
+        finally:
+            os.close(read_fd)
+            os.close(write_fd)
+        ready = await instrument.expect("ready", READY_TIMEOUT_S)
+        self._watch(device, "device_stopped")
+        self._watch(instrument, "meter_stopped")
+        return _Pipeline(meter, device, instrument, str(ready["port"]), await self._device_form(meter))
+
+    def _device_arguments(self, meter: Meter) -> list[str]:
+        assert meter.device_model is not None
+        log = self.campaign.devices_dir / f"{meter.meter_id}.ndjson"
+        log.parent.mkdir(exist_ok=True)
+        argv = [programs.find("netjoule-device"), "--model", meter.device_model, "--station", meter.node]
+        argv += ["--link-socket", str(self.stats_socket), "--log", str(log)]
+        if meter.node == self.client.name:
+            argv += ["--cpu-netns", str(self.client.netns)]
+        return [*argv, f"--origin-ns={self.session.origin_ns}"]
+
+    async def _device_form(self, meter: Meter) -> str | None:
+        """Form of a meter's power model, as the model's program tells it."""
+        argv = [programs.find("netjoule-device"), "--model", str(meter.device_model), "--describe"]
+        process = await self.local.start(argv, name="netjoule-device --describe")
+        line = await process.next_line()
+        await process.stop()
+        return str(json.loads(line)["form"]) if line else None
+
+    def _instrument_arguments(self, meter: Meter, port: Path) -> list[str]:
+        argv = [programs.find("netjoule-meters"), "emulate", meter.adapter, "--power-stream", "-"]
+        argv += ["--link", str(port), f"--origin-ns={self.session.origin_ns}"]
+        # One instrument for the whole campaign: its errors are drawn from the campaign's seed and its id.
+        argv += ["--seed", str(self.campaign.seed ^ zlib.crc32(meter.meter_id.encode()))]
+        if meter.update_interval_s is not None:
+            argv += ["--update-interval-s", f"{meter.update_interval_s:g}"]
+        return argv
+
+    async def _start_logger(self, pipelines: Sequence[_Pipeline]) -> None:
+        ports = {p.meter.meter_id: p.port for p in pipelines}
+        config = self.folder / "meters.json"
+        forms = {p.meter.meter_id: p.form for p in pipelines}
+        config.write_text(json.dumps(meter_config(self.topology, ports, forms)), encoding="utf-8")
+        argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
+        argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
+        logger = await self._start("meter_stopped", *argv)
+        ready = await logger.expect("ready", READY_TIMEOUT_S)
+        self.passports = list(ready["passports"])
+        self._watch(logger, "meter_stopped")
+
+    async def _start(
+        self, code: str, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None
+    ) -> LocalProcess:
+        verb = [] if argv[1].startswith("-") else [argv[1]]
+        name = " ".join([Path(argv[0]).name, *verb])
+        process = await self.local.start(argv, name=name, stdin_fd=stdin_fd, stdout_fd=stdout_fd)
+        self.stack.push_async_callback(process.stop)
+        return process
+
+    def _watch(self, process: Process, code: str) -> None:
+        self._watches.append(asyncio.ensure_future(_death(process, code)))
+
+    async def _stop_watching(self) -> None:
+        for task in self._watches:
+            task.cancel()
+        await asyncio.gather(*self._watches, return_exceptions=True)
+
+    async def _stop_servers(self) -> None:
+        for running in self._servers.values():
+            running.ended.cancel()
+            await running.server.stop()
+
+
+@dataclass(frozen=True)
+class _RunningServer:
+    server: Server
+    ended: asyncio.Future[int]
+
+
+def control_address(topology: Topology, role: str) -> str:
+    """IPv4 address of a role's host on the control network.
+
+    Raises UsageError when the topology names something else than an IPv4 address.
+    """
+    name = topology.host_with(role)
+    text = str(topology.hosts[name].get("control_address", CONTROL_ADDRESSES[role]))
+    try:
+        return str(IPv4Address(text))
+    except ValueError:
+        raise UsageError(
+            f"control_address of {name} is '{text}', not an IPv4 address",
+            where=f"topology {topology.name}",
+            next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
+        ) from None
+
+
+def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
+    """Configuration of netjoule-link (link_config schema) for an emulated topology."""
+    link = topology.link
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "preset": link["preset"],
+        "io": link.get("io", "auto"),
+        "stats_socket": str(stats_socket),
+        "stations": [_interface(topology, "client", "wlan0")],
+        "wired": _interface(topology, "server", "eth0") | _wired_path(link.get("wired", {})),
+    }
+    if "seed" in link:
+        document["seed"] = link["seed"]
+    if link.get("overrides"):
+        document["overrides"] = dict(link["overrides"])
+    return document
+
+
+def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
+    """The path's parameters; the topology says 0 for an unlimited rate, the link says nothing."""
+    return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
+
+
+def _interface(topology: Topology, role: str, ifname: str) -> dict[str, Any]:
+    name = topology.host_with(role)
+    host = topology.hosts[name]
+    lengths = {"ipv4": 24, "ipv6": 64}
+    addresses = host["test_addresses"]
+    return {
+        "name": name,
+        "netns": str(NETNS_DIR / role),
+        "ifname": host.get("radio", {}).get("interface", ifname),
+        "addresses": [f"{addresses[f]}/{length}" for f, length in lengths.items() if f in addresses],
+        "mtu": topology.mtu_bytes,
+    }
+
+
+def meter_config(
+    topology: Topology, ports: Mapping[str, str], forms: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Configuration of the logger (meter_config schema).
+
+    Args:
+        topology: names the meters.
+        ports: device file of each emulated meter.
+        forms: form of the power model of each emulated meter.
+    """
+    return {
+        "schema_version": 1,
+        "meters": [
+            {
+                "meter_id": meter.meter_id,
+                "node": meter.node,
+                "adapter": meter.adapter,
+                "resource": ports.get(meter.meter_id, meter.resource),
+                "settings": dict(meter.settings),
+                "power_source": meter.power_source,
+                "device_model": meter.device_model,
+                "device_form": forms.get(meter.meter_id),
+                "calibration_date": meter.calibration_date,
+            }
+            for meter in topology.meters
+        ],
+    }
+
+
+async def _death(process: Process, code: str) -> RunFailed:
+    """Wait for a process to end; what to raise then."""
+    while await process.next_line():
+        pass  # read on: a full pipe would stop the process
+    status = await process.wait()
+    words = process.said()
+    return RunFailed(
+        f"{process.name} {how_it_ended(status)} during the campaign" + (f": {words}" if words else ""),
+        next_step="finished runs are kept: 'netjoule resume' goes on",
+        code=code,
+    )
+
+
+async def _run(*argv: str) -> None:
+    """Run one short command. Raises RunFailed with its words when it fails."""
+    child = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await child.communicate()
+    if child.returncode:
+        raise RunFailed(f"'{' '.join(argv)}' failed: {out.decode(errors='replace').strip()}")

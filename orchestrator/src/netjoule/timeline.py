@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When each window of a run lies: pure arithmetic on campaign time.
+
+::
+
+    idle_before | guard | warm_up | measure | guard | tail | (next sender starts) settle | idle_after ...
+                        |------- the flow ----------|                                    = next idle_before
+
+The idle window between two runs is one window, used by both; the first of a chain and the last stand
+alone. A reading is the mean over one meter update, so the one that straddles a window's edge also holds
+what comes after it: a guard of one update keeps the flow out of the last idle reading and idle out of
+the last measured one. (Warm-up and settle do this at the windows' starts.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netjoule.errors import UsageError
+from netjoule.workload import Timing
+
+__all__ = [
+    "MIN_WARM_UP_UPDATES",
+    "MeterPace",
+    "Span",
+    "Windows",
+    "check_timing",
+    "data_due_s",
+    "flow_duration_s",
+    "flow_windows",
+    "guard_s",
+    "least_warm_up_s",
+]
+
+MIN_WARM_UP_UPDATES = 3  # DESIGN: a window starts 3 meter updates plus the lag after the first packet
+MIN_WINDOW_UPDATES = 3  # fewer readings give neither a mean nor its noise
+
+
+@dataclass(frozen=True)
+class MeterPace:
+    """How often a meter updates and how late it publishes, seconds."""
+
+    meter_id: str
+    update_interval_s: float
+    lag_s: float
+
+
+@dataclass(frozen=True)
+class Span:
+    """A window in campaign time, seconds."""
+
+    t_start_s: float
+    t_end_s: float
+
+    def as_json(self) -> dict[str, float]:
+        """The window as run.json holds it, 6 decimals."""
+        return {"t_start_s": round(self.t_start_s, 6), "t_end_s": round(self.t_end_s, 6)}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows that the flow itself decides."""
+
+    warm_up: Span
+    measure: Span
+    tail: Span
+
+
+def least_warm_up_s(meters: Sequence[MeterPace]) -> float:
+    """Shortest warm-up that the slowest meter allows, seconds."""
+    return max((MIN_WARM_UP_UPDATES * m.update_interval_s + m.lag_s for m in meters), default=0.0)
+
+
+def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
+    """Refuse windows that a meter cannot resolve.
+
+    Raises:
+        UsageError: naming the window, the meter and the least length.
+    """
+    for meter in meters:
+        updates = f"{meter.meter_id} updates every {meter.update_interval_s:g} s with {meter.lag_s:g} s lag"
+        warm_up = MIN_WARM_UP_UPDATES * meter.update_interval_s + meter.lag_s
+        window = MIN_WINDOW_UPDATES * meter.update_interval_s
+        for name, has, needs in (
+            ("warm_up_s", timing.warm_up_s, warm_up),
+            ("idle_s", timing.idle_s, window),
+            ("measure_s", timing.measure_s, window),
+        ):
+            if has < needs - 1e-9:
+                raise UsageError(
+                    f"{name} is {has:g} s, but {updates}",
+                    where="workload, timing",
+                    next_step=f"set {name} to at least {needs:g}",
+                )
+
+
+def guard_s(meters: Sequence[MeterPace], power_grain_s: float) -> float:
+    """Time that keeps what follows a window out of its last reading, seconds.
+
+    Args:
+        meters: the slowest decides.
+        power_grain_s: time over which the power itself is smeared (a modelled device's samples), else 0.
+    """
+    return power_grain_s + max((m.update_interval_s for m in meters), default=0.0)
+
+
+def flow_duration_s(timing: Timing, guard_s: float) -> float:
+    """How long the sender sends, seconds."""
+    return timing.warm_up_s + timing.measure_s + guard_s
+
+
+def flow_windows(timing: Timing, t_first_packet_s: float, t_flow_end_s: float) -> Windows:
+    """Windows of a flow from its first packet and its end (campaign time, seconds).
+
+    A flow that outlasts its schedule (a stream that drains its backlog) has its tail after its real end.
+    """
+    start = t_first_packet_s + timing.warm_up_s
+    end = start + timing.measure_s
+    tail = max(end, t_flow_end_s)
+    return Windows(Span(t_first_packet_s, start), Span(start, end), Span(tail, tail + timing.tail_s))
+
+
+def data_due_s(t_end_s: float, meters: Sequence[MeterPace]) -> float:
+    """Campaign time by which every meter has logged the reading that covers `t_end_s`.
+
+    A reading logged at t stands for what ended at t - lag; the next one comes an update later, and
+    the query itself may fall one update after the publication.
+    """
+    return max((t_end_s + m.lag_s + 2 * m.update_interval_s for m in meters), default=t_end_s)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which coded reasons a flow report gives by itself, before any power is looked at. Pure."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.errors import RunFailed
+
+__all__ = ["Reason", "first_invalidating", "invalidates", "judge_flow"]
+
+MIN_ACHIEVED_RATIO = 0.99  # DESIGN section 3: below, a floor is not computed and a flow is marked
+SHORT_SLACK_S = 0.2  # two report intervals
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A code of reasons.json with what was seen."""
+
+    code: str
+    detail: str
+
+    def as_json(self) -> dict[str, str]:
+        """As run.json and result.json hold it."""
+        return {"code": self.code, "detail": self.detail}
+
+
+def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]:
+    """Reasons that the bookkeeping and the ends of a flow give.
+
+    Args:
+        report: the flow report.
+        t_measure_end_ns: end of the measure window on the sender's CLOCK_MONOTONIC.
+    """
+    sender = report["sender"]
+    reasons = []
+    if not report["reconciles"]:
+        reasons.append(Reason("bookkeeping_mismatch", _books(report)))
+    scheduled, sent = sender["messages_scheduled"], sender["messages_sent"]
+    if scheduled and sent / scheduled < MIN_ACHIEVED_RATIO:
+        reasons.append(Reason("generator_lagged", f"{sent} of {scheduled} scheduled messages were sent"))
+    last_ns = sender["last_packet_ns"]
+    # A slow schedule sends its last message up to one message period before its end.
+    period_s = 8e-6 * report["payload_bytes"] / report["offered_rate_mbps"]
+    short_s = (t_measure_end_ns - last_ns) / 1e9 if last_ns is not None else 0.0
+    if short_s > SHORT_SLACK_S + 2 * period_s:
+        reasons.append(Reason("flow_short", f"the last message left {short_s:.2f} s before the window's end"))
+    elif report["end_reason"] != "duration":
+        reasons.append(Reason("flow_short", f"the flow ended as {report['end_reason']}"))
+    return reasons
+
+
+def invalidates(code: str) -> bool:
+    """Whether a run with this reason does not count.
+
+    Raises RunFailed for a code that reasons.json does not have.
+    """
+    try:
+        return _codes()[code]
+    except KeyError:
+        raise RunFailed(f"'{code}' is not a code of reasons.json") from None
+
+
+def first_invalidating(reasons: Iterable[Mapping[str, str]]) -> Reason | None:
+    """The first reason for which a run does not count; None when it counts."""
+    for reason in reasons:
+        if invalidates(reason["code"]):
+            return Reason(reason["code"], reason["detail"])
+    return None
+
+
+def _books(report: Mapping[str, Any]) -> str:
+    sender, receiver = report["sender"], report["receiver"] or {}
+    return (
+        f"scheduled {sender['messages_scheduled']}, sent {sender['messages_sent']}, "
+        f"not sent {sender['messages_not_sent']}, received {receiver.get('messages_received_unique')}, "
+        f"lost {receiver.get('messages_lost')}"
+    )
+
+
+@functools.cache
+def _codes() -> dict[str, bool]:
+    text = (contracts.root() / "reasons.json").read_text(encoding="utf-8")
+    return {str(r["code"]): bool(r["invalidates"]) for r in json.loads(text)["reasons"]}

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A workload: what is asked, as data without conditions. Contract: workload.schema.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netjoule import yamlfile
+from netjoule.errors import UsageError
+from netjoule.yamlfile import Document
+
+__all__ = ["DATAGRAM_TRANSPORTS", "STREAM_TRANSPORTS", "Timing", "Workload", "find", "load"]
+
+DATAGRAM_TRANSPORTS = frozenset({"udp", "dccp", "dccp-kernel", "quic-datagram"})
+STREAM_TRANSPORTS = frozenset({"tcp", "quic"})
+_IPERF3_TRANSPORTS = frozenset({"udp", "tcp"})
+
+_DEFAULTS: dict[str, Any] = {
+    "description": "",
+    "generator": "netjoule-traffic",
+    "direction": "up",
+    "ip_version": 4,
+    "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+    "limits": {"max_attempts": 3},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Lengths of the parts of a run, all in seconds; see workload.schema.json."""
+
+    idle_s: float
+    settle_s: float
+    warm_up_s: float
+    measure_s: float
+    tail_s: float
+
+    @property
+    def run_s(self) -> float:
+        """One run with the idle window that it shares with its neighbour."""
+        return self.idle_s + self.settle_s + self.warm_up_s + self.measure_s + self.tail_s
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A validated workload with its defaults filled in.
+
+    Attributes:
+        document: the effective workload, as campaign.json keeps it.
+    """
+
+    name: str
+    description: str
+    generator: str
+    transports: tuple[str, ...]
+    payload_bytes: tuple[int, ...]
+    offered_rate_mbps: tuple[float, ...]
+    direction: str
+    ip_version: int
+    blocks: int
+    timing: Timing
+    pacing: dict[str, Any]
+    max_attempts: int
+    seed: int | None
+    document: dict[str, Any]
+
+    @classmethod
+    def from_document(cls, value: dict[str, Any], *, where: str) -> Workload:
+        """Make a workload from its JSON form, for example from campaign.json.
+
+        Raises:
+            UsageError: naming the field that does not fit.
+        """
+        return _validated(Document(where, value, {}))
+
+    def generator_of(self, transport: str) -> str:
+        """Which program makes the flows of a transport; the null floor is always our own pacer's."""
+        return self.generator if transport in _IPERF3_TRANSPORTS else "netjoule-traffic"
+
+
+def load(path: Path) -> Workload:
+    """Read a workload file.
+
+    Raises:
+        UsageError: naming file, line and field of what does not fit.
+    """
+    return _validated(yamlfile.load(path))
+
+
+def find(name: str, library: Path) -> Path:
+    """The file of a workload given as a path or as a name of the library.
+
+    Args:
+        name: e.g. ``demo``, ``workloads/demo.yaml`` or ``my.yaml``.
+        library: folder of the named workloads.
+
+    Raises:
+        UsageError: listing the known names.
+    """
+    direct = Path(name)
+    if direct.is_file():
+        return direct
+    named = library / f"{name}.yaml"
+    if named.is_file():
+        return named
+    known = ", ".join(sorted(p.stem for p in library.glob("*.yaml"))) or "none"
+    raise UsageError(f"no workload '{name}'", next_step=f"name a YAML file or one of: {known}")
+
+
+def _validated(document: Document) -> Workload:
+    value = {**_DEFAULTS, **document.value}
+    if isinstance(value.get("transports"), list):
+        # A bare null in a YAML list is the transport of that name.
+        value["transports"] = ["null" if t is None else t for t in value["transports"]]
+    document = Document(document.source, value, document.lines)
+    yamlfile.hold(document, "workload")
+    value["pacing"] = {**_DEFAULTS["pacing"], **value["pacing"]}
+    value["limits"] = {**_DEFAULTS["limits"], **value["limits"]}
+    _check_generator(document)
+    return Workload(
+        name=value["name"],
+        description=value["description"],
+        generator=value["generator"],
+        transports=tuple(value["transports"]),
+        payload_bytes=tuple(value["payload_bytes"]),
+        offered_rate_mbps=tuple(float(r) for r in value["offered_rate_mbps"]),
+        direction=value["direction"],
+        ip_version=value["ip_version"],
+        blocks=value["blocks"],
+        timing=Timing(**{k: float(v) for k, v in value["timing"].items()}),
+        pacing=value["pacing"],
+        max_attempts=value["limits"]["max_attempts"],
+        seed=value.get("seed"),
+        document=value,
+    )
+
+
+def _check_generator(document: Document) -> None:
+    value = document.value
+    if value["generator"] != "iperf3":
+        return
+    for index, transport in enumerate(value["transports"]):
+        if transport not in _IPERF3_TRANSPORTS and transport != "null":
+            raise document.refuse(
+                ("transports", index),
+                f"iperf3 cannot send {transport}",
+                "use generator netjoule-traffic, or only udp and tcp",
+            )

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a YAML file and holds it to a contract, naming file, line and field of what does not fit.
+
+Values of secret fields never enter a message: a literal where a reference is wanted is a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+import netjoule_contracts as contracts
+from netjoule.errors import UsageError, file_errors
+
+__all__ = ["Document", "defects", "load"]
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML document with the line of each of its fields.
+
+    Attributes:
+        source: file name for messages.
+        value: the document as plain JSON types; dates stay text.
+        lines: line (from 1) by path.
+    """
+
+    source: str
+    value: dict[str, Any]
+    lines: dict[Place, int]
+
+    def where(self, place: Sequence[str | int]) -> str:
+        """``file, line N, field a.b`` for a path; falls back to the nearest known parent's line."""
+        parent = tuple(place)
+        while parent and parent not in self.lines:
+            parent = parent[:-1]
+        line = self.lines.get(parent)
+        text = f"{self.source}, line {line}" if line else self.source
+        field = ".".join(map(str, place))
+        return f"{text}, field {field}" if field else text
+
+    def refuse(self, place: Sequence[str | int], what: str, next_step: str = "") -> UsageError:
+        """The error for a field; raise it."""
+        return UsageError(what, where=self.where(place), next_step=next_step)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without dates: an ISO date stays text."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load(path: Path) -> Document:
+    """Read a YAML mapping.
+
+    Raises:
+        UsageError: when it is not YAML, not a mapping, or names a key twice.
+        RunFailed: when the file cannot be read.
+    """
+    with file_errors("read", path):
+        text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise UsageError(f"not YAML: {error.problem or error.context}", where=f"{path}{line}") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise UsageError(f"not YAML: {error}", where=str(path)) from error
+    if not isinstance(value, dict) or not isinstance(node, yaml.MappingNode):
+        raise UsageError(
+            "not a YAML mapping", where=f"{path}, line 1", next_step="start with 'schema_version: 1'"
+        )
+    lines: dict[Place, int] = {}
+    _collect(node, (), lines, str(path))
+    return Document(str(path), value, lines)
+
+
+def hold(document: Document, contract: str) -> None:
+    """Hold a document to a contract.
+
+    Raises:
+        UsageError: for its first defect, with the number of the others.
+    """
+    found = list(defects(document.value, contract))
+    if not found:
+        return
+    place, message = found[0]
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    raise document.refuse(place, message + more)
+
+
+def defects(value: Any, contract: str) -> Iterator[tuple[Place, str]]:
+    """Path and sentence of every place where ``value`` breaks the contract; never shows a secret."""
+    validator = jsonschema.Draft202012Validator(contracts.schema(contract))
+    for error in sorted(validator.iter_errors(value), key=lambda e: [str(p) for p in e.absolute_path]):
+        yield from _sentences(error)
+
+
+def _sentences(error: jsonschema.ValidationError) -> Iterator[tuple[Place, str]]:
+    place: Place = tuple(error.absolute_path)
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    if schema.get("secret"):
+        yield place, "a secret is given by reference (env:NAME, file:PATH or vault:NAME), never as a literal"
+    elif error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = schema.get("properties", {})
+        for name in sorted(set(map(str, error.instance)) - set(known)):
+            yield (*place, name), f"unknown field; known here: {', '.join(known)}"
+    elif error.validator == "required":
+        yield place, f"the field {str(error.message).removesuffix(' is a required property')} is missing"
+    else:
+        yield place, _short(error, schema)
+
+
+def _short(error: jsonschema.ValidationError, schema: dict[str, Any]) -> str:
+    """One sentence for a value that is out of bounds; containers are not printed."""
+    rule = error.validator_value
+    shown = repr(error.instance) if not isinstance(error.instance, (dict, list)) else _kind(error.instance)
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    unit = f" {schema['unit']}" if schema.get("unit") not in (None, "1") else ""
+    sentences = {
+        "type": f"{shown} is not {_types(rule)}",
+        "enum": f"{shown} is not one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}",
+        "const": f"{shown} must be {rule!r}",
+        "minimum": f"{shown} is below the least allowed {rule}{unit}",
+        "exclusiveMinimum": f"{shown} must be above {rule}{unit}",
+        "maximum": f"{shown} is above the greatest allowed {rule}{unit}",
+        "minItems": "the list is too short",
+        "uniqueItems": "a value stands twice in the list",
+        "minProperties": f"at least {rule} entries are needed",
+        "minLength": "the text is too short",
+        "maxLength": f"the text is longer than {rule} characters",
+        "pattern": f"{shown} does not have the form {rule}",
+    }
+    return sentences.get(str(error.validator), f"{shown} breaks the rule '{error.validator}'")
+
+
+def _kind(value: object) -> str:
+    return "a mapping" if isinstance(value, dict) else "a list"
+
+
+_WORDS = {"object": "a mapping", "array": "a list", "string": "text", "number": "a number",
+          "integer": "a whole number", "boolean": "true or false", "null": "empty"}  # fmt: skip
+
+
+def _types(rule: object) -> str:
+    names = rule if isinstance(rule, list) else [rule]
+    return " or ".join(_WORDS.get(str(n), str(n)) for n in names)
+
+
+def _collect(node: yaml.Node, place: Place, lines: dict[Place, int], source: str) -> None:
+    """Note the line of each field; refuse a key that stands twice."""
+    lines.setdefault(place, node.start_mark.line + 1)
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, child in node.value:
+            name = str(key.value)
+            if name in seen:
+                raise UsageError(
+                    "the field stands twice", where=f"{source}, line {key.start_mark.line + 1}, field {name}"
+                )
+            seen.add(name)
+            lines[(*place, name)] = key.start_mark.line + 1
+            _collect(child, (*place, name), lines, source)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, child in enumerate(node.value):
+            _collect(child, (*place, index), lines, source)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed without processes: time jumps, flows report what they are told to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from netjoule.errors import RunFailed
+from netjoule.generators import Flow, FlowSpec
+from netjoule.generators.base import Endpoints, Generator
+from netjoule.hosts import LocalHost
+from netjoule.radio import RadioReader
+from netjoule.store import Campaign, Session
+from netjoule.topology import Topology
+from netjoule.workload import Workload
+
+START_NS = 5_000_000_000_000
+UTC_START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+TIMING = {"idle_s": 1.0, "settle_s": 0.2, "warm_up_s": 0.6, "measure_s": 2.0, "tail_s": 0.3}
+
+
+class FakeClock:
+    """Jumps to whatever is slept for."""
+
+    def __init__(self) -> None:
+        self.now_ns = START_NS
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def utc_now(self) -> datetime:
+        return UTC_START + timedelta(microseconds=(self.now_ns - START_NS) / 1000)
+
+    async def sleep_until_ns(self, deadline_ns: int) -> None:
+        await asyncio.sleep(0)
+        self.now_ns = max(self.now_ns, deadline_ns)
+
+
+def workload(**changes: Any) -> Workload:
+    document = {
+        "schema_version": 1,
+        "name": "fake",
+        "transports": ["udp", "null"],
+        "payload_bytes": [1440],
+        "offered_rate_mbps": [1, 10],
+        "blocks": 1,
+        "timing": TIMING,
+        "seed": 7,
+    }
+    return Workload.from_document(document | changes, where="test")
+
+
+def topology(*models: str, **link: Any) -> Topology:
+    document = {
+        "schema_version": 1,
+        "name": "fake",
+        "kind": "emulated",
+        "hosts": {
+            "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}},
+            "access_point": {"roles": ["access_point"]},
+            "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1", "ipv6": "fd77::1"}},
+        },
+        "link": {"preset": "ideal-216", "seed": 3} | link,
+        "meters": [
+            {
+                "meter_id": f"m{place}",
+                "node": "client",
+                "adapter": "wt210",
+                "resource": "emulated",
+                "device": {"model": model},
+            }
+            for place, model in enumerate(models or ("constant",))
+        ],
+    }
+    return Topology.from_document(document, where="test")
+
+
+HOST = {
+    "kernel": "6.1",
+    "machine": "x86_64",
+    "distribution": "test",
+    "cpu_model": "test",
+    "cpu_cores": 2,
+    "memory_bytes": 1,
+}
+
+
+def new_campaign(path: Path, load: Workload | None = None, where: Topology | None = None) -> Campaign:
+    return Campaign.create(
+        path,
+        workload=load or workload(),
+        topology=where or topology(),
+        seed=7,
+        versions={"netjoule": "0"},
+        host=HOST,
+        created=UTC_START,
+    )
+
+
+def flow_report(spec: FlowSpec, first_ns: int, **changes: Any) -> dict[str, Any]:
+    """A report of a flow that went perfectly."""
+    messages = max(1, round(spec.offered_rate_mbps * 1e6 * spec.duration_s / 8 / spec.payload_bytes))
+    period_ns = round(spec.duration_s * 1e9 / messages)
+    last_ns = first_ns + (messages - 1) * period_ns
+    moved = messages * spec.payload_bytes
+    goodput_mbps = 8e-6 * moved / spec.duration_s
+    cpu = {"cpu_s": 0.1, "cpu_user_s": 0.05, "cpu_system_s": 0.05, "transport_stats": {}}
+    sender = {
+        "host": "client",
+        "boot_id": "b",
+        "start_ns": first_ns,
+        "first_packet_ns": first_ns,
+        "last_packet_ns": last_ns,
+        "end_ns": first_ns + round(spec.duration_s * 1e9),
+        "messages_scheduled": messages,
+        "messages_sent": messages,
+        "messages_not_sent": 0,
+        "bytes_sent": moved,
+        "goodput_mbps": goodput_mbps,
+        **cpu,
+    }
+    receiver = {
+        "host": "server",
+        "boot_id": "b",
+        "first_packet_ns": first_ns,
+        "last_packet_ns": last_ns,
+        "messages_received_unique": messages,
+        "messages_lost": 0,
+        "messages_duplicate": 0,
+        "messages_reordered": 0,
+        "bytes_received_unique": moved,
+        "goodput_mbps": goodput_mbps,
+        "loss_ratio": 0.0,
+        "jitter_ms": 0.0,
+        "one_way_delay_ms": None,
+        **cpu,
+    }
+    interval = {
+        "start_ns": first_ns,
+        "end_ns": first_ns + round(spec.duration_s * 1e9),
+        "messages": messages,
+        "bytes": moved,
+        "messages_lost": 0,
+        "messages_duplicate": 0,
+        "messages_reordered": 0,
+        "jitter_ms": 0.0,
+        "cpu_s": 0.1,
+    }
+    is_null = spec.transport == "null"
+    ends = ["sender"] if is_null else ["sender", "receiver"]
+    report = {
+        "schema_version": 1,
+        "kind": "flow_report",
+        "generator": {"name": "netjoule-traffic", "version": "0.1.0"},
+        "flow_id": "1",
+        "transport": spec.transport,
+        "direction": spec.direction,
+        "ip_version": spec.ip_version,
+        "mtu_bytes": 1500,
+        "payload_bytes": spec.payload_bytes,
+        "offered_rate_mbps": spec.offered_rate_mbps,
+        "duration_s": spec.duration_s,
+        "interval_s": 0.1,
+        "seed": spec.seed,
+        "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+        "nodelay": None,
+        "frames_per_message": 1.0,
+        "mean_ip_packet_bytes": None if is_null else 1468.0,
+        "packetisation_source": "computed",
+        "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
+        "sender": sender,
+        "receiver": None if is_null else receiver,
+        "intervals": [{"end": end, **interval} for end in ends],
+        "reconciles": True,
+        "end_reason": "duration",
+    }
+    return report | changes
+
+
+@dataclass
+class Script:
+    """What the fake world does, and what was asked of it.
+
+    Attributes:
+        on_report: may change a report or raise in its place.
+        on_result: may change a result document.
+        log: in order: open/go/end of flows and compute, with campaign time.
+    """
+
+    clock: FakeClock = field(default_factory=FakeClock)
+    on_report: Callable[[FlowSpec, dict[str, Any]], dict[str, Any]] = lambda _spec, report: report
+    on_result: Callable[[str, dict[str, Any]], dict[str, Any]] = lambda _run_id, result: result
+    on_open: Callable[[FlowSpec], None] = lambda _spec: None
+    log: list[tuple[str, str, float]] = field(default_factory=list)
+    server_restarts: int = 0
+
+    def note(self, what: str, run_id: str) -> None:
+        self.log.append((what, run_id, (self.clock.now_ns - START_NS) / 1e9))
+
+    def of(self, what: str) -> list[str]:
+        return [run_id for kind, run_id, _ in self.log if kind == what]
+
+    def compute(self, campaign_dir: Path, run_ids: Sequence[str]) -> None:
+        """Stand in for the energy arithmetic."""
+        for run_id in run_ids:
+            self.note("compute", run_id)
+            result = {"valid": True, "reasons": [], "nodes": [{"meter_id": "m0", "ea_j_per_mbit": 0.5}]}
+            path = campaign_dir / "runs" / run_id / "result.json"
+            path.write_text(json.dumps(self.on_result(run_id, result)), encoding="utf-8")
+
+
+class FakeFlow:
+    holds = True
+
+    def __init__(self, script: Script, spec: FlowSpec) -> None:
+        self._script = script
+        self._spec = spec
+        self._first_ns = 0
+        self._ended = False
+
+    async def go(self) -> None:
+        self._script.note("go", self._spec.run_id)
+        self._first_ns = self._script.clock.now_ns + 1_000_000
+
+    async def report(self) -> dict[str, Any]:
+        await self._script.clock.sleep_until_ns(self._first_ns + round(self._spec.duration_s * 1e9))
+        return self._script.on_report(self._spec, flow_report(self._spec, self._first_ns))
+
+    async def end(self) -> None:
+        if not self._ended:
+            self._script.note("end", self._spec.run_id)
+        self._ended = True
+
+
+class FakeGenerator:
+    name = "netjoule-traffic"
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    async def version(self) -> str:
+        return "0.1.0"
+
+    async def serve(self, ends: Endpoints) -> None:
+        return None
+
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> Flow:
+        self._script.on_open(spec)
+        self._script.note("open", spec.run_id)
+        return FakeFlow(self._script, spec)
+
+
+class FakeTestbed:
+    versions: dict[str, str | None] = {"netjoule-link": "0.1.0"}  # noqa: RUF012
+    radio_readers: Sequence[RadioReader] = ()
+    power_grain_s = 0.05
+
+    def __init__(self, script: Script, passports: Sequence[dict[str, Any]]) -> None:
+        self._script = script
+        self.passports = passports
+        self.death: asyncio.Future[RunFailed] = asyncio.get_running_loop().create_future()
+
+    @property
+    def endpoints(self) -> Endpoints:
+        here = LocalHost("here")
+        return Endpoints(here, here, "10.77.0.1", "10.79.0.1", 5301)
+
+    async def failed(self) -> RunFailed:
+        return await asyncio.shield(self.death)
+
+    async def ensure_server(self, generator: Generator) -> bool:
+        if self._script.server_restarts:
+            self._script.server_restarts -= 1
+            return True
+        return False
+
+    def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+        same = {"offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_clock"}
+        return [{"t_s": t_s, "host": "client", **same}]
+
+
+def passport(update_interval_s: float = 0.1, lag_s: float = 0.1) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "meter_id": "m0",
+        "node": "client",
+        "adapter": "wt210",
+        "make": "YOKOGAWA",
+        "model": "WT210",
+        "serial": None,
+        "firmware": "1.0",
+        "identification": "YOKOGAWA,760401,0,F1.0",
+        "range": {"voltage_v": 15.0, "current_a": 1.0, "power_w": 15.0},
+        "crest_factor": 3.0,
+        "update_interval_s": update_interval_s,
+        "lag_s": lag_s,
+        "accuracy": {"reading_ratio": 0.001, "range_ratio": 0.001, "source": "test", "status": "known"},
+        "calibration_date": None,
+        "emulated": True,
+        "power_source": "modelled",
+        "device_model": "constant",
+        "device_form": "constant",
+    }
+
+
+def opener(script: Script, *, on_up: Callable[[FakeTestbed], None] = lambda _testbed: None) -> Any:
+    @asynccontextmanager
+    async def open_testbed(campaign: Campaign, session: Session) -> AsyncIterator[FakeTestbed]:
+        testbed = FakeTestbed(script, [passport()])
+        on_up(testbed)
+        yield testbed
+
+    return open_testbed

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a finished campaign without running one: constant power, a perfect flow, the real arithmetic."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from netjoule import files
+from netjoule.plan import PlanRow
+from netjoule.store import Campaign, Session, rfc3339
+from netjoule.topology import Topology
+from netjoule.workload import Workload
+from netjoule_meters.energy import compute_and_write
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ORIGIN_NS = 7_000_000_000_000
+BOOT = "11111111-2222-3333-4444-555555555555"
+HOST = {
+    "kernel": "6.1.0",
+    "machine": "x86_64",
+    "distribution": "Debian GNU/Linux 12 (bookworm)",
+    "cpu_model": "a CPU",
+    "cpu_cores": 2,
+    "memory_bytes": 4_000_000_000,
+}
+IDLE_W, ACTIVE_W = 5.0, 5.5
+UPDATE_S = 0.1
+
+
+def workload(**changes: Any) -> Workload:
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "name": "tiny",
+        "transports": ["udp", "null"],
+        "payload_bytes": [1000],
+        "offered_rate_mbps": [8],
+        "blocks": 1,
+        "timing": {"idle_s": 1, "settle_s": 0.2, "warm_up_s": 1, "measure_s": 2, "tail_s": 0.3},
+    }
+    return Workload.from_document(document | changes, where="test")
+
+
+def topology(**changes: Any) -> Topology:
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "name": "tiny",
+        "kind": "emulated",
+        "hosts": {
+            "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2"}},
+            "access_point": {"roles": ["access_point"]},
+            "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}},
+        },
+        "link": {"preset": "ideal-216"},
+        "meters": [
+            {
+                "meter_id": "m",
+                "node": "client",
+                "adapter": "wt210",
+                "resource": "emulated",
+                "settings": {
+                    "update_interval_s": UPDATE_S,
+                    "voltage_range_v": 15,
+                    "current_range_a": 1,
+                    "mode": "DC",
+                },
+                "device": {"model": "constant"},
+            }
+        ],
+    }
+    return Topology.from_document(document | changes, where="test")
+
+
+def passport() -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "meter_id": "m",
+        "node": "client",
+        "adapter": "wt210",
+        "make": "Yokogawa",
+        "model": "WT210",
+        "serial": None,
+        "firmware": "F1.07",
+        "identification": "YOKOGAWA,760401,0,F1.07",
+        "range": {"voltage_v": 15.0, "current_a": 1.0, "power_w": 15.0},
+        "crest_factor": 3,
+        "update_interval_s": UPDATE_S,
+        "lag_s": UPDATE_S,
+        "accuracy": {"reading_ratio": 0.001, "range_ratio": 0.001, "source": "test", "status": "known"},
+        "calibration_date": "2025-12-01",
+        "emulated": True,
+        "power_source": "modelled",
+        "device_model": "constant",
+        "device_form": "constant",
+    }
+
+
+def create(path: Path, **changes: Any) -> Campaign:
+    return Campaign.create(
+        path,
+        workload=changes.pop("workload", workload()),
+        topology=changes.pop("topology", topology()),
+        seed=changes.pop("seed", 11),
+        versions={"netjoule": "0.1.0"},
+        host=HOST,
+        created=START,
+    )
+
+
+def begin(campaign: Campaign, after_s: float = 0.0, boot: str = BOOT) -> Session:
+    return campaign.begin_session(
+        boot_id=boot, monotonic_ns=ORIGIN_NS + round(after_s * 1e9), utc=START + timedelta(seconds=after_s)
+    )
+
+
+def finished(path: Path, **changes: Any) -> Path:
+    """A complete campaign in ``path``."""
+    with create(path, **changes) as campaign:
+        session = begin(campaign)
+        campaign.set_meters([passport()])
+        t_s, spans = 1.0, []
+        while (mini := campaign.next_mini_block()) is not None:
+            for row in mini.missing:
+                t_s = run_one(campaign, row, t_s, spans)
+            write_meter(campaign, spans, t_s + 2)
+            compute_and_write(campaign.path, [row.run_id for row in mini.missing])
+            for row in mini.missing:
+                campaign.set_status(row.run_id, "done")
+        write_logs(campaign, t_s + 2)
+        campaign.end_session(
+            session,
+            end="complete",
+            monotonic_ns=ORIGIN_NS + round((t_s + 3) * 1e9),
+            utc=START + timedelta(hours=1),
+        )
+    return path
+
+
+def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[float, float]]) -> float:
+    """Write a run whose idle window starts at ``t_s``; the start of the next one's."""
+    timing = campaign.workload.timing
+    ends = [t_s, t_s + timing.idle_s]
+    for length in (timing.warm_up_s, timing.measure_s, timing.tail_s):
+        ends.append(ends[-1] + length)
+    idle_after = ends[-1] + timing.settle_s
+    campaign.set_status(row.run_id, "running")
+    windows = {
+        name: {"t_start_s": round(a, 6), "t_end_s": round(b, 6)}
+        for name, a, b in zip(("idle_before", "warm_up", "measure", "tail"), ends, ends[1:], strict=False)
+    }
+    windows["idle_after"] = {
+        "t_start_s": round(idle_after, 6),
+        "t_end_s": round(idle_after + timing.idle_s, 6),
+    }
+    spans.append((ends[1], ends[3]))
+    report = flow_report(row, campaign.workload.ip_version, ends[1], ends[3])
+    campaign.write_flow(row.run_id, report)
+    campaign.write_intervals(row.run_id, intervals(report))
+    event = {"source": "generator", "event": "first_packet", "code": "", "detail": ""}
+    campaign.append_events(
+        row.run_id, [{"t_s": ends[1], **event}, {"t_s": ends[3], **event, "event": "report"}]
+    )
+    campaign.write_run(run_document(campaign, row, windows))
+    return idle_after
+
+
+def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "run_id": row.run_id,
+        "campaign": campaign.name,
+        "block": row.block,
+        "mini_block": row.mini_block,
+        "attempt": row.attempt,
+        "order": row.order,
+        "transport": row.transport,
+        "payload_bytes": row.payload_bytes,
+        "offered_rate_mbps": row.offered_rate_mbps,
+        "direction": row.direction,
+        "generator": row.generator,
+        "ip_version": campaign.workload.ip_version,
+        "pacing": dict(campaign.workload.pacing),
+        "seed": row.seed,
+        "hosts": {"client": "client", "server": "server"},
+        "radio_source": "link-model",
+        "windows": windows,
+        "t_first_packet_s": windows["warm_up"]["t_start_s"],
+        "started_utc": rfc3339(START),
+        "versions": {row.generator: "0.1.0"},
+        "status": "done",
+        "reasons": [],
+    }
+
+
+def flow_report(row: PlanRow, ip_version: int, t_start_s: float, t_end_s: float) -> dict[str, Any]:
+    """What netjoule-traffic reports of a flow that loses nothing."""
+    start_ns, end_ns = (ORIGIN_NS + round(t * 1e9) for t in (t_start_s, t_end_s))
+    duration_s = t_end_s - t_start_s
+    messages = round(row.offered_rate_mbps * 1e6 * duration_s / 8 / row.payload_bytes)
+    sent_bytes = messages * row.payload_bytes
+    goodput = sent_bytes * 8e-6 / duration_s
+    cpu = {"cpu_s": 0.1, "cpu_user_s": 0.04, "cpu_system_s": 0.06}
+    is_null = row.transport == "null"
+    receiver = {
+        "host": "server",
+        "boot_id": BOOT,
+        "first_packet_ns": start_ns,
+        "last_packet_ns": end_ns,
+        "messages_received_unique": messages,
+        "messages_lost": 0,
+        "messages_duplicate": 0,
+        "messages_reordered": 0,
+        "bytes_received_unique": sent_bytes,
+        "goodput_mbps": goodput,
+        "loss_ratio": 0.0,
+        "jitter_ms": 0.0,
+        "one_way_delay_ms": None,
+        **cpu,
+        "transport_stats": {},
+    }
+    ends = ["sender"] if is_null else ["sender", "receiver"]
+    return {
+        "schema_version": 1,
+        "kind": "flow_report",
+        "generator": {"name": row.generator, "version": "0.1.0"},
+        "flow_id": row.run_id,
+        "transport": row.transport,
+        "direction": row.direction,
+        "ip_version": None if is_null else ip_version,
+        "mtu_bytes": None if is_null else 1500,
+        "payload_bytes": row.payload_bytes,
+        "offered_rate_mbps": row.offered_rate_mbps,
+        "duration_s": duration_s,
+        "interval_s": 0.1,
+        "seed": row.seed,
+        "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+        "nodelay": None,
+        "frames_per_message": None if is_null else 1.0,
+        "mean_ip_packet_bytes": None if is_null else 1028.0,
+        "packetisation_source": "unknown" if is_null else "computed",
+        "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
+        "sender": {
+            "host": "client",
+            "boot_id": BOOT,
+            "start_ns": start_ns,
+            "first_packet_ns": start_ns,
+            "last_packet_ns": end_ns,
+            "end_ns": end_ns,
+            "messages_scheduled": messages,
+            "messages_sent": messages,
+            "messages_not_sent": 0,
+            "bytes_sent": sent_bytes,
+            "goodput_mbps": goodput,
+            **cpu,
+            "transport_stats": {},
+        },
+        "receiver": None if is_null else receiver,
+        "intervals": [
+            i for end in ends for i in flow_intervals(end, start_ns, end_ns, messages, row.payload_bytes)
+        ],
+        "reconciles": True,
+        "end_reason": "duration",
+    }
+
+
+def flow_intervals(end: str, start_ns: int, end_ns: int, messages: int, payload: int) -> list[dict[str, Any]]:
+    count = round((end_ns - start_ns) / 1e8)
+    share = [messages * (k + 1) // count - messages * k // count for k in range(count)]
+    return [
+        {
+            "end": end,
+            "start_ns": start_ns + k * 100_000_000,
+            "end_ns": start_ns + (k + 1) * 100_000_000,
+            "messages": share[k],
+            "bytes": share[k] * payload,
+            "messages_lost": 0,
+            "messages_duplicate": 0,
+            "messages_reordered": 0,
+            "jitter_ms": 0.0,
+            "cpu_s": 0.001,
+        }
+        for k in range(count)
+    ]
+
+
+def intervals(report: dict[str, Any]) -> list[dict[str, Any]]:
+    rows = []
+    for interval in report["intervals"]:
+        row = dict(interval)
+        row["t_start_s"] = (row.pop("start_ns") - ORIGIN_NS) / 1e9
+        row["t_end_s"] = (row.pop("end_ns") - ORIGIN_NS) / 1e9
+        rows.append(row)
+    return rows
+
+
+def write_meter(campaign: Campaign, spans: list[tuple[float, float]], until_s: float) -> None:
+    """meters/m.csv as the logger writes it: one reading per update, one update late."""
+    rows, stream = [], []
+    for seq in range(round(until_s / UPDATE_S)):
+        end_s = seq * UPDATE_S
+        active = sum(
+            max(0.0, min(end_s, b) - max(end_s - UPDATE_S, a)) / UPDATE_S for a, b in spans
+        )  # share of the update in which a flow ran
+        power_w = IDLE_W + active * (ACTIVE_W - IDLE_W)
+        rows.append({"t_s": end_s + UPDATE_S, "seq": seq, "power_w": round(power_w, 6), "flag": ""})
+        sample = {"t_start_s": round(end_s - UPDATE_S, 6), "t_end_s": round(end_s, 6), "power_w": power_w}
+        stream.append(json.dumps({**sample, "extrapolated": False, "terms": {"idle_w": power_w}}))
+    files.write_atomic(campaign.meters_dir / "m.csv", files.table_text("meters", rows))
+    files.write_atomic(campaign.devices_dir / "m.ndjson", "\n".join(stream[1:]) + "\n")
+
+
+def write_logs(campaign: Campaign, until_s: float) -> None:
+    clock = {"host": "client", "offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_clock"}
+    campaign.append_clocks([{"t_s": 0.5, **clock}, {"t_s": until_s, **clock}])
+    radio = [{"t_s": k / 10, "phy_rate_mbps": 216.0, "mcs": 13, "streams": 2} for k in range(round(until_s))]
+    campaign.append_radio("client", radio)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The R program is replaced by small shell scripts that say what it says."""
+
+import pytest
+
+from netjoule import analysis
+from netjoule.errors import HostLacks, InvalidData, RunFailed
+
+
+@pytest.fixture
+def rscript(tmp_path):
+    def make(body):
+        path = tmp_path / "Rscript"
+        path.write_text("#!/bin/sh\n" + body)
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+def run(rscript, tmp_path, verb="analyse"):
+    seen = []
+    analysis.run_analysis(verb, tmp_path, seen.append, rscript=rscript)
+    return seen
+
+
+def test_events_are_passed_on_and_other_lines_are_not(rscript, tmp_path):
+    program = rscript('echo \'{"event":"table","path":"x.csv"}\'\necho hello\necho \'[1]\'\n')
+    assert run(program, tmp_path) == [{"event": "table", "path": "x.csv"}]
+
+
+def test_it_gets_the_campaign_the_contracts_and_the_library(rscript, tmp_path):
+    body = (
+        'case "$2" in *analysis-r/exec/analyse.R) ;; *) exit 9;; esac\n'
+        '[ -d "$NETJOULE_CONTRACTS/schemas" ] && [ -n "$NETJOULE_R_LIBRARY" ] || exit 8\n'
+        'echo "{\\"event\\":\\"args\\",\\"rest\\":\\"$3 $4 $5\\"}"\n'
+    )
+    assert run(rscript(body), tmp_path)[0]["rest"] == f"{tmp_path} --json "
+    assert run(rscript(body), tmp_path, "report")[0]["rest"] == f"{tmp_path} --json --report"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "words"),
+    [
+        (
+            "echo 'The R package netjoule is not installed in x: run make setup.' >&2; exit 1",
+            HostLacks,
+            "make setup",
+        ),
+        (
+            'echo \'{"event":"error","message":"plan.csv is broken."}\'; exit 4',
+            InvalidData,
+            "plan.csv is broken; ",
+        ),
+        ("echo warning >&2; echo 'cannot draw' >&2; exit 1", RunFailed, "analyse: cannot draw"),
+        ("exit 7", RunFailed, "exit code 7"),
+    ],
+)
+def test_its_failures_become_ours(rscript, tmp_path, body, kind, words):
+    with pytest.raises(kind, match=words):
+        run(rscript(body), tmp_path)
+
+
+def test_without_r_the_way_to_get_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HostLacks, match=r"Rscript is not on this host; install R: 'make setup'") as caught:
+        analysis.run_analysis("analyse", tmp_path, print)
+    assert caught.value.exit_code == 3
+
+
+def test_a_flood_of_warnings_does_not_block(rscript, tmp_path):
+    warning = "Warning: a long line of warnings from R"
+    body = f"i=0; while [ $i -lt 3000 ]; do echo '{warning}' >&2; i=$((i+1)); done\n"
+    assert run(rscript(body + 'echo \'{"event":"end"}\'\n'), tmp_path) == [{"event": "end"}]

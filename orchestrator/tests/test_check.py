@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of defect is named with its file and place; a good campaign has none."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from netjoule.check import check_campaign
+from netjoule.errors import UsageError
+from netjoule.plan import PlanRow
+from netjoule.planfile import read_plan
+
+
+def defects(path: Path) -> list[str]:
+    return [str(d) for d in check_campaign(path)]
+
+
+def test_a_good_campaign_has_no_defects(campaign_dir):
+    assert defects(campaign_dir) == []
+
+
+def test_what_is_no_campaign_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="is not a campaign"):
+        defects(tmp_path)
+
+
+def test_checking_changes_nothing(campaign_dir):
+    before = {p: p.read_bytes() for p in campaign_dir.rglob("*") if p.is_file()}
+    defects(campaign_dir)
+    assert {p: p.read_bytes() for p in campaign_dir.rglob("*") if p.is_file()} == before
+
+
+def row_of(campaign: Path, transport: str) -> PlanRow:
+    return next(r for r in read_plan(campaign / "plan.csv") if r.transport == transport)
+
+
+def udp(campaign: Path, name: str) -> str:
+    return f"runs/{row_of(campaign, 'udp').run_id}/{name}"
+
+
+def edit(campaign: Path, file: str, *steps, value):
+    """Set one field of a JSON document."""
+    path = campaign / file
+    document = json.loads(path.read_text())
+    place = document
+    for step in steps[:-1]:
+        place = place[step]
+    if value is DELETE:
+        del place[steps[-1]]
+    else:
+        place[steps[-1]] = value
+    path.write_text(json.dumps(document))
+
+
+DELETE = object()
+
+JSON_DEFECTS = [
+    # file (None: the udp run's), name, steps, value, expected place, expected words
+    ("campaign.json", ["campaign"], DELETE, "campaign.json", "'campaign' is missing"),
+    (
+        "campaign.json",
+        ["schema_version"],
+        9,
+        "field schema_version",
+        "version 9 is newer than the 1 known here",
+    ),
+    ("campaign.json", ["host", "hostname"], "lab-3", "field host.hostname", "unknown field"),
+    ("campaign.json", ["workload", "blocks"], 0, "field workload.blocks", "below the least allowed 1"),
+    ("campaign.json", ["workload", "blocks"], 2, "plan.csv, run b02m002-udp-a1", "is missing"),
+    ("campaign.json", ["seed"], 12, "plan.csv, run b01m001-udp-a1", "not what workload and seed expand to"),
+    ("campaign.json", ["topology", "kind"], "moon", "field topology.kind", "'moon' is not one of"),
+    (
+        "campaign.json",
+        ["meters", 0, "meter_id"],
+        "x",
+        "field meters.0.meter_id",
+        "'x' is not in the topology",
+    ),
+    ("campaign.json", ["meters", 0, "lag_s"], -1, "field meters.0.lag_s", "below the least allowed 0"),
+    ("campaign.json", ["meters"], [], "meters/m.csv", "campaign.json has no such meter"),
+    ("@run.json", ["windows", "measure"], None, "field windows.measure", "a finished run has every window"),
+    ("@run.json", ["windows", "tail", "t_start_s"], 0.1, "field windows.tail", "starts before measure ends"),
+    ("@run.json", ["windows", "measure", "t_end_s"], 0.1, "field windows.measure", "ends before it starts"),
+    ("@run.json", ["payload_bytes"], 64, "field payload_bytes", "64, but plan.csv has 1000"),
+    ("@run.json", ["run_id"], "b01m001-tcp-a1", "field run_id", "stands in the folder of"),
+    ("@run.json", ["status"], "invalid", "field status", "'invalid', but plan.csv has 'done'"),
+    ("@run.json", ["status"], "lovely", "field status", "'lovely' is not one of"),
+    (
+        "@run.json",
+        ["reasons"],
+        [{"code": "bad_luck", "detail": ""}],
+        "field reasons.0.code",
+        "'bad_luck' is not in",
+    ),
+    (
+        "@flow.json",
+        ["sender", "messages_sent"],
+        1,
+        "field sender",
+        "messages_scheduled is not messages_sent +",
+    ),
+    (
+        "@flow.json",
+        ["receiver", "messages_lost"],
+        1,
+        "field receiver",
+        "messages_sent is not messages_received",
+    ),
+    ("@flow.json", ["reconciles"], False, "field reconciles", "not invalid for bookkeeping_mismatch"),
+    ("@flow.json", ["transport"], "tcp", "field transport", "'tcp', but run.json has 'udp'"),
+    (
+        "@flow.json",
+        ["receiver", "bytes_received_unique"],
+        7,
+        "intervals.csv, column bytes",
+        "flow.json has 7",
+    ),
+    ("@result.json", ["window", "t_end_s"], 1e6, "field window", "beyond windows.measure"),
+    ("@result.json", ["nodes", 0, "meter_id"], "x", "field nodes.0.meter_id", "no meter 'x'"),
+    (
+        "@result.json",
+        ["nodes", 0, "ea_j_per_mbit"],
+        3.5,
+        "field nodes.0.ea_j_per_mbit",
+        "3.5 is not delta_p_w /",
+    ),
+    ("@result.json", ["nodes", 0, "delta_p_w"], 3.5, "field nodes.0.delta_p_w", "3.5 is not p_a_w - p_i_w"),
+    ("@result.json", ["transport"], "tcp", "field transport", "'tcp', but run.json has 'udp'"),
+    ("@result.json", ["valid"], "yes", "field valid", "is not true or false"),
+    (
+        "datapackage.json",
+        ["resources", 2, "path"],
+        "../../etc/passwd",
+        "resource meters",
+        "is not a file of this",
+    ),
+    ("datapackage.json", ["resources", 2, "path"], [], "resource meters", "'meters/m.csv' is not listed"),
+    ("datapackage.json", ["resources", 2, "schema", "fields"], [], "resource meters", "not the contract's"),
+    ("datapackage.json", ["resources"], 3, "datapackage.json", "not a data package"),
+]
+
+
+@pytest.mark.parametrize(("file", "steps", "value", "place", "words"), JSON_DEFECTS)
+def test_a_wrong_field_of_a_document_is_named(campaign_dir, file, steps, value, place, words):
+    file = udp(campaign_dir, file[1:]) if file.startswith("@") else file
+    edit(campaign_dir, file, *steps, value=value)
+    found = defects(campaign_dir)
+    assert any(place in d and words in d for d in found), found
+
+
+def replace_line(path: Path, number: int, old: str, new: str) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    assert old in lines[number - 1]
+    lines[number - 1] = lines[number - 1].replace(old, new, 1)
+    path.write_text("".join(lines))
+
+
+TABLE_DEFECTS = [
+    ("plan.csv", 1, "run_id", "runid", "plan.csv, line 1", "wants"),
+    ("plan.csv", 2, "done", "doen", "line 2, column status", "'doen' is not one of"),
+    ("plan.csv", 2, "done", "planned", "line 2, column status", "'planned' in a complete campaign"),
+    (
+        "plan.csv",
+        2,
+        "done,",
+        "invalid,bad_luck",
+        "line 2, column reason",
+        "'bad_luck' is not in reasons.json",
+    ),
+    ("meters/m.csv", 4, ",", ",x", "line 4, column seq", "'x2' is not a valid integer"),
+    ("meters/m.csv", 9, "0.8", "0.1", "line 9, column t_s", "after"),
+    ("meters/m.csv", 9, ",7,", ",8,", "line 9, column seq", "a row is missing or doubled"),
+    ("meters/m.csv", 9, ",5.0,", ",nan,", "line 9, column power_w", "not finite"),
+    ("clocks.csv", 2, "client", "nobody", "line 2, column host", "no host is called 'nobody'"),
+    ("clocks.csv", 3, ",0.0,,0.0", ",0.0,,-1", "line 3, column residual_s", "below the least allowed"),
+    ("radio/client.csv", 3, "0.1", "-5", "line 3, column t_s", "rows are appended in order"),
+    ("@events.csv", 2, "first_packet", "First Packet", "line 2, column event", "does not have the form"),
+    (
+        "@events.csv",
+        3,
+        "report,",
+        "report,bad_luck",
+        "line 3, column code",
+        "'bad_luck' is not in reasons.json",
+    ),
+    ("@intervals.csv", 2, "sender", "middle", "intervals.csv", "middle"),
+]
+
+
+@pytest.mark.parametrize(("file", "line", "old", "new", "place", "words"), TABLE_DEFECTS)
+def test_a_wrong_cell_of_a_table_is_named(campaign_dir, file, line, old, new, place, words):
+    file = udp(campaign_dir, file[1:]) if file.startswith("@") else file
+    replace_line(campaign_dir / file, line, old, new)
+    found = defects(campaign_dir)
+    assert any(place in d and words in d for d in found), found
+
+
+MISSING = ["plan.csv", "@run.json", "@flow.json", "@intervals.csv", "@result.json", "meters/m.csv",
+           "devices/m.ndjson", "datapackage.json"]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", MISSING)
+def test_a_missing_file_is_named(campaign_dir, file):
+    file = udp(campaign_dir, file[1:]) if file.startswith("@") else file
+    (campaign_dir / file).unlink()
+    assert any(d.startswith(f"{file}: the file is missing") for d in defects(campaign_dir))
+
+
+def test_a_file_that_is_not_json_is_named_with_its_line(campaign_dir):
+    file = udp(campaign_dir, "run.json")
+    (campaign_dir / file).write_text('{\n "a": }')
+    assert f"{file}, line 2: not JSON" in defects(campaign_dir)
+
+
+def test_a_line_cut_by_a_crash_is_named(campaign_dir):
+    with (campaign_dir / "radio" / "client.csv").open("a") as table:
+        table.write("99.5,216")
+    found = defects(campaign_dir)
+    assert any(d.startswith("radio/client.csv, last line: it is cut off") for d in found)
+
+
+def test_binary_rubbish_in_a_table_is_a_defect_and_no_crash(campaign_dir):
+    (campaign_dir / "clocks.csv").write_bytes(b"\xff\xfe\x00\n" * 100)
+    (campaign_dir / "devices" / "m.ndjson").write_bytes(b"\xff\xfe\n")
+    found = defects(campaign_dir)
+    assert any(d.startswith("clocks.csv") for d in found)
+    assert any(d.startswith("devices/m.ndjson: not a device stream") for d in found)
+
+
+def test_a_run_the_plan_does_not_know_is_named(campaign_dir):
+    known = campaign_dir / "runs" / row_of(campaign_dir, "udp").run_id
+    shutil.copytree(known, known.with_name("b09m009-udp-a1"))
+    assert "runs/b09m009-udp-a1: plan.csv has no such run" in defects(campaign_dir)
+
+
+def test_a_run_that_did_not_happen_yet_has_no_run_json(campaign_dir):
+    replace_line(campaign_dir / "plan.csv", 2, "done", "planned")
+    assert any("says the run did not happen yet" in d for d in defects(campaign_dir))
+
+
+def test_two_rows_of_one_run_are_named(campaign_dir):
+    lines = (campaign_dir / "plan.csv").read_text().splitlines(keepends=True)
+    (campaign_dir / "plan.csv").write_text("".join([*lines, lines[1]]))
+    assert any("column run_id" in d and "stands twice" in d for d in defects(campaign_dir))
+
+
+def test_a_repeat_of_a_valid_mini_block_is_named(campaign_dir):
+    lines = (campaign_dir / "plan.csv").read_text().splitlines(keepends=True)
+    again = [line.replace("-a1,1,1,", "-a2,1,1,").replace(",1,1,udp", ",1,2,udp") for line in lines[1:]]
+    again = [",".join([*line.split(",")[:4], "2", *line.split(",")[5:]]) for line in again]
+    (campaign_dir / "plan.csv").write_text("".join([*lines, *again]))
+    found = defects(campaign_dir)
+    assert any("mini-block 1, attempt 2: it repeats an attempt that has no invalid run" in d for d in found)
+
+
+def test_a_symbolic_link_is_named_and_nothing_is_followed(campaign_dir, tmp_path):
+    outside = tmp_path / "outside.json"
+    outside.write_text("{}")
+    file = campaign_dir / udp(campaign_dir, "flow.json")
+    file.unlink()
+    file.symlink_to(outside)
+    found = defects(campaign_dir)
+    assert found == [f"{udp(campaign_dir, 'flow.json')}: a symbolic link has no place in a campaign"]
+
+
+def test_a_device_stream_with_overlapping_intervals_is_named(campaign_dir):
+    stream = campaign_dir / "devices" / "m.ndjson"
+    lines = stream.read_text().splitlines()
+    stream.write_text("\n".join([*lines[:5], lines[2], *lines[5:]]) + "\n")
+    assert "devices/m.ndjson, line 6: its interval does not follow the one before" in defects(campaign_dir)
+
+
+def test_a_literal_secret_in_campaign_json_is_named_but_not_shown(campaign_dir):
+    wifi = {"ssid": "net", "passphrase": "hunter2-canary"}
+    edit(campaign_dir, "campaign.json", "topology", "wifi", value=wifi)
+    found = defects(campaign_dir)
+    assert any("field topology.wifi.passphrase: a secret is given by reference" in d for d in found)
+    assert not any("hunter2" in d for d in found)
+
+
+def test_an_interrupted_campaign_may_lack_results_that_resume_will_compute(campaign_dir):
+    edit(campaign_dir, "campaign.json", "status", value="interrupted")
+    (campaign_dir / udp(campaign_dir, "result.json")).unlink()
+    assert defects(campaign_dir) == []

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+import io
+import json
+
+import pytest
+import synthetic
+from rich.console import Console
+
+from netjoule.console import Output, describe_error, duration_text, event_document, progress_sink
+from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError, file_errors
+from netjoule.plan import expand
+from netjoule.progress import ProgressEvent
+
+ROW = expand(synthetic.workload(), 1)[0]
+NODE = {"meter_id": "m", "ea_j_per_mbit": 0.12345, "u95_ea_j_per_mbit": 0.0123, "power_source": "modelled"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59.6, "1 min 0 s"), (390, "6 min 30 s"), (12_000, "3 h 20 min"), (90_000, "1 day 1 h"),
+     (1_052_000, "12 days 4 h")],
+)  # fmt: skip
+def test_lengths_of_time(seconds, text):
+    assert duration_text(seconds) == text
+
+
+def test_exit_codes_of_the_tree():
+    codes = [kind("x").exit_code for kind in (NetjouleError, RunFailed, UsageError, HostLacks, InvalidData)]
+    assert codes == [1, 1, 2, 3, 4]
+
+
+def test_an_error_says_where_what_and_what_next():
+    error = UsageError("7 is too much", where="w.yaml, line 3", next_step="use 6")
+    assert str(error) == "w.yaml, line 3: 7 is too much; use 6"
+
+
+def test_file_errors_become_sentences(tmp_path):
+    with (
+        pytest.raises(
+            RunFailed, match=r"cannot read .*nothing: no such file or folder; check the path"
+        ) as caught,
+        file_errors("read", tmp_path / "nothing"),
+    ):
+        (tmp_path / "nothing").read_text()
+    assert list(describe_error(caught.value, chain=True))[1].startswith("  caused by FileNotFoundError")
+    assert len(list(describe_error(caught.value))) == 1
+
+
+def test_an_event_for_machines_holds_its_run_and_its_ea():
+    event = ProgressEvent("run_result", 12.3456789, 3, 96, 300.04, ROW, "valid", [NODE])
+    document = json.loads(json.dumps(event_document(event)))
+    assert document["event"] == "run_result"
+    assert document["t_s"] == 12.345679
+    assert document["run_id"] == ROW.run_id
+    assert document["nodes"][0]["ea_j_per_mbit"] == 0.12345
+
+
+def test_the_bar_shows_remaining_time_and_the_last_ea():
+    output = Output()
+    screen = io.StringIO()
+    output.errors = Console(file=screen, force_terminal=True, width=160)
+    with progress_sink(output, 96) as sink:
+        sink(ProgressEvent("run_started", 1.0, 2, 96, 330.0, ROW))
+        sink(ProgressEvent("run_result", 2.0, 3, 96, 300.0, ROW, "valid", [NODE]))
+    text = screen.getvalue()
+    assert "3/96 runs, 5 min 0 s left" in text
+    assert "E_A 0.123 ±0.012 J/Mb (modelled)" in text
+
+
+def test_a_run_without_ea_says_why(capsys):
+    output = Output()
+    with progress_sink(output, 2) as sink:
+        node = {**NODE, "ea_j_per_mbit": None, "ea_reason": "below_resolution"}
+        sink(ProgressEvent("run_result", 1.0, 1, 2, 4.0, ROW, "valid", [node]))
+        sink(ProgressEvent("repeat", 1.0, 1, 2, 4.0, ROW, "mini-block 1 has an invalid run"))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("below resolution (4 s left)")
+    assert "mini-block 1 has an invalid run" in second

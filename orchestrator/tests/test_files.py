@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netjoule import files, programs
+from netjoule.errors import HostLacks
+from netjoule.fingerprint import host_fingerprint
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "t_s": st.floats(0, 1e7),
+                "host": st.text(st.characters(exclude_categories=["C"]), min_size=1),
+                "offset_s": finite,
+                "drift_ppm": st.one_of(st.none(), finite),
+                "residual_s": finite,
+                "method": st.just("same_clock"),
+            }
+        ),
+        max_size=5,
+    )
+)
+def test_a_table_is_read_as_it_was_written(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("t") / "clocks.csv"
+    files.append_table(path, "clocks", rows[:2])
+    files.append_table(path, "clocks", rows[2:])
+    back = files.read_table(path, "clocks")
+    assert [r["host"] for r in back] == [r["host"] for r in rows]
+    assert [float(r["offset_s"]) for r in back] == [r["offset_s"] for r in rows]
+    assert [float(r["drift_ppm"]) if r["drift_ppm"] else None for r in back] == [r["drift_ppm"] for r in rows]
+    assert [float(r["t_s"]) for r in back] == pytest.approx([r["t_s"] for r in rows], abs=1e-6)
+
+
+def test_a_document_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path):
+    files.write_json(tmp_path / "a.json", {"x": 1})
+    files.write_json(tmp_path / "a.json", {"x": 2})
+    assert files.read_json(tmp_path / "a.json") == {"x": 2}
+    assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_not_a_number_never_reaches_a_document(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        files.write_json(tmp_path / "a.json", {"x": float("nan")})
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_a_program_is_looked_up_in_the_named_folder_first_then_on_the_path(tmp_path, monkeypatch):
+    for folder in ("named", "path"):
+        (tmp_path / folder).mkdir()
+        for name in ("netjoule-demo-tool", "other-tool") if folder == "path" else ("netjoule-demo-tool",):
+            (tmp_path / folder / name).write_text("#!/bin/sh\n")
+            (tmp_path / folder / name).chmod(0o755)
+    monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path / "named"))
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    assert programs.find("netjoule-demo-tool") == str(tmp_path / "named" / "netjoule-demo-tool")
+    assert programs.find("other-tool") == str(tmp_path / "path" / "other-tool")
+    with pytest.raises(HostLacks, match="no-such-tool is not on this host; install no-such-tool"):
+        programs.find("no-such-tool")
+
+
+def test_shipped_files_are_found_from_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert programs.shipped("testbed-topology.yaml").is_file()
+    (tmp_path / "testbed-topology.yaml").write_text("")
+    assert programs.shipped("testbed-topology.yaml") == tmp_path / "testbed-topology.yaml"
+    with pytest.raises(HostLacks, match="no nothing-of-the-kind here"):
+        programs.shipped("nothing-of-the-kind")
+
+
+def test_the_fingerprint_tells_the_machine_and_not_whose_it_is():
+    found = host_fingerprint()
+    assert found["kernel"] == os.uname().release
+    assert isinstance(found["memory_bytes"], int)
+    assert found["memory_bytes"] > 10**8
+    assert socket.gethostname() not in {str(v) for v in found.values()}
+
+
+def test_a_host_that_tells_nothing_is_unknown_and_not_an_error(tmp_path):
+    found = host_fingerprint(proc=tmp_path, os_release=Path("/nonexistent"))
+    assert (found["distribution"], found["cpu_model"], found["memory_bytes"]) == ("unknown", "unknown", 0)

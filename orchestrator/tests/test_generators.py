@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generators: arguments, and iperf3's real output (3.12, recorded) as flow reports."""
+
+import asyncio
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import netjoule_contracts as contracts
+from netjoule import files
+from netjoule.errors import HostLacks, RunFailed, UsageError
+from netjoule.generators import FlowSpec, generator, interval_rows
+from netjoule.generators.base import Endpoints
+from netjoule.generators.iperf3 import Bracket, client_arguments, flow_report
+from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
+from netjoule.hosts import LocalHost
+
+DATA = Path(__file__).parent / "data" / "iperf3"
+HERE = LocalHost("here")
+ENDS = Endpoints(HERE, HERE, "10.77.0.1", "10.79.0.1", 5301)
+HOSTS = {"client": "laptop", "server": "rack"}
+# The client ran for 1.2 s around a test of about 1 s.
+BRACKET = Bracket(10_000_000_000, 11_200_000_000, "boot")
+
+
+def spec(transport: str, **changes: Any) -> FlowSpec:
+    values = {"payload_bytes": 1440, "offered_rate_mbps": 3.0, "duration_s": 0.5, "direction": "up"} | changes
+    return FlowSpec(run_id="r", transport=transport, ip_version=4, seed=1, **values)
+
+
+def recorded(name: str) -> dict[str, Any]:
+    return dict(json.loads((DATA / f"{name}.json").read_text()))
+
+
+def report(name: str, flow: FlowSpec) -> dict[str, Any]:
+    return flow_report(flow, recorded(name), BRACKET, hosts=HOSTS, version="3.12")
+
+
+# --- netjoule-traffic ------------------------------------------------------------------------------
+
+
+def test_send_arguments_carry_the_rate_in_bits_without_rounding() -> None:
+    argv = send_arguments(spec("udp", offered_rate_mbps=0.031, duration_s=2.4), ENDS)
+    assert argv[argv.index("-b") + 1] == "31000"
+    assert argv[argv.index("-t") + 1] == "2.400000"
+    assert argv[argv.index("--to") + 1] == "10.77.0.1:5301"
+    assert argv[argv.index("--control") + 1] == "10.79.0.1:5301"
+    assert "--hold" in argv
+    assert "-R" not in argv
+    assert "--gso" not in argv
+
+
+def test_null_needs_no_server_and_down_is_reversed() -> None:
+    assert "--to" not in send_arguments(spec("null"), ENDS)
+    assert "-R" in send_arguments(spec("tcp", direction="down"), ENDS)
+    assert "--gso" in send_arguments(spec("udp", gso=True), ENDS)
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    ends = Endpoints(HERE, HERE, "fd77::1", "10.79.0.1", 5301)
+    argv = send_arguments(spec("udp"), ends)
+    assert argv[argv.index("--to") + 1] == "[fd77::1]:5301"
+
+
+def fake_program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("NETJOULE_BIN_DIR", str(folder))
+
+
+@pytest.mark.parametrize(("code", "error"), [(1, RunFailed), (2, UsageError), (3, HostLacks)])
+def test_a_sender_that_is_not_ready_is_told_by_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception]
+) -> None:
+    script = f"""echo '{{"event":"error","code":"x","message":"dccp: not in this build"}}'; exit {code}"""
+    fake_program(tmp_path, "netjoule-traffic", script, monkeypatch)
+    with pytest.raises(error, match="dccp: not in this build"):
+        asyncio.run(NetjouleTraffic().open(spec("udp"), ENDS))
+
+
+def test_a_flow_holds_until_go_and_stays_until_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "log"
+    script = (
+        """echo '{"direction":"up","event":"ready"}'; read word; """
+        f"""echo "$word" >>{log}; echo '{{"end":"sender","event":"interval"}}'; """
+        f"""echo '{{"clock_offset":{{}},"event":"report","x":1}}'; read word; echo "$word" >>{log}"""
+    )
+    fake_program(tmp_path, "netjoule-traffic", script, monkeypatch)
+
+    async def flow() -> dict[str, Any]:
+        opened = await NetjouleTraffic().open(spec("udp"), ENDS)
+        assert opened.holds
+        assert not log.exists()
+        await opened.go()
+        got = await opened.report()
+        assert log.read_text() == "go\n"
+        await opened.end()
+        await opened.end()
+        return got
+
+    assert asyncio.run(flow()) == {"clock_offset": {}, "x": 1}
+    assert log.read_text() == "go\nend\n"
+
+
+# --- iperf3 ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_recorded_flows_fit_the_contract_and_balance(transport: str, direction: str, tmp_path: Path) -> None:
+    flow = report(f"{transport}-{direction}", spec(transport, direction=direction))
+    contracts.validate("flow_report", flow)
+    sender, receiver = flow["sender"], flow["receiver"]
+    assert flow["reconciles"]
+    assert sender["messages_sent"] == 261  # 375840 bytes, as iperf3's own sum says
+    assert receiver["messages_received_unique"] == 261
+    assert receiver["messages_lost"] == 0
+    assert sender["messages_scheduled"] == sender["messages_sent"] + sender["messages_not_sent"]
+    assert sender["goodput_mbps"] == pytest.approx(3.006, rel=1e-3)
+    assert (sender["host"], receiver["host"]) == (
+        ("laptop", "rack") if direction == "up" else ("rack", "laptop")
+    )
+    files.append_table(tmp_path / "intervals.csv", "intervals", interval_rows(flow, 9_000_000_000, 0))
+    assert list(contracts.table_defects("intervals", tmp_path / "intervals.csv")) == []
+
+
+def test_both_ends_report_tenths_of_a_second_that_add_up() -> None:
+    flow = report("udp-up", spec("udp"))
+    for end in ("sender", "receiver"):
+        mine = [i for i in flow["intervals"] if i["end"] == end]
+        assert len(mine) == 10
+        assert sum(i["messages"] for i in mine) == 261
+        assert all(a["end_ns"] == b["start_ns"] for a, b in itertools.pairwise(mine))
+        assert all(i["end_ns"] - i["start_ns"] == pytest.approx(1e8, rel=0.01) for i in mine)
+
+
+def test_the_flows_start_is_the_middle_of_its_bracket() -> None:
+    flow = report("udp-up", spec("udp"))
+    assert flow["sender"]["first_packet_ns"] == pytest.approx(10_100_000_000, abs=1e6)
+    assert flow["clock_offset"]["residual_ns"] == pytest.approx(100_000_000, abs=1e6)
+    assert flow["sender"]["end_ns"] - flow["sender"]["start_ns"] == pytest.approx(1e9, rel=1e-3)
+
+
+def test_cpu_is_per_cent_of_a_core_over_the_test() -> None:
+    flow = report("udp-up", spec("udp"))
+    assert flow["sender"]["cpu_s"] == pytest.approx(0.02397, abs=1e-5)
+    assert flow["receiver"]["cpu_s"] == pytest.approx(0.00274, abs=1e-5)
+
+
+def test_loss_is_what_was_sent_and_did_not_arrive() -> None:
+    flow = report("udp-overload", spec("udp", payload_bytes=64, offered_rate_mbps=10.0))
+    contracts.validate("flow_report", flow)
+    sender, receiver = flow["sender"], flow["receiver"]
+    assert sender["messages_sent"] == 19515
+    # iperf3 itself counts 7018 lost up to the last datagram that arrived; ten more followed it.
+    assert receiver["messages_lost"] == sender["messages_sent"] - receiver["messages_received_unique"]
+    assert 7018 <= receiver["messages_lost"] <= 7040
+    assert receiver["loss_ratio"] == pytest.approx(receiver["messages_lost"] / 19515)
+    assert receiver["jitter_ms"] == pytest.approx(0.1457, abs=1e-4)
+
+
+def test_what_iperf3_cannot_know_is_null() -> None:
+    udp, tcp = report("udp-up", spec("udp")), report("tcp-up", spec("tcp"))
+    assert udp["receiver"]["one_way_delay_ms"] is None
+    assert (udp["nodelay"], tcp["nodelay"]) == (None, True)
+    assert (udp["mean_ip_packet_bytes"], tcp["mean_ip_packet_bytes"]) == (1468.0, None)
+    assert (udp["frames_per_message"], tcp["frames_per_message"]) == (1.0, None)
+    assert tcp["receiver"]["jitter_ms"] is None
+    assert tcp["mtu_bytes"] == 65535
+    assert tcp["sender"]["transport_stats"]["retransmits"] == 0
+
+
+def test_json_without_the_servers_part_is_refused_in_words() -> None:
+    document = recorded("udp-up")
+    del document["server_output_json"]
+    with pytest.raises(RunFailed, match="iperf3's JSON lacks 'server_output_json'") as caught:
+        flow_report(spec("udp"), document, BRACKET, hosts=HOSTS, version="3.12")
+    assert caught.value.code == "generator_failed"
+
+
+def test_iperf3s_own_error_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_program(tmp_path, "iperf3", f"cat {DATA}/refused.json; exit 1", monkeypatch)
+    fake_program(tmp_path, "ss", "echo LISTEN", monkeypatch)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+
+    async def flow() -> None:
+        opened = await generator("iperf3").open(spec("udp"), ENDS)
+        assert not opened.holds
+        await opened.go()
+        try:
+            await opened.report()
+        finally:
+            await opened.end()
+
+    with pytest.raises(RunFailed, match="iperf3 client: unable to connect to server: Connection refused"):
+        asyncio.run(flow())
+
+
+def test_client_arguments() -> None:
+    argv = client_arguments(spec("tcp", direction="down", offered_rate_mbps=0.25), ENDS)
+    assert argv[argv.index("--bitrate") + 1] == "250000"
+    assert argv[argv.index("--time") + 1] == "1"
+    assert "--no-delay" in argv
+    assert "--reverse" in argv
+    assert "--udp" in client_arguments(spec("udp"), ENDS)
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_a_real_iperf3_flow_over_loopback(transport: str) -> None:
+    ends = Endpoints(HERE, HERE, "127.0.0.1", "127.0.0.1", 5397)
+
+    async def flow() -> dict[str, Any]:
+        maker = generator("iperf3")
+        assert (await maker.version())[0].isdigit()
+        opened = await maker.open(spec(transport), ends)
+        try:
+            await opened.go()
+            return await opened.report()
+        finally:
+            await opened.end()
+
+    got = asyncio.run(flow())
+    contracts.validate("flow_report", got)
+    assert got["reconciles"]
+    assert got["sender"]["messages_sent"] == pytest.approx(261, abs=2)
+    assert got["clock_offset"]["residual_ns"] < 500_000_000
+
+
+def test_an_unknown_generator_is_refused() -> None:
+    with pytest.raises(UsageError, match="no generator 'mgen'"):
+        generator("mgen")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+from datetime import date
+
+import pytest
+import synthetic
+
+from netjoule import resolution
+from netjoule.errors import UsageError
+from netjoule.instruments import check_meters
+
+SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 15, "current_range_a": 2, "mode": "DC"}
+TODAY = date(2026, 10, 1)
+
+
+def bench(calibrated="2026-09-01", model="constant", **settings):
+    meter = synthetic.topology().document["meters"][0]
+    changed = {
+        **meter,
+        "settings": SETTINGS | settings,
+        "calibration_date": calibrated,
+        "device": {"model": model},
+    }
+    return synthetic.topology(meters=[changed])
+
+
+def test_the_range_error_gives_what_a_meter_resolves():
+    # WT210, DC, 15 V x 2 A: 0.2 % of 30 W plus 10 uA x 15 V; u = sqrt(2/3) x that, and three of them.
+    least_w = resolution.least_resolved_w(bench().meters[0], TODAY)
+    assert least_w == pytest.approx(3 * (2 / 3) ** 0.5 * (0.002 + 10e-6 / 2) * 30, rel=1e-3)
+
+
+@pytest.mark.parametrize("calibrated", [None, "2020-01-01"])
+def test_an_unknown_accuracy_stays_unknown(calibrated):
+    found = resolution.estimate(synthetic.workload(), bench(calibrated), TODAY)
+    assert (found[0].least_w, found[0].below) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected_w"),
+    [
+        ({"form": "constant", "parameters": {"p0_w": 8.0}}, 0.0),
+        ({"form": "linear", "parameters": {"p0_w": 5.0, "frame_j": 1e-3, "air_time_w": 0.0}}, 1.0),
+        ({"form": "cross_factor", "parameters": {"gamma_xg_j": 1e-4}}, 0.1),
+        ({"form": "magic", "parameters": {}}, None),
+    ],
+)
+def test_added_power_of_the_forms(model, expected_w):
+    # 1000 bytes at 8 Mb/s are 1000 messages a second.
+    assert resolution.added_power_w(model, 1000, 8.0) == (
+        None if expected_w is None else pytest.approx(expected_w)
+    )
+
+
+def test_cells_below_resolution_are_named_by_a_model(monkeypatch):
+    model = {"form": "linear", "parameters": {"frame_j": 1e-4, "air_time_w": 0.0}}
+    monkeypatch.setattr(resolution, "describe_model", lambda name: model)
+    workload = synthetic.workload(offered_rate_mbps=[1, 30])
+    found = resolution.estimate(workload, bench(), TODAY)
+    assert found[0].below == ((1000, 1.0),)  # 125 frames/s x 0.1 mJ = 12.5 mW; 30 Mb/s gives 375 mW
+
+
+def test_without_a_model_no_cell_is_judged(monkeypatch):
+    monkeypatch.setattr(resolution, "describe_model", lambda name: None)
+    assert resolution.estimate(synthetic.workload(), bench(), TODAY)[0].below is None
+
+
+def test_a_wrong_setting_or_adapter_is_named_with_its_meter():
+    with pytest.raises(UsageError, match=r"topology, meter m: .*voltage_range_v"):
+        check_meters(bench(voltage_range_v=17))
+    topology = synthetic.topology()
+    meter = topology.document["meters"][0] | {"adapter": "wt999"}
+    with pytest.raises(UsageError, match="no adapter 'wt999'"):
+        check_meters(synthetic.topology(meters=[meter]))

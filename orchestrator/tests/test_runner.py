@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner against a world without processes: order, windows, repeats, resume, stop."""
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_fakes import (
+    START_NS,
+    FakeGenerator,
+    FakeTestbed,
+    Script,
+    new_campaign,
+    opener,
+    passport,
+    workload,
+)
+
+from netjoule import files, runner
+from netjoule.errors import RunFailed, UsageError
+from netjoule.generators import FlowSpec
+from netjoule.progress import ProgressEvent
+from netjoule.store import Campaign
+
+
+def run(campaign: Campaign, script: Script, **kwargs: Any) -> tuple[runner.Outcome, list[ProgressEvent]]:
+    events: list[ProgressEvent] = []
+    outcome = runner.run_campaign(
+        campaign,
+        events.append,
+        clock=script.clock,
+        open_testbed=opener(script, **kwargs),
+        compute=script.compute,
+        make_generator=lambda _name: FakeGenerator(script),
+    )
+    return outcome, events
+
+
+def document(campaign: Campaign, run_id: str) -> dict[str, Any]:
+    return files.read_json(campaign.run_dir(run_id) / "run.json")
+
+
+def events_of(campaign: Campaign, run_id: str) -> list[dict[str, str]]:
+    return files.read_table(campaign.run_dir(run_id) / "events.csv", "events")
+
+
+def test_a_campaign_runs_every_row_once_and_completes(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c", workload(blocks=2)) as campaign:
+        outcome, events = run(campaign, script)
+        rows = campaign.rows()
+    assert outcome == runner.Outcome("complete", 8, 0)
+    assert script.of("go") == [r.run_id for r in rows]
+    assert {r.status for r in rows} == {"done"}
+    assert sorted(script.of("compute")) == sorted(r.run_id for r in rows)
+    assert script.of("open") == script.of("end")
+    assert campaign.document["status"] == "complete"
+    assert [e.kind for e in events if e.kind in ("testbed_ready", "session_finished")] == [
+        "testbed_ready",
+        "session_finished",
+    ]
+    assert events[0].remaining_s == pytest.approx(8 * (4.1 + 2 * 0.15))
+    results = [e for e in events if e.kind == "run_result"]
+    assert all(e.nodes[0]["ea_j_per_mbit"] == 0.5 for e in results)
+
+
+def test_neighbours_share_one_idle_window(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        windows = [document(campaign, r.run_id)["windows"] for r in campaign.rows()]
+    assert len(windows) == 4
+    for left, right in itertools.pairwise(windows):
+        assert left["idle_after"] == right["idle_before"]
+    for each in windows:
+        edges = [each[w][e] for w in ("idle_before", "warm_up", "measure", "tail", "idle_after") for e in
+                 ("t_start_s", "t_end_s")]  # fmt: skip
+        assert edges == sorted(edges)
+        assert each["idle_before"]["t_end_s"] - each["idle_before"]["t_start_s"] == pytest.approx(1.0)
+        assert each["measure"]["t_end_s"] - each["measure"]["t_start_s"] == pytest.approx(2.0)
+        assert each["measure"]["t_start_s"] - each["warm_up"]["t_start_s"] == pytest.approx(0.6)
+
+
+def test_the_idle_window_has_a_silent_sender_on_both_sides(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        rows = campaign.rows()
+        windows = {r.run_id: document(campaign, r.run_id)["windows"] for r in rows}
+    opened = {run_id: t for what, run_id, t in script.log if what == "open"}
+    gone = {run_id: t for what, run_id, t in script.log if what == "go"}
+    ended = {run_id: t for what, run_id, t in script.log if what == "end"}
+    for row in rows:
+        idle = windows[row.run_id]["idle_before"]
+        assert opened[row.run_id] + 0.2 <= idle["t_start_s"] + 1e-6
+        # One meter update and the power's grain keep the flow out of the last idle reading.
+        assert gone[row.run_id] >= idle["t_end_s"] + 0.1 + 0.05 - 1e-6
+        measure, tail = windows[row.run_id]["measure"], windows[row.run_id]["tail"]
+        assert tail["t_start_s"] >= measure["t_end_s"] + 0.1 + 0.05 - 1e-6
+        assert ended[row.run_id] >= windows[row.run_id]["tail"]["t_end_s"] - 1e-6
+    last = rows[-1].run_id
+    assert ended[last] >= windows[last]["idle_after"]["t_end_s"] - 1e-6  # no neighbour: its own sockets
+
+
+def test_results_are_computed_only_when_their_readings_can_be_there(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        windows = {r.run_id: document(campaign, r.run_id)["windows"] for r in campaign.rows()}
+    for what, run_id, t in script.log:
+        if what == "compute":  # lag 0.1 s, update 0.1 s
+            assert t >= windows[run_id]["idle_after"]["t_end_s"] + 0.1 + 0.1
+
+
+def test_no_computing_inside_a_window(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c", workload(blocks=2)) as campaign:
+        run(campaign, script)
+        spans = [s for r in campaign.rows() for s in document(campaign, r.run_id)["windows"].values()]
+    computed = [t for what, _, t in script.log if what == "compute"]
+    assert computed
+    assert not [t for t in computed for s in spans if s["t_start_s"] < t < s["t_end_s"]]
+
+
+def test_a_failed_sender_repeats_its_mini_block_at_the_end_of_the_block(tmp_path: Path) -> None:
+    script = Script()
+    fail = {"left": 1}
+
+    def on_report(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if spec.transport == "udp" and fail["left"]:
+            fail["left"] -= 1
+            raise RunFailed("netjoule-traffic send ended with code 1: no answer", code="flow_lost_control")
+        return report
+
+    script.on_report = on_report
+    with new_campaign(tmp_path / "c", workload(blocks=2)) as campaign:
+        outcome, events = run(campaign, script)
+        rows = campaign.rows()
+        bad = next(r for r in rows if r.status == "invalid")
+        failed = document(campaign, bad.run_id)
+        told = events_of(campaign, bad.run_id)
+    assert outcome == runner.Outcome("complete", 8, 1)
+    assert (bad.transport, bad.attempt, bad.reason) == ("udp", 1, "flow_lost_control")
+    assert failed["status"] == "failed"
+    assert failed["reasons"][0]["code"] == "flow_lost_control"
+    assert [e["code"] for e in told if e["event"] == "run_failed"] == ["flow_lost_control"]
+    repeats = [r for r in rows if r.attempt == 2]
+    assert {r.transport for r in repeats} == {"udp", "null"}
+    assert {r.mini_block for r in repeats} == {bad.mini_block}
+    assert {r.status for r in repeats} == {"done"}
+    order = script.of("go")
+    first_of_block_2 = next(i for i, run_id in enumerate(order) if run_id.startswith("b02"))
+    assert max(order.index(r.run_id) for r in repeats) == first_of_block_2 - 1
+    assert "repeat" in [e.kind for e in events]
+
+
+def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: Path) -> None:
+    script = Script()
+
+    def on_result(run_id: str, result: dict[str, Any]) -> dict[str, Any]:
+        if "-udp-" in run_id:
+            why = [
+                {"code": "below_resolution", "detail": "small"},
+                {"code": "idle_drift", "detail": "the two differ by 2 %"},
+            ]
+            return result | {"valid": False, "reasons": why}
+        return result
+
+    script.on_result = on_result
+    with new_campaign(tmp_path / "c", workload(offered_rate_mbps=[1])) as campaign:
+        outcome, _ = run(campaign, script)
+        rows = campaign.rows()
+        final = [document(campaign, r.run_id) for r in rows if r.transport == "udp"]
+    assert [r.status for r in rows if r.transport == "udp"] == ["invalid"] * 3
+    assert {r.reason for r in rows if r.transport == "udp"} == {"idle_drift"}
+    assert [r.status for r in rows if r.transport == "null"] == ["superseded", "superseded", "done"]
+    assert [d["reasons"][0]["code"] for d in final] == ["idle_drift"] * 3
+    assert {d["status"] for d in final} == {"invalid"}
+    assert outcome == runner.Outcome("complete", 1, 3)
+
+
+def test_books_that_do_not_balance_invalidate(tmp_path: Path) -> None:
+    script = Script()
+    script.on_report = lambda spec, report: report | {"reconciles": spec.transport != "udp"}
+    with new_campaign(tmp_path / "c", workload(offered_rate_mbps=[1])) as campaign:
+        script.on_result = lambda run_id, result: (
+            result
+            | {
+                "valid": "-udp-" not in run_id,
+                "reasons": document(campaign, run_id)["reasons"],
+            }
+        )
+        run(campaign, script)
+        udp = [r for r in campaign.rows() if r.transport == "udp"]
+    assert {r.reason for r in udp} == {"bookkeeping_mismatch"}
+
+
+def test_five_failures_in_a_row_end_the_session_with_the_cause(tmp_path: Path) -> None:
+    script = Script()
+
+    def on_open(_spec: FlowSpec) -> None:
+        raise RunFailed("cannot reach 10.79.0.1:5301", code="generator_failed")
+
+    script.on_open = on_open
+    with new_campaign(tmp_path / "c", workload(blocks=3)) as campaign:
+        with pytest.raises(RunFailed, match=r"last 5 runs failed.*cannot reach 10\.79\.0\.1:5301"):
+            run(campaign, script)
+        assert campaign.document["sessions"][-1]["end"] == "failed"
+        assert campaign.document["status"] == "interrupted"
+
+
+def test_a_dead_link_is_named_and_finished_runs_are_kept(tmp_path: Path) -> None:
+    script = Script()
+    beds: list[FakeTestbed] = []
+
+    def on_report(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if len(script.of("go")) == 3 and not beds[0].death.done():
+            beds[0].death.set_result(RunFailed("netjoule-link was killed by signal 9", code="link_stopped"))
+            raise RunFailed("the flow broke", code="generator_failed")
+        return report
+
+    script.on_report = on_report
+    with new_campaign(tmp_path / "c") as campaign:
+        with pytest.raises(RunFailed, match="netjoule-link was killed") as caught:
+            run(campaign, script, on_up=beds.append)
+        assert caught.value.code == "link_stopped"
+    assert script.of("open") == script.of("end")
+    with Campaign.open(tmp_path / "c") as campaign:
+        # The second run had its closing idle window, the third did not come to its end.
+        statuses = [r.status for r in campaign.rows()]
+        assert statuses[:2] == ["done", "done"]
+        assert statuses[3] == "planned"
+
+
+def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
+    script = Script()
+
+    def on_report(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if len(script.of("go")) == 4:
+            raise asyncio.CancelledError  # as if the process were gone
+        return report
+
+    script.on_report = on_report
+    path = tmp_path / "c"
+    with new_campaign(path, workload(blocks=2)) as campaign:
+        with pytest.raises(asyncio.CancelledError):
+            run(campaign, script)
+        kept = {r.run_id for r in campaign.rows() if r.status == "done"}
+        raw = {i: (campaign.run_dir(i) / "flow.json").read_bytes() for i in kept}
+    assert len(kept) == 3
+    again = Script(clock=script.clock)
+    with Campaign.open(path) as campaign:
+        outcome, _ = run(campaign, again)
+        assert outcome == runner.Outcome("complete", 8, 0)
+        assert not kept & set(again.of("go"))
+        assert len(again.of("go")) == 5
+        assert {i: (campaign.run_dir(i) / "flow.json").read_bytes() for i in kept} == raw
+        assert all((campaign.run_dir(r.run_id) / "result.json").exists() for r in campaign.rows())
+        assert [s["session"] for s in campaign.document["sessions"]] == [1, 2]
+        assert campaign.document["sessions"][1]["monotonic_origin_ns"] == START_NS
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_says_stopped(tmp_path: Path, number: signal.Signals) -> None:
+    script = Script()
+
+    def on_report(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if len(script.of("go")) == 2:
+            os.kill(os.getpid(), number)
+        return report
+
+    script.on_report = on_report
+    with new_campaign(tmp_path / "c", workload(blocks=2)) as campaign:
+        outcome, _ = run(campaign, script)
+        assert outcome.end == "stopped"
+        assert 1 <= outcome.runs_done < 8
+        assert "running" not in {r.status for r in campaign.rows()}
+        assert campaign.document["sessions"][-1]["end"] == "stopped"
+        assert campaign.document["status"] == "interrupted"
+    assert script.of("open") == script.of("end")
+
+
+def test_windows_too_short_for_the_meter_are_refused_before_the_first_packet(tmp_path: Path) -> None:
+    script = Script()
+
+    def slow(testbed: FakeTestbed) -> None:
+        testbed.passports = [passport(update_interval_s=0.5, lag_s=0.5)]
+
+    with (
+        new_campaign(tmp_path / "c") as campaign,
+        pytest.raises(UsageError, match=r"warm_up_s is 0\.6 s.*at least 2"),
+    ):
+        run(campaign, script, on_up=slow)
+    assert script.log == []
+
+
+def test_a_restarted_server_is_an_event_of_the_run(tmp_path: Path) -> None:
+    script = Script(server_restarts=1)
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        first = campaign.rows()[0].run_id
+        assert "server_restarted" in [e["event"] for e in events_of(campaign, first)]
+
+
+def test_intervals_are_in_campaign_time(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        row = next(r for r in campaign.rows() if r.transport == "udp")
+        rows = files.read_table(campaign.run_dir(row.run_id) / "intervals.csv", "intervals")
+        flow = json.loads((campaign.run_dir(row.run_id) / "flow.json").read_text())
+        run_document = document(campaign, row.run_id)
+    assert {r["end"] for r in rows} == {"sender", "receiver"}
+    starts_s = (flow["intervals"][0]["start_ns"] - START_NS) / 1e9
+    assert float(rows[0]["t_start_s"]) == pytest.approx(starts_s, abs=1e-6)
+    assert run_document["t_first_packet_s"] == pytest.approx(starts_s, abs=1e-6)
+
+
+def test_clocks_are_noted_for_every_mini_block(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        rows = files.read_table(campaign.path / "clocks.csv", "clocks")
+    assert len(rows) == 2
+    assert {r["method"] for r in rows} == {"same_clock"}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
+import pytest
+
+from netjoule import topology
+from netjoule.errors import UsageError
+
+SHIPPED = Path(__file__).parents[2] / "testbed-topology.yaml"
+GOOD = """\
+schema_version: 1
+name: t
+kind: emulated
+hosts:
+  client:
+    roles: [client]
+    test_addresses: {ipv4: 10.77.0.2}
+  ap: {roles: [access_point]}
+  server:
+    roles: [server]
+    test_addresses: {ipv4: 10.77.0.1}
+link: {preset: ideal-216}
+meters:
+  - meter_id: m
+    node: client
+    adapter: wt210
+    resource: emulated
+    settings: {update_interval_s: 0.1}
+    calibration_date: 2026-09-01
+    device: {model: constant}
+"""
+
+
+def load(tmp_path, text):
+    path = tmp_path / "t.yaml"
+    path.write_text(text)
+    return topology.load(path)
+
+
+def test_the_shipped_testbed_is_emulated_and_modelled():
+    loaded = topology.load(SHIPPED)
+    assert loaded.kind == "emulated"
+    assert loaded.radio_source == "link-model"
+    assert loaded.host_with("client") == "client"
+    assert loaded.host_with("server") == "server"
+    assert {m.power_source for m in loaded.meters} == {"modelled"}
+    assert all(m.emulated and m.device_model for m in loaded.meters)
+    assert loaded.meters[0].update_interval_s == 0.1
+    assert loaded.mtu_bytes == 1500
+
+
+def test_dates_stay_text_and_the_document_survives_json(tmp_path):
+    loaded = load(tmp_path, GOOD)
+    assert loaded.meters[0].calibration_date == "2026-09-01"
+    assert topology.Topology.from_document(loaded.document, where="campaign.json") == loaded
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "words"),
+    [
+        ("node: client", "node: nobody", "line 15, field meters.0.node", "no host is called 'nobody'"),
+        ("link: {preset: ideal-216}\n", "", "line 1", "needs a link section"),
+        ("preset: ideal-216", "preset: fast", "line 12, field link.preset", "'fast' is not one of"),
+        ("    device: {model: constant}\n", "", "line 14, field meters.0", "needs a power model"),
+        (
+            "resource: emulated",
+            "resource: /dev/ttyS0",
+            "line 20, field meters.0.device",
+            "only an emulated meter",
+        ),
+        (
+            "ap: {roles: [access_point]}",
+            "ap: {roles: [observer]}",
+            "line 4, field hosts",
+            "role access_point",
+        ),
+        ("    test_addresses: {ipv4: 10.77.0.1}\n", "", "line 9, field hosts.server", "'test_addresses'"),
+        ("    adapter: wt210\n", "", "line 14, field meters.0", "'adapter' is missing"),
+        (
+            "resource: emulated",
+            "resource: http://me:pw@meter/power",
+            "line 17, field meters.0.resource",
+            "holds credentials",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_line(tmp_path, old, new, place, words):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, GOOD.replace(old, new))
+    assert caught.value.where == f"{tmp_path / 't.yaml'}, {place}"
+    assert words in caught.value.what
+
+
+def test_two_meters_of_one_name_are_refused(tmp_path):
+    second = GOOD[GOOD.index("  - meter_id") :]
+    with pytest.raises(UsageError, match="two meters are called 'm'"):
+        load(tmp_path, GOOD + second)
+
+
+def test_a_lab_has_real_meters_and_no_emulated_link(tmp_path):
+    lab = GOOD.replace("kind: emulated", "kind: lab").replace("link: {preset: ideal-216}\n", "")
+    with pytest.raises(UsageError, match="needs a testbed of kind emulated"):
+        load(tmp_path, lab)
+    real = lab.replace("resource: emulated", "resource: /dev/ttyS0").replace(
+        "    device: {model: constant}\n", ""
+    )
+    loaded = load(tmp_path, real)
+    assert loaded.meters[0].power_source == "measured"
+    assert loaded.radio_source == "real"
+    with pytest.raises(UsageError, match="has no emulated link"):
+        load(tmp_path, real + "link: {preset: ideal-216}\n")
+
+
+LITERALS = [
+    "wifi: {ssid: net, passphrase: hunter2-canary}\n",
+    "wifi: {ssid: net, passphrase: [hunter2-canary]}\n",
+    "wifi: {ssid: net, passphrase: {is: hunter2-canary}}\n",
+]
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_a_literal_secret_is_refused_and_never_shown(tmp_path, literal):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, GOOD + literal)
+    assert "by reference" in str(caught.value)
+    assert "field wifi.passphrase" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["password", "snmp_community", "api_key", "AuthToken", "wifi_psk"])
+def test_settings_of_a_meter_take_secrets_by_reference_only(tmp_path, name):
+    text = GOOD.replace("update_interval_s: 0.1", f"update_interval_s: 0.1, {name}: hunter2-canary")
+    with pytest.raises(UsageError, match="by reference") as caught:
+        load(tmp_path, text)
+    assert "hunter2" not in str(caught.value)
+    loaded = load(tmp_path, text.replace("hunter2-canary", '"env:METER_SECRET"'))
+    assert loaded.meters[0].settings[name] == "env:METER_SECRET"

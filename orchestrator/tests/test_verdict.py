@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any
+
+import pytest
+from runner_fakes import flow_report
+
+from netjoule.errors import RunFailed
+from netjoule.generators import FlowSpec
+from netjoule.verdict import Reason, first_invalidating, invalidates, judge_flow
+
+SPEC = FlowSpec("r", "udp", 1440, 3.0, 2.6, "up", 4, 1)
+END_NS = 2_600_000_000
+
+
+def codes(report: dict[str, Any], end_ns: int = END_NS) -> list[str]:
+    return [r.code for r in judge_flow(report, end_ns)]
+
+
+def test_a_perfect_flow_gives_no_reason() -> None:
+    assert codes(flow_report(SPEC, 0)) == []
+    assert codes(flow_report(FlowSpec("r", "null", 1440, 3.0, 2.6, "up", 4, 1), 0)) == []
+
+
+def test_unbalanced_books_name_the_numbers() -> None:
+    reasons = judge_flow(flow_report(SPEC, 0, reconciles=False), END_NS)
+    assert [r.code for r in reasons] == ["bookkeeping_mismatch"]
+    assert "scheduled 677, sent 677, not sent 0, received 677, lost 0" in reasons[0].detail
+
+
+def test_unbalanced_books_of_null_have_no_receiver() -> None:
+    report = flow_report(FlowSpec("r", "null", 1440, 3.0, 2.6, "up", 4, 1), 0, reconciles=False)
+    assert "received None" in judge_flow(report, END_NS)[0].detail
+
+
+@pytest.mark.parametrize(("sent", "expected"), [(991, []), (989, ["generator_lagged"])])
+def test_lagging_is_marked_under_99_percent(sent: int, expected: list[str]) -> None:
+    report = flow_report(SPEC, 0)
+    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": sent}
+    assert codes(report) == expected
+
+
+def test_a_flow_that_ends_before_its_window_is_short() -> None:
+    report = flow_report(SPEC, 0)
+    report["sender"]["last_packet_ns"] = END_NS - 300_000_000
+    assert codes(report) == ["flow_short"]
+
+
+def test_a_slow_schedule_is_not_short() -> None:
+    # 0.031 Mb/s with 1440 B is a message every 0.37 s; its last one leaves that much before the end.
+    slow = flow_report(FlowSpec("r", "udp", 1440, 0.031, 2.6, "up", 4, 1), 0)
+    slow["sender"]["last_packet_ns"] = END_NS - 370_000_000
+    assert codes(slow) == []
+
+
+def test_an_interrupted_flow_is_short() -> None:
+    assert codes(flow_report(SPEC, 0, end_reason="peer_interrupted")) == ["flow_short"]
+
+
+def test_codes_are_those_of_the_contract() -> None:
+    assert invalidates("idle_drift")
+    assert not invalidates("below_resolution")
+    with pytest.raises(RunFailed, match="'made_up' is not a code"):
+        invalidates("made_up")
+
+
+def test_the_first_invalidating_reason_decides() -> None:
+    reasons = [{"code": c, "detail": c} for c in ("below_resolution", "meter_gap", "idle_drift")]
+    assert first_invalidating(reasons) == Reason("meter_gap", "meter_gap")
+    assert first_invalidating(reasons[:1]) is None
