@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything `make demo` (run) and `make test` (test) need on Debian 12, each step once, each step said in one line.
+# Only the installation of Debian packages asks for root. Running it again does nothing that is already done.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+level=${1:-run}
+
+RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config iproute2 iperf3 util-linux
+  r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
+  r-cran-htmltools r-cran-base64enc)
+TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck)
+OLDEST_RUST=1.88
+OLDEST_PYTHON=3.11
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { # sentence, what to do
+  printf 'setup: %s\n       %s\n' "$1" "$2" >&2
+  exit 3
+}
+at_least() { # wanted, found
+  [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+check_platform() {
+  command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
+    fail "this set-up knows Debian 12 only, and there is no apt-get here" \
+      "install by hand what RUN_PACKAGES in scripts/setup.sh lists, and see README.md"
+}
+
+install_packages() {
+  local missing=() package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    say "Debian packages: all there"
+    return
+  fi
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null ||
+      fail "missing Debian packages, and neither root nor sudo: ${missing[*]}" \
+        "as root: apt-get install --no-install-recommends ${missing[*]}"
+    root=(sudo)
+  fi
+  say "Debian packages: installing ${missing[*]}"
+  local log=.setup/apt.log
+  "${root[@]}" apt-get -q update >"$log" 2>&1 || true
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
+    tail -n 5 "$log" >&2
+    fail "apt-get could not install: ${missing[*]}" "read $log; then: apt-get install ${missing[*]}"
+  }
+}
+
+check_rust() {
+  command -v cargo >/dev/null ||
+    fail "no Rust toolchain (cargo) on PATH" "install Rust $OLDEST_RUST or newer with rustup, see https://rustup.rs"
+  local found
+  found=$(rustc --version | cut -d' ' -f2)
+  at_least "$OLDEST_RUST" "$found" || fail "Rust $found is too old" "rustup update stable ($OLDEST_RUST or newer)"
+}
+
+check_python() {
+  command -v python3 >/dev/null || fail "no python3 on PATH" "apt-get install python3 python3-venv"
+  local found
+  found=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  at_least "$OLDEST_PYTHON" "$found" || fail "Python $found is too old" "use Python $OLDEST_PYTHON or newer as python3"
+  python3 -c 'import venv, ensurepip' 2>/dev/null ||
+    fail "python3 cannot make virtual environments (no ensurepip)" "apt-get install python3-venv"
+}
+
+python_environment() {
+  local stamp wanted
+  stamp=.setup/python.sha256
+  wanted=$(cat scripts/requirements.txt ./*/pyproject.toml protocols/contracts/pyproject.toml testbed/devices/pyproject.toml |
+    { cat; python3 --version; pwd; } | sha256sum)
+  if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    say "Python environment .venv: up to date"
+    return
+  fi
+  say "Python environment .venv: installing the pinned packages of scripts/requirements.txt and the four packages of this repository"
+  python3 -m venv --clear .venv
+  .venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r scripts/requirements.txt ||
+    fail "pip could not install scripts/requirements.txt" "check that the package index is reached; then: make setup"
+  .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation \
+    -e protocols/contracts -e meters -e testbed/devices -e orchestrator
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+rust_build() {
+  say "Rust: one release build of netjoule-traffic and netjoule-link (BoringSSL inside: about 4 minutes when new)"
+  cargo build --quiet --release --locked --workspace ||
+    fail "cargo build --release failed" "read the error above; 'cargo build --release' repeats it"
+}
+
+r_package() {
+  local stamp wanted
+  stamp=.setup/r.sha256
+  wanted=$(find analysis-r protocols/contracts -type f -not -path '*/tests/*' -not -name '*.pyc' -print0 | sort -z |
+    xargs -0 sha256sum | { cat; pwd; } | sha256sum)
+  if [ -d .r-library/netjoule ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    say "R package netjoule: up to date"
+    return
+  fi
+  say "R package netjoule: installing into .r-library"
+  mkdir -p .r-library
+  R CMD INSTALL --library=.r-library --no-docs --no-test-load analysis-r >.setup/r.log 2>&1 || {
+    tail -n 5 .setup/r.log >&2
+    fail "R CMD INSTALL analysis-r failed" "read .setup/r.log"
+  }
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+mkdir -p .setup
+check_platform
+check_python
+check_rust
+case $level in
+  run) install_packages "${RUN_PACKAGES[@]}" ;;
+  test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" ;;
+  *) fail "unknown level '$level'" "use: scripts/setup.sh run|test" ;;
+esac
+python_environment
+rust_build
+r_package
+say "ready"
