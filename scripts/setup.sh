@@ -23,7 +23,7 @@ at_least() { # wanted, found
 }
 
 check_platform() {
-  command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
+  { command -v apt-get && command -v dpkg-query; } >/dev/null ||
     fail "this set-up knows Debian 12 only, and there is no apt-get here" \
       "install by hand what RUN_PACKAGES in scripts/setup.sh lists, and see README.md"
 }

@@ -67,6 +67,10 @@ compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tol
   # These may be refused for what the raw files do not tell: a spinning pacer, a busy core, a radio without air time.
   refusable <- c("floor_w", "ea_above_floor_j_per_mbit", "ea_j_per_mbit")
   both <- merge(recomputed, campaign$results, by = c("run_id", "meter_id"), suffixes = c("_ours", "_theirs"))
+  # With constant power the difference is rounding, and its sign decides whether E_A is empty: that is no disagreement.
+  rounding <- is.na(both$ea_j_per_mbit_ours) & both$t_a_mbps_ours > 0 &
+    abs(both$delta_p_w_ours) <= tolerance * abs(both$p_a_w_ours)
+  both[rounding %in% TRUE, ea_j_per_mbit_ours := delta_p_w_ours / t_a_mbps_ours]
   # A difference of two powers inherits their rounding, so it is judged against the powers.
   scales <- list(
     delta_p_w = both$p_a_w_ours, tail_energy_j = both$p_a_w_ours, floor_w = both$p_a_w_ours,

@@ -23,9 +23,10 @@ source_line <- function(campaign, meter_id = NULL, width = 118L) {
 #' Join items and break lines between them, never inside one
 #' @noRd
 wrap_items <- function(items, separator, width) {
-  # strwrap() does not break at a no-break space.
-  glued <- paste(gsub(" ", "\u00a0", items, fixed = TRUE), collapse = separator)
-  paste(strwrap(glued, width), collapse = "\n")
+  # strwrap() does not break at a no-break space; the separator stays with the item before it.
+  ends <- c(rep(trimws(separator, "right"), length(items) - 1L), "")
+  glued <- gsub(" ", "\u00a0", paste0(items, ends), fixed = TRUE)
+  paste(strwrap(paste(glued, collapse = " "), width), collapse = "\n")
 }
 
 meter_words <- function(meter) {

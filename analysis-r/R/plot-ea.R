@@ -18,17 +18,19 @@ plot_ea <- function(summary, campaign, meter_id) {
     return(NULL)
   }
   floor <- floor_per_mbit(rows)
-  drawn <- spread_loads(rbind(points, floor, fill = TRUE))
+  drawn <- settle_lows(spread_loads(rbind(points, floor, fill = TRUE)))
   plot <- ggplot(drawn, cell_aes()) +
     cell_layers(drawn) +
     payload_facets(rows) +
     load_axis(drawn$offered_rate_mbps) +
-    value_axis(drawn$value, expression(E[A] ~ "(J/Mb)")) +
+    value_axis(drawn$value, expression(E[A] ~ "(J/Mb)"), attr(drawn, "foot")) +
     transport_scales() +
     netjoule_theme() +
     labs(
       title = "Energy per megabit against offered load",
-      subtitle = subtitle_words(campaign, chosen, interval_words(campaign, chosen, points$n), point_words(drawn)),
+      subtitle = subtitle_words(
+        campaign, chosen, interval_words(campaign, chosen, points$n), point_words(drawn), floor_words(rows)
+      ),
       caption = source_line(campaign, chosen)
     )
   with_alt(plot, alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"))
@@ -44,6 +46,7 @@ point_words <- function(points) {
   c(
     if (any(points$hollow)) "Hollow points: device model extrapolated.",
     if (any(points$limit)) "Downward triangles: upper limits, below the meter's resolution.",
+    if (any(points$low_open)) "Bars that reach the foot of a panel include zero.",
     if (any(points$unshown)) {
       sprintf("%d cell(s) are not positive and stand only in the table.", sum(points$unshown))
     }
@@ -67,21 +70,42 @@ hide_unplottable <- function(points) {
   logarithmic <- spans_decades(points$value)
   points[, unshown := logarithmic & value <= 0]
   points[unshown == TRUE, value := NA_real_]
-  points[, low_open := logarithmic & !is.na(low) & low <= 0]
-  # An interval that reaches zero is drawn down to the foot of the panel.
-  foot <- if (logarithmic) min(points$value, na.rm = TRUE) / 2 else -Inf
-  points[low_open == TRUE, low := pmin(foot, value)]
   points[, transport := transport_factor(transport)]
   points[]
 }
 
+#' Draw intervals that reach zero down to the foot of a logarithmic panel
+#'
+#' @return points with `low` settled, `low_open`, and the foot as attribute (NULL: no such interval).
+#' @noRd
+settle_lows <- function(points) {
+  points[, low_open := spans_decades(points$value) & !is.na(low) & low <= 0 & !is.na(value)]
+  foot <- NULL
+  if (any(points$low_open)) {
+    drawn <- c(points$value, points$low)
+    foot <- min(drawn[is.finite(drawn) & drawn > 0]) / 1.5
+    points[low_open == TRUE, low := foot]
+  }
+  setattr(points, "foot", foot)
+  points[]
+}
+
+# A floor that the meter cannot resolve is nobody's point on a logarithmic axis.
+floor_resolved <- function(rows) rows$transport == "null" & !is.na(rows$floor_w) & rows$below_resolution_n == 0
+
+floor_words <- function(rows) {
+  hidden <- sum(rows$transport == "null" & !is.na(rows$floor_w)) - sum(floor_resolved(rows))
+  if (hidden > 0L) {
+    sprintf("The floor of %d cell(s) is below the meter's resolution and stands only in the table.", hidden)
+  }
+}
+
 floor_per_mbit <- function(rows) {
-  floor <- rows[transport == "null" & !is.na(floor_w) & floor_w > 0, list(
+  floor <- rows[floor_resolved(rows), list(
     transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = floor_w / offered_rate_mbps,
     low = floor_ci95_low / offered_rate_mbps, high = floor_ci95_high / offered_rate_mbps
   )]
   floor <- plain_points(floor)
-  floor[!is.na(low) & low <= 0, low := value / 2]
   floor
 }
 
@@ -109,9 +133,16 @@ cell_layers <- function(points) {
     ),
     geom_point(data = whole, aes(fill = transport), size = 2.1, stroke = 0.5),
     if (nrow(hollow) > 0L) geom_point(data = hollow, fill = "white", size = 2.1, stroke = 0.8, show.legend = FALSE),
-    if (nrow(limits) > 0L) {
+    if (any(limits$hollow)) {
       geom_point(
-        data = limits, shape = limit_shape, fill = "white", size = 2.4, stroke = 0.9, show.legend = FALSE
+        data = limits[hollow == TRUE], shape = limit_shape, fill = "white", size = 2.4, stroke = 0.9,
+        show.legend = FALSE
+      )
+    },
+    if (!all(limits$hollow)) {
+      geom_point(
+        data = limits[hollow == FALSE], aes(fill = transport), shape = limit_shape, size = 2.4, stroke = 0.5,
+        show.legend = FALSE
       )
     },
     guides(colour = guide_legend(override.aes = list(fill = legend_fill(points$transport)), nrow = 1L))

@@ -23,7 +23,7 @@ plot_envelope <- function(envelope, summary, campaign, meter_id) {
   band[, piece := cumsum(!complete | !shift(complete, fill = FALSE)), by = list(transport)]
   edges <- envelope_edges(band)
   edges[, `:=`(hollow = !complete, limit = FALSE)]
-  edges <- hide_unplottable(edges)
+  edges <- settle_lows(hide_unplottable(edges))
   labels <- transport_panel_labels(summary[meter_id == chosen])
   plot <- ggplot(edges, aes(x = offered_rate_mbps, y = value, colour = transport)) +
     envelope_ribbon(band) +
@@ -39,14 +39,14 @@ plot_envelope <- function(envelope, summary, campaign, meter_id) {
       labeller = as_labeller(labels), ncol = panel_columns(length(unique(band$transport)))
     ) +
     load_axis(band$offered_rate_mbps) +
-    value_axis(edges$value, expression(E[A] ~ "(J/Mb)")) +
+    value_axis(edges$value, expression(E[A] ~ "(J/Mb)"), attr(edges, "foot")) +
     scale_colour_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
     scale_fill_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
     scale_linetype_manual(name = NULL, values = c(greatest = "solid", least = "31"), labels = edge_labels(band)) +
     netjoule_theme() +
     labs(
       title = "Energy envelope: least to greatest energy per megabit over message sizes",
-      subtitle = subtitle_words(campaign, chosen, envelope_words(campaign, chosen, band)),
+      subtitle = subtitle_words(campaign, chosen, envelope_words(campaign, chosen, band, edges)),
       caption = source_line(campaign, chosen)
     )
   with_alt(plot, alt_envelope(band, campaign, chosen))
@@ -86,6 +86,8 @@ envelope_ribbon <- function(band) {
 }
 
 edge_labels <- function(band) {
+  # Where a size is left out, the least or greatest of the rest says nothing about the sizes.
+  if (any(band$complete)) band <- band[complete == TRUE]
   sizes <- function(column) paste(sort(unique(band[[column]])), collapse = " or ")
   c(
     greatest = paste0("greatest E_A (", sizes("payload_bytes_greatest"), " bytes)"),
@@ -93,11 +95,12 @@ edge_labels <- function(band) {
   )
 }
 
-envelope_words <- function(campaign, meter_id, band) {
+envelope_words <- function(campaign, meter_id, band, edges) {
   left_out <- sum(band$runs_left_out)
   c(
     interval_words(campaign, meter_id, blocks_of(campaign)),
     if (left_out > 0L) paste(left_out, "runs left out (device model extrapolated, or below the meter's resolution)."),
+    if (any(edges$low_open)) "Bars that reach the foot include zero.",
     if (any(!band$complete)) "Hollow, unfilled: not every message size is left at that load."
   )
 }

@@ -53,7 +53,8 @@ floor_panel <- function(floor, rows) {
     cell_layers(floor) +
     facet_wrap(
       ggplot2::vars(payload_bytes),
-      labeller = as_labeller(function(size) paste0(size, "-byte messages")), ncol = facet_columns(rows)
+      labeller = as_labeller(function(size) paste0(size, "-byte messages")), ncol = facet_columns(rows),
+      scales = "free_y"
     ) +
     load_axis(floor$offered_rate_mbps, NULL) +
     scale_y_continuous(name = "floor_w (W)", labels = number_text) +

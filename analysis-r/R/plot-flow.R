@@ -26,13 +26,13 @@ plot_goodput <- function(summary, campaign) {
   if (nrow(points) == 0L) {
     return(NULL)
   }
-  points <- spread_loads(hide_unplottable(points))
+  points <- settle_lows(spread_loads(hide_unplottable(points)))
   plot <- ggplot(points, cell_aes()) +
     everything_line(points) +
     cell_layers(points) +
     payload_facets(summary) +
     load_axis(points$offered_rate_mbps) +
-    value_axis(points$value, "Goodput (Mb/s)") +
+    value_axis(points$value, "Goodput (Mb/s)", attr(points, "foot")) +
     transport_scales() +
     netjoule_theme() +
     labs(

@@ -15,7 +15,7 @@ summary_sentences <- function(campaign, tables, id) {
     delta_sentences(tables$delta_ea[meter_id == id], model),
     floor_sentences(summary, model),
     constant_power_sentences(summary, model),
-    resolution_sentence(summary)
+    resolution_sentence(summary), hollow_sentence(summary, model)
   )
   if (length(sentences) > 0L) {
     return(sentences)
@@ -154,6 +154,21 @@ resolution_sentence <- function(summary) {
     ),
     nrow(below), nrow(summary[transport != "null"])
   )
+}
+
+hollow_sentence <- function(summary, model) {
+  cells <- summary[transport != "null"]
+  outside <- sum(cells$hollow)
+  if (outside == 0L) {
+    return(NULL)
+  }
+  start_sentence(model, sprintf(
+    paste(
+      "%d of %d cells lie outside the device model's stated validity: drawn hollow, left out of envelope and",
+      "differences."
+    ),
+    outside, nrow(cells)
+  ))
 }
 
 #' How sure: blocks, what the intervals are, what they are not

@@ -76,9 +76,13 @@ load_axis <- function(rates_mbps, label = "Offered load (Mb/s of payload)") {
   }
 }
 
-value_axis <- function(values, label) {
+# `foot`: where intervals that reach zero end on a logarithmic axis; the panel then ends there too.
+value_axis <- function(values, label, foot = NULL) {
   if (spans_decades(values)) {
-    scale_y_log10(name = label, breaks = scales::breaks_log(n = 6), labels = number_text)
+    scale_y_log10(
+      name = label, breaks = scales::breaks_log(n = 6), labels = number_text, limits = if (!is.null(foot)) c(foot, NA),
+      expand = if (is.null(foot)) waiver() else expansion(mult = c(0, 0.05))
+    )
   } else {
     scale_y_continuous(name = label, labels = number_text)
   }

@@ -17,6 +17,7 @@ from netjoule.generators import Flow, FlowSpec
 from netjoule.generators.base import Endpoints, Generator
 from netjoule.hosts import LocalHost
 from netjoule.radio import RadioReader
+from netjoule.runner import Remark
 from netjoule.store import Campaign, Session
 from netjoule.topology import Topology
 from netjoule.workload import Workload
@@ -200,6 +201,7 @@ class Script:
     on_open: Callable[[FlowSpec], None] = lambda _spec: None
     log: list[tuple[str, str, float]] = field(default_factory=list)
     server_restarts: int = 0
+    remarks: list[Remark] = field(default_factory=list)
 
     def note(self, what: str, run_id: str) -> None:
         self.log.append((what, run_id, (self.clock.now_ns - START_NS) / 1e9))
@@ -280,6 +282,10 @@ class FakeTestbed:
             self._script.server_restarts -= 1
             return True
         return False
+
+    def take_remarks(self) -> Sequence[Remark]:
+        remarks, self._script.remarks = self._script.remarks, []
+        return remarks
 
     def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         same = {"offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_clock"}

@@ -17,9 +17,17 @@ RUBBISH = [None, True, -1, 3.5, 2**70, "", "x", [], [1], [[]], {}, {"a": 1}, [{}
 def places(value, path=()):
     """Paths of all parts of a JSON document."""
     yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, child in list(children)[:6]:
+    children = value.items() if isinstance(value, dict) else ()
+    children = enumerate(value) if isinstance(value, list) else children
+    for key, child in list(children)[:20]:
         yield from places(child, (*path, key))
+
+
+def draw_place(chance, document):
+    """A part of a document, every depth as likely as another."""
+    found = list(places(document))
+    depth = chance.choice(sorted({len(p) for p in found}))
+    return chance.choice([p for p in found if len(p) == depth])
 
 
 def replaced(value, path, new):
@@ -37,7 +45,7 @@ def test_any_part_of_any_document_may_be_anything(golden: Path, seed, new):
     path = chance.choice(sorted(golden.rglob("*.json")))
     text = path.read_text()
     document = json.loads(text)
-    place = chance.choice(list(places(document)))
+    place = draw_place(chance, document)
     try:
         path.write_text(json.dumps(replaced(document, place, new)))
         assert all(str(d) for d in check_campaign(golden))

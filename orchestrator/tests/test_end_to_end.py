@@ -2,6 +2,7 @@
 """Tiny real campaigns: real flows over the emulated link, emulated meters, energy against closed forms."""
 
 import csv
+import itertools
 import json
 import os
 import signal
@@ -183,7 +184,7 @@ def closed_form_power_w(campaign: Path, start_s: float, end_s: float) -> float:
             {k: float(row[k]) for k in row if k.startswith(("t_s", "airtime", "frames"))}
             for row in csv.DictReader(handle)
         ]
-    for before, row in zip(rows, rows[1:], strict=False):
+    for before, row in itertools.pairwise(rows):
         share = max(0.0, min(end_s, row["t_s"]) - max(start_s, before["t_s"])) / (row["t_s"] - before["t_s"])
         air_s = row["airtime_tx_s"] + row["airtime_rx_s"]
         energy_j += share * (FRAME_J * (row["frames_tx"] + row["frames_rx"]) + AIR_TIME_W * air_s)
@@ -249,8 +250,7 @@ def test_idle_windows_are_shared_and_silent(measured: Path) -> None:
     ]
     runs.sort(key=lambda r: r["windows"]["idle_before"]["t_start_s"])
     shared = sum(
-        a["windows"]["idle_after"] == b["windows"]["idle_before"]
-        for a, b in zip(runs, runs[1:], strict=False)
+        a["windows"]["idle_after"] == b["windows"]["idle_before"] for a, b in itertools.pairwise(runs)
     )
     assert shared == len(runs) - 1
     for run in runs:
@@ -389,6 +389,24 @@ def test_kill_9_of_any_part_then_resume_loses_and_repeats_nothing(
     document = json.loads((files.out / "campaign.json").read_text())
     assert [s["end"] for s in document["sessions"]] == ["killed", "killed", "killed", "failed", "complete"]
     assert host_state() == before
+
+
+def test_a_killed_server_costs_one_mini_block(tmp_path: Path, sessions: list[Session]) -> None:
+    files = inputs(tmp_path, transports=["udp"], offered_rate_mbps=[3, 10])
+    session = Session(files.run)
+    sessions.append(session)
+    session.wait_for("run_finished")
+    server = next(p for p in session.everything() if "netjoule-traffic serve" in program(p))
+    os.kill(server, signal.SIGKILL)
+    code, said = session.close()
+    assert code == 0, said
+    assert_complete(files.out)
+    rows = plan(files.out)
+    events = [(files.out / "runs" / row["run_id"] / "events.csv").read_text() for row in rows]
+    assert sum("server_restarted" in text for text in events) == 1
+    # The flow that was under way, if any, failed with a code; its mini-block alone was repeated.
+    assert len([row for row in rows if row["attempt"] != "1"]) <= 1
+    assert {row["reason"] for row in rows} <= {"", "generator_failed", "flow_lost_control"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

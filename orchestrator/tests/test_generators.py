@@ -27,7 +27,12 @@ BRACKET = Bracket(10_000_000_000, 11_200_000_000, "boot")
 
 
 def spec(transport: str, **changes: Any) -> FlowSpec:
-    values = {"payload_bytes": 1440, "offered_rate_mbps": 3.0, "duration_s": 0.5, "direction": "up"} | changes
+    values: dict[str, Any] = {
+        "payload_bytes": 1440,
+        "offered_rate_mbps": 3.0,
+        "duration_s": 0.5,
+        "direction": "up",
+    } | changes
     return FlowSpec(run_id="r", transport=transport, ip_version=4, seed=1, **values)
 
 
@@ -37,6 +42,20 @@ def recorded(name: str) -> dict[str, Any]:
 
 def report(name: str, flow: FlowSpec) -> dict[str, Any]:
     return flow_report(flow, recorded(name), BRACKET, hosts=HOSTS, version="3.12")
+
+
+@pytest.mark.parametrize(("direction", "shifted"), [("up", "receiver"), ("down", "sender")])
+def test_intervals_of_the_servers_end_get_the_controllers_clock(direction: str, shifted: str) -> None:
+    flow = {
+        "direction": direction,
+        "clock_offset": {"offset_ns": 5_000_000_000},
+        "intervals": [
+            {"end": end, "start_ns": 7e9, "end_ns": 8e9, "bytes": 1} for end in ("sender", "receiver")
+        ],
+    }
+    starts_s = {row["end"]: row["t_start_s"] for row in interval_rows(flow, 1_000_000_000)}
+    assert starts_s.pop(shifted) == pytest.approx(1.0)
+    assert list(starts_s.values()) == [pytest.approx(6.0)]
 
 
 # --- netjoule-traffic ------------------------------------------------------------------------------
@@ -124,7 +143,7 @@ def test_recorded_flows_fit_the_contract_and_balance(transport: str, direction: 
     assert (sender["host"], receiver["host"]) == (
         ("laptop", "rack") if direction == "up" else ("rack", "laptop")
     )
-    files.append_table(tmp_path / "intervals.csv", "intervals", interval_rows(flow, 9_000_000_000, 0))
+    files.append_table(tmp_path / "intervals.csv", "intervals", interval_rows(flow, 9_000_000_000))
     assert list(contracts.table_defects("intervals", tmp_path / "intervals.csv")) == []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from netjoule.errors import HostLacks
-from netjoule.hosts import LocalHost, LocalProcess, ProcessEnded
+from netjoule.hosts import PREFERRED_NICE, LocalHost, LocalProcess, ProcessEnded
 
 
 def with_process(script: str, use: Callable[[LocalProcess], Awaitable[object]]) -> object:
@@ -120,6 +120,15 @@ def test_a_pipeline_joins_two_programs() -> None:
     assert asyncio.run(run()) == (b"through\n", b"")
 
 
+def test_a_preferred_process_is_ahead_where_the_user_may_give_that() -> None:
+    async def prefer(process: LocalProcess) -> tuple[bool, int]:
+        return process.prefer(), os.getpriority(os.PRIO_PROCESS, process.pid)
+
+    got = with_process("cat", prefer)
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    assert got in ((True, PREFERRED_NICE), (False, ours))
+
+
 def test_a_missing_program_is_named() -> None:
     with pytest.raises(HostLacks, match=r"cannot start tool \(/nowhere/tool\): No such file"):
         asyncio.run(LocalHost("here").start(["/nowhere/tool"], name="tool"))
@@ -130,4 +139,6 @@ def test_children_are_in_a_process_group_of_their_own() -> None:
         return await process.next_line()
 
     script = f"{sys.executable} -c 'import os; print(os.getpgid(0))'"
-    assert int(bytes(with_process(script, group))) != os.getpgid(0)  # type: ignore[arg-type]
+    line = with_process(script, group)
+    assert isinstance(line, bytes)
+    assert int(line) != os.getpgid(0)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from dataclasses import replace
 
+import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -203,9 +205,10 @@ def test_repeating_is_idempotent_and_ends(workload, seed, data):
 
 
 def test_forecast_counts_runs_and_time():
-    size = forecast(make(blocks=3, rates=(1, 3, 10, 30)))
+    size = forecast(make(blocks=3, rates=(1, 3, 10, 30)), synthetic.topology())
     assert (size.runs, size.mini_blocks) == (96, 24)
-    assert size.duration_s > 96 * 4.5
+    # 4.5 s of windows, two guards of a meter update and a device sample (0.1 s each), process starts.
+    assert size.duration_s == pytest.approx(96 * (4.5 + 2 * 0.2 + 0.1) + 1)
     assert size.least_p == 0.25
 
 

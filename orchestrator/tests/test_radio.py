@@ -92,7 +92,12 @@ class Link:
 
 def test_the_reader_takes_its_own_station_only_and_ends_with_the_link(tmp_path: Path) -> None:
     async def read() -> list[RadioRecord | None]:
-        lines = [STATS | {"station": "other"}, {"kind": "wired"}, STATS, STATS | {"retries": 9}]
+        lines: list[dict[str, Any]] = [
+            STATS | {"station": "other"},
+            {"kind": "wired"},
+            STATS,
+            STATS | {"retries": 9},
+        ]
         async with Link(tmp_path / "s", lines, tail=b'{"kind":"stat'):
             reader = LinkStatsReader("laptop", "client", tmp_path / "s", 0)
             await reader.open()
@@ -161,7 +166,8 @@ def test_what_is_in_hand_is_written_at_the_end(tmp_path: Path) -> None:
                     self.left -= 1
                     return record_from_stats(STATS, 0)
                 seen.set()
-                return await asyncio.get_running_loop().create_future()
+                await asyncio.Event().wait()
+                return None
 
             async def close(self) -> None:
                 return None

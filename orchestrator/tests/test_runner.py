@@ -259,6 +259,9 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
         assert outcome == runner.Outcome("complete", 8, 0)
         assert not kept & set(again.of("go"))
         assert len(again.of("go")) == 5
+        fourth, fifth = (r.run_id for r in campaign.rows()[3:5])
+        assert "resumed_mini_block" in [e["event"] for e in events_of(campaign, fourth)]
+        assert "resumed_mini_block" not in [e["event"] for e in events_of(campaign, fifth)]
         assert {i: (campaign.run_dir(i) / "flow.json").read_bytes() for i in kept} == raw
         assert all((campaign.run_dir(r.run_id) / "result.json").exists() for r in campaign.rows())
         assert [s["session"] for s in campaign.document["sessions"]] == [1, 2]
@@ -305,6 +308,22 @@ def test_a_restarted_server_is_an_event_of_the_run(tmp_path: Path) -> None:
         run(campaign, script)
         first = campaign.rows()[0].run_id
         assert "server_restarted" in [e["event"] for e in events_of(campaign, first)]
+
+
+def test_what_a_meter_says_is_an_event_of_the_run_it_fell_into(tmp_path: Path) -> None:
+    script = Script(remarks=[runner.Remark(1.25, "meter", "meter_remark", "m0: no answer for 2 s")])
+    with new_campaign(tmp_path / "c") as campaign:
+        run(campaign, script)
+        told = [e for r in campaign.rows() for e in events_of(campaign, r.run_id) if e["source"] == "meter"]
+    assert [(float(e["t_s"]), e["detail"]) for e in told] == [(1.25, "m0: no answer for 2 s")]
+
+
+def test_another_instrument_is_refused_on_resume() -> None:
+    first = passport()
+    runner.require_same_meters([], [first])
+    runner.require_same_meters([first], [first | {"accuracy": {}, "firmware": "2"}])
+    with pytest.raises(UsageError, match=r"meter m0 had identification YOKOGAWA.* now it has OTHER"):
+        runner.require_same_meters([first], [first | {"identification": "OTHER"}])
 
 
 def test_intervals_are_in_campaign_time(tmp_path: Path) -> None:

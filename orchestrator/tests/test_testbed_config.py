@@ -8,9 +8,10 @@ import pytest
 from runner_fakes import START_NS, new_campaign, topology
 
 import netjoule_contracts as contracts
+from netjoule.emulated_config import control_address, link_config, meter_config
 from netjoule.errors import HostLacks, UsageError
 from netjoule.store import Session
-from netjoule.testbed_emulated import control_address, link_config, meter_config, open_emulated
+from netjoule.testbed_emulated import open_emulated
 
 
 def test_link_config_fits_its_contract() -> None:

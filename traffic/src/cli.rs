@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::sender::LONGEST_WINDOW_US;
 use crate::units;
 
 /// Default port of the control channel.
@@ -102,7 +103,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "MODE", default_value = "absolute", value_parser = ["absolute"])]
     pub pacing: String,
     /// Messages due within this many us leave together, late
-    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=LONGEST_WINDOW_US))]
     pub window_us: u64,
     /// Messages that leave together go to the kernel as one GSO train (tcp: the kernel decides anyway)
     #[arg(long)]

@@ -1,28 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `send`: one flow from the asking end.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use netjoule_transport::{socket, FlowSpec, IpVersion, Kind, Protocol, Role, State, Values};
+use netjoule_transport::{FlowSpec, IpVersion, Kind, PollFd, Protocol, Role, State, Values};
 use serde_json::json;
 
+use crate::assemble::{self, Halves};
 use crate::channel::Channel;
-use crate::cli::{host_and_port, SendArgs, PORT};
+use crate::cli::{SendArgs, PORT};
 use crate::clock_offset::{ClockOffset, EXCHANGES};
 use crate::control::{self, FlowRequest, Hello, Message, Welcome};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::intervals::Interval;
 use crate::output::Output;
 use crate::receiver::{self, Expectation};
 use crate::registry;
-use crate::report::{
-    self, Direction, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart,
-};
-use crate::schedule::Schedule;
+use crate::report::{Direction, Generator};
 use crate::sender::{self, Plan};
 use crate::session::{Scope, Session, StdinUse};
+use crate::target::Target;
 use crate::wait::{Signals, Waiter};
 
 /// How long the server may take to answer, and the data path to open, ns.
@@ -66,104 +64,6 @@ fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
 /// Refuse a size that the transport cannot carry unfragmented, naming the limit.
 fn check_size(args: &SendArgs, protocol: &dyn Protocol, version: IpVersion, mtu_bytes: u32) -> Outcome<()> {
     sender::check_size(protocol, args.length, version, mtu_bytes)
-}
-
-/// Where the flow goes.
-struct Target {
-    data: IpAddr,
-    scope: SocketAddr,
-    control: SocketAddr,
-}
-
-impl Target {
-    fn resolve(args: &SendArgs) -> Outcome<Self> {
-        let to = args.to.as_deref().unwrap_or_default();
-        let (host, port) = host_and_port(to).map_err(|message| Failure::new(Code::Usage, message))?;
-        let scope = resolve(host, port.unwrap_or(PORT), args)?;
-        let control = match &args.control {
-            None => scope,
-            Some(text) => {
-                let (host, own_port) =
-                    host_and_port(text).map_err(|message| Failure::new(Code::Usage, message))?;
-                resolve_any(host, own_port.or(port).unwrap_or(PORT))?
-            }
-        };
-        Ok(Self { data: scope.ip(), scope, control })
-    }
-
-    fn ip_version(&self) -> IpVersion {
-        IpVersion::of(self.data)
-    }
-
-    /// The data address with a port, keeping an IPv6 scope.
-    fn data_address(&self, port: u16) -> SocketAddr {
-        let mut address = self.scope;
-        address.set_port(port);
-        address
-    }
-
-    /// MTU of the route to the server; 65535 when the kernel does not say.
-    fn mtu_bytes(&self, args: &SendArgs) -> u32 {
-        let remote = self.data_address(9);
-        let local = args.bind.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0));
-        let probe = socket::datagram(local).ok().filter(|probe| probe.connect(&remote.into()).is_ok());
-        probe
-            .and_then(|probe| {
-                socket::path_mtu_bytes(std::os::fd::AsRawFd::as_raw_fd(&probe), remote.is_ipv4())
-            })
-            .unwrap_or(u32::from(u16::MAX))
-    }
-
-    fn request(&self, args: &SendArgs) -> Outcome<FlowRequest> {
-        let name = host::random_bytes::<16>().map_err(Failure::system("draw a flow name"))?;
-        let request = FlowRequest {
-            flow_id: control::token_text(&name),
-            transport: args.transport.clone(),
-            direction: if args.reverse { Direction::Down } else { Direction::Up },
-            payload_bytes: args.length,
-            rate_bps: args.rate,
-            duration_ns: args.time,
-            interval_ns: args.interval,
-            window_us: args.window_us,
-            gso: args.gso,
-            seed: args.seed,
-            data_address: self.data,
-            control_apart: self.control.ip() != self.data,
-        };
-        request.check(control::Caps { duration_ns: units_max(), rate_bps: units_max() })?;
-        Ok(request)
-    }
-}
-
-/// No cap on this end; the server has its own.
-fn units_max() -> u64 {
-    crate::units::LARGEST
-}
-
-fn resolve(host: &str, port: u16, args: &SendArgs) -> Outcome<SocketAddr> {
-    let wanted = |address: &SocketAddr| match (args.four, args.six, args.bind) {
-        (true, ..) => address.is_ipv4(),
-        (_, true, _) => address.is_ipv6(),
-        (.., Some(local)) => address.is_ipv4() == local.is_ipv4(),
-        _ => true,
-    };
-    addresses(host, port)?.into_iter().find(wanted).ok_or_else(|| {
-        Failure::new(Code::Refused, format!("{host} has no address of the IP version that was asked for"))
-    })
-}
-
-fn resolve_any(host: &str, port: u16) -> Outcome<SocketAddr> {
-    addresses(host, port)?
-        .first()
-        .copied()
-        .ok_or_else(|| Failure::new(Code::Refused, format!("{host} has no address")))
-}
-
-fn addresses(host: &str, port: u16) -> Outcome<Vec<SocketAddr>> {
-    (host, port)
-        .to_socket_addrs()
-        .map(Iterator::collect)
-        .map_err(|error| Failure::new(Code::Refused, format!("cannot resolve {host}: {error}")))
 }
 
 /// A flow whose data path stands.
@@ -232,36 +132,30 @@ impl<'a> Flow<'a> {
             Direction::Down => self.receive(offset, output)?,
         };
         let offset = if self.same_clock { offset } else { offset.with_drift(self.measure_offset()?) };
-        finish_report(self.args, self.request, Some(self.ip_version), offset, halves, output)
+        assemble::finish(self.request, Some(self.ip_version), offset, halves, output)
     }
 
     fn send(&mut self, output: Output) -> Outcome<Halves> {
-        let sent = sender::run(&mut self.session, &plan(self.args, self.protocol.kind()), output)?;
+        let sent = sender::run(&mut self.session, &Plan::of(self.request, self.protocol.kind()), output)?;
         self.session.tell(&Message::Finished { messages_sent: sent.part.messages_sent })?;
         self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
             Ok(session.heard.receiver.is_some())
         })?;
         let mut intervals = sent.intervals;
-        let from_peer = intervals.len();
+        let own = intervals.len();
         intervals.append(&mut self.session.heard.intervals);
         Ok(Halves {
             sender: sent.part,
             path: sent.path,
             receiver: self.session.heard.receiver.take(),
+            from_peer: own..intervals.len(),
             intervals,
-            from_peer: from_peer..usize::MAX,
             end_reason: sent.end_reason,
         })
     }
 
     fn receive(&mut self, offset: ClockOffset, output: Output) -> Outcome<Halves> {
-        let expectation = Expectation {
-            message_bytes: self.args.length as usize,
-            duration_ns: self.args.time as i64,
-            interval_ns: self.args.interval as i64,
-            clock_ahead_ns: -offset.offset_ns,
-            kind: self.protocol.kind(),
-        };
+        let expectation = Expectation::of(self.request, self.protocol.kind(), -offset.offset_ns);
         let mut received = receiver::run(&mut self.session, &expectation, output)?;
         self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
             Ok(session.heard.sender.is_some())
@@ -310,11 +204,8 @@ impl<'a> Flow<'a> {
 }
 
 fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output: Output) -> Outcome<u8> {
-    let target = Target {
-        data: IpAddr::from([127, 0, 0, 1]),
-        scope: SocketAddr::from(([127, 0, 0, 1], PORT)),
-        control: SocketAddr::from(([127, 0, 0, 1], PORT)),
-    };
+    let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
+    let target = Target { data: nowhere.ip(), scope: nowhere, control: nowhere };
     let request = target.request(args)?;
     let spec = FlowSpec {
         message_bytes: args.length as usize,
@@ -323,12 +214,12 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
         gso: false,
         seed: args.seed,
     };
-    let transport = protocol.connect(None, target.scope, &spec, &Values::new(), host::now_ns())?;
+    let transport = protocol.connect(None, nowhere, &spec, &Values::new(), host::now_ns())?;
     let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
     let mut session = Session::new(transport, None, signals, stdin_use)?;
     output.event("ready", json!({ "flow_id": request.flow_id, "transport": "null", "direction": "up" }))?;
     wait_for_go(&mut session, args.hold)?;
-    let sent = sender::run(&mut session, &plan(args, Kind::Datagram), output)?;
+    let sent = sender::run(&mut session, &Plan::of(&request, Kind::Datagram), output)?;
     let halves = Halves {
         sender: sent.part,
         path: sent.path,
@@ -337,22 +228,9 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
         from_peer: 0..0,
         end_reason: sent.end_reason,
     };
-    let code = finish_report(args, &request, None, ClockOffset::SAME_CLOCK, halves, output)?;
+    let code = assemble::finish(&request, None, ClockOffset::SAME_CLOCK, halves, output)?;
     linger(&mut session, args)?;
     Ok(code)
-}
-
-fn plan(args: &SendArgs, kind: Kind) -> Plan {
-    Plan {
-        schedule: Schedule::new(args.rate, args.length, args.time),
-        message_bytes: args.length as usize,
-        duration_ns: args.time as i64,
-        window_ns: args.window_us as i64 * 1_000,
-        interval_ns: args.interval as i64,
-        seed: args.seed,
-        gso: args.gso,
-        kind,
-    }
 }
 
 /// Say hello and wait for the welcome.
@@ -387,7 +265,7 @@ fn greet(channel: &mut Channel, request: &FlowRequest) -> Outcome<Welcome> {
         if now_ns >= deadline_ns {
             return Err(Failure::new(Code::Timeout, "the server did not answer within 10 s"));
         }
-        let fds = [netjoule_transport::PollFd { fd: channel.fd(), read: true, write: false }];
+        let fds = [PollFd { fd: channel.fd(), read: true, write: false }];
         waiter.wait(&fds, Some(deadline_ns), now_ns).map_err(Failure::system("wait for the server"))?;
     }
 }
@@ -422,64 +300,5 @@ fn linger(session: &mut Session<'_>, args: &SendArgs) -> Outcome<()> {
             return Ok(());
         }
         session.wait((!held).then_some(until_ns), Scope::All)?;
-    }
-}
-
-/// Both halves of a report, before they become one.
-struct Halves {
-    sender: SenderPart,
-    path: PathFacts,
-    receiver: Option<ReceiverPart>,
-    intervals: Vec<Interval>,
-    /// Which of the intervals came from the peer and were not printed yet.
-    from_peer: std::ops::Range<usize>,
-    end_reason: EndReason,
-}
-
-fn finish_report(
-    args: &SendArgs,
-    request: &FlowRequest,
-    ip_version: Option<IpVersion>,
-    clock_offset: ClockOffset,
-    halves: Halves,
-    output: Output,
-) -> Outcome<u8> {
-    let not_printed = halves.from_peer.start..halves.from_peer.end.min(halves.intervals.len());
-    output.intervals(&halves.intervals[not_printed])?;
-    let reconciles =
-        report::reconciles(&halves.sender, halves.receiver.as_ref(), &halves.intervals, args.length);
-    let report = FlowReport {
-        schema_version: report::SCHEMA_VERSION,
-        kind: "flow_report".into(),
-        generator: Generator::this(),
-        flow_id: request.flow_id.clone(),
-        transport: request.transport.clone(),
-        direction: request.direction,
-        ip_version: ip_version.map(IpVersion::number),
-        payload_bytes: args.length,
-        offered_rate_mbps: args.rate as f64 * 1e-6,
-        duration_s: args.time as f64 * 1e-9,
-        interval_s: args.interval as f64 * 1e-9,
-        seed: args.seed,
-        pacing: Pacing { mode: args.pacing.clone(), window_us: args.window_us, gso: args.gso },
-        path: halves.path,
-        clock_offset,
-        sender: halves.sender,
-        receiver: halves.receiver,
-        intervals: halves.intervals,
-        reconciles,
-        end_reason: halves.end_reason,
-    };
-    output.report(&report)?;
-    match report.end_reason {
-        EndReason::Duration => Ok(0),
-        EndReason::Interrupted => {
-            output.complain("interrupted: the report is partial");
-            Ok(1)
-        }
-        EndReason::PeerInterrupted => {
-            output.complain("the server was stopped: the report is partial");
-            Ok(1)
-        }
     }
 }

@@ -3,9 +3,11 @@
 //!
 //! Pure parts (no socket, no clock): [`units`], [`schedule`], [`tracker`], [`jitter`], [`delay`], [`intervals`],
 //! [`clock_offset`], [`control`], [`report`]. Parts that touch the system: [`host`] (clocks, CPU, identity),
-//! [`wait`] (sleeping and polling), [`channel`] (the control connection), [`session`] (all of one flow's descriptors).
-//! On top: [`sender`] and [`receiver`] are the two ends, [`client`] and [`server`] the two programs.
+//! [`wait`] (sleeping and polling), [`channel`] (the control connection), [`session`] (all of one flow's descriptors),
+//! `lobby` (where clients wait), `target` (names and addresses). On top: [`sender`] and [`receiver`] are the two ends of
+//! a flow, [`client`] and [`server`] the two programs; `assemble` joins both halves into the report.
 
+mod assemble;
 pub mod channel;
 pub mod cli;
 pub mod client;
@@ -16,6 +18,7 @@ pub mod failure;
 pub mod host;
 pub mod intervals;
 pub mod jitter;
+mod lobby;
 pub mod output;
 pub mod receiver;
 pub mod registry;
@@ -24,6 +27,7 @@ pub mod schedule;
 pub mod sender;
 pub mod server;
 pub mod session;
+mod target;
 pub mod tracker;
 pub mod units;
 pub mod wait;

@@ -4,7 +4,7 @@
 use netjoule_transport::message::Header;
 use netjoule_transport::{Arrival, Kind};
 
-use crate::control::Message;
+use crate::control::{FlowRequest, Message};
 use crate::delay::Delays;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host::{self, CpuTime};
@@ -38,6 +38,19 @@ pub struct Expectation {
     pub clock_ahead_ns: i64,
     /// Datagrams or stream.
     pub kind: Kind,
+}
+
+impl Expectation {
+    /// What a checked request leads to. `clock_ahead_ns`: this end's clock minus the sender's.
+    pub fn of(request: &FlowRequest, kind: Kind, clock_ahead_ns: i64) -> Self {
+        Self {
+            message_bytes: request.payload_bytes as usize,
+            duration_ns: request.duration_ns as i64,
+            interval_ns: request.interval_ns as i64,
+            clock_ahead_ns,
+            kind,
+        }
+    }
 }
 
 /// The receiving end's half of the report.

@@ -4,6 +4,7 @@
 use netjoule_transport::message::Header;
 use netjoule_transport::{IpVersion, Kind, Protocol, State, Stop};
 
+use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host::{self, CpuTime};
 use crate::intervals::{Interval, Series};
@@ -20,6 +21,8 @@ const TRAIN_MESSAGES: usize = 64;
 const BATCH_BYTES: usize = 64 << 10;
 /// Messages due before the end that were held up may still leave this long after it, ns.
 const GRACE_NS: i64 = 50_000_000;
+/// Longest coalescing window, us.
+pub const LONGEST_WINDOW_US: u64 = 1_000_000;
 /// Waits below this look at the data path only, ns.
 const SHORT_WAIT_NS: i64 = 1_000_000;
 /// Everything else is looked at this often at least, ns.
@@ -49,6 +52,22 @@ pub struct Plan {
     pub gso: bool,
     /// Datagrams or stream.
     pub kind: Kind,
+}
+
+impl Plan {
+    /// The plan of a checked request.
+    pub fn of(request: &FlowRequest, kind: Kind) -> Self {
+        Self {
+            schedule: Schedule::new(request.rate_bps, request.payload_bytes, request.duration_ns),
+            message_bytes: request.payload_bytes as usize,
+            duration_ns: request.duration_ns as i64,
+            window_ns: request.window_us.min(LONGEST_WINDOW_US) as i64 * 1_000,
+            interval_ns: request.interval_ns as i64,
+            seed: request.seed,
+            gso: request.gso,
+            kind,
+        }
+    }
 }
 
 /// The sending end's half of the report.

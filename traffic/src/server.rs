@@ -4,42 +4,32 @@
 //! The main thread runs the flows, so that its own run time is the flow's. A helper thread accepts control
 //! connections and hands over the first that asks while no flow is on; others are told that the server is busy.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::io::Read;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{mpsc, Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
-use netjoule_transport::{FlowSpec, IpVersion, Kind, PollFd, Protocol, Role, State, Transport};
+use netjoule_transport::{FlowSpec, IpVersion, PollFd, Protocol, Role, State, Transport};
 use serde_json::json;
 
-use crate::channel::{self, Channel};
+use crate::channel::Channel;
 use crate::cli::ServeArgs;
-use crate::control::{self, Caps, FlowRequest, Hello, Message, Welcome, INTERVALS_PER_LINE};
+use crate::control::{self, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
+use crate::lobby::{failure_message, Lobby, Visitor};
 use crate::output::{self, Output};
 use crate::receiver::{self, Expectation};
 use crate::registry;
 use crate::report::{Direction, EndReason, Generator};
-use crate::schedule::Schedule;
 use crate::sender::{self, Plan};
 use crate::session::{Session, StdinUse};
 use crate::wait::{Signals, Waiter};
 
-/// How long a client may take for its first line.
-const HELLO: Duration = Duration::from_secs(5);
 /// How long a client may take to open the data path, ns.
 const OPEN_NS: i64 = 10_000_000_000;
 /// How long an interrupted flow waits for the client's goodbye, ns.
 const GOODBYE_NS: i64 = 2_000_000_000;
-/// How long a client waits for a flow that is just ending before it is told that the server is busy.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Control connections that may wait for their first line at once.
-const VISITORS: usize = 16;
 
 /// Run `serve`; the exit code.
 pub fn run(args: &ServeArgs, signals: &Signals, output: Output) -> Outcome<u8> {
@@ -59,156 +49,13 @@ pub fn run(args: &ServeArgs, signals: &Signals, output: Output) -> Outcome<u8> {
         if server.should_end(&lobby, &mut waiter)? {
             return Ok(0);
         }
-        let Ok((stream, rest, hello)) = lobby.visitors.try_recv() else { continue };
-        let interrupted = server.serve(stream, rest, &hello);
-        lobby.slot.free();
+        let Some(visitor) = lobby.visitor() else { continue };
+        let interrupted = server.serve(visitor);
+        lobby.free();
         if interrupted {
             return Ok(1);
         }
     }
-}
-
-type Visitor = (TcpStream, Vec<u8>, Hello);
-
-/// Where clients wait for the main thread.
-struct Lobby {
-    visitors: mpsc::Receiver<Visitor>,
-    bell: UnixStream,
-    slot: Arc<Slot>,
-}
-
-/// Room for one flow.
-#[derive(Default)]
-struct Slot {
-    taken: Mutex<bool>,
-    freed: Condvar,
-}
-
-impl Slot {
-    /// Take the room, waiting [`PATIENCE`] for a flow that is just ending; false when it stays taken.
-    fn take(&self) -> bool {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.freed.wait_timeout_while(taken, PATIENCE, |taken| *taken);
-        let (mut taken, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
-        if outcome.timed_out() {
-            return false;
-        }
-        *taken = true;
-        true
-    }
-
-    fn free(&self) {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.freed.notify_one();
-    }
-}
-
-impl Lobby {
-    fn open(listener: TcpListener) -> Outcome<Self> {
-        let (bell, button) = UnixStream::pair().map_err(Failure::system("open a socket pair"))?;
-        bell.set_nonblocking(true).map_err(Failure::system("prepare a socket pair"))?;
-        let (sender, visitors) = mpsc::channel();
-        let slot = Arc::new(Slot::default());
-        let door = Door { sender, button: Arc::new(button), slot: slot.clone(), waiting: Arc::default() };
-        std::thread::Builder::new()
-            .name("accept".into())
-            .spawn(move || door.accept_forever(&listener))
-            .map_err(Failure::system("start a thread"))?;
-        Ok(Self { visitors, bell, slot })
-    }
-}
-
-/// The accepting side of the lobby.
-#[derive(Clone)]
-struct Door {
-    sender: mpsc::Sender<Visitor>,
-    button: Arc<UnixStream>,
-    slot: Arc<Slot>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Door {
-    fn accept_forever(self, listener: &TcpListener) {
-        loop {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-                Err(_) => {
-                    // Out of descriptors or memory: wait for some to come back instead of spinning.
-                    std::thread::sleep(Duration::from_millis(100));
-                    continue;
-                }
-            };
-            if self.waiting.fetch_add(1, Ordering::AcqRel) >= VISITORS {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let door = self.clone();
-            let thread = std::thread::Builder::new().name("hello".into()).spawn(move || {
-                door.meet(stream);
-                door.waiting.fetch_sub(1, Ordering::AcqRel);
-            });
-            if thread.is_err() {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-            }
-        }
-    }
-
-    /// Read the hello; hand the client over or say why not.
-    fn meet(&self, mut stream: TcpStream) {
-        let mut rest = Vec::new();
-        let outcome = read_hello(&mut stream, &mut rest).and_then(|hello| {
-            if !self.slot.take() {
-                return Err(Failure::new(
-                    Code::Busy,
-                    "the server is busy with another flow; try again later",
-                ));
-            }
-            Ok(hello)
-        });
-        match outcome {
-            Ok(hello) => {
-                if let Ok(stream) = stream.try_clone() {
-                    let handed_over = self.sender.send((stream, rest, hello)).is_ok();
-                    if handed_over && (&*self.button).write_all(b"!").is_ok() {
-                        return;
-                    }
-                }
-                self.slot.free();
-            }
-            Err(failure) => {
-                let line = control::encode(&failure_message(&failure));
-                let _ =
-                    stream.set_write_timeout(Some(HELLO)).and_then(|()| stream.write_all(line.as_bytes()));
-            }
-        }
-    }
-}
-
-fn read_hello(stream: &mut TcpStream, received: &mut Vec<u8>) -> Outcome<Hello> {
-    let deadline = Instant::now() + HELLO;
-    let mut bytes = [0; 4096];
-    loop {
-        if let Some(line) = channel::take_line(received)? {
-            return control::expect_hello(&line);
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Failure::new(Code::Timeout, "no hello within 5 s"));
-        }
-        let length = stream
-            .set_read_timeout(Some(left))
-            .and_then(|()| stream.read(&mut bytes))
-            .map_err(|error| Failure::new(Code::Timeout, format!("no hello: {error}")))?;
-        if length == 0 {
-            return Err(Failure::new(Code::ControlLost, "the client left without a hello"));
-        }
-        received.extend_from_slice(&bytes[..length]);
-    }
-}
-
-fn failure_message(failure: &Failure) -> Message {
-    Message::Failure { code: failure.code.name().into(), message: failure.message.clone() }
 }
 
 struct Server<'a> {
@@ -221,20 +68,17 @@ impl Server<'_> {
     /// Sleep until a client rings; true when it is time to end instead.
     fn should_end(&self, lobby: &Lobby, waiter: &mut Waiter) -> Outcome<bool> {
         let readable = |fd| PollFd { fd, read: true, write: false };
-        let mut fds = vec![readable(self.signals.fd()), readable(lobby.bell.as_raw_fd())];
+        let mut fds = vec![readable(self.signals.fd()), readable(lobby.bell())];
         if self.args.exit_with_stdin {
             fds.push(readable(std::io::stdin().as_raw_fd()));
         }
         waiter.wait(&fds, None, host::now_ns()).map_err(Failure::system("wait for clients"))?;
-        if waiter.ready(1) {
-            let _ = (&lobby.bell).read(&mut [0]);
-        }
         let stdin_ended = waiter.ready(2) && !matches!(std::io::stdin().lock().read(&mut [0; 4096]), Ok(1..));
         Ok((waiter.ready(0) && self.signals.take()) || stdin_ended)
     }
 
     /// Serve one flow whatever happens; true when this process was told to stop meanwhile.
-    fn serve(&self, stream: TcpStream, rest: Vec<u8>, hello: &Hello) -> bool {
+    fn serve(&self, (stream, rest, hello): Visitor) -> bool {
         let id = &hello.flow.flow_id;
         let _ =
             self.output.event("flow_started", json!({ "flow_id": id, "transport": hello.flow.transport }));
@@ -377,13 +221,8 @@ impl<'a> Flow<'a> {
     }
 
     fn receive(&mut self) -> Outcome<EndReason> {
-        let expectation = Expectation {
-            message_bytes: self.request.payload_bytes as usize,
-            duration_ns: self.request.duration_ns as i64,
-            interval_ns: self.request.interval_ns as i64,
-            clock_ahead_ns: self.session.heard.go.unwrap_or(0),
-            kind: self.protocol.kind(),
-        };
+        let clock_ahead_ns = self.session.heard.go.unwrap_or(0);
+        let expectation = Expectation::of(self.request, self.protocol.kind(), clock_ahead_ns);
         let received = receiver::run(&mut self.session, &expectation, Output::Silent)?;
         self.tell_intervals(received.intervals)?;
         self.session.tell(&Message::ReceiverPart { receiver: Box::new(received.part) })?;
@@ -391,7 +230,8 @@ impl<'a> Flow<'a> {
     }
 
     fn send(&mut self) -> Outcome<EndReason> {
-        let sent = sender::run(&mut self.session, &plan(self.request, self.protocol.kind()), Output::Silent)?;
+        let sent =
+            sender::run(&mut self.session, &Plan::of(self.request, self.protocol.kind()), Output::Silent)?;
         if sent.end_reason == EndReason::Interrupted {
             self.session.tell(&Message::Stop)?;
         }
@@ -423,18 +263,5 @@ impl<'a> Flow<'a> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-fn plan(request: &FlowRequest, kind: Kind) -> Plan {
-    Plan {
-        schedule: Schedule::new(request.rate_bps, request.payload_bytes, request.duration_ns),
-        message_bytes: request.payload_bytes as usize,
-        duration_ns: request.duration_ns as i64,
-        window_ns: request.window_us.min(1_000_000) as i64 * 1_000,
-        interval_ns: request.interval_ns as i64,
-        seed: request.seed,
-        gso: request.gso,
-        kind,
     }
 }

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{assert_honest, has_ipv6, send, Server, TRANSPORTS};
+use netjoule_traffic::schedule::Schedule;
 use serde_json::Value;
 
 fn run_everything(bind: &str, ip_version: u64) {
@@ -20,6 +21,7 @@ fn run_everything(bind: &str, ip_version: u64) {
             assert_eq!(report["direction"], if reverse.is_empty() { "up" } else { "down" });
             assert_eq!(report["sender"]["messages_scheduled"], 150);
             assert_streams_lose_nothing(report);
+            assert_never_early(report);
             assert_every_interval_was_an_event(&finished.events);
         }
     }
@@ -35,6 +37,14 @@ fn assert_streams_lose_nothing(report: &Value) {
     }
     assert!(report["receiver"]["messages_received_unique"].as_u64().unwrap() > 0);
     assert!(report["receiver"]["one_way_delay_ms"]["min"].as_f64().unwrap() >= 0.0);
+}
+
+fn assert_never_early(report: &Value) {
+    let sender = &report["sender"];
+    let schedule = Schedule::new(4_000_000, 1000, 300_000_000);
+    let last = sender["messages_sent"].as_u64().unwrap() - 1;
+    let elapsed_ns = sender["last_packet_ns"].as_i64().unwrap() - sender["start_ns"].as_i64().unwrap();
+    assert!(elapsed_ns >= schedule.due_ns(last), "{sender}");
 }
 
 fn assert_every_interval_was_an_event(events: &[Value]) {

@@ -67,6 +67,18 @@ test_that("the recomputation agrees with results and names what does not", {
   expect_identical(wrong$quantity, "p_a_w")
 })
 
+test_that("no power above idle but for rounding is no disagreement, whatever the sign of the rounding", {
+  dir <- synthetic_campaign(blocks = 1, meters = list(synthetic_meter(power = function(transport, size, rate) 0)))
+  campaign <- read_campaign(dir)
+  recomputed <- compute_campaign_ea(campaign)
+  recomputed[, `:=`(delta_p_w = -1e-16, ea_j_per_mbit = NA_real_)]
+  check <- compare_ea(campaign, recomputed)
+  expect_true("ea_j_per_mbit" %in% check$quantity)
+  expect_true(all(check$agrees))
+  recomputed[, delta_p_w := -0.1]
+  expect_false(all(compare_ea(campaign, recomputed)[quantity == "ea_j_per_mbit", agrees]))
+})
+
 test_that("a refused floor is not compared", {
   dir <- synthetic_campaign(blocks = 1)
   for (id in list.files(file.path(dir, "runs"))) {

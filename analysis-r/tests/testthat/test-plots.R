@@ -103,8 +103,13 @@ test_that("values that a logarithmic axis cannot show are counted, not dropped i
   )
   shown <- hide_unplottable(points)
   expect_identical(shown$unshown, c(FALSE, FALSE, TRUE))
-  expect_gt(shown$low[1], 0)
-  expect_match(point_words(cbind(shown, hollow = FALSE, limit = FALSE)), "1 cell")
+  settled <- settle_lows(shown)
+  expect_identical(settled$low_open, c(TRUE, FALSE, FALSE))
+  expect_equal(settled$low[1], 0.1 / 1.5)
+  expect_equal(attr(settled, "foot"), 0.1 / 1.5)
+  words <- point_words(cbind(settled, hollow = FALSE, limit = FALSE))
+  expect_match(words, "include zero|1 cell", all = TRUE)
+  expect_length(words, 2)
 })
 
 test_that("each meter has its own set and the first one has the plain names", {

@@ -75,6 +75,12 @@ test_that("a modelled report never ranks transports without saying that it is a 
   expect_true(all(startsWith(ranking, "In this model, ")))
 })
 
+test_that("a meter whose every cell is extrapolated says so", {
+  campaign <- read_campaign(synthetic_campaign(meters = list(synthetic_meter(hollow = function(rate) TRUE))))
+  sentences <- summary_sentences(campaign, campaign_tables(campaign), "client-wt210")
+  expect_match(sentences, "12 of 12 cells lie outside the device model's stated validity", all = TRUE)
+})
+
 test_that("the words give each load the verdict of its interval", {
   delta <- data.table(
     method = "ratio", transport = "tcp", payload_bytes = 64, offered_rate_mbps = c(1, 3, 10, 30),

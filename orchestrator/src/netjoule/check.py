@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,6 +25,8 @@ from netjoule.planfile import read_plan
 from netjoule.workload import Workload
 
 __all__ = ["Defect", "check_campaign"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def check_campaign(path: Path) -> Iterator[Defect]:
@@ -45,7 +48,7 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     yield from _campaign(path, campaign)
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
-    meter_ids = frozenset(str(m.get("meter_id")) for m in _list(campaign, "meters"))
+    meter_ids = _names(_list(campaign, "meters"))
     yield from _runs(path, rows, meter_ids, settled=campaign.get("status") == "complete")
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
@@ -68,10 +71,10 @@ def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
     for part in ("workload", "topology"):
         if part in campaign:
             yield from check_tables.against(file, campaign[part], part, prefix=f"{part}.")
-    wanted = {m["meter_id"] for m in _list(campaign.get("topology", {}), "meters") if "meter_id" in m}
+    wanted = _names(_list(campaign.get("topology"), "meters"))
     for index, passport in enumerate(_list(campaign, "meters")):
         yield from check_tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
-        if passport.get("meter_id") not in wanted:
+        if str(passport.get("meter_id")) not in wanted:
             yield Defect(
                 file, f"field meters.{index}.meter_id", f"{passport.get('meter_id')!r} is not in the topology"
             )
@@ -165,7 +168,7 @@ def _runs(
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:
     """clocks.csv, meters/, radio/ and devices/."""
-    hosts = set(campaign.get("topology", {}).get("hosts", {}))
+    hosts = set(_part(_part(campaign, "topology"), "hosts"))
     if (path / "clocks.csv").exists():
         yield from check_tables.table("clocks.csv", path / "clocks.csv", "clocks")
         yield from check_tables.rising("clocks.csv", path / "clocks.csv", "t_s", by="host")
@@ -188,9 +191,10 @@ def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> It
         yield from check_tables.rising(file, path / file, "t_s")
         if PurePosixPath(file).stem not in hosts:
             yield Defect(file, "", "the topology has no such host")
-    for passport in _list(campaign, "meters"):
-        stream = f"devices/{passport.get('meter_id')}.ndjson"
-        if passport.get("power_source") == "modelled" and not (path / stream).exists():
+    modelled = _names(m for m in _list(campaign, "meters") if m.get("power_source") == "modelled")
+    for name in sorted(modelled):
+        stream = f"devices/{name}.ndjson"
+        if not (path / stream).exists():
             yield Defect(stream, "", "the file is missing, though its meter reads a device model")
     for file_path in sorted(path.glob("devices/*.ndjson")):
         yield from check_tables.device_stream(file_path.relative_to(path).as_posix(), file_path)
@@ -205,7 +209,7 @@ def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
         return
     try:
         package = json.loads((path / file).read_text(encoding="utf-8"))
-        found = {str(r["name"]): r for r in package["resources"]}
+        found = {str(r["name"]): r for r in package["resources"] if r["schema"]["fields"] is not None}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         yield Defect(file, "", "not a data package")
         return
@@ -213,7 +217,7 @@ def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
         files = datapackage.table_files(path, table)
         resource = found.get(table, {})
         listed = resource.get("path", [])
-        listed = [listed] if isinstance(listed, str) else listed
+        listed = [str(name) for name in listed] if isinstance(listed, list) else [str(listed)]
         for name in listed:
             if name not in files:
                 yield Defect(file, f"resource {table}", f"{name!r} is not a file of this campaign")
@@ -221,8 +225,18 @@ def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
         if campaign.get("status") in ("complete", "interrupted"):
             for name in sorted(set(files) - set(listed)):
                 yield Defect(file, f"resource {table}", f"{name!r} is not listed")
-        if resource and resource.get("schema", {}).get("fields") != contracts.table(table)["fields"]:
+        if resource and resource["schema"]["fields"] != contracts.table(table)["fields"]:
             yield Defect(file, f"resource {table}", "its schema is not the contract's")
+
+
+def _names(meters: Iterable[dict[str, Any]]) -> frozenset[str]:
+    """Meter ids that can be file names; another one is a defect of its document and opens nothing."""
+    return frozenset(str(m.get("meter_id")) for m in meters if _NAME.fullmatch(str(m.get("meter_id"))))
+
+
+def _part(document: Any, name: str) -> dict[str, Any]:
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def _list(document: Any, name: str) -> list[dict[str, Any]]:

@@ -98,7 +98,7 @@ def _windows(file: str, run: Mapping[str, Any]) -> Iterator[Defect]:
 def _codes(file: str, reasons: object, field: str = "reasons") -> Iterator[Defect]:
     for index, reason in enumerate(reasons if isinstance(reasons, list) else []):
         code = reason.get("code") if isinstance(reason, Mapping) else None
-        if code is not None and code not in reason_codes():
+        if code is not None and str(code) not in reason_codes():
             yield Defect(file, f"field {field}.{index}.code", f"{code!r} is not in reasons.json")
 
 
@@ -117,7 +117,8 @@ def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterato
         # null sends nothing, so its report has no IP version.
         if flow.get(name) is not None and name in run and flow[name] != run[name]:
             yield Defect(file, f"field {name}", f"{flow[name]!r}, but run.json has {run[name]!r}")
-    codes = {r.get("code") for r in run.get("reasons", []) if isinstance(r, Mapping)}
+    reasons = run.get("reasons")
+    codes = [r.get("code") for r in reasons if isinstance(r, Mapping)] if isinstance(reasons, list) else []
     if "bookkeeping_mismatch" in codes:
         return
     yield from _bookkeeping(file, flow)
@@ -189,7 +190,7 @@ def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any])
 def _node(
     file: str, place: str, node: Mapping[str, Any], result: Mapping[str, Any], meter_ids: frozenset[str]
 ) -> Iterator[Defect]:
-    if node.get("meter_id") not in meter_ids:
+    if str(node.get("meter_id")) not in meter_ids:
         yield Defect(file, f"field {place}.meter_id", f"campaign.json has no meter {node.get('meter_id')!r}")
     p_a, p_i, delta = (_number(node.get(k)) for k in ("p_a_w", "p_i_w", "delta_p_w"))
     if p_a is not None and p_i is not None and delta is not None and not _close(delta, p_a - p_i, p_a):

@@ -115,7 +115,12 @@ def plan(
         output.say(line)
     resolution = [asdict(e) for e in estimates]
     output.event(
-        {"event": "plan", "seed": chosen, **asdict(forecast(inputs.workload)), "resolution": resolution}
+        {
+            "event": "plan",
+            "seed": chosen,
+            **asdict(forecast(inputs.workload, inputs.topology)),
+            "resolution": resolution,
+        }
     )
     if rows:
         for row in launch.plan_rows(inputs, _seed(seed, inputs)):

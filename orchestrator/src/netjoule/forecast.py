@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from netjoule.timeline import MeterPace, guard_s
+from netjoule.topology import Topology
 from netjoule.workload import Workload
 
 __all__ = ["Forecast", "forecast", "least_blocks_for_p", "least_p"]
 
 # Start and end of a flow's processes beside its windows; measured on a 2-core host.
-_OVERHEAD_S = 0.15
+_OVERHEAD_S = 0.1
+# Time step of a device model's samples (netjoule-device), over which modelled power is smeared.
+_DEVICE_SAMPLE_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,11 @@ class Forecast:
     least_p: float
 
 
-def forecast(workload: Workload) -> Forecast:
-    """Count, time and least attainable p of a workload."""
+def forecast(workload: Workload, topology: Topology) -> Forecast:
+    """Count, time and least attainable p of a workload on a testbed."""
     mini_blocks = workload.blocks * len(workload.payload_bytes) * len(workload.offered_rate_mbps)
     runs = mini_blocks * len(workload.transports)
-    run_s = workload.timing.run_s + _OVERHEAD_S
+    run_s = workload.timing.run_s + 2 * _guard_s(topology) + _OVERHEAD_S
     return Forecast(
         runs=runs,
         mini_blocks=mini_blocks,
@@ -46,6 +50,13 @@ def forecast(workload: Workload) -> Forecast:
         duration_s=runs * run_s + workload.timing.idle_s,
         least_p=least_p(workload.blocks),
     )
+
+
+def _guard_s(topology: Topology) -> float:
+    """What the runner adds before and after each flow, so that no reading straddles a window's edge."""
+    paces = [MeterPace(m.meter_id, m.update_interval_s or 0.0, 0.0) for m in topology.meters]
+    modelled = any(m.emulated for m in topology.meters)
+    return guard_s(paces, _DEVICE_SAMPLE_S if modelled else 0.0)
 
 
 def least_p(blocks: int) -> float:

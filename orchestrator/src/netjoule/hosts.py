@@ -24,6 +24,7 @@ __all__ = ["Host", "LocalHost", "LocalProcess", "NetnsHost", "Process", "Process
 LINE_LIMIT_BYTES = 256 * 2**20  # a flow report holds every interval of a long flow in one line
 STDERR_LINES = 40
 STOP_GRACE_S = 3.0
+PREFERRED_NICE = -10
 
 
 class ProcessEnded(RunFailed):
@@ -112,6 +113,14 @@ class LocalProcess:
     def pid(self) -> int:
         """Process id."""
         return self._child.pid
+
+    def prefer(self) -> bool:
+        """Ask for a scheduling priority above the flows'; False when this user may not give one."""
+        try:
+            os.setpriority(os.PRIO_PROCESS, self._child.pid, PREFERRED_NICE)
+        except OSError:
+            return False  # not root, or it has ended: it runs as everything else does
+        return True
 
     async def next_line(self) -> bytes:
         """The next line of stdout with its newline; empty at the end of the stream."""

@@ -167,7 +167,7 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
     """What ``netjoule plan`` prints for people."""
     from netjoule.forecast import forecast, least_blocks_for_p
 
-    size = forecast(inputs.workload)
+    size = forecast(inputs.workload, inputs.topology)
     wanted = least_blocks_for_p(0.05)
     p_note = f"{wanted} blocks reach {2 / 2**wanted:.3g}" if size.least_p > 0.05 else "under 0.05"
     return [

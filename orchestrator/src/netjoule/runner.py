@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from netjoule.runs import Runs
 from netjoule.store import Campaign, Session
 from netjoule.timeline import MeterPace, check_timing
 
-__all__ = ["Compute", "Outcome", "Testbed", "TestbedOpener", "run_campaign"]
+__all__ = ["Compute", "Outcome", "Remark", "Testbed", "TestbedOpener", "require_same_meters", "run_campaign"]
 
 Compute = Callable[[Path, Sequence[str]], object]
 
@@ -39,6 +39,16 @@ class Outcome:
     end: Literal["complete", "stopped"]
     runs_done: int
     runs_invalid: int
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something a part of the testbed said, for events.csv."""
+
+    t_s: float
+    source: str
+    event: str
+    detail: str
 
 
 class Testbed(Protocol):
@@ -75,6 +85,10 @@ class Testbed(Protocol):
 
     async def ensure_server(self, generator: Generator) -> bool:
         """Start the generator's server when it is not running; True when it had died before."""
+        ...
+
+    def take_remarks(self) -> Sequence[Remark]:
+        """What its parts said since the last call: a meter's gap or reconnection, for instance."""
         ...
 
     def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
@@ -163,6 +177,7 @@ class _Sitting:
                 for p in testbed.passports
             ]
             check_timing(campaign.workload.timing, paces)
+            require_same_meters(campaign.document["meters"], testbed.passports)
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
             async with RadioLog(campaign, testbed.radio_readers) as radio:
@@ -255,6 +270,28 @@ class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
         for number in (signal.SIGINT, signal.SIGTERM):
             with suppress(ValueError, RuntimeError):
                 loop.remove_signal_handler(number)
+
+
+def require_same_meters(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to go on with other instruments, or other ranges, than the campaign began with.
+
+    Args:
+        before: passports of an earlier session; none in the first.
+        now: passports as the meters answered.
+
+    Raises:
+        UsageError: naming the first difference.
+    """
+    known = {p["meter_id"]: p for p in before}
+    for passport in now:
+        old = known.get(passport["meter_id"], passport)
+        for name in ("identification", "serial", "range", "crest_factor", "update_interval_s", "lag_s"):
+            if old[name] != passport[name]:
+                raise UsageError(
+                    f"meter {passport['meter_id']} had {name} {old[name]} when the campaign began,"
+                    f" now it has {passport[name]}",
+                    next_step="connect and set up the same instrument, or begin a new campaign",
+                )
 
 
 def _opener(kind: str) -> TestbedOpener:

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any
 from netjoule import files, plan, timeline
 from netjoule.clock import CampaignTime
 from netjoule.errors import RunFailed
-from netjoule.generators import Flow, FlowSpec, Generator, interval_rows
+from netjoule.generators import Flow, Generator, controller_offset_ns, interval_rows
 from netjoule.plan import FINAL, MiniBlock, PlanRow
 from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.radio_log import RadioLog
+from netjoule.run_document import flow_spec, new_run_document
 from netjoule.store import Campaign, rfc3339
 from netjoule.timeline import MeterPace, Span
 from netjoule.verdict import Reason, first_invalidating, judge_flow
@@ -87,6 +88,9 @@ class Runs:
             while (mini := await self._next()) is not None:
                 self._campaign.append_clocks(self._testbed.clock_rows(self._time.now_s()))
                 for row in mini.missing:
+                    if mini.resumed:
+                        begun = Reason("", "its mini-block was begun in an earlier session")
+                        self._event(row, "orchestrator", "resumed_mini_block", begun)
                     await self._run(row)
                 self._unsettled.append((mini.mini_block, mini.attempt))
         finally:
@@ -154,7 +158,8 @@ class Runs:
         if await self._testbed.ensure_server(maker):
             died = Reason("generator_failed", "the server had ended")
             self._event(run.row, "generator", "server_restarted", died)
-        run.flow = await maker.open(self._spec(run.row), self._testbed.endpoints)
+        spec = flow_spec(self._workload, run.row, self._guard_s)
+        run.flow = await maker.open(spec, self._testbed.endpoints)
         holds = "holds its sockets" if run.flow.holds else "has no process while idle"
         self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))
         return run.flow
@@ -167,10 +172,13 @@ class Runs:
         first_ns = report["sender"]["first_packet_ns"]
         if first_ns is None:
             raise RunFailed("the sender sent nothing", code="generator_failed")
-        end_s = self._time.from_ns(report["sender"]["end_ns"])
-        windows = timeline.flow_windows(self._timing, self._time.from_ns(first_ns), end_s)
-        self._write_flow(run, report)
-        run.reasons += judge_flow(report, self._time.origin_ns + round(windows.measure.t_end_s * 1e9))
+        offset_ns = controller_offset_ns(report, "sender")
+        first_s = self._time.from_ns(first_ns - offset_ns)
+        end_s = self._time.from_ns(report["sender"]["end_ns"] - offset_ns)
+        windows = timeline.flow_windows(self._timing, first_s, end_s)
+        self._write_flow(run, report, first_s)
+        window_end_ns = self._time.origin_ns + round(windows.measure.t_end_s * 1e9) + offset_ns
+        run.reasons += judge_flow(report, window_end_ns)
         run.document["t_first_packet_s"] = round(windows.warm_up.t_start_s, 6)
         for name in ("warm_up", "measure", "tail"):
             run.document["windows"][name] = getattr(windows, name).as_json()
@@ -217,6 +225,9 @@ class Runs:
             reason = Reason("radio_reader_lost", loss)
             run.reasons.append(reason)
             self._event(run.row, "radio", "reader_lost", reason)
+        for remark in self._testbed.take_remarks():
+            about = Reason("", remark.detail)
+            self._event(run.row, remark.source, remark.event, about, t_s=remark.t_s)
         run.document["windows"]["idle_after"] = idle.as_json()
         reasons = [r.as_json() for r in run.reasons]
         status = "invalid" if first_invalidating(reasons) else "done"
@@ -284,55 +295,15 @@ class Runs:
     # -- records ---------------------------------------------------------------------------------
 
     def _new_document(self, row: PlanRow) -> dict[str, Any]:
-        topology = self._campaign.topology
-        return {
-            "schema_version": 1,
-            "run_id": row.run_id,
-            "campaign": self._campaign.name,
-            "block": row.block,
-            "mini_block": row.mini_block,
-            "attempt": row.attempt,
-            "order": row.order,
-            "transport": row.transport,
-            "payload_bytes": row.payload_bytes,
-            "offered_rate_mbps": row.offered_rate_mbps,
-            "direction": row.direction,
-            "generator": row.generator,
-            "ip_version": self._workload.ip_version,
-            "pacing": dict(self._workload.pacing),
-            "seed": row.seed,
-            "hosts": {"client": topology.host_with("client"), "server": topology.host_with("server")},
-            "radio_source": topology.radio_source,
-            "windows": dict.fromkeys(("idle_before", "warm_up", "measure", "tail", "idle_after")),
-            "t_first_packet_s": None,
-            "started_utc": rfc3339(self._time.clock.utc_now()),
-            "versions": {},
-            "status": "done",
-            "reasons": [],
-        }
+        campaign, now = self._campaign, self._time.clock.utc_now()
+        return new_run_document(campaign.name, self._workload, campaign.topology, row, now)
 
-    def _write_flow(self, run: _Open, report: dict[str, Any]) -> None:
+    def _write_flow(self, run: _Open, report: dict[str, Any], first_s: float) -> None:
         run_id = run.row.run_id
-        offset_ns = int((report.get("clock_offset") or {}).get("offset_ns") or 0)
         self._campaign.write_flow(run_id, report)
-        self._campaign.write_intervals(run_id, interval_rows(report, self._time.origin_ns, offset_ns))
-        first_s = self._time.from_ns(report["sender"]["first_packet_ns"])
+        self._campaign.write_intervals(run_id, interval_rows(report, self._time.origin_ns))
         self._event(run.row, "generator", "first_packet", Reason("", ""), t_s=first_s)
         self._event(run.row, "generator", "report", Reason("", ""))
-
-    def _spec(self, row: PlanRow) -> FlowSpec:
-        return FlowSpec(
-            run_id=row.run_id,
-            transport=row.transport,
-            payload_bytes=row.payload_bytes,
-            offered_rate_mbps=row.offered_rate_mbps,
-            duration_s=timeline.flow_duration_s(self._timing, self._guard_s),
-            direction=row.direction,
-            ip_version=self._workload.ip_version,
-            seed=row.seed,
-            window_us=int(self._workload.pacing["window_us"]),
-            gso=bool(self._workload.pacing["gso"]),
-        )
 
     async def _generator(self, name: str) -> tuple[Generator, str]:
         if name not in self._generators:

@@ -18,29 +18,28 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
 from netjoule import programs, sandbox
-from netjoule.errors import HostLacks, RunFailed, UsageError
+from netjoule.emulated_config import NETNS_DIR, control_address, link_config, meter_config
+from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators.base import Endpoints, Generator, Server
 from netjoule.hosts import LocalHost, LocalProcess, NetnsHost, Process, how_it_ended
 from netjoule.radio import LinkStatsReader, RadioReader
+from netjoule.runner import Remark
 from netjoule.store import Campaign, Session
-from netjoule.topology import Meter, Topology
+from netjoule.topology import Meter
 
-__all__ = ["EmulatedTestbed", "link_config", "open_emulated"]
+__all__ = ["EmulatedTestbed", "open_emulated"]
 
 READY_TIMEOUT_S = 30.0
 SERVER_PORT = 5301
 LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second
-CONTROL_ADDRESSES = {"client": "10.79.0.2", "server": "10.79.0.1"}  # unless the topology names others
 CONTROL_IPV6 = {"client": "fd79::2", "server": "fd79::1"}
-NETNS_DIR = Path("/run/netns")
 
 
 @asynccontextmanager
@@ -84,9 +83,10 @@ class EmulatedTestbed:
     versions: dict[str, str | None] = field(default_factory=dict)
     _watches: list[asyncio.Task[RunFailed]] = field(default_factory=list)
     _servers: dict[str, _RunningServer] = field(default_factory=dict)
+    _remarks: list[Remark] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.topology: Topology = self.campaign.topology
+        self.topology = self.campaign.topology
         self.client = NetnsHost(self.topology.host_with("client"), NETNS_DIR / "client")
         self.server = NetnsHost(self.topology.host_with("server"), NETNS_DIR / "server")
         self.local = LocalHost("controller")
@@ -127,6 +127,11 @@ class EmulatedTestbed:
         if server is not None:
             self._servers[generator.name] = _RunningServer(server, asyncio.ensure_future(server.wait()))
         return running is not None
+
+    def take_remarks(self) -> Sequence[Remark]:
+        """What the meters' logger said since the last call."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
 
     def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Client and server share the controller's kernel and so its clock."""
@@ -222,7 +227,7 @@ class EmulatedTestbed:
         logger = await self._start("meter_stopped", *argv)
         ready = await logger.expect("ready", READY_TIMEOUT_S)
         self.passports = list(ready["passports"])
-        self._watch(logger, "meter_stopped")
+        self._watch(logger, "meter_stopped", self._note_meter)
 
     async def _start(
         self, code: str, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None
@@ -230,11 +235,21 @@ class EmulatedTestbed:
         verb = [] if argv[1].startswith("-") else [argv[1]]
         name = " ".join([Path(argv[0]).name, *verb])
         process = await self.local.start(argv, name=name, stdin_fd=stdin_fd, stdout_fd=stdout_fd)
+        # The radio and the instruments stand for hardware: on a host with few cores they must not wait
+        # for the flows that they carry and measure.
+        process.prefer()
         self.stack.push_async_callback(process.stop)
         return process
 
-    def _watch(self, process: Process, code: str) -> None:
-        self._watches.append(asyncio.ensure_future(_death(process, code)))
+    def _watch(self, process: Process, code: str, on_line: Callable[[bytes], None] | None = None) -> None:
+        self._watches.append(asyncio.ensure_future(_death(process, code, on_line)))
+
+    def _note_meter(self, line: bytes) -> None:
+        """Keep what the logger says about a meter."""
+        said = json.loads(line)
+        if said.get("event") == "meter":
+            detail = f"{said['meter_id']}: {said['message']}"
+            self._remarks.append(Remark(float(said["t_s"]), "meter", "meter_remark", detail))
 
     async def _stop_watching(self) -> None:
         for task in self._watches:
@@ -253,93 +268,11 @@ class _RunningServer:
     ended: asyncio.Future[int]
 
 
-def control_address(topology: Topology, role: str) -> str:
-    """IPv4 address of a role's host on the control network.
-
-    Raises UsageError when the topology names something else than an IPv4 address.
-    """
-    name = topology.host_with(role)
-    text = str(topology.hosts[name].get("control_address", CONTROL_ADDRESSES[role]))
-    try:
-        return str(IPv4Address(text))
-    except ValueError:
-        raise UsageError(
-            f"control_address of {name} is '{text}', not an IPv4 address",
-            where=f"topology {topology.name}",
-            next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
-        ) from None
-
-
-def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
-    """Configuration of netjoule-link (link_config schema) for an emulated topology."""
-    link = topology.link
-    document: dict[str, Any] = {
-        "schema_version": 1,
-        "preset": link["preset"],
-        "io": link.get("io", "auto"),
-        "stats_socket": str(stats_socket),
-        "stations": [_interface(topology, "client", "wlan0")],
-        "wired": _interface(topology, "server", "eth0") | _wired_path(link.get("wired", {})),
-    }
-    if "seed" in link:
-        document["seed"] = link["seed"]
-    if link.get("overrides"):
-        document["overrides"] = dict(link["overrides"])
-    return document
-
-
-def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
-    """The path's parameters; the topology says 0 for an unlimited rate, the link says nothing."""
-    return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
-
-
-def _interface(topology: Topology, role: str, ifname: str) -> dict[str, Any]:
-    name = topology.host_with(role)
-    host = topology.hosts[name]
-    lengths = {"ipv4": 24, "ipv6": 64}
-    addresses = host["test_addresses"]
-    return {
-        "name": name,
-        "netns": str(NETNS_DIR / role),
-        "ifname": host.get("radio", {}).get("interface", ifname),
-        "addresses": [f"{addresses[f]}/{length}" for f, length in lengths.items() if f in addresses],
-        "mtu": topology.mtu_bytes,
-    }
-
-
-def meter_config(
-    topology: Topology, ports: Mapping[str, str], forms: Mapping[str, str | None]
-) -> dict[str, Any]:
-    """Configuration of the logger (meter_config schema).
-
-    Args:
-        topology: names the meters.
-        ports: device file of each emulated meter.
-        forms: form of the power model of each emulated meter.
-    """
-    return {
-        "schema_version": 1,
-        "meters": [
-            {
-                "meter_id": meter.meter_id,
-                "node": meter.node,
-                "adapter": meter.adapter,
-                "resource": ports.get(meter.meter_id, meter.resource),
-                "settings": dict(meter.settings),
-                "power_source": meter.power_source,
-                "device_model": meter.device_model,
-                "device_form": forms.get(meter.meter_id),
-                "calibration_date": meter.calibration_date,
-            }
-            for meter in topology.meters
-        ],
-    }
-
-
-async def _death(process: Process, code: str) -> RunFailed:
-    """Wait for a process to end; what to raise then."""
-    while await process.next_line():
-        pass  # read on: a full pipe would stop the process
+async def _death(process: Process, code: str, on_line: Callable[[bytes], None] | None) -> RunFailed:
+    """Wait for a process to end; what to raise then. `on_line` gets what it says meanwhile."""
+    while line := await process.next_line():  # without it too: a full pipe would stop the process
+        if on_line is not None:
+            on_line(line)
     status = await process.wait()
     words = process.said()
     return RunFailed(

@@ -12,6 +12,7 @@ use netjoule_transport::{
 use socket2::{SockRef, Socket};
 
 use crate::cutter::Cutter;
+use crate::listener::Listener;
 use crate::preface::{self, Verdict, ACCEPTED};
 use crate::tcp_info::TcpInfo;
 
@@ -22,8 +23,6 @@ const READS_PER_RECEIVE: usize = 4;
 /// Unsent bytes the kernel may hold before the stream counts as full. Without it a sender could put megabytes
 /// into the kernel at once, and a message would count as sent long before it leaves.
 const NOT_SENT_LOW_WATER_BYTES: libc::c_int = 128 << 10;
-/// Connections that may wait for their preface at once; more are turned away.
-const CANDIDATES: usize = 8;
 /// TCP header without options in bytes.
 const TCP_HEADER_BYTES: u64 = 20;
 /// Time stamp option with padding in bytes (RFC 7323), and the `tcpi_options` bit that says it is in use.
@@ -39,19 +38,6 @@ enum Phase {
     Asking(Vec<u8>),
     Open,
     Closed,
-}
-
-struct Listener {
-    socket: Socket,
-    expected: Vec<u8>,
-    allowed_peer: Option<IpAddr>,
-    candidates: Vec<Candidate>,
-}
-
-struct Candidate {
-    socket: Socket,
-    from: SocketAddr,
-    read: Vec<u8>,
 }
 
 pub(crate) struct End {
@@ -88,12 +74,7 @@ impl End {
     }
 
     pub(crate) fn listen(local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> Result<Self> {
-        let socket = socket::stream(local)?;
-        socket.set_reuse_address(true).map_err(TransportError::io("set SO_REUSEADDR"))?;
-        socket.bind(&local.into()).map_err(TransportError::io(format!("bind TCP {local}")))?;
-        socket.listen(CANDIDATES as i32).map_err(TransportError::io(format!("listen on TCP {local}")))?;
-        let expected = preface::encode(&flow.token).to_vec();
-        let listener = Listener { socket, expected, allowed_peer, candidates: Vec::new() };
+        let listener = Listener::bind(local, allowed_peer, &flow.token)?;
         Ok(Self::new(Phase::Listening(listener), None, None, flow))
     }
 
@@ -132,8 +113,7 @@ impl End {
     }
 
     fn listen_step(&mut self, mut listener: Listener) -> Result<Phase> {
-        listener.accept_waiting()?;
-        let Some((socket, peer)) = listener.proven() else { return Ok(Phase::Listening(listener)) };
+        let Some((socket, peer)) = listener.step()? else { return Ok(Phase::Listening(listener)) };
         prepare(&socket)?;
         self.peer = Some(peer);
         // Four bytes into an empty send buffer: the kernel takes them whole or the connection is gone.
@@ -205,60 +185,6 @@ impl End {
     }
 }
 
-impl Listener {
-    fn accept_waiting(&mut self) -> Result<()> {
-        loop {
-            match self.socket.accept() {
-                Ok((socket, from)) => {
-                    let Some(from) = from.as_socket() else { continue };
-                    let welcome = self.allowed_peer.is_none_or(|peer| peer == from.ip());
-                    if welcome && self.candidates.len() < CANDIDATES && socket.set_nonblocking(true).is_ok() {
-                        self.candidates.push(Candidate { socket, from, read: Vec::new() });
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(TransportError::io("accept a TCP connection")(error)),
-            }
-        }
-    }
-
-    /// Read what the candidates have sent, drop the wrong ones, return the right one.
-    fn proven(&mut self) -> Option<(Socket, SocketAddr)> {
-        let mut index = 0;
-        while index < self.candidates.len() {
-            let candidate = &mut self.candidates[index];
-            match candidate.judge(&self.expected) {
-                Verdict::Proven => {
-                    let candidate = self.candidates.swap_remove(index);
-                    return Some((candidate.socket, candidate.from));
-                }
-                Verdict::More => index += 1,
-                Verdict::Wrong => {
-                    self.candidates.swap_remove(index);
-                }
-            }
-        }
-        None
-    }
-}
-
-impl Candidate {
-    fn judge(&mut self, expected: &[u8]) -> Verdict {
-        let mut bytes = [0; preface::PREFACE_BYTES];
-        let wanted = expected.len() - self.read.len();
-        match (&self.socket).read(&mut bytes[..wanted]) {
-            Ok(0) => Verdict::Wrong,
-            Ok(length) => {
-                self.read.extend_from_slice(&bytes[..length]);
-                preface::judge(&self.read, expected)
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Verdict::More,
-            Err(_) => Verdict::Wrong,
-        }
-    }
-}
-
 fn refused(remote: SocketAddr, error: &io::Error) -> TransportError {
     TransportError::Refused(format!("cannot connect to TCP {remote}: {error}"))
 }
@@ -290,7 +216,7 @@ fn unacknowledged_bytes(socket: &Socket) -> i32 {
 impl Transport for End {
     fn local_address(&self) -> Result<SocketAddr> {
         let socket = match &self.phase {
-            Phase::Listening(listener) => &listener.socket,
+            Phase::Listening(listener) => listener.socket(),
             _ => self.connection()?,
         };
         let address = socket.local_addr().map_err(TransportError::io("read the local TCP address"))?;
@@ -303,9 +229,7 @@ impl Transport for End {
 
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
         if let Phase::Listening(listener) = &self.phase {
-            fds.push(PollFd { fd: listener.socket.as_raw_fd(), read: true, write: false });
-            let waiting = listener.candidates.iter().map(|candidate| candidate.socket.as_raw_fd());
-            fds.extend(waiting.map(|fd| PollFd { fd, read: true, write: false }));
+            listener.poll_fds(fds);
         }
         let Some(socket) = &self.socket else { return };
         let fd = socket.as_raw_fd();
@@ -516,6 +440,32 @@ mod tests {
             assert_eq!(figures.source, PacketisationSource::Measured);
             assert!(figures.mean_ip_packet_bytes.unwrap() > 1000.0, "{figures:?}");
         }
+    }
+
+    /// Whether the engine would be woken when the socket becomes writable.
+    fn waits_for_room(end: &End) -> bool {
+        let mut fds = Vec::new();
+        end.poll_fds(&mut fds);
+        fds.iter().any(|fd| fd.write)
+    }
+
+    #[test]
+    fn a_full_stream_asks_to_be_woken_until_the_next_attempt() {
+        let mut server = End::listen("127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1)).unwrap();
+        let mut client = End::connect(None, server.local_address().unwrap(), &flow(Role::Sender, 1)).unwrap();
+        assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
+        assert!(!waits_for_room(&client));
+        let message = vec![0; 1000];
+        while client.send(&message, 0).unwrap() == SendOutcome::Sent {}
+        assert!(waits_for_room(&client));
+        // Room is made and what was begun is written, so the stream now stands exactly at a message border.
+        while !client.pending.is_empty() || unacknowledged_bytes(client.socket.as_ref().unwrap()) > 0 {
+            server.receive(0, &mut |_| {}).unwrap();
+            client.flush(0).unwrap();
+        }
+        assert!(waits_for_room(&client), "nothing would wake the engine for the message that waits");
+        assert_eq!(client.send(&message, 0).unwrap(), SendOutcome::Sent);
+        assert!(!waits_for_room(&client));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod cutter;
 mod end;
+mod listener;
 mod preface;
 mod tcp_info;
 

@@ -2,11 +2,11 @@
 """Programs that make flows, behind one interface: netjoule-traffic and iperf3."""
 
 from netjoule.errors import UsageError
-from netjoule.generators.base import Flow, FlowSpec, Generator, interval_rows
+from netjoule.generators.base import Flow, FlowSpec, Generator, controller_offset_ns, interval_rows
 from netjoule.generators.iperf3 import Iperf3
 from netjoule.generators.netjoule_traffic import NetjouleTraffic
 
-__all__ = ["Flow", "FlowSpec", "Generator", "generator", "interval_rows"]
+__all__ = ["Flow", "FlowSpec", "Generator", "controller_offset_ns", "generator", "interval_rows"]
 
 
 def generator(name: str) -> Generator:

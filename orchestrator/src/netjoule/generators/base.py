@@ -9,7 +9,16 @@ from typing import Any, Protocol
 
 from netjoule.hosts import Host
 
-__all__ = ["INTERVAL_S", "Endpoints", "Flow", "FlowSpec", "Generator", "Server", "interval_rows"]
+__all__ = [
+    "INTERVAL_S",
+    "Endpoints",
+    "Flow",
+    "FlowSpec",
+    "Generator",
+    "Server",
+    "controller_offset_ns",
+    "interval_rows",
+]
 
 INTERVAL_S = 0.1
 
@@ -105,19 +114,28 @@ class Generator(Protocol):
         ...
 
 
-def interval_rows(
-    report: Mapping[str, Any], origin_ns: int, receiver_offset_ns: int
-) -> Iterator[dict[str, Any]]:
+def controller_offset_ns(report: Mapping[str, Any], end: str, client_offset_ns: int = 0) -> int:
+    """Clock of one end of a flow minus the controller's, nanoseconds.
+
+    Args:
+        report: the flow report; its `clock_offset` is the server's clock minus the client's.
+        end: "sender" or "receiver".
+        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+    """
+    at_server = end == ("receiver" if report["direction"] == "up" else "sender")
+    return client_offset_ns + (int(report["clock_offset"]["offset_ns"]) if at_server else 0)
+
+
+def interval_rows(report: Mapping[str, Any], origin_ns: int) -> Iterator[dict[str, Any]]:
     """Rows of intervals.csv, in campaign time, from a flow report.
 
     Args:
         report: the flow report; its times are CLOCK_MONOTONIC of each end.
-        origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0; the sender's host shares it.
-        receiver_offset_ns: receiver's clock minus the controller's.
+        origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
     """
     for interval in report["intervals"]:
-        offset_ns = origin_ns + (receiver_offset_ns if interval["end"] == "receiver" else 0)
+        zero_ns = origin_ns + controller_offset_ns(report, interval["end"])
         row = {k: v for k, v in interval.items() if k not in ("start_ns", "end_ns")}
-        row["t_start_s"] = (interval["start_ns"] - offset_ns) / 1e9
-        row["t_end_s"] = (interval["end_ns"] - offset_ns) / 1e9
+        row["t_start_s"] = (interval["start_ns"] - zero_ns) / 1e9
+        row["t_end_s"] = (interval["end_ns"] - zero_ns) / 1e9
         yield row

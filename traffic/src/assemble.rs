@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Puts both ends' halves together into the report, prints it, and says how the flow ended.
+
+use std::ops::Range;
+
+use netjoule_transport::IpVersion;
+
+use crate::clock_offset::ClockOffset;
+use crate::control::FlowRequest;
+use crate::failure::Outcome;
+use crate::intervals::Interval;
+use crate::output::Output;
+use crate::report::{self, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart};
+
+/// Both halves of a report, before they become one.
+pub(crate) struct Halves {
+    /// The sending end's counts.
+    pub(crate) sender: SenderPart,
+    /// Its path and packets.
+    pub(crate) path: PathFacts,
+    /// The receiving end's counts; none for null.
+    pub(crate) receiver: Option<ReceiverPart>,
+    /// Intervals of both ends, the sender's first.
+    pub(crate) intervals: Vec<Interval>,
+    /// Which of the intervals came from the peer and were not printed yet.
+    pub(crate) from_peer: Range<usize>,
+    /// How it ended.
+    pub(crate) end_reason: EndReason,
+}
+
+/// Print the report; the exit code: 0 for a whole flow, 1 for an interrupted one.
+pub(crate) fn finish(
+    request: &FlowRequest,
+    ip_version: Option<IpVersion>,
+    clock_offset: ClockOffset,
+    halves: Halves,
+    output: Output,
+) -> Outcome<u8> {
+    output.intervals(&halves.intervals[halves.from_peer.clone()])?;
+    let end_reason = halves.end_reason;
+    output.report(&report(request, ip_version, clock_offset, halves))?;
+    match end_reason {
+        EndReason::Duration => return Ok(0),
+        EndReason::Interrupted => output.complain("interrupted: the report is partial"),
+        EndReason::PeerInterrupted => output.complain("the server was stopped: the report is partial"),
+    }
+    Ok(1)
+}
+
+fn report(
+    request: &FlowRequest,
+    ip_version: Option<IpVersion>,
+    clock_offset: ClockOffset,
+    halves: Halves,
+) -> FlowReport {
+    let Halves { sender, path, receiver, intervals, end_reason, .. } = halves;
+    let reconciles = report::reconciles(&sender, receiver.as_ref(), &intervals, request.payload_bytes);
+    FlowReport {
+        schema_version: report::SCHEMA_VERSION,
+        kind: "flow_report".into(),
+        generator: Generator::this(),
+        flow_id: request.flow_id.clone(),
+        transport: request.transport.clone(),
+        direction: request.direction,
+        ip_version: ip_version.map(IpVersion::number),
+        payload_bytes: request.payload_bytes,
+        offered_rate_mbps: request.rate_bps as f64 * 1e-6,
+        duration_s: request.duration_ns as f64 * 1e-9,
+        interval_s: request.interval_ns as f64 * 1e-9,
+        seed: request.seed,
+        pacing: Pacing { mode: "absolute".into(), window_us: request.window_us, gso: request.gso },
+        path,
+        clock_offset,
+        sender,
+        receiver,
+        intervals,
+        reconciles,
+        end_reason,
+    }
+}

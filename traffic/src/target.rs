@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a flow goes, and what is asked of the server there.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::{socket, IpVersion};
+
+use crate::cli::{host_and_port, SendArgs, PORT};
+use crate::control::{self, FlowRequest};
+use crate::failure::{Code, Failure, Outcome};
+use crate::host;
+use crate::report::Direction;
+use crate::units;
+
+/// Where the flow goes.
+pub(crate) struct Target {
+    /// The server's address for the data.
+    pub(crate) data: IpAddr,
+    /// The same with the control port and, for IPv6, its scope.
+    pub(crate) scope: SocketAddr,
+    /// The server's address for control.
+    pub(crate) control: SocketAddr,
+}
+
+impl Target {
+    pub(crate) fn resolve(args: &SendArgs) -> Outcome<Self> {
+        let to = args.to.as_deref().unwrap_or_default();
+        let (host, port) = host_and_port(to).map_err(|message| Failure::new(Code::Usage, message))?;
+        let scope = resolve(host, port.unwrap_or(PORT), args)?;
+        let control = match &args.control {
+            None => scope,
+            Some(text) => {
+                let (host, own_port) =
+                    host_and_port(text).map_err(|message| Failure::new(Code::Usage, message))?;
+                resolve_any(host, own_port.or(port).unwrap_or(PORT))?
+            }
+        };
+        Ok(Self { data: scope.ip(), scope, control })
+    }
+
+    pub(crate) fn ip_version(&self) -> IpVersion {
+        IpVersion::of(self.data)
+    }
+
+    /// The data address with a port, keeping an IPv6 scope.
+    pub(crate) fn data_address(&self, port: u16) -> SocketAddr {
+        let mut address = self.scope;
+        address.set_port(port);
+        address
+    }
+
+    /// MTU of the route to the server; 65535 when the kernel does not say.
+    pub(crate) fn mtu_bytes(&self, args: &SendArgs) -> u32 {
+        let remote = self.data_address(9);
+        let local = args.bind.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0));
+        let probe = socket::datagram(local).ok().filter(|probe| probe.connect(&remote.into()).is_ok());
+        probe
+            .and_then(|probe| socket::path_mtu_bytes(probe.as_raw_fd(), remote.is_ipv4()))
+            .unwrap_or(u32::from(u16::MAX))
+    }
+
+    pub(crate) fn request(&self, args: &SendArgs) -> Outcome<FlowRequest> {
+        let name = host::random_bytes::<16>().map_err(Failure::system("draw a flow name"))?;
+        let request = FlowRequest {
+            flow_id: control::token_text(&name),
+            transport: args.transport.clone(),
+            direction: if args.reverse { Direction::Down } else { Direction::Up },
+            payload_bytes: args.length,
+            rate_bps: args.rate,
+            duration_ns: args.time,
+            interval_ns: args.interval,
+            window_us: args.window_us,
+            gso: args.gso,
+            seed: args.seed,
+            data_address: self.data,
+            control_apart: self.control.ip() != self.data,
+        };
+        // No caps on this end; the server has its own.
+        request.check(control::Caps { duration_ns: units::LARGEST, rate_bps: units::LARGEST })?;
+        Ok(request)
+    }
+}
+
+fn resolve(host: &str, port: u16, args: &SendArgs) -> Outcome<SocketAddr> {
+    let wanted = |address: &SocketAddr| match (args.four, args.six, args.bind) {
+        (true, ..) => address.is_ipv4(),
+        (_, true, _) => address.is_ipv6(),
+        (.., Some(local)) => address.is_ipv4() == local.is_ipv4(),
+        _ => true,
+    };
+    addresses(host, port)?.into_iter().find(wanted).ok_or_else(|| {
+        Failure::new(Code::Refused, format!("{host} has no address of the IP version that was asked for"))
+    })
+}
+
+fn resolve_any(host: &str, port: u16) -> Outcome<SocketAddr> {
+    addresses(host, port)?
+        .first()
+        .copied()
+        .ok_or_else(|| Failure::new(Code::Refused, format!("{host} has no address")))
+}
+
+fn addresses(host: &str, port: u16) -> Outcome<Vec<SocketAddr>> {
+    (host, port)
+        .to_socket_addrs()
+        .map(Iterator::collect)
+        .map_err(|error| Failure::new(Code::Refused, format!("cannot resolve {host}: {error}")))
+}
