@@ -55,9 +55,10 @@ install_packages() {
 
 check_rust() {
   command -v cargo >/dev/null ||
-    fail "no Rust toolchain (cargo) on PATH" "install Rust $OLDEST_RUST or newer with rustup, see https://rustup.rs"
+    fail "no Rust toolchain (cargo) on PATH" \
+      "install Rust $OLDEST_RUST or newer with rustup, see https://rustup.rs; if it is in ~/.cargo/bin: . ~/.cargo/env"
   local found
-  found=$(rustc --version | cut -d' ' -f2)
+  found=$(rustc --version | cut -d' ' -f2) || fail "cargo is there, but rustc does not run" "rustup default stable"
   at_least "$OLDEST_RUST" "$found" || fail "Rust $found is too old" "rustup update stable ($OLDEST_RUST or newer)"
 }
 
@@ -66,8 +67,11 @@ check_python() {
   local found
   found=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   at_least "$OLDEST_PYTHON" "$found" || fail "Python $found is too old" "use Python $OLDEST_PYTHON or newer as python3"
-  python3 -c 'import venv, ensurepip' 2>/dev/null ||
-    fail "python3 cannot make virtual environments (no ensurepip)" "apt-get install python3-venv"
+  python3 -c 'import venv, ensurepip' 2>/dev/null && return
+  # Debian keeps this part of Python in a package of its own; another Python brings it along.
+  [ "$(command -v python3)" = /usr/bin/python3 ] ||
+    fail "$(command -v python3) cannot make virtual environments (no ensurepip)" "use a whole Python, or Debian's /usr/bin/python3"
+  RUN_PACKAGES+=(python3-venv)
 }
 
 python_environment() {
@@ -80,11 +84,13 @@ python_environment() {
     return
   fi
   say "Python environment .venv: installing the pinned packages of scripts/requirements.txt and the four packages of this repository"
-  python3 -m venv --clear .venv
+  rm -f "$stamp"
+  python3 -m venv --clear .venv || fail "python3 -m venv .venv failed" "read the error above; then: make setup"
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r scripts/requirements.txt ||
     fail "pip could not install scripts/requirements.txt" "check that the package index is reached; then: make setup"
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation \
-    -e protocols/contracts -e meters -e testbed/devices -e orchestrator
+    -e protocols/contracts -e meters -e testbed/devices -e orchestrator ||
+    fail "pip could not install the packages of this repository" "read the error above; then: make setup"
   printf '%s\n' "$wanted" >"$stamp"
 }
 
@@ -104,6 +110,7 @@ r_package() {
     return
   fi
   say "R package netjoule: installing into .r-library"
+  rm -f "$stamp"
   mkdir -p .r-library
   R CMD INSTALL --library=.r-library --no-docs --no-test-load analysis-r >.setup/r.log 2>&1 || {
     tail -n 5 .setup/r.log >&2

@@ -82,17 +82,20 @@ is_modelled <- function(campaign, meter_id = NULL) {
 }
 
 #' Words about the intervals of a figure
+#'
+#' @param up_to TRUE when runs are left out, so that a point may rest on fewer blocks than `n` says.
 #' @noRd
-interval_words <- function(campaign, meter_id, n) {
+interval_words <- function(campaign, meter_id, n, up_to = FALSE) {
   blocks <- range(n)
   count <- if (blocks[1] == blocks[2]) blocks[1] else paste0(blocks[1], " to ", blocks[2])
+  if (up_to) count <- paste("up to", blocks[2])
   bars <- if (blocks[2] < 2L) {
     "Single block: no interval can be given."
   } else {
-    sprintf("Mean and 95 %% t interval over %s blocks", count)
+    sprintf("Mean and 95 %% t interval, %s blocks", count)
   }
   if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
-    paste0(bars, "; metering + model parameters, these held at their stated values.")
+    paste0(bars, "; metering + model parameters (held fixed).")
   } else {
     paste0(bars, if (blocks[2] >= 2L) "; meter uncertainty apart (u95_meter).")
   }

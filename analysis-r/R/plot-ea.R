@@ -45,10 +45,10 @@ subtitle_words <- function(campaign, meter_id, ...) {
 point_words <- function(points) {
   c(
     if (any(points$hollow)) "Hollow points: device model extrapolated.",
-    if (any(points$limit)) "Downward triangles: upper limits, below the meter's resolution.",
-    if (any(points$low_open)) "Bars that reach the foot of a panel include zero.",
+    if (any(points$limit)) "Downward triangles: upper limits.",
+    if (any(points$low_open)) "Bars to the foot include zero.",
     if (any(points$unshown)) {
-      sprintf("%d cell(s) are not positive and stand only in the table.", sum(points$unshown))
+      sprintf("%d cell(s) not positive: in the table only.", sum(points$unshown))
     }
   )
 }
@@ -96,7 +96,7 @@ floor_resolved <- function(rows) rows$transport == "null" & !is.na(rows$floor_w)
 floor_words <- function(rows) {
   hidden <- sum(rows$transport == "null" & !is.na(rows$floor_w)) - sum(floor_resolved(rows))
   if (hidden > 0L) {
-    sprintf("The floor of %d cell(s) is below the meter's resolution and stands only in the table.", hidden)
+    sprintf("Floor of %d cell(s) below resolution: in the table only.", hidden)
   }
 }
 
@@ -127,7 +127,7 @@ cell_layers <- function(points) {
   hollow <- points[limit == FALSE & hollow == TRUE & !is.na(value)]
   whole <- points[limit == FALSE & hollow == FALSE & !is.na(value)]
   list(
-    geom_line(data = joinable(points), linewidth = 0.55),
+    geom_line(data = joinable(points), aes(group = interaction(transport, piece)), linewidth = 0.55),
     geom_linerange(
       data = points[!is.na(low) & !is.na(value)], linewidth = 0.6, linetype = "solid", show.legend = FALSE
     ),
@@ -149,10 +149,13 @@ cell_layers <- function(points) {
   )
 }
 
-# A line needs two points in its panel.
+# A line needs two points in its panel, and never crosses a load that has no plain point of its own.
 joinable <- function(points) {
+  loads <- sort(unique(points$offered_rate_mbps))
   points <- points[limit == FALSE & !is.na(value)]
-  points[points[, .I[.N > 1L], by = list(transport, payload_bytes)]$V1]
+  setorderv(points, c("transport", "payload_bytes", "offered_rate_mbps"))
+  points[, piece := cumsum(c(1L, diff(match(offered_rate_mbps, loads))) != 1L), by = list(transport, payload_bytes)]
+  points[points[, .I[.N > 1L], by = list(transport, payload_bytes, piece)]$V1]
 }
 
 legend_fill <- function(transport) {

@@ -98,10 +98,10 @@ edge_labels <- function(band) {
 envelope_words <- function(campaign, meter_id, band, edges) {
   left_out <- sum(band$runs_left_out)
   c(
-    interval_words(campaign, meter_id, blocks_of(campaign)),
-    if (left_out > 0L) paste(left_out, "runs left out (device model extrapolated, or below the meter's resolution)."),
-    if (any(edges$low_open)) "Bars that reach the foot include zero.",
-    if (any(!band$complete)) "Hollow, unfilled: not every message size is left at that load."
+    interval_words(campaign, meter_id, blocks_of(campaign), up_to = left_out > 0L),
+    if (left_out > 0L) paste(left_out, "runs left out (extrapolated, or below resolution)."),
+    if (any(edges$low_open)) "Bars to the foot include zero.",
+    if (any(!band$complete)) "Hollow: not every message size is left."
   )
 }
 

@@ -26,7 +26,7 @@ plot_floor <- function(summary, campaign, meter_id) {
     title = "Generator floor, and energy per megabit above it",
     subtitle = subtitle_words(
       campaign, chosen, interval_words(campaign, chosen, above$n), point_words(above),
-      "Floor: the same messages built, timed and dropped (transport null) in the same mini-block."
+      "Floor: the same messages built, timed and dropped (null)."
     ),
     caption = source_line(campaign, chosen), theme = netjoule_theme()
   )
@@ -57,7 +57,7 @@ floor_panel <- function(floor, rows) {
       scales = "free_y"
     ) +
     load_axis(floor$offered_rate_mbps, NULL) +
-    scale_y_continuous(name = "floor_w (W)", labels = number_text) +
+    scale_y_continuous(name = "Generator floor (W)", labels = number_text) +
     transport_scales() +
     netjoule_theme()
 }

@@ -18,7 +18,8 @@ from netjoule.generators.base import Endpoints, Generator
 from netjoule.hosts import LocalHost
 from netjoule.radio import RadioReader
 from netjoule.runner import Remark
-from netjoule.store import Campaign, Session
+from netjoule.session import Session
+from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
@@ -288,7 +289,7 @@ class FakeTestbed:
         return remarks
 
     def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
-        same = {"offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_clock"}
+        same = {"offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_boot"}
         return [{"t_s": t_s, "host": "client", **same}]
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from netjoule import files
 from netjoule.plan import PlanRow
-from netjoule.store import Campaign, Session, rfc3339
+from netjoule.session import Session, rfc3339
+from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 from netjoule_meters.energy import compute_and_write
@@ -312,7 +313,7 @@ def write_meter(campaign: Campaign, spans: list[tuple[float, float]], until_s: f
 
 
 def write_logs(campaign: Campaign, until_s: float) -> None:
-    clock = {"host": "client", "offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_clock"}
+    clock = {"host": "client", "offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_boot"}
     campaign.append_clocks([{"t_s": 0.5, **clock}, {"t_s": until_s, **clock}])
     radio = [{"t_s": k / 10, "phy_rate_mbps": 216.0, "mcs": 13, "streams": 2} for k in range(round(until_s))]
     campaign.append_radio("client", radio)

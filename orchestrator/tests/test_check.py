@@ -197,6 +197,13 @@ def test_a_wrong_cell_of_a_table_is_named(campaign_dir, file, line, old, new, pl
     assert any(place in d and words in d for d in found), found
 
 
+def test_events_may_tell_of_the_past(campaign_dir):
+    events = campaign_dir / udp(campaign_dir, "events.csv")
+    with events.open("a") as table:
+        table.write("0.000001,meter,meter_remark,,m: a value came late\n")
+    assert defects(campaign_dir) == []
+
+
 MISSING = ["plan.csv", "@run.json", "@flow.json", "@intervals.csv", "@result.json", "meters/m.csv",
            "devices/m.ndjson", "datapackage.json"]  # fmt: skip
 

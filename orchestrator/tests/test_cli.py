@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import json
 from pathlib import Path
 
@@ -85,6 +86,17 @@ def test_a_defect_of_our_own_is_one_line_too(monkeypatch, capsys):
     monkeypatch.setattr(launch, "load_inputs", lambda *_: 1 / 0)
     assert run_command(["plan", "demo"]) == 1
     assert "ZeroDivisionError: division by zero; this is a defect of netjoule" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_ours_to_look_into_is_no_defect_of_ours(monkeypatch, capsys):
+    def closed(*_):
+        raise PermissionError(errno.EACCES, "Permission denied", "/somewhere/x")
+
+    monkeypatch.setattr(launch, "load_inputs", closed)
+    assert run_command(["-v", "plan", "demo"]) == 1
+    first, *causes = capsys.readouterr().err.splitlines()
+    assert first.startswith("netjoule: cannot use /somewhere/x: permission denied; check who owns")
+    assert causes[0].startswith("  caused by PermissionError")
 
 
 def test_version(capsys):
@@ -194,6 +206,18 @@ def test_run_refuses_a_folder_that_holds_something(files, tmp_path, inside, caps
     (tmp_path / "out" / "x").write_text("")
     assert run_command(["run", *files]) == 2
     assert "exists and is not empty; choose another --out" in capsys.readouterr().err
+
+
+def test_a_missing_program_is_named_before_a_folder_is_made(files, tmp_path, inside, monkeypatch, capsys):
+    def find(name):
+        if name == "netjoule-link":
+            raise HostLacks("the program netjoule-link is not on this host", next_step="make setup")
+        return name
+
+    monkeypatch.setattr(launch.programs, "find", find)
+    assert run_command(["run", *files]) == 3
+    assert "the program netjoule-link is not on this host; make setup" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_run_refuses_a_folder_that_the_sandbox_hides(files, inside, capsys):

@@ -73,3 +73,13 @@ def test_the_command_exits_3_only_for_what_is_needed(host, tmp_path, capsys):
     assert "this host lacks: netjoule-traffic" in seen.err
     by_name = {f["name"]: f for f in map(json.loads, seen.out.splitlines())}
     assert by_name["netjoule-traffic"]["ok"] is False
+
+
+def test_a_results_folder_that_is_not_ours_is_a_finding(monkeypatch, tmp_path):
+    def closed(_self):
+        raise PermissionError
+
+    monkeypatch.setattr(doctor.Path, "exists", closed)
+    found = doctor._disk(tmp_path / "x")
+    assert (found.ok, found.needed) == (False, True)
+    assert found.seen == f"{tmp_path / 'x'}: permission denied"

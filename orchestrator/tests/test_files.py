@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
+import re
+import shutil
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,7 +26,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
                 "offset_s": finite,
                 "drift_ppm": st.one_of(st.none(), finite),
                 "residual_s": finite,
-                "method": st.just("same_clock"),
+                "method": st.just("same_boot"),
             }
         ),
         max_size=5,
@@ -65,6 +68,25 @@ def test_a_program_is_looked_up_in_the_named_folder_first_then_on_the_path(tmp_p
     assert programs.find("other-tool") == str(tmp_path / "path" / "other-tool")
     with pytest.raises(HostLacks, match="no-such-tool is not on this host; install no-such-tool"):
         programs.find("no-such-tool")
+
+
+def test_the_way_to_a_program_of_ours_is_a_verb_of_the_makefile(monkeypatch):
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    named = {verb for how in programs._HOW.values() for verb in re.findall(r"'make ([a-z-]+)'", how)}
+    assert named
+    assert all(f"\n{verb}:" in makefile for verb in named)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="no git on this host")
+def test_the_commit_is_that_of_a_checkout_and_none_elsewhere(tmp_path):
+    assert programs.commit(None) is None
+    assert programs.commit(tmp_path) is None
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    assert programs.commit(tmp_path) is None  # nothing committed yet
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    assert programs.commit(tmp_path) == head[:12]
 
 
 def test_shipped_files_are_found_from_anywhere(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 import synthetic
 
 from netjoule import resolution
-from netjoule.errors import UsageError
+from netjoule.errors import HostLacks, UsageError
 from netjoule.instruments import check_meters
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 15, "current_range_a": 2, "mode": "DC"}
@@ -21,6 +21,20 @@ def bench(calibrated="2026-09-01", model="constant", **settings):
         "device": {"model": model},
     }
     return synthetic.topology(meters=[changed])
+
+
+def test_an_unknown_device_model_is_refused_with_the_known_ones():
+    with pytest.raises(UsageError, match=r"meter m: no device model 'nope'; there are constant, .*linear"):
+        resolution.check_models(bench(model="nope"))
+    resolution.check_models(bench(model="linear"))
+
+
+def test_models_that_cannot_be_asked_about_are_left_to_the_run(monkeypatch):
+    def lacking(name):
+        raise HostLacks(name)
+
+    monkeypatch.setattr(resolution.programs, "find", lacking)
+    resolution.check_models(bench(model="nope"))
 
 
 def test_the_range_error_gives_what_a_meter_resolves():

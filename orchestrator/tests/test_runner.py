@@ -346,4 +346,4 @@ def test_clocks_are_noted_for_every_mini_block(tmp_path: Path) -> None:
         run(campaign, script)
         rows = files.read_table(campaign.path / "clocks.csv", "clocks")
     assert len(rows) == 2
-    assert {r["method"] for r in rows} == {"same_clock"}
+    assert {r["method"] for r in rows} == {"same_boot"}

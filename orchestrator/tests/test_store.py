@@ -205,7 +205,7 @@ for i in itertools.count():
     row = campaign.rows()[i % len(campaign.rows())]
     campaign.set_status(row.run_id, ("running", "done", "planned")[i % 3])
     campaign.append_clocks([{"t_s": float(i), "host": "client", "offset_s": 0.0, "residual_s": 0.0,
-                             "method": "same_clock"}] * 50)
+                             "method": "same_boot"}] * 50)
 """
 
 
@@ -265,7 +265,7 @@ def test_an_append_that_the_disk_refuses_leaves_no_half_line(tmp_path):
 
 def test_times_have_six_decimals_and_missing_is_empty(campaign_dir):
     lines = (campaign_dir / "clocks.csv").read_text().splitlines()
-    assert lines[1] == "0.500000,client,0.0,,0.0,same_clock"
+    assert lines[1] == "0.500000,client,0.0,,0.0,same_boot"
 
 
 def test_the_data_package_lists_each_table_once_with_its_schema(campaign_dir):

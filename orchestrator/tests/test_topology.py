@@ -91,6 +91,22 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path, old, new, place, words):
     assert words in caught.value.what
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "field", "words"),
+    [
+        ("10.77.0.1", "10.77.0.2", "hosts.server.test_addresses.ipv4", "10.77.0.2 is given twice"),
+        ("10.77.0.1", "10.78.0.1", "hosts.server.test_addresses.ipv4", "not on one network; use addresses"),
+        ("10.77.0.1", "banana.org", "hosts.server.test_addresses.ipv4", "'banana.org' is not an ipv4"),
+        ("roles: [client]", "roles: [client, server]", "hosts.client.roles", "server are one host"),
+        ("node: client", "node: ap", "meters.0.node", "an emulated meter can only read the client"),
+    ],
+)
+def test_what_the_emulated_link_cannot_be_is_refused_at_once(tmp_path, old, new, field, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        load(tmp_path, GOOD.replace(old, new))
+    assert caught.value.where.endswith(f"field {field}")
+
+
 def test_two_meters_of_one_name_are_refused(tmp_path):
     second = GOOD[GOOD.index("  - meter_id") :]
     with pytest.raises(UsageError, match="two meters are called 'm'"):

@@ -2,9 +2,10 @@
 from pathlib import Path
 
 import pytest
+import synthetic
 
 from netjoule import limits, topology, workload
-from netjoule.errors import HostLacks, RunFailed, UsageError
+from netjoule.errors import HostLacks, UsageError
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = sorted((ROOT / "workloads").glob("*.yaml"))
@@ -89,8 +90,46 @@ def test_what_is_not_a_yaml_mapping_is_refused(tmp_path, text):
         workload.load(write(tmp_path, text))
 
 
+@pytest.mark.parametrize("text", ["a: &a [1]\nb: &b [*a, *a]\nc: [*b]\n", "a:\n  &a [*a]\n"])
+def test_aliases_are_refused_where_they_could_grow_without_bound(tmp_path, text):
+    with pytest.raises(UsageError, match="line 2: not YAML: an alias inside an anchored value"):
+        workload.load(write(tmp_path, text))
+
+
+def test_a_plain_alias_stands_for_its_value(tmp_path):
+    text = GOOD.replace("idle_s: 1,", "idle_s: &second 1,").replace("warm_up_s: 1,", "warm_up_s: *second,")
+    assert workload.load(write(tmp_path, text)) == workload.load(write(tmp_path, GOOD))
+
+
+def test_nesting_without_end_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"w\.yaml: not YAML: nested too deeply"):
+        workload.load(write(tmp_path, "a: " + "[" * 20000))
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
+def test_a_number_that_is_none_is_refused_with_its_line(tmp_path, number):
+    text = GOOD.replace("[0.5, 3]", f"[{number}]")
+    with pytest.raises(UsageError, match=f"line 5: not YAML: {number} is not a finite number"):
+        workload.load(write(tmp_path, text))
+
+
+def test_an_ip_version_that_an_end_has_no_address_for_is_refused(tmp_path):
+    where = synthetic.topology()
+    limits.check_workload(workload.load(write(tmp_path, GOOD)), where)
+    with pytest.raises(UsageError, match="host client has no ipv6 address; add ipv6"):
+        limits.check_workload(workload.load(write(tmp_path, GOOD + "ip_version: 6\n")), where)
+
+
+def test_the_floor_of_a_receiving_client_is_refused(tmp_path, emulated):
+    receiving = GOOD + "direction: down\n"
+    with pytest.raises(UsageError, match=r'null is the floor of a sending client.*leave "null" out'):
+        limits.check_workload(workload.load(write(tmp_path, receiving)), emulated)
+    without = receiving.replace("[udp, null]", "[udp]")
+    limits.check_workload(workload.load(write(tmp_path, without)), emulated)
+
+
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(RunFailed, match=r"cannot read .*nope\.yaml: no such file"):
+    with pytest.raises(UsageError, match=r"no file .*nope\.yaml; check the path"):
         workload.load(tmp_path / "nope.yaml")
 
 

@@ -154,10 +154,32 @@ pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), String> {
     Ok((host, port))
 }
 
+/// What is wrong with the command line, in one sentence: clap's message without its usage block.
+pub fn usage_sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let message =
+        text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let words: Vec<&str> = message.flat_map(str::split_whitespace).collect();
+    let sentence = words.join(" ");
+    format!("{}; see --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+
+    #[test]
+    fn a_bad_flag_is_one_sentence() {
+        for (flags, word) in [(["x", "send", "--speed"], "--speed"), (["x", "send", "-bfast"], "fast")] {
+            let Err(error) = Cli::try_parse_from(flags) else { panic!("{flags:?} was taken") };
+            let sentence = usage_sentence(&error);
+            assert!(
+                sentence.contains(word) && !sentence.contains('\n') && !sentence.contains("Usage"),
+                "{sentence}"
+            );
+        }
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -188,7 +188,15 @@ impl<'a> Flow<'a> {
             gso: request.gso,
             seed: request.seed,
         };
-        let apart = request.control_apart || server.args.control_bind.is_some();
+        // Only who started the server may lift the rule that data goes to the control connection's peer.
+        let apart = server.args.control_bind.is_some();
+        if request.control_apart && !apart {
+            return Err(Failure::new(
+                Code::Refused,
+                "this server sends data only to the address of the control connection; \
+                 start it with --control-bind to keep control on another network",
+            ));
+        }
         let peer = channel.peer()?.ip().to_canonical();
         let transport = server.listen(protocol, request, (!apart).then_some(peer), &spec)?;
         channel.send(&Message::Welcome(Box::new(Welcome {

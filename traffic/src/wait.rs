@@ -17,6 +17,8 @@ const TIMER_FROM_NS: i64 = 1_000_000;
 #[derive(Debug)]
 pub struct Waiter {
     timer: OwnedFd,
+    /// What the timer is armed for: most waits of a receiver share one deadline, and arming costs a call.
+    armed_ns: Option<i64>,
     polled: Vec<libc::pollfd>,
 }
 
@@ -31,7 +33,7 @@ impl Waiter {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        Ok(Self { timer, polled: Vec::new() })
+        Ok(Self { timer, armed_ns: None, polled: Vec::new() })
     }
 
     /// Wait for any of `fds`, at most until `until_ns` (`None`: as long as it takes). `now_ns` is the time now.
@@ -42,7 +44,11 @@ impl Waiter {
         let left_ns = until_ns.map(|until| (until - now_ns).max(0));
         let timeout = match left_ns {
             Some(left) if left >= TIMER_FROM_NS => {
-                arm(self.timer.as_raw_fd(), now_ns + left)?;
+                let at_ns = now_ns + left;
+                if self.armed_ns != Some(at_ns) {
+                    arm(self.timer.as_raw_fd(), at_ns)?;
+                    self.armed_ns = Some(at_ns);
+                }
                 self.polled.push(pollfd(self.timer.as_raw_fd(), true, false));
                 None
             }
@@ -146,6 +152,19 @@ mod tests {
                 assert!(host::now_ns() >= now_ns + length_ns);
             }
         }
+    }
+
+    #[test]
+    fn a_deadline_that_was_interrupted_still_ends_the_next_wait_in_time() {
+        let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let fds = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
+        std::io::Write::write_all(&mut writer, b"x").unwrap();
+        let mut waiter = Waiter::new().unwrap();
+        let until_ns = host::now_ns() + 50_000_000;
+        waiter.wait(&fds, Some(until_ns), host::now_ns()).unwrap();
+        assert!(waiter.ready(0) && host::now_ns() < until_ns);
+        waiter.wait(&[], Some(until_ns), host::now_ns()).unwrap();
+        assert!(host::now_ns() >= until_ns);
     }
 
     #[test]

@@ -26,6 +26,7 @@ fn bad_flags_and_quantities_are_usage_errors() {
     {
         let finished = send(args);
         assert_eq!(finished.code, 2, "{args:?}: {}", finished.stderr);
+        assert_eq!(finished.stderr.lines().count(), 1, "{args:?}: {}", finished.stderr);
     }
     assert_clear(&send(&["-b", "1M"]), 2, "usage", "--to");
     assert_clear(&send(&["--transport", "sctp", "--to", "h"]), 2, "usage", "unknown transport");
@@ -49,6 +50,15 @@ fn a_server_that_is_not_there_is_refused_by_name() {
 }
 
 #[test]
+fn a_client_cannot_lift_the_servers_rule_about_addresses() {
+    let server = Server::start("0.0.0.0", &[]);
+    let (_, port) = server.control.rsplit_once(':').unwrap();
+    let control = format!("127.0.0.1:{port}");
+    let finished = send(&["--to", "127.0.0.2", "--control", &control, "-b", "1M", "-l", "500", "-t", "0.1"]);
+    assert_clear(&finished, 1, "refused", "--control-bind");
+}
+
+#[test]
 fn messages_that_do_not_fit_are_refused_naming_the_limit() {
     let server = Server::start("127.0.0.1", &[]);
     let to = &server.control;
@@ -56,6 +66,8 @@ fn messages_that_do_not_fit_are_refused_naming_the_limit() {
     assert_clear(&send(&["--to", to, "-l", "15"]), 2, "usage", "at least 16 bytes");
     let quic = send(&["--transport", "quic-datagram", "--to", to, "-l", "60000"]);
     assert_clear(&quic, 2, "too_large", "the limit is");
+    let six = send(&["--transport", "quic-datagram", "--to", "[::1]:1", "-l", "60000"]);
+    assert_clear(&six, 2, "too_large", "IPv6");
 }
 
 #[test]

@@ -112,6 +112,34 @@ test_that("values that a logarithmic axis cannot show are counted, not dropped i
   expect_length(words, 2)
 })
 
+test_that("a line never crosses a load whose point is an upper limit or missing", {
+  points <- plain_points(data.table(
+    transport = transport_factor("udp"), payload_bytes = 64, offered_rate_mbps = c(1, 3, 10, 30, 100),
+    value = c(5, 4, 3, 2, 1)
+  ))
+  expect_identical(joinable(points)$offered_rate_mbps, c(1, 3, 10, 30, 100))
+  expect_identical(length(unique(joinable(points)$piece)), 1L)
+  points[offered_rate_mbps == 10, limit := TRUE]
+  broken <- joinable(points)
+  expect_identical(broken$offered_rate_mbps, c(1, 3, 30, 100))
+  expect_identical(length(unique(broken$piece)), 2L)
+  points[offered_rate_mbps == 3, value := NA_real_]
+  expect_identical(joinable(points)$offered_rate_mbps, c(30, 100))
+})
+
+test_that("an envelope with runs left out does not claim all blocks for each point", {
+  expect_match(interval_words(campaign, "client-wt210", 3L, up_to = TRUE), "interval, up to 3 blocks", fixed = TRUE)
+  expect_match(interval_words(campaign, "client-wt210", 3L), "interval, 3 blocks", fixed = TRUE)
+})
+
+test_that("what stands under a title stays short, whatever is to be said", {
+  for (name in names(figures)) {
+    plot <- figures[[name]]$plot
+    subtitle <- if (inherits(plot, "patchwork")) plot$patches$annotation$subtitle else plot$labels$subtitle
+    expect_lte(length(strsplit(paste0(subtitle, ""), "\n", fixed = TRUE)[[1]]), 3L, label = name)
+  }
+})
+
 test_that("each meter has its own set and the first one has the plain names", {
   campaign <- read_campaign(synthetic_campaign(
     blocks = 2, meters = list(synthetic_meter(), synthetic_meter("ap-meter", node = "access_point"))

@@ -243,6 +243,9 @@ def test_noise_is_reported_and_truth_lies_within(build: Build, meter: Any) -> No
     assert 5 <= node.effective_readings <= node.readings
 
 
+INTERVALS = "end,t_start_s,t_end_s,bytes\n"
+
+
 @pytest.mark.parametrize(
     ("victim", "text", "message"),
     [
@@ -255,7 +258,13 @@ def test_noise_is_reported_and_truth_lies_within(build: Build, meter: Any) -> No
         ("runs/b01m001-udp-a1/run.json", "{}", "does not fit the contract 'run'"),
         ("runs/b01m001-udp-a1/flow.json", "[1]", "must hold a JSON object"),
         ("runs/b01m001-udp-a1/flow.json", '{"sender":', "cannot be read as JSON"),
+        ("runs/b01m001-udp-a1/flow.json", '{"sender": [1]}', "sender must be an object or null"),
         ("runs/b01m001-udp-a1/intervals.csv", "end,bytes\n", "lacks the column t_start_s, t_end_s"),
+        ("runs/b01m001-udp-a1/intervals.csv", INTERVALS + "receiver,0.0\n", "is not a number"),
+        ("runs/b01m001-udp-a1/intervals.csv", INTERVALS + "receiver,0,1,nan\n", "is not a finite number"),
+        ("runs/b01m001-udp-a1/intervals.csv", "\udc8a\udcff", "cannot be read as CSV"),
+        ("meters/m1.csv", "\udc8a\udcff", "cannot be read as CSV"),
+        ("devices/m1.ndjson", '{"t_end_s": 3.0}\n', "does not fit the contract 'device_stream'"),
     ],
 )
 def test_damaged_files_are_named(
@@ -263,7 +272,7 @@ def test_damaged_files_are_named(
 ) -> None:
     campaign = build()
     path = campaign.folder / victim
-    path.unlink() if text is None else path.write_text(text)
+    path.unlink() if text is None else path.write_text(text, errors="surrogateescape")
     with pytest.raises(CampaignError, match=message.replace(".", r"\.")):
         only(campaign)
     assert main([str(campaign.folder), campaign.run_ids[0]]) == 4

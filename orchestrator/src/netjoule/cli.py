@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from netjoule.clock import SystemClock
 from netjoule.console import Output, describe_error
-from netjoule.errors import InvalidData, NetjouleError
+from netjoule.errors import InvalidData, NetjouleError, refused
 
 __all__ = ["app", "main"]
 
@@ -265,7 +265,11 @@ def run_command(typed: Sequence[str]) -> int:
         output.error("netjoule: stopped")
         return 1
     except Exception as error:
-        _tell(error, output, verbose)
+        told: Exception = error
+        if isinstance(error, OSError) and error.filename is not None:
+            told = refused("use", error.filename, error)
+            told.__cause__ = error
+        _tell(told, output, verbose)
         return 1
     return code if isinstance(code, int) else 0
 

@@ -123,8 +123,11 @@ def _cores() -> Finding:
 
 def _disk(results: Path) -> Finding:
     place = results.resolve()
-    while not place.exists():
-        place = place.parent
+    try:
+        while not place.exists():
+            place = place.parent
+    except PermissionError:
+        return Finding("disk", False, True, f"{place}: permission denied", "choose another --out")
     free = shutil.disk_usage(place).free
     writable = os.access(place, os.W_OK)
     seen = f"{free / 1e9:.1f} GB free in {place}" + ("" if writable else ", not writable")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,31 @@ def control_address(topology: Topology, role: str) -> str:
     name = topology.host_with(role)
     text = str(topology.hosts[name].get("control_address", CONTROL_ADDRESSES[role]))
     try:
-        return str(IPv4Address(text))
+        address = IPv4Address(text)
     except ValueError:
         raise UsageError(
             f"control_address of {name} is '{text}', not an IPv4 address",
             where=f"topology {topology.name}",
             next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
         ) from None
+    test_address = topology.hosts[name]["test_addresses"].get("ipv4")
+    if test_address and address in (test := IPv4Interface(f"{test_address}/24").network):
+        raise UsageError(
+            f"control_address of {name} is {text}, on the test flows' network {test}",
+            where=f"topology {topology.name}",
+            next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
+        )
+    return str(address)
+
+
+def check_control(topology: Topology) -> None:
+    """Refuse control addresses that the emulated testbed cannot use.
+
+    Raises:
+        UsageError: naming the host.
+    """
+    for role in CONTROL_ADDRESSES:
+        control_address(topology, role)
 
 
 def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["HostLacks", "InvalidData", "NetjouleError", "RunFailed", "UsageError", "file_errors"]
+__all__ = ["HostLacks", "InvalidData", "NetjouleError", "RunFailed", "UsageError", "file_errors", "refused"]
 
 
 class NetjouleError(Exception):
@@ -99,5 +99,10 @@ def file_errors(verb: str, path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason, hint = _NEXT_BY_ERRNO.get(error.errno or 0, (error.strerror or str(error), ""))
-        raise RunFailed(f"cannot {verb} {path}: {reason}", next_step=hint) from error
+        raise refused(verb, path, error) from error
+
+
+def refused(verb: str, path: object, error: OSError) -> RunFailed:
+    """The sentence for what the system did not allow with a file or folder."""
+    reason, hint = _NEXT_BY_ERRNO.get(error.errno or 0, (error.strerror or str(error), ""))
+    return RunFailed(f"cannot {verb} {path}: {reason}", next_step=hint)

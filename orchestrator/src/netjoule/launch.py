@@ -12,7 +12,18 @@ from datetime import datetime
 from pathlib import Path
 
 import netjoule
-from netjoule import instruments, limits, plan, programs, sandbox, secrets, topology, workload
+from netjoule import (
+    emulated_config,
+    instruments,
+    limits,
+    plan,
+    programs,
+    resolution,
+    sandbox,
+    secrets,
+    topology,
+    workload,
+)
 from netjoule.console import Output, duration_text, progress_sink
 from netjoule.errors import InvalidData, UsageError
 from netjoule.fingerprint import host_fingerprint
@@ -53,7 +64,10 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
     topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
     inputs = Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
     limits.check_workload(inputs.workload, inputs.topology)
+    if inputs.topology.kind == topology.EMULATED:
+        emulated_config.check_control(inputs.topology)
     instruments.check_meters(inputs.topology)
+    resolution.check_models(inputs.topology)
     return inputs
 
 
@@ -92,6 +106,7 @@ def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output) -
     """
     require_free(out)
     require_secrets(inputs.topology)
+    require_programs(inputs)
     if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None:
         argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
         return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
@@ -100,11 +115,18 @@ def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output) -
         workload=inputs.workload,
         topology=inputs.topology,
         seed=seed,
-        versions={"netjoule": netjoule.__version__, "python": platform.python_version()},
+        versions=_versions(),
         host=host_fingerprint(),
         created=now,
     ) as campaign:
         return _run(campaign, output)
+
+
+def _versions() -> dict[str, str | None]:
+    """What is known before the testbed is up; the commit only of a git checkout."""
+    known: dict[str, str | None] = {"netjoule": netjoule.__version__, "python": platform.python_version()}
+    commit = programs.commit(programs.checkout())
+    return known | ({"commit": commit} if commit else {})
 
 
 def resume(path: Path, output: Output) -> int:
@@ -125,6 +147,19 @@ def require_secrets(of: Topology) -> None:
     """Resolve every reference once, so that a missing secret stops the command before the first packet."""
     for reference in secrets.references(of.document):
         secrets.resolve(reference, where=f"topology {of.name}")
+
+
+def require_programs(inputs: Inputs) -> None:
+    """Find every program that the campaign will start, before its folder is made.
+
+    Raises:
+        HostLacks: naming the first that is missing.
+    """
+    needed = [inputs.workload.generator_of(t) for t in inputs.workload.transports]
+    if inputs.topology.kind == topology.EMULATED:
+        needed += ["netjoule-link", "netjoule-meters", "netjoule-device"]
+    for name in dict.fromkeys(needed):
+        programs.find(name)
 
 
 def _inside(argv: list[str], output: Output) -> int:

@@ -40,8 +40,16 @@ def check_workload(workload: Workload, topology: Topology) -> None:
 
     Raises:
         HostLacks: for a transport that is not in this build.
-        UsageError: for a size over a transport's limit, or windows too short for the meters.
+        UsageError: for a size over a transport's limit, a floor where there is none, or windows too
+            short for the meters.
     """
+    if workload.direction == "down" and "null" in workload.transports:
+        raise UsageError(
+            "null is the floor of a sending client, and with direction down the server sends",
+            where=f"workload {workload.name}, field transports",
+            next_step='leave "null" out, or use direction: up',
+        )
+    _check_family(workload, topology)
     for transport in workload.transports:
         if transport in _NOT_IN_THIS_BUILD:
             raise HostLacks(
@@ -55,6 +63,18 @@ def check_workload(workload: Workload, topology: Topology) -> None:
         if meter.update_interval_s is not None
     ]
     check_timing(workload.timing, paces)
+
+
+def _check_family(workload: Workload, topology: Topology) -> None:
+    family = f"ipv{workload.ip_version}"
+    for role in ("client", "server"):
+        name = topology.host_with(role)
+        if family not in topology.hosts[name].get("test_addresses", {}):
+            raise UsageError(
+                f"the workload uses IPv{workload.ip_version}, and host {name} has no {family} address",
+                where=f"topology {topology.name}, field hosts.{name}.test_addresses",
+                next_step=f"add {family}, or change ip_version of workload {workload.name}",
+            )
 
 
 def _check_sizes(workload: Workload, transport: str, mtu_bytes: int) -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from netjoule.errors import HostLacks
 
-__all__ = ["checkout", "find", "shipped"]
+__all__ = ["checkout", "commit", "find", "shipped"]
 
 _HOW = {
-    "netjoule-traffic": "build it with 'make build' (cargo build --release)",
-    "netjoule-link": "build it with 'make build' (cargo build --release)",
+    "netjoule-traffic": "build it with 'make setup' (or cargo build --release)",
+    "netjoule-link": "build it with 'make setup' (or cargo build --release)",
     "netjoule-meters": "install the Python packages with 'make setup'",
     "netjoule-device": "install the Python packages with 'make setup'",
     "iperf3": "install the package iperf3",
@@ -26,6 +27,20 @@ def checkout() -> Path | None:
     """Root of the source tree this package runs from; None when it is installed elsewhere."""
     root = Path(__file__).resolve().parents[3]
     return root if (root / "workloads").is_dir() and (root / "orchestrator").is_dir() else None
+
+
+def commit(root: Path | None) -> str | None:
+    """Commit of a git checkout as ``git describe`` names it, ``-dirty`` when files differ; else None."""
+    if root is None or not (root / ".git").exists():
+        return None
+    describe = ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty", "--abbrev=12"]
+    try:
+        answer = subprocess.run(
+            describe, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None  # no git, or a checkout of another user: the campaign goes without
+    return answer.stdout.strip() or None
 
 
 def find(name: str) -> str:

@@ -14,15 +14,16 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from netjoule import programs
-from netjoule.errors import NetjouleError
+from netjoule.errors import NetjouleError, UsageError
 from netjoule.instruments import instrument_of
 from netjoule.topology import Meter, Topology
 from netjoule.workload import Workload
 
-__all__ = ["Estimate", "added_power_w", "describe_model", "estimate", "least_resolved_w"]
+__all__ = ["Estimate", "added_power_w", "check_models", "describe_model", "estimate", "least_resolved_w"]
 
 # One frame on a quiet 802.11n channel: contention, preamble, SIFS and acknowledgement, then the payload
 # at 216 Mb/s. Aggregation makes it less, retries make it more.
@@ -32,6 +33,7 @@ _HEADER_BYTES = 80
 # CPU time of one message on its sender, of the order that iperf3 and netjoule-traffic need.
 _CPU_PER_MESSAGE_S = 8e-6
 _TIMEOUT_S = 30
+_UNKNOWN_MODEL = 2  # netjoule-device: usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +75,46 @@ def least_resolved_w(meter: Meter, today: date) -> float | None:
     return 3 * math.sqrt(2 / 3) * accuracy.range_ratio * power_w
 
 
+def check_models(topology: Topology) -> None:
+    """Refuse device models that netjoule-device does not know; silent when it cannot be asked.
+
+    Raises:
+        UsageError: naming the meter, with the models there are.
+    """
+    for meter in topology.meters:
+        answer = _asked(meter.device_model) if meter.device_model else None
+        if answer is not None and answer.returncode == _UNKNOWN_MODEL:
+            words = answer.stderr.strip().removeprefix("netjoule-device: ")
+            raise UsageError(words, where=f"topology, meter {meter.meter_id}")
+
+
 def describe_model(name: str) -> dict[str, Any] | None:
     """What ``netjoule-device --describe`` says of a device model; None when it cannot be asked."""
+    answer = _asked(name)
     try:
-        answer = subprocess.run(
-            [programs.find("netjoule-device"), "--model", name, "--describe"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-        document = json.loads(answer.stdout) if answer.returncode == 0 else None
-    except (NetjouleError, OSError, ValueError, subprocess.TimeoutExpired):
+        document = json.loads(answer.stdout) if answer is not None and answer.returncode == 0 else None
+    except ValueError:
         return None
     return document if isinstance(document, dict) else None
+
+
+def _asked(model: str) -> subprocess.CompletedProcess[str] | None:
+    try:
+        return _describe(programs.find("netjoule-device"), model)
+    except (NetjouleError, OSError, subprocess.TimeoutExpired):
+        return None
+
+
+@lru_cache
+def _describe(program: str, model: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, "--model", model, "--describe"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
 
 
 def added_power_w(model: Mapping[str, Any], payload_bytes: int, rate_mbps: float) -> float | None:

@@ -9,7 +9,8 @@ from typing import Any
 from netjoule import timeline
 from netjoule.generators import FlowSpec
 from netjoule.plan import PlanRow
-from netjoule.store import SCHEMA_VERSION, rfc3339
+from netjoule.session import rfc3339
+from netjoule.store import SCHEMA_VERSION
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 

@@ -24,7 +24,8 @@ from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.radio import RadioReader
 from netjoule.radio_log import RadioLog
 from netjoule.runs import Runs
-from netjoule.store import Campaign, Session
+from netjoule.session import Session
+from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, check_timing
 
 __all__ = ["Compute", "Outcome", "Remark", "Testbed", "TestbedOpener", "require_same_meters", "run_campaign"]

@@ -23,7 +23,8 @@ from netjoule.plan import FINAL, MiniBlock, PlanRow
 from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.radio_log import RadioLog
 from netjoule.run_document import flow_spec, new_run_document
-from netjoule.store import Campaign, rfc3339
+from netjoule.session import rfc3339
+from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, Span
 from netjoule.verdict import Reason, first_invalidating, judge_flow
 

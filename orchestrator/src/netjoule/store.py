@@ -12,49 +12,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import netjoule_contracts as contracts
 from netjoule import files, plan, recovery
+from netjoule import session as sitting
 from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.plan import MiniBlock, PlanRow
 from netjoule.planfile import read_plan, write_plan
+from netjoule.session import Session, rfc3339
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["SCHEMA_VERSION", "Campaign", "Session", "rfc3339"]
+__all__ = ["SCHEMA_VERSION", "Campaign"]
 
 SCHEMA_VERSION = 1
-
-
-def rfc3339(utc: datetime) -> str:
-    """UTC as RFC 3339 text with milliseconds."""
-    return utc.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One sitting of a campaign and its clock.
-
-    Attributes:
-        session: number, from 1.
-        origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0 (``--origin-ns=N`` of helpers; it
-            can be negative after a reboot).
-        t_start_s: campaign time at which the session began.
-    """
-
-    session: int
-    boot_id: str
-    origin_ns: int
-    t_start_s: float
-
-    def t_s(self, monotonic_ns: int) -> float:
-        """Campaign time in seconds of a CLOCK_MONOTONIC reading of the controller."""
-        return (monotonic_ns - self.origin_ns) / 1e9
 
 
 class Campaign:
@@ -250,28 +226,13 @@ class Campaign:
     # -- sessions --------------------------------------------------------------------------------
 
     def begin_session(self, *, boot_id: str, monotonic_ns: int, utc: datetime) -> Session:
-        """Start a sitting and fix its clock.
-
-        In the same boot the origin stays; after a reboot it is computed from UTC, and never so that
-        campaign time would go back behind what is logged.
-        """
-        sessions: list[dict[str, Any]] = [dict(s) for s in self._document["sessions"]]
-        for old in sessions:
-            if old["end"] == "running":
-                old["end"] = "killed"
-        origin_ns = self._origin_ns(sessions, boot_id, monotonic_ns, utc)
-        session = Session(len(sessions) + 1, boot_id, origin_ns, (monotonic_ns - origin_ns) / 1e9)
-        sessions.append(
-            {
-                "session": session.session,
-                "boot_id": boot_id,
-                "monotonic_origin_ns": origin_ns,
-                "t_start_s": round(session.t_start_s, 6),
-                "started_utc": rfc3339(utc),
-                "t_end_s": None,
-                "ended_utc": None,
-                "end": "running",
-            }
+        """Start a sitting and fix its clock (see ``session.begun``)."""
+        session, sessions = sitting.begun(
+            self._document["sessions"],
+            boot_id=boot_id,
+            monotonic_ns=monotonic_ns,
+            utc=utc,
+            last_logged_s=recovery.last_logged_s(self._path),
         )
         self._update(sessions=sessions, status="running")
         return session
@@ -285,9 +246,8 @@ class Campaign:
             monotonic_ns: CLOCK_MONOTONIC now.
             utc: UTC now.
         """
-        sessions = [dict(s) for s in self._document["sessions"]]
-        sessions[session.session - 1].update(
-            t_end_s=round(session.t_s(monotonic_ns), 6), ended_utc=rfc3339(utc), end=end
+        sessions = sitting.ended(
+            self._document["sessions"], session, end=end, monotonic_ns=monotonic_ns, utc=utc
         )
         done = self.next_mini_block() is None
         self._update(sessions=sessions, status="complete" if done else "interrupted")
@@ -378,19 +338,6 @@ class Campaign:
         return tuple(again)
 
     # -- internals -------------------------------------------------------------------------------
-
-    def _origin_ns(
-        self, sessions: list[dict[str, Any]], boot_id: str, monotonic_ns: int, utc: datetime
-    ) -> int:
-        if not sessions:
-            return monotonic_ns
-        if sessions[-1]["boot_id"] == boot_id:
-            return int(sessions[-1]["monotonic_origin_ns"])
-        zero = datetime.fromisoformat(sessions[0]["started_utc"])
-        known_s = max(float(s["t_end_s"] or s["t_start_s"]) for s in sessions)
-        known_s = max(known_s, recovery.last_logged_s(self._path))
-        t_now_s = max((utc - zero).total_seconds(), known_s + 1.0)
-        return monotonic_ns - round(t_now_s * 1e9)
 
     def _write_run_part(self, run_id: str, name: str, contract: str, document: Mapping[str, Any]) -> None:
         try:

@@ -18,7 +18,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,12 +31,14 @@ from netjoule.generators.base import Endpoints, Generator, Server
 from netjoule.hosts import LocalHost, LocalProcess, NetnsHost, Process, how_it_ended
 from netjoule.radio import LinkStatsReader, RadioReader
 from netjoule.runner import Remark
-from netjoule.store import Campaign, Session
+from netjoule.session import Session
+from netjoule.store import Campaign
 from netjoule.topology import Meter
 
 __all__ = ["EmulatedTestbed", "open_emulated"]
 
 READY_TIMEOUT_S = 30.0
+CAUSE_TIMEOUT_S = 0.5
 SERVER_PORT = 5301
 LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second
 CONTROL_IPV6 = {"client": "fd79::2", "server": "fd79::1"}
@@ -115,8 +117,11 @@ class EmulatedTestbed:
 
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
-        done, _ = await asyncio.wait(self._watches, return_when=asyncio.FIRST_COMPLETED)
-        return min((task.result() for task in done), key=lambda e: e.code != "link_stopped")
+        await asyncio.wait(self._watches, return_when=asyncio.FIRST_COMPLETED)
+        # What reads the link dies of its death, and may be seen to do so first: name the cause.
+        link = self._watches[0]
+        await asyncio.wait([link], timeout=CAUSE_TIMEOUT_S)
+        return next(task.result() for task in self._watches if task.done())
 
     async def ensure_server(self, generator: Generator) -> bool:
         """Start the generator's server when it is not running; True when it had died before."""
@@ -135,7 +140,7 @@ class EmulatedTestbed:
 
     def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Client and server share the controller's kernel and so its clock."""
-        same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_clock"}
+        same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_boot"}
         return [same | {"host": host.name} for host in (self.client, self.server)]
 
     # -- up and down -----------------------------------------------------------------------------
@@ -145,10 +150,8 @@ class EmulatedTestbed:
         self.stack.push_async_callback(self._stop_servers)
         await self._make_namespaces()
         await self._start_link()
-        pipelines = await asyncio.gather(*(self._start_meter(m) for m in self.topology.meters if m.emulated))
+        pipelines = await _all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
         await self._start_logger(pipelines)
-        # Watches stop first, so that an orderly end is not reported as a death.
-        self.stack.push_async_callback(self._stop_watching)
 
     async def _make_namespaces(self) -> None:
         for name in ("client", "server"):
@@ -242,7 +245,10 @@ class EmulatedTestbed:
         return process
 
     def _watch(self, process: Process, code: str, on_line: Callable[[bytes], None] | None = None) -> None:
-        self._watches.append(asyncio.ensure_future(_death(process, code, on_line)))
+        """Have `failed` tell of its death. The watch ends before the process is stopped: both read it."""
+        watch = asyncio.ensure_future(_death(process, code, on_line))
+        self._watches.append(watch)
+        self.stack.push_async_callback(_cancelled, [watch])
 
     def _note_meter(self, line: bytes) -> None:
         """Keep what the logger says about a meter."""
@@ -250,11 +256,6 @@ class EmulatedTestbed:
         if said.get("event") == "meter":
             detail = f"{said['meter_id']}: {said['message']}"
             self._remarks.append(Remark(float(said["t_s"]), "meter", "meter_remark", detail))
-
-    async def _stop_watching(self) -> None:
-        for task in self._watches:
-            task.cancel()
-        await asyncio.gather(*self._watches, return_exceptions=True)
 
     async def _stop_servers(self) -> None:
         for running in self._servers.values():
@@ -280,6 +281,24 @@ async def _death(process: Process, code: str, on_line: Callable[[bytes], None] |
         next_step="finished runs are kept: 'netjoule resume' goes on",
         code=code,
     )
+
+
+async def _all_or_none(
+    work: Sequence[Coroutine[Any, Any, _Pipeline]],
+) -> list[_Pipeline]:
+    """The results of all; when one fails the others have ended before its error goes on."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        await _cancelled(tasks)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait for their ends."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _run(*argv: str) -> None:

@@ -90,7 +90,7 @@ def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
             if has < needs - 1e-9:
                 raise UsageError(
                     f"{name} is {has:g} s, but {updates}",
-                    where="workload, timing",
+                    where="workload, field timing",
                     next_step=f"set {name} to at least {needs:g}",
                 )
 

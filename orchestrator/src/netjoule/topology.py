@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ __all__ = ["EMULATED", "Meter", "Topology", "load"]
 EMULATED = "emulated"
 _RADIO_SOURCES = {"emulated": "link-model", "guest": "hwsim", "lab": "real"}
 _DEFAULT_MTU = 1500
+_ENDS = ("client", "server")
+_FAMILIES: dict[str, tuple[type[IPv4Interface] | type[IPv6Interface], int]] = {
+    "ipv4": (IPv4Interface, 24),
+    "ipv6": (IPv6Interface, 64),
+}
 # user:password@ in an address would carry a secret past the schema's named fields.
 _CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 
@@ -162,10 +168,43 @@ def _check_roles(document: Document) -> None:
 
 def _check_kind(document: Document) -> None:
     emulated = document.value["kind"] == EMULATED
+    if emulated:
+        _check_addresses(document)
     if emulated and "link" not in document.value:
         raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
     if not emulated and "link" in document.value:
         raise document.refuse(("link",), f"a testbed of kind {document.value['kind']} has no emulated link")
+
+
+def _check_addresses(document: Document) -> None:
+    """Client and server of an emulated link: two hosts, each address valid, once, and on one network."""
+    hosts: dict[str, Any] = document.value["hosts"]
+    ends = [next(name for name, host in hosts.items() if role in host["roles"]) for role in _ENDS]
+    if ends[0] == ends[1]:
+        raise document.refuse(
+            ("hosts", ends[0], "roles"), "client and server are one host", "use a host for each"
+        )
+    for family, (kind, length) in _FAMILIES.items():
+        seen: list[Any] = []
+        for name in ends:
+            text = hosts[name]["test_addresses"].get(family)
+            place = ("hosts", name, "test_addresses", family)
+            if text is None:
+                continue
+            try:
+                found = kind(f"{text}/{length}")
+            except ValueError:
+                raise document.refuse(place, f"{text!r} is not an {family} address") from None
+            if any(found.ip == other.ip for other in seen):
+                raise document.refuse(place, f"{text} is given twice", "give each end its own")
+            if any(found.network != other.network for other in seen):
+                other = seen[0]
+                raise document.refuse(
+                    place,
+                    f"{text} and {other.ip} are not on one network",
+                    f"use addresses of {other.network}",
+                )
+            seen.append(found)
 
 
 def _check_meters(document: Document) -> None:
@@ -197,5 +236,11 @@ def _check_device(document: Document, place: tuple[str, int], meter: dict[str, A
         )
     if emulated and "device" not in meter:
         raise document.refuse(place, "an emulated meter needs a power model", "add 'device: {model: NAME}'")
+    if emulated and "client" not in document.value["hosts"][meter["node"]]["roles"]:
+        raise document.refuse(
+            (*place, "node"),
+            "an emulated meter can only read the client: the link has no figures of another node's radio",
+            "name the host with the role client",
+        )
     if not emulated and "device" in meter:
         raise document.refuse((*place, "device"), "only an emulated meter has a power model")

@@ -6,6 +6,7 @@ Values of secret fields never enter a message: a literal where a reference is wa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +53,41 @@ class Document:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML without dates: an ISO date stays text."""
+    """YAML as JSON knows it: a date stays text, numbers are finite, and aliases do not nest.
+
+    An alias inside a value that has an anchor is what lets a few lines grow without bound.
+    """
+
+    _anchored = 0  # depth of anchored values being read
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        alias = isinstance(event, yaml.AliasEvent)
+        if alias and self._anchored:
+            what = "an alias inside an anchored value; write the value out"
+            raise yaml.composer.ComposerError(None, None, what, event.start_mark)
+        anchored = not alias and event.anchor is not None
+        self._anchored += anchored
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._anchored -= anchored
+        return node
+
+    def construct_yaml_float(self, node: Any) -> float:
+        value = float(super().construct_yaml_float(node))
+        if not math.isfinite(value):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{node.value} is not a finite number", node.start_mark
+            )
+        return value
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+
+
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 
 
 def load(path: Path) -> Document:
@@ -68,6 +97,8 @@ def load(path: Path) -> Document:
         UsageError: when it is not YAML, not a mapping, or names a key twice.
         RunFailed: when the file cannot be read.
     """
+    if not path.is_file():
+        raise UsageError(f"no file {path}", next_step="check the path")
     with file_errors("read", path):
         text = path.read_text(encoding="utf-8", errors="replace")
     try:
@@ -77,7 +108,9 @@ def load(path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
         raise UsageError(f"not YAML: {error.problem or error.context}", where=f"{path}{line}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise UsageError("not YAML: nested too deeply", where=str(path)) from error
+    except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"not YAML: {error}", where=str(path)) from error
     if not isinstance(value, dict) or not isinstance(node, yaml.MappingNode):
         raise UsageError(

@@ -91,7 +91,7 @@ def test_a_table_defect_names_line_and_column(tmp_path: Path) -> None:
         "drift_ppm": "",
         "residual_s": "0.000000",
     }
-    row = [good.get(name, "same_clock") for name in fields]
+    row = [good.get(name, "same_boot") for name in fields]
     path = tmp_path / "clocks.csv"
     path.write_text(",".join(fields) + "\n" + ",".join(row) + "\n", encoding="utf-8")
     assert list(netjoule_contracts.table_defects("clocks", path)) == []

@@ -9,7 +9,7 @@ use std::mem;
 use std::os::fd::RawFd;
 
 /// Datagrams (or GRO trains) taken per call.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 
 /// Room for the control messages of one datagram: time stamp and GRO size, with alignment to spare.
 const CONTROL_WORDS: usize = 16;

@@ -94,11 +94,20 @@ def read_run_input(campaign: Path, passports: list[dict[str, Any]], run_id: str)
     folder = run_folder(campaign, run_id)
     run = read_run(campaign, run_id)
     flow_path, intervals_path = folder / "flow.json", folder / "intervals.csv"
-    flow = read_document(flow_path) if flow_path.exists() else {}
+    flow = _read_flow(flow_path) if flow_path.exists() else {}
     intervals = read_receiver_intervals(intervals_path) if intervals_path.exists() else _no_intervals()
     t_from_s, t_to_s = _extent(run)
     meters = tuple(read_meter(campaign, passport, t_from_s, t_to_s) for passport in passports)
     return RunInput(run, flow, intervals, meters)
+
+
+def _read_flow(path: Path) -> dict[str, Any]:
+    """Return flow.json; generators differ in what they can tell, so only its shape is demanded."""
+    flow = read_document(path)
+    for part in ("sender", "receiver", "clock_offset"):
+        if not isinstance(flow.get(part), dict | None):
+            raise CampaignError(f"{path}: {part} must be an object or null")
+    return flow
 
 
 def find_null_run(campaign: Path, run: dict[str, Any]) -> str | None:
@@ -116,12 +125,12 @@ def read_receiver_intervals(path: Path) -> Intervals:
     """Return the receiver's rows of intervals.csv in time order."""
     rows = [row for row in _rows(path, INTERVAL_COLUMNS) if row["end"] == "receiver"]
     try:
-        table = np.array(
-            [[float(row["t_start_s"]), float(row["t_end_s"]), float(row["bytes"])] for row in rows],
-            dtype=np.float64,
-        ).reshape(-1, 3)
-    except ValueError as error:
+        cells = [[float(row[name]) for name in INTERVAL_COLUMNS[1:]] for row in rows]
+    except (TypeError, ValueError) as error:
         raise CampaignError(f"{path}: a receiver interval is not a number: {error}") from None
+    table = np.array(cells, dtype=np.float64).reshape(-1, 3)
+    if not np.all(np.isfinite(table)):
+        raise CampaignError(f"{path}: a receiver interval is not a finite number")
     table = table[np.argsort(table[:, 0], kind="stable")]
     return Intervals(table[:, 0], table[:, 1], table[:, 2])
 
@@ -196,6 +205,7 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
     samples = []
     for line in lines_between(path, t_from_s, t_to_s + 60.0, _sample_end_s):
         sample = json.loads(line)
+        _check(path, "device_stream", sample)
         if sample["t_start_s"] > t_to_s:
             break
         samples.append((sample["t_start_s"], sample["t_end_s"], sample["extrapolated"]))
@@ -225,10 +235,13 @@ def _no_intervals() -> Intervals:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8") as handle:
-        rows = csv.DictReader(handle)
-        _demand(path, list(rows.fieldnames or ()), columns)
-        yield from rows
+    try:
+        with path.open(newline="", encoding="utf-8") as handle:
+            rows = csv.DictReader(handle)
+            _demand(path, list(rows.fieldnames or ()), columns)
+            yield from rows
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CampaignError(f"{path} cannot be read as CSV: {error}") from None
 
 
 def _header(path: Path, columns: tuple[str, ...]) -> list[str]:
@@ -239,6 +252,8 @@ def _header(path: Path, columns: tuple[str, ...]) -> list[str]:
         raise CampaignError(
             f"{path} is missing: the campaign names this meter but holds no readings of it"
         ) from None
+    except UnicodeDecodeError as error:
+        raise CampaignError(f"{path} cannot be read as CSV: {error}") from None
     _demand(path, header, columns)
     return header
 

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/setup.sh on hosts that lack something: it ends with the thing's name and the way to get it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = ("bash", "cat", "cut", "dirname", "env", "grep", "head", "id", "mkdir", "rm", "sort", "tail")
+PYTHON = 'case "$2" in *version_info*) echo 3.11;; *ensurepip*) exit {ensurepip};; esac'
+READY = {
+    "apt-get": "exit 0",
+    "dpkg-query": "echo 'install ok installed'",
+    "python3": PYTHON.format(ensurepip=0),
+    "cargo": "exit 0",
+    "rustc": "echo 'rustc 1.90.0 (x 2026-01-01)'",
+}
+
+
+def set_up(tmp_path: Path, level: str = "run", **changed: str | None) -> subprocess.CompletedProcess[str]:
+    """Run a copy of the script where only some programs exist; a change of None takes one away."""
+    place, path = tmp_path / "tree", tmp_path / "bin"
+    (place / "scripts").mkdir(parents=True)
+    path.mkdir()
+    script = shutil.copy(ROOT / "scripts" / "setup.sh", place / "scripts")
+    for tool in TOOLS:
+        (path / tool).symlink_to(str(shutil.which(tool)))
+    programs = READY | {name.replace("_", "-"): body for name, body in changed.items()}
+    for name, body in programs.items():
+        if body is not None:
+            (path / name).unlink(missing_ok=True)
+            (path / name).write_text(f"#!{shutil.which('bash')}\n{body}\n")
+            (path / name).chmod(0o755)
+    return subprocess.run(
+        [str(shutil.which("bash")), script, level],
+        env={"PATH": str(path), "HOME": str(tmp_path), "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "what", "how"),
+    [
+        ({"apt_get": None}, "there is no apt-get here", "RUN_PACKAGES"),
+        ({"python3": None}, "no python3 on PATH", "apt-get install python3 python3-venv"),
+        ({"python3": "echo 3.9"}, "Python 3.9 is too old", "use Python 3.11 or newer"),
+        ({"python3": PYTHON.format(ensurepip=1)}, "no ensurepip", "Debian's /usr/bin/python3"),
+        ({"cargo": None}, "no Rust toolchain (cargo) on PATH", "https://rustup.rs"),
+        ({"rustc": None}, "rustc does not run", "rustup default stable"),
+        ({"rustc": "echo 'rustc 1.63.0'"}, "Rust 1.63.0 is too old", "rustup update stable"),
+        (
+            {"dpkg_query": "exit 1", "id": "echo 1000"},
+            "neither root nor sudo: build-essential cmake",
+            "as root: apt-get install --no-install-recommends build-essential cmake",
+        ),
+        (
+            {"dpkg_query": "exit 1", "id": "echo 0", "apt_get": "echo E: no network; exit 100"},
+            "apt-get could not install: build-essential",
+            "read .setup/apt.log",
+        ),
+    ],
+)
+def test_what_is_missing_is_named_with_the_way_to_get_it(tmp_path, changed, what, how):
+    ended = set_up(tmp_path, **changed)
+    *_, first, second = ended.stderr.splitlines()
+    assert ended.returncode == 3
+    assert first.startswith("setup: ")
+    assert what in first
+    assert how in second
+
+
+def test_sudo_installs_for_an_ordinary_user(tmp_path):
+    note = tmp_path / "asked"
+    ended = set_up(
+        tmp_path,
+        dpkg_query="exit 1",
+        id="echo 1000",
+        sudo=f'echo "$*" >>{note}; exit 7',
+    )
+    assert ended.returncode == 3
+    assert [line.split()[-1] for line in note.read_text().splitlines()] == ["update", "r-cran-base64enc"]
+
+
+def test_an_unknown_level_is_refused(tmp_path):
+    ended = set_up(tmp_path, level="tset")
+    assert ended.returncode == 3
+    assert "unknown level 'tset'" in ended.stderr
+    assert not (tmp_path / "tree" / ".venv").exists()
