@@ -59,3 +59,20 @@ test_that("the glossary is read", {
 test_that("a wrong NETJOULE_CONTRACTS is a usage error", {
   expect_error(contracts_dir(env = "/nonexistent"), "NETJOULE_CONTRACTS", class = "netjoule_error")
 })
+
+test_that("every number that R writes says its unit by the end of its name, or has none", {
+  vectors <- contract("vectors", "unit_suffixes.json")
+  suffixes <- names(vectors$suffixes)
+  # Counts, shares in percent, and bounds of an interval whose unit is that of the quantity they bound.
+  plain <- c("_n$", "^n$", "_percent$", "_low$", "_high$", "_mean$", "_message$", "^u95_meter$")
+  ids <- c("block", "mini_block", "order", "attempt", "mcs", "streams")
+  dir <- synthetic_campaign()
+  suppressMessages(analyse(dir))
+  table <- data.table::fread(file.path(dir, "tables", "ea_summary.csv"))
+  numbers <- names(table)[vapply(table, is.numeric, logical(1))]
+  known <- vapply(numbers, function(name) {
+    any(endsWith(name, suffixes)) || name %in% ids || any(vapply(plain, grepl, logical(1), x = name))
+  }, logical(1))
+  expect_gt(sum(known), 10)
+  expect_identical(numbers[!known], character())
+})

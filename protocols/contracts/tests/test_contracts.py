@@ -74,6 +74,30 @@ def test_table_columns_are_described_and_carry_units(path: Path) -> None:
             assert field.get("unit"), f"{path.name}: {field['name']} has no unit"
 
 
+def test_the_end_of_a_name_says_its_unit_everywhere() -> None:
+    vectors = json.loads((ROOT / "vectors" / "unit_suffixes.json").read_text(encoding="utf-8"))
+    seen = set()
+    for place, name, unit in named_units():
+        suffix = max((s for s in vectors["suffixes"] if name.endswith(s)), key=len, default=None)
+        if suffix is None or name in vectors["exceptions"]:
+            continue
+        seen.add(suffix)
+        assert unit == vectors["suffixes"][suffix], f"{place}: {name} is in {unit}"
+    assert seen == set(vectors["suffixes"]), "a suffix that no contract uses"
+
+
+def named_units() -> Iterator[tuple[str, str, str]]:
+    """(file, field name, unit) of every field of every contract that states a unit."""
+    for path in [*SCHEMAS, *TABLES]:
+        for _, node in walk(json.loads(path.read_text(encoding="utf-8"))):
+            properties = node.get("properties")
+            for name, field in properties.items() if isinstance(properties, dict) else ():
+                if isinstance(field, dict) and "unit" in field:
+                    yield path.name, name, field["unit"]
+            if isinstance(node.get("name"), str) and "unit" in node:
+                yield path.name, node["name"], node["unit"]
+
+
 def test_reason_codes_are_unique_and_say_what_to_do() -> None:
     reasons = json.loads((ROOT / "reasons.json").read_text(encoding="utf-8"))
     rows = reasons["reasons"] if isinstance(reasons, dict) else reasons
