@@ -67,7 +67,7 @@ def test_a_workload_survives_campaign_json(tmp_path):
         ("blocks: 1", "blocks: none", 6, "blocks", "not a whole number"),
         ("blocks: 1", "blockz: 1", 6, "blockz", "unknown field"),
         ("[0.5, 3]", "[0.5, 0]", 5, "offered_rate_mbps.1", "above 0 Mb/s"),
-        ("[64]", "[8]", 4, "payload_bytes.0", "least allowed 16 B"),
+        ("[64]", "[8]", 4, "payload_bytes.0", "least allowed 16 byte"),
         ("[64]", "[64, 64]", 4, "payload_bytes", "twice"),
         ("[udp, null]", "[udp, sctp]", 3, "transports.1", "'sctp' is not one of"),
         ("measure_s: 2", "measure_s: long", 7, "timing.measure_s", "not a number"),
