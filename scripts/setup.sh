@@ -46,6 +46,7 @@ install_packages() {
   fi
   say "Debian packages: installing ${missing[*]}"
   local log=.setup/apt.log
+  # A list that cannot be refreshed (one unreachable third-party source is enough) may still do: installing decides.
   "${root[@]}" apt-get -q update >"$log" 2>&1 || true
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
     tail -n 5 "$log" >&2

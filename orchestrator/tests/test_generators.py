@@ -72,6 +72,16 @@ def test_send_arguments_carry_the_rate_in_bits_without_rounding() -> None:
     assert "--gso" not in argv
 
 
+def test_quantities_go_out_in_the_base_units_of_the_shared_vectors() -> None:
+    vectors = json.loads((contracts.root() / "vectors" / "units.json").read_text(encoding="utf-8"))
+    assert (vectors["base_units"]["rate"], vectors["base_units"]["size"]) == ("bit/s", "byte")
+    for offered_rate_mbps, payload_bytes in itertools.product((0.031, 0.639, 1, 30), (64, 1440)):
+        flow = spec("udp", offered_rate_mbps=offered_rate_mbps, payload_bytes=payload_bytes)
+        argv = send_arguments(flow, ENDS)
+        assert int(argv[argv.index("-b") + 1]) == pytest.approx(offered_rate_mbps * 1e6, abs=1e-6)
+        assert int(argv[argv.index("-l") + 1]) == payload_bytes
+
+
 def test_null_needs_no_server_and_down_is_reversed() -> None:
     assert "--to" not in send_arguments(spec("null"), ENDS)
     assert "-R" in send_arguments(spec("tcp", direction="down"), ENDS)
