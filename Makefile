@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python test-r lint fmt bench clean
+.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint fmt bench clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 
@@ -27,6 +27,14 @@ test-python:
 test-r:
 	Rscript --vanilla analysis-r/tests/run.R
 
+test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kernel's, reduced matrix
+	@scripts/setup.sh guest-test
+	$(PY) -m pytest -m "guest and not slow"
+
+test-slow: ## the whole interoperability matrix in the guest (about an hour); writes docs/interoperability.md
+	@scripts/setup.sh guest-test
+	$(PY) -m pytest -m slow
+
 lint: ## formats, lints and types of all languages
 	@scripts/setup.sh test
 	cargo fmt --check
@@ -36,7 +44,7 @@ lint: ## formats, lints and types of all languages
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 	Rscript --vanilla scripts/lint.R
-	shellcheck scripts/*.sh .ci/run
+	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session
 
 fmt: ## put Rust and Python into their format
 	cargo fmt

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything `make demo` (run) and `make test` (test) need on Debian 12, each step once, each step said in one line.
+# Everything `make demo` (run), `make test` (test) and the guest (guest: packages and Debian's kernel; guest-test: also
+# what its tests use) need on Debian 12, each step once, each step said in one line.
 # Only the installation of Debian packages asks for root. Running it again does nothing that is already done.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,6 +11,8 @@ RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config iproute2 iperf
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
   r-cran-htmltools r-cran-base64enc)
 TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck)
+GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
+GUEST_TEST_PACKAGES=(nftables tcpdump tshark ethtool d-itg netperfmeter)
 OLDEST_RUST=1.88
 OLDEST_PYTHON=3.11
 
@@ -120,6 +123,12 @@ r_package() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+guest_kernel() {
+  say "guest: Debian's kernel, unpacked into .setup/guest (70 MB to download when new; never installed)"
+  .venv/bin/netjoule guest prepare >/dev/null ||
+    fail "the guest's kernel could not be prepared" "read the error above; '.venv/bin/netjoule guest prepare' repeats it"
+}
+
 mkdir -p .setup
 check_platform
 check_python
@@ -127,9 +136,12 @@ check_rust
 case $level in
   run) install_packages "${RUN_PACKAGES[@]}" ;;
   test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" ;;
-  *) fail "unknown level '$level'" "use: scripts/setup.sh run|test" ;;
+  guest) install_packages "${RUN_PACKAGES[@]}" "${GUEST_PACKAGES[@]}" ;;
+  guest-test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}" "${GUEST_TEST_PACKAGES[@]}" ;;
+  *) fail "unknown level '$level'" "use: scripts/setup.sh run|test|guest|guest-test" ;;
 esac
 python_environment
 rust_build
 r_package
+case $level in guest*) guest_kernel ;; esac
 say "ready"

@@ -15,7 +15,7 @@ source_line <- function(campaign, meter_id = NULL, width = 118L) {
   items <- c(
     unlist(power, use.names = FALSE), paste0("radio_source: ", radio_source(campaign)),
     paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign),
-    if (is_modelled(campaign, chosen)) "in this model"
+    option_words(campaign), if (is_modelled(campaign, chosen)) "in this model"
   )
   wrap_items(items, " \u00b7 ", width)
 }
@@ -63,6 +63,20 @@ commit_words <- function(campaign) {
   } else if (!is.na(version)) {
     paste0("netjoule ", plain_text(version, 24L))
   }
+}
+
+#' Options of the transports that have some, as the workload gives them
+#' @noRd
+option_words <- function(campaign) {
+  options <- pick(pick(campaign$meta, "workload", default = list()), "transport_options", default = list())
+  vapply(names(options), function(transport) {
+    ccid <- pick_number(options[[transport]], "ccid")
+    carrier <- pick_text(options[[transport]], "carrier")
+    over <- c(udp = "UDP", raw = "raw IP")[carrier]
+    if (is.na(over)) over <- plain_text(carrier, 10L)
+    words <- c(if (!is.na(ccid)) paste("CCID", number_text(ccid)), if (!is.na(carrier)) paste("over", over))
+    paste0(transport_label(transport), ": ", paste(words, collapse = " "))
+  }, "", USE.NAMES = FALSE)
 }
 
 radio_source <- function(campaign) {

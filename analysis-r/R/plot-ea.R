@@ -29,7 +29,8 @@ plot_ea <- function(summary, campaign, meter_id) {
     labs(
       title = "Energy per megabit against offered load",
       subtitle = subtitle_words(
-        campaign, chosen, interval_words(campaign, chosen, points$n), point_words(drawn), floor_words(rows)
+        campaign, chosen, interval_words(campaign, chosen, points$n), point_words(drawn), floor_words(rows),
+        held_back_words(rows)
       ),
       caption = source_line(campaign, chosen)
     )
@@ -97,6 +98,21 @@ floor_words <- function(rows) {
   hidden <- sum(rows$transport == "null" & !is.na(rows$floor_w)) - sum(floor_resolved(rows))
   if (hidden > 0L) {
     sprintf("Floor of %d cell(s) below resolution: in the table only.", hidden)
+  }
+}
+
+#' Cells whose transport, not its sender, sent less than was asked
+#' @noRd
+held_back <- function(rows) {
+  least_achieved_ratio <- 0.99
+  controlled <- transport_styles$transport[transport_styles$controlled]
+  rows[transport %in% controlled & !is.na(achieved_ratio) & achieved_ratio < least_achieved_ratio]
+}
+
+held_back_words <- function(rows) {
+  cells <- nrow(held_back(rows))
+  if (cells > 0L) {
+    sprintf("%d cell(s) held back by congestion control.", cells)
   }
 }
 

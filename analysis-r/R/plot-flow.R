@@ -26,6 +26,7 @@ plot_goodput <- function(summary, campaign) {
   if (nrow(points) == 0L) {
     return(NULL)
   }
+  rows <- first_meter_rows(summary)
   points <- settle_lows(spread_loads(hide_unplottable(points)))
   plot <- ggplot(points, cell_aes()) +
     everything_line(points) +
@@ -38,7 +39,8 @@ plot_goodput <- function(summary, campaign) {
     labs(
       title = "Goodput against offered load",
       subtitle = subtitle_words(
-        campaign, NULL, flow_interval_words(points$n), "Grey dashes: everything offered arrives.", point_words(points)
+        campaign, NULL, flow_interval_words(points$n), "Grey dashes: everything offered arrives.", point_words(points),
+        held_back_words(rows)
       ),
       caption = source_line(campaign)
     )
@@ -85,7 +87,8 @@ plot_loss <- function(summary, campaign) {
           paste0(
             paste(transport_label(streams), collapse = " and "), " repair network losses: a message is late, not lost."
           )
-        }
+        },
+        if (nrow(held_back(rows)) > 0L) "A message that congestion control did not let leave is not_sent, not lost."
       ),
       caption = source_line(campaign)
     )

@@ -15,7 +15,7 @@ summary_sentences <- function(campaign, tables, id) {
     delta_sentences(tables$delta_ea[meter_id == id], model),
     floor_sentences(summary, model),
     constant_power_sentences(summary, model),
-    resolution_sentence(summary), hollow_sentence(summary, model)
+    held_back_sentence(summary), resolution_sentence(summary), hollow_sentence(summary, model)
   )
   if (length(sentences) > 0L) {
     return(sentences)
@@ -140,6 +140,22 @@ constant_power_sentences <- function(summary, model) {
       transport_label(group$transport[1]), group$payload_bytes[1], short(power[1]), short(power[2])
     ))
   }), use.names = FALSE)
+}
+
+held_back_sentence <- function(summary) {
+  rows <- held_back(summary)
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  least <- rows[which.min(achieved_ratio)]
+  sprintf(
+    paste(
+      "In %d of %d cells congestion control let less leave than was offered, least for %s at %g bytes and %s Mb/s:",
+      "%s %% of the messages. The rest is not_sent, not lost; E_A counts what arrived."
+    ),
+    nrow(rows), nrow(summary[transport != "null"]), transport_label(least$transport), least$payload_bytes,
+    number_text(least$offered_rate_mbps), number_text(signif(100 * least$achieved_ratio, 2))
+  )
 }
 
 resolution_sentence <- function(summary) {

@@ -115,7 +115,8 @@ meter_tables <- function(campaign, tables, id) {
       transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps", blocks = "n",
       "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "goodput Mb/s" = "goodput_mbps",
-      "loss" = "loss_ratio", "frames per message" = "frames_per_message", "P_A W" = "p_a_w",
+      "sent / asked" = "achieved_ratio", "loss" = "loss_ratio", "frames per message" = "frames_per_message",
+      "P_A W" = "p_a_w",
       "P_A - P_I W" = "delta_p_w",
       "floor W" = "floor_w", "E_A above floor J/Mb" = "ea_above_floor_j_per_mbit",
       "runs below resolution" = "below_resolution_n", hollow = "hollow"
@@ -163,6 +164,10 @@ section_method <- function(campaign) {
       tag$li(
         "Payload size is the application's message size. Streams (TCP, QUIC) pack messages into frames; datagram ",
         "transports send one message each: compare them only with frames per message in view."
+      ),
+      tag$li(
+        "Scheduled messages are sent or not_sent: a transport with congestion control may let fewer leave than the ",
+        "load asks for. Sent messages arrive or are lost. E_A and goodput count what arrived, loads are what was asked."
       ),
       tag$li(
         "u95 meter is the metering uncertainty of one run; most of it is common to all runs, so it is kept apart."

@@ -5,7 +5,12 @@ import shutil
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# A busy host is no defect of what is tested.
+hypothesis.settings.register_profile("netjoule", deadline=None)
+hypothesis.settings.load_profile("netjoule")
 
 # Helpers of these tests (synthetic.py) are modules beside them; importlib mode adds no folder by itself.
 sys.path.insert(0, str(Path(__file__).parent))

@@ -28,6 +28,7 @@ HOST = {
     "memory_bytes": 4_000_000_000,
 }
 IDLE_W, ACTIVE_W = 5.0, 5.5
+HELD_BACK_MBPS = 6
 UPDATE_S = 0.1
 
 
@@ -156,7 +157,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
         "t_end_s": round(idle_after + timing.idle_s, 6),
     }
     spans.append((ends[1], ends[3]))
-    report = flow_report(row, campaign.workload.ip_version, ends[1], ends[3])
+    report = flow_report(row, campaign.workload, ends[1], ends[3])
     campaign.write_flow(row.run_id, report)
     campaign.write_intervals(row.run_id, intervals(report))
     event = {"source": "generator", "event": "first_packet", "code": "", "detail": ""}
@@ -177,6 +178,7 @@ def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> d
         "attempt": row.attempt,
         "order": row.order,
         "transport": row.transport,
+        "transport_options": campaign.workload.options_of(row.transport),
         "payload_bytes": row.payload_bytes,
         "offered_rate_mbps": row.offered_rate_mbps,
         "direction": row.direction,
@@ -195,11 +197,13 @@ def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> d
     }
 
 
-def flow_report(row: PlanRow, ip_version: int, t_start_s: float, t_end_s: float) -> dict[str, Any]:
-    """What netjoule-traffic reports of a flow that loses nothing."""
+def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) -> dict[str, Any]:
+    """What netjoule-traffic reports of a flow that loses nothing; DCCP is held back over 6 Mb/s."""
     start_ns, end_ns = (ORIGIN_NS + round(t * 1e9) for t in (t_start_s, t_end_s))
     duration_s = t_end_s - t_start_s
-    messages = round(row.offered_rate_mbps * 1e6 * duration_s / 8 / row.payload_bytes)
+    scheduled = round(row.offered_rate_mbps * 1e6 * duration_s / 8 / row.payload_bytes)
+    options = of.options_of(row.transport)
+    messages = round(scheduled * min(1, HELD_BACK_MBPS / row.offered_rate_mbps)) if options else scheduled
     sent_bytes = messages * row.payload_bytes
     goodput = sent_bytes * 8e-6 / duration_s
     cpu = {"cpu_s": 0.1, "cpu_user_s": 0.04, "cpu_system_s": 0.06}
@@ -228,8 +232,9 @@ def flow_report(row: PlanRow, ip_version: int, t_start_s: float, t_end_s: float)
         "generator": {"name": row.generator, "version": "0.1.0"},
         "flow_id": row.run_id,
         "transport": row.transport,
+        "transport_options": {**options, "peer_carrier": options["carrier"]} if options else {},
         "direction": row.direction,
-        "ip_version": None if is_null else ip_version,
+        "ip_version": None if is_null else of.ip_version,
         "mtu_bytes": None if is_null else 1500,
         "payload_bytes": row.payload_bytes,
         "offered_rate_mbps": row.offered_rate_mbps,
@@ -249,9 +254,9 @@ def flow_report(row: PlanRow, ip_version: int, t_start_s: float, t_end_s: float)
             "first_packet_ns": start_ns,
             "last_packet_ns": end_ns,
             "end_ns": end_ns,
-            "messages_scheduled": messages,
+            "messages_scheduled": scheduled,
             "messages_sent": messages,
-            "messages_not_sent": 0,
+            "messages_not_sent": scheduled - messages,
             "bytes_sent": sent_bytes,
             "goodput_mbps": goodput,
             **cpu,

@@ -7,14 +7,14 @@ import pytest
 import synthetic
 from typer.testing import CliRunner
 
-from netjoule import analysis, cli, launch, runner, sandbox
+from netjoule import analysis, cli, launch, programs, runner, sandbox
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "doctor", "glossary"]
+COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "doctor", "glossary", "guest"]
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +110,7 @@ def test_version(capsys):
 def test_plan_says_runs_time_and_least_p(capsys):
     assert run_command(["plan", "table-i"]) == 0
     text = capsys.readouterr().out
-    assert "7680 = 1920 mini-blocks x 4 transports, 40 blocks" in text
+    assert "9600 = 1920 mini-blocks x 5 transports, 40 blocks" in text
     assert "days" in text
     assert "1.82e-12 by sign flips over 40 blocks" in text
 
@@ -119,16 +119,25 @@ def test_plan_rows_are_those_that_run_will_execute(capsys):
     assert run_command(["plan", "demo", "--seed", "3", "--rows", "--json"]) == 0
     first, *rows = lines(capsys.readouterr().out)
     assert first["event"] == "plan"
-    assert first["runs"] == 96
+    assert first["runs"] == 90
     expected = launch.plan_rows(launch.load_inputs("demo", None), 3)
     assert [r["run_id"] for r in rows] == [r.run_id for r in expected]
 
 
-def test_dccp_is_answered_with_exit_3(tmp_path, capsys):
-    (tmp_path / "w.yaml").write_text(json.dumps(synthetic.workload(transports=["dccp", "null"]).document))
+def test_a_missing_generator_is_answered_with_exit_3_and_its_package(tmp_path, monkeypatch, capsys):
+    document = synthetic.workload(transports=["udp", "null"], generator="ditg").document
+    (tmp_path / "w.yaml").write_text(json.dumps(document))
+    monkeypatch.setattr(programs.shutil, "which", lambda _name: None)
     assert run_command(["run", str(tmp_path / "w.yaml"), "--out", str(tmp_path / "out")]) == 3
-    assert "dccp: not in this build" in capsys.readouterr().err
+    assert "ITGSend is not on this host; install the package d-itg" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_plan_knows_how_much_dccp_carries(tmp_path, capsys):
+    document = synthetic.workload(transports=["dccp"], payload_bytes=[1441]).document
+    (tmp_path / "w.yaml").write_text(json.dumps(document))
+    assert run_command(["plan", str(tmp_path / "w.yaml")]) == 2
+    assert "dccp (ccid 3, carrier udp) over IPv4, MTU 1500, carries 1440 bytes" in capsys.readouterr().err
 
 
 def test_check_exits_0_or_4(campaign_dir, capsys):
@@ -345,11 +354,11 @@ def test_demo_runs_analyses_and_prints_the_table_and_the_files(tmp_path, inside,
     monkeypatch.setattr(analysis, "require_r", lambda: None)
     assert run_command(["demo", "--out", str(tmp_path / "demo")]) == 0
     text = capsys.readouterr().out
-    assert "96 runs done" in text
+    assert "90 runs done" in text
     assert "power modelled by device model laptop-cpu" in text
     assert "radio link-model" in text
     udp = next(line for line in text.splitlines() if "udp" in line)
-    assert udp.split() == ["udp", "64", "3", "0.123", "0.0034", "0.004", "1.5", "%", "3"]
+    assert udp.split() == ["udp", "64", "3", "0.123", "0.0034", "0.004", "1.5%", "3"]
     assert "0.05 * °" in text  # one of three runs below resolution, and extrapolated
     assert "< 0.08" in text  # all of them below it: an upper limit
     assert "null" not in text

@@ -1,11 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from netjoule import doctor, sandbox
 from netjoule.cli import run_command
+from netjoule.errors import HostLacks
+from netjoule.guest import boot, kernel, trial
 from netjoule.sandbox import Probe
+
+CARRIERS = json.dumps(
+    [
+        {"name": "udp", "available": True},
+        {"name": "raw", "available": False, "reason": "no CAP_NET_RAW"},
+        {"name": "kernel", "available": False, "reason": "removed in Linux 6.16"},
+    ]
+)
 
 
 def program(folder, name, body):
@@ -19,9 +31,18 @@ def host(tmp_path, monkeypatch):
     """A host that has everything, made of small scripts."""
     for name in ("netjoule-traffic", "netjoule-link", "netjoule-meters", "netjoule-device", "iperf3"):
         program(tmp_path, name, f"echo {name} 1.2.3\n")
+    program(
+        tmp_path,
+        "netjoule-traffic",
+        f"[ $1 = carriers ] && echo '{CARRIERS}' || echo netjoule-traffic 1.2.3\n",
+    )
     program(tmp_path, "Rscript", "echo 4.2.2\n")
     monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
     monkeypatch.setattr(sandbox, "probe", lambda: Probe("rootless", None))
+    program(tmp_path, "qemu", "echo QEMU emulator 7\n")
+    monkeypatch.setattr(boot, "qemu_program", lambda: str(tmp_path / "qemu"))
+    monkeypatch.setattr(boot, "busybox_program", lambda: tmp_path / "busybox")
+    monkeypatch.setattr(kernel, "cached", lambda: None)
     return tmp_path
 
 
@@ -83,3 +104,53 @@ def test_a_results_folder_that_is_not_ours_is_a_finding(monkeypatch, tmp_path):
     found = doctor._disk(tmp_path / "x")
     assert (found.ok, found.needed) == (False, True)
     assert found.seen == f"{tmp_path / 'x'}: permission denied"
+
+
+def test_carriers_of_dccp_say_why_not(host, tmp_path):
+    found = findings(tmp_path)
+    assert found["dccp over UDP (RFC 6773)"].seen == "yes"
+    raw = found["dccp over raw IP (protocol 33)"]
+    assert (raw.ok, raw.needed, raw.seen) == (False, False, "no CAP_NET_RAW")
+    assert found["dccp-kernel"].seen == "removed in Linux 6.16"
+
+
+def test_a_netjoule_traffic_that_knows_no_carriers_is_a_note(host, tmp_path):
+    program(host, "netjoule-traffic", "echo netjoule-traffic 0.0.1\n")
+    found = findings(tmp_path)["dccp"]
+    assert (found.ok, found.needed) == (False, False)
+    assert "carriers" in found.seen
+
+
+def test_the_other_generators_are_notes(host, tmp_path):
+    found = findings(tmp_path)
+    assert all(not found[name].needed for name in ("iperf-dccp", "ditg", "netperfmeter"))
+
+
+KERNEL = kernel.Kernel("linux-image-x", "6.1.1-1", "6.1.0-1-amd64", Path("/k"), Path("/m"))
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (None, "no kernel yet"),
+        (KERNEL, "QEMU emulator 7; Linux 6.1.0-1-amd64"),
+        (replace(KERNEL, release="6.16.3-amd64"), "Linux 6.16.3-amd64, without DCCP"),
+    ],
+)
+def test_the_guest_says_what_it_boots(host, tmp_path, monkeypatch, image, words):
+    monkeypatch.setattr(kernel, "cached", lambda: image)
+    monkeypatch.setattr(trial, "verdict", lambda _kernel, _say: trial.Verdict(False, "no /dev/kvm"))
+    found = findings(tmp_path)
+    assert found["guest"].ok
+    assert words in found["guest"].seen
+    if image is not None:
+        assert found["guest with KVM"].seen.startswith("no /dev/kvm; the guest runs in software emulation")
+
+
+def test_no_qemu_is_a_note_with_the_package(host, tmp_path, monkeypatch):
+    def lacking():
+        raise HostLacks("no QEMU", next_step="install the package qemu-system-x86")
+
+    monkeypatch.setattr(boot, "qemu_program", lacking)
+    found = findings(tmp_path)["guest"]
+    assert (found.ok, found.needed, found.fix) == (False, False, "install the package qemu-system-x86")

@@ -41,7 +41,9 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def report(name: str, flow: FlowSpec) -> dict[str, Any]:
-    return flow_report(flow, recorded(name), BRACKET, hosts=HOSTS, version="3.12")
+    return flow_report(
+        flow, recorded(name), BRACKET, hosts=HOSTS, generator={"name": "iperf3", "version": "3.12"}
+    )
 
 
 @pytest.mark.parametrize(("direction", "shifted"), [("up", "receiver"), ("down", "sender")])
@@ -105,9 +107,11 @@ def fake_program(folder: Path, name: str, script: str, monkeypatch: pytest.Monke
 def test_a_sender_that_is_not_ready_is_told_by_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception]
 ) -> None:
-    script = f"""echo '{{"event":"error","code":"x","message":"dccp: not in this build"}}'; exit {code}"""
+    script = (
+        f"""echo '{{"event":"error","code":"x","message":"this host has no such socket"}}'; exit {code}"""
+    )
     fake_program(tmp_path, "netjoule-traffic", script, monkeypatch)
-    with pytest.raises(error, match="dccp: not in this build"):
+    with pytest.raises(error, match="this host has no such socket"):
         asyncio.run(NetjouleTraffic().open(spec("udp"), ENDS))
 
 
@@ -207,7 +211,9 @@ def test_json_without_the_servers_part_is_refused_in_words() -> None:
     document = recorded("udp-up")
     del document["server_output_json"]
     with pytest.raises(RunFailed, match="iperf3's JSON lacks 'server_output_json'") as caught:
-        flow_report(spec("udp"), document, BRACKET, hosts=HOSTS, version="3.12")
+        flow_report(
+            spec("udp"), document, BRACKET, hosts=HOSTS, generator={"name": "iperf3", "version": "3.12"}
+        )
     assert caught.value.code == "generator_failed"
 
 

@@ -39,6 +39,23 @@ def test_lagging_is_marked_under_99_percent(sent: int, expected: list[str]) -> N
     assert codes(report) == expected
 
 
+@pytest.mark.parametrize("transport", ["dccp", "dccp-kernel", "tcp", "quic", "quic-datagram"])
+def test_congestion_control_that_sends_less_is_data_and_no_lag(transport: str) -> None:
+    report = flow_report(FlowSpec("r", transport, 1440, 30.0, 2.6, "up", 4, 1), 0)
+    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}
+    # It let the last message through long before the end, and the schedule was served to its end.
+    report["sender"]["last_packet_ns"] = END_NS - 900_000_000
+    assert codes(report) == ["transport_held_back"]
+    assert not invalidates("transport_held_back")
+
+
+def test_a_held_back_flow_that_ends_early_is_short_all_the_same() -> None:
+    report = flow_report(FlowSpec("r", "dccp", 1440, 30.0, 2.6, "up", 4, 1), 0)
+    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}
+    report["sender"]["end_ns"] = END_NS - 900_000_000
+    assert codes(report) == ["transport_held_back", "flow_short"]
+
+
 def test_a_flow_that_ends_before_its_window_is_short() -> None:
     report = flow_report(SPEC, 0)
     report["sender"]["last_packet_ns"] = END_NS - 300_000_000

@@ -5,7 +5,7 @@ import pytest
 import synthetic
 
 from netjoule import limits, topology, workload
-from netjoule.errors import HostLacks, UsageError
+from netjoule.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = sorted((ROOT / "workloads").glob("*.yaml"))
@@ -156,12 +156,29 @@ def test_iperf3_makes_udp_and_tcp_only_and_our_pacer_the_floor(tmp_path):
         ("quic-datagram", 6, 1500, 1420),
         ("quic-datagram", 4, 9000, 1440),
         ("udp", 4, 1280, 1252),
+        ("dccp", 4, 1500, 1440),
+        ("dccp", 6, 1500, 1420),
         ("tcp", 4, 1500, None),
         ("quic", 6, 1500, None),
     ],
 )
 def test_greatest_payload(transport, ip_version, mtu, limit):
     assert limits.greatest_payload(transport, ip_version, mtu) == limit
+
+
+@pytest.mark.parametrize(
+    ("transport", "options", "limits_by_version"),
+    [
+        ("dccp", {"ccid": 3, "carrier": "raw"}, {4: 1448, 6: 1428}),
+        ("dccp", {"ccid": 3, "carrier": "udp"}, {4: 1440, 6: 1420}),
+        ("dccp-kernel", {"ccid": 3}, {4: 1440, 6: 1420}),
+        ("dccp-kernel", {"ccid": 2}, {4: 1400, 6: 1380}),
+        ("dccp-kernel", {}, {4: 1400, 6: 1380}),
+    ],
+)
+def test_greatest_payload_by_carrier_and_ccid(transport, options, limits_by_version):
+    found = {v: limits.greatest_payload(transport, v, 1500, options) for v in (4, 6)}
+    assert found == limits_by_version
 
 
 @pytest.mark.parametrize(("size", "fits"), [(1472, True), (1473, False)])
@@ -179,12 +196,135 @@ def test_streams_carry_sizes_that_datagrams_cannot(tmp_path, emulated):
     limits.check_workload(workload.load(write(tmp_path, text)), emulated)
 
 
-@pytest.mark.parametrize("transport", ["dccp", "dccp-kernel"])
-def test_dccp_is_not_in_this_build(tmp_path, emulated, transport):
-    loaded = workload.load(write(tmp_path, GOOD.replace("[udp, null]", f"[{transport}]")))
-    with pytest.raises(HostLacks, match="dccp: not in this build") as caught:
-        limits.check_workload(loaded, emulated)
-    assert caught.value.exit_code == 3
+@pytest.mark.parametrize(
+    ("transports", "carrier", "size", "limit"),
+    [
+        (
+            "[dccp]",
+            "udp",
+            1441,
+            r"dccp \(ccid 3, carrier udp\) over IPv4, MTU 1500, carries 1440 bytes .* not 1441",
+        ),
+        (
+            "[dccp]",
+            "raw",
+            1449,
+            r"dccp \(ccid 3, carrier raw\) over IPv4, MTU 1500, carries 1448 bytes .* not 1449",
+        ),
+        (
+            "[dccp-kernel]",
+            None,
+            1441,
+            r"dccp-kernel \(ccid 3\) over IPv4, MTU 1500, carries 1440 bytes .* not 1441",
+        ),
+    ],
+)
+def test_dccps_limit_depends_on_what_carries_it(tmp_path, emulated, transports, carrier, size, limit):
+    text = GOOD.replace("[udp, null]", transports)
+    if carrier:
+        text += f"transport_options: {{dccp: {{carrier: {carrier}}}}}\n"
+    limits.check_workload(workload.load(write(tmp_path, text.replace("[64]", f"[{size - 1}]"))), emulated)
+    with pytest.raises(UsageError, match=limit):
+        limits.check_workload(workload.load(write(tmp_path, text.replace("[64]", f"[{size}]"))), emulated)
+
+
+# -- options of transports --------------------------------------------------------------------------
+
+
+def test_dccp_is_ccid_3_over_udp_unless_told(tmp_path):
+    loaded = workload.load(write(tmp_path, GOOD.replace("[udp, null]", "[udp, dccp, dccp-kernel, null]")))
+    assert loaded.options_of("dccp") == {"ccid": 3, "carrier": "udp"}
+    assert loaded.options_of("dccp-kernel") == {"ccid": 3}
+    assert loaded.options_of("udp") == {}
+    assert loaded.document["transport_options"] == {
+        "dccp": {"ccid": 3, "carrier": "udp"},
+        "dccp-kernel": {"ccid": 3},
+    }
+    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
+
+
+def test_options_that_are_given_win_over_defaults(tmp_path):
+    text = GOOD.replace("[udp, null]", "[dccp]") + "transport_options: {dccp: {ccid: 2}}\n"
+    assert workload.load(write(tmp_path, text)).options_of("dccp") == {"ccid": 2, "carrier": "udp"}
+
+
+def test_a_workload_without_dccp_has_no_options(tmp_path):
+    assert "transport_options" not in workload.load(write(tmp_path, GOOD)).document
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "words"),
+    [
+        ("{dccp: {ccid: 2}}", "transport_options.dccp", "options for dccp, which is not a transport of this"),
+        ("{udp: {}}", "transport_options.udp", "unknown field"),
+    ],
+)
+def test_options_of_another_transport_are_refused(tmp_path, options, field, words):
+    with pytest.raises(UsageError) as caught:
+        workload.load(write(tmp_path, GOOD + f"transport_options: {options}\n"))
+    assert f"line 8, field {field}" in str(caught.value)
+    assert words in caught.value.what
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("{dccp: {ccid: 4}}", "4 is not one of"),
+        ("{dccp: {carrier: kernel}}", "'kernel' is not one of"),
+        ("{dccp: {window: 4}}", "unknown field"),
+        ("{dccp-kernel: {carrier: udp}}", "unknown field"),
+    ],
+)
+def test_an_option_that_dccp_has_not_is_refused(tmp_path, options, words):
+    text = GOOD.replace("[udp, null]", "[dccp, dccp-kernel]") + f"transport_options: {options}\n"
+    with pytest.raises(UsageError) as caught:
+        workload.load(write(tmp_path, text))
+    assert words in caught.value.what
+
+
+# -- other generators -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "generator", "words"),
+    [
+        ("[udp, quic]", "ditg", r"transports\.1: ditg cannot send quic; .* only dccp-kernel, tcp and udp"),
+        ("[udp, dccp]", "netperfmeter", r"netperfmeter cannot send dccp"),
+        ("[udp]", "iperf-dccp", r"iperf-dccp cannot send udp; .* only dccp-kernel"),
+        ("[udp]\ndirection: down", "ditg", r"field direction: ditg cannot send down"),
+        ("[udp]\n#", "netperfmeter", None),
+    ],
+)
+def test_a_generator_is_asked_only_for_what_it_does(tmp_path, change, generator, words):
+    text = GOOD.replace("[udp, null]", change) + f"generator: {generator}\n"
+    if words is None:
+        assert workload.load(write(tmp_path, text)).generator == generator
+        return
+    with pytest.raises(UsageError, match=words):
+        workload.load(write(tmp_path, text))
+
+
+def test_a_generators_own_header_must_fit(tmp_path):
+    text = GOOD.replace("[64]", "[32]") + "generator: netperfmeter\n"
+    with pytest.raises(UsageError, match="netperfmeter has at least 48 bytes, not 32"):
+        workload.load(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(("generator", "allowed"), [("ditg", False), ("netperfmeter", True)])
+def test_the_ccid_is_only_for_generators_that_can_choose_it(tmp_path, generator, allowed):
+    text = GOOD.replace("[udp, null]", "[dccp-kernel]") + f"generator: {generator}\n"
+    assert workload.load(write(tmp_path, text)).options_of("dccp-kernel") == ({"ccid": 3} if allowed else {})
+    text += "transport_options: {dccp-kernel: {ccid: 2}}\n"
+    if allowed:
+        assert workload.load(write(tmp_path, text)).options_of("dccp-kernel") == {"ccid": 2}
+    else:
+        with pytest.raises(UsageError, match=r"ditg takes no options of dccp-kernel; .*net\.dccp\.default"):
+            workload.load(write(tmp_path, text))
+
+
+def test_the_floor_is_always_our_own_pacers(tmp_path):
+    loaded = workload.load(write(tmp_path, GOOD + "generator: ditg\n"))
+    assert (loaded.generator_of("udp"), loaded.generator_of("null")) == ("ditg", "netjoule-traffic")
 
 
 @pytest.mark.parametrize("field", ["warm_up_s: 1", "measure_s: 2", "idle_s: 1"])

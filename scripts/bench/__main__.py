@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make bench`: netjoule-traffic against iperf3 on one raw veth pair; the running link against its model.
+"""`make bench`: netjoule-traffic against iperf3 on one raw veth pair; the running link against its model;
+DCCP against UDP.
 
 Everything is a ratio of figures taken in one run, interleaved; absolute figures of one machine say little.
 The result is printed and written to docs/benchmarks.md with host and commit.
@@ -15,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import dccp
 import host
 import relay
 from generators import Flow, Iperf3, NetjouleTraffic
@@ -29,7 +31,7 @@ SIZES_BYTES = [64, 1440]
 def main() -> int:
     """Run the benches named on the command line (all by default)."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--only", choices=["cpu", "pps", "fidelity", "relay"], action="append")
+    parser.add_argument("--only", choices=["cpu", "pps", "fidelity", "relay", "dccp"], action="append")
     parser.add_argument(
         "--quick", action="store_true", help="one repeat, short flows, four rates: a look, not a result"
     )
@@ -46,11 +48,12 @@ def main() -> int:
         "fidelity": lambda: fidelity(ours, theirs, seconds, rates),
         "relay": lambda: relay.section(REPO),
     }
-    sections = []
-    for name in options.only or list(benches):
-        section = benches[name]()
-        print(text(section), flush=True)
-        sections.append(section)
+    several = {"dccp": lambda: dccp.sections(REPO, ours, seconds, repeats)}
+    sections: list[Section] = []
+    for name in options.only or [*benches, *several]:
+        for section in several[name]() if name in several else [benches[name]()]:
+            print(text(section), flush=True)
+            sections.append(section)
     if options.write:
         page = markdown(sections, host.description(REPO, theirs.version))
         (REPO / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")

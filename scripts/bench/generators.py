@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, inside
+from veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, VETH, Route, inside
 
 SATURATING_MBPS = 2000.0  # more 64-byte datagrams than any socket takes one by one
 
@@ -82,19 +82,8 @@ class NetjouleTraffic:
         return cls(binary)
 
     def run(self, flow: Flow, *options: str) -> Outcome:
-        """One flow; a server of its own, so that its CPU is this flow's."""
-        serve = [str(self.binary), "serve", "--bind", RECEIVER_ADDRESS, "--json"]
-        server = _start(RECEIVER_NETNS, serve)
-        _wait_for_line(server, "listening")
-        rate = SATURATING_MBPS if flow.rate_mbps is None else flow.rate_mbps
-        send = [str(self.binary), "send", "--transport", "udp", "--to", RECEIVER_ADDRESS]
-        send += ["-b", f"{rate * 1e6:.0f}", "-l", str(flow.payload_bytes), "-t", f"{flow.seconds:g}"]
-        send += ["-i", "1", "--json", *options]
-        client = _start(SENDER_NETNS, send)
-        lines, sender_cpu_s = _finish(client)
-        server.send_signal(signal.SIGTERM)
-        _, receiver_cpu_s = _finish(server, tolerate=True)
-        report: dict[str, Any] = json.loads(lines.strip().splitlines()[-1])
+        """One flow over UDP; a server of its own, so that its CPU is this flow's."""
+        report, sender_cpu_s, receiver_cpu_s = self._flow(VETH, "udp", flow, options)
         sender, receiver = report["sender"], report["receiver"]
         return Outcome(
             scheduled=sender["messages_scheduled"],
@@ -104,6 +93,27 @@ class NetjouleTraffic:
             sender_cpu_s=sender_cpu_s,
             receiver_cpu_s=receiver_cpu_s,
         )
+
+    def report(self, route: Route, transport: str, flow: Flow, *options: str) -> dict[str, Any]:
+        """The report of one flow; its ``cpu_s`` are of the flow alone, without start-up."""
+        return self._flow(route, transport, flow, options)[0]
+
+    def _flow(
+        self, route: Route, transport: str, flow: Flow, options: tuple[str, ...]
+    ) -> tuple[dict[str, Any], float, float]:
+        serve = [str(self.binary), "serve", "--bind", route.receiver_address, "--json", "--max-rate", "100G"]
+        server = _start(route.receiver_netns, serve)
+        _wait_for_line(server, "listening")
+        rate = SATURATING_MBPS if flow.rate_mbps is None else flow.rate_mbps
+        send = [str(self.binary), "send", "--transport", transport, "--to", route.receiver_address]
+        send += ["-b", f"{rate * 1e6:.0f}", "-l", str(flow.payload_bytes), "-t", f"{flow.seconds:g}"]
+        send += ["-i", "1", "--json", *options]
+        client = _start(route.sender_netns, send)
+        lines, sender_cpu_s = _finish(client)
+        server.send_signal(signal.SIGTERM)
+        _, receiver_cpu_s = _finish(server, tolerate=True)
+        report: dict[str, Any] = json.loads(lines.strip().splitlines()[-1])
+        return report, sender_cpu_s, receiver_cpu_s
 
 
 @dataclass(frozen=True)

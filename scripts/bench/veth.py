@@ -6,10 +6,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 
 SENDER_NETNS, RECEIVER_NETNS = "sender", "receiver"
 RECEIVER_ADDRESS = "10.78.0.2"
 _INSIDE = "NETJOULE_BENCH_INSIDE"
+
+
+@dataclass(frozen=True)
+class Route:
+    """From one network namespace to an address in another."""
+
+    sender_netns: str
+    receiver_netns: str
+    receiver_address: str
+
+
+VETH = Route(SENDER_NETNS, RECEIVER_NETNS, RECEIVER_ADDRESS)
 
 
 def enter_sandbox(argv: list[str]) -> None:

@@ -61,6 +61,7 @@ fn report(
         generator: Generator::this(),
         flow_id: request.flow_id.clone(),
         transport: request.transport.clone(),
+        transport_options: request.options.clone(),
         direction: request.direction,
         ip_version: ip_version.map(IpVersion::number),
         payload_bytes: request.payload_bytes,

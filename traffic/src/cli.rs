@@ -4,14 +4,17 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use clap::{Args, Parser, Subcommand};
+use netjoule_transport::Values;
+use serde_json::Value;
 
+use crate::dissect::DissectArgs;
 use crate::sender::LONGEST_WINDOW_US;
 use crate::units;
 
 /// Default port of the control channel.
 pub const PORT: u16 = 5301;
 
-/// Controlled flows over UDP, TCP and QUIC, with an honest report of both ends.
+/// Controlled flows over UDP, TCP, DCCP and QUIC, with an honest report of both ends.
 #[derive(Debug, Parser)]
 #[command(name = "netjoule-traffic", version, arg_required_else_help = true)]
 pub struct Cli {
@@ -20,7 +23,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// The two programs.
+/// The programs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Wait for flows, one after the other.
@@ -32,6 +35,20 @@ pub enum Command {
                       Rates: k M G (10^3..) or Ki Mi Gi (2^10..), b = bit/s (default), B = byte/s."
     )]
     Send(Box<SendArgs>),
+    /// Say what can carry DCCP on this host, and why not the rest.
+    #[command(after_help = "Example: netjoule-traffic carriers --json")]
+    Carriers(CarriersArgs),
+    /// Read a capture file: one line per DCCP packet.
+    #[command(after_help = "Example: netjoule-traffic dissect capture.pcapng --udp-port 6511 --json")]
+    Dissect(DissectArgs),
+}
+
+/// `carriers`.
+#[derive(Debug, Args)]
+pub struct CarriersArgs {
+    /// Print a JSON list
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `serve`.
@@ -81,6 +98,15 @@ pub struct SendArgs {
     /// Offered load: payload bits per second
     #[arg(short = 'b', long = "rate", value_name = "RATE", default_value = "1M", value_parser = units::rate_bps)]
     pub rate: u64,
+    /// DCCP: congestion control, 2 (TCP-like) or 3 (TFRC, the default)
+    #[arg(long, value_name = "N")]
+    pub ccid: Option<u8>,
+    /// dccp: what carries the packets, udp (RFC 6773, the default) or raw (IP protocol 33, needs CAP_NET_RAW)
+    #[arg(long, value_name = "NAME")]
+    pub carrier: Option<String>,
+    /// DCCP: what carries the packets at the server (raw or kernel where this end has the other; default: the same)
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub peer_carrier: Option<String>,
     /// Message size in bytes
     #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
     pub length: u64,
@@ -126,6 +152,19 @@ pub struct SendArgs {
     /// Print events and the report as lines of JSON
     #[arg(long)]
     pub json: bool,
+}
+
+impl SendArgs {
+    /// The options given to the transport, by name.
+    pub fn options(&self) -> Values {
+        let text = |value: &Option<String>| value.clone().map(Value::from);
+        let given = [
+            ("ccid", self.ccid.map(Value::from)),
+            ("carrier", text(&self.carrier)),
+            ("peer_carrier", text(&self.peer_carrier)),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
 }
 
 /// A host with an optional port, as in `10.0.0.1`, `host:5301`, `fe80::1`, `[fe80::1]:5301`.

@@ -34,20 +34,21 @@ const CLOCK_NS: i64 = 2_000_000_000;
 /// Run `send`; the exit code.
 pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     let protocol = registry::protocol(&args.transport)?;
-    check(args, protocol)?;
+    let options = protocol.options(&args.options())?;
+    check(args)?;
     if args.transport == "null" {
         return run_null(args, protocol, signals, output);
     }
     let target = Target::resolve(args)?;
-    check_size(args, protocol, target.ip_version(), target.mtu_bytes(args))?;
-    let request = target.request(args)?;
+    sender::check_size(protocol, &options, args.length, target.ip_version(), target.mtu_bytes(args))?;
+    let request = target.request(args, options)?;
     let mut flow = Flow::open(args, protocol, &target, &request, signals)?;
     let outcome = flow.run(output).and_then(|code| flow.linger().map(|()| code));
     flow.say_goodbye(outcome.as_ref().err());
     outcome
 }
 
-fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
+fn check(args: &SendArgs) -> Outcome<()> {
     let usage = |message: &str| Err(Failure::new(Code::Usage, message));
     if !(0.0..=86_400.0).contains(&args.linger_s) {
         return usage("--linger-s must be between 0 and 86400");
@@ -58,16 +59,7 @@ fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
     if args.transport != "null" && args.to.is_none() {
         return usage("say where to: --to HOST (a netjoule-traffic serve must run there)");
     }
-    // With another end, the limit follows from the address, which is not known yet.
-    if args.transport == "null" {
-        check_size(args, protocol, IpVersion::V4, u32::from(u16::MAX))?;
-    }
     Ok(())
-}
-
-/// Refuse a size that the transport cannot carry unfragmented, naming the limit.
-fn check_size(args: &SendArgs, protocol: &dyn Protocol, version: IpVersion, mtu_bytes: u32) -> Outcome<()> {
-    sender::check_size(protocol, args.length, version, mtu_bytes)
 }
 
 /// A flow whose data path stands.
@@ -99,6 +91,8 @@ impl<'a> Flow<'a> {
             token: control::token_from(&welcome.token)?,
             gso: args.gso,
             seed: args.seed,
+            rate_bps: args.rate,
+            options: request.options.clone(),
         };
         let transport = protocol.connect(args.bind, server, &spec, &welcome.offer, host::now_ns())?;
         let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
@@ -114,7 +108,8 @@ impl<'a> Flow<'a> {
     fn run(&mut self, output: Output) -> Outcome<u8> {
         if !self.args.reverse {
             let mtu_bytes = self.session.transport.path_mtu_bytes().unwrap_or(u32::from(u16::MAX));
-            check_size(self.args, self.protocol, self.ip_version, mtu_bytes)?;
+            let (bytes, options) = (self.args.length, &self.request.options);
+            sender::check_size(self.protocol, options, bytes, self.ip_version, mtu_bytes)?;
         }
         let offset = self.measure_offset()?;
         output.event(
@@ -196,27 +191,39 @@ impl<'a> Flow<'a> {
     }
 
     /// Tell the server that the flow is over, or why it failed. It may be gone already.
+    ///
+    /// A data connection that ends well ends before the server is told, so that only one end starts to close it.
     fn say_goodbye(&mut self, failure: Option<&Failure>) {
-        let _ = self.session.tell(&match failure {
-            None => Message::End,
-            Some(failure) => {
-                Message::Failure { code: failure.code.name().into(), message: failure.message.clone() }
+        match failure {
+            None => {
+                self.session.transport.close(host::now_ns());
+                let _ = self.session.tell(&Message::End);
             }
-        });
-        self.session.transport.close(host::now_ns());
+            Some(failure) => {
+                let _ = self.session.tell(&Message::Failure {
+                    code: failure.code.name().into(),
+                    message: failure.message.clone(),
+                });
+                self.session.transport.close(host::now_ns());
+            }
+        }
     }
 }
 
 fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output: Output) -> Outcome<u8> {
+    // With another end, the limit follows from the address; here there is none.
+    sender::check_size(protocol, &Values::new(), args.length, IpVersion::V4, u32::from(u16::MAX))?;
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let target = Target { data: nowhere.ip(), scope: nowhere, control: nowhere };
-    let request = target.request(args)?;
+    let request = target.request(args, Values::new())?;
     let spec = FlowSpec {
         message_bytes: args.length as usize,
         role: Role::Sender,
         token: [0; 16],
         gso: false,
         seed: args.seed,
+        rate_bps: args.rate,
+        options: Values::new(),
     };
     let transport = protocol.connect(None, nowhere, &spec, &Values::new(), host::now_ns())?;
     let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };

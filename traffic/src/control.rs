@@ -144,6 +144,9 @@ pub struct FlowRequest {
     pub data_address: std::net::IpAddr,
     /// The control connection runs over another address than the data.
     pub control_apart: bool,
+    /// Options of the transport, as its own check completed them.
+    #[serde(default)]
+    pub options: Values,
 }
 
 /// The server's answer.
@@ -293,6 +296,7 @@ mod tests {
             seed: 7,
             data_address: "127.0.0.1".parse().unwrap(),
             control_apart: false,
+            options: Values::new(),
         }
     }
 

@@ -20,8 +20,8 @@ pub enum Code {
     Usage,
     /// The message does not fit the transport or the path.
     TooLarge,
-    /// The transport is not part of this build.
-    NotInThisBuild,
+    /// This host lacks what the transport needs: a privilege, a part of the kernel.
+    HostLacks,
     /// The other end cannot be reached, or said no.
     Refused,
     /// The server is at work for somebody else.
@@ -43,7 +43,7 @@ pub enum Code {
 const NAMES: [(Code, &str, u8); 11] = [
     (Code::Usage, "usage", 2),
     (Code::TooLarge, "too_large", 2),
-    (Code::NotInThisBuild, "not_in_this_build", 3),
+    (Code::HostLacks, "host_lacks", 3),
     (Code::Refused, "refused", 1),
     (Code::Busy, "busy", 1),
     (Code::Protocol, "protocol", 1),
@@ -90,6 +90,8 @@ impl From<TransportError> for Failure {
             TransportError::Refused(_) => Code::Refused,
             TransportError::Lost(_) => Code::DataLost,
             TransportError::Unsupported(_) => Code::TooLarge,
+            TransportError::BadOption(_) => Code::Usage,
+            TransportError::HostLacks(_) => Code::HostLacks,
             TransportError::Io { .. } => Code::System,
         };
         Self::new(code, error.to_string())

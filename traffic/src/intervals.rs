@@ -92,6 +92,17 @@ impl Series {
         self.current.bytes += bytes;
     }
 
+    /// Take back messages counted last, `bytes` each: they did not leave after all.
+    pub fn take_back(&mut self, messages: u64, bytes: u64) {
+        let mut left = messages;
+        for interval in std::iter::once(&mut self.current).chain(self.closed.iter_mut().rev()) {
+            let here = left.min(interval.messages);
+            interval.messages -= here;
+            interval.bytes -= here * bytes;
+            left -= here;
+        }
+    }
+
     /// Count a newly found gap.
     pub fn count_lost(&mut self, messages: u64) {
         add(&mut self.current.messages_lost, messages);
@@ -178,6 +189,19 @@ mod tests {
         let intervals = series.into_closed();
         assert_eq!(intervals[0].messages_lost, Some(1));
         assert_eq!((intervals[1].messages_lost, intervals[1].messages_reordered), (Some(0), Some(1)));
+    }
+
+    #[test]
+    fn what_did_not_leave_is_taken_back_from_the_last_intervals() {
+        let mut series = Series::sender(100, 0, 0);
+        series.count(3, 30);
+        series.roll(100, None, || 0);
+        series.count(2, 20);
+        series.take_back(4, 10);
+        series.finish(150, None, 0);
+        let counts: Vec<_> =
+            series.into_closed().iter().map(|interval| (interval.messages, interval.bytes)).collect();
+        assert_eq!(counts, [(1, 10), (0, 0)]);
     }
 
     #[test]

@@ -8,12 +8,14 @@
 //! a flow, [`client`] and [`server`] the two programs; `assemble` joins both halves into the report.
 
 mod assemble;
+pub mod carriers;
 pub mod channel;
 pub mod cli;
 pub mod client;
 pub mod clock_offset;
 pub mod control;
 pub mod delay;
+pub mod dissect;
 pub mod failure;
 pub mod host;
 pub mod intervals;

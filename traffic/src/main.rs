@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `netjoule-traffic serve | send`.
+//! `netjoule-traffic serve | send | carriers | dissect`.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use netjoule_traffic::cli::{self, Cli, Command};
-use netjoule_traffic::failure::{Code, Failure};
+use netjoule_traffic::failure::{Code, Failure, Outcome};
 use netjoule_traffic::output::Output;
 use netjoule_traffic::wait::Signals;
-use netjoule_traffic::{client, host, server};
+use netjoule_traffic::{carriers, client, dissect, host, server};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -25,16 +25,17 @@ fn main() -> ExitCode {
     let json = match &cli.command {
         Command::Serve(args) => args.json,
         Command::Send(args) => args.json,
+        Command::Carriers(args) => args.json,
+        Command::Dissect(args) => args.json,
     };
     let output = if json { Output::Json } else { Output::Plain };
-    // Before any thread, so that every thread inherits the blocked signals and the sharp timers.
-    let outcome = Signals::new().map_err(Failure::system("watch for signals")).and_then(|signals| {
-        host::sharpen_timers();
-        match &cli.command {
-            Command::Serve(args) => server::run(args, &signals, output),
-            Command::Send(args) => client::run(args, &signals, output),
-        }
-    });
+    let outcome = match &cli.command {
+        Command::Serve(args) => prepared(|signals| server::run(args, signals, output)),
+        Command::Send(args) => prepared(|signals| client::run(args, signals, output)),
+        Command::Carriers(_) => carriers::run(output),
+        // Reads a file and nothing else: signals end it as they end any program.
+        Command::Dissect(args) => dissect::run(args),
+    };
     match outcome {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
@@ -42,4 +43,12 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code.exit())
         }
     }
+}
+
+/// Work with threads and timers. Signals are blocked before any thread, so that every thread inherits them blocked, and
+/// the sharp timers.
+fn prepared(work: impl FnOnce(&Signals) -> Outcome<u8>) -> Outcome<u8> {
+    let signals = Signals::new().map_err(Failure::system("watch for signals"))?;
+    host::sharpen_timers();
+    work(&signals)
 }

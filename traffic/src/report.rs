@@ -95,7 +95,7 @@ pub struct SenderPart {
     pub messages_scheduled: u64,
     /// Messages the transport accepted.
     pub messages_sent: u64,
-    /// Messages refused, or not accepted by the end.
+    /// Messages refused, held back by congestion control, or not accepted by the end.
     pub messages_not_sent: u64,
     /// Payload bytes accepted.
     pub bytes_sent: u64,
@@ -174,6 +174,9 @@ pub struct FlowReport {
     pub flow_id: String,
     /// Transport by its command-line name.
     pub transport: String,
+    /// Its options; left out when it has none.
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    pub transport_options: Values,
     /// Direction.
     pub direction: Direction,
     /// 4 or 6; missing for null.

@@ -2,7 +2,7 @@
 //! The sending end: every message at its deadline, never early; what cannot go is counted.
 
 use netjoule_transport::message::Header;
-use netjoule_transport::{IpVersion, Kind, Protocol, State, Stop};
+use netjoule_transport::{IpVersion, Kind, Protocol, State, Stop, Values};
 
 use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
@@ -84,8 +84,14 @@ pub struct Sent {
 }
 
 /// Refuse a size that `protocol` cannot carry unfragmented over this path, naming the limit.
-pub fn check_size(protocol: &dyn Protocol, bytes: u64, version: IpVersion, mtu_bytes: u32) -> Outcome<()> {
-    let limits = protocol.limits(version, mtu_bytes);
+pub fn check_size(
+    protocol: &dyn Protocol,
+    options: &Values,
+    bytes: u64,
+    version: IpVersion,
+    mtu_bytes: u32,
+) -> Outcome<()> {
+    let limits = protocol.limits_with(version, mtu_bytes, options);
     let name = protocol.name();
     if bytes > limits.max_message_bytes as u64 {
         return Err(Failure::new(
@@ -115,6 +121,7 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
     let end_reason = pump.run(session, output)?;
     let stopped_ns = host::now_ns();
     drain(session, plan.kind)?;
+    pump.take_back(session.transport.discard_held());
     let cpu = CpuTime::now();
     let end_ns = host::now_ns();
     let path = path_facts(session, plan.kind, pump.sent);
@@ -131,7 +138,7 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
         end_ns,
         messages_scheduled: scheduled,
         messages_sent: pump.sent,
-        // Refused ones were counted; those never offered are what remains of the schedule.
+        // Refused and held back ones were counted; those never offered are what remains of the schedule.
         messages_not_sent: pump.refused + (scheduled - pump.done()),
         bytes_sent,
         goodput_mbps: goodput_mbps(bytes_sent, span_ns),
@@ -147,6 +154,7 @@ struct Pump<'a> {
     plan: &'a Plan,
     start_ns: i64,
     sent: u64,
+    /// Refused by the host, or due while congestion control held a full queue back.
     refused: u64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
@@ -194,36 +202,36 @@ impl<'a> Pump<'a> {
                 return Ok(EndReason::Duration);
             }
             self.series.roll(now_ns, None, host::total_ns);
-            let blocked = self.send_due(session, now_ns, output)?;
+            let stop = self.send_due(session, now_ns, output)?;
             if self.done() == count {
                 return Ok(EndReason::Duration);
             }
             output.intervals(self.series.fresh())?;
-            self.sleep(session, blocked, last_call_ns)?;
+            self.sleep(session, stop, last_call_ns)?;
         }
     }
 
-    /// Send the first batch of what is due and push it out; whether the stream is full.
-    fn send_due(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<bool> {
-        let mut blocked = self.offer(session, now_ns, output)?;
+    /// Send the first batch of what is due and push it out; why no more goes now.
+    fn send_due(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<Stop> {
+        let mut stop = self.offer(session, now_ns, output)?;
         session.transport.flush(now_ns)?;
-        // What flushing makes room for is announced by no descriptor: try again until nothing moves.
-        while blocked {
+        // What flushing a stream makes room for is announced by no descriptor: try again until nothing moves.
+        while stop == Stop::WouldBlock {
             let before = self.done();
-            blocked = self.offer(session, now_ns, output)?;
+            stop = self.offer(session, now_ns, output)?;
             if self.done() == before {
                 break;
             }
             session.transport.flush(now_ns)?;
         }
-        Ok(blocked)
+        Ok(stop)
     }
 
-    /// Offer the first batch of what is due; whether the stream is full.
-    fn offer(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<bool> {
+    /// Offer the first batch of what is due; why the transport did not take all of it.
+    fn offer(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<Stop> {
         let due = self.plan.schedule.due_by(now_ns - self.start_ns) - self.done();
         if due == 0 {
-            return Ok(false);
+            return Ok(Stop::None);
         }
         let messages = (self.batch_messages as u64).min(due) as usize;
         let size = self.plan.message_bytes;
@@ -232,8 +240,8 @@ impl<'a> Pump<'a> {
             Header { sequence, sent_ns: now_ns }.write(message);
         }
         let outcome = session.transport.send_batch(batch, size, now_ns)?;
-        if outcome.sent > 0 {
-            let sent = outcome.sent as u64;
+        let sent = outcome.sent as u64;
+        if sent > 0 {
             self.sent += sent;
             self.series.count(sent, sent * size as u64);
             self.last_ns = Some(now_ns);
@@ -242,13 +250,29 @@ impl<'a> Pump<'a> {
                 output.event("started", serde_json::json!({ "first_packet_ns": now_ns }))?;
             }
         }
-        self.refused += u64::from(outcome.stop == Stop::Refused);
-        Ok(outcome.stop == Stop::WouldBlock)
+        self.refused += match outcome.stop {
+            Stop::None | Stop::WouldBlock => 0,
+            Stop::Refused => 1,
+            // However many are overdue, it is one subtraction.
+            Stop::QueueFull => due - sent,
+        };
+        Ok(outcome.stop)
     }
 
-    /// Until the next message is due (a full stream: until the transport has news), and look around now and then.
-    fn sleep(&mut self, session: &mut Session<'_>, blocked: bool, last_call_ns: i64) -> Outcome<()> {
-        let until_ns = if blocked { last_call_ns + 1 } else { self.next_departure_ns() };
+    /// Messages that were counted as sent have not left after all.
+    fn take_back(&mut self, messages: u64) {
+        let messages = messages.min(self.sent);
+        self.sent -= messages;
+        self.refused += messages;
+        self.series.take_back(messages, self.plan.message_bytes as u64);
+    }
+
+    /// Until the next message is due (a full stream or queue: until the transport has news), and look around now and
+    /// then.
+    fn sleep(&mut self, session: &mut Session<'_>, stop: Stop, last_call_ns: i64) -> Outcome<()> {
+        let held_up = matches!(stop, Stop::WouldBlock | Stop::QueueFull);
+        let until_ns = if held_up { last_call_ns + 1 } else { self.next_departure_ns() };
+        session.transport.expect_send((!held_up).then_some(until_ns));
         let now_ns = host::now_ns();
         let look_around =
             until_ns - now_ns >= SHORT_WAIT_NS || now_ns - self.looked_around_ns >= LOOK_AROUND_NS;

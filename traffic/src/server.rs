@@ -175,8 +175,9 @@ impl<'a> Flow<'a> {
     ) -> Outcome<(&'static dyn Protocol, Box<dyn Transport>)> {
         request.check(server.caps())?;
         let protocol = registry::protocol(&request.transport)?;
+        let options = protocol.options(&request.options)?;
         let version = IpVersion::of(request.data_address);
-        sender::check_size(protocol, request.payload_bytes, version, u32::from(u16::MAX))?;
+        sender::check_size(protocol, &options, request.payload_bytes, version, u32::from(u16::MAX))?;
         let token = host::random_bytes().map_err(Failure::system("draw a token"))?;
         let spec = FlowSpec {
             message_bytes: request.payload_bytes as usize,
@@ -187,6 +188,8 @@ impl<'a> Flow<'a> {
             token,
             gso: request.gso,
             seed: request.seed,
+            rate_bps: request.rate_bps,
+            options,
         };
         // Only who started the server may lift the rule that data goes to the control connection's peer.
         let apart = server.args.control_bind.is_some();
@@ -214,7 +217,8 @@ impl<'a> Flow<'a> {
         if self.request.direction == Direction::Down {
             let mtu_bytes = self.session.transport.path_mtu_bytes().unwrap_or(u32::from(u16::MAX));
             let version = IpVersion::of(self.request.data_address);
-            sender::check_size(self.protocol, self.request.payload_bytes, version, mtu_bytes)?;
+            let (bytes, options) = (self.request.payload_bytes, &self.request.options);
+            sender::check_size(self.protocol, options, bytes, version, mtu_bytes)?;
         }
         self.session.tell(&Message::Open)?;
         let hold_ns = self.server.hold_ns();

@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::{socket, IpVersion};
+use netjoule_transport::{socket, IpVersion, Values};
 
 use crate::cli::{host_and_port, SendArgs, PORT};
 use crate::control::{self, FlowRequest};
@@ -60,7 +60,7 @@ impl Target {
             .unwrap_or(u32::from(u16::MAX))
     }
 
-    pub(crate) fn request(&self, args: &SendArgs) -> Outcome<FlowRequest> {
+    pub(crate) fn request(&self, args: &SendArgs, options: Values) -> Outcome<FlowRequest> {
         let name = host::random_bytes::<16>().map_err(Failure::system("draw a flow name"))?;
         let request = FlowRequest {
             flow_id: control::token_text(&name),
@@ -75,6 +75,7 @@ impl Target {
             seed: args.seed,
             data_address: self.data,
             control_apart: self.control.ip() != self.data,
+            options,
         };
         // No caps on this end; the server has its own.
         request.check(control::Caps { duration_ns: units::LARGEST, rate_bps: units::LARGEST })?;

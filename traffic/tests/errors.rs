@@ -35,14 +35,6 @@ fn bad_flags_and_quantities_are_usage_errors() {
 }
 
 #[test]
-fn transports_of_other_builds_say_so() {
-    for name in ["dccp", "dccp-kernel"] {
-        let finished = send(&["--transport", name, "--to", "127.0.0.1"]);
-        assert_clear(&finished, 3, "not_in_this_build", &format!("{name}: not in this build"));
-    }
-}
-
-#[test]
 fn a_server_that_is_not_there_is_refused_by_name() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     assert_clear(&send(&["--to", &closed]), 1, "refused", &closed);

@@ -11,7 +11,7 @@ tick_s <- 0.1
 linear_power <- function(w_per_mbps = 0.02, mj_per_message = 0.05, floor_w = 0.05) {
   function(transport, payload_bytes, rate_mbps) {
     messages <- rate_mbps * 1e6 / (8 * payload_bytes)
-    factor <- c(udp = 1, tcp = 0.8, quic = 1.5, "quic-datagram" = 1.4)[transport]
+    factor <- c(udp = 1, tcp = 0.8, quic = 1.5, "quic-datagram" = 1.4, dccp = 1.2, "dccp-kernel" = 1.1)[transport]
     if (transport == "null") floor_w else unname(factor) * (w_per_mbps * rate_mbps + mj_per_message * 1e-3 * messages)
   }
 }
@@ -29,10 +29,11 @@ synthetic_meter <- function(meter_id = "client-wt210", node = "client", idle_w =
 #'
 #' @param noise_w standard deviation of the run-to-run power, W (seeded).
 #' @param loss share of messages lost on datagram transports, by rate.
+#' @param held_back share of messages that DCCP's congestion control does not let leave, by rate.
 synthetic_campaign <- function(dir = tempfile("campaign"), name = "synthetic",
                                transports = c("udp", "tcp", "quic", "null"), payload_bytes = c(64, 1440),
                                offered_rate_mbps = c(1, 10), blocks = 3, meters = list(synthetic_meter()),
-                               noise_w = 0, loss = function(rate_mbps) 0,
+                               noise_w = 0, loss = function(rate_mbps) 0, held_back = function(rate_mbps) 0,
                                phy_rate_mbps = function(n) rep(216, n), seed = 1) {
   set.seed(seed)
   dir.create(dir, recursive = TRUE)
@@ -41,7 +42,8 @@ synthetic_campaign <- function(dir = tempfile("campaign"), name = "synthetic",
   step <- sum(unlist(timeline))
   plan$t0 <- (seq_len(nrow(plan)) - 1) * step
   noise <- matrix(rnorm(nrow(plan) * length(meters), sd = noise_w), nrow(plan))
-  for (i in seq_len(nrow(plan))) write_synthetic_run(dir, name, plan, i, meters, noise, loss)
+  path <- list(loss = loss, held_back = held_back)
+  for (i in seq_len(nrow(plan))) write_synthetic_run(dir, name, plan, i, meters, noise, path)
   for (k in seq_along(meters)) write_synthetic_meter(dir, plan, meters[[k]], noise[, k])
   write_synthetic_radio(dir, nrow(plan) * step, phy_rate_mbps)
   columns <- c(
@@ -78,17 +80,21 @@ run_spans <- function(t0) {
   list(idle_before = span(1), warm_up = span(2), measure = span(3), tail = span(4), idle_after = span(5))
 }
 
-synthetic_goodput <- function(row, loss) {
-  lost <- if (row$transport %in% c("tcp", "quic")) 0 else loss(row$offered_rate_mbps)
-  row$offered_rate_mbps * (1 - lost)
+# What leaves of the schedule, and what arrives of that.
+synthetic_shares <- function(row, path) {
+  list(
+    sent = if (grepl("^dccp", row$transport)) 1 - path$held_back(row$offered_rate_mbps) else 1,
+    arrived = if (row$transport %in% c("tcp", "quic")) 1 else 1 - path$loss(row$offered_rate_mbps)
+  )
 }
 
-write_synthetic_run <- function(dir, name, plan, i, meters, noise, loss) {
+write_synthetic_run <- function(dir, name, plan, i, meters, noise, path) {
   row <- plan[i, ]
   run_dir <- file.path(dir, "runs", row$run_id)
   dir.create(run_dir)
   spans <- run_spans(row$t0)
-  goodput <- synthetic_goodput(row, loss)
+  shares <- synthetic_shares(row, path)
+  goodput <- row$offered_rate_mbps * shares$sent * shares$arrived
   write_json(file.path(run_dir, "run.json"), list(
     schema_version = 1L, run_id = row$run_id, campaign = name, block = row$block, mini_block = row$mini_block,
     attempt = row$attempt, order = row$order, transport = row$transport, payload_bytes = row$payload_bytes,
@@ -100,7 +106,7 @@ write_synthetic_run <- function(dir, name, plan, i, meters, noise, loss) {
   ))
   write_json(file.path(run_dir, "flow.json"), synthetic_flow(row, goodput))
   write_synthetic_intervals(run_dir, row, spans, goodput)
-  write_json(file.path(run_dir, "result.json"), synthetic_result(plan, i, spans, goodput, meters, noise, loss))
+  write_json(file.path(run_dir, "result.json"), synthetic_result(plan, i, spans, goodput, meters, noise, shares))
 }
 
 synthetic_flow <- function(row, goodput) {
@@ -127,7 +133,7 @@ write_synthetic_intervals <- function(run_dir, row, spans, goodput) {
   ), file.path(run_dir, "intervals.csv"))
 }
 
-synthetic_result <- function(plan, i, spans, goodput, meters, noise, loss) {
+synthetic_result <- function(plan, i, spans, goodput, meters, noise, shares) {
   row <- plan[i, ]
   null_row <- which(plan$mini_block == row$mini_block & plan$transport == "null")
   nodes <- lapply(seq_along(meters), function(k) {
@@ -138,7 +144,7 @@ synthetic_result <- function(plan, i, spans, goodput, meters, noise, loss) {
     schema_version = 1L, run_id = row$run_id, transport = row$transport, payload_bytes = row$payload_bytes,
     offered_rate_mbps = row$offered_rate_mbps, direction = row$direction, window = spans$measure,
     t_a_mbps = if (is_null) NULL else goodput, u95_t_a_mbps = if (is_null) NULL else 0.001 * goodput,
-    loss_ratio = if (is_null) NULL else 1 - goodput / row$offered_rate_mbps, achieved_ratio = 1, valid = TRUE,
+    loss_ratio = if (is_null) NULL else 1 - shares$arrived, achieved_ratio = shares$sent, valid = TRUE,
     reasons = list(), nodes = nodes
   )
 }
@@ -209,10 +215,20 @@ write_synthetic_radio <- function(dir, seconds, phy_rate_mbps) {
   ), file.path(dir, "radio", "client.csv"), na = "")
 }
 
+synthetic_workload <- function(transports) {
+  options <- list(dccp = list(ccid = 3L, carrier = "udp"), "dccp-kernel" = list(ccid = 3L))
+  c(
+    list(name = "synthetic", transports = transports),
+    if (any(names(options) %in% transports)) {
+      list(transport_options = options[names(options) %in% transports])
+    }
+  )
+}
+
 synthetic_meta <- function(name, transports, meters) {
   list(
     schema_version = 1L, kind = "campaign", campaign = name, created_utc = "2026-01-01T00:00:00Z", status = "complete",
-    seed = 1L, workload = list(name = "synthetic", transports = transports), topology = list(kind = "emulated"),
+    seed = 1L, workload = synthetic_workload(transports), topology = list(kind = "emulated"),
     radio_source = "link-model", versions = list(netjoule = "0.1.0", commit = "0123abc"),
     host = list(
       kernel = "6.1.0", machine = "x86_64", distribution = "Debian 12", cpu_model = "test", cpu_cores = 2L,

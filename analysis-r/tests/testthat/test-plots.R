@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# A campaign that has everything: four transports, loss, hollow and below-resolution cells, two PHY rates.
+# A campaign that has everything: five transports, loss, a transport that is held back, hollow and
+# below-resolution cells, two PHY rates.
 rich_campaign <- function() {
   meter <- synthetic_meter(hollow = function(rate) rate >= 30, u_delta_p_w = 0.012)
   read_campaign(synthetic_campaign(
     name = "rich", offered_rate_mbps = c(1, 3, 10, 30), noise_w = 0.004,
-    loss = function(rate) if (rate > 20) 0.3 else 0, transports = c("udp", "tcp", "quic", "quic-datagram", "null"),
+    loss = function(rate) if (rate > 20) 0.3 else 0, held_back = function(rate) if (rate > 20) 0.45 else 0,
+    transports = c("udp", "dccp", "tcp", "quic", "quic-datagram", "null"),
     meters = list(meter),
     phy_rate_mbps = function(n) rep(c(216, 216, 162), length.out = n), seed = 7
   ))
@@ -149,6 +151,36 @@ test_that("each meter has its own set and the first one has the plain names", {
     "ea", "envelope", "delta-ea", "floor", "ea-ap-meter", "envelope-ap-meter", "delta-ea-ap-meter", "floor-ap-meter",
     "goodput", "loss", "phy-rates"
   ))
+})
+
+test_that("cells that congestion control held back are counted, and only those of transports that have it", {
+  rows <- data.table(
+    transport = c("udp", "dccp", "tcp", "dccp-kernel", "null"), achieved_ratio = c(0.5, 0.6, 0.995, 0.98, 0.1)
+  )
+  expect_identical(held_back(rows)$transport, c("dccp", "dccp-kernel"))
+  expect_identical(held_back_words(rows), "2 cell(s) held back by congestion control.")
+  expect_null(held_back_words(rows[1]))
+  expect_match(figures$goodput$plot$labels$subtitle, "2 cell\\(s\\) held\\s+back")
+  expect_match(figures$loss$plot$labels$subtitle, "not_sent,\\s+not lost")
+  expect_match(
+    held_back_sentence(tables$ea_summary), "In 2 of 40 cells .* least for DCCP at 64 bytes and 30 Mb/s: 55 % of the"
+  )
+})
+
+test_that("figures name the CCID and the carrier of DCCP, whatever a file says of them", {
+  expect_identical(option_words(campaign), "DCCP: CCID 3 over UDP")
+  campaign$meta$workload$transport_options <- list("dccp-kernel" = list(ccid = 2L), dccp = list(carrier = "\u2028<x>"))
+  expect_identical(option_words(campaign)[1], "DCCP (kernel): CCID 2")
+  expect_false(grepl("\u2028", option_words(campaign)[2]))
+  campaign$meta$workload$transport_options <- NULL
+  expect_length(option_words(campaign), 0)
+})
+
+test_that("transports are told apart by shape within their kind, and by colour", {
+  four <- transport_styles[transport_styles$transport %in% c("udp", "dccp", "tcp", "quic"), ]
+  expect_identical(anyDuplicated(four$shape), 0L)
+  expect_identical(anyDuplicated(transport_styles$colour), 0L)
+  expect_false(25 %in% transport_styles$shape) # kept for upper limits
 })
 
 test_that("a campaign without null runs has no floor figure", {

@@ -117,6 +117,11 @@ def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterato
         # null sends nothing, so its report has no IP version.
         if flow.get(name) is not None and name in run and flow[name] != run[name]:
             yield Defect(file, f"field {name}", f"{flow[name]!r}, but run.json has {run[name]!r}")
+    used = _part(flow, "transport_options")
+    for name, asked in _part(run, "transport_options").items():
+        if used.get(name) != asked:
+            where = f"field transport_options.{name}"
+            yield Defect(file, where, f"{used.get(name)!r}, but run.json has {asked!r}")
     reasons = run.get("reasons")
     codes = [r.get("code") for r in reasons if isinstance(r, Mapping)] if isinstance(reasons, list) else []
     if "bookkeeping_mismatch" in codes:

@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 from netjoule.clock import SystemClock
 from netjoule.console import Output, describe_error
 from netjoule.errors import InvalidData, NetjouleError, refused
+from netjoule.guest.cli import app as guest_app
 
 __all__ = ["app", "main"]
 
@@ -25,6 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(guest_app, name="guest")
 
 Workload = Annotated[
     str,
@@ -69,7 +71,7 @@ def _root(
 
     Start with: netjoule demo
     """
-    # -v may stand anywhere; main() takes it out before the commands see it.
+    # -v may stand anywhere before --; main() takes it out before the commands see it.
 
 
 @app.command()
@@ -213,9 +215,9 @@ def doctor(
     lacking = []
     for finding in examine(results):
         mark = "ok  " if finding.ok else "LACK" if finding.needed else "note"
-        output.say(f"{mark}  {finding.name:<17} {finding.seen}")
+        output.say(f"{mark}  {finding.name:<30} {finding.seen}")
         if not finding.ok and finding.fix:
-            output.say(f"      {'':<17} -> {finding.fix}")
+            output.say(f"      {'':<30} -> {finding.fix}")
         output.event({"event": "finding", **asdict(finding)})
         if finding.needed and not finding.ok:
             lacking.append(finding.name)
@@ -251,11 +253,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run_command(typed: Sequence[str]) -> int:
     """Run one command; its exit code. Errors become one line on stderr, with ``-v`` their causes too."""
-    verbose = any(word in ("-v", "--verbose") for word in typed)
-    words = [word for word in typed if word not in ("-v", "--verbose")]
+    # What follows -- is another program's command line.
+    end = typed.index("--") if "--" in typed else len(typed)
+    verbose = any(word in ("-v", "--verbose") for word in typed[:end])
+    words = [word for word in typed[:end] if word not in ("-v", "--verbose")] + list(typed[end:])
     output = Output()
     try:
-        code: Any = app(args=words, prog_name="netjoule", standalone_mode=False)
+        context = {"verbose": verbose}
+        code: Any = app(args=words, prog_name="netjoule", standalone_mode=False, obj=context)
     except TyperException as error:
         return _usage(error, output)
     except NetjouleError as error:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-__all__ = ["CampaignTime", "Clock", "SystemClock", "boot_id"]
+__all__ = ["CampaignTime", "Clock", "SystemClock", "boot_id", "wall_and_monotonic_ns"]
 
 
 class Clock(Protocol):
@@ -73,3 +73,8 @@ class CampaignTime:
 def boot_id() -> str:
     """Identity of this host's running kernel: equal ids mean one and the same CLOCK_MONOTONIC."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def wall_and_monotonic_ns(clock: Clock) -> tuple[int, int]:
+    """Wall clock (ns since 1970) and CLOCK_MONOTONIC (ns), read together."""
+    return round(clock.utc_now().timestamp() * 1e6) * 1000, clock.monotonic_ns()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``netjoule doctor``: what this host has and lacks for the emulated testbed; tried, not inferred."""
+"""``netjoule doctor``: what this host has and lacks for testbed, DCCP and guest; tried, not inferred."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from netjoule import programs, sandbox
+from netjoule import carriers, generators, programs, sandbox
 from netjoule.analysis import environment
 from netjoule.errors import HostLacks, NetjouleError
 from netjoule.fingerprint import cpu_cores
+from netjoule.guest import boot, kernel, trial
 
 __all__ = ["Finding", "examine"]
 
 _R_PACKAGES = ("ggplot2", "data.table", "jsonlite", "patchwork", "svglite")
+_CARRIERS = {
+    "udp": "dccp over UDP (RFC 6773)",
+    "raw": "dccp over raw IP (protocol 33)",
+    "kernel": "dccp-kernel",
+}
+_OTHER_GENERATORS = ("iperf-dccp", "ditg", "netperfmeter")
 _LEAST_FREE_BYTES = 500_000_000
 _LEAST_CORES = 2
 _TIMEOUT_S = 60
@@ -51,6 +58,9 @@ def examine(results: Path) -> Iterator[Finding]:
     yield from (_program(name, needed=True) for name in ("netjoule-traffic", "netjoule-link"))
     yield from (_program(name, needed=True, word="--help") for name in ("netjoule-meters", "netjoule-device"))
     yield _iperf3()
+    yield from _other_generators()
+    yield from _dccp()
+    yield from _guest()
     yield _r()
     yield _cores()
     yield _disk(results)
@@ -89,6 +99,50 @@ def _program(name: str, *, needed: bool, word: str = "--version") -> Finding:
 
 def _iperf3() -> Finding:
     return _program("iperf3", needed=False)
+
+
+def _other_generators() -> Iterator[Finding]:
+    for found in generators.availability():
+        if found.name in _OTHER_GENERATORS:
+            seen = f"there; does {', '.join(found.transports)}" if found.available else found.reason
+            yield Finding(found.name, found.available, False, seen)
+
+
+def _dccp() -> Iterator[Finding]:
+    """What can carry DCCP here."""
+    try:
+        found = {carrier.name: carrier for carrier in carriers.ask()}
+    except NetjouleError as error:
+        yield Finding("dccp", False, False, str(error))
+        return
+    for name, words in _CARRIERS.items():
+        carrier = found.get(name)
+        if carrier is None:
+            yield Finding(
+                words, False, False, "netjoule-traffic does not know it", "build it again: 'make setup'"
+            )
+        else:
+            yield Finding(words, carrier.available, False, "yes" if carrier.available else carrier.reason)
+
+
+def _guest() -> Iterator[Finding]:
+    """QEMU, the kernel that would boot in it, and whether KVM does (tried once per boot of the host)."""
+    try:
+        qemu = boot.qemu_program()
+        boot.busybox_program()
+    except HostLacks as error:
+        yield Finding("guest", False, False, error.what, error.next_step)
+        return
+    image = kernel.cached()
+    if image is None:
+        seen = f"{qemu} is there, no kernel yet: the first 'netjoule guest run' downloads one (70 MB)"
+        yield Finding("guest", True, False, seen)
+        return
+    words = "" if image.has_dccp else ", without DCCP"
+    yield Finding("guest", True, False, f"{_ask([qemu, '--version']) or qemu}; Linux {image.release}{words}")
+    found = trial.verdict(image, lambda _line: None)
+    slow = "" if found.usable else "; the guest runs in software emulation, several times slower"
+    yield Finding("guest with KVM", found.usable, False, found.seen + slow)
 
 
 def _r() -> Finding:

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import netjoule
 from netjoule import (
+    carriers,
     emulated_config,
+    generators,
     instruments,
     limits,
     plan,
@@ -64,6 +66,7 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
     topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
     inputs = Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
     limits.check_workload(inputs.workload, inputs.topology)
+    carriers.require(inputs.workload, inputs.topology)
     if inputs.topology.kind == topology.EMULATED:
         emulated_config.check_control(inputs.topology)
     instruments.check_meters(inputs.topology)
@@ -133,6 +136,7 @@ def resume(path: Path, output: Output) -> int:
     """Run what is left of a campaign; the exit code of the command."""
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
+    carriers.require(campaign.workload, campaign.topology)
     if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
         return _inside(["resume", str(path)], output)
     with Campaign.open(path) as campaign:
@@ -155,11 +159,11 @@ def require_programs(inputs: Inputs) -> None:
     Raises:
         HostLacks: naming the first that is missing.
     """
-    needed = [inputs.workload.generator_of(t) for t in inputs.workload.transports]
+    for name in dict.fromkeys(inputs.workload.generator_of(t) for t in inputs.workload.transports):
+        generators.generator(name).require()
     if inputs.topology.kind == topology.EMULATED:
-        needed += ["netjoule-link", "netjoule-meters", "netjoule-device"]
-    for name in dict.fromkeys(needed):
-        programs.find(name)
+        for name in ("netjoule-link", "netjoule-meters", "netjoule-device"):
+            programs.find(name)
 
 
 def _inside(argv: list[str], output: Output) -> int:

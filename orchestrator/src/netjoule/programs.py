@@ -19,6 +19,10 @@ _HOW = {
     "netjoule-meters": "install the Python packages with 'make setup'",
     "netjoule-device": "install the Python packages with 'make setup'",
     "iperf3": "install the package iperf3",
+    "ITGSend": "install the package d-itg",
+    "ITGRecv": "install the package d-itg",
+    "ITGDec": "install the package d-itg",
+    "netperfmeter": "install the package netperfmeter",
     "Rscript": "install R: 'make setup', or the packages r-base-core, r-cran-ggplot2 and r-cran-data.table",
 }
 

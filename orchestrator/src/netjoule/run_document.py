@@ -32,6 +32,7 @@ def new_run_document(
         "attempt": row.attempt,
         "order": row.order,
         "transport": row.transport,
+        "transport_options": workload.options_of(row.transport),
         "payload_bytes": row.payload_bytes,
         "offered_rate_mbps": row.offered_rate_mbps,
         "direction": row.direction,
@@ -63,4 +64,5 @@ def flow_spec(workload: Workload, row: PlanRow, guard_s: float) -> FlowSpec:
         seed=row.seed,
         window_us=int(workload.pacing["window_us"]),
         gso=bool(workload.pacing["gso"]),
+        options=workload.options_of(row.transport),
     )

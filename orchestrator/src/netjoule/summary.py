@@ -71,7 +71,7 @@ def _table(meter_id: str, rows: list[dict[str, str]]) -> Table:
         caption=_caption(first),
         caption_justify="left",
     )
-    for name in ("transport", "bytes", "Mb/s", "E_A J/Mb", "± 95 %", "u95", "loss", "blocks"):
+    for name in ("transport", "bytes", "Mb/s", "E_A J/Mb", "± 95 %", "u95", "sent", "loss", "n"):
         table.add_column(name, justify="left" if name == "transport" else "right", no_wrap=True)
     previous = ""
     for row in rows:
@@ -84,7 +84,10 @@ def _table(meter_id: str, rows: list[dict[str, str]]) -> Table:
 
 
 def _caption(row: Row) -> str:
-    text = "± 95 %: over blocks; u95: metering, one run; * some runs below resolution; ° extrapolated model."
+    text = (
+        "± 95 %: over n blocks; u95: metering, one run; sent: of the asked messages, loss: of the sent ones;"
+        " * some runs below resolution; ° extrapolated model."
+    )
     if row.get("power_source") == "modelled":
         text += " In this model: no absolute J/Mb of a real device follows from it."
     return text
@@ -98,6 +101,7 @@ def _cells(row: Row) -> list[str]:
         _ea(row),
         _half_width(row),
         _shown(row.get("u95_meter"), 2),
+        _percent(row.get("achieved_ratio"), digits=3),
         _percent(row.get("loss_ratio")),
         row.get("n", ""),
     ]
@@ -121,9 +125,9 @@ def _half_width(row: Row) -> str:
     return "" if mean is None or high is None else f"{high - mean:.2g}"
 
 
-def _percent(cell: str | None) -> str:
+def _percent(cell: str | None, digits: int = 2) -> str:
     value = _number(cell)
-    return "" if value is None else f"{100 * value:.2g} %"
+    return "" if value is None else f"{100 * value:.{digits}g}%"
 
 
 def _shown(cell: str | None, digits: int) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.errors import RunFailed
+from netjoule.workload import CONGESTION_CONTROLLED
 
 __all__ = ["Reason", "first_invalidating", "invalidates", "judge_flow"]
 
@@ -42,14 +43,20 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
     if not report["reconciles"]:
         reasons.append(Reason("bookkeeping_mismatch", _books(report)))
     scheduled, sent = sender["messages_scheduled"], sender["messages_sent"]
+    held_back = False
     if scheduled and sent / scheduled < MIN_ACHIEVED_RATIO:
-        reasons.append(Reason("generator_lagged", f"{sent} of {scheduled} scheduled messages were sent"))
-    last_ns = sender["last_packet_ns"]
+        held_back = report["transport"] in CONGESTION_CONTROLLED
+        words = f"{sent} of {scheduled} scheduled messages were sent"
+        lagged = Reason("generator_lagged", words)
+        reasons.append(Reason("transport_held_back", words) if held_back else lagged)
+    # Congestion control may let nothing through for seconds: then the flow's end counts, not its last
+    # message.
+    last_ns = sender["end_ns"] if held_back else sender["last_packet_ns"]
     # A slow schedule sends its last message up to one message period before its end.
     period_s = 8e-6 * report["payload_bytes"] / report["offered_rate_mbps"]
     short_s = (t_measure_end_ns - last_ns) / 1e9 if last_ns is not None else 0.0
     if short_s > SHORT_SLACK_S + 2 * period_s:
-        reasons.append(Reason("flow_short", f"the last message left {short_s:.2f} s before the window's end"))
+        reasons.append(Reason("flow_short", f"the sender ended {short_s:.2f} s before the window's end"))
     elif report["end_reason"] != "duration":
         reasons.append(Reason("flow_short", f"the flow ended as {report['end_reason']}"))
     return reasons

@@ -7,15 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule import yamlfile
+from netjoule import generators, yamlfile
 from netjoule.errors import UsageError
 from netjoule.yamlfile import Document
 
-__all__ = ["DATAGRAM_TRANSPORTS", "STREAM_TRANSPORTS", "Timing", "Workload", "find", "load"]
+__all__ = [
+    "CONGESTION_CONTROLLED",
+    "DATAGRAM_TRANSPORTS",
+    "STREAM_TRANSPORTS",
+    "Timing",
+    "Workload",
+    "find",
+    "load",
+]
 
 DATAGRAM_TRANSPORTS = frozenset({"udp", "dccp", "dccp-kernel", "quic-datagram"})
 STREAM_TRANSPORTS = frozenset({"tcp", "quic"})
-_IPERF3_TRANSPORTS = frozenset({"udp", "tcp"})
+# They send less than they are asked when the path, not the host, is the limit.
+CONGESTION_CONTROLLED = frozenset({"tcp", "quic", "quic-datagram", "dccp", "dccp-kernel"})
+# The seed study ran CCID 3; UDP needs no privilege at either end.
+_DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
+    "dccp": {"ccid": 3, "carrier": "udp"},
+    "dccp-kernel": {"ccid": 3},
+}
 
 _DEFAULTS: dict[str, Any] = {
     "description": "",
@@ -48,6 +62,7 @@ class Workload:
     """A validated workload with its defaults filled in.
 
     Attributes:
+        transport_options: by transport, only for transports that have options.
         document: the effective workload, as campaign.json keeps it.
     """
 
@@ -55,6 +70,7 @@ class Workload:
     description: str
     generator: str
     transports: tuple[str, ...]
+    transport_options: dict[str, dict[str, Any]]
     payload_bytes: tuple[int, ...]
     offered_rate_mbps: tuple[float, ...]
     direction: str
@@ -77,7 +93,11 @@ class Workload:
 
     def generator_of(self, transport: str) -> str:
         """Which program makes the flows of a transport; the null floor is always our own pacer's."""
-        return self.generator if transport in _IPERF3_TRANSPORTS else "netjoule-traffic"
+        return "netjoule-traffic" if transport == "null" else self.generator
+
+    def options_of(self, transport: str) -> dict[str, Any]:
+        """Options of a transport; empty when it has none."""
+        return self.transport_options.get(transport, {})
 
 
 def load(path: Path) -> Workload:
@@ -119,11 +139,15 @@ def _validated(document: Document) -> Workload:
     value["pacing"] = {**_DEFAULTS["pacing"], **value["pacing"]}
     value["limits"] = {**_DEFAULTS["limits"], **value["limits"]}
     _check_generator(document)
+    options = _effective_options(document)
+    if options:
+        value["transport_options"] = options
     return Workload(
         name=value["name"],
         description=value["description"],
         generator=value["generator"],
         transports=tuple(value["transports"]),
+        transport_options=options,
         payload_bytes=tuple(value["payload_bytes"]),
         offered_rate_mbps=tuple(float(r) for r in value["offered_rate_mbps"]),
         direction=value["direction"],
@@ -138,13 +162,59 @@ def _validated(document: Document) -> Workload:
 
 
 def _check_generator(document: Document) -> None:
+    """Refuse transports, directions and options that the generator does not do."""
     value = document.value
-    if value["generator"] != "iperf3":
-        return
+    name = value["generator"]
+    ability = generators.ABILITIES[name]
     for index, transport in enumerate(value["transports"]):
-        if transport not in _IPERF3_TRANSPORTS and transport != "null":
+        if transport not in ability.transports and transport != "null":
             raise document.refuse(
                 ("transports", index),
-                f"iperf3 cannot send {transport}",
-                "use generator netjoule-traffic, or only udp and tcp",
+                f"{name} cannot send {transport}",
+                f"use generator netjoule-traffic, or only {_listed(sorted(ability.transports))}",
             )
+    if value["direction"] not in ability.directions:
+        raise document.refuse(
+            ("direction",), f"{name} cannot send {value['direction']}", "use generator netjoule-traffic"
+        )
+    for index, payload in enumerate(value["payload_bytes"]):
+        if payload < ability.least_payload_bytes:
+            raise document.refuse(
+                ("payload_bytes", index),
+                f"a message of {name} has at least {ability.least_payload_bytes} bytes, not {payload}",
+            )
+
+
+def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
+    """Options of the workload's transports with their defaults.
+
+    Raises:
+        UsageError: for options of a transport that the workload has not, or that its generator lets no
+            one choose.
+    """
+    value = document.value
+    taken = generators.ABILITIES[value["generator"]].options
+    given: dict[str, dict[str, Any]] = value.get("transport_options", {})
+    for transport in given:
+        if transport not in value["transports"]:
+            raise document.refuse(
+                ("transport_options", transport),
+                f"options for {transport}, which is not a transport of this workload",
+                f"add {transport} to transports, or leave its options out",
+            )
+        if transport not in taken:
+            raise document.refuse(
+                ("transport_options", transport),
+                f"{value['generator']} takes no options of {transport}",
+                "leave them out: the settings of its hosts decide (sysctl net.dccp.default)",
+            )
+    return {
+        transport: defaults | given.get(transport, {})
+        for transport, defaults in _DEFAULT_OPTIONS.items()
+        if transport in value["transports"] and transport in taken
+    }
+
+
+def _listed(names: list[str]) -> str:
+    """Names as a sentence has them: "a", "a and b", "a, b and c"."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

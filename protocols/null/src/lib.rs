@@ -129,7 +129,15 @@ mod tests {
     use super::*;
 
     fn flow(role: Role) -> FlowSpec {
-        FlowSpec { message_bytes: 64, role, token: [0; 16], gso: false, seed: 0 }
+        FlowSpec {
+            message_bytes: 64,
+            role,
+            token: [0; 16],
+            gso: false,
+            seed: 0,
+            rate_bps: 0,
+            options: Values::new(),
+        }
     }
 
     #[test]

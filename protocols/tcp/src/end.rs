@@ -392,7 +392,15 @@ mod tests {
     use netjoule_transport::TOKEN_BYTES;
 
     fn flow(role: Role, token: u8) -> FlowSpec {
-        FlowSpec { message_bytes: 1000, role, token: [token; TOKEN_BYTES], gso: false, seed: 0 }
+        FlowSpec {
+            message_bytes: 1000,
+            role,
+            token: [token; TOKEN_BYTES],
+            gso: false,
+            seed: 0,
+            rate_bps: 0,
+            options: Values::new(),
+        }
     }
 
     fn service_both(client: &mut End, server: &mut End) -> (Result<State>, Result<State>) {

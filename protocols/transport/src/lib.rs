@@ -24,6 +24,7 @@
 //! header of [`message`]. A datagram transport puts one message into one datagram; a stream transport writes
 //! messages back to back and its receiving end cuts the stream at that size.
 
+pub mod datagram;
 pub mod message;
 pub mod socket;
 
@@ -117,6 +118,10 @@ pub struct FlowSpec {
     pub gso: bool,
     /// Seed for anything a transport draws at random that need not be secret.
     pub seed: u64,
+    /// Offered load in payload bit/s: what a transport sizes its queues by. 0 when not known.
+    pub rate_bps: u64,
+    /// What [`Protocol::options`] made of the user's choices.
+    pub options: Values,
 }
 
 /// Message sizes a transport can carry unfragmented.
@@ -146,8 +151,12 @@ pub enum Stop {
     None,
     /// A stream is full: keep the message and try again when writable.
     WouldBlock,
-    /// A datagram was refused here (no buffer, queue full): it is gone and counts as not sent.
+    /// A datagram was refused here (no buffer): it is gone and counts as not sent.
     Refused,
+    /// Congestion control holds the queue of a datagram transport full. This message and every other one that is due
+    /// by now are not sent; the engine waits for the transport ([`Transport::poll_fds`],
+    /// [`Transport::next_wakeup_ns`]) instead of for deadlines, and then offers what is due by that time.
+    QueueFull,
 }
 
 /// What became of one message handed to [`Transport::send`].
@@ -159,6 +168,8 @@ pub enum SendOutcome {
     WouldBlock,
     /// See [`Stop::Refused`].
     Refused,
+    /// See [`Stop::QueueFull`].
+    QueueFull,
 }
 
 /// A message that arrived.
@@ -223,9 +234,15 @@ pub enum TransportError {
     /// The connection was open and broke.
     #[error("{0}")]
     Lost(String),
-    /// The request cannot be met by this transport (message too large, option not supported).
+    /// The request cannot be met by this transport (message too large).
     #[error("{0}")]
     Unsupported(String),
+    /// An option makes no sense for this transport.
+    #[error("{0}")]
+    BadOption(String),
+    /// This host lacks what the transport needs (a privilege, a part of the kernel).
+    #[error("{0}")]
+    HostLacks(String),
     /// The operating system failed.
     #[error("{context}: {source}")]
     Io {
@@ -255,8 +272,25 @@ pub trait Protocol: Sync {
     /// Datagrams or stream.
     fn kind(&self) -> Kind;
 
+    /// The user's choices (command-line names and values) checked and completed with defaults; both ends of a flow do
+    /// this, and what comes out stands in the flow's report. By default a transport has no options.
+    ///
+    /// # Errors
+    /// [`TransportError::BadOption`].
+    fn options(&self, chosen: &Values) -> Result<Values> {
+        match chosen.keys().next() {
+            None => Ok(Values::new()),
+            Some(name) => Err(TransportError::BadOption(format!("{} has no option {name}", self.name()))),
+        }
+    }
+
     /// Message sizes this protocol carries unfragmented over `ip_version` and an MTU of `mtu_bytes`.
     fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits;
+
+    /// The same with `options` (of [`Self::options`]), for protocols whose limits depend on them.
+    fn limits_with(&self, ip_version: IpVersion, mtu_bytes: u32, _options: &Values) -> Limits {
+        self.limits(ip_version, mtu_bytes)
+    }
 
     /// Client end: start connecting to `remote` from `local` (address to bind, port 0; `None` = any).
     /// `offer` is what the listening end's [`Transport::offer`] said.
@@ -293,6 +327,16 @@ pub trait Transport {
     /// MTU of the path as far as this host knows it, in bytes; asked when [`State::Open`]. `None` = unknown.
     fn path_mtu_bytes(&self) -> Option<u32>;
 
+    /// The engine will offer its next message at `at_ns`; `None`: not known, or not before the transport has room. A
+    /// transport that can read acknowledgements when it sends need not be woken by them while messages are due soon.
+    fn expect_send(&mut self, _at_ns: Option<i64>) {}
+
+    /// Throw away messages that were accepted and have not left this host, and say how many: they count as not sent.
+    /// Called once, when the time to drain is over.
+    fn discard_held(&mut self) -> u64 {
+        0
+    }
+
     /// Descriptors to wait for, appended to `fds` (which is not cleared). May change after every call.
     fn poll_fds(&self, fds: &mut Vec<PollFd>);
 
@@ -318,6 +362,7 @@ pub trait Transport {
                 SendOutcome::Sent => sent += 1,
                 SendOutcome::WouldBlock => return Ok(BatchOutcome { sent, stop: Stop::WouldBlock }),
                 SendOutcome::Refused => return Ok(BatchOutcome { sent, stop: Stop::Refused }),
+                SendOutcome::QueueFull => return Ok(BatchOutcome { sent, stop: Stop::QueueFull }),
             }
         }
         Ok(BatchOutcome { sent, stop: Stop::None })

@@ -12,6 +12,9 @@ use crate::{Result, TransportError};
 /// Receive buffer asked for on a datagram socket, in bytes. The kernel may grant less.
 pub const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 
+/// Place of the drop counter in what `SO_MEMINFO` returns (`SK_MEMINFO_DROPS`).
+const MEMINFO_DROPS: usize = 8;
+
 /// The address to bind for talking to `remote` when the user named none: any address, any port.
 pub fn unspecified_like(remote: SocketAddr) -> SocketAddr {
     let any: IpAddr =
@@ -22,10 +25,15 @@ pub fn unspecified_like(remote: SocketAddr) -> SocketAddr {
 /// A non-blocking UDP socket bound to `local`, with a big receive buffer and fragmentation forbidden.
 pub fn datagram(local: SocketAddr) -> Result<Socket> {
     let socket = open(local, Type::DGRAM, Protocol::UDP)?;
-    grow_receive_buffer(&socket);
-    forbid_fragmentation(&socket, local).map_err(TransportError::io("forbid fragmentation"))?;
+    prepare_datagram(&socket, local)?;
     socket.bind(&local.into()).map_err(TransportError::io(format!("bind UDP {local}")))?;
     Ok(socket)
+}
+
+/// Give a socket that carries datagrams a big receive buffer and forbid fragmentation.
+pub fn prepare_datagram(socket: &Socket, local: SocketAddr) -> Result<()> {
+    grow_receive_buffer(socket);
+    forbid_fragmentation(socket, local).map_err(TransportError::io("forbid fragmentation"))
 }
 
 /// A non-blocking TCP socket, not yet bound or connected.
@@ -63,6 +71,45 @@ fn forbid_fragmentation(socket: &Socket, local: SocketAddr) -> io::Result<()> {
     }
 }
 
+/// Receive one datagram into `buffer`, with where it came from; `None` when nothing is waiting. For handshakes: many
+/// datagrams at once are [`crate::datagram`]'s.
+pub fn receive_from(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr)>> {
+    // SAFETY: MaybeUninit<u8> has the layout of u8, every byte is initialised, and the kernel writes only bytes.
+    let target = unsafe { &mut *(std::ptr::from_mut(buffer) as *mut [std::mem::MaybeUninit<u8>]) };
+    match socket.recv_from(target) {
+        Ok((length, from)) => from
+            .as_socket()
+            .map(|from| Some((length, from)))
+            .ok_or_else(|| io::Error::other("a datagram came from an address that is not IP")),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether sending or receiving failed because of the way to the peer, or the peer: it may pass.
+pub fn is_unreachable(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN | libc::EPERM)
+    )
+}
+
+/// Bytes in the socket's send buffer that have not left this host; `None` when the socket does not say.
+pub fn unsent_bytes(fd: RawFd) -> Option<usize> {
+    let mut queued: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one int into a live int.
+    let outcome = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &mut queued) };
+    (outcome == 0).then(|| usize::try_from(queued).unwrap_or(0))
+}
+
+/// Datagrams that the kernel dropped because the receive buffer was full, so far.
+pub fn dropped_datagrams(fd: RawFd) -> Option<u32> {
+    let mut meminfo = [0_u8; 4 * (MEMINFO_DROPS + 1)];
+    let length = get_option_bytes(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut meminfo).ok()?;
+    let drops = meminfo.get(4 * MEMINFO_DROPS..length)?.try_into().ok()?;
+    Some(u32::from_ne_bytes(drops))
+}
+
 /// MTU that the kernel knows for a connected socket, in bytes.
 pub fn path_mtu_bytes(fd: RawFd, ipv4: bool) -> Option<u32> {
     let (level, name) =
@@ -72,16 +119,14 @@ pub fn path_mtu_bytes(fd: RawFd, ipv4: bool) -> Option<u32> {
 
 /// `setsockopt` of an integer.
 pub fn set_option(fd: RawFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the kernel reads sizeof(c_int) bytes from a live c_int.
-    let outcome = unsafe {
-        libc::setsockopt(
-            fd,
-            level,
-            name,
-            std::ptr::from_ref(&value).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
+    set_option_bytes(fd, level, name, &value.to_ne_bytes())
+}
+
+/// `setsockopt` of bytes (arrays, structures, big-endian numbers).
+pub fn set_option_bytes(fd: RawFd, level: libc::c_int, name: libc::c_int, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the live slice has.
+    let outcome =
+        unsafe { libc::setsockopt(fd, level, name, bytes.as_ptr().cast(), bytes.len() as libc::socklen_t) };
     if outcome == 0 {
         Ok(())
     } else {

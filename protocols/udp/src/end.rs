@@ -5,22 +5,19 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_transport::datagram::{self, Batch, GRO_BYTES};
+use netjoule_transport::socket::is_unreachable;
 use netjoule_transport::{
     socket, Arrival, BatchOutcome, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
     Role, SendOutcome, State, Stop, Transport, TransportError, Values, TOKEN_BYTES,
 };
 use socket2::Socket;
 
-use crate::batch::{self, Batch};
 use crate::handshake::{is_handshake, Acceptor, Initiator, DATAGRAM_BYTES};
 use crate::UDP_HEADER_BYTES;
 
-/// Largest train that GRO hands over.
-const GRO_BYTES: usize = 65_536;
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;
-/// Place of the drop counter in what `SO_MEMINFO` returns (`SK_MEMINFO_DROPS`).
-const MEMINFO_DROPS: usize = 8;
 
 enum Phase {
     Accepting(Acceptor),
@@ -63,16 +60,13 @@ impl End {
     }
 
     fn new(socket: Socket, phase: Phase, peer: Option<SocketAddr>, flow: &FlowSpec) -> Result<Self> {
-        let fd = socket.as_raw_fd();
         let receives = flow.role == Role::Receiver;
         if receives {
-            socket::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
-                .map_err(TransportError::io("ask for arrival time stamps"))?;
+            datagram::ask_for_stamps(&socket)?;
         }
         let joins = receives && flow.gso;
         if joins {
-            socket::set_option(fd, libc::SOL_UDP, libc::UDP_GRO, 1)
-                .map_err(TransportError::io("switch on UDP GRO"))?;
+            datagram::join_trains(&socket)?;
         }
         // One byte more than a message, so that a longer datagram is seen to be longer.
         let slot_bytes = if joins { GRO_BYTES } else { flow.message_bytes.max(DATAGRAM_BYTES) + 1 };
@@ -94,18 +88,8 @@ impl End {
     /// Read one datagram with its sender during the handshake.
     fn read_one(&self) -> Result<Option<([u8; DATAGRAM_BYTES + 1], usize, SocketAddr)>> {
         let mut bytes = [0_u8; DATAGRAM_BYTES + 1];
-        // SAFETY: MaybeUninit<u8> and u8 have the same layout and every byte is initialised.
-        let target = unsafe {
-            &mut *std::ptr::from_mut(&mut bytes).cast::<[std::mem::MaybeUninit<u8>; DATAGRAM_BYTES + 1]>()
-        };
-        match self.socket.recv_from(target) {
-            Ok((length, from)) => {
-                let from = from.as_socket().ok_or_else(|| {
-                    TransportError::Lost("a datagram came from an address that is not IP".into())
-                })?;
-                Ok(Some((bytes, length, from)))
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        match socket::receive_from(&self.socket, &mut bytes) {
+            Ok(received) => Ok(received.map(|(length, from)| (bytes, length, from))),
             Err(error) if is_unreachable(&error) => self.refused_while_connecting(&error).map(|()| None),
             Err(error) => Err(TransportError::io("receive a UDP datagram")(error)),
         }
@@ -202,13 +186,6 @@ impl End {
     }
 }
 
-fn is_unreachable(error: &io::Error) -> bool {
-    matches!(
-        error.raw_os_error(),
-        Some(libc::ECONNREFUSED | libc::EHOSTUNREACH | libc::ENETUNREACH | libc::ENETDOWN | libc::EPERM)
-    )
-}
-
 /// An unpredictable nonce from the kernel.
 fn random_nonce() -> [u8; TOKEN_BYTES] {
     let mut nonce = [0; TOKEN_BYTES];
@@ -269,13 +246,13 @@ impl Transport for End {
 
     fn send_batch(&mut self, batch: &[u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
         let per_call =
-            if self.gso { (batch::GSO_BYTES / message_bytes).clamp(1, batch::GSO_SEGMENTS) } else { 1 };
+            if self.gso { (datagram::GSO_BYTES / message_bytes).clamp(1, datagram::GSO_SEGMENTS) } else { 1 };
         let mut sent = 0;
         for train in batch.chunks(per_call * message_bytes) {
             let count = train.len() / message_bytes;
             let outcome = match u16::try_from(message_bytes) {
                 Ok(segment) if count > 1 => {
-                    match batch::send_segmented(self.socket.as_raw_fd(), train, segment) {
+                    match datagram::send_segmented(self.socket.as_raw_fd(), train, segment) {
                         Ok(()) => SendOutcome::Sent,
                         Err(error) => self.refusal(error, message_bytes).map(|()| SendOutcome::Refused)?,
                     }
@@ -307,22 +284,22 @@ impl Transport for End {
             if count == 0 {
                 break;
             }
-            let (difference_ns, read_ns) = batch::clock_difference();
+            let (difference_ns, read_ns) = datagram::clock_difference();
             for index in 0..count {
-                let datagram = self.batch.datagram(index, difference_ns, read_ns);
-                if is_handshake(datagram.bytes) {
-                    proofs.push(datagram.bytes.to_vec());
+                let received = self.batch.datagram(index, difference_ns, read_ns);
+                if is_handshake(received.bytes) {
+                    proofs.push(received.bytes.to_vec());
                     continue;
                 }
-                let arrived_ns = datagram.arrived_ns.unwrap_or(read_ns);
-                let piece = datagram.segment_bytes.unwrap_or(datagram.bytes.len()).max(1);
-                for bytes in datagram.bytes.chunks(piece) {
+                let arrived_ns = received.arrived_ns.unwrap_or(read_ns);
+                let piece = received.segment_bytes.unwrap_or(received.bytes.len()).max(1);
+                for bytes in received.bytes.chunks(piece) {
                     sink(Arrival { bytes, arrived_ns });
                     total += 1;
                 }
             }
             // A short batch emptied the socket: asking again would cost a call per message of a paced flow.
-            if count < batch::BATCH {
+            if count < datagram::BATCH {
                 break;
             }
         }
@@ -337,10 +314,7 @@ impl Transport for End {
     }
 
     fn drained(&self) -> bool {
-        let mut queued: libc::c_int = 0;
-        // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one int into a live int.
-        let outcome = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::TIOCOUTQ, &mut queued) };
-        outcome != 0 || queued == 0
+        socket::unsent_bytes(self.socket.as_raw_fd()).unwrap_or(0) == 0
     }
 
     fn path_statistics(&mut self) -> Values {
@@ -349,11 +323,7 @@ impl Transport for End {
         let option = |name| socket::get_option(fd, libc::SOL_SOCKET, name).unwrap_or(0);
         values.insert("receive_buffer_bytes".into(), option(libc::SO_RCVBUF).into());
         values.insert("send_buffer_bytes".into(), option(libc::SO_SNDBUF).into());
-        let mut meminfo = [0_u8; 4 * (MEMINFO_DROPS + 1)];
-        if socket::get_option_bytes(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut meminfo)
-            .is_ok_and(|n| n == meminfo.len())
-        {
-            let drops = u32::from_ne_bytes(meminfo[4 * MEMINFO_DROPS..].try_into().unwrap_or([0; 4]));
+        if let Some(drops) = socket::dropped_datagrams(fd) {
             values.insert("kernel_drops".into(), drops.into());
         }
         if self.role == Role::Sender {
@@ -382,7 +352,15 @@ mod tests {
     use netjoule_transport::message::Header;
 
     fn flow(role: Role, gso: bool) -> FlowSpec {
-        FlowSpec { message_bytes: 100, role, token: [3; TOKEN_BYTES], gso, seed: 0 }
+        FlowSpec {
+            message_bytes: 100,
+            role,
+            token: [3; TOKEN_BYTES],
+            gso,
+            seed: 0,
+            rate_bps: 0,
+            options: Values::new(),
+        }
     }
 
     /// Both ends over loopback, opened; time is a counter, nothing sleeps.

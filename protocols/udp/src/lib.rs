@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over UDP: one message, one datagram, never fragmented.
 
-mod batch;
 mod end;
 mod handshake;
 

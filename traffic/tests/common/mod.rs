@@ -13,7 +13,7 @@ use serde_json::Value;
 const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-traffic");
 
 /// Every transport with two ends.
-pub(crate) const TRANSPORTS: [&str; 4] = ["udp", "tcp", "quic", "quic-datagram"];
+pub(crate) const TRANSPORTS: [&str; 5] = ["udp", "tcp", "dccp", "quic", "quic-datagram"];
 
 /// Whether this host has an IPv6 loopback; without one only the IPv4 half of a test can run.
 pub(crate) fn has_ipv6() -> bool {

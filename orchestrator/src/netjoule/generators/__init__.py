@@ -1,12 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that make flows, behind one interface: netjoule-traffic and iperf3."""
+"""Programs that make flows, behind one interface: netjoule-traffic, iperf3 and others."""
 
-from netjoule.errors import UsageError
-from netjoule.generators.base import Flow, FlowSpec, Generator, controller_offset_ns, interval_rows
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netjoule.errors import HostLacks, UsageError
+from netjoule.generators.base import (
+    Ability,
+    Flow,
+    FlowSpec,
+    Generator,
+    controller_offset_ns,
+    interval_rows,
+)
+from netjoule.generators.ditg import Ditg
 from netjoule.generators.iperf3 import Iperf3
+from netjoule.generators.iperf_dccp import IperfDccp
 from netjoule.generators.netjoule_traffic import NetjouleTraffic
+from netjoule.generators.netperfmeter import Netperfmeter
 
-__all__ = ["Flow", "FlowSpec", "Generator", "controller_offset_ns", "generator", "interval_rows"]
+__all__ = [
+    "ABILITIES",
+    "Availability",
+    "Flow",
+    "FlowSpec",
+    "Generator",
+    "availability",
+    "controller_offset_ns",
+    "generator",
+    "interval_rows",
+]
+
+_GENERATORS = {made.name: made for made in (NetjouleTraffic, Iperf3, IperfDccp, Ditg, Netperfmeter)}
+ABILITIES: dict[str, Ability] = {name: made.ability for name, made in _GENERATORS.items()}
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether this host has a generator.
+
+    Attributes:
+        reason: why not, with what to do; empty when it is there.
+        transports: those it does, where the kernel has them.
+    """
+
+    name: str
+    available: bool
+    reason: str
+    transports: tuple[str, ...]
 
 
 def generator(name: str) -> Generator:
@@ -14,8 +56,20 @@ def generator(name: str) -> Generator:
 
     Raises UsageError for another name.
     """
-    if name == NetjouleTraffic.name:
-        return NetjouleTraffic()
-    if name == Iperf3.name:
-        return Iperf3()
-    raise UsageError(f"there is no generator '{name}'", next_step="use netjoule-traffic or iperf3")
+    if name not in _GENERATORS:
+        raise UsageError(f"there is no generator '{name}'", next_step=f"use one of {', '.join(_GENERATORS)}")
+    return _GENERATORS[name]()
+
+
+def availability() -> list[Availability]:
+    """Which generators this host has, tried."""
+    return [_tried(name) for name in _GENERATORS]
+
+
+def _tried(name: str) -> Availability:
+    transports = tuple(sorted(ABILITIES[name].transports - {"null"}))
+    try:
+        generator(name).require()
+    except HostLacks as error:
+        return Availability(name, False, str(error), transports)
+    return Availability(name, True, "", transports)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from netjoule.hosts import Host
 
 __all__ = [
     "INTERVAL_S",
+    "Ability",
     "Endpoints",
     "Flow",
     "FlowSpec",
@@ -37,6 +38,24 @@ class FlowSpec:
     seed: int
     window_us: int = 0
     gso: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ability:
+    """What a generator can be asked for.
+
+    Attributes:
+        transports: those it does; the null floor is always netjoule-traffic's.
+        directions: up, down or both.
+        least_payload_bytes: its own header in every message.
+        options: transports whose transport_options reach it.
+    """
+
+    transports: frozenset[str]
+    directions: frozenset[str] = frozenset({"up", "down"})
+    least_payload_bytes: int = 16
+    options: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -96,6 +115,15 @@ class Generator(Protocol):
     @property
     def name(self) -> str:
         """What workloads call it."""
+        ...
+
+    @property
+    def ability(self) -> Ability:
+        """What it can be asked for."""
+        ...
+
+    def require(self) -> None:
+        """Raises HostLacks, with what to install, when this host cannot run it."""
         ...
 
     async def version(self) -> str:

@@ -14,7 +14,6 @@ What differs from netjoule-traffic, and how it is handled:
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -24,13 +23,14 @@ from typing import Any
 from netjoule import programs
 from netjoule.clock import Clock, SystemClock, boot_id
 from netjoule.errors import HostLacks, RunFailed
-from netjoule.generators.base import INTERVAL_S, Endpoints, FlowSpec
-from netjoule.hosts import Host, Process
+from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
+from netjoule.generators.waiting import listening
+from netjoule.hosts import Process
 
-__all__ = ["Bracket", "Iperf3", "flow_report"]
+__all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report"]
 
-LISTEN_TIMEOUT_S = 5.0
 REPORT_GRACE_S = 20.0
+_TRANSPORT_FLAG = {"udp": "--udp", "tcp": "--no-delay", "dccp-kernel": "--dccp"}
 START_MARGIN_S = 0.5  # most that the bracket may shift the flow
 
 
@@ -38,23 +38,32 @@ class Iperf3:
     """The second generator: a one-off server and a client per flow."""
 
     name = "iperf3"
+    ability = Ability(frozenset({"udp", "tcp"}))
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` brackets the flow's start."""
-        self._clock = clock or SystemClock()
-        self._version = "unknown"
+        self.clock = clock or SystemClock()
+        self.known_version = "unknown"
+
+    def program(self) -> str:
+        """Path of the program. Raises HostLacks without it."""
+        return programs.find("iperf3")
+
+    def require(self) -> None:
+        """Raises HostLacks without the program."""
+        self.program()
 
     async def version(self) -> str:
         """Its version, as it says it."""
         child = await asyncio.create_subprocess_exec(
-            programs.find(self.name), "--version", stdout=asyncio.subprocess.PIPE
+            self.program(), "--version", stdout=asyncio.subprocess.PIPE
         )
         out, _ = await child.communicate()
         words = out.decode(errors="replace").split()
         if len(words) < 2:
-            raise HostLacks("iperf3 does not tell its version", next_step="install the package iperf3")
-        self._version = words[1]
-        return self._version
+            raise HostLacks(f"{self.name} does not tell its version", next_step="install it again")
+        self.known_version = words[1]
+        return self.known_version
 
     async def serve(self, ends: Endpoints) -> None:
         """Nothing to start: each flow brings its own one-off server."""
@@ -65,23 +74,22 @@ class Iperf3:
 
         Raises RunFailed (generator_failed) when it does not.
         """
-        argv = [programs.find(self.name), "--server", "--one-off", "--json", "--interval", f"{INTERVAL_S:g}"]
+        argv = [self.program(), "--server", "--one-off", "--json", "--interval", f"{INTERVAL_S:g}"]
         argv += ["--bind", ends.server_test_address, "--port", str(ends.server_port)]
-        server = await ends.server.start(argv, name="iperf3 server")
+        server = await ends.server.start(argv, name=f"{self.name} server")
         try:
-            await _listening(ends.server, ends.server_port)
+            await listening(ends.server, ends.server_port, what=f"{self.name} server")
         except BaseException:
             await server.stop()
             raise
-        return _IperfFlow(self._clock, self._version, spec, ends, server)
+        return _IperfFlow(self, spec, ends, server)
 
 
 class _IperfFlow:
     holds = False
 
-    def __init__(self, clock: Clock, version: str, spec: FlowSpec, ends: Endpoints, server: Process) -> None:
-        self._clock = clock
-        self._version = version
+    def __init__(self, made_by: Iperf3, spec: FlowSpec, ends: Endpoints, server: Process) -> None:
+        self._made_by = made_by
         self._spec = spec
         self._ends = ends
         self._server: Process | None = server
@@ -89,23 +97,26 @@ class _IperfFlow:
         self._started_ns = 0
 
     async def go(self) -> None:
-        argv = [programs.find("iperf3"), *client_arguments(self._spec, self._ends)]
-        self._started_ns = self._clock.monotonic_ns()
-        self._client = await self._ends.client.start(argv, name="iperf3 client")
+        argv = [self._made_by.program(), *client_arguments(self._spec, self._ends)]
+        self._started_ns = self._made_by.clock.monotonic_ns()
+        self._client = await self._ends.client.start(argv, name=f"{self._made_by.name} client")
 
     async def report(self) -> dict[str, Any]:
         assert self._client is not None
         try:
             async with asyncio.timeout(_whole_seconds(self._spec) + REPORT_GRACE_S):
                 text = b"".join([line async for line in _lines(self._client)])
-                ended_ns = self._clock.monotonic_ns()
+                ended_ns = self._made_by.clock.monotonic_ns()
                 await self._client.wait()
         except TimeoutError:
-            raise RunFailed("iperf3 client did not end in time", code="generator_failed") from None
-        document = _parse(text, self._client.said())
+            raise RunFailed(
+                f"{self._made_by.name} client did not end in time", code="generator_failed"
+            ) from None
+        document = _parse(text, self._client.said(), self._made_by.name)
         hosts = {"client": self._ends.client.name, "server": self._ends.server.name}
         bracket = Bracket(self._started_ns, ended_ns, boot_id())
-        return flow_report(self._spec, document, bracket, hosts=hosts, version=self._version)
+        generator = {"name": self._made_by.name, "version": self._made_by.known_version}
+        return flow_report(self._spec, document, bracket, hosts=hosts, generator=generator)
 
     async def end(self) -> None:
         processes, self._client, self._server = (self._client, self._server), None, None
@@ -137,7 +148,7 @@ def client_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
     argv += ["--json", "--get-server-output", "--interval", f"{INTERVAL_S:g}"]
     argv += ["--length", str(spec.payload_bytes), "--bitrate", str(round(spec.offered_rate_mbps * 1e6))]
     argv += ["--time", str(_whole_seconds(spec)), "--connect-timeout", "5000"]
-    argv.append("--udp" if spec.transport == "udp" else "--no-delay")
+    argv.append(_TRANSPORT_FLAG[spec.transport])
     if spec.direction == "down":
         argv.append("--reverse")
     return argv
@@ -149,7 +160,7 @@ def flow_report(
     bracket: Bracket,
     *,
     hosts: Mapping[str, str],
-    version: str,
+    generator: Mapping[str, str],
 ) -> dict[str, Any]:
     """The flow report of one iperf3 test; pure.
 
@@ -158,15 +169,15 @@ def flow_report(
         document: the client's JSON, with the server's in `server_output_json`.
         bracket: when the client ran.
         hosts: names of client and server.
-        version: iperf3's version.
+        generator: its name and version.
 
     Raises:
         RunFailed (generator_failed): when a part that the report needs is missing.
     """
     try:
-        return _Mapping(spec, document, bracket, hosts, version).report()
+        return _Mapping(spec, document, bracket, hosts, generator).report()
     except (KeyError, IndexError, TypeError) as error:
-        raise RunFailed(f"iperf3's JSON lacks {error}", code="generator_failed") from error
+        raise RunFailed(f"{generator['name']}'s JSON lacks {error}", code="generator_failed") from error
 
 
 class _Mapping:
@@ -178,10 +189,10 @@ class _Mapping:
         document: Mapping[str, Any],
         bracket: Bracket,
         hosts: Mapping[str, str],
-        version: str,
+        generator: Mapping[str, str],
     ) -> None:
         self.spec = spec
-        self.version = version
+        self.generator = dict(generator)
         self.bracket = bracket
         self.document = document
         server: Mapping[str, Any] = document["server_output_json"]
@@ -202,7 +213,7 @@ class _Mapping:
         return {
             "schema_version": 1,
             "kind": "flow_report",
-            "generator": {"name": "iperf3", "version": self.version},
+            "generator": self.generator,
             "flow_id": str(self.document["start"]["cookie"]),
             "transport": spec.transport,
             "direction": spec.direction,
@@ -215,7 +226,7 @@ class _Mapping:
             "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
             "mtu_bytes": self._pmtu(),
             "nodelay": True if spec.transport == "tcp" else None,
-            "frames_per_message": 1.0 if spec.transport == "udp" else None,
+            "frames_per_message": None if spec.transport == "tcp" else 1.0,
             "mean_ip_packet_bytes": self._ip_packet_bytes(),
             "packetisation_source": "computed" if spec.transport == "udp" else "unknown",
             "clock_offset": {
@@ -327,32 +338,19 @@ def _whole_seconds(spec: FlowSpec) -> int:
     return math.ceil(spec.duration_s + START_MARGIN_S)
 
 
-def _parse(text: bytes, said: str) -> dict[str, Any]:
-    """iperf3's JSON. Raises RunFailed with its own words when the test failed."""
+def _parse(text: bytes, said: str, name: str) -> dict[str, Any]:
+    """The client's JSON. Raises RunFailed with its own words when the test failed."""
     try:
         document = json.loads(text)
     except ValueError:
         raise RunFailed(
-            f"iperf3 client wrote no JSON: {said or 'nothing at all'}", code="generator_failed"
+            f"{name} client wrote no JSON: {said or 'nothing at all'}", code="generator_failed"
         ) from None
     if "error" in document:
-        raise RunFailed(f"iperf3 client: {document['error']}", code="generator_failed")
+        raise RunFailed(f"{name} client: {document['error']}", code="generator_failed")
     return dict(document)
 
 
 async def _lines(process: Process) -> Any:
     while line := await process.next_line():
         yield line
-
-
-async def _listening(host: Host, port: int) -> None:
-    """Wait until something listens on a TCP port of a host; with --json, iperf3 does not say so itself."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(LISTEN_TIMEOUT_S):
-            while True:
-                look = await host.start(["ss", "-Hltn", "sport", "=", f":{port}"], name="ss")
-                found = await look.next_line()
-                await look.wait()
-                if found:
-                    return
-    raise RunFailed(f"iperf3 server does not listen on port {port}", code="generator_failed")

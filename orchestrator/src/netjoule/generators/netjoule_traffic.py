@@ -8,7 +8,7 @@ from typing import Any
 
 from netjoule import programs
 from netjoule.errors import HostLacks, RunFailed, UsageError
-from netjoule.generators.base import INTERVAL_S, Endpoints, FlowSpec
+from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
 from netjoule.hosts import Process, ProcessEnded
 
 __all__ = ["NetjouleTraffic"]
@@ -23,6 +23,14 @@ class NetjouleTraffic:
     """The project's own generator; sender and sockets stay open and silent around the flow."""
 
     name = "netjoule-traffic"
+    ability = Ability(
+        frozenset({"udp", "tcp", "quic", "quic-datagram", "dccp", "dccp-kernel", "null"}),
+        options=frozenset({"dccp", "dccp-kernel"}),
+    )
+
+    def require(self) -> None:
+        """Nothing but the program. Raises HostLacks without it."""
+        programs.find(self.name)
 
     async def version(self) -> str:
         """Its version, as it says it."""
@@ -106,6 +114,9 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
     argv += ["--seed", str(spec.seed), "--pacing", "absolute", "--window-us", str(spec.window_us)]
     if spec.gso:
         argv.append("--gso")
+    for name in ("ccid", "carrier"):
+        if name in spec.options:
+            argv += [f"--{name}", str(spec.options[name])]
     if spec.direction == "down":
         argv.append("-R")
     if spec.transport != "null":

@@ -48,7 +48,15 @@ pub(crate) fn is_readable(fd: RawFd) -> bool {
 }
 
 pub(crate) fn flow(role: Role, message_bytes: usize) -> FlowSpec {
-    FlowSpec { message_bytes, role, token: *b"0123456789abcdef", gso: false, seed: 7 }
+    FlowSpec {
+        message_bytes,
+        role,
+        token: *b"0123456789abcdef",
+        gso: false,
+        seed: 7,
+        rate_bps: 0,
+        options: Values::new(),
+    }
 }
 
 pub(crate) fn opposite(role: Role) -> Role {

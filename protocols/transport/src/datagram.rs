@@ -1,30 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many datagrams per system call: `recvmmsg` with kernel time stamps, and GSO sending.
+//! Many datagrams per system call, for every transport that puts messages into datagrams: `recvmmsg` with kernel
+//! time stamps, GRO trains and the IP header's ECN field, and GSO sending.
 //!
 //! Kernel stamps are `CLOCK_REALTIME`; they are moved to `CLOCK_MONOTONIC` with the difference of the two
 //! clocks read beside each batch (the only clock that this crate reads).
 
 use std::io;
 use std::mem;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
+
+use socket2::Socket;
+
+use crate::socket::set_option;
+use crate::{Result, TransportError};
 
 /// Datagrams (or GRO trains) taken per call.
-pub(crate) const BATCH: usize = 32;
+pub const BATCH: usize = 32;
 
-/// Room for the control messages of one datagram: time stamp and GRO size, with alignment to spare.
+/// Room for the control messages of one datagram: time stamp, GRO size and ECN field, with alignment to spare.
 const CONTROL_WORDS: usize = 16;
+
+/// Largest train that GRO hands over, in bytes.
+pub const GRO_BYTES: usize = 65_536;
 
 /// A stamp older than this against the clock is not believed (the wall clock was set meanwhile).
 const OLDEST_STAMP_NS: i64 = 10_000_000_000;
 
 /// Segments that one GSO call may carry on every kernel that has GSO (`UDP_MAX_SEGMENTS`).
-pub(crate) const GSO_SEGMENTS: usize = 64;
+pub const GSO_SEGMENTS: usize = 64;
 
 /// Bytes that one GSO call may carry.
-pub(crate) const GSO_BYTES: usize = 65_000;
+pub const GSO_BYTES: usize = 65_000;
+
+/// Have the kernel stamp every arrival.
+pub fn ask_for_stamps(socket: &Socket) -> Result<()> {
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+        .map_err(TransportError::io("ask for arrival time stamps"))
+}
+
+/// Let the kernel join UDP datagrams of one flow into trains.
+pub fn join_trains(socket: &Socket) -> Result<()> {
+    set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
+        .map_err(TransportError::io("switch on UDP GRO"))
+}
 
 /// Buffers for `recvmmsg`, allocated once.
-pub(crate) struct Batch {
+pub struct Batch {
     buffer: Vec<u8>,
     slot_bytes: usize,
     controls: Vec<[u64; CONTROL_WORDS]>,
@@ -32,18 +53,26 @@ pub(crate) struct Batch {
     _vectors: Vec<libc::iovec>,
 }
 
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Batch").field("slot_bytes", &self.slot_bytes).finish_non_exhaustive()
+    }
+}
+
 /// One datagram of a batch.
-pub(crate) struct Received<'a> {
-    pub(crate) bytes: &'a [u8],
+#[derive(Debug, Clone, Copy)]
+pub struct Received<'a> {
+    /// Contents; several datagrams of [`Self::segment_bytes`] when the kernel joined them.
+    pub bytes: &'a [u8],
     /// Arrival, `CLOCK_MONOTONIC` ns; `None` without a credible stamp.
-    pub(crate) arrived_ns: Option<i64>,
+    pub arrived_ns: Option<i64>,
     /// Length of each datagram when the kernel joined several (GRO).
-    pub(crate) segment_bytes: Option<usize>,
+    pub segment_bytes: Option<usize>,
 }
 
 impl Batch {
     /// Buffers for datagrams of up to `slot_bytes`.
-    pub(crate) fn new(slot_bytes: usize) -> Self {
+    pub fn new(slot_bytes: usize) -> Self {
         let mut buffer = vec![0_u8; slot_bytes * BATCH];
         let mut controls = vec![[0_u64; CONTROL_WORDS]; BATCH];
         let mut vectors: Vec<libc::iovec> = buffer
@@ -66,7 +95,7 @@ impl Batch {
     }
 
     /// Take what is waiting, at most one batch; 0 when nothing is.
-    pub(crate) fn receive(&mut self, fd: RawFd) -> io::Result<usize> {
+    pub fn receive(&mut self, fd: RawFd) -> io::Result<usize> {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
@@ -90,7 +119,7 @@ impl Batch {
     }
 
     /// Datagram `index` of the last [`Self::receive`]. `real_minus_monotonic_ns` is of that moment.
-    pub(crate) fn datagram(&self, index: usize, real_minus_monotonic_ns: i64, now_ns: i64) -> Received<'_> {
+    pub fn datagram(&self, index: usize, real_minus_monotonic_ns: i64, now_ns: i64) -> Received<'_> {
         let header = &self.headers[index];
         let start = index * self.slot_bytes;
         let length = (header.msg_len as usize).min(self.slot_bytes);
@@ -135,7 +164,7 @@ fn credible(stamp_ns: i64, now_ns: i64) -> Option<i64> {
 }
 
 /// `CLOCK_REALTIME` - `CLOCK_MONOTONIC` in ns, and the monotonic time it was read at.
-pub(crate) fn clock_difference() -> (i64, i64) {
+pub fn clock_difference() -> (i64, i64) {
     let real_ns = read_clock(libc::CLOCK_REALTIME);
     let monotonic_ns = read_clock(libc::CLOCK_MONOTONIC);
     (real_ns - monotonic_ns, monotonic_ns)
@@ -149,7 +178,7 @@ fn read_clock(clock: libc::clockid_t) -> i64 {
 }
 
 /// Send `bytes` as datagrams of `segment_bytes` each in one call (UDP GSO).
-pub(crate) fn send_segmented(fd: RawFd, bytes: &[u8], segment_bytes: u16) -> io::Result<()> {
+pub fn send_segmented(fd: RawFd, bytes: &[u8], segment_bytes: u16) -> io::Result<()> {
     let mut control = [0_u64; 4];
     let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // SAFETY: the header points at live buffers for the length of the call; the control buffer is large enough for

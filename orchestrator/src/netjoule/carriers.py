@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of DCCP's carriers a host has: UDP (RFC 6773), raw IP (protocol 33), the kernel's socket.
+
+netjoule-traffic knows; it is asked where the flows will run, because a sandbox gives an ordinary user
+the right to raw sockets, and only its network namespace decides.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netjoule import programs, sandbox, topology
+from netjoule.errors import HostLacks
+from netjoule.topology import Topology
+from netjoule.workload import Workload
+
+__all__ = ["Carrier", "ask", "needed", "require"]
+
+_TIMEOUT_S = 60
+_WORDS = {"raw": "DCCP over raw IP (protocol 33)", "kernel": "the kernel's DCCP"}
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """One way for DCCP packets to travel; `reason` says why it is not available."""
+
+    name: str
+    available: bool
+    reason: str
+
+
+def needed(workload: Workload) -> dict[str, str]:
+    """Transports whose carrier not every host has, with that carrier."""
+    found = {}
+    for transport in workload.transports:
+        if transport == "dccp-kernel":
+            found[transport] = "kernel"
+        elif workload.options_of(transport).get("carrier") == "raw":
+            found[transport] = "raw"
+    return found
+
+
+def require(workload: Workload, of: Topology) -> None:
+    """Refuse a workload whose DCCP cannot travel here, before the first packet.
+
+    Raises:
+        HostLacks: naming transport, carrier and reason.
+    """
+    wanted = needed(workload)
+    if not wanted:
+        return
+    in_sandbox = of.kind == topology.EMULATED and sandbox.inside() is None
+    has = {carrier.name: carrier for carrier in ask(in_sandbox=in_sandbox)}
+    for transport, name in wanted.items():
+        carrier = has.get(name, Carrier(name, False, "netjoule-traffic does not know it"))
+        if not carrier.available:
+            raise HostLacks(
+                f"{transport} needs {_WORDS[name]}: {carrier.reason or 'not available'}",
+                where=f"workload {workload.name}",
+                next_step="use transport dccp with carrier udp, which every host has",
+            )
+
+
+def ask(*, in_sandbox: bool = False) -> list[Carrier]:
+    """The carriers as netjoule-traffic tells them.
+
+    Args:
+        in_sandbox: ask inside a sandbox like the one that an emulated campaign gets.
+
+    Raises:
+        HostLacks: when the program is missing, does not answer or cannot be asked there.
+    """
+    argv = [programs.find("netjoule-traffic"), "carriers", "--json"]
+    if in_sandbox:
+        inside = "import sys; from netjoule import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
+        argv = [sys.executable, "-c", inside, *argv]
+    try:
+        return _parsed(_answer(argv))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
+        raise HostLacks(
+            "netjoule-traffic does not tell its DCCP carriers", next_step="build it again with 'make setup'"
+        ) from error
+
+
+def _answer(argv: Sequence[str]) -> str:
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+    )
+    return done.stdout
+
+
+def _parsed(text: str) -> list[Carrier]:
+    return [
+        Carrier(str(c["name"]), bool(c["available"]), str(c.get("reason") or "")) for c in json.loads(text)
+    ]

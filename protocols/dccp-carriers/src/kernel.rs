@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One end of a DCCP flow on the kernel's own socket (Linux up to 6.15).
+//!
+//! The kernel refuses a message with EAGAIN once its queue is full, also on a blocking socket, and `poll` never says
+//! when there is room again. A refused message is not sent, and the next try waits for a time computed from how fast the
+//! queue empties ([`Retry`]): no spinning, no helper thread whose switching would be measured with the flow.
+//! What the kernel still holds when the flow's time to drain is over counts as lost: it cannot be asked for.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::{
+    socket, Arrival, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result, Role,
+    SendOutcome, State, Transport, TransportError, Values,
+};
+use socket2::Socket;
+
+use crate::early::Early;
+use crate::options::Choice;
+use crate::retry::Retry;
+use crate::token::{self, Judge, Prover, Verdict};
+use crate::{kernel_socket, queue};
+
+/// Messages per [`Transport::receive`].
+const MESSAGES_PER_RECEIVE: usize = 256;
+/// Connections that wait to be accepted or to prove the token.
+const BACKLOG: usize = 8;
+/// Header of the kernel's Data packets (RFC 4340 section 5.4), in bytes.
+const DATA_HEADER_BYTES: usize = 16;
+
+enum Phase {
+    /// Server: the listening socket, and connections that have not proved the token.
+    Receiving {
+        listener: Socket,
+        allowed_peer: Option<IpAddr>,
+        candidates: Vec<(Socket, SocketAddr)>,
+    },
+    /// Client: waits for the handshake.
+    Connecting(Socket, Prover),
+    /// Client: waits for the answer to its token.
+    Proving(Socket, Prover),
+    Open(Socket),
+}
+
+pub(crate) struct KernelEnd {
+    phase: Phase,
+    peer: Option<SocketAddr>,
+    judge: Option<Judge>,
+    closed: bool,
+    role: Role,
+    message_bytes: usize,
+    buffer: Vec<u8>,
+    early: Option<Early>,
+    any_message: bool,
+    retry: Retry,
+}
+
+/// What [`read_one`] found.
+enum Read {
+    Message(usize),
+    Nothing,
+    End,
+}
+
+fn read_one(socket: &Socket, buffer: &mut [u8]) -> Result<Read> {
+    // SAFETY: the kernel writes at most the buffer's length into the live buffer.
+    let length = unsafe {
+        libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
+    };
+    if length > 0 {
+        return Ok(Read::Message(length as usize));
+    }
+    if length == 0 {
+        // No message of ours is empty: the peer closed.
+        return Ok(Read::End);
+    }
+    match io::Error::last_os_error() {
+        error if error.kind() == io::ErrorKind::WouldBlock => Ok(Read::Nothing),
+        error if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Read::End),
+        error if error.kind() == io::ErrorKind::ConnectionReset => {
+            Err(TransportError::Lost("the peer reset the DCCP connection".into()))
+        }
+        error => Err(TransportError::io("receive from the DCCP socket")(error)),
+    }
+}
+
+impl KernelEnd {
+    pub(crate) fn connect(
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+        choice: Choice,
+        now_ns: i64,
+    ) -> Result<Self> {
+        let socket = kernel_socket::open(remote, flow, choice.ccid)?;
+        if let Some(local) = local {
+            let local = SocketAddr::new(local, 0);
+            socket.bind(&local.into()).map_err(TransportError::io(format!("bind DCCP {local}")))?;
+        }
+        match socket.connect(&remote.into()) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => return Err(TransportError::io(format!("reach {remote} over DCCP"))(error)),
+        }
+        let mut end = Self::new(Phase::Connecting(socket, Prover::new(flow.token, now_ns)), flow);
+        end.peer = Some(remote);
+        Ok(end)
+    }
+
+    pub(crate) fn listen(
+        local: SocketAddr,
+        allowed_peer: Option<IpAddr>,
+        flow: &FlowSpec,
+        choice: Choice,
+    ) -> Result<Self> {
+        let listener = kernel_socket::open(local, flow, choice.ccid)?;
+        listener.bind(&local.into()).map_err(TransportError::io(format!("bind DCCP {local}")))?;
+        listener.listen(BACKLOG as i32).map_err(TransportError::io(format!("listen on DCCP {local}")))?;
+        let mut end = Self::new(Phase::Receiving { listener, allowed_peer, candidates: Vec::new() }, flow);
+        end.judge = Some(Judge::new(flow.token));
+        Ok(end)
+    }
+
+    fn new(phase: Phase, flow: &FlowSpec) -> Self {
+        Self {
+            phase,
+            peer: None,
+            judge: None,
+            closed: false,
+            role: flow.role,
+            message_bytes: flow.message_bytes,
+            // One byte more than a message, so that a longer one is seen to be longer.
+            buffer: vec![0; flow.message_bytes.max(token::MESSAGE_BYTES) + 1],
+            early: (flow.role == Role::Receiver).then(Early::default),
+            any_message: false,
+            retry: Retry::new(queue::messages(flow)),
+        }
+    }
+
+    fn socket(&self) -> &Socket {
+        match &self.phase {
+            Phase::Receiving { listener: socket, .. }
+            | Phase::Connecting(socket, _)
+            | Phase::Proving(socket, _)
+            | Phase::Open(socket) => socket,
+        }
+    }
+
+    /// Server: take new connections and hear the token of those that are there.
+    fn receive_clients(&mut self) -> Result<()> {
+        let Phase::Receiving { listener, allowed_peer, candidates } = &mut self.phase else { return Ok(()) };
+        while let Some((socket, from)) = accept(listener)? {
+            let welcome = candidates.len() < BACKLOG && allowed_peer.is_none_or(|peer| peer == from.ip());
+            if welcome {
+                candidates.push((socket, from));
+            }
+        }
+        let Some(judge) = &self.judge else { return Ok(()) };
+        let mut index = 0;
+        while index < candidates.len() {
+            match hear(judge, &candidates[index].0, &mut self.buffer) {
+                Heard::Proven(answer) => {
+                    let (socket, from) = candidates.swap_remove(index);
+                    // When it cannot go now, the client asks again.
+                    let _ = socket.send(&answer);
+                    self.peer = Some(from);
+                    self.phase = Phase::Open(socket);
+                    return Ok(());
+                }
+                Heard::Nothing => index += 1,
+                Heard::Stranger => drop(candidates.swap_remove(index)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Client: has the handshake ended?
+    fn finish_handshake(&mut self) -> Result<bool> {
+        let Phase::Connecting(socket, prover) = &self.phase else { return Ok(true) };
+        let error = socket.take_error().map_err(TransportError::io("read the DCCP socket's error"))?;
+        if let Some(error) = error {
+            let peer = self.peer.map_or_else(String::new, |peer| peer.to_string());
+            return Err(TransportError::Refused(format!("{peer} refused the DCCP connection: {error}")));
+        }
+        if socket.peer_addr().is_err() || !is_writable(socket) {
+            return Ok(false);
+        }
+        let socket = socket.try_clone().map_err(TransportError::io("hand the DCCP socket on"))?;
+        self.phase = Phase::Proving(socket, prover.clone());
+        Ok(true)
+    }
+
+    /// Client: ask until the server accepts the token.
+    fn prove(&mut self, now_ns: i64) -> Result<()> {
+        let Phase::Proving(socket, prover) = &mut self.phase else { return Ok(()) };
+        loop {
+            match read_one(socket, &mut self.buffer)? {
+                Read::Message(length) if prover.on_message(&self.buffer[..length]) => break,
+                Read::Message(_) => {}
+                Read::End => {
+                    return Err(TransportError::Refused("the server closed the DCCP connection".into()))
+                }
+                Read::Nothing => {
+                    if let Some(question) = prover.on_time(now_ns) {
+                        // When it cannot go now, the next one will.
+                        let _ = socket.send(&question);
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        let socket = socket.try_clone().map_err(TransportError::io("hand the DCCP socket on"))?;
+        self.phase = Phase::Open(socket);
+        Ok(())
+    }
+
+    /// Read at most `most` messages; those of the flow go to `sink`, or are kept when they come early.
+    fn read(&mut self, most: usize, sink: &mut dyn FnMut(Arrival<'_>), now_ns: i64) -> Result<usize> {
+        let mut total = 0;
+        while total < most && !self.closed {
+            let Phase::Open(socket) = &self.phase else { break };
+            let length = match read_one(socket, &mut self.buffer)? {
+                Read::Message(length) => length,
+                Read::Nothing => break,
+                Read::End => {
+                    self.closed = true;
+                    break;
+                }
+            };
+            let bytes = &self.buffer[..length];
+            if token::is_proof(bytes) {
+                if let (Some(judge), false) = (&self.judge, self.any_message) {
+                    if let Verdict::Proven(answer) = judge.on_message(bytes) {
+                        let _ = socket.send(&answer);
+                    }
+                }
+                continue;
+            }
+            total += 1;
+            sink(Arrival { bytes, arrived_ns: now_ns });
+        }
+        Ok(total)
+    }
+}
+
+enum Heard {
+    Proven(token::Message),
+    Nothing,
+    /// A wrong token, or the end of the connection.
+    Stranger,
+}
+
+fn hear(judge: &Judge, socket: &Socket, buffer: &mut [u8]) -> Heard {
+    match read_one(socket, buffer) {
+        Ok(Read::Message(length)) => match judge.on_message(&buffer[..length]) {
+            Verdict::Proven(answer) => Heard::Proven(answer),
+            Verdict::Wrong | Verdict::Other => Heard::Stranger,
+        },
+        Ok(Read::Nothing) => Heard::Nothing,
+        Ok(Read::End) | Err(_) => Heard::Stranger,
+    }
+}
+
+fn accept(listener: &Socket) -> Result<Option<(Socket, SocketAddr)>> {
+    match listener.accept() {
+        Ok((socket, from)) => {
+            socket.set_nonblocking(true).map_err(TransportError::io("make a socket non-blocking"))?;
+            Ok(from.as_socket().map(|from| (socket, from)))
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => Ok(None),
+        Err(error) => Err(TransportError::io("accept a DCCP connection")(error)),
+    }
+}
+
+/// During the handshake a socket is not writable; afterwards it always says that it is.
+fn is_writable(socket: &Socket) -> bool {
+    let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one live pollfd, no waiting.
+    unsafe { libc::poll(&mut polled, 1, 0) > 0 && polled.revents & libc::POLLOUT != 0 }
+}
+
+impl Transport for KernelEnd {
+    fn local_address(&self) -> Result<SocketAddr> {
+        let address =
+            self.socket().local_addr().map_err(TransportError::io("read the local DCCP address"))?;
+        address.as_socket().ok_or_else(|| TransportError::Lost("the DCCP socket has no IP address".into()))
+    }
+
+    fn path_mtu_bytes(&self) -> Option<u32> {
+        socket::path_mtu_bytes(self.socket().as_raw_fd(), self.peer?.is_ipv4())
+    }
+
+    fn poll_fds(&self, fds: &mut Vec<PollFd>) {
+        let readable = |socket: &Socket| PollFd { fd: socket.as_raw_fd(), read: true, write: false };
+        match &self.phase {
+            Phase::Receiving { listener, candidates, .. } => {
+                fds.push(readable(listener));
+                fds.extend(candidates.iter().map(|(socket, _)| readable(socket)));
+            }
+            Phase::Connecting(socket, _) => {
+                fds.push(PollFd { fd: socket.as_raw_fd(), read: false, write: true });
+            }
+            Phase::Proving(socket, _) => fds.push(readable(socket)),
+            // A closed socket would be ready for ever.
+            Phase::Open(socket) => fds.extend((!self.closed).then(|| readable(socket))),
+        }
+    }
+
+    fn next_wakeup_ns(&self) -> Option<i64> {
+        match &self.phase {
+            Phase::Proving(_, prover) => Some(prover.due_ns()),
+            Phase::Open(_) => self.retry.due_ns(),
+            _ => None,
+        }
+    }
+
+    fn service(&mut self, now_ns: i64) -> Result<State> {
+        match &self.phase {
+            Phase::Receiving { .. } => self.receive_clients()?,
+            Phase::Connecting(..) | Phase::Proving(..) => {
+                if self.finish_handshake()? {
+                    self.prove(now_ns)?;
+                }
+            }
+            Phase::Open(_) if self.role == Role::Sender => {
+                self.read(MESSAGES_PER_RECEIVE, &mut |_| {}, now_ns)?;
+            }
+            Phase::Open(_) => {
+                if let Some(mut early) = self.early.take() {
+                    self.read(MESSAGES_PER_RECEIVE, &mut |arrival| early.keep(arrival), now_ns)?;
+                    self.early = Some(early);
+                }
+            }
+        }
+        Ok(match self.phase {
+            Phase::Open(_) if self.closed => State::Closed,
+            Phase::Open(_) => State::Open,
+            _ => State::Connecting,
+        })
+    }
+
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
+        self.any_message = true;
+        match self.socket().send_with_flags(message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) {
+            Ok(_) => {
+                self.retry.accepted();
+                Ok(SendOutcome::Sent)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.retry.full(now_ns);
+                Ok(SendOutcome::QueueFull)
+            }
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
+                let most_bytes = kernel_socket::most_bytes(self.socket().as_raw_fd()).unwrap_or(0);
+                Err(TransportError::Unsupported(format!(
+                    "a message of {} bytes does not fit a DCCP packet on this path: the limit is {most_bytes} bytes",
+                    message.len()
+                )))
+            }
+            Err(error) => Err(TransportError::Lost(format!("the DCCP connection broke: {error}"))),
+        }
+    }
+
+    fn flush(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
+
+    fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+        let early = self.early.take().map_or(0, |early| early.give(sink));
+        let read = self.read(MESSAGES_PER_RECEIVE, sink, now_ns)?;
+        self.any_message |= read > 0;
+        Ok(early + read)
+    }
+
+    fn finish(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
+
+    fn drained(&self) -> bool {
+        socket::unsent_bytes(self.socket().as_raw_fd()).unwrap_or(0) == 0
+    }
+
+    fn path_statistics(&mut self) -> Values {
+        let mut values = Values::new();
+        if self.role == Role::Sender {
+            kernel_socket::figures(self.socket().as_raw_fd(), &mut values);
+        }
+        values
+    }
+
+    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
+        let headers = self.peer.map(|peer| IpVersion::of(peer.ip()).header_bytes() + DATA_HEADER_BYTES);
+        Packetisation {
+            frames_per_message: Some(1.0),
+            mean_ip_packet_bytes: headers.map(|headers| (headers + self.message_bytes) as f64),
+            source: PacketisationSource::Computed,
+        }
+    }
+
+    fn close(&mut self, now_ns: i64) {
+        // Data that nobody read would make the kernel's close a Reset.
+        let _ = self.read(usize::MAX, &mut |_| {}, now_ns);
+    }
+}

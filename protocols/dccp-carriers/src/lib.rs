@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! netjoule over DCCP: what carries the packets of the user-space stack (UDP after RFC 6773, raw IP protocol 33), and
+//! the socket of kernels up to 6.15.
+//!
+//! | carrier | needs | used by |
+//! | --- | --- | --- |
+//! | `udp` | nothing | `dccp` (default) |
+//! | `raw` | CAP_NET_RAW at both ends | `dccp --carrier raw` |
+//! | `kernel` | Linux up to 6.15 with `dccp_ipv4` loaded | `dccp-kernel` |
+//!
+//! Each end may have a carrier of its own (`--peer-carrier`), where both speak IP protocol 33: that is how the user-space
+//! stack meets the kernel's. DCCP's own ports are those of the carrier's socket: over UDP the DCCP port equals
+//! the UDP port, so that one connection is one UDP 4-tuple.
+//!
+//! **ECN** is off: the connection declares itself ECN-incapable, as Linux's does. A received mark would cost one more
+//! control message with every packet, and none of netjoule's links marks.
+//!
+//! **Don't fragment** is set on every packet. RFC 4340 section 14 would leave it off Request, Response and Reset; these
+//! are at most some hundred bytes long here, and Linux sets it on them as well.
+//!
+//! **Queue**: at most 10 ms of the offered load, between 16 and 1024 messages, wait for congestion control. What
+//! comes on top is refused and counts as not sent.
+//!
+//! **Raw carrier beside the kernel's DCCP**: a kernel with `dccp_ipv4` loaded sees the same packets, finds no
+//! socket of its own and answers with Reset. In the raw end's network namespace its answers must be kept back:
+//!
+//! ```text
+//! nft add table inet netjoule
+//! nft add chain inet netjoule out '{ type filter hook output priority 0; }'
+//! nft add rule inet netjoule out meta l4proto 33 meta skuid != 4294967295 accept
+//! nft add rule inet netjoule out meta l4proto 33 drop
+//! ```
+//! Only packets of a process's socket have a `skuid`; the kernel's own Resets have none and meet the last rule.
+
+mod carrier;
+mod early;
+mod end;
+mod filter;
+mod kernel;
+mod kernel_socket;
+mod link;
+mod options;
+mod outbox;
+mod protocol;
+mod queue;
+mod random;
+mod raw;
+mod reception;
+mod retry;
+mod survey;
+mod token;
+mod udp;
+
+pub use protocol::{Dccp, DccpKernel};
+pub use survey::{survey, CarrierStatus};
+
+/// Service code of netjoule's flows, "NJOU", over every carrier.
+pub const SERVICE_CODE: u32 = 0x4e4a_4f55;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A carrier with the packets on their way into it and out of it.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use netjoule_dccp::ccid::Ecn;
+use netjoule_dccp::Connection;
+use netjoule_transport::datagram::{self, Batch};
+use netjoule_transport::{socket, Arrival, Result, TransportError};
+
+use crate::carrier::Carrier;
+use crate::outbox::Outbox;
+
+#[derive(Debug)]
+pub(crate) struct Link<C> {
+    pub(crate) carrier: C,
+    pub(crate) outbox: Outbox,
+    batch: Batch,
+}
+
+impl<C: Carrier> Link<C> {
+    /// `slot_bytes`: longest packet, or train, that may arrive.
+    pub(crate) fn new(carrier: C, gso: bool, slot_bytes: usize) -> Result<Self> {
+        datagram::ask_for_stamps(carrier.socket())?;
+        Ok(Self { carrier, outbox: Outbox::new(C::TRAINS && gso), batch: Batch::new(slot_bytes) })
+    }
+
+    /// Read what has arrived, in at most `calls` system calls, and give every message to `sink`; how many there were.
+    /// With `answer`, what the connection has to say about it (acknowledgements) leaves after each train or packet.
+    pub(crate) fn read(
+        &mut self,
+        connection: &mut Connection,
+        calls: usize,
+        answer: bool,
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Result<usize> {
+        let mut messages = 0;
+        for _ in 0..calls {
+            let count = readable(self.batch.receive(self.carrier.socket().as_raw_fd()))?;
+            if count == 0 {
+                break;
+            }
+            let (difference_ns, read_ns) = datagram::clock_difference();
+            for index in 0..count {
+                let received = self.batch.datagram(index, difference_ns, read_ns);
+                let arrived_ns = received.arrived_ns.unwrap_or(read_ns);
+                let piece = received.segment_bytes.unwrap_or(received.bytes.len()).max(1);
+                for bytes in received.bytes.chunks(piece) {
+                    let packet = self.carrier.packet(bytes);
+                    if let Some(bytes) = connection.handle(arrived_ns, Ecn::NotEct, packet) {
+                        sink(Arrival { bytes, arrived_ns });
+                        messages += 1;
+                    }
+                }
+                if answer {
+                    transmit(&self.carrier, &mut self.outbox, connection, read_ns)?;
+                }
+            }
+            // A short batch emptied the socket: asking again would cost a call per message of a paced flow.
+            if count < datagram::BATCH {
+                break;
+            }
+        }
+        Ok(messages)
+    }
+
+    /// Send everything that `connection` has to say at `now_ns`, as far as the socket takes it.
+    pub(crate) fn transmit(&mut self, connection: &mut Connection, now_ns: i64) -> Result<()> {
+        transmit(&self.carrier, &mut self.outbox, connection, now_ns)?;
+        self.heed_mtu(connection);
+        Ok(())
+    }
+
+    /// When a packet did not fit, tell `connection` what does.
+    pub(crate) fn heed_mtu(&mut self, connection: &mut Connection) {
+        if self.outbox.take_too_large() {
+            if let Some(mtu_bytes) = self.mtu_bytes() {
+                connection.set_mtu_bytes(mtu_bytes);
+            }
+        }
+    }
+
+    /// Hand over what is waiting.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        self.outbox.flush(self.carrier.socket())
+    }
+
+    /// A packet of `length` bytes was appended to the outbox.
+    pub(crate) fn push(&mut self, length: usize) -> Result<()> {
+        self.outbox.push(self.carrier.socket(), length)
+    }
+
+    /// Send a packet that belongs to no connection; a full socket loses it, and who asked will ask again.
+    pub(crate) fn send(&mut self, packet: &[u8]) -> Result<()> {
+        if self.outbox.is_blocked() {
+            return self.flush();
+        }
+        self.outbox.space().extend_from_slice(packet);
+        self.push(packet.len())
+    }
+
+    /// MTU of the way to the peer, when the socket is connected.
+    pub(crate) fn mtu_bytes(&self) -> Option<u32> {
+        let ipv4 = self.carrier.local().ok()?.is_ipv4();
+        socket::path_mtu_bytes(self.carrier.socket().as_raw_fd(), ipv4)
+    }
+}
+
+fn transmit<C: Carrier>(
+    carrier: &C,
+    outbox: &mut Outbox,
+    connection: &mut Connection,
+    now_ns: i64,
+) -> Result<()> {
+    if outbox.is_blocked() {
+        outbox.flush(carrier.socket())?;
+    }
+    while !outbox.is_blocked() {
+        let Some(packet) = connection.poll_transmit(now_ns, outbox.space()) else { break };
+        outbox.push(carrier.socket(), packet.bytes)?;
+    }
+    outbox.flush(carrier.socket())
+}
+
+/// What was read, where trouble on the way to the peer (which may pass) is as good as nothing.
+pub(crate) fn readable<T: Default>(outcome: io::Result<T>) -> Result<T> {
+    match outcome {
+        Err(error) if socket::is_unreachable(&error) => Ok(T::default()),
+        other => other.map_err(TransportError::io("receive DCCP packets")),
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a user can choose about a DCCP flow: congestion control and what carries the packets at each end.
+
+use netjoule_dccp::ccid::Ccid;
+use netjoule_transport::{Result, TransportError, Values};
+use serde_json::Value;
+
+/// What carries the packets at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CarrierKind {
+    Udp,
+    Raw,
+    Kernel,
+}
+
+impl CarrierKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Udp, Self::Raw, Self::Kernel];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Udp => "udp",
+            Self::Raw => "raw",
+            Self::Kernel => "kernel",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether packets of the two look the same on the wire.
+    fn meets(self, other: Self) -> bool {
+        (self == Self::Udp) == (other == Self::Udp)
+    }
+}
+
+/// Checked options of one flow, the same at both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) ccid: Ccid,
+    /// At the end that asked for the flow.
+    pub(crate) carrier: CarrierKind,
+    /// At the serving end.
+    pub(crate) peer_carrier: CarrierKind,
+}
+
+impl Choice {
+    /// What `values` say, completed with CCID 3 and the first of the carriers `own` that this protocol's client may
+    /// have.
+    pub(crate) fn of(protocol: &str, values: &Values, own: &[CarrierKind]) -> Result<Self> {
+        let known = ["ccid", "carrier", "peer_carrier"];
+        if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
+            return Err(TransportError::BadOption(format!("{protocol} has no option {name}")));
+        }
+        let carrier = carrier(protocol, values, "carrier")?.unwrap_or(own[0]);
+        if !own.contains(&carrier) {
+            let names: Vec<_> = own.iter().map(|kind| kind.name()).collect();
+            return Err(TransportError::BadOption(format!(
+                "{protocol} has no carrier {}; it has {}",
+                carrier.name(),
+                names.join(", ")
+            )));
+        }
+        let peer_carrier = self::carrier(protocol, values, "peer_carrier")?.unwrap_or(carrier);
+        if !carrier.meets(peer_carrier) {
+            return Err(TransportError::BadOption(format!(
+                "carrier {} at one end and {} at the other do not understand each other; raw and kernel do",
+                carrier.name(),
+                peer_carrier.name()
+            )));
+        }
+        Ok(Self { ccid: ccid(protocol, values)?, carrier, peer_carrier })
+    }
+
+    /// As values for the flow report.
+    pub(crate) fn values(self) -> Values {
+        Values::from_iter([
+            ("ccid".to_owned(), self.ccid.number().into()),
+            ("carrier".to_owned(), self.carrier.name().into()),
+            ("peer_carrier".to_owned(), self.peer_carrier.name().into()),
+        ])
+    }
+}
+
+fn ccid(protocol: &str, values: &Values) -> Result<Ccid> {
+    let Some(value) = values.get("ccid") else { return Ok(Ccid::Tfrc) };
+    let number = value.as_u64().and_then(|number| u8::try_from(number).ok());
+    number.and_then(Ccid::from_number).ok_or_else(|| {
+        TransportError::BadOption(format!(
+            "{protocol} has no congestion control {value}; it has CCID 2 and 3"
+        ))
+    })
+}
+
+fn carrier(protocol: &str, values: &Values, name: &str) -> Result<Option<CarrierKind>> {
+    let Some(value) = values.get(name) else { return Ok(None) };
+    match value.as_str().and_then(CarrierKind::named) {
+        Some(kind) => Ok(Some(kind)),
+        None => Err(unknown_carrier(protocol, value)),
+    }
+}
+
+fn unknown_carrier(protocol: &str, value: &Value) -> TransportError {
+    TransportError::BadOption(format!("{protocol} has no carrier {value}; known are udp, raw, kernel"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const USER_SPACE: [CarrierKind; 2] = [CarrierKind::Udp, CarrierKind::Raw];
+
+    fn of(values: Value) -> Result<Choice> {
+        let Value::Object(values) = values else { panic!("not an object") };
+        Choice::of("dccp", &values, &USER_SPACE)
+    }
+
+    #[test]
+    fn without_a_choice_it_is_ccid_3_over_udp() {
+        let values = of(json!({})).unwrap().values();
+        assert_eq!(Value::from(values), json!({ "ccid": 3, "carrier": "udp", "peer_carrier": "udp" }));
+    }
+
+    #[test]
+    fn what_is_completed_stays_as_it_is() {
+        for chosen in [json!({ "ccid": 2 }), json!({ "carrier": "raw", "peer_carrier": "kernel" })] {
+            let once = of(chosen).unwrap();
+            assert_eq!(of(once.values().into()).unwrap(), once);
+        }
+    }
+
+    #[test]
+    fn senseless_choices_are_refused_by_name() {
+        for (chosen, word) in [
+            (json!({ "ccid": 4 }), "CCID 2 and 3"),
+            (json!({ "ccid": "3" }), "CCID 2 and 3"),
+            (json!({ "carrier": "pigeon" }), "pigeon"),
+            (json!({ "carrier": "kernel" }), "no carrier kernel"),
+            (json!({ "carrier": "udp", "peer_carrier": "kernel" }), "understand"),
+            (json!({ "colour": 1 }), "colour"),
+        ] {
+            let error = of(chosen).unwrap_err();
+            assert!(matches!(&error, TransportError::BadOption(text) if text.contains(word)), "{error}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Packets on their way into the socket: one buffer, trains of equal size, nothing allocated per packet.
+//!
+//! A packet is appended to [`Outbox::space`] by whoever makes it, then [`Outbox::push`] takes note of it. With trains,
+//! packets of one size collect until the train is full, the size changes or [`Outbox::flush`] is called; one
+//! shorter packet may end a train (UDP GSO). Without trains each packet leaves at once.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_transport::socket::is_unreachable;
+use netjoule_transport::{Result, TransportError};
+use socket2::{SockAddr, Socket};
+
+/// Room for a full train and the packet that did not fit it.
+const CAPACITY_BYTES: usize = 2 * 65_536;
+
+/// Offset of the byte that holds a packet's type.
+const TYPE_OFFSET: usize = 8;
+/// Numbers of Data and DataAck (RFC 4340 section 5.1).
+const DATA_TYPES: [u8; 2] = [2, 4];
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    bytes: Vec<u8>,
+    trains: bool,
+    /// Where to, while the socket is not connected.
+    destination: Option<SockAddr>,
+    /// Size of the packets of the train, the last one's perhaps excepted.
+    segment_bytes: usize,
+    packets: usize,
+    /// The socket's buffer is full: the train waits for it.
+    blocked: bool,
+    /// A packet was larger than the path's MTU.
+    too_large: bool,
+    /// Data packets that left, and their bytes from the DCCP header on.
+    pub(crate) data_packets: u64,
+    pub(crate) data_bytes: u64,
+    /// Packets that the host refused: no memory, no way to the peer, larger than the path's MTU.
+    pub(crate) refused_packets: u64,
+}
+
+impl Outbox {
+    pub(crate) fn new(trains: bool) -> Self {
+        Self {
+            bytes: Vec::with_capacity(CAPACITY_BYTES),
+            trains,
+            destination: None,
+            segment_bytes: 0,
+            packets: 0,
+            blocked: false,
+            too_large: false,
+            data_packets: 0,
+            data_bytes: 0,
+            refused_packets: 0,
+        }
+    }
+
+    /// Send to this address from now on; `None`: the socket is connected.
+    pub(crate) fn set_destination(&mut self, peer: Option<SocketAddr>) {
+        self.destination = peer.map(SockAddr::from);
+    }
+
+    /// Whether the socket must become writable first. Nothing may be appended until then.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Whether packets were larger than the path's MTU since the last time this was asked.
+    pub(crate) fn take_too_large(&mut self) -> bool {
+        std::mem::take(&mut self.too_large)
+    }
+
+    /// Count data packets from here: what has left was about the token.
+    pub(crate) fn forget_counts(&mut self) {
+        (self.data_packets, self.data_bytes) = (0, 0);
+    }
+
+    /// Where the next packet is appended.
+    pub(crate) fn space(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// A packet of `length` bytes was appended.
+    pub(crate) fn push(&mut self, socket: &Socket, length: usize) -> Result<()> {
+        let start = self.bytes.len() - length;
+        let kind = self.bytes.get(start + TYPE_OFFSET).map_or(0, |byte| (byte >> 1) & 0xf);
+        if DATA_TYPES.contains(&kind) {
+            self.data_packets += 1;
+            self.data_bytes += length as u64;
+        }
+        let fits = length <= self.segment_bytes
+            && self.packets < GSO_SEGMENTS
+            && self.bytes.len() <= GSO_BYTES
+            && self.trains
+            && self.destination.is_none();
+        if self.packets > 0 && !fits {
+            self.flush_first(socket, start)?;
+            if self.blocked {
+                // There is no second train: what does not fit while the socket is full is as good as lost on the way.
+                self.bytes.truncate(start);
+                self.refused_packets += 1;
+                return Ok(());
+            }
+        }
+        if self.packets == 0 {
+            self.segment_bytes = length;
+        }
+        self.packets += 1;
+        let ends = length < self.segment_bytes || !self.trains || self.destination.is_some();
+        if ends {
+            self.flush(socket)?;
+        }
+        Ok(())
+    }
+
+    /// Hand the train over. A full socket buffer keeps it here ([`Self::is_blocked`]).
+    pub(crate) fn flush(&mut self, socket: &Socket) -> Result<()> {
+        let end = self.bytes.len();
+        self.flush_first(socket, end)
+    }
+
+    /// Hand over the first `end` bytes, which are the train; what lies behind becomes the front.
+    fn flush_first(&mut self, socket: &Socket, end: usize) -> Result<()> {
+        if self.packets == 0 {
+            return Ok(());
+        }
+        match self.hand_over(socket, end) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.blocked = true;
+                return Ok(());
+            }
+            Err(error) if self.is_loss(&error) => {
+                // To congestion control it is a loss like any other on the way.
+                self.refused_packets += self.packets as u64;
+            }
+            Err(error) => return Err(TransportError::io("send a DCCP packet")(error)),
+        }
+        self.blocked = false;
+        self.packets = 0;
+        self.bytes.drain(..end);
+        Ok(())
+    }
+
+    /// Whether the packets are gone but the connection may go on.
+    fn is_loss(&mut self, error: &io::Error) -> bool {
+        let code = error.raw_os_error();
+        // A train is refused as invalid when its packets do not fit the device.
+        let too_large = code == Some(libc::EMSGSIZE) || (code == Some(libc::EINVAL) && self.packets > 1);
+        self.too_large |= too_large;
+        too_large || is_unreachable(error) || code == Some(libc::ENOBUFS)
+    }
+
+    fn hand_over(&self, socket: &Socket, end: usize) -> io::Result<()> {
+        let train = &self.bytes[..end];
+        if let Some(destination) = &self.destination {
+            return socket.send_to_with_flags(train, destination, libc::MSG_DONTWAIT).map(drop);
+        }
+        match u16::try_from(self.segment_bytes) {
+            Ok(segment) if self.packets > 1 => send_segmented(socket.as_raw_fd(), train, segment),
+            _ => socket.send_with_flags(train, libc::MSG_DONTWAIT).map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netjoule_transport::socket;
+
+    fn pair() -> (Socket, Socket) {
+        let [one, other] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
+        one.connect(&other.local_addr().unwrap()).unwrap();
+        (one, other)
+    }
+
+    fn sizes(socket: &Socket) -> Vec<usize> {
+        let mut buffer = [0; 2048];
+        std::iter::from_fn(|| socket::receive_from(socket, &mut buffer).unwrap())
+            .map(|(size, _)| size)
+            .collect()
+    }
+
+    #[test]
+    fn packets_keep_their_borders_and_order_with_and_without_trains() {
+        for trains in [false, true] {
+            let (near, far) = pair();
+            let mut outbox = Outbox::new(trains);
+            let wanted = [16, 16, 16, 24, 24, 12, 1000, 1000, 999, 16];
+            for size in wanted {
+                outbox.space().extend(std::iter::repeat_n(0x04, size));
+                outbox.push(&near, size).unwrap();
+            }
+            outbox.flush(&near).unwrap();
+            assert_eq!(sizes(&far), wanted, "trains: {trains}");
+            assert_eq!((outbox.data_packets, outbox.data_bytes), (10, wanted.iter().sum::<usize>() as u64));
+            assert!(outbox.space().is_empty() && !outbox.is_blocked());
+        }
+    }
+
+    #[test]
+    fn long_trains_are_cut() {
+        let (near, far) = pair();
+        let mut outbox = Outbox::new(true);
+        for _ in 0..150 {
+            outbox.space().extend([0; 1456]);
+            outbox.push(&near, 1456).unwrap();
+        }
+        outbox.flush(&near).unwrap();
+        assert_eq!(sizes(&far), [1456; 150]);
+    }
+
+    #[test]
+    fn an_unconnected_socket_calls_the_destination() {
+        let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
+        let mut outbox = Outbox::new(true);
+        outbox.set_destination(far.local_addr().unwrap().as_socket());
+        for _ in 0..3 {
+            outbox.space().extend([0; 20]);
+            outbox.push(&near, 20).unwrap();
+        }
+        assert_eq!(sizes(&far), [20; 3]);
+    }
+}

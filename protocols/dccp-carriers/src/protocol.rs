@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The two transports as [`Protocol`]s: `dccp` on the user-space stack, `dccp-kernel` on the kernel's socket. Each
+//! serves the other where the peer's carrier says so.
+
+use std::net::{IpAddr, SocketAddr};
+
+use netjoule_dccp::ccid::Ccid;
+use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+
+use crate::end::End;
+use crate::kernel::KernelEnd;
+use crate::options::{CarrierKind, Choice};
+use crate::raw::RawCarrier;
+use crate::udp::UdpCarrier;
+
+/// DCCP on the user-space stack.
+#[derive(Debug, Clone, Copy)]
+pub struct Dccp;
+
+/// DCCP on the kernel's socket (Linux up to 6.15).
+#[derive(Debug, Clone, Copy)]
+pub struct DccpKernel;
+
+const USER_SPACE: [CarrierKind; 2] = [CarrierKind::Udp, CarrierKind::Raw];
+const KERNEL: [CarrierKind; 1] = [CarrierKind::Kernel];
+
+/// Header of a Data packet (RFC 4340 section 5.1).
+const DATA_HEADER_BYTES: usize = 16;
+/// Most that IP's and UDP's length fields leave.
+const LARGEST_DATAGRAM_BYTES: usize = 65_535;
+
+impl CarrierKind {
+    /// Header between IP and DCCP, and what is kept free for DCCP's options, in bytes.
+    ///
+    /// The kernel's own limit keeps 24 bytes free. With CCID 2 its packets also carry an Ack Vector and, until the other
+    /// end has answered, Sequence Window and Ack Ratio; those that then do not fit it drops without a word, for ever.
+    fn overhead_bytes(self, ccid: Ccid) -> (usize, usize) {
+        match (self, ccid) {
+            (Self::Udp, _) => (8, 16),
+            (Self::Raw, _) => (0, 16),
+            (Self::Kernel, Ccid::Tfrc) => (0, 24),
+            (Self::Kernel, Ccid::TcpLike) => (0, 64),
+        }
+    }
+
+    fn limits(self, ccid: Ccid, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
+        let (carrier_bytes, option_bytes) = self.overhead_bytes(ccid);
+        let ip_bytes = ip_version.header_bytes();
+        let headers = ip_bytes + carrier_bytes + DATA_HEADER_BYTES + option_bytes;
+        let udp = if carrier_bytes == 0 { "" } else { "UDP, " };
+        Limits {
+            min_message_bytes: message::HEADER_BYTES,
+            max_message_bytes: (mtu_bytes as usize).min(LARGEST_DATAGRAM_BYTES).saturating_sub(headers),
+            reason: format!(
+                "MTU {mtu_bytes} - {headers} bytes of IPv{}, {udp}DCCP Data header and room for options",
+                ip_version.number()
+            ),
+        }
+    }
+}
+
+fn limits(choice: Choice, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
+    let own = choice.carrier.limits(choice.ccid, ip_version, mtu_bytes);
+    let other = choice.peer_carrier.limits(choice.ccid, ip_version, mtu_bytes);
+    if other.max_message_bytes < own.max_message_bytes {
+        other
+    } else {
+        own
+    }
+}
+
+fn connect(
+    choice: Choice,
+    local: Option<IpAddr>,
+    remote: SocketAddr,
+    flow: &FlowSpec,
+    now_ns: i64,
+) -> Result<Box<dyn Transport>> {
+    Ok(match choice.carrier {
+        CarrierKind::Udp => {
+            Box::new(End::connect(UdpCarrier::connect(local, remote)?, remote, flow, choice, now_ns)?)
+        }
+        CarrierKind::Raw => {
+            Box::new(End::connect(RawCarrier::connect(local, remote)?, remote, flow, choice, now_ns)?)
+        }
+        CarrierKind::Kernel => Box::new(KernelEnd::connect(local, remote, flow, choice, now_ns)?),
+    })
+}
+
+fn listen(
+    choice: Choice,
+    local: SocketAddr,
+    allowed_peer: Option<IpAddr>,
+    flow: &FlowSpec,
+) -> Result<Box<dyn Transport>> {
+    Ok(match choice.peer_carrier {
+        CarrierKind::Udp => Box::new(End::listen(UdpCarrier::listen(local)?, allowed_peer, flow, choice)?),
+        CarrierKind::Raw => Box::new(End::listen(RawCarrier::listen(local)?, allowed_peer, flow, choice)?),
+        CarrierKind::Kernel => Box::new(KernelEnd::listen(local, allowed_peer, flow, choice)?),
+    })
+}
+
+macro_rules! protocol {
+    ($protocol:ty, $name:literal, $carriers:expr) => {
+        impl $protocol {
+            fn choice(values: &Values) -> Result<Choice> {
+                Choice::of($name, values, &$carriers)
+            }
+        }
+
+        impl Protocol for $protocol {
+            fn name(&self) -> &'static str {
+                $name
+            }
+
+            fn kind(&self) -> Kind {
+                Kind::Datagram
+            }
+
+            fn options(&self, chosen: &Values) -> Result<Values> {
+                Self::choice(chosen).map(Choice::values)
+            }
+
+            fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
+                $carriers[0].limits(Ccid::Tfrc, ip_version, mtu_bytes)
+            }
+
+            fn limits_with(&self, ip_version: IpVersion, mtu_bytes: u32, options: &Values) -> Limits {
+                match Self::choice(options) {
+                    Ok(choice) => limits(choice, ip_version, mtu_bytes),
+                    Err(_) => self.limits(ip_version, mtu_bytes),
+                }
+            }
+
+            fn connect(
+                &self,
+                local: Option<IpAddr>,
+                remote: SocketAddr,
+                flow: &FlowSpec,
+                _offer: &Values,
+                now_ns: i64,
+            ) -> Result<Box<dyn Transport>> {
+                connect(Self::choice(&flow.options)?, local, remote, flow, now_ns)
+            }
+
+            fn listen(
+                &self,
+                local: SocketAddr,
+                allowed_peer: Option<IpAddr>,
+                flow: &FlowSpec,
+                _now_ns: i64,
+            ) -> Result<Box<dyn Transport>> {
+                listen(Self::choice(&flow.options)?, local, allowed_peer, flow)
+            }
+        }
+    };
+}
+
+protocol!(Dccp, "dccp", USER_SPACE);
+protocol!(DccpKernel, "dccp-kernel", KERNEL);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, Value};
+
+    fn most(protocol: &dyn Protocol, version: IpVersion, options: Value) -> usize {
+        let Value::Object(options) = options else { panic!("not an object") };
+        protocol.limits_with(version, 1500, &options).max_message_bytes
+    }
+
+    #[test]
+    fn limits_follow_the_carriers_of_both_ends() {
+        let (v4, v6) = (IpVersion::V4, IpVersion::V6);
+        assert_eq!((most(&Dccp, v4, json!({})), most(&Dccp, v6, json!({}))), (1440, 1420));
+        let raw = json!({ "carrier": "raw" });
+        assert_eq!((most(&Dccp, v4, raw.clone()), most(&Dccp, v6, raw)), (1448, 1428));
+        assert_eq!(most(&Dccp, v4, json!({ "carrier": "raw", "peer_carrier": "kernel" })), 1440);
+        assert_eq!((most(&DccpKernel, v4, json!({})), most(&DccpKernel, v6, json!({}))), (1440, 1420));
+        let tcp_like = json!({ "ccid": 2 });
+        assert_eq!(
+            (most(&DccpKernel, v4, tcp_like.clone()), most(&DccpKernel, v6, tcp_like.clone())),
+            (1400, 1380)
+        );
+        assert_eq!(most(&Dccp, v4, tcp_like), 1440);
+        let reason = Dccp.limits(v4, 1500).reason;
+        assert!(reason.contains("MTU 1500 - 60 bytes of IPv4, UDP"), "{reason}");
+        assert_eq!(Dccp.limits(v4, 65_536).max_message_bytes, 65_475);
+    }
+}

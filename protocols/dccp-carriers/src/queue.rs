@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How many messages may wait for congestion control.
+//!
+//! A queue that holds seconds would turn every overload into delay, one of a few messages would throw away what a
+//! burst of acknowledgements lets go a moment later. 10 ms of the offered load is about what a device's queue holds.
+
+use netjoule_transport::FlowSpec;
+
+const QUEUE_NS: u128 = 10_000_000;
+const FEWEST: usize = 16;
+const MOST: usize = 1_024;
+
+/// 10 ms of the offered load, 16 messages at least, 1024 at most.
+pub(crate) fn messages(flow: &FlowSpec) -> usize {
+    let bits = u128::from(flow.rate_bps) * QUEUE_NS / 1_000_000_000;
+    let messages = bits / (8 * flow.message_bytes.max(1) as u128);
+    usize::try_from(messages).unwrap_or(MOST).clamp(FEWEST, MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netjoule_transport::{Role, Values};
+
+    #[test]
+    fn it_follows_the_offered_load_within_bounds() {
+        let messages = |rate_bps, message_bytes| {
+            messages(&FlowSpec {
+                message_bytes,
+                role: Role::Sender,
+                token: [0; 16],
+                gso: false,
+                seed: 0,
+                rate_bps,
+                options: Values::new(),
+            })
+        };
+        assert_eq!(messages(0, 1440), 16);
+        assert_eq!(messages(65_000, 300), 16);
+        assert_eq!(messages(30_000_000, 1440), 26);
+        assert_eq!(messages(10_000_000_000, 64), 1_024);
+    }
+}

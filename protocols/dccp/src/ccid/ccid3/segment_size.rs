@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! s, the average size of data packets without headers (RFC 5348 section 4.1).
+
+/// Loss intervals over which the average goes.
+const INTERVALS: usize = 4;
+/// Packets after which older ones of the same loss interval begin to count less.
+const MEMORY_PACKETS: u64 = 4096;
+
+/// Bytes and packets of one loss interval.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    bytes: u64,
+    packets: u64,
+}
+
+/// The average.
+#[derive(Debug)]
+pub(super) struct SegmentSize {
+    counts: [Count; INTERVALS],
+    /// While nothing was sent.
+    expected_bytes: f64,
+    bytes: f64,
+}
+
+impl SegmentSize {
+    pub(super) fn new(expected_bytes: usize) -> Self {
+        let expected_bytes = expected_bytes.max(1) as f64;
+        Self { counts: [Count::default(); INTERVALS], expected_bytes, bytes: expected_bytes }
+    }
+
+    /// s, at least 1.
+    pub(super) const fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    /// The first packet that waits says more than what was expected.
+    pub(super) fn expect(&mut self, payload_bytes: usize) {
+        if self.counts[0].packets == 0 {
+            self.expected_bytes = payload_bytes.max(1) as f64;
+            self.update();
+        }
+    }
+
+    /// A data packet left.
+    pub(super) fn on_sent(&mut self, payload_bytes: usize) {
+        let current = &mut self.counts[0];
+        current.bytes = current.bytes.saturating_add(payload_bytes as u64);
+        current.packets += 1;
+        if current.packets >= MEMORY_PACKETS {
+            current.bytes /= 2;
+            current.packets /= 2;
+        }
+        self.update();
+    }
+
+    /// A new loss interval began.
+    pub(super) fn on_loss_event(&mut self) {
+        //= rfc5348#4.1
+        //# For the first class of applications where the segment size varies
+        //# depending on the data, the sender SHOULD estimate the segment size,
+        //# s, as the average segment size over the last four loss intervals.
+        self.counts.rotate_right(1);
+        self.counts[0] = Count::default();
+    }
+
+    fn update(&mut self) {
+        let (bytes, packets) = self.counts.iter().fold((0_u64, 0_u64), |(bytes, packets), count| {
+            (bytes.saturating_add(count.bytes), packets + count.packets)
+        });
+        self.bytes =
+            if packets == 0 { self.expected_bytes } else { (bytes as f64 / packets as f64).max(1.0) };
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Two ends of a connection over a simulated path.
+
+mod corpus;
+mod fuzz_body;
+mod hostile;
+mod life;
+mod linux;
+mod rough;
+mod world;

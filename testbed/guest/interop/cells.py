@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which flows are tried: pairs of implementations x CCID x IP version x loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+__all__ = [
+    "ENCAPSULATED",
+    "FROM_KERNEL",
+    "KERNEL",
+    "LOSSES",
+    "PAIRS",
+    "TO_KERNEL",
+    "Cell",
+    "Pair",
+    "reduced",
+    "whole",
+]
+
+LOSSES = (0, 1, 5)
+"""Percent, on each direction: acknowledgements and the packets of set-up and close are lost as well."""
+
+RATE_MBIT = 10
+DELAY_MS = 20
+QUEUE_PACKETS = 200
+SECONDS = 5
+MESSAGE_BYTES = 1400
+"""With CCID 2 the kernel adds up to 40 bytes of options and loses its own packets when they do not fit."""
+
+OFFERED = "20M"
+_PATH = f"limit {QUEUE_PACKETS} delay {DELAY_MS}ms rate {RATE_MBIT}mbit"
+CCIDS = (2, 3)
+IP_VERSIONS = (4, 6)
+REPETITIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Who sends to whom.
+
+    Attributes:
+        name: as the tables say it, client (sender of data) first.
+        options: of ``netjoule-traffic send``.
+        raw_ends: ends whose kernel must not answer for the user-space stack (``client``, ``server``).
+    """
+
+    name: str
+    options: tuple[str, ...]
+    raw_ends: tuple[str, ...]
+
+
+KERNEL = Pair("kernel to kernel", ("--transport", "dccp-kernel"), ())
+TO_KERNEL = Pair(
+    "ours to kernel", ("--transport", "dccp", "--carrier", "raw", "--peer-carrier", "kernel"), ("client",)
+)
+FROM_KERNEL = Pair("kernel to ours", ("--transport", "dccp-kernel", "--peer-carrier", "raw"), ("server",))
+ENCAPSULATED = Pair("ours to ours over UDP", ("--transport", "dccp", "--carrier", "udp"), ())
+PAIRS = {pair.name: pair for pair in (KERNEL, TO_KERNEL, FROM_KERNEL, ENCAPSULATED)}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One flow."""
+
+    pair: str
+    ccid: int
+    ip_version: int
+    loss_percent: int
+    repetition: int
+
+    @property
+    def name(self) -> str:
+        """For file names and messages."""
+        pair = self.pair.replace(" ", "-")
+        return f"{pair}.ccid{self.ccid}.ipv{self.ip_version}.loss{self.loss_percent}.{self.repetition}"
+
+    def document(self) -> dict[str, Any]:
+        """What inside.py is told."""
+        pair = PAIRS[self.pair]
+        return {
+            "name": self.name,
+            "options": [*pair.options, "--ccid", str(self.ccid)],
+            "raw_ends": list(pair.raw_ends),
+            "ip_version": self.ip_version,
+            "netem": f"{_PATH} loss {self.loss_percent}%",
+            "offered": OFFERED,
+            "message_bytes": MESSAGE_BYTES,
+            "seconds": SECONDS,
+            "capture": True,
+        }
+
+    @property
+    def path(self) -> tuple[int, int, int]:
+        """CCID, IP version and loss: cells of one path are compared."""
+        return self.ccid, self.ip_version, self.loss_percent
+
+
+def whole() -> list[Cell]:
+    """All pairs, CCIDs, IP versions and losses, three times; pairs of one path follow each other."""
+    paths = product(IP_VERSIONS, CCIDS, LOSSES)
+    return [cell for path in paths for cell in compared(*path, REPETITIONS)] + list(_encapsulated())
+
+
+def reduced() -> list[Cell]:
+    """Once, without 5 % loss; IPv6 on one path; each direction, CCID and loss on IPv4."""
+    paths = [(4, ccid, loss) for ccid in CCIDS for loss in LOSSES[:2]] + [(6, 2, 0)]
+    return [cell for path in paths for cell in compared(*path, 1)] + list(_encapsulated())[:1]
+
+
+def compared(
+    ip_version: int, ccid: int, loss_percent: int, repetitions: int, first: int = 0
+) -> Iterator[Cell]:
+    """Ours in both directions beside kernel to kernel, back to back on one path."""
+    for repetition in range(first, first + repetitions):
+        for pair in (KERNEL, TO_KERNEL, FROM_KERNEL):
+            yield Cell(pair.name, ccid, ip_version, loss_percent, repetition)
+
+
+def _encapsulated() -> Iterator[Cell]:
+    """RFC 6773: nothing of the kernel's to compare with, but other programs must be able to read it."""
+    for ip_version, ccid in product(IP_VERSIONS, CCIDS):
+        yield Cell(ENCAPSULATED.name, ccid, ip_version, 1, 0)

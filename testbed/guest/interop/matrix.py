@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole matrix: flown, compared, flown again where chance decides, written down."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cells import Cell, compared
+from drive import Flow, fly
+from judge import Comparison, compare
+from netjoule import programs
+from table import document, page, verdict
+
+__all__ = ["Fly", "fly_matrix", "write"]
+
+Fly = Callable[[Sequence[Cell], Path], list[Flow]]
+
+_MORE = 4
+"""Flows added to each pair of an undecided path. Losses are random: 5 s of CCID 3 at 1 % loss see about 10
+loss events, and the goodput of one flow scatters by a quarter."""
+
+
+def fly_matrix(cells: Sequence[Cell], folder: Path, flight: Fly = fly) -> tuple[list[Flow], list[Comparison]]:
+    """All cells; paths where a pair is below or above its limit get four more flows of each pair.
+
+    Args:
+        cells: what to fly.
+        folder: new folder for accounts and captures.
+        flight: flies a list of cells in one guest.
+    """
+    flows = flight(cells, folder / "first")
+    comparisons = compare({flow.cell: flow.goodput_mbps for flow in flows})
+    more = [cell for comparison in comparisons if _undecided(comparison) for cell in _added(comparison)]
+    if more:
+        flows += flight(more, folder / "more")
+        comparisons = compare({flow.cell: flow.goodput_mbps for flow in flows})
+    return flows, comparisons
+
+
+def _undecided(comparison: Comparison) -> bool:
+    return bool(comparison.low() or comparison.high())
+
+
+def _added(comparison: Comparison) -> list[Cell]:
+    path = (comparison.ip_version, comparison.ccid, comparison.loss_percent)
+    return list(compared(*path, _MORE, first=max(comparison.counts.values())))
+
+
+def write(flows: Sequence[Flow], comparisons: Sequence[Comparison], text: Path, data: Path) -> list[str]:
+    """Write the page and the JSON document; what is not as it must be."""
+    about = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": programs.commit(programs.checkout()) or "unknown",
+        "host": _host(),
+        "kernel": flows[0].kernel,
+    }
+    text.write_text(page(flows, comparisons, about))
+    data.write_text(json.dumps(document(flows, comparisons, about), indent=1) + "\n")
+    return verdict(flows, comparisons)
+
+
+def _host() -> str:
+    model = ""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.partition(":")[2].strip()
+            break
+    return f"host {model or platform.machine()}, Linux {platform.release()}"
