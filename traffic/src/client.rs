@@ -198,6 +198,7 @@ impl<'a> Flow<'a> {
             None => {
                 self.session.transport.close(host::now_ns());
                 let _ = self.session.tell(&Message::End);
+                self.session.part();
             }
             Some(failure) => {
                 let _ = self.session.tell(&Message::Failure {

@@ -89,7 +89,7 @@ impl Server<'_> {
             if let Err(failure) = &outcome {
                 let _ = flow.session.tell(&failure_message(failure));
             }
-            flow.session.transport.close(host::now_ns());
+            flow.close(outcome.is_ok());
             interrupted = flow.session.heard.interrupted;
             outcome
         });
@@ -230,6 +230,18 @@ impl<'a> Flow<'a> {
         };
         self.hold(end_reason)?;
         Ok(end_reason)
+    }
+
+    /// Close the data connection. After a whole flow the client does so first, and a transport with a connection parts
+    /// in peace.
+    fn close(&mut self, in_peace: bool) {
+        if in_peace && !self.session.transport.parted() {
+            self.session.await_close();
+        }
+        self.session.transport.close(host::now_ns());
+        if in_peace {
+            self.session.part();
+        }
     }
 
     fn receive(&mut self) -> Outcome<EndReason> {

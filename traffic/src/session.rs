@@ -15,6 +15,11 @@ use crate::intervals::Interval;
 use crate::report::{PathFacts, ReceiverPart, SenderPart};
 use crate::wait::{Signals, Waiter};
 
+/// How long the peer's closing may take to arrive after it was announced, ns.
+const PEER_CLOSE_NS: i64 = 300_000_000;
+/// How long the goodbye of a data connection may take, ns.
+const PART_NS: i64 = 1_000_000_000;
+
 /// What stdin is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StdinUse {
@@ -174,6 +179,28 @@ impl<'a> Session<'a> {
     /// The books are closed: from now on what still arrives is thrown away, so that it does not keep the socket readable.
     pub fn close_books(&mut self) {
         self.flow_is_over = true;
+    }
+
+    /// Serve the data path alone until `done`, at most for `limit_ns`. Its failures are those of a flow that is over.
+    fn serve_data(&mut self, limit_ns: i64, done: impl Fn(&Self) -> bool) {
+        let deadline_ns = host::now_ns().saturating_add(limit_ns);
+        while !done(self) && host::now_ns() < deadline_ns {
+            if self.wait(Some(deadline_ns), Scope::Data).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Give the peer, which is about to close the data connection, a moment to do so.
+    pub fn await_close(&mut self) {
+        self.close_books();
+        self.serve_data(PEER_CLOSE_NS, |session| session.state != State::Open || session.transport.parted());
+    }
+
+    /// After closing the data connection: serve it until both ends know, or a second has passed.
+    pub fn part(&mut self) {
+        self.close_books();
+        self.serve_data(PART_NS, |session| session.transport.parted());
     }
 
     fn add_other_fds(&mut self) {

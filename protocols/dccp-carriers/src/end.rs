@@ -494,6 +494,10 @@ impl<C: Carrier> Transport for End<C> {
             let _ = self.link.transmit(connection, now_ns);
         }
     }
+
+    fn parted(&self) -> bool {
+        self.connection.as_ref().is_none_or(|connection| connection.end().is_some())
+    }
 }
 
 impl<C: Carrier> End<C> {

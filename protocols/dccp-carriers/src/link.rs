@@ -27,7 +27,8 @@ impl<C: Carrier> Link<C> {
     }
 
     /// Read what has arrived, in at most `calls` system calls, and give every message to `sink`; how many there were.
-    /// With `answer`, what the connection has to say about it (acknowledgements) leaves after each train or packet.
+    /// With `answer`, what the connection has to say about it (acknowledgements) leaves after each packet, and after
+    /// each quarter of a train: the peer's congestion window opens by the acknowledgement.
     pub(crate) fn read(
         &mut self,
         connection: &mut Connection,
@@ -46,15 +47,18 @@ impl<C: Carrier> Link<C> {
                 let received = self.batch.datagram(index, difference_ns, read_ns);
                 let arrived_ns = received.arrived_ns.unwrap_or(read_ns);
                 let piece = received.segment_bytes.unwrap_or(received.bytes.len()).max(1);
-                for bytes in received.bytes.chunks(piece) {
-                    let packet = self.carrier.packet(bytes);
-                    if let Some(bytes) = connection.handle(arrived_ns, Ecn::NotEct, packet) {
-                        sink(Arrival { bytes, arrived_ns });
-                        messages += 1;
+                let quarter = (received.bytes.len() / piece / 4).max(2) * piece;
+                for part in received.bytes.chunks(quarter) {
+                    for bytes in part.chunks(piece) {
+                        let packet = self.carrier.packet(bytes);
+                        if let Some(bytes) = connection.handle(arrived_ns, Ecn::NotEct, packet) {
+                            sink(Arrival { bytes, arrived_ns });
+                            messages += 1;
+                        }
                     }
-                }
-                if answer {
-                    transmit(&self.carrier, &mut self.outbox, connection, read_ns)?;
+                    if answer {
+                        transmit(&self.carrier, &mut self.outbox, connection, read_ns)?;
+                    }
                 }
             }
             // A short batch emptied the socket: asking again would cost a call per message of a paced flow.

@@ -18,7 +18,8 @@
 //!    [`Role::Receiver`] end calls [`Transport::receive`]. Either end services acknowledgements and timers.
 //! 4. After the last message the sender calls [`Transport::finish`] and services until
 //!    [`Transport::drained`]. The connection stays open and silent: an idle window may follow.
-//! 5. [`Transport::close`] says goodbye; dropping the value closes its descriptors.
+//! 5. [`Transport::close`] says goodbye; the engine services until [`Transport::parted`], for a second at most;
+//!    dropping the value closes its descriptors.
 //!
 //! Every message of a flow has the same size, [`FlowSpec::message_bytes`], and starts with the 16-byte
 //! header of [`message`]. A datagram transport puts one message into one datagram; a stream transport writes
@@ -391,4 +392,10 @@ pub trait Transport {
 
     /// Say goodbye to the peer (best effort, never blocks). Dropping then closes the descriptors.
     fn close(&mut self, now_ns: i64);
+
+    /// After [`Self::close`]: nothing is left to be said or answered. The engine services a transport that has not yet
+    /// parted for a moment before it drops it.
+    fn parted(&self) -> bool {
+        true
+    }
 }

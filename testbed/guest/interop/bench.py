@@ -64,6 +64,7 @@ def _cells(repeats: int) -> Iterator[dict[str, Any]]:
                         "ip_version": 4,
                         "message_bytes": MESSAGE_BYTES,
                         "capture": False,
+                        "lose": None,
                         **shape,
                     }
 

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 LOSSES = (0, 1, 5)
-"""Percent, on each direction: acknowledgements and the packets of set-up and close are lost as well."""
+"""Percent, on each direction: acknowledgements and packets of set-up and close can be lost as well."""
 
 RATE_MBIT = 10
 DELAY_MS = 20
@@ -58,6 +58,7 @@ TO_KERNEL = Pair(
     "ours to kernel", ("--transport", "dccp", "--carrier", "raw", "--peer-carrier", "kernel"), ("client",)
 )
 FROM_KERNEL = Pair("kernel to ours", ("--transport", "dccp-kernel", "--peer-carrier", "raw"), ("server",))
+RANDOM_LOSS_PERCENT = 5
 ENCAPSULATED = Pair("ours to ours over UDP", ("--transport", "dccp", "--carrier", "udp"), ())
 PAIRS = {pair.name: pair for pair in (KERNEL, TO_KERNEL, FROM_KERNEL, ENCAPSULATED)}
 
@@ -71,12 +72,15 @@ class Cell:
     ip_version: int
     loss_percent: int
     repetition: int
+    random: bool = False
+    """Lost by chance (netem) instead of at regular distances: only judged for what must never happen."""
 
     @property
     def name(self) -> str:
         """For file names and messages."""
         pair = self.pair.replace(" ", "-")
-        return f"{pair}.ccid{self.ccid}.ipv{self.ip_version}.loss{self.loss_percent}.{self.repetition}"
+        how = "random" if self.random else "loss"
+        return f"{pair}.ccid{self.ccid}.ipv{self.ip_version}.{how}{self.loss_percent}.{self.repetition}"
 
     def document(self) -> dict[str, Any]:
         """What inside.py is told."""
@@ -86,12 +90,23 @@ class Cell:
             "options": [*pair.options, "--ccid", str(self.ccid)],
             "raw_ends": list(pair.raw_ends),
             "ip_version": self.ip_version,
-            "netem": f"{_PATH} loss {self.loss_percent}%",
+            "netem": _PATH + (f" loss {self.loss_percent}%" if self.random else ""),
+            "lose": self._lose(),
             "offered": OFFERED,
             "message_bytes": MESSAGE_BYTES,
             "seconds": SECONDS,
             "capture": True,
         }
+
+    def _lose(self) -> dict[str, int] | None:
+        """Which packets of each direction are lost: one of ``every``, first the one with index ``first``.
+
+        Repetitions begin late, with the very first packet (Request, Response), and with the second.
+        """
+        if self.random or self.loss_percent == 0:
+            return None
+        every = 100 // self.loss_percent
+        return {"every": every, "first": (self.repetition - 1) % every}
 
     @property
     def path(self) -> tuple[int, int, int]:
@@ -102,13 +117,13 @@ class Cell:
 def whole() -> list[Cell]:
     """All pairs, CCIDs, IP versions and losses, three times; pairs of one path follow each other."""
     paths = product(IP_VERSIONS, CCIDS, LOSSES)
-    return [cell for path in paths for cell in compared(*path, REPETITIONS)] + list(_encapsulated())
+    return [cell for path in paths for cell in compared(*path, REPETITIONS)] + _by_chance(IP_VERSIONS)
 
 
 def reduced() -> list[Cell]:
     """Once, without 5 % loss; IPv6 on one path; each direction, CCID and loss on IPv4."""
     paths = [(4, ccid, loss) for ccid in CCIDS for loss in LOSSES[:2]] + [(6, 2, 0)]
-    return [cell for path in paths for cell in compared(*path, 1)] + list(_encapsulated())[:1]
+    return [cell for path in paths for cell in compared(*path, 1)] + _by_chance((4,))[:3]
 
 
 def compared(
@@ -120,7 +135,9 @@ def compared(
             yield Cell(pair.name, ccid, ip_version, loss_percent, repetition)
 
 
-def _encapsulated() -> Iterator[Cell]:
-    """RFC 6773: nothing of the kernel's to compare with, but other programs must be able to read it."""
-    for ip_version, ccid in product(IP_VERSIONS, CCIDS):
-        yield Cell(ENCAPSULATED.name, ccid, ip_version, 1, 0)
+def _by_chance(ip_versions: tuple[int, ...]) -> list[Cell]:
+    """Random losses; over UDP there is nothing of the kernel's to compare with, but others must read it."""
+    return [
+        Cell(pair.name, ccid, ip_version, RANDOM_LOSS_PERCENT, 0, random=True)
+        for ip_version, ccid, pair in product(ip_versions, CCIDS, (ENCAPSULATED, TO_KERNEL, FROM_KERNEL))
+    ]

@@ -29,13 +29,21 @@ ENDS = ("client", "server")
 
 # The kernel answers DCCP packets that fit none of its sockets with Reset (No Connection), also those that a
 # user-space stack is about to answer. Packets of a process have an owner (skuid), the kernel's Resets none.
-KEEP_QUIET = """table inet quiet {
+KEEP_QUIET = """
   chain out {
     type filter hook output priority 0;
     meta l4proto 33 meta skuid 0-4294967294 accept
     meta l4proto 33 drop
   }
-}
+"""
+
+# One packet of EVERY is lost, the first as number FIRST (from 0). netem's own losses are random and cannot be
+# seeded in this kernel; the goodput of 5 s scatters by a quarter with them.
+LOSE = """
+  chain in {{
+    type filter hook prerouting priority -300;
+    iifname "data" meta l4proto {{ 17, 33 }} numgen inc mod {every} {first} drop
+  }}
 """
 
 
@@ -93,21 +101,30 @@ def shape(words: str) -> None:
         run("tc", "-n", end, "qdisc", "replace", "dev", "data", "root", "netem", *words.split())
 
 
+def rules(cell: dict[str, Any], end: str) -> str:
+    """The packet filter of one end; empty when it needs none."""
+    chains = KEEP_QUIET if end in cell["raw_ends"] else ""
+    if cell["lose"] is not None:
+        chains += LOSE.format(**cell["lose"])
+    return f"table inet cell {{{chains}}}\n" if chains else ""
+
+
 @contextmanager
-def quiet(ends: list[str]) -> Iterator[None]:
-    """Keep the kernel from answering for a user-space end."""
-    for end in ends:
-        run(*at(end, "nft", "-f", "-"), text=KEEP_QUIET)
+def filters(cell: dict[str, Any]) -> Iterator[None]:
+    """Losses, and kernels that do not answer for a user-space end."""
+    filtered = {end: text for end in ENDS if (text := rules(cell, end))}
+    for end, text in filtered.items():
+        run(*at(end, "nft", "-f", "-"), text=text)
     try:
         yield
     finally:
-        for end in ends:
-            run(*at(end, "nft", "delete", "table", "inet", "quiet"))
+        for end in filtered:
+            run(*at(end, "nft", "delete", "table", "inet", "cell"))
 
 
 @contextmanager
 def capture(file: Path) -> Iterator[None]:
-    """What passes the client's end of the data cable: after its own losses and after the server's."""
+    """What passes the client's end of the data cable, before losses in either end's packet filter."""
     words = [
         "tcpdump",
         "-i",
@@ -181,10 +198,10 @@ def one(program: str, cell: dict[str, Any], folder: Path) -> dict[str, Any]:
     """One cell, with its capture when that is wanted."""
     shape(cell["netem"])
     if not cell["capture"]:
-        with quiet(cell["raw_ends"]), server(program, cell["ip_version"]):
+        with filters(cell), server(program, cell["ip_version"]):
             return flow(program, cell, cell["options"])
     scratch = Path("/run/cell.pcap")  # in memory: writing to the host would be part of the path
-    with quiet(cell["raw_ends"]), server(program, cell["ip_version"]), capture(scratch):
+    with filters(cell), server(program, cell["ip_version"]), capture(scratch):
         outcome = flow(program, cell, cell["options"])
     shutil.move(scratch, folder / f"{cell['name']}.pcap")
     return outcome

@@ -89,8 +89,9 @@ class Comparison:
 
 def compare(goodputs_mbps: Mapping[Cell, float | None]) -> list[Comparison]:
     """One comparison per path that has a kernel-to-kernel flow, in the order of the cells."""
-    paths = dict.fromkeys(cell.path for cell in goodputs_mbps if cell.pair == KERNEL.name)
-    return [_comparison(path, goodputs_mbps) for path in paths]
+    regular = {cell: goodput for cell, goodput in goodputs_mbps.items() if not cell.random}
+    paths = dict.fromkeys(cell.path for cell in regular if cell.pair == KERNEL.name)
+    return [_comparison(path, regular) for path in paths]
 
 
 def _comparison(path: tuple[int, int, int], goodputs_mbps: Mapping[Cell, float | None]) -> Comparison:

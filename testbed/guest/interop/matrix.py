@@ -20,8 +20,7 @@ __all__ = ["Fly", "fly_matrix", "write"]
 Fly = Callable[[Sequence[Cell], Path], list[Flow]]
 
 _MORE = 4
-"""Flows added to each pair of an undecided path. Losses are random: 5 s of CCID 3 at 1 % loss see about 10
-loss events, and the goodput of one flow scatters by a quarter."""
+"""Flows added to each pair of a path whose ratio is outside its limits, before it is judged."""
 
 
 def fly_matrix(cells: Sequence[Cell], folder: Path, flight: Fly = fly) -> tuple[list[Flow], list[Comparison]]:

@@ -28,7 +28,7 @@ impl Connection {
         if self.state.is_over() {
             return;
         }
-        self.reset_here(ResetCode::Aborted, [0; 3], now_ns);
+        self.reset_here(ResetCode::Aborted, [0; 3]);
     }
 
     /// Close was asked for and nothing is queued any more.
@@ -70,8 +70,8 @@ impl Connection {
     //= rfc4340#8.3
     //# The receiver of a valid DCCP-Close packet MUST respond with a DCCP-Reset packet with Reset Code 1, "Closed".
     /// Step 14.
-    pub(super) fn on_close(&mut self, now_ns: i64) {
-        self.reset_here(ResetCode::Closed, [0; 3], now_ns);
+    pub(super) fn on_close(&mut self) {
+        self.reset_here(ResetCode::Closed, [0; 3]);
         self.end = Some(End::Closed);
     }
 
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// Send a Reset and forget the connection.
-    pub(super) fn reset_here(&mut self, code: ResetCode, data: [u8; 3], _now_ns: i64) {
+    pub(super) fn reset_here(&mut self, code: ResetCode, data: [u8; 3]) {
         //= rfc4340#8.1.1
         //# A client in REQUEST state has never received an initial sequence number from its peer, so the DCCP-Reset's
         //# Acknowledgement Number MUST be set to zero.

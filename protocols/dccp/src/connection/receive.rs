@@ -190,11 +190,11 @@ impl Connection {
         let findings = match self.process_options(&arrival) {
             Ok(findings) => findings,
             Err(violation) => {
-                self.reset_here(violation.code, violation.data, arrived_ns);
+                self.reset_here(violation.code, violation.data);
                 return None;
             }
         };
-        self.apply_features(arrived_ns);
+        self.apply_features();
         //= rfc4340#5.6
         //# Options on DCCP-Reset packets are processed before the connection is shut down.
         if let (PacketType::Reset, Some((code, _))) = (packet.kind, packet.reset) {
@@ -206,7 +206,7 @@ impl Connection {
         }
         self.advance_handshake(&arrival);
         if let Err(violation) = self.inform_ccids(&arrival, ecn, findings) {
-            self.reset_here(violation.code, violation.data, arrived_ns);
+            self.reset_here(violation.code, violation.data);
             return None;
         }
         self.react(&arrival);
@@ -332,7 +332,7 @@ impl Connection {
         let (now_ns, ack) = (arrival.arrived_ns, arrival.ack);
         match arrival.packet.kind {
             PacketType::CloseReq => self.on_close_req(now_ns),
-            PacketType::Close => self.on_close(now_ns),
+            PacketType::Close => self.on_close(),
             PacketType::Sync => {
                 //= rfc4340#8.2
                 //# On receiving a valid DCCP-Sync packet, a DCCP endpoint MUST immediately generate and send a DCCP-SyncAck

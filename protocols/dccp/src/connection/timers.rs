@@ -209,7 +209,7 @@ impl Timers {
     }
 
     /// Some negotiation may have come to its end.
-    pub(super) fn settle_features(&mut self, features: &Negotiation, _now_ns: i64) {
+    pub(super) fn settle_features(&mut self, features: &Negotiation) {
         if !features.has_open_changes() {
             self.features = None;
         }
@@ -224,7 +224,7 @@ impl Connection {
                 if self.timers.state_over(now_ns) =>
             {
                 // Sections 8.1.1 and 8.1.5: a Reset with code 2 cleans up at the peer.
-                self.reset_here(ResetCode::Aborted, [0; 3], now_ns);
+                self.reset_here(ResetCode::Aborted, [0; 3]);
                 self.end = Some(End::TimedOut);
             }
             State::PartOpen if self.timers.state_due(now_ns) => {

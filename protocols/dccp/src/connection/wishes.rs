@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Put agreed values to work.
-    pub(super) fn apply_features(&mut self, now_ns: i64) {
+    pub(super) fn apply_features(&mut self) {
         if !self.features.take_changed() {
             return;
         }
@@ -155,7 +155,7 @@ impl Connection {
             halves.receiver.set_ack_ratio(ratio as u16);
             tell_options(&self.features, halves);
         }
-        self.timers.settle_features(&self.features, now_ns);
+        self.timers.settle_features(&self.features);
     }
 
     /// Start congestion control as soon as both CCIDs are agreed; true once it runs.

@@ -80,6 +80,9 @@ pub(crate) struct Seen {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// Time of arrival, serial number, way, bytes.
+type Flight = (i64, u64, Way, Vec<u8>);
+
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) now_ns: i64,
@@ -91,7 +94,7 @@ pub(crate) struct World {
     pub(crate) to_client: Vec<Vec<u8>>,
     pub(crate) seen: Vec<Seen>,
     pub(crate) random: Random,
-    flights: BinaryHeap<Reverse<(i64, u64, Way, Vec<u8>)>>,
+    flights: BinaryHeap<Reverse<Flight>>,
     serial: u64,
     /// Packets of these numbers (counted per way) are lost: deterministic losses.
     pub(crate) lose: Vec<(Way, usize)>,

@@ -11,7 +11,7 @@ from captures import Dissection
 from cells import ENCAPSULATED, FROM_KERNEL, KERNEL, PAIRS, TO_KERNEL, Cell, compared, reduced, whole
 from drive import Flow
 from encapsulation import converted, native, server_port
-from inside import KEEP_QUIET
+from inside import rules
 from judge import compare, defects
 from matrix import fly_matrix, write
 from table import page, verdict
@@ -31,16 +31,16 @@ def flow(cell, goodput_mbps, wrong=()):
 
 def test_the_whole_matrix_has_each_combination_three_times():
     cells = whole()
-    assert len(cells) == len(set(cells)) == 3 * 2 * 2 * 3 * 3 + 4
+    assert len(cells) == len(set(cells)) == 3 * 2 * 2 * 3 * 3 + 12
     for pair in (KERNEL, TO_KERNEL, FROM_KERNEL):
-        paths = {cell.path for cell in cells if cell.pair == pair.name}
+        paths = {cell.path for cell in cells if cell.pair == pair.name and not cell.random}
         assert paths == {(ccid, ip, loss) for ccid in (2, 3) for ip in (4, 6) for loss in (0, 1, 5)}
 
 
 def test_the_reduced_matrix_is_a_small_part_with_both_directions_and_ipv6():
     cells = reduced()
     assert set(cells) <= set(whole())
-    assert len(cells) <= 16
+    assert len(cells) <= 18
     assert {(cell.pair, cell.ip_version) for cell in cells} >= {
         (pair.name, ip) for pair in (TO_KERNEL, FROM_KERNEL) for ip in (4, 6)
     }
@@ -54,7 +54,28 @@ def test_only_user_space_ends_over_raw_ip_keep_their_kernel_quiet():
         "kernel to ours": ("server",),
         "ours to ours over UDP": (),
     }
-    assert KEEP_QUIET.count("l4proto 33") == 2
+
+
+def test_losses_are_regular_on_both_ends_and_begin_elsewhere_in_each_repetition():
+    told = [cell.document() for cell in compared(4, 2, 5, 3) if cell.pair == TO_KERNEL.name]
+    assert [cell["lose"] for cell in told] == [{"every": 20, "first": n} for n in (19, 0, 1)]
+    client, server = (rules(told[0], end) for end in ("client", "server"))
+    assert "numgen inc mod 20 19 drop" in client
+    assert "numgen inc mod 20 19 drop" in server
+    assert ("skuid" in client, "skuid" in server) == (True, False)
+    assert "loss" not in told[0]["netem"]
+
+
+def test_random_losses_are_netem_s_and_not_compared():
+    cell = next(cell for cell in whole() if cell.random)
+    assert cell.document()["lose"] is None
+    assert cell.document()["netem"].endswith("loss 5%")
+    assert compare({replace(c, random=True): 1.0 for c in compared(4, 2, 5, 1)}) == []
+
+
+def test_a_path_without_losses_needs_no_filter_at_kernel_ends():
+    (first, *_) = (cell.document() for cell in compared(4, 2, 0, 1))
+    assert [rules(first, end) for end in ("client", "server")] == ["", ""]
 
 
 def test_a_clean_flow_has_no_defects():
