@@ -206,6 +206,7 @@ def test_no_depmod_names_the_package(tmp_path, monkeypatch):
 
 
 def test_a_mirror_that_fails_is_tried_three_times(tmp_path, monkeypatch):
+    (tmp_path / "store" / "new-of-a-killed-run").mkdir(parents=True)
     note = tmp_path / "tries"
     error = no_download(
         tmp_path,

@@ -86,6 +86,21 @@ def test_sudo_installs_for_an_ordinary_user(tmp_path):
     assert [line.split()[-1] for line in note.read_text().splitlines()] == ["update", "r-cran-base64enc"]
 
 
+@pytest.mark.parametrize(
+    ("level", "there", "not_there"),
+    [
+        ("guest", ["qemu-system-x86", "kmod"], "shellcheck"),
+        ("guest-test", ["qemu-system-x86", "tshark", "shellcheck"], ""),
+    ],
+)
+def test_the_guest_has_levels_of_its_own(tmp_path, level, there, not_there):
+    ended = set_up(tmp_path, level=level, dpkg_query="exit 1", id="echo 1000")
+    assert ended.returncode == 3
+    missing = ended.stderr.splitlines()[0].partition(": ")[2].split()
+    assert set(there) <= set(missing)
+    assert not_there not in missing
+
+
 def test_an_unknown_level_is_refused(tmp_path):
     ended = set_up(tmp_path, level="tset")
     assert ended.returncode == 3

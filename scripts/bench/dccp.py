@@ -16,6 +16,7 @@ ARMS = {"udp": ("udp",), "dccp, CCID 2": ("dccp", "--ccid", "2"), "dccp, CCID 3"
 SATURATION = Flow(payload_bytes=1440, rate_mbps=60_000, seconds=0)
 LEAST_SHARE = 0.7
 LEAST_GSO_MBPS = 2000.0
+OFFERED_GSO_MBPS = 3000.0
 MOST_CPU_RATIO = 1.5
 MOST_CORE_SHARE = 0.01
 ROUND_TRIP_MS = 10.0
@@ -24,13 +25,14 @@ Report = dict[str, Any]
 
 
 def sections(repo: Path, ours: NetjouleTraffic, seconds: float, repeats: int) -> list[Section]:
-    """Saturated goodput; CPU per packet with and without delay; CPU of a thin flow."""
+    """Saturated and lossless goodput; CPU per packet with and without delay; CPU of a thin flow."""
     saturated = [saturation(ours, seconds, repeats, gso=gso) for gso in (False, True)]
+    clean = lossless(ours, seconds, repeats)
     near = cpu_per_packet(ours, VETH, seconds, repeats, round_trip_ms=None)
     with delayed.path(repo, ROUND_TRIP_MS) as route:
         far = cpu_per_packet(ours, route, seconds, repeats, round_trip_ms=ROUND_TRIP_MS)
         thin = thin_flow(ours, route, seconds, repeats)
-    return [*saturated, far, near, thin]
+    return [*saturated, clean, far, near, thin]
 
 
 def saturation(ours: NetjouleTraffic, seconds: float, repeats: int, *, gso: bool) -> Section:
@@ -39,7 +41,7 @@ def saturation(ours: NetjouleTraffic, seconds: float, repeats: int, *, gso: bool
     options = ("--gso",) if gso else ()
     taken = _interleaved(ours, VETH, flow, repeats, options)
     reference = _median(taken["udp"], _goodput_mbps)
-    rows, best_mbps, best_loss = [], 0.0, 1.0
+    rows, best_mbps = [], 0.0
     for arm, reports in taken.items():
         goodput, loss = _median(reports, _goodput_mbps), _median(reports, _loss)
         rows.append(
@@ -52,13 +54,13 @@ def saturation(ours: NetjouleTraffic, seconds: float, repeats: int, *, gso: bool
                 f"{_median(reports, _receiver_us):.2f}",
             ]
         )
-        if arm != "udp" and goodput > best_mbps:
-            best_mbps, best_loss = goodput, loss
+        if arm != "udp":
+            best_mbps = max(best_mbps, goodput)
     limit = f"Limit: the better DCCP at least {LEAST_SHARE:g} of UDP"
     passed = best_mbps >= LEAST_SHARE * reference
     if gso:
-        limit = f"Limit: the better DCCP at least {LEAST_GSO_MBPS:,.0f} Mb/s with no loss"
-        passed = best_mbps >= LEAST_GSO_MBPS and best_loss == 0
+        limit = f"Limit: the better DCCP at least {LEAST_GSO_MBPS:,.0f} Mb/s; an overloaded receiver loses"
+        passed = best_mbps >= LEAST_GSO_MBPS
     return Section(
         title=f"Saturated goodput over veth, 1440 B, {'GSO and GRO' if gso else 'no offloads'}",
         columns=[
@@ -71,6 +73,32 @@ def saturation(ours: NetjouleTraffic, seconds: float, repeats: int, *, gso: bool
         ],
         rows=rows,
         note=f"DCCP over UDP (RFC 6773). {limit}.",
+        passed=passed,
+    )
+
+
+def lossless(ours: NetjouleTraffic, seconds: float, repeats: int) -> Section:
+    """Goodput and loss below saturation, with offloads."""
+    flow = Flow(payload_bytes=1440, rate_mbps=OFFERED_GSO_MBPS, seconds=seconds)
+    taken = _interleaved(ours, VETH, flow, repeats, ("--gso",))
+    rows, passed = [], False
+    for arm, reports in taken.items():
+        goodput, loss = _median(reports, _goodput_mbps), _median(reports, _loss)
+        passed = passed or (arm != "udp" and goodput >= LEAST_GSO_MBPS and loss == 0)
+        rows.append(
+            [
+                arm,
+                f"{goodput:,.0f}",
+                f"{100 * loss:.3f}",
+                f"{_median(reports, _sender_us):.2f}",
+                f"{_median(reports, _receiver_us):.2f}",
+            ]
+        )
+    return Section(
+        title=f"Goodput over veth at {OFFERED_GSO_MBPS:,.0f} Mb/s offered, 1440 B, GSO and GRO",
+        columns=["transport", "goodput Mb/s", "loss %", "sender CPU us/packet", "receiver CPU us/packet"],
+        rows=rows,
+        note=f"Limit: one DCCP at least {LEAST_GSO_MBPS:,.0f} Mb/s with no loss.",
         passed=passed,
     )
 

@@ -85,8 +85,8 @@ def page(flows: Sequence[Flow], comparisons: Sequence[Comparison], about: dict[s
         "",
         f"Raw IP protocol 33 over {RATE_MBIT} Mb/s and {DELAY_MS} ms each way (netem on a veth pair, queue "
         f"{QUEUE_PACKETS} packets; every 100th or 20th packet of both directions lost), "
-        f"{MESSAGE_BYTES}-byte messages offered at {OFFERED}b/s for {SECONDS} s. Median goodput in Mb/s (number of flows), in brackets its ratio to "
-        "kernel to kernel.",
+        f"{MESSAGE_BYTES}-byte messages offered at {OFFERED}b/s for {SECONDS} s. Median goodput in "
+        "Mb/s (number of flows), in brackets its ratio to kernel to kernel.",
         "",
         f"| IP | CCID | loss | {KERNEL.name} | {TO_KERNEL.name} | {FROM_KERNEL.name} |",
         "| --- | --- | --- | --- | --- | --- |",
@@ -104,7 +104,8 @@ def _remarks(flows: Sequence[Flow], comparisons: Sequence[Comparison]) -> list[s
     bad = sum(flow.seen.bad_checksums for flow in flows)
     lines = [
         f"{len(flows)} flows (some with {RANDOM_LOSS_PERCENT} % random loss, not compared), {packets} DCCP "
-        f"packets captured, {bad} bad checksums; netjoule-traffic dissect, tshark and tcpdump -vv read every capture (those over UDP, RFC 6773, after conversion to "
+        f"packets captured, {bad} bad checksums; netjoule-traffic dissect, tshark and tcpdump -vv read "
+        "every capture (those over UDP, RFC 6773, after conversion to "
         "protocol 33). Every flow must end with Close and Reset 'Closed' and hold no other Reset.",
     ]
     reasons = [

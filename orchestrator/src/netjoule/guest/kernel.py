@@ -184,6 +184,8 @@ def _fetch(place: Path, say: Callable[[str], None]) -> Kernel:
     depends = _run([_tool("apt-cache", "apt"), "depends", META_PACKAGE], place, 60)
     package = kernel_package(depends.stdout)
     say(f"guest: downloading Debian's {package} (70 MB, once) into {place}")
+    for unfinished in place.glob("new-*"):  # of a run that was killed; the lock is ours
+        shutil.rmtree(unfinished, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="new-", dir=place) as scratch:
         folder = Path(scratch)
         archive = _download(package, folder, say)
