@@ -31,7 +31,7 @@ test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kern
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m "guest and not slow"
 
-test-slow: ## the whole interoperability matrix in the guest (about an hour); writes docs/interoperability.md
+test-slow: ## the whole interoperability matrix in the guest (half an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m slow
 

@@ -50,8 +50,8 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             workload("dccp-kernel"),
-            {"kernel": "no DCCP in it"},
-            "dccp-kernel needs the kernel's DCCP: no DCCP",
+            {"kernel": "no DCCP in it; use --transport dccp"},
+            "dccp-kernel needs the kernel's DCCP: no DCCP in it; use transport dccp with",
         ),
         (workload("dccp", carrier="raw"), {"raw": "no CAP_NET_RAW"}, r"protocol 33\): no CAP_NET_RAW"),
     ],

@@ -43,6 +43,7 @@ def host(tmp_path, monkeypatch):
     monkeypatch.setattr(boot, "qemu_program", lambda: str(tmp_path / "qemu"))
     monkeypatch.setattr(boot, "busybox_program", lambda: tmp_path / "busybox")
     monkeypatch.setattr(kernel, "cached", lambda: None)
+    monkeypatch.setattr(doctor, "_raw_in_sandbox", lambda: False)
     return tmp_path
 
 
@@ -112,6 +113,23 @@ def test_carriers_of_dccp_say_why_not(host, tmp_path):
     raw = found["dccp over raw IP (protocol 33)"]
     assert (raw.ok, raw.needed, raw.seen) == (False, False, "no CAP_NET_RAW")
     assert found["dccp-kernel"].seen == "removed in Linux 6.16"
+
+
+def test_raw_sockets_of_the_sandbox_count(host, tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "_raw_in_sandbox", lambda: True)
+    raw = findings(tmp_path)["dccp over raw IP (protocol 33)"]
+    assert (raw.ok, raw.seen) == (True, "in campaigns of the emulated testbed; else no CAP_NET_RAW")
+
+
+@pytest.mark.parametrize("kernel_has_dccp", [True, False])
+def test_generators_promise_dccp_only_where_the_kernel_has_it(host, tmp_path, monkeypatch, kernel_has_dccp):
+    program(tmp_path, "ITGSend", "")
+    program(tmp_path, "ITGRecv", "")
+    program(tmp_path, "ITGDec", "")
+    socket = doctor.Carrier("kernel", kernel_has_dccp, "")
+    monkeypatch.setattr(doctor.carriers, "ask", lambda: [socket])
+    seen = findings(tmp_path)["ditg"].seen
+    assert seen == ("there; does dccp-kernel, tcp, udp" if kernel_has_dccp else "there; does tcp, udp")
 
 
 def test_a_netjoule_traffic_that_knows_no_carriers_is_a_note(host, tmp_path):

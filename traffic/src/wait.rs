@@ -42,19 +42,34 @@ impl Waiter {
         self.polled.clear();
         self.polled.extend(fds.iter().map(|fd| pollfd(fd.fd, fd.read, fd.write)));
         let left_ns = until_ns.map(|until| (until - now_ns).max(0));
-        let timeout = match left_ns {
-            Some(left) if left >= TIMER_FROM_NS => {
-                let at_ns = now_ns + left;
-                if self.armed_ns != Some(at_ns) {
-                    arm(self.timer.as_raw_fd(), at_ns)?;
-                    self.armed_ns = Some(at_ns);
-                }
-                self.polled.push(pollfd(self.timer.as_raw_fd(), true, false));
-                None
+        match left_ns {
+            Some(left) if left >= TIMER_FROM_NS => self.wait_by_timer(now_ns + left, now_ns),
+            Some(0) if fds.is_empty() => Ok(()),
+            Some(left) => self.poll(Some(libc::timespec { tv_sec: 0, tv_nsec: left })),
+            None => self.poll(None),
+        }
+    }
+
+    /// Wait with the timer descriptor. One that is armed for an earlier time stays armed: deadlines that are put off with
+    /// every packet then cost a call when they come, not with every packet.
+    fn wait_by_timer(&mut self, at_ns: i64, now_ns: i64) -> io::Result<()> {
+        let timer = self.polled.len();
+        self.polled.push(pollfd(self.timer.as_raw_fd(), true, false));
+        loop {
+            if self.armed_ns.is_none_or(|armed| armed <= now_ns || armed > at_ns) {
+                arm(self.timer.as_raw_fd(), at_ns)?;
+                self.armed_ns = Some(at_ns);
             }
-            Some(0) if fds.is_empty() => return Ok(()),
-            other => other.map(|left| libc::timespec { tv_sec: 0, tv_nsec: left }),
-        };
+            self.poll(None)?;
+            let only_timer = self.ready(timer) && !(0..timer).any(|index| self.ready(index));
+            if !only_timer || self.armed_ns == Some(at_ns) {
+                return Ok(());
+            }
+            self.armed_ns = None;
+        }
+    }
+
+    fn poll(&mut self, timeout: Option<libc::timespec>) -> io::Result<()> {
         let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the vector is live and its length is given; the timeout is null or a live timespec.
         let ready = unsafe {

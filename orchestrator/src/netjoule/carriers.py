@@ -58,8 +58,10 @@ def require(workload: Workload, of: Topology) -> None:
     for transport, name in wanted.items():
         carrier = has.get(name, Carrier(name, False, "netjoule-traffic does not know it"))
         if not carrier.available:
+            # What follows a semicolon is advice to who types netjoule-traffic's options.
+            reason = carrier.reason.partition(";")[0] or "not available"
             raise HostLacks(
-                f"{transport} needs {_WORDS[name]}: {carrier.reason or 'not available'}",
+                f"{transport} needs {_WORDS[name]}: {reason}",
                 where=f"workload {workload.name}",
                 next_step="use transport dccp with carrier udp, which every host has",
             )

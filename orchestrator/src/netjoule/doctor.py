@@ -12,6 +12,7 @@ from pathlib import Path
 
 from netjoule import carriers, generators, programs, sandbox
 from netjoule.analysis import environment
+from netjoule.carriers import Carrier
 from netjoule.errors import HostLacks, NetjouleError
 from netjoule.fingerprint import cpu_cores
 from netjoule.guest import boot, kernel, trial
@@ -58,8 +59,10 @@ def examine(results: Path) -> Iterator[Finding]:
     yield from (_program(name, needed=True) for name in ("netjoule-traffic", "netjoule-link"))
     yield from (_program(name, needed=True, word="--help") for name in ("netjoule-meters", "netjoule-device"))
     yield _iperf3()
-    yield from _other_generators()
-    yield from _dccp()
+    found = _carriers()
+    socket = found.get("kernel") if isinstance(found, dict) else None
+    yield from _other_generators(kernel_has_dccp=socket is not None and socket.available)
+    yield from _dccp(found)
     yield from _guest()
     yield _r()
     yield _cores()
@@ -101,19 +104,25 @@ def _iperf3() -> Finding:
     return _program("iperf3", needed=False)
 
 
-def _other_generators() -> Iterator[Finding]:
+def _other_generators(*, kernel_has_dccp: bool) -> Iterator[Finding]:
     for found in generators.availability():
         if found.name in _OTHER_GENERATORS:
-            seen = f"there; does {', '.join(found.transports)}" if found.available else found.reason
-            yield Finding(found.name, found.available, False, seen)
+            does = [t for t in found.transports if kernel_has_dccp or t != "dccp-kernel"]
+            seen = f"there; does {', '.join(does) or 'nothing on this kernel'}"
+            yield Finding(found.name, found.available, False, seen if found.available else found.reason)
 
 
-def _dccp() -> Iterator[Finding]:
-    """What can carry DCCP here."""
+def _carriers() -> dict[str, Carrier] | HostLacks:
+    """What can carry DCCP here, by name, or why that cannot be told."""
     try:
-        found = {carrier.name: carrier for carrier in carriers.ask()}
-    except NetjouleError as error:
-        yield Finding("dccp", False, False, str(error))
+        return {carrier.name: carrier for carrier in carriers.ask()}
+    except HostLacks as error:
+        return error
+
+
+def _dccp(found: dict[str, Carrier] | HostLacks) -> Iterator[Finding]:
+    if isinstance(found, HostLacks):
+        yield Finding("dccp", False, False, str(found))
         return
     for name, words in _CARRIERS.items():
         carrier = found.get(name)
@@ -121,8 +130,20 @@ def _dccp() -> Iterator[Finding]:
             yield Finding(
                 words, False, False, "netjoule-traffic does not know it", "build it again: 'make setup'"
             )
+        elif carrier.available:
+            yield Finding(words, True, False, "yes")
+        elif name == "raw" and _raw_in_sandbox():
+            yield Finding(words, True, False, f"in campaigns of the emulated testbed; else {carrier.reason}")
         else:
-            yield Finding(words, carrier.available, False, "yes" if carrier.available else carrier.reason)
+            yield Finding(words, False, False, carrier.reason)
+
+
+def _raw_in_sandbox() -> bool:
+    """Whether a campaign has raw sockets: its sandbox gives them to an ordinary user as well."""
+    try:
+        return any(c.name == "raw" and c.available for c in carriers.ask(in_sandbox=True))
+    except HostLacks:
+        return False
 
 
 def _guest() -> Iterator[Finding]:

@@ -402,5 +402,12 @@ impl Transport for KernelEnd {
     fn close(&mut self, now_ns: i64) {
         // Data that nobody read would make the kernel's close a Reset.
         let _ = self.read(usize::MAX, &mut |_| {}, now_ns);
+        self.closed = true;
+    }
+
+    /// A server that closed first would send CloseReq across the client's Close; the client's mandatory second Close
+    /// (RFC 4340 section 8.3) would then find nobody and be reset. So the server's end waits for the first.
+    fn parted(&self) -> bool {
+        self.closed || self.judge.is_none()
     }
 }

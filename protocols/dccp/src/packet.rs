@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The generic header and the packet types (RFC 4340 section 5, RFC 5596 section 2.2.1): parse and emit.
 
-use crate::options::{DccpOption, OptionIter};
+use crate::options::OptionIter;
 use crate::reset::ResetCode;
 use crate::seqno::Seq48;
 
@@ -343,36 +343,6 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Append header and options of a Data packet with X=1, for the payload to be appended next: the quick way for the hot path,
-/// same bytes as [`Packet::emit`]. `options` are padded; the checksum is 0. Refuses headers over 1020 bytes.
-pub fn emit_data_header(
-    out: &mut Vec<u8>,
-    (source_port, destination_port): (u16, u16),
-    (ccval, checksum_coverage): (u8, u8),
-    seq: Seq48,
-    options: &[u8],
-) -> bool {
-    let header = 16 + options.len().next_multiple_of(4);
-    if header > MAX_HEADER_BYTES {
-        return false;
-    }
-    let mut bytes = [0; 16];
-    put_generic(
-        &mut bytes,
-        (source_port, destination_port),
-        (header / 4) as u8,
-        ccval << 4 | checksum_coverage & 0xf,
-    );
-    bytes[8] = PacketType::Data.number() << 1 | 1;
-    put_seq(&mut bytes, 8, WireSeq::Long(seq));
-    out.extend_from_slice(&bytes);
-    if !options.is_empty() {
-        out.extend_from_slice(options);
-        out.extend_from_slice(&[0; 3][..header - 16 - options.len()]);
-    }
-    true
-}
-
 /// Length in bytes of the fixed header of this type (section 5.1), without options.
 pub const fn header_bytes(kind: PacketType, short: bool) -> usize {
     let generic = if short { 12 } else { 16 };
@@ -385,14 +355,6 @@ pub const fn header_bytes(kind: PacketType, short: bool) -> usize {
         PacketType::Data => generic,
         _ => generic + ack,
     }
-}
-
-/// A first option and nothing else: shorthand for tests and callers that look for one option.
-pub fn find_option<'a>(
-    packet: &Packet<'a>,
-    wanted: impl Fn(&DccpOption<'a>) -> bool,
-) -> Option<DccpOption<'a>> {
-    packet.options().find(|option| wanted(option))
 }
 
 /// Whether CsCov's (n - 1) * 4 bytes lie within the application data.

@@ -47,7 +47,7 @@ def dissect(file: Path, udp_port: int | None = None) -> Dissection:
     if udp_port is not None:
         command += ["--udp-port", str(udp_port)]
     documents = [json.loads(line) for line in _run(command).splitlines()]
-    totals = documents[-1]["totals"]
+    totals = documents[-1]
     connections: dict[frozenset[tuple[str, int]], list[dict[str, Any]]] = {}
     for line in documents:
         if "type" in line:

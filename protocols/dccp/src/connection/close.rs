@@ -61,8 +61,8 @@ impl Connection {
                 self.state = State::Closing;
                 self.send_close(now_ns);
             }
-            // Our Close was lost, or crossed it.
-            State::Closing => self.pending.close = true,
+            // CLOSING: step 13 generates no second Close. The CloseReq crossed the first one, or that one was lost and its timer
+            // repeats it. A second one would reach a server that is gone and draw a Reset, "No Connection".
             _ => {}
         }
     }

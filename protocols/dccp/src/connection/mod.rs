@@ -270,6 +270,11 @@ impl Connection {
         Some((halves.sender.ccid(), halves.receiver.ccid()))
     }
 
+    /// Value in force of a feature (RFC 4340 section 6.4), e.g. whether this end sends Ack Vectors.
+    pub fn feature(&self, feature: Feature, location: Location) -> u64 {
+        self.features.value(feature, location)
+    }
+
     /// The peer's Slow Receiver option holds (RFC 4340 section 11.6): sending faster would not help it.
     pub fn peer_is_slow(&self, now_ns: i64) -> bool {
         self.slow_receiver_until_ns.is_some_and(|until_ns| now_ns < until_ns)

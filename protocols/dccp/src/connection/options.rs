@@ -135,7 +135,12 @@ impl Connection {
                 self.slow_receiver_until_ns = Some(until_ns);
                 self.counters.slow_receiver_received += 1;
             }
-            DccpOption::InitCookie(cookie) => self.keep_cookie(arrival.packet.kind, cookie),
+            DccpOption::InitCookie(cookie) => {
+                let lost = !self.keep_cookie(arrival.packet.kind, cookie);
+                if lost && mandatory && self.role == Role::Client {
+                    return Err(violation(ResetCode::MandatoryError, option));
+                }
+            }
             DccpOption::Timestamp(value) => self.keep_timestamp(value, arrival),
             DccpOption::DataChecksum(expected) => {
                 //= rfc4340#9.3.1
@@ -171,17 +176,19 @@ impl Connection {
         }
     }
 
-    /// Client: the Response's Init Cookies, to be echoed.
-    fn keep_cookie(&mut self, kind: PacketType, cookie: &[u8]) {
+    /// Client: the Response's Init Cookies, to be echoed. False for one that is ignored.
+    fn keep_cookie(&mut self, kind: PacketType, cookie: &[u8]) -> bool {
         //= rfc4340#8.1.4
         //# Any Init Cookie options received on DCCP-Request or DCCP-Data packets, or after the connection has been established
         //# (when the connection's state is >= OPEN), MUST be ignored.
         let wanted = self.role == Role::Client
             && kind == PacketType::Response
             && matches!(self.state, State::Request | State::PartOpen);
-        if wanted && self.cookies.len() + cookie.len() + 2 <= super::packets::MAX_COOKIE_BYTES {
+        let kept = wanted && self.cookies.len() + cookie.len() + 2 <= super::packets::MAX_COOKIE_BYTES;
+        if kept {
             DccpOption::InitCookie(cookie).emit(&mut self.cookies);
         }
+        kept
     }
 
     fn keep_timestamp(&mut self, value: u32, arrival: &Arrival<'_, '_>) {
@@ -205,11 +212,8 @@ fn speech<'a>(option: &DccpOption<'a>) -> Option<(Speech, (u8, &'a [u8]))> {
 
 /// Reset for an option: its type and first two bytes of data (section 5.6).
 fn violation(code: ResetCode, option: &DccpOption<'_>) -> Violation {
-    let data = match *option {
-        DccpOption::Unknown { kind, contents } => {
-            [kind, contents.first().copied().unwrap_or(0), contents.get(1).copied().unwrap_or(0)]
-        }
-        _ => [option.kind(), 0, 0],
-    };
-    Violation { code, data }
+    let mut bytes = Vec::new();
+    option.emit(&mut bytes);
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    Violation { code, data: [option.kind(), byte(2), byte(3)] }
 }

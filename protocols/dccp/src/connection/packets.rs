@@ -52,6 +52,8 @@ pub(super) struct Pending {
     pub(super) probe_bytes: Option<usize>,
     pub(super) response: bool,
     pub(super) part_open_ack: bool,
+    /// Acks of PARTOPEN that no message without Confirms has followed.
+    pub(super) confirms_ahead: u8,
     pub(super) ack: bool,
     /// Close or CloseReq, by state.
     pub(super) close: bool,

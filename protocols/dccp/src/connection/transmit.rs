@@ -9,6 +9,12 @@ use crate::packet::{header_bytes, PacketType};
 
 /// An acknowledgement's options ride on a data packet only with this much room for them.
 const PIGGYBACK_BYTES: usize = 128;
+/// PARTOPEN: Acks with the Confirms that go ahead of a message that leaves no room for them. A server opens with the first
+/// packet that arrives, and one that has not got its Confirms by then refuses the data (section 12.1) or, Linux, the
+/// connection.
+const CONFIRMS_AHEAD: u8 = 2;
+/// Longest IPv4 packet; also enough for any path MTU of IPv6 without jumbograms.
+const MAX_MTU_BYTES: u32 = 65_535;
 
 /// Why an acknowledgement should leave.
 #[derive(Debug, Clone, Copy)]
@@ -105,7 +111,7 @@ impl Connection {
             if waits || self.timers.part_open_is_stuck() {
                 self.pending.sync = Some(self.sequence.gsr);
             }
-            return self.acknowledge(now_ns, true, out);
+            return self.acknowledge_part_open(now_ns, out);
         }
         if self.queue.is_empty() || !self.head_fits_part_open() {
             return None;
@@ -121,9 +127,28 @@ impl Connection {
         //= rfc4340#4.3
         //# The client may send application data in this state, but it MUST include an Acknowledgement
         //# Number on all of its packets.
-        let transmit = self.queued_data(now_ns, PacketType::DataAck, Carries::default(), out);
+        let carries = Carries { features: self.head_leaves_room_for_confirms(), ..Carries::default() };
+        if self.features.has_answers() && !carries.features {
+            if self.pending.confirms_ahead < CONFIRMS_AHEAD {
+                return self.acknowledge_part_open(now_ns, out);
+            }
+            self.pending.confirms_ahead -= 1;
+        }
+        let transmit = self.queued_data(now_ns, PacketType::DataAck, carries, out);
         self.timers.restart(now_ns);
         transmit
+    }
+
+    fn acknowledge_part_open(&mut self, now_ns: i64, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.pending.confirms_ahead = self.pending.confirms_ahead.saturating_add(1).min(CONFIRMS_AHEAD);
+        self.acknowledge(now_ns, true, out)
+    }
+
+    /// PARTOPEN: Confirms may stand beside the oldest message.
+    fn head_leaves_room_for_confirms(&self) -> bool {
+        let payload_bytes = self.queue.front().map_or(0, <[u8]>::len);
+        let room = self.option_room(header_bytes(PacketType::DataAck, false), payload_bytes);
+        room >= self.cookies.len() + PIGGYBACK_BYTES
     }
 
     /// The oldest message fits a DataAck with the Init Cookies.
@@ -334,6 +359,7 @@ impl Connection {
     /// Try whether packets of `mtu_bytes` (IP header included) pass: send a padded Sync of that size; its SyncAck raises the
     /// path MTU (RFC 4340 section 14.1).
     pub fn probe_mtu_bytes(&mut self, mtu_bytes: u32) {
+        let mtu_bytes = mtu_bytes.min(MAX_MTU_BYTES);
         let bytes = (mtu_bytes as usize).saturating_sub(self.config.carriage.overhead_bytes());
         if self.state == State::Open && mtu_bytes > self.config.mtu_bytes {
             self.pending.probe_bytes = Some(bytes);

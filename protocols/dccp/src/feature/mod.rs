@@ -4,14 +4,14 @@
 //! | question | module |
 //! | --- | --- |
 //! | which features are there, what do their values look like? | [`table`] |
-//! | what was agreed, what must be said? | [`negotiation`] |
+//! | what was agreed, what must be said? | `negotiation` |
 
-pub mod negotiation;
+pub(crate) mod negotiation;
 pub mod table;
 #[cfg(test)]
 mod tests;
 
-pub use negotiation::Negotiation;
+pub(crate) use negotiation::Negotiation;
 pub use table::{Feature, Rule};
 
 /// Where a feature is located, seen from this end: F/A and F/B of section 6 for an end A.
@@ -34,7 +34,7 @@ pub enum Role {
 
 /// The four feature negotiation options, told apart by what they do here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speech {
+pub(crate) enum Speech {
     /// Change L (the feature is located at the peer) or Change R (located here).
     Change(Location),
     /// Confirm L (located at the peer) or Confirm R (located here).
@@ -43,7 +43,7 @@ pub enum Speech {
 
 impl Speech {
     /// Option type of a received option of this meaning.
-    pub const fn received_type(self) -> u8 {
+    pub(crate) const fn received_type(self) -> u8 {
         match self {
             Self::Change(Location::Remote) => 32,
             Self::Confirm(Location::Remote) => 33,

@@ -131,6 +131,42 @@ fn unstable_waits_for_the_newest_confirm() {
     assert_eq!(client.value(Feature::SequenceWindow, Location::Local), 2000);
 }
 
+/// The packet with the newest Change is lost, a later one arrives, and only then the first Change is answered.
+#[test]
+fn a_late_confirm_of_an_earlier_value_is_no_error() {
+    let (mut client, mut server) = (end(Role::Client), end(Role::Server));
+    client.tell(Feature::SequenceWindow, 1000);
+    assert_eq!(carry(&mut client, &mut server, 100, 100), Ok(1));
+    client.tell(Feature::SequenceWindow, 2000);
+    assert!(!written(&mut client, 102).is_empty());
+    assert_eq!(carry(&mut server, &mut client, 101, 103), Ok(1));
+    assert_eq!(client.value(Feature::SequenceWindow, Location::Local), 100);
+    assert!(client.has_open_changes());
+    let newest = [0, 0, 0, 0, 7, 0xd0];
+    let confirm = |client: &mut Negotiation, value: &[u8], seq: u64| {
+        client.on_option(
+            Speech::Confirm(Location::Local),
+            (3, value),
+            false,
+            Seq48::new(seq),
+            Some(Seq48::new(104)),
+        )
+    };
+    confirm(&mut client, &newest, 102).expect("right");
+    assert_eq!(client.value(Feature::SequenceWindow, Location::Local), 2000);
+    // Told once only, another value is an error.
+    client.tell(Feature::SequenceWindow, 3000);
+    written(&mut client, 105);
+    let wrong = client.on_option(
+        Speech::Confirm(Location::Local),
+        (3, &newest),
+        false,
+        Seq48::new(106),
+        Some(Seq48::new(105)),
+    );
+    assert_eq!(wrong.map_err(|violation| violation.code), Err(ResetCode::OptionError));
+}
+
 #[test]
 fn confirms_that_are_wrong_reset() {
     let mut client = end(Role::Client);

@@ -87,8 +87,8 @@ pub struct Listener {
     /// When half-open connections expire, in order of age; entries of gone ones stay until their time.
     expiries: VecDeque<(i64, Key, Seq48)>,
     invitations: Vec<Invitation>,
-    /// Resets for half-open connections that expired.
-    farewells: VecDeque<(SocketAddr, Vec<u8>)>,
+    /// Resets for half-open connections that expired, and since when they are due.
+    farewells: VecDeque<(i64, SocketAddr, Vec<u8>)>,
     second_ns: i64,
     resets_this_second: u32,
     ccids: Ccids,
@@ -359,7 +359,7 @@ impl Listener {
                 if let (Verdict::Reply(packet), true) =
                     (reply(&mut entry, now_ns), self.farewells.len() < self.backlog)
                 {
-                    self.farewells.push_back((key.0, packet));
+                    self.farewells.push_back((expires_ns, key.0, packet));
                 }
             }
         }
@@ -387,7 +387,7 @@ impl Listener {
     /// never completed) to `out` and say whither. Call until `None`.
     pub fn poll_transmit(&mut self, now_ns: i64, out: &mut Vec<u8>) -> Option<(SocketAddr, Transmit)> {
         self.expire(now_ns);
-        if let Some((peer, packet)) = self.farewells.pop_front() {
+        if let Some((_, peer, packet)) = self.farewells.pop_front() {
             out.extend_from_slice(&packet);
             return Some((peer, Transmit::fragmentable(packet.len())));
         }
@@ -401,9 +401,10 @@ impl Listener {
 
     /// When [`Self::poll_transmit`] has something to say.
     pub fn next_wakeup_ns(&self) -> Option<i64> {
+        let farewell = self.farewells.front().map(|&(due_ns, ..)| due_ns);
         let expiry = self.expiries.front().map(|&(expires_ns, ..)| expires_ns);
         let invitation = self.invitations.iter().map(Invitation::due_ns).min();
-        [expiry, invitation].into_iter().flatten().min()
+        [farewell, expiry, invitation].into_iter().flatten().min()
     }
 }
 

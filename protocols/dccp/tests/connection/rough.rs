@@ -53,6 +53,29 @@ fn any_packet_of_the_handshake_may_be_lost() {
     }
 }
 
+/// The Ack that confirms the server's features is lost, and messages follow it at once: a server that opens with one of them
+/// needs the Confirms by then, or it refuses data (ECN Incapable, RFC 4340 section 12.1), or, Linux, the connection.
+#[test]
+fn messages_that_overtake_the_first_ack_bring_the_confirms() {
+    for ccid in [Ccid::TcpLike, Ccid::Tfrc] {
+        for bytes in [100, 1_000, 1_440] {
+            let (client, server) = configs(ccid);
+            let mut world = World::new(client, server, Path::default(), 8);
+            world.lose.push((Way::ToServer, 2));
+            let begun = world.run_until_true(SECOND, |world| world.client.state() == State::PartOpen);
+            assert!(begun);
+            for _ in 0..4 {
+                let now = world.now_ns;
+                world.client.send(now, &vec![5; bytes]).expect("taken in PARTOPEN");
+            }
+            world.run_for(2 * SECOND);
+            assert!(world.connected());
+            assert_eq!(World::figure(world.server(), "data_refused"), 0.0, "{ccid:?} {bytes}");
+            assert_eq!(world.to_server.len(), 4, "{ccid:?} {bytes}");
+        }
+    }
+}
+
 /// More packets lost in a row than the Sequence Window tolerates: Sync and SyncAck bring both ends back together.
 #[test]
 fn a_burst_of_loss_beyond_the_window_ends_in_sync() {

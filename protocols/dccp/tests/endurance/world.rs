@@ -73,14 +73,13 @@ impl End {
         }
     }
 
-    pub(crate) fn figure(&self, name: &str) -> f64 {
-        let figures = self.connection.figures();
-        figures.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("no figure {name}")).1
-    }
-
     fn offer(&mut self, now_ns: i64) -> bool {
         let Some(app) = &mut self.app else { return false };
-        if self.connection.state() != State::Open || app.next_ns > now_ns || now_ns >= app.until_ns {
+        if app.until_ns <= now_ns {
+            self.app = None;
+            return false;
+        }
+        if self.connection.state() != State::Open || app.next_ns > now_ns {
             return false;
         }
         let message = vec![7; app.bytes];
@@ -114,7 +113,7 @@ pub(crate) struct World {
     flights: BinaryHeap<Reverse<Flight>>,
     serial: u64,
     random: u64,
-    /// Last packets' types, for messages.
+    /// Packets of both ends.
     pub(crate) sent: u64,
 }
 

@@ -10,6 +10,7 @@ mod intruders;
 mod liars;
 mod memory;
 mod pair;
+mod tyrants;
 
 use netjoule_dccp::ccid::Ccid;
 use netjoule_dccp::options::DccpOption;

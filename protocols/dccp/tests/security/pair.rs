@@ -187,6 +187,14 @@ impl Pair {
         packets
     }
 
+    /// Greatest sequence number that this side has sent.
+    pub(crate) fn newest_sent(&self, side: Side) -> Seq48 {
+        match side {
+            Side::Client => self.client_seq,
+            Side::Server => self.server_seq,
+        }
+    }
+
     pub(crate) fn end(&mut self, side: Side) -> &mut Connection {
         match side {
             Side::Client => &mut self.client,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Headers of every type and form: where each field stands, what does not parse, and that emitting is stable.
 
-use netjoule_dccp::packet::{emit_data_header, header_bytes, ParseError, WireSeq};
+use netjoule_dccp::packet::{header_bytes, ParseError, WireSeq};
 use netjoule_dccp::{Packet, PacketType, ResetCode, Seq48};
 use proptest::prelude::*;
 
@@ -242,37 +242,4 @@ proptest! {
         prop_assert_eq!(Packet { option_bytes: packet.option_bytes, ..parsed }, packet);
         prop_assert_eq!(emitted(&parsed), bytes);
     }
-
-    #[test]
-    fn the_quick_data_header_is_the_same_as_the_general_one(
-        ports in any::<(u16, u16)>(),
-        ccval in 0_u8..16,
-        coverage in 0_u8..2,
-        seq in any::<u64>(),
-        options in proptest::collection::vec(any::<u8>(), 0..40),
-    ) {
-        let packet = Packet {
-            source_port: ports.0,
-            destination_port: ports.1,
-            ccval,
-            checksum_coverage: coverage,
-            checksum: 0,
-            seq: WireSeq::Long(Seq48::new(seq)),
-            option_bytes: &options,
-            payload: b"payload",
-            ..sample(PacketType::Data, false)
-        };
-        let mut quick = Vec::new();
-        prop_assert!(emit_data_header(&mut quick, ports, (ccval, coverage), Seq48::new(seq), &options));
-        quick.extend_from_slice(b"payload");
-        prop_assert_eq!(quick, emitted(&packet));
-    }
-}
-
-#[test]
-fn the_quick_data_header_refuses_too_many_options() {
-    let mut out = Vec::new();
-    assert!(!emit_data_header(&mut out, (1, 2), (0, 0), Seq48::new(3), &[0; 1005]) && out.is_empty());
-    assert!(emit_data_header(&mut out, (1, 2), (0, 0), Seq48::new(3), &[0; 1004]));
-    assert_eq!(out.len(), 1020);
 }

@@ -10,6 +10,9 @@ const NUMDUPACK: u32 = 3;
 /// of acknowledgements does not grow with the rate.
 const ENOUGH_PER_WINDOW: u64 = 32;
 
+/// From this window on, in packets, every acknowledgement stands for two packets at least.
+const PAIRED_FROM: u64 = 10;
+
 /// Numbers of the peer's packets, to see which never came.
 #[derive(Debug, Default)]
 struct Arrivals {
@@ -125,14 +128,18 @@ impl AckRatio {
     }
 
     /// Keep the ratio within its constraints when the window changed.
+    ///
+    /// Constraint (3) of the section, "two or more for a congestion window of four or more packets", holds only from
+    /// [`PAIRED_FROM`] on: Linux's receiver has no timer for delayed acknowledgements, so that in a small window an odd last
+    /// packet would wait a round trip for its pair. (Linux's own sender stays at 1 there.)
     pub fn constrain(&mut self, cwnd: u64) {
         //= rfc4341#6.1.2
-        //# (2) Ack Ratio does not exceed cwnd/2, rounded up, except that Ack Ratio 2 is always acceptable. (3) Ack Ratio is two or
-        //# more for a congestion window of four or more packets.
+        //# (2) Ack Ratio does not exceed cwnd/2, rounded up, except that Ack Ratio 2 is always acceptable.
         let (least, most) = match cwnd {
             // With one packet or two in the window, waiting for another one means waiting for a timer.
             0..=2 => (1, 1),
             3 => (1, 2),
+            4..PAIRED_FROM => (1, cwnd.div_ceil(2)),
             _ => (least_for(cwnd), cwnd.div_ceil(2).min(u64::from(u16::MAX))),
         };
         self.ratio = self.ratio.clamp(least, most);
@@ -216,9 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn one_or_two_packets_are_acknowledged_singly() {
+    fn packets_of_a_small_window_are_acknowledged_singly() {
         let mut rig = Rig::new();
-        assert_eq!([2, 3, 4].map(|cwnd| rig.window(cwnd, false)), [1, 1, 2]);
-        assert_eq!([3, 1].map(|cwnd| rig.window(cwnd, false)), [1, 1]);
+        assert_eq!([2, 3, 4, 9, 10].map(|cwnd| rig.window(cwnd, false)), [1, 1, 1, 1, 2]);
+        assert_eq!(rig.window(9, true), 4);
+        assert_eq!([9, 3, 1].map(|cwnd| rig.window(cwnd, false)), [3, 2, 1]);
     }
 }

@@ -46,15 +46,26 @@ impl ReceiverRtt {
 
     /// Round trip measured by the handshake.
     pub(super) fn seed(&mut self, rtt_ns: i64) {
-        if self.is_seed {
+        if self.is_seed && !self.by_option {
             self.smoothed_ns = Some(rtt_ns.max(1) as f64);
         }
     }
 
     /// The Send RTT Estimate feature was agreed or not.
     pub(super) fn set_by_option(&mut self, on: bool) {
+        if on {
+            self.use_option();
+        }
         self.by_option = on;
         self.is_told = true;
+    }
+
+    /// From now on the option says the round trip, not the handshake.
+    fn use_option(&mut self) {
+        if self.is_seed && !self.by_option {
+            self.smoothed_ns = None;
+        }
+        self.by_option = true;
     }
 
     pub(super) const fn is_by_option(&self) -> bool {
@@ -73,7 +84,9 @@ impl ReceiverRtt {
 
     /// An RTT Estimate option, in us.
     pub(super) fn on_option(&mut self, now_ns: i64, rtt_us: u32) {
-        self.by_option |= !self.is_told;
+        if !self.is_told {
+            self.use_option();
+        }
         if !self.by_option {
             return;
         }

@@ -5,6 +5,12 @@
 const INTERVALS: usize = 4;
 /// Packets after which older ones of the same loss interval begin to count less.
 const MEMORY_PACKETS: u64 = 4096;
+/// Weight of a packet in the average over the latest packets.
+const RECENT_WEIGHT: f64 = 1.0 / 16.0;
+/// The long average stays within this factor of the latest packets. At a factor of 2 and more, an application that turns to
+/// smaller messages would be stuck: it sends X / s packets a second of which half of X arrives, so that 2 * X_recv (RFC 5348
+/// section 4.3) lowers X again and again.
+const MOST_LAG: f64 = 1.5;
 
 /// Bytes and packets of one loss interval.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,13 +25,20 @@ pub(super) struct SegmentSize {
     counts: [Count; INTERVALS],
     /// While nothing was sent.
     expected_bytes: f64,
+    /// Average over the latest packets.
+    recent_bytes: f64,
     bytes: f64,
 }
 
 impl SegmentSize {
     pub(super) fn new(expected_bytes: usize) -> Self {
         let expected_bytes = expected_bytes.max(1) as f64;
-        Self { counts: [Count::default(); INTERVALS], expected_bytes, bytes: expected_bytes }
+        Self {
+            counts: [Count::default(); INTERVALS],
+            expected_bytes,
+            recent_bytes: expected_bytes,
+            bytes: expected_bytes,
+        }
     }
 
     /// s, at least 1.
@@ -43,6 +56,9 @@ impl SegmentSize {
 
     /// A data packet left.
     pub(super) fn on_sent(&mut self, payload_bytes: usize) {
+        let is_first = self.counts.iter().all(|count| count.packets == 0);
+        let weight = if is_first { 1.0 } else { RECENT_WEIGHT };
+        self.recent_bytes += weight * (payload_bytes as f64 - self.recent_bytes);
         let current = &mut self.counts[0];
         current.bytes = current.bytes.saturating_add(payload_bytes as u64);
         current.packets += 1;
@@ -67,7 +83,11 @@ impl SegmentSize {
         let (bytes, packets) = self.counts.iter().fold((0_u64, 0_u64), |(bytes, packets), count| {
             (bytes.saturating_add(count.bytes), packets + count.packets)
         });
-        self.bytes =
-            if packets == 0 { self.expected_bytes } else { (bytes as f64 / packets as f64).max(1.0) };
+        self.bytes = if packets == 0 {
+            self.expected_bytes
+        } else {
+            let (least, most) = (self.recent_bytes / MOST_LAG, self.recent_bytes * MOST_LAG);
+            (bytes as f64 / packets as f64).clamp(least, most).max(1.0)
+        };
     }
 }

@@ -1,78 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values, preference lists and the exchange of Change and Confirm options (RFC 4340 section 6.6).
+//! Values, preference lists and the exchange of Change and Confirm options (RFC 4340 section 6.6): what is heard here, what is
+//! said in `outgoing`, one feature's state in `entry`.
+
+mod entry;
+mod outgoing;
 
 use super::table::{Feature, Rule, ALL, MAX_SEQUENCE_WINDOW};
 use super::{Location, Role, Speech};
 use crate::ccid::Violation;
-use crate::options::DccpOption;
 use crate::reset::ResetCode;
 use crate::seqno::Seq48;
-
-/// Most entries of a preference list that this end keeps.
-const MAX_PREFERENCES: usize = 16;
-
-/// Where a feature stands (section 6.6.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    /// Both ends think the same.
-    Stable,
-    /// A Change was sent, no answer yet.
-    Changing,
-    /// The wish changed while CHANGING; the new Change was not sent yet.
-    Unstable,
-}
-
-/// Confirm that still has to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
-    /// The value (and, for server-priority features, this end's list).
-    Value,
-    /// Empty: the value was invalid.
-    Empty,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    value: u64,
-    standing: Standing,
-    /// A Change should be sent although none is under way (from STABLE), see [`Standing::Unstable`].
-    wish: bool,
-    mandatory: bool,
-    /// Own list, server-priority features.
-    list: [u8; MAX_PREFERENCES],
-    list_len: usize,
-    /// Own value, non-negotiable features.
-    number: u64,
-    answer: Option<Answer>,
-}
-
-impl Entry {
-    fn list(&self) -> &[u8] {
-        &self.list[..self.list_len]
-    }
-
-    fn set_list(&mut self, list: &[u8]) {
-        self.list_len = list.len().min(MAX_PREFERENCES);
-        self.list[..self.list_len].copy_from_slice(&list[..self.list_len]);
-    }
-
-    /// The wish of this end changed.
-    fn ask(&mut self) {
-        //= rfc4340#6.6.5
-        //# However, an endpoint that changes its preference list while in the CHANGING state MUST transition to the
-        //# UNSTABLE state.
-        match self.standing {
-            Standing::Stable => self.wish = true,
-            Standing::Changing => self.standing = Standing::Unstable,
-            Standing::Unstable => {}
-        }
-    }
-
-    fn settle(&mut self) {
-        self.standing = Standing::Stable;
-        self.wish = false;
-    }
-}
+use entry::{first_entry, Answer, Entry, Standing};
+pub(crate) use outgoing::Write;
 
 /// What a received option was about, for Reset codes 5 and 6.
 #[derive(Debug, Clone, Copy)]
@@ -92,7 +31,7 @@ impl Received<'_> {
 
 /// All features of one end of one connection.
 #[derive(Debug, Clone)]
-pub struct Negotiation {
+pub(crate) struct Negotiation {
     role: Role,
     entries: [Entry; 2 * ALL.len()],
     /// Empty Confirms for features that are not understood: option's location here, number.
@@ -112,7 +51,7 @@ const MAX_UNKNOWN: usize = 16;
 impl Negotiation {
     /// All features at their first values. `iss`: first sequence number of this end. FGSR starts when the peer's
     /// first number is known: [`Self::set_first_received`].
-    pub fn new(role: Role, iss: Seq48) -> Self {
+    pub(crate) fn new(role: Role, iss: Seq48) -> Self {
         let entries = std::array::from_fn(|place| first_entry(ALL[place / 2], place % 2 == 0));
         Self {
             role,
@@ -130,7 +69,7 @@ impl Negotiation {
     }
 
     /// The peer's first sequence number.
-    pub fn set_first_received(&mut self, isr: Seq48) {
+    pub(crate) fn set_first_received(&mut self, isr: Seq48) {
         //= rfc4340#6.6.4
         //# This value is initialized to ISR - 1.
         self.fgsr = isr.sub(1);
@@ -145,28 +84,28 @@ impl Negotiation {
     }
 
     /// Value in force.
-    pub fn value(&self, feature: Feature, location: Location) -> u64 {
+    pub(crate) fn value(&self, feature: Feature, location: Location) -> u64 {
         self.entry(feature, location).value
     }
 
     /// Both ends agree, as far as this end knows, and nothing is wished.
-    pub fn is_settled(&self, feature: Feature, location: Location) -> bool {
+    pub(crate) fn is_settled(&self, feature: Feature, location: Location) -> bool {
         let entry = self.entry(feature, location);
         entry.standing == Standing::Stable && !entry.wish
     }
 
     /// Values may have changed since the last call.
-    pub fn take_changed(&mut self) -> bool {
+    pub(crate) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
     /// What this end would accept, best first, without asking for it (server-priority features).
-    pub fn accept(&mut self, feature: Feature, location: Location, list: &[u8]) {
+    pub(crate) fn accept(&mut self, feature: Feature, location: Location, list: &[u8]) {
         self.entry_mut(feature, location).set_list(list);
     }
 
     /// Ask for one of `list`, best first (server-priority features), with the next packet that may carry it.
-    pub fn ask(&mut self, feature: Feature, location: Location, list: &[u8], mandatory: bool) {
+    pub(crate) fn ask(&mut self, feature: Feature, location: Location, list: &[u8], mandatory: bool) {
         let entry = self.entry_mut(feature, location);
         entry.set_list(list);
         entry.mandatory = mandatory;
@@ -175,7 +114,7 @@ impl Negotiation {
     }
 
     /// Tell the peer the value of a non-negotiable feature located here.
-    pub fn tell(&mut self, feature: Feature, number: u64) {
+    pub(crate) fn tell(&mut self, feature: Feature, number: u64) {
         //= rfc4340#6.3.2
         //# Change R and Confirm L options MUST NOT be sent for non-negotiable features; see Section 6.6.8.
         // Only ever wished for as located here; the one Confirm L is the empty one that section 6.6.8 asks for.
@@ -192,7 +131,7 @@ impl Negotiation {
     }
 
     /// The value that a non-negotiable feature has or is about to have.
-    pub fn told(&self, feature: Feature) -> u64 {
+    pub(crate) fn told(&self, feature: Feature) -> u64 {
         let entry = self.entry(feature, Location::Local);
         match entry.standing {
             Standing::Stable if !entry.wish => entry.value,
@@ -201,7 +140,7 @@ impl Negotiation {
     }
 
     /// Put a value in force without negotiation: what an Init Cookie says was agreed.
-    pub fn restore(&mut self, feature: Feature, location: Location, value: u64) {
+    pub(crate) fn restore(&mut self, feature: Feature, location: Location, value: u64) {
         let entry = self.entry_mut(feature, location);
         entry.value = value;
         entry.settle();
@@ -215,7 +154,7 @@ impl Negotiation {
     /// # Errors
     ///
     /// The connection must be reset.
-    pub fn on_option(
+    pub(crate) fn on_option(
         &mut self,
         speech: Speech,
         option: (u8, &[u8]),
@@ -261,7 +200,7 @@ impl Negotiation {
     }
 
     /// A packet with feature negotiation options was processed to its end.
-    pub fn end_of_packet(&mut self, seq: Seq48) {
+    pub(crate) fn end_of_packet(&mut self, seq: Seq48) {
         //= rfc4340#6.6.4
         //# Endpoints MUST ignore feature negotiation options that do not arrive in strictly-increasing order by Sequence
         //# Number.
@@ -269,7 +208,7 @@ impl Negotiation {
     }
 
     /// Keep FGSR and FGSS within Wmax of GSR and GSS, so that numbers that have wrapped are not taken for old (erratum 974).
-    pub fn clamp(&mut self, gsr: Seq48, gss: Seq48) {
+    pub(crate) fn clamp(&mut self, gsr: Seq48, gss: Seq48) {
         self.fgsr = clamp(self.fgsr, gsr);
         self.fgss = clamp(self.fgss, gss);
     }
@@ -408,7 +347,13 @@ impl Negotiation {
         }
         let confirmed = match feature.rule() {
             Rule::NonNegotiable => {
-                feature.read_number(received.value).filter(|&number| number == entry.number)
+                let number = feature.read_number(received.value);
+                if entry.retold && number.is_some_and(|number| number != entry.number) {
+                    // The answer to an earlier Change, given late: FGSS does not tell when the packet with the newest Change
+                    // was lost and one after it arrived. The newest Change is sent until it is answered.
+                    return Ok(());
+                }
+                number.filter(|&number| number == entry.number)
             }
             Rule::ServerPriority => self.confirmed_value(entry, received.value),
         };
@@ -440,21 +385,6 @@ impl Negotiation {
         right.then_some(u64::from(selected))
     }
 
-    /// A Confirm waits to be sent.
-    pub fn has_answers(&self) -> bool {
-        self.has_answers
-    }
-
-    /// A Change waits for its first sending.
-    pub fn has_new_changes(&self) -> bool {
-        self.has_new_changes
-    }
-
-    /// A Change was sent and has no answer.
-    pub fn has_open_changes(&self) -> bool {
-        self.has_open_changes
-    }
-
     /// After every change of an entry.
     fn refresh(&mut self) {
         let any = |test: fn(&Entry) -> bool| self.entries.iter().any(test);
@@ -462,121 +392,10 @@ impl Negotiation {
         self.has_new_changes = any(|entry| entry.wish || entry.standing == Standing::Unstable);
         self.has_open_changes = any(|entry| entry.standing == Standing::Changing);
     }
-
-    /// Forget Confirms that were repeated so far ([`Write::keep_answers`]).
-    pub fn drop_answers(&mut self) {
-        self.unknown.clear();
-        for entry in &mut self.entries {
-            entry.answer = None;
-        }
-        self.refresh();
-    }
-
-    /// Append options for a packet with number `seq` to `out`, no more than `write.room_bytes`. Says whether it
-    /// wrote any.
-    pub fn put_options(&mut self, seq: Seq48, write: Write, out: &mut Vec<u8>) -> bool {
-        let limit = out.len() + write.room_bytes;
-        let before = out.len();
-        if write.answers {
-            self.put_answers(write.keep_answers, limit, out);
-        }
-        let mut new = false;
-        for place in 0..self.entries.len() {
-            let (feature, location) = (ALL[place / 2], located(place));
-            let entry = &mut self.entries[place];
-            let is_new = entry.wish || entry.standing == Standing::Unstable;
-            //= rfc4340#6.6.4
-            //# Change options generated within the CHANGING state are retransmissions and MUST have
-            //# exactly the same contents as previously transmitted options, allowing tolerance for
-            //# reordering.
-            let repeats = write.repeats && entry.standing == Standing::Changing;
-            if (is_new || repeats) && put_change(feature, location, entry, limit, out) {
-                new |= is_new;
-                entry.wish = false;
-                entry.standing = Standing::Changing;
-            }
-        }
-        if new {
-            self.fgss = seq;
-        }
-        self.refresh();
-        out.len() > before
-    }
-
-    fn put_answers(&mut self, keep: bool, limit: usize, out: &mut Vec<u8>) {
-        self.unknown.retain(|&(location, number)| {
-            let sent = put_limited(&confirm(location, number, &[]), limit, out);
-            keep || !sent
-        });
-        for place in 0..self.entries.len() {
-            let entry = &mut self.entries[place];
-            let Some(answer) = entry.answer else { continue };
-            let feature = ALL[place / 2];
-            let mut value = Vec::new();
-            if answer == Answer::Value {
-                feature.write_number(entry.value, &mut value);
-                // A list that changed since the value was chosen would contradict it.
-                if feature.rule() == Rule::ServerPriority && !entry.wish {
-                    value.extend_from_slice(entry.list());
-                }
-            }
-            let option = confirm(located(place), feature.number(), &value);
-            if put_limited(&option, limit, out) && !keep {
-                entry.answer = None;
-            }
-        }
-    }
-}
-
-/// Which options a packet may carry.
-#[derive(Debug, Clone, Copy)]
-pub struct Write {
-    /// The packet has an acknowledgement number: Confirms may stand on it.
-    pub answers: bool,
-    /// Keep the Confirms for the next packet too (PARTOPEN: the peer can have lost this one).
-    pub keep_answers: bool,
-    /// Say Changes again that have no answer yet.
-    pub repeats: bool,
-    /// Room in bytes.
-    pub room_bytes: usize,
 }
 
 fn place(feature: Feature, location: Location) -> usize {
     2 * feature.index() + usize::from(location == Location::Remote)
-}
-
-fn located(place: usize) -> Location {
-    if place.is_multiple_of(2) {
-        Location::Local
-    } else {
-        Location::Remote
-    }
-}
-
-/// First value and what this end accepts of a feature that nobody set: see the table in [`super`].
-fn first_entry(feature: Feature, local: bool) -> Entry {
-    const COVERAGES: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-    let list: &[u8] = match (feature, local) {
-        (Feature::Ccid, _) => &[2],
-        // This end never sends short sequence numbers, but reads them.
-        (Feature::AllowShortSeqnos | Feature::EcnIncapable, true) => &[0],
-        (Feature::MinChecksumCoverage, _) => &COVERAGES,
-        (Feature::AllowShortSeqnos | Feature::EcnIncapable, false) => &[0, 1],
-        // What the peer asks for is done.
-        _ => &[1, 0],
-    };
-    let mut entry = Entry {
-        value: feature.first_value(),
-        standing: Standing::Stable,
-        wish: false,
-        mandatory: false,
-        list: [0; MAX_PREFERENCES],
-        list_len: 0,
-        number: feature.first_value(),
-        answer: None,
-    };
-    entry.set_list(list);
-    entry
 }
 
 fn clamp(remembered: Seq48, present: Seq48) -> Seq48 {
@@ -588,41 +407,4 @@ fn clamp(remembered: Seq48, present: Seq48) -> Seq48 {
     } else {
         remembered
     }
-}
-
-fn confirm(location: Location, feature: u8, value: &[u8]) -> DccpOption<'_> {
-    match location {
-        Location::Local => DccpOption::ConfirmL { feature, value },
-        Location::Remote => DccpOption::ConfirmR { feature, value },
-    }
-}
-
-fn put_change(feature: Feature, location: Location, entry: &Entry, limit: usize, out: &mut Vec<u8>) -> bool {
-    let mut value = Vec::new();
-    match feature.rule() {
-        Rule::NonNegotiable => feature.write_number(entry.number, &mut value),
-        Rule::ServerPriority => value.extend_from_slice(entry.list()),
-    }
-    let (feature, value) = (feature.number(), value.as_slice());
-    let option = match location {
-        Location::Local => DccpOption::ChangeL { feature, value },
-        Location::Remote => DccpOption::ChangeR { feature, value },
-    };
-    let before = out.len();
-    if entry.mandatory && !put_limited(&DccpOption::Mandatory, limit, out) {
-        return false;
-    }
-    let fits = put_limited(&option, limit, out);
-    if !fits {
-        out.truncate(before);
-    }
-    fits
-}
-
-fn put_limited(option: &DccpOption<'_>, limit: usize, out: &mut Vec<u8>) -> bool {
-    let fits = out.len() + option.wire_bytes() <= limit;
-    if fits {
-        option.emit(out);
-    }
-    fits
 }
