@@ -59,7 +59,7 @@ commit_words <- function(campaign) {
   commit <- pick_text(versions, "commit")
   version <- pick_text(versions, "netjoule")
   if (!is.na(commit)) {
-    paste0("commit: ", plain_text(commit, 16L))
+    paste0("commit: ", plain_text(commit, 20L))
   } else if (!is.na(version)) {
     paste0("netjoule ", plain_text(version, 24L))
   }

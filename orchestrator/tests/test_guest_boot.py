@@ -100,3 +100,16 @@ def test_nothing_is_left_of_a_run_that_is_stopped(tmp_path, how):
     left = {path.name for path in set(Path("/tmp").iterdir()) - before if "netjoule" in path.name}
     assert left == set()
     assert list(tmp_path.iterdir()) == []
+
+
+REAL_FLOWS = r"""
+modprobe -a sctp dccp_ipv4 dccp_ipv6
+exec "$1" -B -m pytest -p no:cacheprovider -k real_flow -rs orchestrator/tests/test_generators_logs.py
+"""
+
+
+def test_other_generators_flow_on_a_kernel_with_sctp_and_dccp():
+    here = Path(__file__).parents[2]
+    ended = guest("--memory", "1536", "--", "sh", "-c", REAL_FLOWS, "sh", sys.executable, cwd=here)
+    assert ended.returncode == 0, ended.stdout
+    assert "SKIPPED" not in ended.stdout

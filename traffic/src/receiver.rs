@@ -22,6 +22,9 @@ const STREAM_QUIET_NS: i64 = 3_000_000_000;
 const OVERTIME_NS: i64 = 60_000_000_000;
 /// Receive calls before control and signals are looked at again.
 const RECEIVES_PER_LOOK: usize = 4;
+/// A receive call that gave fewer messages emptied the socket, or the descriptor says so at once: asking again would
+/// cost a call per message of a paced flow.
+const MANY_MESSAGES: usize = 32;
 /// An interrupted flow waits this long for the sender to hear of it, ns.
 const STOP_NS: i64 = 5_000_000_000;
 
@@ -155,7 +158,8 @@ fn take_arrivals(session: &mut Session<'_>, books: &mut Books<'_>, output: Outpu
     let had_none = books.first_ns.is_none();
     let mut more = true;
     for _ in 0..RECEIVES_PER_LOOK {
-        more = session.transport.receive(host::now_ns(), &mut |arrival| books.arrive(arrival))? > 0;
+        let taken = session.transport.receive(host::now_ns(), &mut |arrival| books.arrive(arrival))?;
+        more = taken >= MANY_MESSAGES;
         if !more {
             break;
         }

@@ -282,7 +282,11 @@ impl<'a> Flow<'a> {
             Err(failure) if !matches!(failure.code, Code::ControlLost | Code::Timeout | Code::DataLost) => {
                 Err(failure)
             }
-            _ if self.session.heard.interrupted && end_reason != EndReason::Interrupted => {
+            // A goodbye that came with the signal is a goodbye.
+            _ if self.session.heard.interrupted
+                && !self.session.heard.end
+                && end_reason != EndReason::Interrupted =>
+            {
                 Err(Failure::new(Code::Interrupted, "stopped while the client held its flow"))
             }
             _ => Ok(()),

@@ -183,6 +183,23 @@ mod tests {
     }
 
     #[test]
+    fn a_deadline_that_is_put_off_is_kept_and_one_that_comes_nearer_too() {
+        let mut waiter = Waiter::new().unwrap();
+        let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let fds = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
+        let start_ns = host::now_ns();
+        std::io::Write::write_all(&mut writer, b"x").unwrap();
+        waiter.wait(&fds, Some(start_ns + 20_000_000), start_ns).unwrap();
+        assert_eq!(waiter.armed_ns, Some(start_ns + 20_000_000));
+        waiter.wait(&[], Some(start_ns + 60_000_000), host::now_ns()).unwrap();
+        assert!(host::now_ns() >= start_ns + 60_000_000);
+        let now_ns = host::now_ns();
+        waiter.wait(&fds, Some(now_ns + 900_000_000), now_ns).unwrap();
+        waiter.wait(&[], Some(now_ns + 30_000_000), now_ns).unwrap();
+        assert!((now_ns + 30_000_000..now_ns + 800_000_000).contains(&host::now_ns()));
+    }
+
+    #[test]
     fn a_readable_descriptor_ends_the_wait() {
         let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
         let fds = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];

@@ -102,9 +102,9 @@ fn a_window_and_trains_keep_the_books() {
 
 #[test]
 fn a_stream_that_is_too_slow_leaves_messages_unsent_and_says_so() {
-    let server = Server::start("127.0.0.1", &[]);
+    let server = Server::start("127.0.0.1", &["--max-rate", "100G"]);
     let args =
-        ["--transport", "tcp", "--to", &server.control, "-b", "9G", "-l", "1440", "-t", "0.2", "-i", "0.05"];
+        ["--transport", "tcp", "--to", &server.control, "-b", "90G", "-l", "1440", "-t", "0.2", "-i", "0.05"];
     let finished = send(&args);
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     assert_honest(finished.report());

@@ -374,7 +374,7 @@ pub trait Transport {
 
     /// Hand every message that has arrived to `sink`, in order of arrival. Returns how many there were.
     /// Bounded: may stop after a few hundred messages when more are waiting, and then returns at once when called
-    /// again; 0 means nothing is waiting.
+    /// again. After a few, nothing is waiting but what a descriptor of [`Self::poll_fds`] announces.
     fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize>;
 
     /// No more messages will be offered: push out what is pending. Does not close the connection.

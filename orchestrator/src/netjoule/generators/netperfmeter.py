@@ -4,7 +4,8 @@
 What differs from netjoule-traffic, and how it is handled:
 
 - It cannot hold: while idle there is its passive side but no flow.
-- Its passive side opens an SCTP socket whatever the control channel uses, so the kernel needs SCTP.
+- Its passive side opens an SCTP socket whatever the control channel uses, so the kernel needs SCTP. For
+  DCCP it listens on IPv6's wildcard address, so the kernel needs dccp_ipv6 for flows over IPv4 too.
 - The receiving end's vector file has one line per message, in microseconds of the wall clock; the first
   messages, before its statistics began, and the last ones are known only as a count. The sending end
   counts once a second: there are no intervals of the sender.
@@ -18,6 +19,7 @@ What differs from netjoule-traffic, and how it is handled:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import re
 import shutil
@@ -33,7 +35,7 @@ from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators.base import Ability, Endpoints, FlowSpec
 from netjoule.generators.messages import Arrival, Clocks, Sent, flow_report
 from netjoule.generators.waiting import listening, to_the_end
-from netjoule.hosts import Process
+from netjoule.hosts import Process, how_it_ended
 
 __all__ = ["Netperfmeter", "as_report", "flow_arguments", "read_scalars", "read_vector"]
 
@@ -83,8 +85,8 @@ class Netperfmeter:
         try:
             await listening(ends.server, port + 1, what="netperfmeter")
         except BaseException as error:
+            await _ended(drain)
             await passive.stop()
-            await drain
             if isinstance(error, RunFailed) and passive.said():
                 raise RunFailed(f"{error.what}: {passive.said()}", code=error.code) from error
             raise
@@ -119,8 +121,10 @@ class _Flow:
     async def report(self) -> dict[str, Any]:
         assert self._active is not None
         said = await to_the_end(self._active, whole_seconds(self._spec) + GRACE_S)
-        if await self._active.wait() != 0:
-            raise RunFailed(f"netperfmeter: {_refusal(said)}", code="generator_failed")
+        code = await self._active.wait()
+        if code != 0:
+            words = _refusal(said) or self._active.said() or "no word of its own"
+            raise RunFailed(f"netperfmeter {how_it_ended(code)}: {words}", code="generator_failed")
         clocks = Clocks.between(self._before, wall_and_monotonic_ns(self._clock))
         files = await asyncio.to_thread(_files, self._folder)
         return await asyncio.to_thread(
@@ -134,10 +138,10 @@ class _Flow:
 
     async def end(self) -> None:
         processes, self._active, self._passive = (self._active, self._passive), None, None
+        await _ended(self._drain)
         for process in processes:
             if process is not None:
                 await process.stop(grace_s=1.0)
-        await self._drain
         await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
 
@@ -145,6 +149,13 @@ async def _drained(process: Process) -> None:
     """Read on, so that a full pipe does not stop it."""
     while await process.next_line():
         pass
+
+
+async def _ended(drain: asyncio.Future[None]) -> None:
+    """End a reader before its process is stopped, which reads the rest itself."""
+    drain.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await drain
 
 
 def whole_seconds(spec: FlowSpec) -> int:
@@ -249,6 +260,6 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def _refusal(said: str) -> str:
-    """The part of its output that says what went wrong."""
+    """The part of its output that says what went wrong; empty when none does."""
     errors = [line.strip() for line in said.splitlines() if "ERROR" in line]
-    return errors[-1] if errors else "ended without a word"
+    return errors[-1] if errors else ""

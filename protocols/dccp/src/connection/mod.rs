@@ -181,7 +181,7 @@ impl Connection {
             ccids,
             queue: Queue::new(config.queue_messages, slot_bytes),
             pending: Pending::default(),
-            timers: Timers::default(),
+            timers: Timers::new(now_ns),
             counters: Counters::default(),
             cookies: Vec::new(),
             option_bytes: Vec::new(),

@@ -69,6 +69,11 @@ pub(super) struct Timers {
 }
 
 impl Timers {
+    /// Nothing runs yet.
+    pub(super) fn new(now_ns: i64) -> Self {
+        Self { feature_packet_ns: now_ns, tune_ns: now_ns, ..Self::default() }
+    }
+
     /// The first Request is due at once.
     pub(super) fn start_requests(&mut self, now_ns: i64) {
         let mut backoff = Backoff::new(now_ns, SECOND_NS, GIVE_UP_REQUEST_NS);

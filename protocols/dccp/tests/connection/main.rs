@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two ends of a connection over a simulated path.
 
+mod agreement;
 mod corpus;
 mod fuzz_body;
 mod hostile;

@@ -56,7 +56,9 @@ fn who_has_nothing_to_send_sleeps_in_every_state() {
     for seed in 0..60 {
         for ccid in BOTH {
             let path = Path { rate_bps: Some(5e6), ..Path::clean(10 * MS) };
-            let mut world = World::new(&config(ccid), path, seed, seed, START_NS);
+            // A clock's origin may lie anywhere.
+            let start_ns = if seed & 1 == 0 { START_NS } else { -4 * S };
+            let mut world = World::new(&config(ccid), path, seed, seed, start_ns);
             world.path.loss = [0.0, 0.01, 0.1, 0.4][world.random() as usize % 4];
             for _ in 0..12 {
                 stir(&mut world);
@@ -72,17 +74,25 @@ fn who_has_nothing_to_send_sleeps_in_every_state() {
             stir(&mut world);
             world.run_for(5 * S);
             world.path.loss = 0.0;
-            for _ in 0..100 {
-                world.run_for(10 * S);
-                if ccid == Ccid::Tfrc && seed == 13 {
-                    let f: Vec<_> = world.ends.iter().map(|e| (e.connection.state(), e.connection.queued(), e.connection.next_wakeup_ns().map(|n| (n - world.now_ns) / MS), e.connection.figures().into_iter().filter(|x| ["data_packets_sent", "acks_received", "rtt_us", "allowed_rate_bytes_per_s", "loss_event_rate", "receive_rate_bytes_per_s", "segment_bytes", "packets_sequence_invalid", "syncs_sent", "acks_sent","receiver_rtt_us"].contains(&x.0)).collect::<Vec<_>>())).collect();
-                    println!("DBG {:?} {} {f:?}", world.path, world.now_ns / S);
-                }
-            }
+            world.run_for(1_000 * S);
             let closed = &world.ends[end].connection;
             assert_eq!(closed.state(), State::Closed, "{ccid:?} {seed}: {closed:?}");
             assert_eq!(closed.next_wakeup_ns(), None);
         }
+    }
+}
+
+/// All features are agreed and data flows although the clock shows negative times.
+#[test]
+fn a_clock_below_zero() {
+    for ccid in BOTH {
+        let path = Path { rate_bps: Some(20.0 * MBPS), queue_ns: 50 * MS, ..Path::clean(5 * MS) };
+        let mut world = World::new(&config(ccid), path, 3, 7, -1_000 * S);
+        world.connect();
+        world.ends[0].app = every(1440, 0, &world);
+        world.run_for(5 * S);
+        let mbps = world.goodput(10 * S) / MBPS;
+        assert!(mbps > 18.0, "{ccid:?}: {mbps}");
     }
 }
 
@@ -165,7 +175,8 @@ fn a_round_trip_ten_times_longer_and_back() {
 #[test]
 fn blackouts_end() {
     for ccid in BOTH {
-        for (blackout_s, most_s) in [(5, 6), (60, 40)] {
+        // The least rate is a packet in 64 s.
+        for (blackout_s, most_s) in [(5, 10), (60, 80)] {
             let path = Path { rate_bps: Some(20.0 * MBPS), queue_ns: 50 * MS, ..Path::clean(5 * MS) };
             let mut world = opened(ccid, path);
             world.ends[0].app = every(1440, 0, &world);
@@ -196,12 +207,12 @@ fn a_burst_after_half_a_minute_of_silence() {
     }
 }
 
-/// With an average message size that lags behind, CCID 3 would send X / s packets of a third of s, hear that a third of X
-/// arrives, and slow down again and again.
+/// CCID 3 counts bytes, and its average message size lags behind.
 #[test]
 fn messages_that_become_smaller_do_not_stall_the_flow() {
     for ccid in BOTH {
-        for (bytes, mtu_bytes, least) in [(500, 600, 15.0), (100, 1500, 8.0), (20, 1500, 2.0)] {
+        for (bytes, mtu_bytes, least) in [(500, 600, 15.0), (100, 1500, 8.0), (20, 1500, 2.0), (0, 1500, 0.0)]
+        {
             let path = Path { rate_bps: Some(20.0 * MBPS), queue_ns: 50 * MS, ..Path::clean(5 * MS) };
             let mut world = opened(ccid, path);
             world.ends[0].app = every(1440, 0, &world);
@@ -210,7 +221,7 @@ fn messages_that_become_smaller_do_not_stall_the_flow() {
             world.ends[0].app = every(bytes, 0, &world);
             world.run_for(2 * S);
             let mbps = world.goodput(10 * S) / MBPS;
-            assert!(mbps > least, "{ccid:?} {bytes} bytes: {mbps}");
+            assert!(mbps >= least, "{ccid:?} {bytes} bytes: {mbps}");
             world.ends.iter_mut().for_each(|end| end.connection.set_mtu_bytes(1500));
             world.ends[0].app = every(1440, 0, &world);
             world.run_for(2 * S);

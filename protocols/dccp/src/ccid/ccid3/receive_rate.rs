@@ -28,7 +28,6 @@ pub(super) struct ReceiveRate {
 impl ReceiveRate {
     /// Data of `bytes` arrived; `rtt_ns` is the round trip, 0 when not known.
     pub(super) fn on_data(&mut self, now_ns: i64, bytes: usize, rtt_ns: i64) {
-        let now_ns = now_ns.max(self.last_data_ns);
         if !self.is_started {
             self.is_started = true;
             // The first packet opens the first interval: its own bytes came in no time.
@@ -38,7 +37,7 @@ impl ReceiveRate {
             self.last_data_ns = now_ns;
             return;
         }
-        let interval_ns = interval_ns(rtt_ns);
+        let (now_ns, interval_ns) = (now_ns.max(self.last_data_ns), interval_ns(rtt_ns));
         // After a pause the rate is that of the last interval, not of the pause: RFC 5348's timer would have expired
         // in between without anything to report. This gives at least one packet per interval.
         if now_ns - self.last_data_ns > interval_ns && self.reported_bytes == self.bytes {

@@ -100,7 +100,8 @@ impl Receiver {
 
     /// A data packet that was not here before.
     fn on_data(&mut self, incoming: &Incoming<'_>) {
-        let bytes = incoming.packet.payload.len();
+        // See the sender: a message without a byte counts as one byte.
+        let bytes = incoming.packet.payload.len().max(1);
         self.rate.on_data(incoming.arrived_ns, bytes, self.rtt_or_zero_ns());
         self.segment_bytes =
             if self.data_packets == 0 { bytes as f64 } else { 0.9 * self.segment_bytes + 0.1 * bytes as f64 };
@@ -135,7 +136,7 @@ impl Receiver {
     /// When feedback is due after a packet at `now_ns`.
     fn schedule(&mut self, now_ns: i64, is_new_event: bool) {
         let Some(last_ns) = self.last_feedback_ns else {
-            if self.is_data_unreported || is_new_event {
+            if self.is_data_unreported {
                 self.due_ns = Some(now_ns);
             }
             return;
@@ -143,9 +144,12 @@ impl Receiver {
         //= rfc5348#6
         //# A feedback packet SHOULD also be sent whenever a
         //# new loss event is detected without waiting for the end of an RTT
+        if !self.is_data_unreported {
+            return;
+        }
         if is_new_event {
             self.due_ns = Some(now_ns);
-        } else if self.is_data_unreported {
+        } else {
             let rtt_ns = self.rtt.known_ns();
             let is_round_over = self.counter - self.reported_counter >= 4
                 || rtt_ns.is_some_and(|rtt_ns| self.rtt.is_by_option() && now_ns - last_ns >= rtt_ns);
@@ -245,7 +249,9 @@ impl ReceivingCcid for Receiver {
         put: &mut dyn FnMut(DccpOption<'_>),
     ) {
         self.due_ns = None;
-        let Some((_, newest_ns)) = self.newest else { return };
+        // RFC 5348 section 6.2: without data since the last feedback there is none. It would say that nothing arrives, and with
+        // a loss event bring the sender down to a packet in 64 seconds.
+        let Some((_, newest_ns)) = self.newest.filter(|_| self.is_data_unreported) else { return };
         let mut room_bytes = room_bytes;
         let mut put_short = |option: DccpOption<'_>| {
             if room_bytes >= SHORT_OPTION_BYTES {

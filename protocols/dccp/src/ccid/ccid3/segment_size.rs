@@ -7,9 +7,8 @@ const INTERVALS: usize = 4;
 const MEMORY_PACKETS: u64 = 4096;
 /// Weight of a packet in the average over the latest packets.
 const RECENT_WEIGHT: f64 = 1.0 / 16.0;
-/// The long average stays within this factor of the latest packets. At a factor of 2 and more, an application that turns to
-/// smaller messages would be stuck: it sends X / s packets a second of which half of X arrives, so that 2 * X_recv (RFC 5348
-/// section 4.3) lowers X again and again.
+/// The long average stays within this factor of the latest packets, so that an application that turns to other sizes for good
+/// is not judged by the old ones for thousands of packets.
 const MOST_LAG: f64 = 1.5;
 
 /// Bytes and packets of one loss interval.

@@ -31,6 +31,8 @@ pub struct Sender {
     sent: SentLog,
     losses: LossReport,
     has_sent: bool,
+    /// Size of the last data packet.
+    last_bytes: f64,
     /// Until when a waiting message was told to wait.
     blocked_until_ns: Option<i64>,
     /// Last time at which more waited than was allowed to leave.
@@ -56,6 +58,7 @@ impl Sender {
             sent: SentLog::new(),
             losses: LossReport::default(),
             has_sent: false,
+            last_bytes: 1.0,
             blocked_until_ns: None,
             limited_ns: i64::MIN,
             newest_feedback: None,
@@ -65,10 +68,11 @@ impl Sender {
         }
     }
 
-    /// t_ipi = s / X_inst, ns.
+    /// t_ipi, ns: how long the last packet keeps the next one waiting, its own size / X_inst. For packets of one size that is
+    /// s / X_inst; of several sizes X is kept in bytes, also while the average s follows. With s, packets far smaller than s
+    /// would carry far less than X, and 2 * X_recv (RFC 5348 section 4.3) would lower X again and again.
     fn interval_ns(&self) -> f64 {
-        let segment_bytes = self.segment.bytes();
-        segment_bytes * NS_PER_S / self.rate.instantaneous(segment_bytes)
+        self.last_bytes * NS_PER_S / self.rate.instantaneous(self.segment.bytes())
     }
 
     /// R_sample = (t_now - t_recvdata) - t_delay; `None` when the reported delay leaves nothing of it.
@@ -222,6 +226,9 @@ impl SendingCcid for Sender {
         if let Some(payload_bytes) = payload_bytes {
             self.rate.catch_up(now_ns, self.segment.bytes());
             self.pacer.on_sent(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
+            // A message without a byte counts as one of one byte, here and at the receiver: a rate of 0 would never rise.
+            let payload_bytes = payload_bytes.max(1);
+            self.last_bytes = payload_bytes as f64;
             self.segment.on_sent(payload_bytes);
             self.counter.on_sent();
             self.rate.on_sent(now_ns, self.segment.bytes());

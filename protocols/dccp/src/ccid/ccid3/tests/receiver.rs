@@ -301,6 +301,29 @@ fn receive_rate_counts_what_came_since_the_last_report() {
     assert!((100_000..=300_000).contains(&rate), "{rate}");
 }
 
+/// RFC 5348 section 6.2: feedback is about data. An Ack that leaves for another reason says nothing of rate and losses, also when
+/// packets without data have shown that the messages before them are lost.
+#[test]
+fn without_data_there_is_no_feedback() {
+    let mut receiver = Receiver::new(0);
+    let (data, ack) = (packet(PacketType::Data, 0, &[], &[0; 100]), packet(PacketType::Ack, 0, &[], &[]));
+    let said = |receiver: &mut Receiver, now_ns, seq: u64| {
+        let mut options = 0;
+        let number = Seq48::new(seq);
+        receiver.ack_options(now_ns, Seq48::new(7), number, 500, &mut |_| options += 1);
+        options
+    };
+    arrive(&mut receiver, MS, 1, Ecn::NotEct, &ack);
+    for seq in 3..6 {
+        arrive(&mut receiver, seq as i64 * MS, seq, Ecn::NotEct, &ack);
+    }
+    assert_eq!((receiver.ack_due_ns(), said(&mut receiver, 6 * MS, 5)), (None, 0));
+    arrive(&mut receiver, 7 * MS, 6, Ecn::NotEct, &data);
+    assert!(receiver.ack_due_ns().is_some() && said(&mut receiver, 7 * MS, 6) > 0);
+    arrive(&mut receiver, 8 * MS, 7, Ecn::NotEct, &ack);
+    assert_eq!(said(&mut receiver, 9 * MS, 7), 0);
+}
+
 #[test]
 fn many_packets_in_one_nanosecond_have_a_finite_rate() {
     let mut receiver = Receiver::new(0);
@@ -309,7 +332,8 @@ fn many_packets_in_one_nanosecond_have_a_finite_rate() {
         arrive(&mut receiver, 7, seq, Ecn::NotEct, &data);
     }
     assert_eq!(acknowledge(&mut receiver, 7, 49).receive_rate, 0);
-    assert_eq!(acknowledge(&mut receiver, 7, 49).receive_rate, 49 * 1440 * 1000);
+    arrive(&mut receiver, 7, 50, Ecn::NotEct, &data);
+    assert_eq!(acknowledge(&mut receiver, 7, 50).receive_rate, 50 * 1440 * 1000);
 }
 
 #[test]
