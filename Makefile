@@ -51,7 +51,8 @@ fmt: ## put Rust and Python into their format
 	$(PY) -m ruff check --fix --exit-zero .
 	$(PY) -m ruff format .
 
-bench: setup ## ratios against iperf3 and the link model, in one run on this machine
+bench: setup ## ratios against iperf3, the link model, UDP and the kernel's DCCP, in one run on this machine
+	@scripts/setup.sh guest
 	@scripts/bench.sh
 
 clean: ## remove what setup and builds made (results stay)

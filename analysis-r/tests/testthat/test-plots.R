@@ -17,10 +17,25 @@ tables <- campaign_tables(campaign)
 figures <- campaign_figures(campaign, tables)
 names(figures) <- vapply(figures, function(one) one$name, "")
 
+# The same elements and words, coordinates within 0.05 px: another processor rounds them differently.
+same_drawing <- function(old, new) {
+  number <- "-?[0-9]+[.]?[0-9]*"
+  parts <- lapply(c(old, new), function(path) {
+    text <- paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
+    text <- gsub("cp[A-Za-z0-9+/]+=*", "clip", text)
+    list(words = gsub(number, "#", text), numbers = as.numeric(regmatches(text, gregexpr(number, text))[[1]]))
+  })
+  parts[[1]]$words == parts[[2]]$words && max(abs(parts[[1]]$numbers - parts[[2]]$numbers)) <= 0.05
+}
+
 test_that("figures look as reviewed", {
   # Another ggplot2 draws other ticks and paths; the table below is held everywhere.
   skip_if_not(utils::packageVersion("ggplot2")$minor == 4, "ggplot2 is not 3.4, which drew the reviewed figures")
-  for (name in names(figures)) vdiffr::expect_doppelganger(name, figures[[name]]$plot)
+  for (name in names(figures)) {
+    drawn <- file.path(tempdir(), paste0(name, ".svg"))
+    vdiffr::write_svg(figures[[name]]$plot, drawn, name)
+    expect_snapshot_file(drawn, compare = same_drawing)
+  }
 })
 
 test_that("the table behind the figures is as reviewed", {

@@ -19,7 +19,7 @@ fn ccid_3_follows_the_tfrc_equation() {
     }
 }
 
-/// The full model with b = Ack Ratio does not describe CCID 2 as RFC 4341 has it (ratios from 1.1 to 3.3, in the golden);
+/// The full model with b = Ack Ratio does not describe CCID 2 as RFC 4341 has it (ratios from 1.0 to 2.9, in the golden);
 /// what is held to 20 % is the model for a window that grows per packet acknowledged.
 #[test]
 fn ccid_2_follows_pftk_for_a_window_that_grows_per_packet() {

@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use netjoule_transport::message::Header;
 use netjoule_transport::{
-    FlowSpec, PollFd, Protocol, Result, Role, SendOutcome, State, Transport, TransportError,
+    FlowSpec, PollFd, Protocol, Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use nix::poll::{ppoll, PollFd as NixPollFd, PollFlags};
 use nix::sys::time::TimeSpec;
@@ -125,7 +125,7 @@ pub(crate) fn run(
                     tally.refused += 1;
                     break;
                 }
-                SendOutcome::WouldBlock => break,
+                SendOutcome::WouldBlock | SendOutcome::QueueFull => break,
             }
         }
         sender.flush(now_ns()).unwrap();
