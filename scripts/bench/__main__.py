@@ -32,7 +32,9 @@ SIZES_BYTES = [64, 1440]
 def main() -> int:
     """Run the benches named on the command line (all by default)."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--only", choices=["cpu", "pps", "fidelity", "relay", "dccp", "guest"], action="append")
+    parser.add_argument(
+        "--only", choices=["cpu", "pps", "fidelity", "relay", "dccp", "guest"], action="append"
+    )
     parser.add_argument(
         "--quick", action="store_true", help="one repeat, short flows, four rates: a look, not a result"
     )
