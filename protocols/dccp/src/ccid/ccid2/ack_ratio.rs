@@ -136,10 +136,7 @@ impl AckRatio {
         //= rfc4341#6.1.2
         //# (2) Ack Ratio does not exceed cwnd/2, rounded up, except that Ack Ratio 2 is always acceptable.
         let (least, most) = match cwnd {
-            // With one packet or two in the window, waiting for another one means waiting for a timer.
-            0..=2 => (1, 1),
-            3 => (1, 2),
-            4..PAIRED_FROM => (1, cwnd.div_ceil(2)),
+            0..PAIRED_FROM => (1, 1),
             _ => (least_for(cwnd), cwnd.div_ceil(2).min(u64::from(u16::MAX))),
         };
         self.ratio = self.ratio.clamp(least, most);
@@ -226,7 +223,6 @@ mod tests {
     fn packets_of_a_small_window_are_acknowledged_singly() {
         let mut rig = Rig::new();
         assert_eq!([2, 3, 4, 9, 10].map(|cwnd| rig.window(cwnd, false)), [1, 1, 1, 1, 2]);
-        assert_eq!(rig.window(9, true), 4);
-        assert_eq!([9, 3, 1].map(|cwnd| rig.window(cwnd, false)), [3, 2, 1]);
+        assert_eq!([9, 5, 1].map(|cwnd| rig.window(cwnd, true)), [1, 1, 1]);
     }
 }
