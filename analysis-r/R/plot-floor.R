@@ -12,8 +12,8 @@ plot_floor <- function(summary, campaign, meter_id) {
   chosen <- meter_id
   rows <- summary[meter_id == chosen]
   floor <- rows[transport == "null" & !is.na(floor_w), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = floor_w,
-    low = floor_ci95_low, high = floor_ci95_high
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = to_nanowatt(floor_w),
+    low = to_nanowatt(floor_ci95_low), high = to_nanowatt(floor_ci95_high)
   )]
   floor <- plain_points(floor)
   above <- above_floor_points(rows)
@@ -36,6 +36,9 @@ plot_floor <- function(summary, campaign, meter_id) {
     alt_ea(above, campaign, chosen, "E_A above the generator floor")
   ))
 }
+
+# A device model without CPU has no floor; the difference of two sums leaves 1e-16 W, and that would get an axis.
+to_nanowatt <- function(power_w) round(power_w, 9L)
 
 above_floor_points <- function(rows) {
   points <- rows[transport != "null" & !is.na(ea_above_floor_j_per_mbit), list(
