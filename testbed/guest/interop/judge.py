@@ -24,7 +24,9 @@ def goodput_mbps(outcome: Mapping[str, Any]) -> float | None:
     return float(report["receiver"]["goodput_mbps"]) if report else None
 
 
-def defects(outcome: Mapping[str, Any], seen: Dissection, *, ours: bool = True) -> list[str]:
+def defects(
+    outcome: Mapping[str, Any], seen: Dissection, *, ours: bool = True, lossy: bool = False
+) -> list[str]:
     """What is wrong with one flow; the flow's own report and its capture are judged.
 
     Args:
@@ -32,6 +34,8 @@ def defects(outcome: Mapping[str, Any], seen: Dissection, *, ours: bool = True) 
         seen: the capture.
         ours: an end is our stack. What the kernel does when it closes towards itself is no defect of ours:
             when Close and CloseReq cross, its client sends a second Close into a connection that is gone.
+        lossy: packets are lost after the capture saw them: when that is the Reset 'Closed', the Close is
+            repeated into a connection that is gone.
     """
     found = []
     report = outcome.get("report")
@@ -50,11 +54,12 @@ def defects(outcome: Mapping[str, Any], seen: Dissection, *, ours: bool = True) 
         found.append(f"{seen.bad_checksums} bad checksums")
     if seen.undecodable:
         found.append(f"{seen.undecodable} undecodable packets")
-    return found + (_bad_close(seen) if ours else [])
+    return found + (_bad_close(seen, lossy) if ours else [])
 
 
-def _bad_close(seen: Dissection) -> list[str]:
-    found = [f"{count} Reset {name!r}" for name, count in seen.resets.items() if name != "Closed"]
+def _bad_close(seen: Dissection, lossy: bool) -> list[str]:
+    fine = {"Closed", "No Connection"} if lossy and "Closed" in seen.resets else {"Closed"}
+    found = [f"{count} Reset {name!r}" for name, count in seen.resets.items() if name not in fine]
     if not seen.types.keys() & {"Close", "CloseReq"}:
         found.append("no Close")
     if "Closed" not in seen.resets:

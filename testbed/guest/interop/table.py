@@ -106,7 +106,8 @@ def _remarks(flows: Sequence[Flow], comparisons: Sequence[Comparison]) -> list[s
         f"{len(flows)} flows (some with {RANDOM_LOSS_PERCENT} % random loss, not compared), {packets} DCCP "
         f"packets captured, {bad} bad checksums; netjoule-traffic dissect, tshark and tcpdump -vv read "
         "every capture (those over UDP, RFC 6773, after conversion to "
-        "protocol 33). Every flow must end with Close and Reset 'Closed' and hold no other Reset.",
+        "protocol 33). Every flow must end with Close and Reset 'Closed' and hold no other Reset, but the "
+        "'No Connection' that a repeated Close gets when 'Closed' was lost.",
     ]
     reasons = [
         f"- {pair}, CCID {comparison.ccid}, {comparison.loss_percent} % loss: {_ratio(comparison, pair)}: "

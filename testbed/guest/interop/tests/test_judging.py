@@ -105,6 +105,13 @@ def test_how_the_kernel_closes_towards_itself_is_not_judged():
     twice = replace(CLEAN, resets={"Closed": 1, "No Connection": 1})
     assert defects(told(), twice, ours=False) == []
     assert defects(told(), twice) == ["1 Reset 'No Connection'"]
+
+
+def test_a_close_repeated_because_its_reset_was_lost_is_no_defect():
+    twice = replace(CLEAN, resets={"Closed": 1, "No Connection": 1})
+    assert defects(told(), twice, lossy=True) == []
+    unanswered = replace(CLEAN, resets={"No Connection": 1})
+    assert defects(told(), unanswered, lossy=True) != []
     assert defects(told(), replace(twice, bad_checksums=1), ours=False) == ["1 bad checksums"]
 
 
