@@ -17,8 +17,9 @@ use crate::session::{Scope, Session};
 const BATCH_MESSAGES: usize = 32;
 /// The same for GSO trains.
 const TRAIN_MESSAGES: usize = 64;
-/// Most bytes handed over at once (at least one message goes).
-const BATCH_BYTES: usize = 64 << 10;
+/// Most bytes handed over at once (at least one message goes): one GSO train, with room for a header of the transport's
+/// own in each packet. A packet more would be a train by itself.
+const BATCH_BYTES: usize = 62 << 10;
 /// Messages due before the end that were held up may still leave this long after it, ns.
 const GRACE_NS: i64 = 50_000_000;
 /// Longest coalescing window, us.

@@ -212,6 +212,7 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// Take a packet (without IP or UDP header) apart. Does not look at the checksum: see [`crate::checksum`].
+    #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         if bytes.len() < 12 {
             return Err(ParseError::TooShort(bytes.len()));
@@ -287,6 +288,7 @@ impl<'a> Packet<'a> {
     /// Refuses (returns false, appends nothing) what would not parse as the same packet: headers over 1020 bytes, a missing or
     /// superfluous number, service code or reset code, mixed or forbidden short forms, a coverage past the end.
     /// `emit(parse(x))` is `x` with its reserved bits cleared, hence stable.
+    #[inline]
     pub fn emit(&self, out: &mut Vec<u8>) -> bool {
         let short = self.seq.is_short();
         let fixed = header_bytes(self.kind, short);

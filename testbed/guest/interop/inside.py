@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, Iterator  # noqa: UP035  # any Python of the guest
 
 FLOW_LIMIT_S = 90
-SETTLE_S = 1.0
 CONTROL_PORT = 5301
 DATA = {4: ("10.99.0.1", "10.99.0.2"), 6: ("fd00:99::1", "fd00:99::2")}
 CONTROL = ("10.98.0.1", "10.98.0.2")
@@ -123,8 +122,11 @@ def filters(cell: dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
-def capture(file: Path) -> Iterator[None]:
-    """What passes the client's end of the data cable, before losses in either end's packet filter."""
+def capture(file: Path, settle_s: float) -> Iterator[None]:
+    """What passes the client's end of the data cable, before losses in either end's packet filter.
+
+    netem takes its losses of the client's packets before that: a lost Close is seen when it is repeated.
+    """
     words = [
         "tcpdump",
         "-i",
@@ -145,7 +147,7 @@ def capture(file: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            time.sleep(SETTLE_S)
+            time.sleep(settle_s)
             dump.terminate()
             dump.communicate()
 
@@ -201,7 +203,7 @@ def one(program: str, cell: dict[str, Any], folder: Path) -> dict[str, Any]:
         with filters(cell), server(program, cell["ip_version"]):
             return flow(program, cell, cell["options"])
     scratch = Path("/run/cell.pcap")  # in memory: writing to the host would be part of the path
-    with filters(cell), server(program, cell["ip_version"]), capture(scratch):
+    with filters(cell), server(program, cell["ip_version"]), capture(scratch, cell["settle_s"]):
         outcome = flow(program, cell, cell["options"])
     shutil.move(scratch, folder / f"{cell['name']}.pcap")
     return outcome

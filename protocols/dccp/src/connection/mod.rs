@@ -106,6 +106,8 @@ pub struct Connection {
     probe: Option<(Seq48, usize)>,
     /// Latest time that was told.
     now_ns: i64,
+    /// When the timers were looked at last.
+    timers_ran_ns: i64,
     /// Timestamp to answer.
     echo: Option<Echo>,
     /// Round trip of the handshake.
@@ -190,6 +192,7 @@ impl Connection {
             probe: None,
             packet_limit_bytes: None,
             now_ns,
+            timers_ran_ns: i64::MIN,
             echo: None,
             handshake_rtt_ns: None,
             ndp_run: 0,

@@ -224,6 +224,7 @@ impl Timers {
 impl Connection {
     /// Do what is due without a packet having come.
     pub(super) fn run_timers(&mut self, now_ns: i64) {
+        self.timers_ran_ns = now_ns;
         match self.state {
             State::Request | State::PartOpen | State::CloseReq | State::Closing
                 if self.timers.state_over(now_ns) =>

@@ -336,7 +336,10 @@ impl Connection {
         if self.check_message(payload).is_err() {
             return None;
         }
-        self.run_timers(now_ns);
+        // The messages of a batch share one time: what was due by then is done.
+        if self.timers_ran_ns < now_ns {
+            self.run_timers(now_ns);
+        }
         let wish = self.ack_wish(now_ns);
         let (kind, carries) = self.data_kind(wish, payload.len())?;
         let halves = self.halves.as_mut()?;

@@ -232,8 +232,7 @@ impl Connection {
         //= rfc4340#12.2
         //# an endpoint sending packets to an ECN-incapable receiver MUST send its packets as ECN
         //# incapable
-        let incapable = self.features.value(Feature::EcnIncapable, Location::Remote) == 1;
-        if self.config.ecn && !incapable {
+        if self.config.ecn && self.features.value(Feature::EcnIncapable, Location::Remote) != 1 {
             crate::ccid::Ecn::Ect0
         } else {
             crate::ccid::Ecn::NotEct

@@ -29,8 +29,12 @@ impl Arrivals {
             self.seen = u128::MAX;
             return false;
         };
-        let mut known = self.lost();
         let ahead = newest.distance_to(seq);
+        if ahead == 1 && self.seen == u128::MAX {
+            self.newest = Some(seq);
+            return false;
+        }
+        let mut known = self.lost();
         if ahead <= 0 {
             let back = ahead.unsigned_abs();
             if back < 128 {

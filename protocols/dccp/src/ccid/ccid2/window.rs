@@ -89,10 +89,11 @@ impl Window {
             self.usage.since_ns = now_ns;
             return;
         };
-        let idle_rtos = now_ns.saturating_sub(last_sent_ns) / rto_ns.max(1);
-        if idle_rtos < 1 {
+        let idle_ns = now_ns.saturating_sub(last_sent_ns);
+        if idle_ns < rto_ns.max(1) {
             return;
         }
+        let idle_rtos = idle_ns / rto_ns.max(1);
         let restart = self.initial.min(self.cwnd);
         self.ssthresh = self.ssthresh.max(self.cwnd - self.cwnd / 4);
         self.cwnd = (self.cwnd >> idle_rtos.min(63)).max(restart);

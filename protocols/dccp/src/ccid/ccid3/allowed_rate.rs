@@ -43,6 +43,8 @@ pub(super) struct AllowedRate {
     /// R, ns.
     rtt_ns: Option<f64>,
     last_sample_ns: f64,
+    /// Its square root: every packet asks for it.
+    last_root: f64,
     /// R_sqmean, square root of ns.
     root_mean: f64,
     has_feedback: bool,
@@ -65,6 +67,7 @@ impl AllowedRate {
             last_receive_rate: 0.0,
             rtt_ns: None,
             last_sample_ns: 0.0,
+            last_root: 0.0,
             root_mean: 0.0,
             has_feedback: false,
             doubled_ns: 0,
@@ -85,8 +88,8 @@ impl AllowedRate {
             return;
         }
         self.rtt_ns = Some(rtt_ns.max(1.0));
-        self.last_sample_ns = rtt_ns.max(1.0);
-        self.root_mean = self.last_sample_ns.sqrt();
+        self.take_sample(rtt_ns.max(1.0));
+        self.root_mean = self.last_root;
         self.doubled_ns = now_ns;
         self.rate = self.initial_rate(segment_bytes);
     }
@@ -127,8 +130,7 @@ impl AllowedRate {
         //# However, this modification
         //# SHOULD be implemented because it makes TFRC behave better in some
         //# environments with a low level of statistical multiplexing.
-        let root = self.last_sample_ns.sqrt();
-        let rate = if root > 0.0 { self.rate * self.root_mean / root } else { self.rate };
+        let rate = if self.last_root > 0.0 { self.rate * self.root_mean / self.last_root } else { self.rate };
         rate.max(least_rate(segment_bytes))
     }
 
@@ -173,6 +175,9 @@ impl AllowedRate {
 
     /// Let the nofeedback timer expire as often as it has by `now_ns`.
     pub(super) fn catch_up(&mut self, now_ns: i64, segment_bytes: f64) {
+        if self.deadline_ns.is_none_or(|deadline_ns| deadline_ns > now_ns) {
+            return;
+        }
         for _ in 0..MAX_CATCH_UP {
             let Some(deadline_ns) = self.deadline_ns.filter(|deadline_ns| *deadline_ns <= now_ns) else {
                 return;
@@ -186,7 +191,7 @@ impl AllowedRate {
 
     fn average_rtt(&mut self, sample_ns: f64) {
         let sample_ns = sample_ns.max(1.0);
-        self.last_sample_ns = sample_ns;
+        self.take_sample(sample_ns);
         match self.rtt_ns {
             Some(rtt_ns) if self.has_feedback => {
                 //= rfc5348#4.3
@@ -195,13 +200,18 @@ impl AllowedRate {
                 self.rtt_ns = Some(KEEP * rtt_ns + (1.0 - KEEP) * sample_ns);
                 //= rfc5348#4.5
                 //# A value of 0.9 as the default for q2 is RECOMMENDED.
-                self.root_mean = KEEP * self.root_mean + (1.0 - KEEP) * sample_ns.sqrt();
+                self.root_mean = KEEP * self.root_mean + (1.0 - KEEP) * self.last_root;
             }
             _ => {
                 self.rtt_ns = Some(sample_ns);
-                self.root_mean = sample_ns.sqrt();
+                self.root_mean = self.last_root;
             }
         }
+    }
+
+    fn take_sample(&mut self, sample_ns: f64) {
+        self.last_sample_ns = sample_ns;
+        self.last_root = sample_ns.sqrt();
     }
 
     /// recv_limit.
