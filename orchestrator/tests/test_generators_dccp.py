@@ -39,6 +39,8 @@ def program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatc
     [
         ("dccp", {"ccid": 3, "carrier": "udp"}, ["--ccid", "3", "--carrier", "udp"]),
         ("dccp", {"ccid": 2, "carrier": "raw"}, ["--ccid", "2", "--carrier", "raw"]),
+        ("dccp", {"ccid": 3, "carrier": "udp", "ecn": True}, ["--ccid", "3", "--carrier", "udp"]),
+        ("dccp", {"ccid": 3, "ecn": False}, ["--ccid", "3", "--no-ecn"]),
         ("dccp-kernel", {"ccid": 2}, ["--ccid", "2"]),
         ("udp", {}, []),
     ],

@@ -107,6 +107,9 @@ pub struct SendArgs {
     /// DCCP: what carries the packets at the server (raw or kernel where this end has the other; default: the same)
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub peer_carrier: Option<String>,
+    /// dccp over UDP: packets are not ECN-capable, congestion shows as loss only
+    #[arg(long)]
+    pub no_ecn: bool,
     /// Message size in bytes
     #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
     pub length: u64,
@@ -162,6 +165,7 @@ impl SendArgs {
             ("ccid", self.ccid.map(Value::from)),
             ("carrier", text(&self.carrier)),
             ("peer_carrier", text(&self.peer_carrier)),
+            ("ecn", self.no_ecn.then(|| Value::from(false))),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

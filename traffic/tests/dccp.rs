@@ -64,6 +64,15 @@ fn every_kind_of_flow_over_udp_and_ipv6() {
     }
 }
 
+#[test]
+fn ecn_is_on_until_it_is_refused() {
+    let server = Server::start("127.0.0.1", &[]);
+    for (more, told) in [(&[][..], true), (&["--no-ecn"], false)] {
+        let finished = flow(&server, &[&["--ccid", "2"][..], more].concat());
+        assert_eq!(assert_sound(&finished, "2", "udp")["transport_options"]["ecn"], told);
+    }
+}
+
 /// Raw sockets are root's, inside a user namespace too; a test that has neither has nothing to say.
 fn has_raw() -> bool {
     let said = std::process::Command::new(env!("CARGO_BIN_EXE_netjoule-traffic"))
@@ -121,6 +130,7 @@ fn senseless_options_are_usage_errors() {
         (&["--transport", "dccp", "--carrier", "kernel"], "no carrier kernel"),
         (&["--transport", "dccp", "--peer-carrier", "kernel"], "understand"),
         (&["--transport", "udp", "--ccid", "3"], "udp has no option ccid"),
+        (&["--transport", "udp", "--no-ecn"], "udp has no option ecn"),
     ] {
         let finished = send(&[args, &["--to", "127.0.0.1"]].concat());
         assert_eq!(finished.code, 2, "{}", finished.stderr);

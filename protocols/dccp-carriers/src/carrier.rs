@@ -17,6 +17,9 @@ pub(crate) trait Carrier {
     /// Several packets of one size may leave, and arrive, in one call (GSO, GRO).
     const TRAINS: bool;
 
+    /// The IP header's ECN field is this stack's to read and set.
+    const ECN: bool;
+
     /// The socket.
     fn socket(&self) -> &Socket;
 

@@ -81,7 +81,7 @@ impl<C: Carrier> End<C> {
         choice: Choice,
         now_ns: i64,
     ) -> Result<Self> {
-        let link = link(carrier, flow)?;
+        let link = link(carrier, flow, choice.ecn)?;
         let config = config(&link, remote, flow, choice.ccid)?;
         let connection = Connection::connect(config, now_ns, &mut random::number);
         let mut end = Self::new(link, Entry::Proving(Prover::new(flow.token, now_ns)), flow);
@@ -97,7 +97,7 @@ impl<C: Carrier> End<C> {
         flow: &FlowSpec,
         choice: Choice,
     ) -> Result<Self> {
-        let link = link(carrier, flow)?;
+        let link = link(carrier, flow, choice.ecn)?;
         let local = link.carrier.local()?;
         let config = config(&link, local, flow, choice.ccid)?;
         let listener = Listener::new(config, vec![SERVICE_CODE], BACKLOG, random::bytes());
@@ -247,7 +247,7 @@ impl<C: Carrier> End<C> {
         loop {
             let Some(connection) = &mut self.connection else { return Err(not_open()) };
             if let Some(packet) = connection.send_now(now_ns, message, self.link.outbox.space()) {
-                self.link.push(packet.bytes)?;
+                self.link.push(&packet)?;
                 return Ok(SendOutcome::Sent);
             }
             if !std::mem::take(may_read) {
@@ -267,13 +267,13 @@ impl<C: Carrier> End<C> {
 }
 
 /// The link of a flow. Only messages, and trains of them, need big buffers to arrive in.
-fn link<C: Carrier>(carrier: C, flow: &FlowSpec) -> Result<Link<C>> {
+fn link<C: Carrier>(carrier: C, flow: &FlowSpec, ecn: bool) -> Result<Link<C>> {
     let slot_bytes = match flow.role {
         Role::Receiver if C::TRAINS && flow.gso => GRO_BYTES,
         Role::Receiver => HEADER_BYTES + flow.message_bytes.max(token::MESSAGE_BYTES),
         Role::Sender => HEADER_BYTES + token::MESSAGE_BYTES,
     };
-    Link::new(carrier, flow.gso, slot_bytes)
+    Link::new(carrier, flow.gso, slot_bytes, ecn)
 }
 
 /// How to connect to, or listen beside, `remote` (at a listener: any address of the right IP version).
@@ -287,9 +287,11 @@ fn config<C: Carrier>(link: &Link<C>, remote: SocketAddr, flow: &FlowSpec, ccid:
         mtu_bytes: link.mtu_bytes().unwrap_or(USUAL_MTU_BYTES),
         queue_messages: queue::messages(flow),
         //= rfc6773#3.5
+        //# A DCCP-UDP endpoint SHOULD follow the procedures of DCCP-STD in [RFC4340], Section 12
+        //= rfc6773#3.5
         //# Implementations that do not support ECN MUST follow the procedures of DCCP-STD in [RFC4340],
         //# Section 12.1 with regard to implementations that are not ECN capable.
-        ecn: false,
+        ecn: link.ecn,
         checksum_coverage: 0,
         sequence_window: SEQUENCE_WINDOW,
     })

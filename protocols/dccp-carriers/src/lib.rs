@@ -12,8 +12,12 @@
 //! stack meets the kernel's. DCCP's own ports are those of the carrier's socket: over UDP the DCCP port equals
 //! the UDP port, so that one connection is one UDP 4-tuple.
 //!
-//! **ECN** is off: the connection declares itself ECN-incapable, as Linux's does. A received mark would cost one more
-//! control message with every packet, and none of netjoule's links marks.
+//! **ECN** (RFC 6773 section 3.5) over UDP unless the option `ecn` is false: Data, DataAck and Ack leave as ECT(0), other
+//! packets, which are rare, as not ECN-capable, and congestion control hears of marks. The field is the socket's
+//! (`IP_TOS`, `IPV6_TCLASS`) and changes with the packets' type, because a control message with every packet would cost
+//! more. ECN nonces, ECT(1), are never sent: a train has one field, and RFC 8311 took the nonce back. A
+//! platform without these options makes the flow ECN-incapable. The raw carrier and the kernel's socket always are,
+//! for Linux's DCCP is.
 //!
 //! **Don't fragment** is set on every packet. RFC 4340 section 14 would leave it off Request, Response and Reset; these
 //! are at most some hundred bytes long here, and Linux sets it on them as well.
@@ -34,6 +38,7 @@
 
 mod carrier;
 mod early;
+mod ecn;
 mod end;
 mod filter;
 mod kernel;

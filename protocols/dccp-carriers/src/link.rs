@@ -5,25 +5,33 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
+use netjoule_dccp::connection::Transmit;
 use netjoule_dccp::Connection;
 use netjoule_transport::datagram::{self, Batch};
-use netjoule_transport::{socket, Arrival, Result, TransportError};
+use netjoule_transport::{socket, Arrival, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
+use crate::ecn;
 use crate::outbox::Outbox;
 
 #[derive(Debug)]
 pub(crate) struct Link<C> {
     pub(crate) carrier: C,
     pub(crate) outbox: Outbox,
+    /// Marks are read, and set as the connection asks.
+    pub(crate) ecn: bool,
     batch: Batch,
 }
 
 impl<C: Carrier> Link<C> {
-    /// `slot_bytes`: longest packet, or train, that may arrive.
-    pub(crate) fn new(carrier: C, gso: bool, slot_bytes: usize) -> Result<Self> {
+    /// `slot_bytes`: longest packet, or train, that may arrive. `ecn`: marks are wanted; where the socket has none the
+    /// flow goes on without.
+    pub(crate) fn new(carrier: C, gso: bool, slot_bytes: usize, ecn: bool) -> Result<Self> {
         datagram::ask_for_stamps(carrier.socket())?;
-        Ok(Self { carrier, outbox: Outbox::new(C::TRAINS && gso), batch: Batch::new(slot_bytes) })
+        let ip_version = IpVersion::of(carrier.local()?.ip());
+        let ecn = ecn && C::ECN && ecn::switch_on(carrier.socket(), ip_version);
+        let outbox = Outbox::new(C::TRAINS && gso, ip_version);
+        Ok(Self { carrier, outbox, ecn, batch: Batch::new(slot_bytes) })
     }
 
     /// Read what has arrived, in at most `calls` system calls, and give every message to `sink`; how many there were.
@@ -46,12 +54,16 @@ impl<C: Carrier> Link<C> {
             for index in 0..count {
                 let received = self.batch.datagram(index, difference_ns, read_ns);
                 let arrived_ns = received.arrived_ns.unwrap_or(read_ns);
+                //= rfc6773#3.5
+                //# examining the values received in the ECN fields of incoming IP packets, relaying any packet markings to
+                //# the DCCP module.
+                let ecn = ecn::field(received.ecn);
                 let piece = received.segment_bytes.unwrap_or(received.bytes.len()).max(1);
                 let quarter = (received.bytes.len() / piece / 4).max(2) * piece;
                 for part in received.bytes.chunks(quarter) {
                     for bytes in part.chunks(piece) {
                         let packet = self.carrier.packet(bytes);
-                        if let Some(bytes) = connection.handle(arrived_ns, Ecn::NotEct, packet) {
+                        if let Some(bytes) = connection.handle(arrived_ns, ecn, packet) {
                             sink(Arrival { bytes, arrived_ns });
                             messages += 1;
                         }
@@ -90,9 +102,9 @@ impl<C: Carrier> Link<C> {
         self.outbox.flush(self.carrier.socket())
     }
 
-    /// A packet of `length` bytes was appended to the outbox.
-    pub(crate) fn push(&mut self, length: usize) -> Result<()> {
-        self.outbox.push(self.carrier.socket(), length)
+    /// A packet was appended to the outbox.
+    pub(crate) fn push(&mut self, packet: &Transmit) -> Result<()> {
+        self.outbox.push(self.carrier.socket(), packet.bytes, packet.ecn)
     }
 
     /// Send a packet that belongs to no connection; a full socket loses it, and who asked will ask again.
@@ -101,7 +113,7 @@ impl<C: Carrier> Link<C> {
             return self.flush();
         }
         self.outbox.space().extend_from_slice(packet);
-        self.push(packet.len())
+        self.outbox.push(self.carrier.socket(), packet.len(), Ecn::NotEct)
     }
 
     /// MTU of the way to the peer, when the socket is connected.
@@ -122,7 +134,7 @@ fn transmit<C: Carrier>(
     }
     while !outbox.is_blocked() {
         let Some(packet) = connection.poll_transmit(now_ns, outbox.space()) else { break };
-        outbox.push(carrier.socket(), packet.bytes)?;
+        outbox.push(carrier.socket(), packet.bytes, packet.ecn)?;
     }
     outbox.flush(carrier.socket())
 }

@@ -42,13 +42,15 @@ pub(crate) struct Choice {
     pub(crate) carrier: CarrierKind,
     /// At the serving end.
     pub(crate) peer_carrier: CarrierKind,
+    /// Packets are ECN-capable where the hosts allow it; only over UDP.
+    pub(crate) ecn: bool,
 }
 
 impl Choice {
-    /// What `values` say, completed with CCID 3 and the first of the carriers `own` that this protocol's client may
-    /// have.
+    /// What `values` say, completed with CCID 3, the first of the carriers `own` that this protocol's client may
+    /// have, and ECN where the carrier has it.
     pub(crate) fn of(protocol: &str, values: &Values, own: &[CarrierKind]) -> Result<Self> {
-        let known = ["ccid", "carrier", "peer_carrier"];
+        let known = ["ccid", "carrier", "peer_carrier", "ecn"];
         if let Some(name) = values.keys().find(|name| !known.contains(&name.as_str())) {
             return Err(TransportError::BadOption(format!("{protocol} has no option {name}")));
         }
@@ -69,7 +71,8 @@ impl Choice {
                 peer_carrier.name()
             )));
         }
-        Ok(Self { ccid: ccid(protocol, values)?, carrier, peer_carrier })
+        let ecn = ecn(protocol, values, carrier)?;
+        Ok(Self { ccid: ccid(protocol, values)?, carrier, peer_carrier, ecn })
     }
 
     /// As values for the flow report.
@@ -78,6 +81,7 @@ impl Choice {
             ("ccid".to_owned(), self.ccid.number().into()),
             ("carrier".to_owned(), self.carrier.name().into()),
             ("peer_carrier".to_owned(), self.peer_carrier.name().into()),
+            ("ecn".to_owned(), self.ecn.into()),
         ])
     }
 }
@@ -90,6 +94,19 @@ fn ccid(protocol: &str, values: &Values) -> Result<Ccid> {
             "{protocol} has no congestion control {value}; it has CCID 2 and 3"
         ))
     })
+}
+
+fn ecn(protocol: &str, values: &Values, carrier: CarrierKind) -> Result<bool> {
+    let has_ecn = carrier == CarrierKind::Udp;
+    let Some(value) = values.get("ecn") else { return Ok(has_ecn) };
+    match value.as_bool() {
+        Some(true) if !has_ecn => Err(TransportError::BadOption(format!(
+            "{protocol} has no ECN over carrier {}; carrier udp has",
+            carrier.name()
+        ))),
+        Some(wanted) => Ok(wanted),
+        None => Err(TransportError::BadOption(format!("{protocol} has ECN true or false, not {value}"))),
+    }
 }
 
 fn carrier(protocol: &str, values: &Values, name: &str) -> Result<Option<CarrierKind>> {
@@ -117,14 +134,21 @@ mod tests {
     }
 
     #[test]
-    fn without_a_choice_it_is_ccid_3_over_udp() {
+    fn without_a_choice_it_is_ccid_3_over_udp_with_ecn() {
         let values = of(json!({})).unwrap().values();
-        assert_eq!(Value::from(values), json!({ "ccid": 3, "carrier": "udp", "peer_carrier": "udp" }));
+        let completed = json!({ "ccid": 3, "carrier": "udp", "peer_carrier": "udp", "ecn": true });
+        assert_eq!(Value::from(values), completed);
+        assert!(!of(json!({ "ecn": false })).unwrap().ecn);
+        assert!(!of(json!({ "carrier": "raw" })).unwrap().ecn);
     }
 
     #[test]
     fn what_is_completed_stays_as_it_is() {
-        for chosen in [json!({ "ccid": 2 }), json!({ "carrier": "raw", "peer_carrier": "kernel" })] {
+        for chosen in [
+            json!({ "ccid": 2 }),
+            json!({ "carrier": "raw", "peer_carrier": "kernel" }),
+            json!({ "ecn": false }),
+        ] {
             let once = of(chosen).unwrap();
             assert_eq!(of(once.values().into()).unwrap(), once);
         }
@@ -138,6 +162,8 @@ mod tests {
             (json!({ "carrier": "pigeon" }), "pigeon"),
             (json!({ "carrier": "kernel" }), "no carrier kernel"),
             (json!({ "carrier": "udp", "peer_carrier": "kernel" }), "understand"),
+            (json!({ "carrier": "raw", "ecn": true }), "no ECN"),
+            (json!({ "ecn": 1 }), "true or false"),
             (json!({ "colour": 1 }), "colour"),
         ] {
             let error = of(chosen).unwrap_err();

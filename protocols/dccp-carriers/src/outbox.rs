@@ -2,17 +2,20 @@
 //! Packets on their way into the socket: one buffer, trains of equal size, nothing allocated per packet.
 //!
 //! A packet is appended to [`Outbox::space`] by whoever makes it, then [`Outbox::push`] takes note of it. With trains,
-//! packets of one size collect until the train is full, the size changes or [`Outbox::flush`] is called; one
-//! shorter packet may end a train (UDP GSO). Without trains each packet leaves at once.
+//! packets of one size and ECN field collect until the train is full, one of the two changes or [`Outbox::flush`] is
+//! called; one shorter packet may end a train (UDP GSO). Without trains each packet leaves at once.
 
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
+use netjoule_dccp::ccid::Ecn;
 use netjoule_transport::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_transport::socket::is_unreachable;
-use netjoule_transport::{Result, TransportError};
+use netjoule_transport::socket::{is_unreachable, set_ecn};
+use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::{SockAddr, Socket};
+
+use crate::ecn;
 
 /// Room for a full train and the packet that did not fit it.
 const CAPACITY_BYTES: usize = 2 * 65_536;
@@ -31,6 +34,11 @@ pub(crate) struct Outbox {
     /// Size of the packets of the train, the last one's perhaps excepted.
     segment_bytes: usize,
     packets: usize,
+    /// ECN field of the train.
+    ecn: Ecn,
+    /// ECN field that the socket puts into packets.
+    socket_ecn: Ecn,
+    ip_version: IpVersion,
     /// The socket's buffer is full: the train waits for it.
     blocked: bool,
     /// A packet was larger than the path's MTU.
@@ -43,13 +51,17 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new(trains: bool) -> Self {
+    /// For a fresh socket of this IP version.
+    pub(crate) fn new(trains: bool, ip_version: IpVersion) -> Self {
         Self {
             bytes: Vec::with_capacity(CAPACITY_BYTES),
             trains,
             destination: None,
             segment_bytes: 0,
             packets: 0,
+            ecn: Ecn::NotEct,
+            socket_ecn: Ecn::NotEct,
+            ip_version,
             blocked: false,
             too_large: false,
             data_packets: 0,
@@ -83,8 +95,8 @@ impl Outbox {
         &mut self.bytes
     }
 
-    /// A packet of `length` bytes was appended.
-    pub(crate) fn push(&mut self, socket: &Socket, length: usize) -> Result<()> {
+    /// A packet of `length` bytes was appended, which shall leave with the field `ecn`.
+    pub(crate) fn push(&mut self, socket: &Socket, length: usize, ecn: Ecn) -> Result<()> {
         let start = self.bytes.len() - length;
         let kind = self.bytes.get(start + TYPE_OFFSET).map_or(0, |byte| (byte >> 1) & 0xf);
         if DATA_TYPES.contains(&kind) {
@@ -92,6 +104,7 @@ impl Outbox {
             self.data_bytes += length as u64;
         }
         let fits = length <= self.segment_bytes
+            && ecn == self.ecn
             && self.packets < GSO_SEGMENTS
             && self.bytes.len() <= GSO_BYTES
             && self.trains
@@ -107,6 +120,7 @@ impl Outbox {
         }
         if self.packets == 0 {
             self.segment_bytes = length;
+            self.ecn = ecn;
         }
         self.packets += 1;
         let ends = length < self.segment_bytes || !self.trains || self.destination.is_some();
@@ -127,6 +141,7 @@ impl Outbox {
         if self.packets == 0 {
             return Ok(());
         }
+        self.set_field(socket);
         match self.hand_over(socket, end) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -154,6 +169,20 @@ impl Outbox {
         too_large || is_unreachable(error) || code == Some(libc::ENOBUFS)
     }
 
+    //= rfc4340#12
+    //# A sender SHOULD set ECN-Capable Transport on its packets' IP headers unless the receiver's ECN Incapable feature is on
+    //# or the relevant CCID disallows it.
+    //= rfc6773#3.5
+    //# by setting the Explicit Congestion Notification (ECN) in the IP headers of outgoing packets
+    /// Give the socket the train's ECN field. A field that was refused once is not tried with every train; its packets
+    /// leave with another, which costs them marks and nothing else.
+    fn set_field(&mut self, socket: &Socket) {
+        if self.ecn != self.socket_ecn {
+            let _ = set_ecn(socket.as_raw_fd(), self.ip_version, ecn::bits(self.ecn));
+            self.socket_ecn = self.ecn;
+        }
+    }
+
     fn hand_over(&self, socket: &Socket, end: usize) -> io::Result<()> {
         let train = &self.bytes[..end];
         if let Some(destination) = &self.destination {
@@ -169,7 +198,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netjoule_transport::socket;
+    use netjoule_transport::{datagram, socket};
 
     fn pair() -> (Socket, Socket) {
         let [one, other] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
@@ -188,11 +217,11 @@ mod tests {
     fn packets_keep_their_borders_and_order_with_and_without_trains() {
         for trains in [false, true] {
             let (near, far) = pair();
-            let mut outbox = Outbox::new(trains);
+            let mut outbox = Outbox::new(trains, IpVersion::V4);
             let wanted = [16, 16, 16, 24, 24, 12, 1000, 1000, 999, 16];
             for size in wanted {
                 outbox.space().extend(std::iter::repeat_n(0x04, size));
-                outbox.push(&near, size).unwrap();
+                outbox.push(&near, size, Ecn::Ect0).unwrap();
             }
             outbox.flush(&near).unwrap();
             assert_eq!(sizes(&far), wanted, "trains: {trains}");
@@ -202,12 +231,43 @@ mod tests {
     }
 
     #[test]
+    fn every_packet_keeps_its_ecn_field() {
+        use Ecn::{Ect0, NotEct};
+        let wanted = [
+            (16, NotEct),
+            (16, Ect0),
+            (1000, Ect0),
+            (1000, Ect0),
+            (1000, NotEct),
+            (1000, Ect0),
+            (16, NotEct),
+        ];
+        for (address, ip_version) in [("127.0.0.1:0", IpVersion::V4), ("[::1]:0", IpVersion::V6)] {
+            for trains in [false, true] {
+                let [near, far] = [(); 2].map(|()| socket::datagram(address.parse().unwrap()).unwrap());
+                near.connect(&far.local_addr().unwrap()).unwrap();
+                assert!(ecn::switch_on(&far, ip_version));
+                let mut outbox = Outbox::new(trains, ip_version);
+                for (size, field) in wanted {
+                    outbox.space().extend(std::iter::repeat_n(0x04, size));
+                    outbox.push(&near, size, field).unwrap();
+                }
+                outbox.flush(&near).unwrap();
+                let mut buffer = [0; 2048];
+                let arrived = std::iter::from_fn(|| datagram::receive_from(&far, &mut buffer).unwrap());
+                let arrived: Vec<_> = arrived.map(|(size, _, bits)| (size, ecn::field(bits))).collect();
+                assert_eq!(arrived, wanted, "{address}, trains: {trains}");
+            }
+        }
+    }
+
+    #[test]
     fn long_trains_are_cut() {
         let (near, far) = pair();
-        let mut outbox = Outbox::new(true);
+        let mut outbox = Outbox::new(true, IpVersion::V4);
         for _ in 0..150 {
             outbox.space().extend([0; 1456]);
-            outbox.push(&near, 1456).unwrap();
+            outbox.push(&near, 1456, Ecn::Ect0).unwrap();
         }
         outbox.flush(&near).unwrap();
         assert_eq!(sizes(&far), [1456; 150]);
@@ -216,11 +276,11 @@ mod tests {
     #[test]
     fn an_unconnected_socket_calls_the_destination() {
         let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
-        let mut outbox = Outbox::new(true);
+        let mut outbox = Outbox::new(true, IpVersion::V4);
         outbox.set_destination(far.local_addr().unwrap().as_socket());
         for _ in 0..3 {
             outbox.space().extend([0; 20]);
-            outbox.push(&near, 20).unwrap();
+            outbox.push(&near, 20, Ecn::Ect0).unwrap();
         }
         assert_eq!(sizes(&far), [20; 3]);
     }

@@ -88,6 +88,8 @@ pub(crate) fn available() -> Result<()> {
 impl Carrier for RawCarrier {
     const HEADER_BYTES: usize = 0;
     const TRAINS: bool = false;
+    // Its peer may be Linux's DCCP, which declares itself ECN-incapable.
+    const ECN: bool = false;
 
     fn socket(&self) -> &Socket {
         &self.socket

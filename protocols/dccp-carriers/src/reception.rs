@@ -10,9 +10,10 @@ use std::net::{IpAddr, SocketAddr};
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::listener::Verdict as Heard;
 use netjoule_dccp::{Connection, Listener};
-use netjoule_transport::{socket, Result};
+use netjoule_transport::{datagram, Result};
 
 use crate::carrier::Carrier;
+use crate::ecn;
 use crate::link::{readable, Link};
 use crate::random;
 use crate::token::{Judge, Message, Verdict};
@@ -48,6 +49,13 @@ pub(crate) struct Proven {
     pub(crate) answer: Message,
 }
 
+/// What the socket gave, from anybody.
+struct Packet<'a> {
+    bytes: &'a [u8],
+    from: SocketAddr,
+    ecn: Ecn,
+}
+
 impl Reception {
     pub(crate) fn new(listener: Listener, allowed_peer: Option<IpAddr>, judge: Judge) -> Self {
         Self { listener, allowed_peer, judge, candidate: None }
@@ -64,14 +72,12 @@ impl Reception {
     pub(crate) fn step<C: Carrier>(&mut self, link: &mut Link<C>, now_ns: i64) -> Result<Option<Proven>> {
         let mut buffer = [0; PACKET_BYTES];
         for _ in 0..PACKETS_PER_STEP {
-            let Some((length, from)) = readable(socket::receive_from(link.carrier.socket(), &mut buffer))?
-            else {
-                break;
-            };
+            let Some(packet) = next(link, &mut buffer)? else { break };
+            let from = packet.from;
             if self.allowed_peer.is_some_and(|peer| peer != from.ip()) {
                 continue;
             }
-            let verdict = self.hear(link, from, length, &buffer, now_ns)?;
+            let verdict = self.hear(link, &packet, now_ns)?;
             match (verdict, self.candidate.take()) {
                 (Verdict::Proven(answer), Some(Candidate { connection, peer, .. })) => {
                     return Ok(Some(Proven { connection, peer, answer }));
@@ -85,24 +91,18 @@ impl Reception {
     }
 
     /// Give a packet to the candidate when it is the candidate's, else to the listener; what it says about the token.
-    fn hear<C: Carrier>(
-        &mut self,
-        link: &mut Link<C>,
-        from: SocketAddr,
-        length: usize,
-        buffer: &[u8],
-        now_ns: i64,
-    ) -> Result<Verdict> {
-        let packet = link.carrier.packet(&buffer[..length]);
+    fn hear<C: Carrier>(&mut self, link: &mut Link<C>, heard: &Packet<'_>, now_ns: i64) -> Result<Verdict> {
+        let Packet { from, ecn, .. } = *heard;
+        let packet = link.carrier.packet(heard.bytes);
         let peer = link.carrier.peer_of(from, packet);
         if let Some(candidate) = &mut self.candidate {
             if candidate.peer != peer {
                 return Ok(Verdict::Other);
             }
-            let payload = candidate.connection.handle(now_ns, Ecn::NotEct, packet);
+            let payload = candidate.connection.handle(now_ns, ecn, packet);
             return Ok(payload.map_or(Verdict::Other, |payload| self.judge.on_message(payload)));
         }
-        match self.listener.handle(now_ns, Ecn::NotEct, peer, packet, &mut random::number) {
+        match self.listener.handle(now_ns, ecn, peer, packet, &mut random::number) {
             Heard::Ignore => Ok(Verdict::Other),
             Heard::Reply(reply) => {
                 link.outbox.set_destination(Some(from));
@@ -131,6 +131,12 @@ impl Reception {
     }
 }
 
+/// The next packet that is waiting. Its ECN field counts here too: the client's Acks and its question leave as ECT(0).
+fn next<'a, C: Carrier>(link: &Link<C>, buffer: &'a mut [u8]) -> Result<Option<Packet<'a>>> {
+    let received = readable(datagram::receive_from(link.carrier.socket(), buffer))?;
+    Ok(received.map(|(length, from, bits)| Packet { bytes: &buffer[..length], from, ecn: ecn::field(bits) }))
+}
+
 fn dismiss<C: Carrier>(mut candidate: Candidate, link: &mut Link<C>, now_ns: i64) -> Result<()> {
     candidate.connection.abort(now_ns);
     link.transmit(&mut candidate.connection, now_ns)
@@ -139,11 +145,11 @@ fn dismiss<C: Carrier>(mut candidate: Candidate, link: &mut Link<C>, now_ns: i64
 /// After [`Carrier::adopt`]: packets that queued up before, from anybody. The peer's go to its connection.
 pub(crate) fn empty_queue<C: Carrier>(link: &Link<C>, proven: &mut Proven, now_ns: i64) -> Result<()> {
     let mut buffer = [0; PACKET_BYTES];
-    while let Some((length, from)) = readable(socket::receive_from(link.carrier.socket(), &mut buffer))? {
-        let packet = link.carrier.packet(&buffer[..length]);
+    while let Some(Packet { bytes, from, ecn }) = next(link, &mut buffer)? {
+        let packet = link.carrier.packet(bytes);
         if link.carrier.peer_of(from, packet) == proven.peer {
             // Nothing but repeated questions can be in there: the client sends no message before the answer.
-            let _ = proven.connection.handle(now_ns, Ecn::NotEct, packet);
+            let _ = proven.connection.handle(now_ns, ecn, packet);
         }
     }
     Ok(())

@@ -45,6 +45,7 @@ impl UdpCarrier {
 impl Carrier for UdpCarrier {
     const HEADER_BYTES: usize = 8;
     const TRAINS: bool = true;
+    const ECN: bool = true;
 
     fn socket(&self) -> &Socket {
         &self.socket

@@ -212,7 +212,7 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// Take a packet (without IP or UDP header) apart. Does not look at the checksum: see [`crate::checksum`].
-    #[inline]
+    #[inline(always)]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         if bytes.len() < 12 {
             return Err(ParseError::TooShort(bytes.len()));
@@ -365,6 +365,7 @@ pub(crate) const fn coverage_fits(checksum_coverage: u8, payload_bytes: usize) -
 }
 
 /// Sequence and acknowledgement number. `header` holds at least the fixed header of `kind`.
+#[inline(always)]
 fn numbers(header: &[u8], kind: PacketType, short: bool) -> (WireSeq, Option<WireSeq>) {
     if short {
         let low = |at| WireSeq::Short(read_u32(header, at) & 0xff_ffff);

@@ -7,12 +7,13 @@
 
 use std::io;
 use std::mem;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
-use socket2::Socket;
+use socket2::{SockAddr, Socket};
 
 use crate::socket::set_option;
-use crate::{Result, TransportError};
+use crate::{IpVersion, Result, TransportError};
 
 /// Datagrams (or GRO trains) taken per call.
 pub const BATCH: usize = 32;
@@ -44,6 +45,17 @@ pub fn join_trains(socket: &Socket) -> Result<()> {
         .map_err(TransportError::io("switch on UDP GRO"))
 }
 
+/// Have the kernel tell the ECN field of every arrival. An IPv6 socket is asked for IPv6 only, as
+/// [`crate::socket`] opens them.
+pub fn ask_for_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
+    let (level, name) = match ip_version {
+        IpVersion::V4 => (libc::IPPROTO_IP, libc::IP_RECVTOS),
+        IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
+    };
+    set_option(socket.as_raw_fd(), level, name, 1)
+        .map_err(TransportError::io("ask for the ECN field of arrivals"))
+}
+
 /// Buffers for `recvmmsg`, allocated once.
 pub struct Batch {
     buffer: Vec<u8>,
@@ -68,6 +80,55 @@ pub struct Received<'a> {
     pub arrived_ns: Option<i64>,
     /// Length of each datagram when the kernel joined several (GRO).
     pub segment_bytes: Option<usize>,
+    /// ECN field of the IP header (RFC 3168 section 5), 0 to 3; 0 unless [`ask_for_ecn`] was called. The kernel joins
+    /// only datagrams of one field.
+    pub ecn: u8,
+}
+
+/// What the kernel tells beside a datagram.
+#[derive(Debug, Default)]
+struct Beside {
+    /// `CLOCK_REALTIME` of its arrival, ns.
+    stamp_ns: Option<i64>,
+    segment_bytes: Option<usize>,
+    ecn: u8,
+}
+
+impl Beside {
+    /// Read the control messages of `header`.
+    ///
+    /// # Safety
+    ///
+    /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
+    unsafe fn of(header: &libc::msghdr) -> Self {
+        let mut beside = Self::default();
+        // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
+        // that the kernel writes for this kind of message, from the space that it wrote.
+        unsafe {
+            let mut control = libc::CMSG_FIRSTHDR(header);
+            while !control.is_null() {
+                let data = libc::CMSG_DATA(control);
+                match ((*control).cmsg_level, (*control).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let time = data.cast::<libc::timespec>().read_unaligned();
+                        beside.stamp_ns = Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
+                    }
+                    (libc::SOL_UDP, libc::UDP_GRO) => {
+                        let size = data.cast::<libc::c_int>().read_unaligned();
+                        beside.segment_bytes = usize::try_from(size).ok().filter(|size| *size > 0);
+                    }
+                    // One byte over IPv4, an int over IPv6; DSCP is in the upper bits.
+                    (libc::IPPROTO_IP, libc::IP_TOS) => beside.ecn = data.read() & 3,
+                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                        beside.ecn = (data.cast::<libc::c_int>().read_unaligned() & 3) as u8;
+                    }
+                    _ => {}
+                }
+                control = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        beside
+    }
 }
 
 impl Batch {
@@ -123,34 +184,50 @@ impl Batch {
         let header = &self.headers[index];
         let start = index * self.slot_bytes;
         let length = (header.msg_len as usize).min(self.slot_bytes);
-        let (mut stamp, mut segment_bytes) = (None, None);
-        // SAFETY: the kernel filled the control buffer of this header up to msg_controllen; the CMSG macros stay
-        // inside it, and both structures are read unaligned from the space that the kernel wrote.
-        unsafe {
-            let mut control = libc::CMSG_FIRSTHDR(&header.msg_hdr);
-            while !control.is_null() {
-                match ((*control).cmsg_level, (*control).cmsg_type) {
-                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                        let time: libc::timespec =
-                            libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
-                        stamp = Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
-                    }
-                    (libc::SOL_UDP, libc::UDP_GRO) => {
-                        let size: libc::c_int =
-                            libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned();
-                        segment_bytes = usize::try_from(size).ok().filter(|size| *size > 0);
-                    }
-                    _ => {}
-                }
-                control = libc::CMSG_NXTHDR(&header.msg_hdr, control);
-            }
-        }
+        // SAFETY: the kernel filled the control buffer of this header, which self owns, up to msg_controllen.
+        let beside = unsafe { Beside::of(&header.msg_hdr) };
         debug_assert_eq!(self.controls.len(), self.headers.len());
         Received {
             bytes: &self.buffer[start..start + length],
-            arrived_ns: stamp.and_then(|real_ns| credible(real_ns - real_minus_monotonic_ns, now_ns)),
-            segment_bytes,
+            arrived_ns: beside
+                .stamp_ns
+                .and_then(|real_ns| credible(real_ns - real_minus_monotonic_ns, now_ns)),
+            segment_bytes: beside.segment_bytes,
+            ecn: beside.ecn,
         }
+    }
+}
+
+/// As [`crate::socket::receive_from`], with the ECN field (see [`Received::ecn`]).
+pub fn receive_from(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr, u8)>> {
+    let mut control = [0_u64; CONTROL_WORDS];
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all-zero bytes are a valid msghdr.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    header.msg_iov = &mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the header points to live buffers of the lengths it tells; the kernel writes an address and its length.
+    let outcome = unsafe {
+        SockAddr::try_init(|name, name_bytes| {
+            header.msg_name = name.cast();
+            header.msg_namelen = *name_bytes;
+            let length = libc::recvmsg(socket.as_raw_fd(), &mut header, libc::MSG_DONTWAIT);
+            *name_bytes = header.msg_namelen;
+            usize::try_from(length).map_err(|_| io::Error::last_os_error())
+        })
+    };
+    match outcome {
+        Ok((length, from)) => {
+            // SAFETY: the kernel filled the control buffer above up to msg_controllen.
+            let beside = unsafe { Beside::of(&header) };
+            from.as_socket()
+                .map(|from| Some((length, from, beside.ecn)))
+                .ok_or_else(|| io::Error::other("a datagram came from an address that is not IP"))
+        }
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -206,6 +283,7 @@ pub fn send_segmented(fd: RawFd, bytes: &[u8], segment_bytes: u16) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::socket;
 
     #[test]
     fn only_stamps_of_the_near_past_are_believed() {
@@ -213,5 +291,57 @@ mod tests {
         assert_eq!(credible(103, 100), Some(100));
         assert_eq!(credible(100, 100 + 2 * OLDEST_STAMP_NS), None);
         assert_eq!(credible(100 + 2 * OLDEST_STAMP_NS, 100), None);
+    }
+
+    /// Sockets of one address family, the first connected to the second, which tells ECN fields.
+    fn pair(address: &str) -> (Socket, Socket, IpVersion) {
+        let address: SocketAddr = address.parse().unwrap();
+        let version = IpVersion::of(address.ip());
+        let [near, far] = [(); 2].map(|()| socket::datagram(address).unwrap());
+        near.connect(&far.local_addr().unwrap()).unwrap();
+        ask_for_stamps(&far).unwrap();
+        ask_for_ecn(&far, version).unwrap();
+        (near, far, version)
+    }
+
+    #[test]
+    fn the_ecn_field_is_told_over_both_ip_versions() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (near, far, version) = pair(address);
+            for field in [0, 1, 2, 3, 0] {
+                socket::set_ecn(near.as_raw_fd(), version, field).unwrap();
+                near.send(&[field; 30]).unwrap();
+            }
+            let mut buffer = [9; 64];
+            let (length, from, field) = receive_from(&far, &mut buffer).unwrap().unwrap();
+            assert_eq!((length, Some(from), field), (30, near.local_addr().unwrap().as_socket(), 0));
+            let mut batch = Batch::new(64);
+            assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 4, "{address}");
+            let (difference_ns, now_ns) = clock_difference();
+            for (index, field) in [1, 2, 3, 0].into_iter().enumerate() {
+                let received = batch.datagram(index, difference_ns, now_ns);
+                assert_eq!((received.bytes, received.ecn), (&[field; 30][..], field), "{address}");
+                assert!(received.arrived_ns.is_some());
+            }
+            assert_eq!(receive_from(&far, &mut buffer).unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn a_train_has_the_field_of_its_datagrams() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (near, far, version) = pair(address);
+            join_trains(&far).unwrap();
+            for field in [2, 3] {
+                socket::set_ecn(near.as_raw_fd(), version, field).unwrap();
+                send_segmented(near.as_raw_fd(), &[field; 300], 100).unwrap();
+            }
+            let mut batch = Batch::new(GRO_BYTES);
+            let count = batch.receive(far.as_raw_fd()).unwrap();
+            let told: Vec<_> = (0..count).map(|index| batch.datagram(index, 0, 0)).collect();
+            assert_eq!(told.iter().map(|received| received.bytes.len()).sum::<usize>(), 600);
+            assert!(told.iter().all(|received| received.bytes.iter().all(|byte| *byte == received.ecn)));
+            assert!(told.iter().any(|received| received.segment_bytes == Some(100)), "{address}: no train");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{Result, TransportError};
+use crate::{IpVersion, Result, TransportError};
 
 /// Receive buffer asked for on a datagram socket, in bytes. The kernel may grant less.
 pub const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
@@ -115,6 +115,15 @@ pub fn path_mtu_bytes(fd: RawFd, ipv4: bool) -> Option<u32> {
     let (level, name) =
         if ipv4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
     get_option(fd, level, name).ok().and_then(|mtu| u32::try_from(mtu).ok())
+}
+
+/// Set the ECN field (RFC 3168 section 5, 0 to 3) of the packets that leave from now on, and DSCP to 0.
+pub fn set_ecn(fd: RawFd, ip_version: IpVersion, field: u8) -> io::Result<()> {
+    let (level, name) = match ip_version {
+        IpVersion::V4 => (libc::IPPROTO_IP, libc::IP_TOS),
+        IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    };
+    set_option(fd, level, name, (field & 3).into())
 }
 
 /// `setsockopt` of an integer.

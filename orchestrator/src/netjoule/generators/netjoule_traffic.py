@@ -117,6 +117,8 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
     for name in ("ccid", "carrier"):
         if name in spec.options:
             argv += [f"--{name}", str(spec.options[name])]
+    if spec.options.get("ecn") is False:
+        argv.append("--no-ecn")
     if spec.direction == "down":
         argv.append("-R")
     if spec.transport != "null":

@@ -44,6 +44,7 @@ impl Connection {
     }
 
     /// Step 1: header and checksum; step 2: ports.
+    #[inline(always)]
     fn check_basics<'a>(&mut self, bytes: &'a [u8]) -> Option<Packet<'a>> {
         //= rfc4340#5.1
         //# The receiver MUST ignore packets whose Data Offset is smaller than the minimum-sized header for the given Type or
@@ -122,6 +123,7 @@ impl Connection {
     }
 
     /// Steps 5 and 6.
+    #[inline(always)]
     fn in_connection<'a>(&mut self, arrived_ns: i64, ecn: Ecn, packet: &Packet<'a>) -> Option<&'a [u8]> {
         let Some((seq, ack)) = self.extend(packet) else {
             self.counters.packets_invalid += 1;
