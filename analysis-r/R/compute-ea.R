@@ -11,29 +11,46 @@ coverage_limits <- c(0.9, 1.1)
 
 overrange_flags <- c("overrange", "peak_over")
 
+# A touch of rounding size is no overlap.
+touch_s <- 1e-9
+
+# Neighbours further apart than so many update intervals have lost something between them.
+instant_spacing <- 1.5
+count_spacing <- 3
+
 #' Compute E_A of one run and one meter from raw readings and intervals
 #'
-#' `E_A = (P_A - P_I) / T_A`. A reading logged at t stands for the mean power of
-#' `[t - lag - update interval, t - lag]` and counts by its overlap with a window.
+#' `E_A = (P_A - P_I) / T_A`. What a reading logged at t stands for is the meter's
+#' semantics: interval_mean, the mean power of `[t - lag - update interval, t - lag]`,
+#' which counts by its overlap with a window; instantaneous, the power at t - lag,
+#' joined to its neighbours by trapezoids; energy_counter, a count of energy at
+#' t - lag, of which differences are taken.
 #' P_I is the line through the idle windows before and after, taken at the middle
 #' of the effective measure window, which is the longest contiguous span of whole
 #' receiver intervals inside the measure window. Nothing is clipped: an E_A that
 #' cannot be given (nothing arrived, power below idle, no readings) is NA.
 #'
-#' @param readings data.table t_s (s), power_w (W), flag ("" when good), in time order.
+#' @param readings data.table t_s (s), power_w (W), flag ("" when good), in time order;
+#'   energy_j (J) of an energy counter.
 #' @param intervals receiver intervals: t_start_s, t_end_s (s), bytes (first copies);
 #'   no rows for the transport null.
 #' @param windows named list idle_before, measure, tail, idle_after, each c(start_s, end_s).
 #' @param update_interval_s the meter's averaging time in s.
 #' @param lag_s how long after its interval a reading is logged, in s.
+#' @param semantics interval_mean, instantaneous or energy_counter.
+#' @param counter_modulus_j where an energy counter starts again from 0, in J; NA when unknown.
 #' @return one-row data.table: window_t_start_s, window_t_end_s, p_a_w, p_i_before_w,
 #'   p_i_after_w, p_i_w, delta_p_w, t_a_mbps, ea_j_per_mbit, coverage, tail_energy_j,
 #'   reasons (codes joined by ";", "" when none).
 #' @export
-compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s) {
+compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, semantics = "interval_mean",
+                       counter_modulus_j = NA_real_) {
   effective <- effective_window(intervals, windows$measure)
   span <- effective$span
-  mean_over <- function(window) mean_power(readings, window, update_interval_s, lag_s)
+  meter <- list(
+    update_interval_s = update_interval_s, lag_s = lag_s, semantics = semantics, counter_modulus_j = counter_modulus_j
+  )
+  mean_over <- function(window) mean_power(readings, window, meter)
   active <- mean_over(span)
   before <- mean_over(windows$idle_before)
   after <- mean_over(windows$idle_after)
@@ -55,27 +72,89 @@ ea_or_na <- function(delta_p_w, t_a_mbps) {
   ifelse(given, delta_p_w / t_a_mbps, NA_real_)
 }
 
-#' Mean power of a window, each reading weighted by its overlap
+#' Mean power of a window, each reading weighted by the time that it stands for
 #'
+#' @param meter list update_interval_s, lag_s, semantics, counter_modulus_j.
 #' @return list power_w (NA without a usable reading), coverage, overrange (TRUE
 #'   when such a reading touches the window).
 #' @noRd
-mean_power <- function(readings, window, update_interval_s, lag_s) {
-  first <- findInterval(window[1] + lag_s, readings$t_s) + 1L
-  last <- findInterval(window[2] + lag_s + update_interval_s, readings$t_s)
-  index <- if (first <= last) first:last else integer()
-  covers_end <- readings$t_s[index] - lag_s
-  overlap <- pmin(covers_end, window[2]) - pmax(covers_end - update_interval_s, window[1])
-  touching <- overlap > 0
-  flag <- readings$flag[index]
-  power <- readings$power_w[index]
-  used <- touching & flag == "" & !is.na(power)
-  weight <- sum(overlap[used])
-  list(
-    power_w = if (weight > 0) sum(overlap[used] * power[used]) / weight else NA_real_,
-    coverage = weight / diff(window),
-    overrange = any(flag[touching] %in% overrange_flags)
+mean_power <- function(readings, window, meter) {
+  near <- readings[nearby(readings$t_s, window, meter)]
+  shares <- switch(meter$semantics,
+    interval_mean = interval_shares(near, window, meter),
+    instantaneous = trapezoid_shares(near, window, meter),
+    energy_counter = count_shares(near, window, meter),
+    abort_invalid_data("The meter semantics ", meter$semantics, " is not known to this netjoule.")
   )
+  weight <- sum(shares$seconds)
+  list(
+    power_w = if (weight > 0) shares$joules / weight else NA_real_,
+    coverage = weight / diff(window),
+    overrange = any(near$flag[stands_for(near, window, meter)] %in% overrange_flags)
+  )
+}
+
+# Rows that can stand for any part of the window, and enough neighbours of them.
+nearby <- function(t_s, window, meter) {
+  reach <- (count_spacing + 1) * meter$update_interval_s
+  first <- findInterval(window[1] + meter$lag_s - reach, t_s) + 1L
+  last <- findInterval(window[2] + meter$lag_s + reach, t_s)
+  if (first <= last) first:last else integer()
+}
+
+stands_for <- function(readings, window, meter) {
+  to <- readings$t_s - meter$lag_s
+  from <- to - meter$update_interval_s
+  if (meter$semantics == "instantaneous") to <- to + meter$update_interval_s
+  pmin(to, window[2]) - pmax(from, window[1]) > touch_s
+}
+
+overlap_shares <- function(from, to, power, window) {
+  overlap <- pmax(pmin(to, window[2]) - pmax(from, window[1]), 0)
+  overlap[overlap <= touch_s] <- 0
+  list(seconds = overlap, joules = sum(overlap * power))
+}
+
+interval_shares <- function(readings, window, meter) {
+  good <- readings[flag == "" & !is.na(power_w)]
+  to <- good$t_s - meter$lag_s
+  overlap_shares(to - meter$update_interval_s, to, good$power_w, window)
+}
+
+# Straight lines between neighbours; the integral is the value at the middle of the part inside the window.
+trapezoid_shares <- function(readings, window, meter) {
+  good <- readings[flag == "" & !is.na(power_w)]
+  n <- nrow(good)
+  if (n < 2L) {
+    return(list(seconds = 0, joules = 0))
+  }
+  at <- good$t_s - meter$lag_s
+  width <- diff(at)
+  from <- pmax(at[-n], window[1])
+  to <- pmin(at[-1], window[2])
+  inside <- to - from > touch_s & width > touch_s & width <= instant_spacing * meter$update_interval_s + touch_s
+  middle <- ((from + to) / 2 - at[-n]) / width
+  power <- good$power_w[-n] + middle * diff(good$power_w)
+  list(seconds = (to - from)[inside], joules = sum(((to - from) * power)[inside]))
+}
+
+# A count below the one before has passed the modulus, unless the way round is over half of it: then it began anew.
+count_shares <- function(readings, window, meter) {
+  good <- readings[flag == "" & !is.na(energy_j)]
+  n <- nrow(good)
+  if (n < 2L) {
+    return(list(seconds = 0, joules = 0))
+  }
+  at <- good$t_s - meter$lag_s
+  width <- diff(at)
+  counted <- diff(good$energy_j)
+  usable <- width > touch_s & width <= count_spacing * meter$update_interval_s + touch_s
+  if (!is.na(meter$counter_modulus_j)) {
+    counted <- ifelse(counted < 0, counted + meter$counter_modulus_j, counted)
+    usable <- usable & counted < meter$counter_modulus_j / 2
+  }
+  usable <- usable & counted >= 0
+  overlap_shares(at[-n][usable], at[-1][usable], (counted / width)[usable], window)
 }
 
 #' Longest contiguous span of whole receiver intervals inside the measure window

@@ -38,7 +38,8 @@ meter_words <- function(meter) {
   }
   instrument <- plain_text(paste(c(meter$make, meter$model)[!is.na(c(meter$make, meter$model))], collapse = " "), 40L)
   c(
-    paste0("power_source: ", plain_text(meter$power_source, 20L)), device,
+    paste0("power_source: ", plain_text(meter$power_source, 20L)),
+    if (meter$quantity %in% "apparent_power") "apparent power, not active power", device,
     paste0(
       "meter: ", plain_text(meter$meter_id, 40L), " (", instrument, if (isTRUE(meter$emulated)) ", emulated", ")"
     ),

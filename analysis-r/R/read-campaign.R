@@ -65,8 +65,13 @@ assert_unique_runs <- function(plan, campaign_dir) {
   }
 }
 
-passport_text <- c("meter_id", "node", "make", "model", "power_source", "device_model", "device_form")
-passport_numbers <- c("update_interval_s", "lag_s")
+passport_text <- c(
+  "meter_id", "node", "make", "model", "power_source", "device_model", "device_form", "semantics", "quantity"
+)
+passport_numbers <- c("update_interval_s", "lag_s", "counter_modulus_j")
+
+# A lag that a load pulse told takes the place of the passport's from this confidence on.
+least_confidence <- 0.9
 
 passport_rows <- function(meta) {
   rows <- lapply(pick(meta, "meters", default = list()), function(passport) {
@@ -80,11 +85,25 @@ passport_rows <- function(meta) {
   if (nrow(rows) == 0L) {
     abort_invalid_data("campaign.json names no meter: no session of this campaign has started a meter yet.")
   }
+  rows[is.na(semantics), semantics := "interval_mean"]
+  rows[is.na(quantity), quantity := "active_power"]
+  rows <- with_measured_lags(rows, pick(meta, "alignment", default = list()))
   unready <- rows[is.na(update_interval_s) | is.na(lag_s), meter_id]
   if (length(unready) > 0L) {
     abort_invalid_data("The passport of meter ", unready[1], " in campaign.json lacks update_interval_s or lag_s.")
   }
   rows
+}
+
+# The last sure lag of each meter, where a load pulse told one.
+with_measured_lags <- function(meters, alignment) {
+  for (entry in alignment) {
+    confidence <- pick_number(entry, "confidence")
+    lag <- pick_number(entry, "lag_s")
+    if (is.na(confidence) || is.na(lag) || confidence < least_confidence) next
+    meters[meter_id == pick_text(entry, "meter_id"), lag_s := lag]
+  }
+  meters
 }
 
 # Rows of the plan with what their run wrote; `usable` runs count, `measurable` ones can be recomputed from raw files.
@@ -138,12 +157,13 @@ join_problems <- function(plan, read) {
 
 #' Read the readings of one meter, in time order
 #'
-#' @return data.table t_s (s), power_w (W), flag ("" when good).
+#' @return data.table t_s (s), power_w (W), energy_j (J, NA without a counter), flag ("" when good).
 #' @noRd
 read_meter <- function(campaign, meter_id) {
   path <- file.path(campaign$dir, "meters", paste0(meter_id, ".csv"))
   rows <- read_contract_csv(path, "meters", campaign$contracts)$rows
-  rows <- rows[, list(t_s, power_w, flag = fifelse(is.na(flag), "", flag))]
+  if (!"energy_j" %in% names(rows)) rows[, energy_j := NA_real_]
+  rows <- rows[, list(t_s, power_w, energy_j, flag = fifelse(is.na(flag), "", flag))]
   setorderv(rows, "t_s")
 }
 

@@ -72,7 +72,9 @@ run_row <- function(run_id, run, flow, result, has_intervals) {
 }
 
 # Fields of result.json that are read; a test holds them to its schema.
-node_text <- c("meter_id", "node", "power_source", "radio_source", "device_model", "device_form", "ea_reason", "grade")
+node_text <- c(
+  "meter_id", "node", "power_source", "radio_source", "device_model", "device_form", "ea_reason", "grade", "quantity"
+)
 node_numbers <- c(
   "p_a_w", "p_i_w", "p_i_before_w", "p_i_after_w", "delta_p_w", "u_delta_p_w", "ea_j_per_mbit", "u95_ea_j_per_mbit",
   "ea_upper_limit_j_per_mbit", "extrapolated_ratio", "readings", "effective_readings", "tail_energy_j"

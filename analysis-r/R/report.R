@@ -45,6 +45,9 @@ report_header <- function(campaign) {
       lapply(stats::na.omit(unique(meters$device_model)), function(name) {
         tag$li(paste("device model:", plain_text(name)))
       }),
+      if (any(meters$quantity %in% "apparent_power")) {
+        tag$li(class = "model", "apparent power: current times a nominal voltage, grade C at most")
+      },
       if (is_modelled(campaign)) tag$li(class = "model", "in this model, not measured on hardware")
     ),
     tag$nav(`aria-label` = "Sections", tag$ul(lapply(names(sections), function(id) {

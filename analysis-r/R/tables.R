@@ -23,8 +23,8 @@ run_table <- function(campaign) {
     "window_t_end_s", "p_a_w", "p_i_w", "delta_p_w", "u_delta_p_w", "t_a_mbps", "u95_t_a_mbps", "loss_ratio",
     "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
     "below_resolution", "hollow", "extrapolated_ratio", "floor_w", "ea_above_floor_j_per_mbit",
-    "u95_ea_above_floor_j_per_mbit", "tail_energy_j", "grade", "frames_per_message", "mean_ip_packet_bytes",
-    "packetisation_source"
+    "u95_ea_above_floor_j_per_mbit", "tail_energy_j", "grade", "quantity", "frames_per_message",
+    "mean_ip_packet_bytes", "packetisation_source"
   )
   if (nrow(campaign$results) == 0L) {
     return(as.data.table(stats::setNames(rep(list(character()), length(columns)), columns)))

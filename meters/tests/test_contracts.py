@@ -50,7 +50,7 @@ def test_written_rows_fit_the_table(tmp_path):
         file.append(Reading(2_000_000_000, flag=flag))
     file.close()
     assert list(table_defects("meters", path)) == []
-    assert path.read_text().splitlines()[1] == "1.000000,0,22.95,230.12,0.2064,"
+    assert path.read_text().splitlines()[1] == "1.000000,0,22.95,230.12,0.2064,,"
 
 
 def passport(**changes) -> dict[str, object]:

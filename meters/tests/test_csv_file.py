@@ -13,7 +13,7 @@ from netjoule_meters.logger import csv_file
 from netjoule_meters.logger.csv_file import ReadingsFile, last_seq, row
 from netjoule_meters.reading import Flag, Reading
 
-HEADER = "t_s,seq,power_w,voltage_v,current_a,flag\n"
+HEADER = "t_s,seq,power_w,voltage_v,current_a,energy_j,flag\n"
 
 
 def append(path, *readings) -> int:
@@ -30,28 +30,54 @@ def test_header_only_once_and_numbers_go_on(tmp_path):
     path = tmp_path / "m.csv"
     append(path, Reading(10**9, 1.0), Reading(2 * 10**9, 2.0))
     append(path, Reading(3 * 10**9, 3.0))
-    assert path.read_text() == HEADER + "1.000000,0,1,,,\n2.000000,1,2,,,\n3.000000,2,3,,,\n"
+    assert path.read_text() == HEADER + "1.000000,0,1,,,,\n2.000000,1,2,,,,\n3.000000,2,3,,,,\n"
 
 
 def test_an_empty_or_headless_beginning_is_begun_again(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text(HEADER[:10])
     assert append(path, Reading(0, 1.0)) == 1
-    assert path.read_text() == HEADER + "0.000000,0,1,,,\n"
+    assert path.read_text() == HEADER + "0.000000,0,1,,,,\n"
+
+
+BEFORE_COUNTERS = "t_s,seq,power_w,voltage_v,current_a,flag\n"
+
+
+def test_a_file_from_before_counters_is_continued_in_its_own_columns(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text(BEFORE_COUNTERS + "1.000000,0,1,2,3,\n")
+    assert append(path, Reading(2 * 10**9, 1.5, 230.0), Reading(3 * 10**9, flag=Flag.TIMEOUT)) == 3
+    assert path.read_text() == (
+        BEFORE_COUNTERS + "1.000000,0,1,2,3,\n2.000000,1,1.5,230,,\n3.000000,2,,,,timeout\n"
+    )
+
+
+def test_a_counter_does_not_fit_a_file_from_before_counters(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text(BEFORE_COUNTERS)
+    with pytest.raises(InvalidLog, match=r"without the column energy_j .* new campaign"):
+        append(path, Reading(0, None, energy_j=1e6))
+    assert path.read_text() == BEFORE_COUNTERS
+
+
+def test_a_counter_has_its_column(tmp_path):
+    path = tmp_path / "m.csv"
+    append(path, Reading(0, 1.0, energy_j=262143.328))
+    assert path.read_text() == HEADER + "0.000000,0,1,,,262143.328,\n"
 
 
 def test_a_cut_off_row_is_taken_off(tmp_path):
     path = tmp_path / "m.csv"
-    path.write_text(HEADER + "1.000000,0,1,,,\n2.0000")
+    path.write_text(HEADER + "1.000000,0,1,,,,\n2.0000")
     file = ReadingsFile(path, origin_ns=0)
     assert (file.cut_off_bytes, file.next_seq) == (6, 1)
     file.close()
-    assert path.read_text() == HEADER + "1.000000,0,1,,,\n"
+    assert path.read_text() == HEADER + "1.000000,0,1,,,,\n"
 
 
 def test_files_that_are_no_readings_are_left_alone(tmp_path):
     path = tmp_path / "m.csv"
-    for content in ("a,b\n1,2\n", HEADER + "x\n", HEADER + "1,y,1,1,1,\n"):
+    for content in ("a,b\n1,2\n", HEADER + "x\n", HEADER + "1,y,1,1,1,,\n"):
         path.write_text(content)
         with pytest.raises(InvalidLog, match="not a"):
             ReadingsFile(path, origin_ns=0)
@@ -83,7 +109,7 @@ def test_a_row_that_fits_only_in_part_is_not_left_behind(tmp_path, monkeypatch):
         file.append(Reading(10**9, 2.0))
     monkeypatch.undo()
     file.close()
-    assert path.read_text() == HEADER + "0.000000,0,1,,,\n"
+    assert path.read_text() == HEADER + "0.000000,0,1,,,,\n"
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):
@@ -100,9 +126,9 @@ def test_new_files_are_readable_by_all(tmp_path):
 def test_row_text():
     assert (
         row(7, Reading(1_500_000_000, 22.95, 230.12, 0.2064), 500_000_000)
-        == "1.000000,7,22.95,230.12,0.2064,"
+        == "1.000000,7,22.95,230.12,0.2064,,"
     )
-    assert row(8, Reading(500_000_000, flag=Flag.RECONNECT), 500_000_000) == "0.000000,8,,,,reconnect"
+    assert row(8, Reading(500_000_000, flag=Flag.RECONNECT), 500_000_000) == "0.000000,8,,,,,reconnect"
 
 
 @given(
@@ -114,7 +140,7 @@ def test_row_text():
 def test_every_row_is_read_back(seq, t_ns, power_w, flag):
     text = row(seq, Reading(t_ns, power_w, flag=flag), 0)
     cells = text.split(",")
-    assert len(cells) == 6
+    assert len(cells) == 7
     assert float(cells[0]) == pytest.approx(t_ns / 1e9, abs=1e-6)
     assert last_seq((HEADER + text + "\n").encode(), "m.csv") == seq
     assert cells[2] == "" if power_w is None else float(cells[2]) == pytest.approx(power_w, rel=1e-8)

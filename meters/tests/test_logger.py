@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import threading
 from datetime import date
+from typing import ClassVar
 
 import pytest
 
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import LogWriteError, NoAnswer
-from netjoule_meters.logger import process
+from netjoule_meters.logger import clock_follower, process
+from netjoule_meters.logger.clock_exchange import Offset
 from netjoule_meters.logger.process import Logger
 from netjoule_meters.reading import Flag, Reading
 
@@ -25,6 +27,9 @@ class FakePassport:
 
 class FakeMeter:
     """A meter that gives ``readings`` and then waits for the end."""
+
+    update_interval_s = 0.1
+    settings: ClassVar = {"stuck_after_s": None}
 
     def __init__(self, readings, open_error=None):
         self.given = list(readings)
@@ -78,10 +83,14 @@ def test_each_meter_has_its_file_and_all_rows(tmp_path, clock):
     logger.end()
     thread.join(5)
     assert not thread.is_alive()
+    told = [event for event in events if event["event"] == "meter"]
+    assert [(event["meter_id"], event["kind"]) for event in told] == [("b", "no_data")]
+    events = [event for event in events if event not in told]
     assert [event["event"] for event in events] == ["ready", "ended"]
     assert events[1]["rows"] == {"a": 50, "b": 1}
+    assert events[1]["summary"]["a"]["readings"] == 50 and events[1]["summary"]["b"]["no_data"] == 1
     assert len((tmp_path / "meters" / "a.csv").read_text().splitlines()) == 51
-    assert (tmp_path / "meters" / "b.csv").read_text().splitlines()[1] == "0.000000,0,,,,no_data"
+    assert (tmp_path / "meters" / "b.csv").read_text().splitlines()[1] == "0.000000,0,,,,,no_data"
     assert all(meter.closed for meter in meters)
 
 
@@ -95,7 +104,8 @@ def test_a_slow_disk_does_not_delay_a_meter(tmp_path, clock, monkeypatch):
 
     monkeypatch.setattr(process.ReadingsFile, "append", slow_append)
     meters = [FakeMeter(Reading(n, 1.0) for n in range(1000)), FakeMeter([])]
-    logger = make(tmp_path, clock, meters, [])
+    events = []
+    logger = make(tmp_path, clock, meters, events)
     thread = threading.Thread(target=logger.run)
     thread.start()
     assert meters[0].given_all.wait(5), "all readings are taken while not one is written"
@@ -104,6 +114,8 @@ def test_a_slow_disk_does_not_delay_a_meter(tmp_path, clock, monkeypatch):
     logger.end()
     thread.join(5)
     assert len((tmp_path / "meters" / "a.csv").read_text().splitlines()) == 1001
+    (told,) = [event for event in events if event.get("kind") == "slow_disk"]
+    assert told["message"].startswith("500 rows wait")
 
 
 def test_a_full_disk_ends_all_with_one_sentence(tmp_path, clock, monkeypatch):
@@ -144,3 +156,49 @@ def test_resume_goes_on_numbering(tmp_path, clock):
         thread.join(5)
     rows = (tmp_path / "meters" / "a.csv").read_text().splitlines()[1:]
     assert [line.split(",")[1] for line in rows] == ["0", "1", "2", "3"]
+
+
+def run_to_the_end(logger, meters):
+    thread = threading.Thread(target=logger.run)
+    thread.start()
+    assert all(meter.given_all.wait(5) for meter in meters)
+    logger.end()
+    thread.join(5)
+    assert not thread.is_alive()
+
+
+def test_what_the_watcher_finds_is_told_in_campaign_time_and_flagged_in_the_file(tmp_path, clock):
+    frozen = FakeMeter(Reading(10**9 + n * 10**8, 7.5, 230.0) for n in range(40))
+    frozen.settings = {"stuck_after_s": 2}
+    holed = FakeMeter(Reading(10**9 + n * 10**8, float(n)) for n in range(40) if not 10 <= n < 20)
+    events = []
+    logger = make(tmp_path, clock, [frozen, holed], events)
+    logger.origin_ns = 10**9
+    run_to_the_end(logger, [frozen, holed])
+    told = {event["meter_id"]: event for event in events if event["event"] == "meter"}
+    assert (told["a"]["kind"], told["a"]["t_s"], told["a"]["since_s"]) == ("stuck", 2.0, 0.0)
+    assert (told["b"]["kind"], told["b"]["since_s"], told["b"]["until_s"]) == ("gap", 0.9, 2.0)
+    flags = [line.rsplit(",", 1)[1] for line in (tmp_path / "meters" / "a.csv").read_text().splitlines()[1:]]
+    assert flags == [""] * 20 + ["stale"] * 20
+
+
+def test_stamps_of_another_host_are_the_controllers(tmp_path, clock, monkeypatch):
+    ahead_ns = 5 * 10**12  # that host has been up for longer
+
+    def ask(host, port, *, clock):
+        assert (host, port) == ("controller", 5303)
+        return Offset(clock.monotonic_ns(), -ahead_ns, 40_000)
+
+    monkeypatch.setattr(clock_follower, "measure", ask)
+    monkeypatch.setattr(clock_follower.socket, "gethostname", lambda: "meterhost")
+    clock.now_ns = ahead_ns + 3 * 10**9
+    meters = [FakeMeter(Reading(clock.now_ns + n * 10**8, float(n)) for n in range(3)), FakeMeter([])]
+    events = []
+    logger = make(tmp_path, clock, meters, events)
+    logger.origin_ns, logger.clock_server = 10**9, ("controller", 5303)
+    run_to_the_end(logger, meters)
+    times = [line.split(",")[0] for line in (tmp_path / "meters" / "a.csv").read_text().splitlines()[1:]]
+    assert times == ["2.000000", "2.100000", "2.200000"]
+    (row,) = [event["row"] for event in events if event["event"] == "clock"]
+    assert row == {"t_s": 2.0, "host": "meterhost", "offset_s": 5000.0, "drift_ppm": None,
+                   "residual_s": 4e-05, "method": "control_exchange"}  # fmt: skip

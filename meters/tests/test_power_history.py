@@ -13,7 +13,7 @@ from netjoule_meters.emulated.power_history import (
     PowerInterval,
     parse_interval,
 )
-from netjoule_meters.emulated.wt210_updates import UpdateGrid
+from netjoule_meters.emulated.update_grid import UpdateGrid
 
 
 def history(*intervals: tuple[float, float, float]) -> PowerHistory:

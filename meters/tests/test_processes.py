@@ -6,11 +6,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
 import resource
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -20,69 +18,9 @@ from netjoule_meters.config import MeterConfig
 from netjoule_meters.opening import open_meter
 from netjoule_meters.reading import Flag
 
-COMMAND = [sys.executable, "-m", "netjoule_meters"]
+from .processes import COMMAND, PATIENCE_S, Process
+
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.1, "mode": "RMS"}
-PATIENCE_S = 20
-
-
-class Process:
-    """A child with its output as a queue of JSON lines; ended by id when the block ends."""
-
-    def __init__(self, *arguments: str, **options: object) -> None:
-        self.child = subprocess.Popen(
-            [*COMMAND, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        self.said: list[dict] = []
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        with contextlib.suppress(ValueError):
-            for line in self.child.stdout:
-                self._lines.put(line)
-        self._lines.put(None)
-
-    def wait_for(self, event: str, containing: str = "") -> dict:
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            line = self._lines.get(timeout=max(0.01, deadline - time.monotonic()))
-            if line is None:
-                raise AssertionError(f"ended without '{event}': {self.child.stderr.read()}")
-            document = json.loads(line)
-            self.said.append(document)
-            if document["event"] == event and containing in line:
-                return document
-
-    def feed(self, t_start_s: float, t_end_s: float, power_w: float) -> None:
-        line = {
-            "t_start_s": t_start_s,
-            "t_end_s": t_end_s,
-            "power_w": power_w,
-            "extrapolated": False,
-            "terms": {},
-        }
-        self.child.stdin.write(json.dumps(line) + "\n")
-        self.child.stdin.flush()
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.child.send_signal(number)
-        return self.child.wait(PATIENCE_S)
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.child.poll() is None:
-            self.child.kill()
-        self.child.wait(PATIENCE_S)
-        for pipe in (self.child.stdin, self.child.stdout, self.child.stderr):
-            with contextlib.suppress(OSError):
-                pipe.close()
 
 
 def emulator(link, *arguments: str) -> Process:
@@ -255,7 +193,7 @@ def test_logger_ready_passport_readings_and_end_within_a_second(tmp_path):
     written = rows(tmp_path)
     assert ended["rows"] == {"m1": len(written)}
     assert [row[1] for row in written] == [str(index) for index in range(len(written))]
-    assert all(row[2:] == ["12.5", "230", "0.05435", ""] for row in written)
+    assert all(row[2:] == ["12.5", "230", "0.05435", "", ""] for row in written)
 
 
 @pytest.mark.parametrize("how", ["SIGINT", "stdin"])
@@ -304,7 +242,7 @@ def test_pulled_cable_is_a_gap_and_a_reconnection(tmp_path):
             wait_for_rows(tmp_path, len(rows(tmp_path)) + 4, log)
             assert log.end() == 0
     written = rows(tmp_path)
-    flags = [row[5] for row in written]
+    flags = [row[6] for row in written]
     gap = flags.index("timeout")
     assert flags.count("timeout") == 1 and flags[gap + 1] == "reconnect"
     assert {row[2] for row in written[:gap]} == {"12.5"}
@@ -334,7 +272,7 @@ def test_full_disk_is_one_sentence_and_exit_1(tmp_path):
         message = log.child.stderr.read()
     assert message.startswith("netjoule-meters: cannot write ") and message.count("\n") == 1
     written = rows(tmp_path)
-    assert written and all(len(row) == 6 for row in written)
+    assert written and all(len(row) == 7 for row in written)
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -422,7 +360,8 @@ def test_usage_errors(arguments, words):
 def test_list_names_adapters_settings_and_ports():
     shown = run("list").stdout
     assert "wt210: Yokogawa WT210" in shown and "voltage_range_v" in shown and "serial ports:" in shown
-    assert json.loads(run("list", "--json").stdout)["adapters"][0]["name"] == "wt210"
+    adapters = json.loads(run("list", "--json").stdout)["adapters"]
+    assert {"wt210", "hm8115", "cc128"} <= {found["name"] for found in adapters}
 
 
 def test_read_prints_what_the_meter_shows(tmp_path):

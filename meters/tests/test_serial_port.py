@@ -51,11 +51,58 @@ def test_bytes_split_anywhere_make_the_same_line(pty, opened):
     assert opened.read_line(1) == b"230.12E+00,0.2E+00,22.95E+00"
 
 
+def test_lines_that_end_with_cr_and_the_time_of_their_first_byte(pty, clock):
+    port = SerialPort(pty.device, clock=clock, line_end="cr")
+    port.open()
+    port.write_line(b"VAL?")
+    assert pty.read() == b"VAL?\r"
+    for now_ns, piece in ((10, b"U3 I1 "), (20, b"W=1.0E+0\r"), (30, b"\nU3 I1 W=2.0E+0\r\n")):
+        clock.now_ns = now_ns
+        pty.write(piece)
+        port._lines.add(port._receive(0.1), clock.now_ns)
+    assert (port.read_line(0), port.first_byte_ns) == (b"U3 I1 W=1.0E+0", 10)
+    assert (port.read_line(0), port.first_byte_ns) == (b"U3 I1 W=2.0E+0", 30)
+    port.close()
+
+
+def test_flow_control_of_the_instrument_is_obeyed_and_taken_out(pty):
+    port = SerialPort(pty.device, clock=SystemClock(), handshake="xon_xoff", line_end="cr")
+    port.open()
+    pty.write(b"U3 \x13I1 \x11W=1.0E+0\r")
+    assert port.read_line(1) == b"U3 I1 W=1.0E+0"
+    port.write_line(b"one")
+    assert pty.read() == b"one\r"
+    port.close()
+
+
+def test_an_xoff_that_nobody_took_back_does_not_hold_the_next_connection(pty):
+    port = SerialPort(pty.device, clock=SystemClock(), handshake="xon_xoff", line_end="cr")
+    port.open()
+    pty.write(b"\x13")
+    port.open()
+    port.write_line(b"*IDN?")
+    assert pty.read() == b"*IDN?\r"
+    port.close()
+
+
 def test_drain_throws_input_away(pty, opened):
     pty.write(b"old\nstale")
     opened.drain(0.02)
     pty.write(b"new\n")
     assert opened.read_line(1) == b"new"
+
+
+def test_drain_does_not_wait_for_something_that_never_stops(opened, monkeypatch, clock):
+    monkeypatch.setattr(opened, "_clock", clock)
+
+    def endless(quiet_s):
+        clock.advance(quiet_s)
+        return b"x"
+
+    monkeypatch.setattr(opened, "_receive", endless)
+    began_ns = clock.now_ns
+    opened.drain(0.05)
+    assert (clock.now_ns - began_ns) / 1e9 == pytest.approx(3.0, abs=0.1)
 
 
 def test_the_other_end_closing_is_a_lost_connection(pty, opened):

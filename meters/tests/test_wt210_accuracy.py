@@ -80,3 +80,16 @@ def test_the_source_names_page_and_conditions():
     assert "IM 760401-01E p. 16-4" in source
     assert "3 months" in source
     assert "50 Hz" in source
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"crest_factor": 6}, {"line_filter": True}, {"power_factor": 0.5}, {"frequency_hz": 0}],
+)
+@pytest.mark.parametrize("days", [30, 300])
+def test_the_terms_add_up_and_name_what_counts(changes, days):
+    accuracy = power_accuracy(replace(MAINS, **changes), days)
+    assert sum(term.reading_ratio for term in accuracy.terms) == pytest.approx(accuracy.reading_ratio)
+    assert sum(term.range_ratio for term in accuracy.terms) == pytest.approx(accuracy.range_ratio)
+    wanted = {"reading", "range"} | {"dc_offset" if name == "frequency_hz" else name for name in changes}
+    assert {term.term for term in accuracy.terms} == wanted | ({"calibration_age"} if days == 300 else set())

@@ -165,6 +165,9 @@ def test_a_lost_answer_is_followed_by_a_clean_start(clock):
         (b":STAT:EESR?", b"1"),
         (VALUES, SILENCE),
         *BEGIN,
+        # The lost answer comes late; it is not mistaken for that to a later question.
+        (b"*IDN?", b"230E+00,0.1E+00,24E+00;0"),
+        (None, IDENTIFY[0][1]),
         *update(b"230E+00,0.1E+00,23E+00"),
         *FIRST,
     ]

@@ -14,7 +14,8 @@ from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "doctor", "glossary", "guest"]
+COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "meters", "doctor", "glossary"]
+COMMANDS += ["guest"]
 
 
 @pytest.fixture(autouse=True)
@@ -396,3 +397,22 @@ def test_analyse_gives_machines_rows_and_files(campaign_dir, monkeypatch, capsys
     assert events[1]["ea_j_per_mbit_mean"] == 0.1234
     assert events[1]["hollow"] is False
     assert events[1]["ea_upper_limit_j_per_mbit"] is None
+
+
+# -- meters -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "handed"),
+    [
+        (["meters", "probe", "--host", "plug", "--json"], ["probe", "--host", "plug", "--json"]),
+        (["meters", "read", "--help"], ["read", "--help"]),
+        (["meters"], ["--help"]),
+    ],
+)
+def test_meters_becomes_netjoule_meters(words, handed, monkeypatch):
+    became = []
+    monkeypatch.setattr(programs, "find", lambda name: f"/bin/{name}")
+    monkeypatch.setattr("os.execv", lambda program, argv: became.append((program, argv)))
+    assert run_command(words) == 0
+    assert became == [("/bin/netjoule-meters", ["/bin/netjoule-meters", *handed])]

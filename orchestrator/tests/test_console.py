@@ -6,7 +6,7 @@ import pytest
 import synthetic
 from rich.console import Console
 
-from netjoule.console import Output, describe_error, duration_text, event_document, progress_sink
+from netjoule.console import Output, describe_error, duration_text, ea_text, event_document, progress_sink
 from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError, file_errors
 from netjoule.plan import expand
 from netjoule.progress import ProgressEvent
@@ -65,6 +65,12 @@ def test_the_bar_shows_remaining_time_and_the_last_ea():
     text = screen.getvalue()
     assert "3/96 runs, 5 min 0 s left" in text
     assert "E_A 0.123 ±0.012 J/Mb (modelled)" in text
+
+
+def test_a_grade_stands_beside_ea_and_below_resolution_is_only_a_limit():
+    assert ea_text([{**NODE, "grade": "C"}]) == "E_A 0.123 ±0.012 J/Mb (modelled, grade C)"
+    below = ea_text([{**NODE, "grade": "below_resolution"}])
+    assert below == "E_A under 0.14 J/Mb, below resolution (modelled)"
 
 
 def test_a_run_without_ea_says_why(capsys):

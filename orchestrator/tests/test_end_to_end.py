@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -434,6 +435,32 @@ def test_a_killed_server_costs_one_mini_block(tmp_path: Path, sessions: list[Ses
     # The flow that was under way, if any, failed with a code; its mini-block alone was repeated.
     assert len([row for row in rows if row["attempt"] != "1"]) <= 1
     assert {row["reason"] for row in rows} <= {"", "generator_failed", "flow_lost_control"}
+
+
+def test_a_meter_that_falls_silent_costs_its_run_which_is_repeated(
+    tmp_path: Path, sessions: list[Session]
+) -> None:
+    files = inputs(tmp_path, transports=["udp"], offered_rate_mbps=[3, 10])
+    session = Session(files.run)
+    sessions.append(session)
+    session.wait_for("run_started")
+    meter = next(p for p in session.everything() if "netjoule-meters emulate" in program(p))
+    time.sleep(TIMING["idle_s"] + TIMING["settle_s"] + TIMING["warm_up_s"])
+    os.kill(meter, signal.SIGSTOP)
+    time.sleep(1.2)
+    os.kill(meter, signal.SIGCONT)
+    code, said = session.close()
+    assert code == 0, said
+    assert_complete(files.out)
+    first, *others = plan(files.out)
+    assert (first["status"], first["reason"]) == ("invalid", "meter_gap")
+    assert [row["mini_block"] for row in others if row["attempt"] == "2"] == [first["mini_block"]]
+    events = (files.out / "runs" / first["run_id"] / "events.csv").read_text()
+    assert ",meter,meter_gap,," in events and ",meter,meter_gap_over,," in events
+    with (files.out / "meters" / "constant.csv").open(newline="") as handle:
+        readings = list(csv.DictReader(handle))
+    assert "timeout" in {row["flag"] for row in readings}
+    assert [int(row["seq"]) for row in readings] == list(range(len(readings)))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from datetime import date
+from pathlib import Path
 
 import pytest
 import synthetic
 
-from netjoule import resolution
+from netjoule import launch, resolution
 from netjoule.errors import HostLacks, UsageError
 from netjoule.instruments import check_meters
 
@@ -85,3 +86,16 @@ def test_a_wrong_setting_or_adapter_is_named_with_its_meter():
     meter = topology.document["meters"][0] | {"adapter": "wt999"}
     with pytest.raises(UsageError, match="no adapter 'wt999'"):
         check_meters(synthetic.topology(meters=[meter]))
+
+
+def test_a_range_that_is_left_to_a_ranging_pass_gives_no_estimate():
+    where = bench(voltage_range_v="auto")
+    (found,) = resolution.estimate(synthetic.workload(), where, TODAY)
+    assert found.range_open and found.least_w is None
+    (line,) = [text for text in plan_lines(where, [found]) if text.startswith("resolution")]
+    assert line.endswith("a ranging pass finds its range first, so no estimate")
+
+
+def plan_lines(where, estimates):
+    inputs = launch.Inputs(synthetic.workload(), where, Path("w"), Path("t"))
+    return launch.plan_text(inputs, 1, estimates)

@@ -340,10 +340,10 @@ def test_intervals_are_in_campaign_time(tmp_path: Path) -> None:
     assert run_document["t_first_packet_s"] == pytest.approx(starts_s, abs=1e-6)
 
 
-def test_clocks_are_noted_for_every_mini_block(tmp_path: Path) -> None:
+def test_clocks_are_noted_before_every_run(tmp_path: Path) -> None:
     script = Script()
     with new_campaign(tmp_path / "c") as campaign:
         run(campaign, script)
         rows = files.read_table(campaign.path / "clocks.csv", "clocks")
-    assert len(rows) == 2
+    assert len(rows) == 4 + 1, "and once more after the last"
     assert {r["method"] for r in rows} == {"same_boot"}

@@ -133,3 +133,14 @@ runner.run_campaign = run_campaign
 sandbox.inside = lambda: "rootless"
 sys.exit(run_command(["run", sys.argv[2], "--testbed", sys.argv[1], "--out", "out", "-v", "--json"]))
 """
+
+
+def test_a_vaults_secret_reaches_a_program_by_its_environment_only(monkeypatch):
+    monkeypatch.setenv("NETJOULE_VAULT", "echo shown-by")
+    environ = {}
+    settings = {"password": "vault:plug", "community": "env:SNMP", "file": "file:/x", "outlet": 1}
+    given = secrets.into_environment({"meters": [{"settings": settings}]}, environ)
+    (changed,) = [meter["settings"] for meter in given["meters"]]
+    assert changed == settings | {"password": f"env:{next(iter(environ))}"}
+    assert list(environ.values()) == ["shown-by plug"]
+    assert "shown-by" not in str(given)

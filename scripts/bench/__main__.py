@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: netjoule-traffic against iperf3 on one raw veth pair; the running link against its model;
-DCCP against UDP, and in the guest against the kernel's DCCP.
+the meter logger's CPU; DCCP against UDP, and in the guest against the kernel's DCCP.
 
 Everything is a ratio of figures taken in one run, interleaved; absolute figures of one machine say little.
 The result is printed and written to docs/benchmarks.md with host and commit.
@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import dccp
 import guest
 import host
+import meters
 import relay
 from generators import Flow, Iperf3, NetjouleTraffic
 from tables import Section, markdown, text
@@ -33,7 +34,7 @@ def main() -> int:
     """Run the benches named on the command line (all by default)."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
-        "--only", choices=["cpu", "pps", "fidelity", "relay", "dccp", "guest"], action="append"
+        "--only", choices=["cpu", "pps", "fidelity", "relay", "meters", "dccp", "guest"], action="append"
     )
     parser.add_argument(
         "--quick", action="store_true", help="one repeat, short flows, four rates: a look, not a result"
@@ -50,6 +51,7 @@ def main() -> int:
         "pps": lambda: greatest_rate(ours, theirs, seconds, repeats),
         "fidelity": lambda: fidelity(ours, theirs, seconds, rates),
         "relay": lambda: relay.section(REPO),
+        "meters": lambda: meters.section(10.0 if options.quick else 60.0),
         "guest": lambda: guest.section(REPO),
     }
     several = {"dccp": lambda: dccp.sections(REPO, ours, seconds, repeats)}

@@ -202,7 +202,7 @@ write_synthetic_meter <- function(dir, plan, meter, noise) {
   power <- c(unlist(per_run), rep(meter$idle_w, round(timeline$idle / tick_s) + 2))
   data.table::fwrite(data.frame(
     t_s = sprintf("%.6f", seq_along(power) * tick_s + 0.1), seq = seq_along(power), power_w = power, voltage_v = 12,
-    current_a = power / 12, flag = ""
+    current_a = power / 12, energy_j = NA, flag = ""
   ), file.path(dir, "meters", paste0(meter$meter_id, ".csv")))
 }
 

@@ -3,7 +3,10 @@
 or_na <- function(x) if (is.null(x)) NA_real_ else as.numeric(x)
 
 vector_readings <- function(rows) {
-  rbindlist(lapply(rows, function(row) list(t_s = row[[1]], power_w = or_na(row[[2]]), flag = row[[3]])))
+  rbindlist(lapply(rows, function(row) {
+    energy_j <- if (length(row) > 3L) or_na(row[[4]]) else NA_real_
+    list(t_s = row[[1]], power_w = or_na(row[[2]]), flag = row[[3]], energy_j = energy_j)
+  }))
 }
 
 vector_intervals <- function(rows) {
@@ -22,7 +25,8 @@ test_that("compute_ea finds every number of the shared vectors", {
     input <- vector$input
     windows <- lapply(input$windows, function(window) c(window$t_start_s, window$t_end_s))
     ours <- compute_ea(
-      vector_readings(input$readings), vector_intervals(input$intervals), windows, input$update_interval_s, input$lag_s
+      vector_readings(input$readings), vector_intervals(input$intervals), windows, input$update_interval_s, input$lag_s,
+      if (is.null(input$semantics)) "interval_mean" else input$semantics, or_na(input$counter_modulus_j)
     )
     for (name in setdiff(names(vector$expected), "reasons")) {
       expect_equal(ours[[name]], or_na(vector$expected[[name]]), tolerance = 1e-9, label = paste(vector$name, name))
@@ -77,6 +81,41 @@ test_that("no power above idle but for rounding is no disagreement, whatever the
   expect_true(all(check$agrees))
   recomputed[, delta_p_w := -0.1]
   expect_false(all(compare_ea(campaign, recomputed)[quantity == "ea_j_per_mbit", agrees]))
+})
+
+test_that("a lag that a load pulse told surely takes the place of the passport's", {
+  dir <- synthetic_campaign(blocks = 1)
+  align <- function(confidence, lag_s) {
+    edit_json(file.path(dir, "campaign.json"), function(doc) {
+      doc$meters[[1]]$lag_s <- 1.1
+      doc$alignment <- list(list(
+        meter_id = doc$meters[[1]]$meter_id, lag_s = lag_s, u_lag_s = 0.001, confidence = confidence,
+        method = "normalised_correlation", pulses = list()
+      ))
+      doc
+    })
+    read_campaign(dir)
+  }
+  expect_identical(align(0.89, 0.1)$meters$lag_s, 1.1)
+  expect_false(all(compare_ea(align(0.89, 0.1))$agrees))
+  expect_identical(align(0.9, 0.1)$meters$lag_s, 0.1)
+  expect_true(all(compare_ea(align(0.9, 0.1))$agrees))
+})
+
+test_that("a campaign of an energy counter is recomputed from its counts", {
+  dir <- synthetic_campaign(blocks = 1)
+  path <- list.files(file.path(dir, "meters"), full.names = TRUE)
+  rows <- data.table::fread(path, colClasses = c(flag = "character"))
+  rows[, energy_j := round(cumsum(power_w) * 0.1, 9) %% 500]
+  rows[, power_w := NA_real_]
+  data.table::fwrite(rows, path, na = "")
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$meters[[1]]$semantics <- "energy_counter"
+    doc$meters[[1]]$counter_modulus_j <- 500
+    doc
+  })
+  expect_gt(sum(diff(rows$energy_j) < 0), 0)
+  expect_true(all(compare_ea(read_campaign(dir))$agrees))
 })
 
 test_that("a refused floor is not compared", {

@@ -83,6 +83,19 @@ test_that("a measured campaign on a real radio does not speak of a model", {
   expect_false(grepl("model", figure_alt(plot)))
 })
 
+test_that("apparent power is named in every figure and in the head of the report", {
+  dir <- synthetic_campaign(blocks = 2)
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$meters[[1]]$quantity <- "apparent_power"
+    doc
+  })
+  campaign <- read_campaign(dir)
+  plot <- plot_ea(summarise_ea(campaign), campaign, "client-wt210")
+  expect_match(gsub("[\u00a0\n]", " ", caption_of(plot)), "apparent power, not active power", fixed = TRUE)
+  expect_match(as.character(report_header(campaign)), "grade C at most", fixed = TRUE)
+  expect_false(grepl("apparent", as.character(report_header(read_campaign(synthetic_campaign(blocks = 1))))))
+})
+
 test_that("measured power over a modelled radio still counts as modelled", {
   campaign <- read_campaign(synthetic_campaign(blocks = 1, meters = list(synthetic_meter(power_source = "measured"))))
   expect_true(is_modelled(campaign))

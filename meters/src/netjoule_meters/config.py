@@ -24,6 +24,7 @@ class MeterConfig:
     device_model: str | None = None
     device_form: str | None = None
     calibration_date: str | None = None
+    calibration: str | None = None
 
 
 def load_meter_configs(path: Path) -> list[MeterConfig]:
@@ -52,9 +53,23 @@ def meter_configs(document: Any, where: str = "meter configuration") -> list[Met
     configs = [MeterConfig(**meter) for meter in document["meters"]]
     for what, values in (
         ("meter_id", [config.meter_id for config in configs]),
-        ("resource", [config.resource for config in configs]),
+        ("resource", [_place(config) for config in configs]),
     ):
         twice = sorted({value for value in values if values.count(value) > 1})
         if twice:
             raise UsageError(f"{where}: {what} '{twice[0]}' is used by two meters; give each its own")
     return configs
+
+
+_SHARED = ("http", "snmp", "modbus", "kasa")
+"""Interfaces that several meters may use at once, each for another outlet."""
+
+
+def _place(config: MeterConfig) -> str:
+    """What only one meter can have: a port, or one outlet of a device on the network."""
+    from netjoule_meters.transports import interface_of
+
+    if interface_of(config.resource) not in _SHARED:
+        return config.resource
+    parts = (config.settings.get(name) for name in ("outlet", "power_path", "energy_path"))
+    return " ".join((config.resource, *(str(part) for part in parts if part is not None)))

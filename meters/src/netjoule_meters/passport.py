@@ -3,25 +3,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyTerm:
+    """One term of a specification (``power_factor``, ``calibration_age`` ...): parts of reading and range."""
+
+    term: str
+    reading_ratio: float
+    range_ratio: float
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
     """Limits of error of active power: ``reading_ratio * |P| + range_ratio * power range``.
 
-    Both ratios are None when the limits are unknown; ``source`` then says why.
+    Both ratios are None when the limits are unknown; ``source`` then says why. ``terms`` add up to them.
     """
 
     reading_ratio: float | None
     range_ratio: float | None
     source: str
+    terms: tuple[AccuracyTerm, ...] = ()
+
+    @classmethod
+    def of_terms(cls, terms: Iterable[AccuracyTerm], source: str) -> Accuracy:
+        """The sum of ``terms``; those that are zero are left out."""
+        kept = tuple(term for term in terms if term.reading_ratio or term.range_ratio)
+        reading_ratio = sum(term.reading_ratio for term in kept)
+        range_ratio = sum(term.range_ratio for term in kept)
+        return cls(round(reading_ratio, 9), round(range_ratio, 9), source, kept)
 
     @property
     def status(self) -> str:
         """``known`` or ``unknown``."""
         return "unknown" if self.reading_ratio is None or self.range_ratio is None else "known"
+
+    def document(self) -> dict[str, Any]:
+        """The part ``accuracy`` of a passport."""
+        terms = [asdict(term) for term in self.terms]
+        return {**asdict(self), "terms": terms, "status": self.status}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +85,13 @@ class Passport:
     power_source: str
     device_model: str | None
     device_form: str | None
+    semantics: str = "interval_mean"
+    quantity: str = "active_power"
+    counter_modulus_j: float | None = None
+    mapping_source: str | None = None
+    provisional: tuple[str, ...] = ()
+    calibration: dict[str, Any] | None = None
+    resolution: float | None = None
 
     def document(self) -> dict[str, Any]:
         """The passport as the contract's JSON document."""
@@ -79,10 +110,17 @@ class Passport:
             "crest_factor": self.crest_factor,
             "update_interval_s": self.update_interval_s,
             "lag_s": self.lag_s,
-            "accuracy": {**asdict(self.accuracy), "status": self.accuracy.status},
+            "accuracy": self.accuracy.document(),
             "calibration_date": self.calibration_date,
             "emulated": self.power_source == "modelled",
             "power_source": self.power_source,
             "device_model": self.device_model,
             "device_form": self.device_form,
+            "semantics": self.semantics,
+            "quantity": self.quantity,
+            "counter_modulus_j": self.counter_modulus_j,
+            "mapping_source": self.mapping_source,
+            "provisional": list(self.provisional),
+            "calibration": self.calibration,
+            "resolution": self.resolution,
         }

@@ -18,17 +18,19 @@ class Flag(StrEnum):
     GARBAGE = "garbage"
     PEAK_OVER = "peak_over"
     DUPLICATE = "duplicate"
+    STALE = "stale"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Means over one update interval, or the note that there is none.
+    """What the instrument showed at one update, or the note that it showed nothing.
 
     Attributes:
-        t_ns: CLOCK_MONOTONIC at the midpoint of the query, ns.
-        power_w: active power, W; None when the instrument gave no number.
+        t_ns: CLOCK_MONOTONIC at the midpoint of the query, or of the first byte of a pushed message, ns.
+        power_w: power, W (which: the passport's ``quantity``); None when the instrument gave no number.
         voltage_v: voltage, V.
         current_a: current, A.
+        energy_j: energy counter, J, as counted by the instrument; only counters have it.
         flag: empty for a good reading.
     """
 
@@ -36,4 +38,5 @@ class Reading:
     power_w: float | None = None
     voltage_v: float | None = None
     current_a: float | None = None
+    energy_j: float | None = None
     flag: Flag = Flag.GOOD

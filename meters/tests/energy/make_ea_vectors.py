@@ -7,6 +7,7 @@ Nothing here imports netjoule_meters: every rule is written a second time, in ra
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -32,19 +33,80 @@ def span(t_start_s: float, t_end_s: float) -> dict[str, float]:
 
 def mean_power(case: Case, start: Fraction, end: Fraction) -> tuple[Fraction | None, Fraction, bool]:
     """Return mean power in W, coverage, and whether an overrange reading touches the window."""
+    semantics = case.get("semantics", "interval_mean")
+    energy, time = {
+        "interval_mean": of_means,
+        "instantaneous": of_instants,
+        "energy_counter": of_counts,
+    }[semantics](case, start, end)
+    return (energy / time if time else None), time / (end - start), overrange(case, semantics, start, end)
+
+
+def overrange(case: Case, semantics: str, start: Fraction, end: Fraction) -> bool:
     tau, lag = exact(case["update_interval_s"]), exact(case["lag_s"])
-    energy, time, overrange = Fraction(0), Fraction(0), False
-    for t, power, flag in case["readings"]:
-        covers_end = exact(t) - lag
+    later = tau if semantics == "instantaneous" else 0
+    return any(
+        row[2] in ("overrange", "peak_over")
+        and min(exact(row[0]) - lag + later, end) > max(exact(row[0]) - lag - tau, start)
+        for row in case["readings"]
+    )
+
+
+def of_means(case: Case, start: Fraction, end: Fraction) -> tuple[Fraction, Fraction]:
+    """Energy in J and time in s: each good reading counts by its overlap with the window."""
+    tau, lag = exact(case["update_interval_s"]), exact(case["lag_s"])
+    energy, time = Fraction(0), Fraction(0)
+    for row in case["readings"]:
+        covers_end = exact(row[0]) - lag
         overlap = min(covers_end, end) - max(covers_end - tau, start)
-        if overlap <= 0:
-            continue
-        if flag in ("overrange", "peak_over"):
-            overrange = True
-        if flag == "" and power is not None:
-            energy += overlap * exact(power)
+        if overlap > 0 and row[2] == "" and row[1] is not None:
+            energy += overlap * exact(row[1])
             time += overlap
-    return (energy / time if time else None), time / (end - start), overrange
+    return energy, time
+
+
+def neighbours(case: Case, column: int) -> list[tuple[Fraction, Fraction, Fraction, Fraction]]:
+    """Return (time, value, later time, later value) of each two good readings that follow each other."""
+    lag = exact(case["lag_s"])
+    good = [
+        (exact(row[0]) - lag, exact(row[column]))
+        for row in case["readings"]
+        if row[2] == "" and row[column] is not None
+    ]
+    return [(*first, *second) for first, second in itertools.pairwise(good)]
+
+
+def of_instants(case: Case, start: Fraction, end: Fraction) -> tuple[Fraction, Fraction]:
+    """Trapezoids between neighbours at most 1.5 update intervals apart, cut at the window's edges."""
+    limit = exact(case["update_interval_s"]) * Fraction(3, 2)
+    energy, time = Fraction(0), Fraction(0)
+    for t0, p0, t1, p1 in neighbours(case, 1):
+        low, high = max(t0, start), min(t1, end)
+        if high <= low or t1 - t0 > limit:
+            continue
+        at_low = p0 + (p1 - p0) * (low - t0) / (t1 - t0)
+        at_high = p0 + (p1 - p0) * (high - t0) / (t1 - t0)
+        energy += (at_low + at_high) / 2 * (high - low)
+        time += high - low
+    return energy, time
+
+
+def of_counts(case: Case, start: Fraction, end: Fraction) -> tuple[Fraction, Fraction]:
+    """Differences of counts at most 3 update intervals apart, prorated at the window's edges."""
+    limit = exact(case["update_interval_s"]) * 3
+    modulus = exact(case["counter_modulus_j"]) if case["counter_modulus_j"] is not None else None
+    energy, time = Fraction(0), Fraction(0)
+    for t0, e0, t1, e1 in neighbours(case, 3):
+        counted = e1 - e0
+        if counted < 0 and modulus is not None:
+            counted += modulus
+        began_anew = counted < 0 or (modulus is not None and counted >= modulus / 2)
+        overlap = min(t1, end) - max(t0, start)
+        if overlap <= 0 or began_anew or t1 - t0 > limit:
+            continue
+        energy += counted * overlap / (t1 - t0)
+        time += overlap
+    return energy, time
 
 
 def effective_window(case: Case) -> tuple[Fraction, Fraction, Fraction]:
@@ -120,6 +182,20 @@ def grid(count: int, power: Any, *, first: str = "0.1", step: str = "0.1") -> li
 def step_power(low: str, high: str, start: str, end: str) -> Any:
     """Return a power function that is `high` for readings of (start, end] and `low` elsewhere."""
     return lambda t: Fraction(high) if Fraction(start) < t <= Fraction(end) else Fraction(low)
+
+
+def counted(
+    power: Any, *, first_j: str = "0", modulus_j: str | None = None, count: int = 51
+) -> list[Reading]:
+    """Return readings of a counter at 10 Hz; `power` gives the mean of the 0.1 s that end at a time."""
+    readings: list[Reading] = []
+    energy = Fraction(first_j)
+    for index in range(count):
+        t = index * Fraction("0.1")
+        energy += Fraction(round(float(power(t)) / 10, 6)).limit_denominator(10**6) if index else 0
+        energy = energy % Fraction(modulus_j) if modulus_j else energy
+        readings.append([float(t), None, "", round(float(energy), 6)])
+    return readings
 
 
 def steady(t_start: str, count: int, size: int, *, length: str = "0.1") -> list[list[Any]]:
@@ -256,10 +332,90 @@ def vectors() -> list[dict[str, Any]]:
             intervals=[],
         ),
         build("zero-goodput", "Nothing arrives: T_A is 0 and E_A is empty.", intervals=steady("1.2", 23, 0)),
+        *instantaneous_vectors(off_grid),
+        *counter_vectors(off_grid),
         build(
             "negative-delta",
             "Active power below idle: the difference stays visible in P_A and P_I, E_A is empty.",
             readings=grid(50, step_power("8", "7.9", "1.2", "3.5")),
+        ),
+    ]
+
+
+def instantaneous_vectors(off_grid: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return cases of a meter whose readings are the power at one instant."""
+    spots = grid(51, wavy, first="0.02")
+    spot = {"semantics": "instantaneous", "windows": off_grid, "intervals": steady("1.208", 23, 118_080)}
+    return [
+        build(
+            "instantaneous",
+            "Spot readings: trapezoids between neighbours, cut at window edges off the grid.",
+            readings=spots,
+            **spot,
+        ),
+        build(
+            "instantaneous-lag",
+            "Spot readings that are logged 0.3 s late.",
+            readings=[[round(t + 0.3, 6), p, f] for t, p, f in spots],
+            lag_s=0.3,
+            **spot,
+        ),
+        build(
+            "instantaneous-lost",
+            "A flagged spot reading takes the trapezoids on both sides of it: coverage falls by 0.2 s.",
+            readings=flagged(spots, 24, "stale", 9.0),
+            **spot,
+        ),
+        build(
+            "instantaneous-overrange",
+            "A spot reading over range just outside the window bears on its first trapezoid.",
+            readings=flagged(spots, 15, "overrange", None),
+            **spot,
+        ),
+    ]
+
+
+def counter_vectors(off_grid: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return cases of a meter that counts energy."""
+    plain = counted(wavy, first_j="120.5")
+    counter = {
+        "semantics": "energy_counter",
+        "counter_modulus_j": None,
+        "windows": off_grid,
+        "intervals": steady("1.208", 23, 118_080),
+    }
+    wrapping = counted(wavy, first_j="250", modulus_j="262.143999")
+    restarted = [[t, p, f, round(e - 130, 6) if t > 2.55 else e] for t, p, f, e in plain]
+    return [
+        build(
+            "counter",
+            "Differences of counts, prorated at window edges off the grid.",
+            readings=plain,
+            **counter,
+        ),
+        build(
+            "counter-wrap",
+            "The counter passes its modulus of 262.143999 J during the run.",
+            readings=wrapping,
+            **(counter | {"counter_modulus_j": 262.143999}),
+        ),
+        build(
+            "counter-restart",
+            "A counter without modulus begins anew in the measure window: nothing is said of that step.",
+            readings=restarted,
+            **counter,
+        ),
+        build(
+            "counter-missed",
+            "Two readings are missing: what the counter counted meanwhile is not lost.",
+            readings=[row for row in plain if not 2.35 < row[0] < 2.55],
+            **counter,
+        ),
+        build(
+            "counter-gap",
+            "Over three update intervals without a count: a gap.",
+            readings=[row for row in plain if not 2.35 < row[0] < 2.75],
+            **counter,
         ),
     ]
 

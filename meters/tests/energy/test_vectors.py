@@ -27,6 +27,13 @@ def window(document: dict[str, float]) -> Window:
     return Window(document["t_start_s"], document["t_end_s"])
 
 
+def energies(rows: list[list[Any]]) -> np.ndarray | None:
+    """Counts of a counter; None for other meters, whose rows have no fourth cell."""
+    if not any(len(row) > 3 for row in rows):
+        return None
+    return np.array([math.nan if row[3] is None else row[3] for row in rows], dtype=float)
+
+
 def found(case: dict[str, Any]) -> dict[str, Any]:
     """Compute a vector's input with the package's pure functions."""
     table = np.array(case["intervals"], dtype=float).reshape(-1, 3)
@@ -37,6 +44,9 @@ def found(case: dict[str, Any]) -> dict[str, Any]:
         flag=np.array([row[2] for row in case["readings"]], dtype=np.str_),
         update_interval_s=case["update_interval_s"],
         lag_s=case["lag_s"],
+        semantics=case.get("semantics", "interval_mean"),
+        energy_j=energies(case["readings"]),
+        counter_modulus_j=case.get("counter_modulus_j"),
     )
     accuracy = Accuracy(0.0, 0.0, known=True)
     meter = MeterInput("m1", "client", "measured", None, None, accuracy, readings, None)

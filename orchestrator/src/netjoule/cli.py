@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -75,7 +77,16 @@ def _root(
 
 
 @app.command()
-def demo(out: Out = None, testbed: Testbed = None, seed: Seed = None, json: Json = False) -> None:
+def demo(
+    out: Out = None,
+    testbed: Testbed = None,
+    seed: Seed = None,
+    meter: Annotated[
+        str | None,
+        typer.Option("--meter", metavar="NAME", help="As this meter sees it: wt210, wt310, hm8115, ..."),
+    ] = None,
+    json: Json = False,
+) -> None:
     """Run the demo, analyse it and print E_A per transport.
 
     Example: netjoule demo
@@ -84,10 +95,14 @@ def demo(out: Out = None, testbed: Testbed = None, seed: Seed = None, json: Json
 
     output = Output(json_lines=json)
     now = SystemClock().utc_now()
-    inputs = launch.load_inputs("demo", testbed)
-    analysis.require_r()
-    place = out or launch.default_out("demo", now)
-    code = launch.start(inputs, place, _seed(seed, inputs), now, output)
+    with ExitStack() as stack:
+        inputs = launch.load_inputs("demo", testbed)
+        if meter is not None:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="netjoule-demo-")))
+            inputs = launch.with_meter(inputs, meter, folder, output)
+        analysis.require_r()
+        place = out or launch.default_out(inputs.workload.name, now)
+        code = launch.start(inputs, place, _seed(seed, inputs), now, output)
     if code == 0:
         _analyse(place, "report", output)
     raise typer.Exit(code)
@@ -195,6 +210,21 @@ def report(campaign: CampaignDir, json: Json = False) -> None:
     Example: netjoule report results/skype-1
     """
     _analyse(campaign, "report", Output(json_lines=json))
+
+
+@app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
+def meters(context: typer.Context) -> None:
+    """Do what netjoule-meters does: list, probe, read, log, emulate, range, calibrate, clock.
+
+    Example: netjoule meters probe
+    """
+    import os
+
+    from netjoule import programs
+
+    program = programs.find("netjoule-meters")
+    # This process becomes the other one: its output, its signals and its exit code.
+    os.execv(program, [program, *(context.args or ["--help"])])  # noqa: S606 - ours, from a list
 
 
 @app.command()
@@ -315,6 +345,8 @@ def _analyse(campaign: Path, verb: Any, output: Output) -> None:
     rows = summary.summary_rows(campaign)
     for table in summary.summary_tables(rows):
         output.show(table)
+    for line in summary.grade_lines(campaign):
+        output.say(line)
     for row in rows:
         output.event({"event": "ea", **summary.typed(row)})
     for path in summary.made_files(campaign):

@@ -171,10 +171,13 @@ def _last(event: ProgressEvent) -> str:
 
 
 def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:
-    """E_A of the first meter with its u95 and source, in words."""
+    """E_A of the first meter with its u95, source and grade, in words; below resolution only a limit."""
     node = nodes[0]
     ea, u95 = node.get("ea_j_per_mbit"), node.get("u95_ea_j_per_mbit")
     if ea is None:
         return str(node.get("ea_reason") or "no E_A").replace("_", " ")
+    grade, source = node.get("grade"), node.get("power_source")
+    if grade == "below_resolution" and u95 is not None:
+        return f"E_A under {ea + u95:.2g} J/Mb, below resolution ({source})"
     width = f" ±{u95:.2g}" if u95 is not None else ""
-    return f"E_A {ea:.3g}{width} J/Mb ({node.get('power_source')})"
+    return f"E_A {ea:.3g}{width} J/Mb ({source}{f', grade {grade}' if grade else ''})"

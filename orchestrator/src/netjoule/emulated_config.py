@@ -3,15 +3,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netjoule.errors import UsageError
-from netjoule.topology import Topology
+from netjoule.topology import Meter, Topology
 
-__all__ = ["NETNS_DIR", "control_address", "link_config", "meter_config"]
+if TYPE_CHECKING:
+    from netjoule_meters.emulated.registry import EmulatedModel
+
+__all__ = [
+    "NETNS_DIR",
+    "check_emulations",
+    "control_address",
+    "fault_requests",
+    "fault_socket",
+    "instrument_arguments",
+    "link_config",
+    "meter_config",
+]
 
 NETNS_DIR = Path("/run/netns")
 CONTROL_ADDRESSES = {"client": "10.79.0.2", "server": "10.79.0.1"}  # unless the topology names others
@@ -89,6 +102,70 @@ def _interface(topology: Topology, role: str, ifname: str) -> dict[str, Any]:
     }
 
 
+def check_emulations(topology: Topology) -> None:
+    """Refuse emulated meters of which there is no emulated instrument.
+
+    Raises:
+        UsageError: naming the meter and the instruments there are.
+    """
+    from netjoule_meters.emulated.registry import EMULATED
+
+    for meter in topology.meters:
+        if meter.emulated and meter.adapter not in EMULATED:
+            raise UsageError(
+                f"there is no emulated {meter.adapter}",
+                where=f"topology, meter {meter.meter_id}",
+                next_step=f"use one of {', '.join(sorted(EMULATED))}",
+            )
+
+
+def instrument_arguments(meter: Meter, link: Path, *, origin_ns: int, seed: int) -> list[str]:
+    """Arguments of `netjoule-meters` that emulate a meter's instrument on its usual kind of port.
+
+    Args:
+        meter: an emulated meter.
+        link: where a pseudo-terminal is to be found; instruments of the network take a free port.
+        origin_ns: CLOCK_MONOTONIC at campaign time 0.
+        seed: draws this instrument's errors.
+    """
+    from netjoule_meters.emulated.registry import emulated_model, reached
+
+    model = emulated_model(meter.adapter)
+    variant = _variant(model, meter.settings)
+    way = reached(model, variant)
+    argv = ["emulate", meter.adapter, "--power-stream", "-", f"--origin-ns={origin_ns}", "--seed", str(seed)]
+    argv += ["--link", str(link)] if way.ports[0] == "pty" else ["--listen", "127.0.0.1:0"]
+    if variant:
+        argv += ["--variant", variant]
+    for name, value in meter.emulation.items():
+        argv += ["--set", f"{name}={json.dumps(value)}"]
+    if meter.faults:
+        argv += ["--control", str(fault_socket(link))]
+    if meter.update_interval_s is not None:
+        argv += ["--update-interval-s", f"{meter.update_interval_s:g}"]
+    return argv
+
+
+def fault_socket(link: Path) -> Path:
+    """Where an emulated instrument takes faults, beside its link."""
+    return link.with_suffix(".faults")
+
+
+def fault_requests(meter: Meter) -> list[tuple[float, dict[str, Any]]]:
+    """Faults of a meter in the order of their times: (seconds, what the instrument is asked)."""
+    asked = [(float(f["t_s"]), {"fault": f["fault"], **f.get("with", {})}) for f in meter.faults]
+    return sorted(asked, key=lambda pair: pair[0])
+
+
+def _variant(model: EmulatedModel, settings: Mapping[str, Any]) -> str:
+    """The first variant that the settings read: none of its own settings is told otherwise."""
+    for name, variant in model.variants.items():
+        told = [(key, value) for key, value in variant.settings.items() if key in settings and key != "lag_s"]
+        if all(str(settings[key]).upper() == str(value).upper() for key, value in told):
+            return name
+    return ""
+
+
 def meter_config(
     topology: Topology, ports: Mapping[str, str], forms: Mapping[str, str | None]
 ) -> dict[str, Any]:
@@ -96,7 +173,7 @@ def meter_config(
 
     Args:
         topology: names the meters.
-        ports: device file of each emulated meter.
+        ports: resource of each emulated meter: a device file or an address.
         forms: form of the power model of each emulated meter.
     """
     return {
@@ -112,6 +189,7 @@ def meter_config(
                 "device_model": meter.device_model,
                 "device_form": forms.get(meter.meter_id),
                 "calibration_date": meter.calibration_date,
+                "calibration": meter.calibration,
             }
             for meter in topology.meters
         ],

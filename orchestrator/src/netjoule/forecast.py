@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netjoule.timeline import MeterPace, guard_s
+from netjoule.instruments import pace_of
+from netjoule.pulses import pulse_s
+from netjoule.timeline import guard_s
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
@@ -41,20 +43,21 @@ def forecast(workload: Workload, topology: Topology) -> Forecast:
     mini_blocks = workload.blocks * len(workload.payload_bytes) * len(workload.offered_rate_mbps)
     runs = mini_blocks * len(workload.transports)
     run_s = workload.timing.run_s + 2 * _guard_s(topology) + _OVERHEAD_S
+    pulses_s = 2 * pulse_s([pace_of(m) for m in topology.meters]) if workload.load_pulses else 0.0
     return Forecast(
         runs=runs,
         mini_blocks=mini_blocks,
         blocks=workload.blocks,
         transports=len(workload.transports),
         run_s=run_s,
-        duration_s=runs * run_s + workload.timing.idle_s,
+        duration_s=runs * run_s + workload.timing.idle_s + pulses_s,
         least_p=least_p(workload.blocks),
     )
 
 
 def _guard_s(topology: Topology) -> float:
     """What the runner adds before and after each flow, so that no reading straddles a window's edge."""
-    paces = [MeterPace(m.meter_id, m.update_interval_s or 0.0, 0.0) for m in topology.meters]
+    paces = [pace_of(meter) for meter in topology.meters]
     modelled = any(m.emulated for m in topology.meters)
     return guard_s(paces, _DEVICE_SAMPLE_S if modelled else 0.0)
 

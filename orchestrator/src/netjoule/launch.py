@@ -23,6 +23,7 @@ from netjoule import (
     resolution,
     sandbox,
     secrets,
+    timeline,
     topology,
     workload,
 )
@@ -34,7 +35,16 @@ from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["Inputs", "default_out", "draw_seed", "load_inputs", "require_free", "resume", "start"]
+__all__ = [
+    "Inputs",
+    "default_out",
+    "draw_seed",
+    "load_inputs",
+    "require_free",
+    "resume",
+    "start",
+    "with_meter",
+]
 
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
 
@@ -69,9 +79,28 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
     carriers.require(inputs.workload, inputs.topology)
     if inputs.topology.kind == topology.EMULATED:
         emulated_config.check_control(inputs.topology)
+        emulated_config.check_emulations(inputs.topology)
     instruments.check_meters(inputs.topology)
     resolution.check_models(inputs.topology)
+    paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
+    timeline.check_timing(inputs.workload.timing, paces)
     return inputs
+
+
+def with_meter(inputs: Inputs, name: str, folder: Path, output: Output) -> Inputs:
+    """The demo as another meter sees it; its workload and topology are written to `folder`.
+
+    Raises:
+        UsageError: when there is no demo with that meter.
+    """
+    from netjoule import demo_meters
+
+    load, where, said = demo_meters.demo_for(name, inputs.workload, inputs.topology)
+    for line in said:
+        output.say(line)
+    output.event({"event": "demo_meter", "meter": name, "said": said})
+    workload_file, topology_file = demo_meters.write(folder, load, where)
+    return load_inputs(str(workload_file), topology_file)
 
 
 def default_out(name: str, now: datetime) -> Path:
@@ -222,6 +251,8 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
 
 def _resolution_text(found: Estimate, of: Workload) -> str:
     """An estimate in words: what a meter resolves, and the cells that will likely be below it."""
+    if found.range_open:
+        return f"{found.meter_id}: a ranging pass finds its range first, so no estimate"
     if found.least_w is None:
         return f"{found.meter_id}: accuracy unknown, so no estimate"
     text = f"{found.meter_id}: rough estimate, resolves P_A - P_I from {found.least_w:.2g} W"

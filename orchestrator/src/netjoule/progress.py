@@ -11,7 +11,9 @@ from netjoule.plan import PlanRow
 
 __all__ = ["Kind", "Pace", "ProgressEvent", "ProgressSink"]
 
-Kind = Literal["testbed_ready", "run_started", "run_finished", "run_result", "repeat", "session_finished"]
+Kind = Literal[
+    "testbed_ready", "load_pulse", "run_started", "run_finished", "run_result", "repeat", "session_finished"
+]
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class ProgressEvent:
     """One thing that happened.
 
     Attributes:
-        kind: run_finished: the flow's raw data are in; run_result: its result.json is; repeat: its
-            mini-block will be tried again.
+        kind: load_pulse: bursts showed how late each meter is; run_finished: the flow's raw data are in;
+            run_result: its result.json is; repeat: its mini-block will be tried again.
         t_s: campaign time.
         done: runs whose flow is over, in this session or an earlier one.
         total: runs of the plan, repeats included.

@@ -19,7 +19,7 @@ from typing import Any
 
 from netjoule import programs
 from netjoule.errors import NetjouleError, UsageError
-from netjoule.instruments import instrument_of
+from netjoule.instruments import instrument_of, wants_ranging
 from netjoule.topology import Meter, Topology
 from netjoule.workload import Workload
 
@@ -41,22 +41,27 @@ class Estimate:
     """What one meter can resolve.
 
     Attributes:
-        least_w: smallest P_A - P_I that is above resolution, in W; None when the meter's accuracy is unknown.
+        least_w: smallest P_A - P_I that is above resolution, in W; None when the meter's accuracy or range is
+            unknown.
         below: (payload in bytes, rate in Mb/s) likely below it; None when no device model is known.
+        range_open: whether a ranging pass of the campaign will find the range.
     """
 
     meter_id: str
     least_w: float | None
     below: tuple[tuple[int, float], ...] | None
+    range_open: bool = False
 
 
 def estimate(workload: Workload, topology: Topology, today: date) -> list[Estimate]:
     """One estimate per meter of the topology."""
     found = []
     for meter in topology.meters:
-        least_w = least_resolved_w(meter, today)
+        least_w = None if wants_ranging(meter) else least_resolved_w(meter, today)
         model = describe_model(meter.device_model) if meter.device_model else None
-        found.append(Estimate(meter.meter_id, least_w, _below(workload, least_w, model)))
+        found.append(
+            Estimate(meter.meter_id, least_w, _below(workload, least_w, model), wants_ranging(meter))
+        )
     return found
 
 

@@ -28,9 +28,19 @@ from netjoule.session import Session
 from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, check_timing
 
-__all__ = ["Compute", "Outcome", "Remark", "Testbed", "TestbedOpener", "require_same_meters", "run_campaign"]
+__all__ = [
+    "Align",
+    "Compute",
+    "Outcome",
+    "Remark",
+    "Testbed",
+    "TestbedOpener",
+    "require_same_meters",
+    "run_campaign",
+]
 
 Compute = Callable[[Path, Sequence[str]], object]
+Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -44,12 +54,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something a part of the testbed said, for events.csv."""
+    """Something a part of the testbed said, for events.csv.
+
+    Attributes:
+        frozen_since_s: from when on a meter's values were stuck; runs since then do not count.
+    """
 
     t_s: float
     source: str
     event: str
     detail: str
+    frozen_since_s: float | None = None
 
 
 class Testbed(Protocol):
@@ -108,6 +123,7 @@ def run_campaign(
     open_testbed: TestbedOpener | None = None,
     compute: Compute | None = None,
     make_generator: Callable[[str], Generator] = generator,
+    align: Align | None = None,
 ) -> Outcome:
     """Run every run of the plan that is not finished.
 
@@ -118,6 +134,7 @@ def run_campaign(
         open_testbed: brings the testbed up; by default what the topology's kind asks for.
         compute: writes result.json of a mini-block's runs; netjoule_meters.energy by default.
         make_generator: the generator of a name.
+        align: finds each meter's lag from load pulses; netjoule_meters.energy by default.
 
     Raises:
         NetjouleError: when the campaign cannot go on; all finished runs are kept.
@@ -129,6 +146,7 @@ def run_campaign(
         open_testbed=open_testbed or _opener(campaign.topology.kind),
         compute=compute or _compute,
         make_generator=make_generator,
+        align=align or _align,
     )
     return asyncio.run(session.run())
 
@@ -143,6 +161,7 @@ class _Sitting:
         open_testbed: TestbedOpener,
         compute: Compute,
         make_generator: Callable[[str], Generator],
+        align: Align,
     ) -> None:
         self._campaign = campaign
         self._progress = progress
@@ -150,6 +169,7 @@ class _Sitting:
         self._open_testbed = open_testbed
         self._compute = compute
         self._make_generator = make_generator
+        self._align = align
         self._stop = asyncio.Event()
 
     async def run(self) -> Outcome:
@@ -191,6 +211,7 @@ class _Sitting:
                     progress=self._progress,
                     compute=self._compute,
                     make_generator=self._make_generator,
+                    align=self._align,
                 )
                 await _unless_failed(runs.run_all(), testbed)
 
@@ -310,5 +331,14 @@ def _compute(campaign_dir: Path, run_ids: Sequence[str]) -> object:
 
     try:
         return compute_and_write(campaign_dir, list(run_ids))
+    except CampaignError as error:
+        raise InvalidData(str(error), where=str(campaign_dir)) from error
+
+
+def _align(campaign_dir: Path, pulses: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    from netjoule_meters.energy import CampaignError, align_campaign
+
+    try:
+        return align_campaign(campaign_dir, pulses)
     except CampaignError as error:
         raise InvalidData(str(error), where=str(campaign_dir)) from error

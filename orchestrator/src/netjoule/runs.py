@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netjoule import files, plan, timeline
+from netjoule import files, plan, pulses, timeline
 from netjoule.clock import CampaignTime
 from netjoule.errors import RunFailed
 from netjoule.generators import Flow, Generator, controller_offset_ns, interval_rows
@@ -29,7 +29,7 @@ from netjoule.timeline import MeterPace, Span
 from netjoule.verdict import Reason, first_invalidating, judge_flow
 
 if TYPE_CHECKING:
-    from netjoule.runner import Compute, Testbed
+    from netjoule.runner import Align, Compute, Remark, Testbed
 
 __all__ = ["Runs"]
 
@@ -60,8 +60,21 @@ class Runs:
         progress: ProgressSink,
         compute: Compute,
         make_generator: Callable[[str], Generator],
+        align: Align,
     ) -> None:
-        """`compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs."""
+        """Prepare; nothing runs yet.
+
+        Args:
+            campaign: whose plan it is.
+            testbed: that is up.
+            time: of the campaign.
+            meters: as they answered.
+            radio: its log.
+            progress: told what happens.
+            compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
+            make_generator: the generator of a name.
+            align: `align(campaign_dir, pulses)` finds each meter's lag.
+        """
         self._campaign = campaign
         self._testbed = testbed
         self._time = time
@@ -69,6 +82,7 @@ class Runs:
         self._radio = radio
         self._progress = progress
         self._compute = compute
+        self._align = align
         self._workload = campaign.workload
         self._timing = campaign.workload.timing
         self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
@@ -79,6 +93,7 @@ class Runs:
         self._unsettled: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
         self._flown: set[str] = set()
         self._block: int | None = None
+        self._clocks: dict[str, dict[str, Any]] = {}
         self._failures = 0
 
     async def run_all(self) -> None:
@@ -86,14 +101,17 @@ class Runs:
         try:
             self._tell("testbed_ready")
             await self._settle_leftovers()
+            if self._upcoming() is not None:
+                await self._pulse()
             while (mini := await self._next()) is not None:
-                self._campaign.append_clocks(self._testbed.clock_rows(self._time.now_s()))
                 for row in mini.missing:
                     if mini.resumed:
                         begun = Reason("", "its mini-block was begun in an earlier session")
                         self._event(row, "orchestrator", "resumed_mini_block", begun)
                     await self._run(row)
                 self._unsettled.append((mini.mini_block, mini.attempt))
+            if self._flown:
+                await self._pulse()
         finally:
             if self._open is not None and self._open.flow is not None:
                 await self._open.flow.end()
@@ -120,6 +138,7 @@ class Runs:
         if self._open is not None:
             idle = await self._idle()
             await self._end_flow()
+            self._look_at_clocks()
             self._seal(idle)
         if self._unsettled:
             now_s = self._time.now_s()
@@ -136,6 +155,7 @@ class Runs:
         await self._settle()
         run = _Open(row, self._new_document(row))
         try:
+            self._check_clocks()
             flow = await self._start_sender(run)
             idle = await self._idle()
             run.document["windows"]["idle_before"] = idle.as_json()
@@ -152,6 +172,35 @@ class Runs:
         self._pace.ran(self._time.now_s() - began_s)
         self._flown.add(row.run_id)
         self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
+
+    def _check_clocks(self) -> None:
+        """Refuse a run whose windows a host's clock could not place.
+
+        Raises:
+            RunFailed: with the code clock_unsure.
+        """
+        from netjoule_meters.logger.clock_exchange import clock_is_usable
+
+        for row in self._look_at_clocks():
+            problem = clock_is_usable(row, self._timing.measure_s)
+            if problem is not None:
+                raise RunFailed(problem, code="clock_unsure")
+
+    def _look_at_clocks(self) -> Sequence[dict[str, Any]]:
+        """Record each host's clock; one that was stepped takes the open run with it. Clocks are never set."""
+        from netjoule_meters.logger.clock_exchange import clock_was_stepped
+
+        rows = self._testbed.clock_rows(self._time.now_s())
+        self._campaign.append_clocks(rows)
+        for row in rows:
+            before = self._clocks.get(row["host"])
+            moved = clock_was_stepped(before, row) if before is not None else None
+            if moved is not None and self._open is not None:
+                reason = Reason("clock_unsure", moved)
+                self._open.reasons.append(reason)
+                self._event(self._open.row, "clock", "clock_stepped", reason)
+            self._clocks[row["host"]] = row
+        return rows
 
     async def _start_sender(self, run: _Open) -> Flow:
         maker, version = await self._generator(run.row.generator)
@@ -229,11 +278,75 @@ class Runs:
         for remark in self._testbed.take_remarks():
             about = Reason("", remark.detail)
             self._event(run.row, remark.source, remark.event, about, t_s=remark.t_s)
+            if remark.frozen_since_s is not None:
+                self._void_since(remark, run)
         run.document["windows"]["idle_after"] = idle.as_json()
         reasons = [r.as_json() for r in run.reasons]
         status = "invalid" if first_invalidating(reasons) else "done"
         self._campaign.write_run(run.document | {"status": status, "reasons": reasons})
         self._open = None
+
+    def _void_since(self, remark: Remark, latest: _Open) -> None:
+        """A frozen meter is noticed late: no run since its last change counts, sealed ones included.
+
+        Runs that were settled already are settled once more, so that plan and results agree.
+        """
+        assert remark.frozen_since_s is not None
+        reason = Reason("meter_frozen", f"{remark.detail} (since {remark.frozen_since_s:.1f} s)")
+        latest.reasons.append(reason)
+        for row in self._campaign.rows():
+            if not self._sealed_after(row, remark.frozen_since_s):
+                continue
+            document = self._document(row)
+            known = [reason.as_json(), *document["reasons"]]
+            self._campaign.write_run(document | {"status": "invalid", "reasons": known})
+            self._event(row, "meter", "run_invalid", reason)
+            group = (row.mini_block, row.attempt)
+            if row.status == "done" and group not in self._unsettled:
+                self._unsettled.append(group)
+
+    def _sealed_after(self, row: PlanRow, t_s: float) -> bool:
+        """Whether a run that is sealed, and counts so far, reached beyond campaign time `t_s`."""
+        path = self._campaign.run_dir(row.run_id) / "run.json"
+        if row.status not in ("done", "running") or not path.exists():
+            return False
+        document = files.read_json(path)
+        idle_after = document["windows"]["idle_after"]
+        return document["status"] == "done" and idle_after is not None and idle_after["t_end_s"] > t_s
+
+    # -- alignment -------------------------------------------------------------------------------
+
+    async def _pulse(self) -> None:
+        """Send a load pulse, when the workload wants them, and find the meters' lags anew."""
+        if self._workload.load_pulses is None:
+            return
+        maker, _ = await self._generator("netjoule-traffic")
+        try:
+            await self._testbed.ensure_server(maker)
+            pulse = await pulses.send_pulse(
+                self._workload, self._meters, maker, self._testbed.endpoints, self._time
+            )
+        except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
+            self._tell("load_pulse", detail=str(error))
+            return
+        await self._time.sleep_until(timeline.data_due_s(self._time.now_s(), self._meters))
+        known = [*self._campaign.document.get("load_pulses", []), pulse]
+        before = self._campaign.document.get("alignment", [])
+        found = await asyncio.to_thread(self._align, self._campaign.path, known)
+        kept = pulses.kept(before, found)
+        self._campaign.set_alignment(kept, known)
+        self._tell("load_pulse", detail=pulses.words(kept))
+        if pulses.lags(kept) != pulses.lags(before):
+            await self._recompute()
+
+    async def _recompute(self) -> None:
+        """Give every result the lags that are known now; whether a run counts may change with them."""
+        groups: dict[tuple[int, int], list[PlanRow]] = {}
+        for row in self._campaign.rows():
+            if row.status in FINAL and self._result_path(row).exists():
+                groups.setdefault((row.mini_block, row.attempt), []).append(row)
+        for rows in groups.values():
+            await self._settle_group(rows)
 
     # -- results ---------------------------------------------------------------------------------
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from netjoule.errors import HostLacks, UsageError
 
-__all__ = ["Secret", "is_reference", "redact", "references", "resolve"]
+__all__ = ["Secret", "into_environment", "is_reference", "redact", "references", "resolve"]
 
 _FORMS = ("env:", "file:", "vault:")
 # A shorter value would blot out ordinary words of every message.
@@ -66,6 +67,25 @@ def references(value: object, schema_secret_keys: frozenset[str] | None = None) 
         list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
     )
     return [found for child in children for found in references(child)]
+
+
+def into_environment(value: Any, environ: MutableMapping[str, str]) -> Any:
+    """A JSON-like value for a program that knows no vault: each ``vault:`` reference as an ``env:`` one.
+
+    Args:
+        value: settings of meters, for instance; ``env:`` and ``file:`` references go through as they are.
+        environ: environment of the program's process; takes the resolved values, which appear nowhere else.
+
+    Raises:
+        HostLacks: when the vault does not have one.
+    """
+    if isinstance(value, str) and value.startswith("vault:"):
+        name = f"NETJOULE_SECRET_{zlib.crc32(value.encode()):08X}"
+        environ[name] = resolve(value).reveal()
+        return f"env:{name}"
+    if isinstance(value, Mapping):
+        return {key: into_environment(child, environ) for key, child in value.items()}
+    return [into_environment(child, environ) for child in value] if isinstance(value, list) else value
 
 
 def resolve(reference: str, *, where: str = "") -> Secret:

@@ -259,6 +259,21 @@ class Campaign:
             contracts.validate("meter_passport", dict(passport))
         self._update(meters=[dict(p) for p in passports])
 
+    def set_alignment(
+        self, alignment: Sequence[Mapping[str, Any]], pulses: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Record the load pulses of the campaign so far and the lag that each meter showed in them."""
+        self._update(alignment=[dict(a) for a in alignment], load_pulses=[dict(p) for p in pulses])
+
+    def fix_settings(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replace settings of meters in the effective topology by what a ranging pass found, by meter_id."""
+        topology = dict(self._document["topology"])
+        topology["meters"] = [
+            {**meter, "settings": {**meter.get("settings", {}), **found.get(meter["meter_id"], {})}}
+            for meter in topology["meters"]
+        ]
+        self._update(topology=topology)
+
     def set_versions(self, versions: Mapping[str, str | None]) -> None:
         """Add versions of programs that are known only once they run."""
         self._update(versions={**self._document["versions"], **versions})

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rich import box
 from rich.table import Table
 
+from netjoule import files
 from netjoule.errors import InvalidData, file_errors
 
-__all__ = ["SUMMARY_FILE", "made_files", "summary_rows", "summary_tables", "typed"]
+__all__ = ["SUMMARY_FILE", "grade_lines", "made_files", "summary_rows", "summary_tables", "typed"]
 
 SUMMARY_FILE = "tables/ea_summary.csv"
 
@@ -45,6 +47,25 @@ def summary_tables(rows: list[dict[str, str]]) -> Iterator[Table]:
         of_meter = [row for row in rows if row["meter_id"] == meter_id and row["transport"] != "null"]
         if of_meter:
             yield _table(meter_id, sorted(of_meter, key=_order))
+
+
+def grade_lines(campaign: Path) -> list[str]:
+    """How far each meter's readings carry: its runs by grade, and what keeps them from a better one."""
+    grades: dict[str, Counter[str]] = {}
+    limits: dict[str, Counter[str]] = {}
+    for path in sorted(campaign.glob("runs/*/result.json")):
+        result = files.read_json(path)
+        for node in result.get("nodes", []) if result.get("valid") else []:
+            if node.get("grade"):
+                grades.setdefault(node["meter_id"], Counter())[node["grade"]] += 1
+                limits.setdefault(node["meter_id"], Counter()).update(node.get("grade_limits", []))
+    return [_grade_line(meter_id, count, limits[meter_id]) for meter_id, count in grades.items()]
+
+
+def _grade_line(meter_id: str, count: Counter[str], limits: Counter[str]) -> str:
+    runs = ", ".join(f"{n} x {grade.replace('_', ' ')}" for grade, n in sorted(count.items()))
+    why = ", ".join(name.replace("_", " ") for name, _ in limits.most_common())
+    return f"grade of meter {meter_id}: {runs}" + (f" (kept from a better one by: {why})" if why else "")
 
 
 def typed(row: Row) -> dict[str, str | float | bool | None]:

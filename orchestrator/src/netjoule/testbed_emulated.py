@@ -24,8 +24,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from netjoule import programs, sandbox
-from netjoule.emulated_config import NETNS_DIR, control_address, link_config, meter_config
+from netjoule import programs, ranging, sandbox, secrets
+from netjoule.clock import SystemClock
+from netjoule.emulated_config import (
+    NETNS_DIR,
+    control_address,
+    fault_requests,
+    fault_socket,
+    instrument_arguments,
+    link_config,
+    meter_config,
+)
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators.base import Endpoints, Generator, Server
 from netjoule.hosts import LocalHost, LocalProcess, NetnsHost, Process, how_it_ended
@@ -68,7 +77,7 @@ class _Pipeline:
     meter: Meter
     device: LocalProcess
     instrument: LocalProcess
-    port: str
+    resource: str
     form: str | None
 
 
@@ -151,7 +160,10 @@ class EmulatedTestbed:
         await self._make_namespaces()
         await self._start_link()
         pipelines = await _all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
+        await self._fix_ranges(pipelines)
         await self._start_logger(pipelines)
+        faults = [asyncio.ensure_future(self._inject(p.meter)) for p in pipelines if p.meter.faults]
+        self.stack.push_async_callback(_cancelled, faults)
 
     async def _make_namespaces(self) -> None:
         for name in ("client", "server"):
@@ -178,12 +190,14 @@ class EmulatedTestbed:
 
     async def _start_meter(self, meter: Meter) -> _Pipeline:
         """Start `netjoule-device | netjoule-meters emulate` for one meter."""
-        port = self.folder / f"{meter.meter_id}.tty"
+        link = self._port_of(meter)
+        # One instrument for the whole campaign: its errors are drawn from the campaign's seed and its id.
+        seed = self.campaign.seed ^ zlib.crc32(meter.meter_id.encode())
+        arguments = instrument_arguments(meter, link, origin_ns=self.session.origin_ns, seed=seed)
         read_fd, write_fd = os.pipe()
         try:
-            instrument = await self._start(
-                "meter_stopped", *self._instrument_arguments(meter, port), stdin_fd=read_fd
-            )
+            program = programs.find("netjoule-meters")
+            instrument = await self._start("meter_stopped", program, *arguments, stdin_fd=read_fd)
             device = await self._start("device_stopped", *self._device_arguments(meter), stdout_fd=write_fd)
         finally:
             os.close(read_fd)
@@ -191,7 +205,7 @@ class EmulatedTestbed:
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
         self._watch(device, "device_stopped")
         self._watch(instrument, "meter_stopped")
-        return _Pipeline(meter, device, instrument, str(ready["port"]), await self._device_form(meter))
+        return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_form(meter))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
         assert meter.device_model is not None
@@ -203,6 +217,27 @@ class EmulatedTestbed:
             argv += ["--cpu-netns", str(self.client.netns)]
         return [*argv, f"--origin-ns={self.session.origin_ns}"]
 
+    def _port_of(self, meter: Meter) -> Path:
+        """Where a meter's pseudo-terminal is, when it has one."""
+        return self.folder / f"{meter.meter_id}.tty"
+
+    async def _inject(self, meter: Meter) -> None:
+        """Ask a meter's instrument for the faults that the topology lists, each at its time."""
+        from netjoule_meters.emulated.control import ask_for_fault
+        from netjoule_meters.errors import MeterError
+
+        clock = SystemClock()
+        up_ns = clock.monotonic_ns()
+        for t_s, request in fault_requests(meter):
+            await clock.sleep_until_ns(up_ns + round(t_s * 1e9))
+            detail = f"{meter.meter_id}: {json.dumps(request)}"
+            try:
+                await asyncio.to_thread(ask_for_fault, fault_socket(self._port_of(meter)), request)
+            except MeterError as error:
+                detail += f" was refused: {error}"
+            now_s = self.session.t_s(clock.monotonic_ns())
+            self._remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
+
     async def _device_form(self, meter: Meter) -> str | None:
         """Form of a meter's power model, as the model's program tells it."""
         argv = [programs.find("netjoule-device"), "--model", str(meter.device_model), "--describe"]
@@ -211,20 +246,30 @@ class EmulatedTestbed:
         await process.stop()
         return str(json.loads(line)["form"]) if line else None
 
-    def _instrument_arguments(self, meter: Meter, port: Path) -> list[str]:
-        argv = [programs.find("netjoule-meters"), "emulate", meter.adapter, "--power-stream", "-"]
-        argv += ["--link", str(port), f"--origin-ns={self.session.origin_ns}"]
-        # One instrument for the whole campaign: its errors are drawn from the campaign's seed and its id.
-        argv += ["--seed", str(self.campaign.seed ^ zlib.crc32(meter.meter_id.encode()))]
-        if meter.update_interval_s is not None:
-            argv += ["--update-interval-s", f"{meter.update_interval_s:g}"]
-        return argv
+    async def _fix_ranges(self, pipelines: Sequence[_Pipeline]) -> None:
+        """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
+        config = self._write_meter_config(pipelines)
+        found = await ranging.find_ranges(self.campaign, config, self, self.local)
+        if found:
+            self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
+            self.topology = self.campaign.topology
+            now_s = self.session.t_s(SystemClock().monotonic_ns())
+            self._remarks += [
+                Remark(now_s, "orchestrator", "range_fixed", ranging.words(meter_id, one))
+                for meter_id, one in found.items()
+            ]
+
+    def _write_meter_config(self, pipelines: Sequence[_Pipeline]) -> Path:
+        """The configuration that the logger and a ranging pass read."""
+        resources = {p.meter.meter_id: p.resource for p in pipelines}
+        forms = {p.meter.meter_id: p.form for p in pipelines}
+        config = self.folder / "meters.json"
+        document = secrets.into_environment(meter_config(self.topology, resources, forms), os.environ)
+        config.write_text(json.dumps(document), encoding="utf-8")
+        return config
 
     async def _start_logger(self, pipelines: Sequence[_Pipeline]) -> None:
-        ports = {p.meter.meter_id: p.port for p in pipelines}
-        config = self.folder / "meters.json"
-        forms = {p.meter.meter_id: p.form for p in pipelines}
-        config.write_text(json.dumps(meter_config(self.topology, ports, forms)), encoding="utf-8")
+        config = self._write_meter_config(pipelines)
         argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
         argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
         logger = await self._start("meter_stopped", *argv)
@@ -255,7 +300,9 @@ class EmulatedTestbed:
         said = json.loads(line)
         if said.get("event") == "meter":
             detail = f"{said['meter_id']}: {said['message']}"
-            self._remarks.append(Remark(float(said["t_s"]), "meter", "meter_remark", detail))
+            kind = str(said.get("kind", "note"))
+            frozen_s = float(said["since_s"]) if kind == "stuck" and "since_s" in said else None
+            self._remarks.append(Remark(float(said["t_s"]), "meter", f"meter_{kind}", detail, frozen_s))
 
     async def _stop_servers(self) -> None:
         for running in self._servers.values():

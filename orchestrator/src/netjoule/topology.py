@@ -7,7 +7,7 @@ Secrets stay references here; ``netjoule.secrets`` resolves them where they are 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,9 @@ class Meter:
 
     Attributes:
         device_model: power model an emulated instrument reads; None for a real instrument.
+        calibration: path of a calibration document of this instrument; None without one.
+        faults: of an emulated instrument, as the document holds them.
+        emulation: options of an emulated instrument beside its settings.
         update_interval_s: from its settings; None when the adapter's default holds.
     """
 
@@ -46,6 +49,9 @@ class Meter:
     settings: dict[str, Any]
     device_model: str | None
     calibration_date: str | None
+    calibration: str | None = None
+    faults: tuple[dict[str, Any], ...] = ()
+    emulation: dict[str, Any] = field(default_factory=dict)
 
     @property
     def emulated(self) -> bool:
@@ -146,6 +152,9 @@ def _meter(value: dict[str, Any]) -> Meter:
         settings=dict(value.get("settings", {})),
         device_model=value.get("device", {}).get("model"),
         calibration_date=value.get("calibration_date"),
+        calibration=value.get("calibration"),
+        faults=tuple(value.get("faults", ())),
+        emulation=dict(value.get("emulation", {})),
     )
 
 
@@ -242,5 +251,7 @@ def _check_device(document: Document, place: tuple[str, int], meter: dict[str, A
             "an emulated meter can only read the client: the link has no figures of another node's radio",
             "name the host with the role client",
         )
-    if not emulated and "device" in meter:
-        raise document.refuse((*place, "device"), "only an emulated meter has a power model")
+    only = (("device", "a power model"), ("faults", "faults on request"), ("emulation", "such options"))
+    for name, what in only:
+        if not emulated and name in meter:
+            raise document.refuse((*place, name), f"only an emulated meter has {what}")

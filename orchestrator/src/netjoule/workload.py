@@ -63,6 +63,7 @@ class Workload:
 
     Attributes:
         transport_options: by transport, only for transports that have options.
+        load_pulses: rate and size of the coded bursts that align meters; None for a campaign without.
         document: the effective workload, as campaign.json keeps it.
     """
 
@@ -79,6 +80,7 @@ class Workload:
     timing: Timing
     pacing: dict[str, Any]
     max_attempts: int
+    load_pulses: dict[str, Any] | None
     seed: int | None
     document: dict[str, Any]
 
@@ -156,6 +158,7 @@ def _validated(document: Document) -> Workload:
         timing=Timing(**{k: float(v) for k, v in value["timing"].items()}),
         pacing=value["pacing"],
         max_attempts=value["limits"]["max_attempts"],
+        load_pulses=value.get("load_pulses"),
         seed=value.get("seed"),
         document=value,
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mould that adapters come from.
 
-An adapter declares its settings and the commands that set the instrument up, and says in a few lines how
-it identifies the instrument and reads one update. Everything else is here, once: logging, retries,
-time-outs, time stamps, range checks, reconnection.
+An adapter says in a few lines how it identifies the instrument and reads one update. Everything else is
+here, once: logging, gaps, range checks, reconnection. ``dialogue_meter`` adds questions and answers,
+``polled`` adds reading at a pace of one's own.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
-from typing import Any, ClassVar
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from netjoule_meters.adapters.settings import SERIAL_SETTINGS, Setting, resolve
+from netjoule_meters.adapters.settings import Setting, resolve
 from netjoule_meters.clock import Clock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import (
@@ -27,50 +30,81 @@ from netjoule_meters.errors import (
     MeterError,
     NoAnswer,
     ReplyTimeout,
-    SettingRefused,
+    UsageError,
 )
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport
 from netjoule_meters.reading import Flag, Reading
-from netjoule_meters.transports.base import Transport
+from netjoule_meters.transports import interface_settings
+from netjoule_meters.transports.base import Connection
 
-_GAP_UPDATES = 3
-"""No new value within so many updates is a gap."""
+if TYPE_CHECKING:
+    from netjoule_meters.calibration import Calibration
+
+COMMON_SETTINGS = (
+    Setting(
+        "stuck_after_s",
+        "A value that has not moved for so long is taken as frozen and its rows flagged stale; 0: never; "
+        "None: 30 s (10 min for meters that show watts only), and never for an emulated meter.",
+        None,
+    ),
+)
+"""Settings of every meter: they are the logger's affair."""
 _RECONNECT_UPDATES = 10
 """Silence of so many updates (at least 2 s) means that the connection is made anew."""
 _GARBAGE_IN_A_ROW = 10
-_QUIET_S = 0.05
+QUIET_S = 0.05
+"""A line on which nothing arrives for so long is quiet."""
 _BACK_OFF_S = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One set-up command; ``{name}`` stands for a setting.
+class Semantics(StrEnum):
+    """What one reading stands for; energy arithmetic goes by it."""
 
-    Attributes:
-        text: what is sent.
-        query: query whose answer must then equal the setting ``keeps``.
-    """
+    INTERVAL_MEAN = "interval_mean"
+    """Mean over the update interval that ended ``lag_s`` before."""
+    INSTANTANEOUS = "instantaneous"
+    """A spot value, or a mean over an unknown window."""
+    ENERGY_COUNTER = "energy_counter"
+    """``energy_j`` counts up, modulo ``counter_modulus_j``; ``power_w`` is only for people."""
 
-    text: str
-    query: str | None = None
-    keeps: str | None = None
+
+class Quantity(StrEnum):
+    """Which power the watts are."""
+
+    ACTIVE = "active_power"
+    APPARENT = "apparent_power"
+    """Current times a nominal voltage (VA); never a measured active power."""
 
 
 class Meter(ABC):
-    """A power meter whose readings are means over its update interval."""
+    """A power meter: life, readings, gaps, reconnection. Adapters derive from `DialogueMeter`,
+    `PolledMeter` or, for instruments that talk unasked, from this.
+
+    Attributes:
+        interfaces: how it may be connected, by the names of ``transports.INTERFACES``.
+        interface_defaults: settings of an interface whose default is another with this instrument.
+        semantics: what a reading stands for.
+        quantity: which power it is.
+        provisional: statements about this instrument that no document at hand confirms.
+        gap_updates: no new value within so many updates is a gap.
+    """
 
     name: ClassVar[str]
     make: ClassVar[str]
     model: ClassVar[str]
     settings_declared: ClassVar[tuple[Setting, ...]]
-    interface_settings: ClassVar[tuple[Setting, ...]] = SERIAL_SETTINGS
-    set_up_commands: ClassVar[tuple[Command, ...]]
+    interfaces: ClassVar[tuple[str, ...]] = ("serial",)
+    interface_defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    semantics: ClassVar[Semantics] = Semantics.INTERVAL_MEAN
+    quantity: ClassVar[Quantity] = Quantity.ACTIVE
+    provisional: ClassVar[tuple[str, ...]] = ()
     reply_timeout_s: ClassVar[float] = 2.0
+    gap_updates: ClassVar[float] = 3
     advice_no_answer: ClassVar[str] = "check cable, port and baud rate"
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Connection,
         settings: Mapping[str, Any],
         *,
         clock: Clock,
@@ -89,8 +123,12 @@ class Meter(ABC):
 
     @classmethod
     def all_settings(cls) -> tuple[Setting, ...]:
-        """Settings of the instrument and of its interface."""
-        return (*cls.settings_declared, *cls.interface_settings)
+        """Settings of the instrument and of all interfaces that it may be connected by."""
+        return (
+            *cls.settings_declared,
+            *COMMON_SETTINGS,
+            *interface_settings(cls.interfaces, cls.interface_defaults),
+        )
 
     # -- what an adapter says ----------------------------------------------------------------------
 
@@ -102,12 +140,15 @@ class Meter(ABC):
     def _read_update(self) -> Reading:
         """Wait for the next update and read it; may raise any ``DialogueError``."""
 
-    @abstractmethod
-    def _check_errors(self, command: str) -> None:
-        """Raise SettingRefused when the instrument complains about ``command``."""
+    def _set_up(self) -> None:  # noqa: B027 - some instruments have no settings
+        """Set the instrument as the settings say; raise SettingRefused when it will not."""
 
     def _begin(self) -> None:  # noqa: B027 - most instruments need nothing
         """Bring the dialogue into a known state; called first after each connection."""
+
+    def _restart(self) -> None:
+        """Bring the dialogue of an identified instrument back into a known state after an answer was lost."""
+        self._begin()
 
     @property
     @abstractmethod
@@ -123,6 +164,45 @@ class Meter(ABC):
     def accuracy(self, calibration_age_days: float | None) -> Accuracy:
         """Limits of error with these settings, so long after calibration (None: not told)."""
 
+    def autorange(self, on: bool) -> None:
+        """Let the instrument choose its ranges (a ranging pass before a campaign), or hold them again.
+
+        Call it after ``open``. ``on=False`` returns to the ranges of the settings.
+
+        Raises:
+            UsageError: when it has one range only.
+            SettingRefused: when the instrument will not.
+        """
+        raise UsageError(f"a {self.make} {self.model} has one range: there is nothing to choose")
+
+    def choose_range(self, most_v: float, most_a: float, most_w: float) -> dict[str, Any]:
+        """Settings of the least ranges that hold what a ranging pass saw, with head-room.
+
+        Args:
+            most_v: highest voltage, V.
+            most_a: highest current, A.
+            most_w: highest power, W; only instruments with ranges of power use it.
+
+        Raises:
+            UsageError: when it has one range only, or none that holds the values.
+        """
+        raise UsageError(f"a {self.make} {self.model} has one range: there is nothing to choose")
+
+    @property
+    def counter_modulus_j(self) -> float | None:
+        """Where an energy counter starts again from 0, J; None when it never does or there is none."""
+        return None
+
+    @property
+    def resolution(self) -> float | None:
+        """Least step of the readings, W (of the counter, J, where that is read); None when unknown."""
+        return None
+
+    @property
+    def mapping_source(self) -> str | None:
+        """Where a configured mapping comes from (a preset, a manual); None for built-in dialogues."""
+        return None
+
     # -- life ----------------------------------------------------------------------------------------
 
     @property
@@ -133,7 +213,7 @@ class Meter(ABC):
     @property
     def gap_s(self) -> float:
         """Time without a new value that counts as a gap, s."""
-        return _GAP_UPDATES * self.update_interval_s
+        return self.gap_updates * self.update_interval_s
 
     def open(self) -> Identification:
         """Connect, identify, set up.
@@ -144,7 +224,7 @@ class Meter(ABC):
         self._transport.open()
         self._resynchronise = False
         try:
-            self._transport.drain(_QUIET_S)
+            self._transport.drain(QUIET_S)
             self._begin()
             self.identification = self._identify()
             self._set_up()
@@ -172,6 +252,7 @@ class Meter(ABC):
         """The meter's passport; call after ``open``."""
         assert self.identification is not None, "a passport needs an identified instrument"
         crest_factor = self.settings.get("crest_factor")
+        calibration = self._calibration_of(config)
         return Passport(
             meter_id=config.meter_id,
             node=config.node,
@@ -186,73 +267,40 @@ class Meter(ABC):
             power_source=config.power_source,
             device_model=config.device_model,
             device_form=config.device_form,
+            semantics=self.semantics.value,
+            quantity=self.quantity.value,
+            counter_modulus_j=self.counter_modulus_j,
+            mapping_source=self.mapping_source,
+            provisional=self.provisional,
+            resolution=self.resolution,
+            calibration=None if calibration is None else calibration.citation(),
         )
 
+    def _calibration_of(self, config: MeterConfig) -> Calibration | None:
+        """The calibration document that the configuration names, held to this instrument."""
+        if config.calibration is None:
+            return None
+        from netjoule_meters.calibration import load
+
+        assert self.identification is not None, "a calibration is held to an identified instrument"
+        found = load(Path(config.calibration))
+        found.require(self.name, self.identification, self.measuring_range)
+        return found
+
     def _accuracy_of(self, config: MeterConfig, today: date) -> Accuracy:
-        """An emulated instrument does not age: it is drawn within the 12-month limits."""
+        """Limits of a calibration document, else of the specification.
+
+        An emulated instrument does not age: it is drawn within the 12-month limits.
+        """
+        calibration = self._calibration_of(config)
+        if calibration is not None:
+            return calibration.accuracy(today)
         if config.power_source == "modelled":
             limits = self.accuracy(365.0)
             return replace(limits, source=f"emulated instrument drawn within: {limits.source}")
         if config.calibration_date is None:
             return Accuracy(None, None, "unknown: no calibration date in the configuration")
         return self.accuracy((today - date.fromisoformat(config.calibration_date)).days)
-
-    # -- dialogue ------------------------------------------------------------------------------------
-
-    def write(self, command: str) -> None:
-        """Send one command line."""
-        self._log.debug("%s <- %s", self._transport.resource, command)
-        self._transport.write_line(command.encode("ascii"))
-
-    def read_reply(self, timeout_s: float | None = None) -> str:
-        """Receive one line of ASCII text.
-
-        Raises:
-            GarbageReply: when it holds other bytes.
-        """
-        line = self._transport.read_line(self.reply_timeout_s if timeout_s is None else timeout_s)
-        self._log.debug("%s -> %r", self._transport.resource, line)
-        if any(byte < 0x20 or byte > 0x7E for byte in line):
-            raise GarbageReply(f"{line[:40]!r} is not text")
-        return line.decode("ascii")
-
-    def query(self, command: str, attempts: int = 1) -> str:
-        """Send a query and receive its answer, again when none comes, ``attempts`` times in all."""
-        for attempt in range(attempts):
-            self.write(command)
-            try:
-                reply = self.read_reply()
-            except ReplyTimeout:
-                if attempt + 1 == attempts:
-                    raise
-                continue
-            if attempt > 0:  # the earlier questions may be answered as well
-                self._transport.drain(_QUIET_S)
-            return reply
-        raise AssertionError("attempts is at least 1")
-
-    def timed_query(self, command: str) -> tuple[str, int]:
-        """Answer to a query, and CLOCK_MONOTONIC in ns half-way between question and answer."""
-        before_ns = self._clock.monotonic_ns()
-        reply = self.query(command)
-        return reply, (before_ns + self._clock.monotonic_ns()) // 2
-
-    def _set_up(self) -> None:
-        for command in self.set_up_commands:
-            text = command.text.format(**self.settings)
-            self.write(text)
-            self._check_errors(text)
-        for command in self.set_up_commands:
-            if command.query is not None and command.keeps is not None:
-                self._check_kept(command.query, command.keeps)
-
-    def _check_kept(self, query: str, name: str) -> None:
-        reply, wanted = self.query(query), self.settings[name]
-        if not _means_the_same(reply, wanted):
-            raise SettingRefused(
-                f"the {self.model} on {self._transport.resource} shows {reply} for {query} "
-                f"where {name}={wanted} was set: check the value and that no key lock or integration is on"
-            )
 
     # -- readings ------------------------------------------------------------------------------------
 
@@ -263,11 +311,11 @@ class Meter(ABC):
             ReplyTimeout: no update within three intervals; the wait goes on with the next call.
             ConnectionLost: the port is gone.
         """
-        if self._resynchronise:
-            self._transport.drain(_QUIET_S)
-            self._begin()
-            self._resynchronise = False
         try:
+            if self._resynchronise:
+                self._transport.drain(QUIET_S)
+                self._restart()
+                self._resynchronise = False
             reading = self._read_update()
         except GarbageReply as error:
             self._resynchronise = True
@@ -314,7 +362,7 @@ class Meter(ABC):
         """One row per gap, once it is long enough to be one."""
         if not self._in_gap and self._silence_s() >= self.gap_s:
             self._in_gap = True
-            self._notify(f"no new value within {_GAP_UPDATES} updates")
+            self._notify(f"no new value within {self.gap_updates:g} updates")
             yield Reading(self._clock.monotonic_ns(), flag=Flag.TIMEOUT)
 
     def _recover(self, stop: threading.Event, why: DialogueError) -> Iterator[Reading]:
@@ -337,15 +385,3 @@ class Meter(ABC):
             self._notify(f"connected again at attempt {attempt}")
             yield Reading(self._clock.monotonic_ns(), flag=Flag.RECONNECT)
             return
-
-
-def _means_the_same(reply: str, wanted: Any) -> bool:
-    """Whether an answer states the setting, as a number, a switch or a word."""
-    if isinstance(wanted, bool):
-        return reply.strip().upper() in (("1", "ON") if wanted else ("0", "OFF"))
-    if isinstance(wanted, str):
-        return reply.strip().upper() == wanted.upper()
-    try:
-        return abs(float(reply) - float(wanted)) <= 1e-6 * abs(float(wanted))
-    except ValueError:
-        return False

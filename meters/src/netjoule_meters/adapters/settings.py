@@ -30,13 +30,6 @@ class Setting:
         return f"{self.name}: {self.doc}{choices} {default}"
 
 
-SERIAL_SETTINGS = (
-    Setting("baud_rate", "Baud rate of the serial port.", 9600),
-    Setting("frame", "Data bits, parity, stop bits.", "8N1"),
-    Setting("handshake", "Flow control.", "none", ("none", "xon_xoff", "rts_cts", "dsr_dtr")),
-)
-
-
 def resolve(declared: Sequence[Setting], given: Mapping[str, Any], adapter: str) -> dict[str, Any]:
     """All declared settings with the given values or their defaults.
 

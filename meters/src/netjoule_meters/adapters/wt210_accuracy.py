@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from netjoule_meters.passport import Accuracy
+from netjoule_meters.passport import Accuracy, AccuracyTerm
 
 SOURCE = "Yokogawa IM 760401-01E p. 16-4"
 _THREE_MONTHS_DAYS = 92.0
@@ -17,7 +17,7 @@ _TWELVE_MONTHS_DAYS = 366.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Band:
+class Band:
     """Error limits within a band that ends at ``upto_hz``: parts of reading and of range, and a slope
     of the reading part per kHz above ``slope_from_khz``."""
 
@@ -30,13 +30,13 @@ class _Band:
 
 # AC, 3 months after calibration, power factor 1, crest factor 3, line filter off.
 _BANDS = (
-    _Band(45.0, 0.003, 0.002),
-    _Band(66.0, 0.001, 0.001),
-    _Band(1e3, 0.002, 0.002),
-    _Band(1e4, 0.001, 0.003, 0.00067, 1.0),
-    _Band(1e5, 0.005, 0.005, 0.0009, 10.0),
+    Band(45.0, 0.003, 0.002),
+    Band(66.0, 0.001, 0.001),
+    Band(1e3, 0.002, 0.002),
+    Band(1e4, 0.001, 0.003, 0.00067, 1.0),
+    Band(1e5, 0.005, 0.005, 0.0009, 10.0),
 )
-_DC = _Band(0.0, 0.003, 0.002)
+_DC = Band(0.0, 0.003, 0.002)
 _DC_CURRENT_OFFSET_A = 10e-6
 
 
@@ -75,21 +75,27 @@ def power_accuracy(conditions: Conditions, calibration_age_days: float) -> Accur
     if band is None:
         return Accuracy(None, None, f"unknown: no limits at {conditions.frequency_hz:g} Hz ({SOURCE})")
     months = 3 if calibration_age_days <= _THREE_MONTHS_DAYS else 12
-    reading_ratio = band_reading_ratio(band, conditions.frequency_hz) * (1.0 if months == 3 else 1.5)
-    reading_ratio += power_factor_ratio(conditions.power_factor, conditions.frequency_hz)
-    reading_ratio += line_filter_ratio(conditions)
-    range_ratio = band.range_ratio * (2.0 if conditions.crest_factor == 6 else 1.0) + dc_offset_ratio(
-        conditions
+    reading_ratio = band_reading_ratio(band, conditions.frequency_hz)
+    terms = (
+        AccuracyTerm("reading", reading_ratio, 0.0),
+        AccuracyTerm("range", 0.0, band.range_ratio),
+        AccuracyTerm("calibration_age", 0.0 if months == 3 else reading_ratio / 2, 0.0),
+        AccuracyTerm("crest_factor", 0.0, band.range_ratio if conditions.crest_factor == 6 else 0.0),
+        AccuracyTerm(
+            "power_factor", power_factor_ratio(conditions.power_factor, conditions.frequency_hz), 0.0
+        ),
+        AccuracyTerm("line_filter", line_filter_ratio(conditions), 0.0),
+        AccuracyTerm("dc_offset", 0.0, dc_offset_ratio(conditions)),
     )
     supply = "DC" if conditions.frequency_hz == 0 else f"{conditions.frequency_hz:g} Hz"
     source = (
         f"{SOURCE}: {months} months after calibration, {supply}, power factor {conditions.power_factor:g}, "
         f"crest factor {conditions.crest_factor}, line filter {'on' if conditions.line_filter else 'off'}"
     )
-    return Accuracy(round(reading_ratio, 9), round(range_ratio, 9), source)
+    return Accuracy.of_terms(terms, source)
 
 
-def band_reading_ratio(band: _Band, frequency_hz: float) -> float:
+def band_reading_ratio(band: Band, frequency_hz: float) -> float:
     """Reading part of a band at a frequency, 3 months after calibration."""
     return band.reading_ratio + band.slope_per_khz * max(frequency_hz / 1e3 - band.slope_from_khz, 0.0)
 
@@ -119,7 +125,7 @@ def dc_offset_ratio(conditions: Conditions) -> float:
     return _DC_CURRENT_OFFSET_A / conditions.current_range_a
 
 
-def _band(frequency_hz: float) -> _Band | None:
+def _band(frequency_hz: float) -> Band | None:
     if frequency_hz == 0:
         return _DC
     if frequency_hz < 0.5:

@@ -10,9 +10,10 @@ _MODES = ("NORMal", "CONTinuous")
 
 
 class Integrator:
-    """Sums shown means over whole update intervals. States: reset, running, stopped."""
+    """Sums shown means over whole update intervals, wrong by ``gain``. States: reset, running, stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, gain: float = 0.0) -> None:
+        self._factor = 1 + gain
         self.reset_all()
 
     def reset_all(self) -> None:
@@ -26,6 +27,20 @@ class Integrator:
     def at_rest(self) -> bool:
         """Whether settings may be changed: reset, and not only stopped."""
         return not self.running and not self._begun
+
+    @property
+    def state(self) -> str:
+        """RESet, STARt, STOP or TIMeup, as ``INTEGRATE:STATE?`` of the WT310 says it."""
+        if not self._begun:
+            return "RESet"
+        if self.running:
+            return "STARt"
+        return "TIMeup" if 0 < self._timer_s() <= self._elapsed_s + 1e-9 else "STOP"
+
+    @property
+    def elapsed_s(self) -> float | None:
+        """Integration time, s; None when reset."""
+        return self._elapsed_s if self._begun else None
 
     def set_mode(self, text: str) -> None:
         """``INTEGRATE:MODE``."""
@@ -69,7 +84,7 @@ class Integrator:
         if not self.running:
             return
         self._elapsed_s += interval_s
-        energy_wh = (power_w or 0.0) * interval_s / 3600
+        energy_wh = (power_w or 0.0) * self._factor * interval_s / 3600
         if energy_wh >= 0:
             self._positive_wh += energy_wh
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import termios
 import tty
 from pathlib import Path
 
@@ -19,37 +20,65 @@ class PtyPort:
     """An open pseudo-terminal; ``link`` is a symbolic link to the end that clients open."""
 
     def __init__(self, link: Path | None) -> None:
-        self.master, self._slave = os.openpty()
-        tty.setraw(self._slave)
-        os.set_blocking(self.master, False)
-        self.device = os.ttyname(self._slave)
         self.link = link
-        if link is not None:
-            try:
-                _point(link, self.device)
-            except UsageError:
-                self.close()
-                raise
+        self._plugged = False
+        self.plug_in()
 
     @property
     def name(self) -> str:
         """What a client should open."""
         return self.device if self.link is None else str(self.link)
 
+    def descriptors(self) -> list[int]:
+        """What to watch for input."""
+        return [self.master] if self._plugged else []
+
+    def hang_up(self) -> None:
+        """Drop what is under way in both directions; the device stays (`close` takes it away)."""
+        if self._plugged:
+            with contextlib.suppress(OSError):
+                termios.tcflush(self._slave, termios.TCIOFLUSH)
+
     def read(self) -> bytes:
         """What clients have sent; empty when nothing."""
+        if not self._plugged:
+            return b""
         try:
             return os.read(self.master, 4096)
         except BlockingIOError:
             return b""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, more: bool = False) -> None:
         """Send; what does not fit is lost."""
-        with contextlib.suppress(BlockingIOError):
-            os.write(self.master, data)
+        if self._plugged:
+            with contextlib.suppress(BlockingIOError):
+                os.write(self.master, data)
+
+    def plug_in(self) -> None:
+        """Make a pseudo-terminal; without a link its name is a new one each time."""
+        if self._plugged:
+            return
+        self.master, self._slave = os.openpty()
+        self._plugged = True
+        tty.setraw(self._slave)
+        os.set_blocking(self.master, False)
+        self.device = os.ttyname(self._slave)
+        if self.link is not None:
+            try:
+                _point(self.link, self.device)
+            except UsageError:
+                self.close()
+                raise
 
     def close(self) -> None:
-        """Hang up and take the link away if it is still ours."""
+        """Take the device away."""
+        self.unplug()
+
+    def unplug(self) -> None:
+        """Hang up and take the link away if it is still ours: clients lose the connection."""
+        if not self._plugged:
+            return
+        self._plugged = False
         if self.link is not None:
             with contextlib.suppress(OSError):
                 if str(self.link.readlink()) == self.device:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of an emulated instrument: power from a stream on one side, a pseudo-terminal on the other."""
+"""The process of an emulated instrument: power from a stream on one side, a port on the other, and faults
+between them on request."""
 
 from __future__ import annotations
 
@@ -7,13 +8,16 @@ import os
 import select
 import stat
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from netjoule_meters.clock import Clock, campaign_time_s
+from netjoule_meters.emulated.control import Control
+from netjoule_meters.emulated.faults import Faults, TakesFaults, parse_request
+from netjoule_meters.emulated.ports import Port
 from netjoule_meters.emulated.power_history import BadPowerStream, PowerInterval, parse_interval
-from netjoule_meters.emulated.pty_port import PtyPort
 from netjoule_meters.errors import UsageError
 
 _CONSTANT_STEP_S = 0.05
@@ -113,38 +117,105 @@ def open_stream(name: str) -> StreamSource:
 
 
 def run_instrument(
-    instrument: Instrument, port: PtyPort, source: PowerSource, *, clock: Clock, origin_ns: int, stop: int
+    instrument: Instrument,
+    port: Port,
+    source: PowerSource,
+    *,
+    clock: Clock,
+    origin_ns: int,
+    stop: int,
+    control: Control | None = None,
+    seed: int = 0,
 ) -> None:
     """Serve until the power stream ends or the file descriptor ``stop`` becomes readable.
+
+    Args:
+        control: where faults are asked for; ``seed`` draws their random bytes.
 
     Raises:
         UsageError: when the power stream is not one.
     """
-    poll = select.poll()
-    for descriptor in (port.master, stop, source.descriptor()):
-        if descriptor is not None:
-            poll.register(descriptor, select.POLLIN)
-    while True:
-        now_s = campaign_time_s(clock.monotonic_ns(), origin_ns)
+    _Running(instrument, port, source, clock, origin_ns, control, Faults(seed)).until(stop)
+
+
+@dataclass
+class _Running:
+    """One instrument with everything around it."""
+
+    instrument: Instrument
+    port: Port
+    source: PowerSource
+    clock: Clock
+    origin_ns: int
+    control: Control | None
+    faults: Faults
+    _plugged: bool = True
+
+    def until(self, stop: int) -> None:
+        """Go round until the end; each round ends with a wait for input or for the next moment."""
+        while True:
+            now_s = campaign_time_s(self.clock.monotonic_ns(), self.origin_ns)
+            self._take_requests(now_s)
+            self._plug(self.faults.plugged(now_s))
+            more = self._feed(now_s)
+            self.instrument.receive(self.faults.heard(self.port.read(), now_s))
+            self.faults.say(self.instrument.step(now_s), now_s)
+            for data, unfinished in self.faults.due(now_s):
+                self.port.write(data, more=unfinished)
+            if not more or self._wait(stop):
+                return
+
+    def _take_requests(self, now_s: float) -> None:
+        while self.control is not None and (received := self.control.receive()) is not None:
+            data, sender = received
+            try:
+                request = parse_request(data)
+                if not self._is_its_own(request, now_s):
+                    self.faults.ask(request, now_s)
+            except UsageError as error:
+                self.control.answer(sender, {"ok": False, "error": str(error)})
+            else:
+                self.control.answer(sender, {"ok": True, "t_s": round(now_s, 6)})
+
+    def _is_its_own(self, request: Mapping[str, Any], now_s: float) -> bool:
+        """Whether the instrument itself has this fault."""
+        instrument = self.instrument
+        return isinstance(instrument, TakesFaults) and instrument.take_fault(request["fault"], request, now_s)
+
+    def _plug(self, plugged: bool) -> None:
+        if plugged == self._plugged:
+            return
+        self._plugged = plugged
+        if plugged:
+            self.port.plug_in()
+        else:
+            self.port.unplug()
+
+    def _feed(self, now_s: float) -> bool:
+        """Power up to now; False when there will be no more."""
         try:
-            intervals = source.take(now_s)
+            intervals = self.source.take(now_s)
             for interval in intervals or ():
-                instrument.feed(interval)
+                self.instrument.feed(self.faults.fed(interval, now_s))
         except BadPowerStream as error:
             raise UsageError(str(error)) from error
-        instrument.receive(port.read())
-        output = instrument.step(now_s)
-        if output:
-            port.write(output)
-        if intervals is None:
-            return
-        ready = poll.poll(_wait_ms(instrument, source, clock, origin_ns))
-        if any(descriptor == stop for descriptor, _ in ready):
-            return
+        return intervals is not None
 
+    def _wait(self, stop: int) -> bool:
+        """Until something is to be done; True when that is the end."""
+        watched = [stop, *self.port.descriptors()]  # anew: clients of a TCP port come and go
+        if (stream := self.source.descriptor()) is not None:
+            watched.append(stream)
+        if self.control is not None:
+            watched.append(self.control.descriptor())
+        poll = select.poll()
+        for descriptor in watched:
+            poll.register(descriptor, select.POLLIN)
+        return any(descriptor == stop for descriptor, _ in poll.poll(self._wait_ms()))
 
-def _wait_ms(instrument: Instrument, source: PowerSource, clock: Clock, origin_ns: int) -> float:
-    now_s = campaign_time_s(clock.monotonic_ns(), origin_ns)
-    wake_s = instrument.wake_s(now_s)
-    longest_s = _LONGEST_WAIT_S if source.descriptor() is not None else _CONSTANT_STEP_S
-    return 1e3 * (longest_s if wake_s is None else min(longest_s, max(0.0, wake_s - now_s))) + 0.05
+    def _wait_ms(self) -> float:
+        now_s = campaign_time_s(self.clock.monotonic_ns(), self.origin_ns)
+        longest_s = _LONGEST_WAIT_S if self.source.descriptor() is not None else _CONSTANT_STEP_S
+        moments = (self.instrument.wake_s(now_s), self.faults.wake_s(now_s))
+        waits_s = [max(0.0, moment_s - now_s) for moment_s in moments if moment_s is not None]
+        return 1e3 * min([longest_s, *waits_s]) + 0.05

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+DEVICE_CLEAR = b"\x14"
+"""DCL of IEEE 488.1: how ports pass a device clear on, in its place among the bytes."""
 COMMAND_ERRORS = range(100, 200)
 ERROR_TEXTS = {
     0: "No error",
@@ -136,6 +138,7 @@ class Entry:
         put: does the command; takes suffix numbers and parameters. None: query only.
         bare: the answer never carries a header.
         grouped: the query of a level above includes this one.
+        asks_number: the query takes a number (``VALUE? 3``), given to ``get`` after the suffix numbers.
     """
 
     pattern: str
@@ -143,6 +146,7 @@ class Entry:
     put: Callable[[list[int], list[str]], None] | None = None
     bare: bool = False
     grouped: bool = True
+    asks_number: bool = False
 
 
 class ErrorQueue:
@@ -190,6 +194,13 @@ class Interpreter:
         """Put bytes into the input buffer; what does not fit is lost, as on the instrument."""
         self._input += data[: max(0, self._buffer_bytes - len(self._input))]
 
+    def clear(self) -> None:
+        """Device clear: forget what was received and what was to be sent."""
+        self._input.clear()
+        self._units.clear()
+        self._replies.clear()
+        self._path, self._in_message = [], False
+
     def run(self) -> bytes:
         """Do what can be done now and return what is to be sent."""
         output = bytearray()
@@ -236,6 +247,8 @@ class Interpreter:
         for nodes, entry in self._entries:
             suffixes = match_header(nodes, tokens)
             if suffixes is not None and (entry.get if is_query else entry.put) is not None:
+                if is_query and entry.asks_number:
+                    suffixes = [*suffixes, *(round(parse_number(text)) for text in parameters)]
                 self._call(nodes, entry, suffixes, parameters if not is_query else None)
                 return
         if is_query and self._answer_group(tokens):

@@ -9,42 +9,23 @@ instrument without error. Rounding to the display is not an error of the instrum
 from __future__ import annotations
 
 import math
-import random
 from dataclasses import dataclass, field
 from typing import Final
 
+from netjoule_meters.emulated.instrument_errors import Quantity, drawn
 from netjoule_meters.emulated.quantise import gap_text, nr3, quantised
+from netjoule_meters.emulated.supply import Supply
 
 # IM 760401-01E p. 16-4, 45 to 66 Hz, 12 months after calibration (also V and A: 0.1 % + 0.1 %, x1.5).
 READING_RATIO: Final = 0.0015
 RANGE_RATIO: Final = 0.001
+INTEGRATOR_RATIO: Final = 0.001
+"""The integrator adds this part of the reading; of no manual page at hand, thus provisional."""
 # The manual pages at hand do not state the limit; WT310 (IM WT310-02EN p. 1-12) raises the range at 130 %
 # and reports over-range at 140 % of rated voltage or current.
 OVERRANGE_RATIO: Final = 1.4
 _LEAST_RATIO = 0.005
 """Below this part of the range (twice that at crest factor 6) VA, var, PF and phase are not computed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Supply:
-    """The supply around the device: constant voltage (V), power factor, current crest factor, frequency."""
-
-    voltage_v: float = 230.0
-    power_factor: float = 1.0
-    current_crest_factor: float = math.sqrt(2)
-    frequency_hz: float = 50.0
-
-
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """Gain and offset error of one quantity: shown = true * (1 + gain) + offset * range."""
-
-    gain: float = 0.0
-    offset: float = 0.0
-
-    def shown(self, true: float, range_value: float) -> float:
-        """What the instrument makes of ``true``."""
-        return true * (1 + self.gain) + self.offset * range_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +35,18 @@ class Errors:
     voltage: Quantity = field(default_factory=Quantity)
     current: Quantity = field(default_factory=Quantity)
     power: Quantity = field(default_factory=Quantity)
+    integrator_gain: float = 0.0
 
     @classmethod
-    def drawn(cls, seed: int | None) -> Errors:
-        """A new instrument for each seed; without errors for None."""
+    def drawn(
+        cls, seed: int | None, reading_ratio: float = READING_RATIO, range_ratio: float = RANGE_RATIO
+    ) -> Errors:
+        """A new instrument for each seed within the ratios; without errors for None."""
         if seed is None:
             return cls()
-        draw = random.Random(seed)  # noqa: S311 - a seeded model, no secret
-        return cls(
-            *(
-                Quantity(draw.uniform(-READING_RATIO, READING_RATIO), draw.uniform(-RANGE_RATIO, RANGE_RATIO))
-                for _ in range(3)
-            )
-        )
+        limits = [(reading_ratio, range_ratio)] * 3
+        voltage, current, power, integrator = drawn(seed, [*limits, (INTEGRATOR_RATIO, 0.0)])
+        return cls(voltage, current, power, integrator.gain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,24 @@ over arrays. `python -m netjoule_meters.energy CAMPAIGN [RUN_ID...]` computes re
 
 from __future__ import annotations
 
+from netjoule_meters.energy.align_campaign import align_campaign
+from netjoule_meters.energy.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
 from netjoule_meters.energy.campaign_files import CampaignError
 from netjoule_meters.energy.compute import compute_and_write, compute_run
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
 
 __all__ = [
+    "BARKER_13",
+    "Alignment",
     "CampaignError",
     "FloorResult",
     "NodeResult",
+    "Pulse",
     "Reason",
     "Result",
+    "align_campaign",
+    "bit_length_s",
     "compute_and_write",
     "compute_run",
+    "find_lag",
 ]

@@ -60,7 +60,8 @@ def _node_summary(node: NodeResult) -> str:
     if node.ea_j_per_mbit is None or node.u95_ea_j_per_mbit is None:
         return f"{node.meter_id}: no E_A ({node.ea_reason})"
     text = f"{node.meter_id}: {node.ea_j_per_mbit:.4g} +- {node.u95_ea_j_per_mbit:.2g} J/Mb"
-    return f"{text} [{node.grade}; {node.power_source}, {node.radio_source}]"
+    apparent = ", apparent power" if node.quantity == "apparent_power" else ""
+    return f"{text} [{node.grade}; {node.power_source}, {node.radio_source}{apparent}]"
 
 
 if __name__ == "__main__":

@@ -11,15 +11,17 @@ import numpy as np
 
 from netjoule_meters.energy.extrapolation import extrapolated_ratio, is_hollow
 from netjoule_meters.energy.floor import floor_reason
-from netjoule_meters.energy.grade import grade_of
+from netjoule_meters.energy.grade import Grade, grade_of
 from netjoule_meters.energy.node_power import MeterInput, NodePower, node_power
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
 from netjoule_meters.energy.throughput import achieved_ratio, bookkeeping_defects, goodput_mbps, loss_ratio
 from netjoule_meters.energy.uncertainty import (
     RESOLUTION_FACTOR,
+    TIMEBASE_RATIO,
     Spread,
     Throughput,
     floor_spread,
+    specification_u95,
     spread,
     u95_throughput_mbps,
 )
@@ -27,6 +29,8 @@ from netjoule_meters.energy.windows import Intervals, MeasuredSpan, Window, meas
 
 NULL_TRANSPORT = "null"
 RADIO_WITHOUT_AIR_TIME = "hwsim"
+APPARENT_POWER = "apparent_power"
+_ROUNDING_RATIO = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,7 @@ def _throughput(source: RunInput, span: MeasuredSpan) -> Throughput | None:
         t_a_mbps=t_a_mbps,
         message_ratio=float(source.run["payload_bytes"]) / span.size_bytes,
         clock_ratio=abs(float(residual_ns)) * 1e-9 / span.window.length_s,
+        timebase_ratio=TIMEBASE_RATIO,
     )
 
 
@@ -175,12 +180,14 @@ def _node(
         found = spread(power.budget, meter.accuracy, rate, rng)
     delta_w = power.delta_w
     known_u = None if power.budget is None else found.u_delta_w
-    below = delta_w is not None and known_u is not None and delta_w < RESOLUTION_FACTOR * known_u
-    below = below or (delta_w is not None and delta_w < 0)
-    reason = _ea_reason(source, power, rate)
+    unseen = _unseen(power, found)
+    below = unseen or _is_below(delta_w, known_u)
+    reason = _ea_reason(source, power, rate, unseen)
     ea = delta_w / priced.t_a_mbps if reason is None and delta_w is not None and priced is not None else None
-    u95 = found.u95_ea if priced is not None else None
+    told = priced is not None and not unseen
+    u95 = found.u95_ea if told else None
     outside = None if meter.device is None else extrapolated_ratio(meter.device, power.active.window)
+    grade = _grade(meter, power, 0.0 if unseen and priced is not None else ea, u95, below)
     return NodeResult(
         meter_id=meter.meter_id,
         node=meter.node,
@@ -197,8 +204,8 @@ def _node(
         ea_j_per_mbit=ea,
         ea_reason=reason,
         u95_ea_j_per_mbit=u95,
-        ea_upper_limit_j_per_mbit=found.ea_upper if below and priced is not None else None,
-        u95_components=found.u95_by_component if priced is not None else None,
+        ea_upper_limit_j_per_mbit=found.ea_upper if below and told else None,
+        u95_components=found.u95_by_component if told else None,
         below_resolution=below,
         extrapolated_ratio=outside,
         hollow=is_hollow(outside),
@@ -206,18 +213,58 @@ def _node(
         readings=power.active.readings,
         effective_readings=power.effective_readings,
         tail_energy_j=power.tail_energy_j,
-        grade=grade_of(
-            ea,
-            u95,
-            accuracy_known=meter.accuracy.known,
-            below_resolution=below,
-            readings=power.active.readings,
-        ),
+        grade=grade.letter,
+        grade_limits=grade.limits,
+        semantics=meter.readings.semantics,
+        quantity=meter.quantity,
+        lag_s=meter.readings.lag_s,
+        lag_source="passport" if meter.u_lag_s is None else "alignment",
+        specification=_specification(meter, delta_w, priced),
+        integrator=power.integrator,
         floor=_floor(source, meter, power, priced, null=null, rng=rng),
     )
 
 
-def _ea_reason(source: RunInput, power: NodePower, rate: Throughput | None) -> str | None:
+def _is_below(delta_w: float | None, u_w: float | None) -> bool:
+    if delta_w is None:
+        return False
+    return delta_w < 0 or (u_w is not None and delta_w < RESOLUTION_FACTOR * u_w)
+
+
+def _unseen(power: NodePower, found: Spread) -> bool:
+    """Whether the meter saw no difference and nothing says how great an unseen one may be.
+
+    Readings that are equal in all windows, of a meter whose least step and accuracy are unknown: 0 J/Mb
+    without an uncertainty would be the tightest of all results, and the least founded.
+    """
+    if power.delta_w is None or power.budget is None or power.active.mean_w is None:
+        return False
+    least_w = _ROUNDING_RATIO * abs(power.active.mean_w)
+    return abs(power.delta_w) <= least_w and found.u_delta_w <= least_w
+
+
+def _grade(meter: MeterInput, power: NodePower, ea: float | None, u95: float | None, below: bool) -> Grade:
+    return grade_of(
+        ea,
+        u95,
+        accuracy_known=meter.accuracy.known,
+        below_resolution=below,
+        readings=power.active.readings,
+        apparent_power=meter.quantity == APPARENT_POWER,
+        accuracy_provisional=meter.accuracy.provisional,
+    )
+
+
+def _specification(
+    meter: MeterInput, delta_w: float | None, rate: Throughput | None
+) -> dict[str, float] | None:
+    accuracy = meter.accuracy
+    if not accuracy.known or not accuracy.terms or delta_w is None or rate is None:
+        return None
+    return specification_u95(accuracy.terms, delta_w, rate.t_a_mbps, zeroed=accuracy.zeroed)
+
+
+def _ea_reason(source: RunInput, power: NodePower, rate: Throughput | None, unseen: bool) -> str | None:
     """Return the code that leaves E_A empty, or None when there is one."""
     if source.is_null:
         return "null_has_no_throughput"
@@ -229,7 +276,7 @@ def _ea_reason(source: RunInput, power: NodePower, rate: Throughput | None) -> s
         return "idle_missing"
     if power.delta_w is None:
         return "meter_gap"
-    return "below_resolution" if power.delta_w < 0 else None
+    return "below_resolution" if power.delta_w < 0 or unseen else None
 
 
 def _node_reasons(node: NodeResult) -> list[Reason]:
@@ -239,6 +286,9 @@ def _node_reasons(node: NodeResult) -> list[Reason]:
     if node.below_resolution and node.ea_reason != "null_has_no_throughput":
         detail = f"meter {node.meter_id}: P_A - P_I is {node.delta_p_w:.4f} W, u {node.u_delta_p_w:.4f} W"
         reasons.append(Reason("below_resolution", detail))
+    if node.quantity == APPARENT_POWER:
+        detail = f"meter {node.meter_id}: current times a nominal voltage, not active power"
+        reasons.append(Reason("apparent_power", detail))
     if node.hollow and node.extrapolated_ratio is not None:
         detail = f"meter {node.meter_id}: {100 * node.extrapolated_ratio:.1f} % of the window is extrapolated"
         reasons.append(Reason("extrapolated_model", detail))

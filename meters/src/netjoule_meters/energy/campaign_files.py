@@ -7,22 +7,28 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import netjoule_contracts
+from netjoule_meters.energy.alignment import LEAST_CONFIDENCE
 from netjoule_meters.energy.assess import NULL_TRANSPORT, RunInput
 from netjoule_meters.energy.extrapolation import DeviceSamples
 from netjoule_meters.energy.node_power import MeterInput
-from netjoule_meters.energy.power import Readings
+from netjoule_meters.energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
+from netjoule_meters.energy.resolution import counter_step_j, step_of_decimals
 from netjoule_meters.energy.series import lines_between
-from netjoule_meters.energy.uncertainty import Accuracy
-from netjoule_meters.energy.windows import Intervals
+from netjoule_meters.energy.uncertainty import Accuracy, SpecificationTerm
+from netjoule_meters.energy.windows import FloatArray, Intervals
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+PROVISIONAL = "provisional"
+"""First word of an accuracy's source that no document at hand confirms."""
 METER_COLUMNS = ("t_s", "power_w", "flag")
 INTERVAL_COLUMNS = ("end", "t_start_s", "t_end_s", "bytes")
 
@@ -31,8 +37,25 @@ class CampaignError(ValueError):
     """A campaign file is missing or does not hold what it must; the text names file and fault."""
 
 
-def read_campaign(campaign: Path) -> tuple[list[dict[str, Any]], int]:
-    """Return the meter passports of a campaign, each held to its contract, and the campaign's seed."""
+@dataclass(frozen=True, slots=True)
+class MeasuredLag:
+    """The lag of one meter as a load pulse told it, s, with its standard uncertainty."""
+
+    lag_s: float
+    u_lag_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """What campaign.json says that per-run numbers rest on; lags by meter_id, where a pulse told one."""
+
+    passports: list[dict[str, Any]]
+    seed: int
+    lags: dict[str, MeasuredLag]
+
+
+def read_campaign(campaign: Path) -> Campaign:
+    """Return the meter passports of a campaign, each held to its contract, its seed and measured lags."""
     path = campaign / "campaign.json"
     document = read_document(path)
     passports, seed = document.get("meters"), document.get("seed")
@@ -40,7 +63,19 @@ def read_campaign(campaign: Path) -> tuple[list[dict[str, Any]], int]:
         raise CampaignError(f"{path} must hold a list 'meters' and an integer 'seed'")
     for passport in passports:
         _check(path, "meter_passport", passport)
-    return passports, seed
+    return Campaign(passports, seed, _measured_lags(path, document.get("alignment") or []))
+
+
+def _measured_lags(path: Path, entries: Any) -> dict[str, MeasuredLag]:
+    """The last lag of each meter that is sure enough."""
+    try:
+        return {
+            str(entry["meter_id"]): MeasuredLag(float(entry["lag_s"]), float(entry["u_lag_s"]))
+            for entry in entries
+            if float(entry["confidence"]) >= LEAST_CONFIDENCE
+        }
+    except (TypeError, KeyError, ValueError) as error:
+        raise CampaignError(f"{path}: an entry of 'alignment' is broken: {error!r}") from None
 
 
 def invalidating_codes() -> frozenset[str]:
@@ -85,7 +120,7 @@ def read_run(campaign: Path, run_id: str) -> dict[str, Any]:
     return run
 
 
-def read_run_input(campaign: Path, passports: list[dict[str, Any]], run_id: str) -> RunInput:
+def read_run_input(campaign: Path, known: Campaign, run_id: str) -> RunInput:
     """Return everything that the numbers of one run rest on.
 
     Raises:
@@ -97,7 +132,10 @@ def read_run_input(campaign: Path, passports: list[dict[str, Any]], run_id: str)
     flow = _read_flow(flow_path) if flow_path.exists() else {}
     intervals = read_receiver_intervals(intervals_path) if intervals_path.exists() else _no_intervals()
     t_from_s, t_to_s = _extent(run)
-    meters = tuple(read_meter(campaign, passport, t_from_s, t_to_s) for passport in passports)
+    meters = tuple(
+        read_meter(campaign, passport, t_from_s, t_to_s, known.lags.get(str(passport["meter_id"])))
+        for passport in known.passports
+    )
     return RunInput(run, flow, intervals, meters)
 
 
@@ -135,16 +173,21 @@ def read_receiver_intervals(path: Path) -> Intervals:
     return Intervals(table[:, 0], table[:, 1], table[:, 2])
 
 
-def read_meter(campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s: float) -> MeterInput:
+def read_meter(
+    campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s: float, lag: MeasuredLag | None = None
+) -> MeterInput:
     """Return one meter's readings (and its device's samples) that can touch [t_from_s, t_to_s].
 
-    The contract of a passport allows only plain names as meter_id, so no path leaves the campaign.
+    lag: as a load pulse told it, in place of the passport's. The contract of a passport allows only plain
+    names as meter_id, so no path leaves the campaign.
     """
     meter_id = str(passport["meter_id"])
-    tau_s, lag_s = float(passport["update_interval_s"]), float(passport["lag_s"])
     device: DeviceSamples | None = None
     if passport["power_source"] == "modelled":
         device = read_device(campaign / "devices" / f"{meter_id}.ndjson", t_from_s, t_to_s)
+    lag_s = float(passport["lag_s"]) if lag is None else lag.lag_s
+    readings, step = _read_readings(campaign, passport, lag_s, t_from_s, t_to_s)
+    stated = passport.get("resolution")
     return MeterInput(
         meter_id=meter_id,
         node=str(passport["node"]),
@@ -152,11 +195,17 @@ def read_meter(campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s
         device_model=passport.get("device_model"),
         device_form=passport.get("device_form"),
         accuracy=accuracy_of(passport),
-        readings=read_readings(
-            campaign / "meters" / f"{meter_id}.csv", tau_s, lag_s, t_from_s, t_to_s + lag_s + 2 * tau_s
-        ),
+        readings=readings,
         device=device,
+        quantity=str(passport.get("quantity") or "active_power"),
+        u_lag_s=None if lag is None else lag.u_lag_s,
+        step=step if stated is None else float(stated),
     )
+
+
+def read_trace(campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s: float) -> Readings:
+    """Return one meter's readings that can touch [t_from_s, t_to_s], with the passport's own lag."""
+    return _read_readings(campaign, passport, float(passport["lag_s"]), t_from_s, t_to_s)[0]
 
 
 def accuracy_of(passport: dict[str, Any]) -> Accuracy:
@@ -164,38 +213,103 @@ def accuracy_of(passport: dict[str, Any]) -> Accuracy:
     stated = passport.get("accuracy") or {}
     power_w = (passport.get("range") or {}).get("power_w")
     reading, of_range = stated.get("reading_ratio"), stated.get("range_ratio")
+    # A part of the range needs a range; without one there is none to take a part of.
+    if power_w is None and of_range == 0:
+        power_w = 0.0
     if stated.get("status") != "known" or reading is None or of_range is None or power_w is None:
         return Accuracy(0.0, 0.0, known=False)
-    range_w = float(of_range) * float(power_w)
-    return Accuracy(float(reading), range_w, known=True, zeroed=bool(stated.get("zeroed")))
+    terms = tuple(
+        SpecificationTerm(
+            str(term["term"]), float(term["reading_ratio"]), float(term["range_ratio"]) * float(power_w)
+        )
+        for term in stated.get("terms") or ()
+    )
+    # An emulated instrument is drawn within the limits: for it they are true, whoever confirms them.
+    measured = passport.get("power_source") == "measured"
+    return Accuracy(
+        reading_ratio=float(reading),
+        range_w=float(of_range) * float(power_w),
+        known=True,
+        zeroed=bool(stated.get("zeroed")),
+        terms=terms,
+        provisional=measured and str(stated.get("source") or "").startswith(PROVISIONAL),
+    )
 
 
-def read_readings(
-    path: Path, update_interval_s: float, lag_s: float, t_from_s: float, t_to_s: float
-) -> Readings:
+def _read_readings(
+    campaign: Path, passport: dict[str, Any], lag_s: float, t_from_s: float, t_to_s: float
+) -> tuple[Readings, float]:
+    """Readings that can touch [t_from_s, t_to_s], and their least step in W (of a counter J)."""
+    tau_s = float(passport["update_interval_s"])
+    semantics = str(passport.get("semantics") or INTERVAL_MEAN)
+    modulus_j = passport.get("counter_modulus_j")
+    reach_s = GREATEST_COUNT_SPACING * tau_s
+    path = campaign / "meters" / f"{passport['meter_id']}.csv"
+    table = read_readings_table(path, t_from_s + lag_s - reach_s, t_to_s + lag_s + reach_s)
+    readings = Readings(
+        t_s=table.t_s,
+        power_w=table.power_w,
+        flag=table.flag,
+        update_interval_s=tau_s,
+        lag_s=lag_s,
+        semantics=semantics,
+        energy_j=table.energy_j,
+        counter_modulus_j=None if modulus_j is None else float(modulus_j),
+    )
+    if semantics != ENERGY_COUNTER:
+        return readings, step_of_decimals(table.power_decimals)
+    if table.energy_j is None:
+        raise CampaignError(f"{path} lacks the column energy_j, but its meter counts energy")
+    return readings, counter_step_j(table.energy_j[table.flag == ""])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingsTable:
+    """Columns of meters/<meter_id>.csv; power_decimals: most decimals with which any power is written."""
+
+    t_s: FloatArray
+    power_w: FloatArray
+    energy_j: FloatArray | None
+    flag: npt.NDArray[np.str_]
+    power_decimals: int
+
+
+def read_readings_table(path: Path, t_from_s: float, t_to_s: float) -> ReadingsTable:
     """Return the rows of meters/<meter_id>.csv with t_from_s <= t_s <= t_to_s."""
     header = _header(path, METER_COLUMNS)
     t_at, power_at, flag_at = (header.index(name) for name in METER_COLUMNS)
+    energy_at = header.index("energy_j") if "energy_j" in header else None
 
     def time_of(line: bytes) -> float | None:
         return _number(line.split(b",", t_at + 1)[t_at : t_at + 1])
 
-    times, powers, flags = [], [], []
+    rows = []
     for line in lines_between(path, t_from_s, t_to_s, time_of):
         cells = line.decode("utf-8", "replace").rstrip("\r\n").split(",")
-        if len(cells) != len(header):
-            continue
-        power = _number([cells[power_at].encode()])
-        times.append(float(cells[t_at]))
-        powers.append(math.nan if power is None else power)
-        flags.append(cells[flag_at])
-    return Readings(
-        t_s=np.array(times, dtype=np.float64),
-        power_w=np.array(powers, dtype=np.float64),
-        flag=np.array(flags, dtype=np.str_),
-        update_interval_s=update_interval_s,
-        lag_s=lag_s,
+        if len(cells) == len(header):
+            rows.append(cells)
+    return ReadingsTable(
+        t_s=np.array([float(cells[t_at]) for cells in rows], dtype=np.float64),
+        power_w=_column(rows, power_at),
+        energy_j=None if energy_at is None else _column(rows, energy_at),
+        flag=np.array([cells[flag_at] for cells in rows], dtype=np.str_),
+        power_decimals=max((_decimals(cells[power_at]) for cells in rows), default=0),
     )
+
+
+def _column(rows: Sequence[Sequence[str]], at: int) -> FloatArray:
+    numbers = (_number([cells[at].encode()]) for cells in rows)
+    return np.array([math.nan if number is None else number for number in numbers], dtype=np.float64)
+
+
+def _decimals(text: str) -> int:
+    """Decimals of a number as written, 2.5e-3 having four."""
+    mantissa, _, exponent = text.lower().partition("e")
+    _, _, fraction = mantissa.partition(".")
+    try:
+        return max(len(fraction) - int(exponent or "0"), 0)
+    except ValueError:
+        return 0
 
 
 def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:

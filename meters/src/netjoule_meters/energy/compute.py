@@ -38,9 +38,9 @@ def compute_run(
     Raises:
         CampaignError: naming the file that is missing or broken.
     """
-    passports, _ = read_campaign(campaign_dir)
-    source = read_run_input(campaign_dir, passports, run_id)
-    null = None if null_run_id is None else read_run_input(campaign_dir, passports, null_run_id)
+    known = read_campaign(campaign_dir)
+    source = read_run_input(campaign_dir, known, run_id)
+    null = None if null_run_id is None else read_run_input(campaign_dir, known, null_run_id)
     return assess_run(source, null, rng, invalidating_codes())
 
 
@@ -53,7 +53,7 @@ def compute_and_write(campaign_dir: Path, run_ids: Sequence[str]) -> list[Result
     Raises:
         CampaignError: naming the file that is missing or broken; runs before it are written.
     """
-    _, seed = read_campaign(campaign_dir)
+    seed = read_campaign(campaign_dir).seed
     results = []
     for run_id in run_ids:
         run = read_run(campaign_dir, run_id)

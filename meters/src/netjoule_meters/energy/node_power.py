@@ -9,16 +9,23 @@ from dataclasses import dataclass
 
 from netjoule_meters.energy.extrapolation import DeviceSamples
 from netjoule_meters.energy.idle import Idle, has_drifted, interpolate
-from netjoule_meters.energy.noise import estimate
+from netjoule_meters.energy.integrator import IntegratorCheck, check_integrator
+from netjoule_meters.energy.noise import Scatter, estimate
 from netjoule_meters.energy.power import Readings, WindowMean, mean_power
+from netjoule_meters.energy.resolution import half_widths_w
 from netjoule_meters.energy.result import Reason
-from netjoule_meters.energy.uncertainty import Accuracy, PowerBudget, power_budget, power_term
+from netjoule_meters.energy.uncertainty import Accuracy, PowerBudget, PowerTerm, power_budget, power_term
 from netjoule_meters.energy.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
 class MeterInput:
-    """One meter of the campaign around one run. `device` is None for a meter on a real device."""
+    """One meter of the campaign around one run. `device` is None for a meter on a real device.
+
+    quantity: active_power or apparent_power. u_lag_s: standard uncertainty in s of a lag that a load pulse
+    told; None for the lag of the passport. step: least step of the readings, W (of a counter J), 0 when
+    nothing is known of one.
+    """
 
     meter_id: str
     node: str
@@ -28,6 +35,16 @@ class MeterInput:
     accuracy: Accuracy
     readings: Readings
     device: DeviceSamples | None
+    quantity: str = "active_power"
+    u_lag_s: float | None = None
+    step: float = 0.0
+
+    @property
+    def edge_shift_s(self) -> float:
+        """Limit of the error with which readings are placed in time, s."""
+        if self.u_lag_s is None:
+            return self.readings.update_interval_s / 2
+        return math.sqrt(3) * self.u_lag_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,7 @@ class NodePower:
     budget: PowerBudget | None
     effective_readings: float
     tail_energy_j: float | None
+    integrator: IntegratorCheck | None
     reasons: tuple[Reason, ...]
 
     @property
@@ -70,6 +88,9 @@ def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window 
     if idle is not None and has_drifted(idle.line, idle.u_difference_w):
         reasons.append(_drift(meter.meter_id, idle.line))
     line = None if idle is None else idle.line
+    integrator = check_integrator(meter.readings, measure)
+    if integrator is not None and not integrator.agrees:
+        reasons.append(_integrator_reason(meter.meter_id, integrator))
     return NodePower(
         active=active,
         before=before,
@@ -78,6 +99,7 @@ def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window 
         budget=budget,
         effective_readings=own_scatter.effective_readings(active.weights_s),
         tail_energy_j=tail_energy_j(meter.readings, windows.get("tail"), line),
+        integrator=integrator,
         reasons=tuple(reasons),
     )
 
@@ -98,15 +120,18 @@ def _idle_and_budget(
     own_scatter, idle_scatter = estimate([active.values_w]), estimate([before.values_w, after.values_w])
     if not idle_scatter.known:
         idle_scatter = own_scatter
-    tau_s = meter.readings.update_interval_s
-    before_term, after_term = (power_term(mean, idle_scatter, tau_s) for mean in (before, after))
-    u_difference_w = math.hypot(before_term.u_noise_w, after_term.u_noise_w)
+    before_term, after_term = (_term(meter, mean, idle_scatter) for mean in (before, after))
+    u_difference_w = math.hypot(before_term.noise.u_w, after_term.noise.u_w)
     line = interpolate(before.mean_w, before.window, after.mean_w, after.window, active.window)
     idle = _IdleLine(line, u_difference_w)
     if active.mean_w is None:
         return idle, None
-    active_term = power_term(active, own_scatter if own_scatter.known else idle_scatter, tau_s)
+    active_term = _term(meter, active, own_scatter if own_scatter.known else idle_scatter)
     return idle, power_budget(active_term, before_term, after_term, line, u_difference_w)
+
+
+def _term(meter: MeterInput, mean: WindowMean, scatter: Scatter) -> PowerTerm:
+    return power_term(mean, scatter, meter.edge_shift_s, half_widths_w(meter.readings, mean, meter.step))
 
 
 def tail_energy_j(readings: Readings, tail: Window | None, idle: Idle | None) -> float | None:
@@ -140,6 +165,11 @@ def _window_reasons(meter_id: str, name: str, mean: WindowMean) -> list[Reason]:
     if mean.overrange:
         reasons.append(Reason("meter_overrange", f"{where}: a reading is out of range"))
     return reasons
+
+
+def _integrator_reason(meter_id: str, check: IntegratorCheck) -> Reason:
+    found = f"the log says {check.logged_j:.4f} J, the integrator {check.counted_j:.4f} J"
+    return Reason("integrator_disagrees", f"meter {meter_id}: {found}, u95 {check.u95_j:.4f} J")
 
 
 def _drift(meter_id: str, idle: Idle) -> Reason:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from netjoule_meters.energy.integrator import IntegratorCheck
+
 SCHEMA_VERSION = 1
 
 
@@ -59,6 +61,13 @@ class NodeResult:
     effective_readings: float
     tail_energy_j: float | None
     grade: str | None
+    grade_limits: tuple[str, ...]
+    semantics: str
+    quantity: str
+    lag_s: float
+    lag_source: str
+    specification: dict[str, float] | None
+    integrator: IntegratorCheck | None
     floor: FloorResult
 
 
@@ -84,5 +93,5 @@ class Result:
         """Return the JSON document."""
         body = asdict(self)
         body["reasons"] = [asdict(reason) for reason in self.reasons]
-        body["nodes"] = [asdict(node) for node in self.nodes]
+        body["nodes"] = [{**asdict(node), "grade_limits": list(node.grade_limits)} for node in self.nodes]
         return {"schema_version": SCHEMA_VERSION, **body}

@@ -5,29 +5,46 @@ Error model, every term drawn apart and reported apart:
 
 gain        reading part of the specification: one factor for P_A and P_I, so it acts on their difference.
 offset      range part: drawn for P_A and for P_I, unless the meter was zeroed (then it cancels).
-noise       scatter of the readings, scaled-and-shifted t (6.4.9) with effective sample size.
-edges       a window edge lies anywhere within one update interval of where the readings place it.
+resolution  what the least step of the readings hides.
+noise       scatter of the readings: t (6.4.9) over the distribution of their autocorrelation.
+edges       a window edge lies anywhere within one update interval of where the readings place it, or within
+            the uncertainty of a lag that was measured.
+timebase    the clock that the window's length is taken from may run fast or slow.
 idle_drift  idle power between the two idle windows may leave the straight line.
 t_a         one message at each edge of the window, and the residual of the receiver's clock.
 
-Limits +-a of a specification are rectangular: u = a / sqrt(3). Idle windows that neighbouring runs share are
-treated as if each run had its own.
+Limits +-a of a specification are rectangular: u = a / sqrt(3). Gain and offset hold the whole specification;
+its terms (range, power factor, crest factor, time since calibration ...) are listed beside them where the
+passport states them. Idle windows that neighbouring runs share are treated as if each run had its own.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from netjoule_meters.energy.idle import Idle, drift_half_width_w
-from netjoule_meters.energy.noise import Scatter
+from netjoule_meters.energy.noise import MeanNoise, Scatter
 from netjoule_meters.energy.power import WindowMean
 from netjoule_meters.energy.windows import FloatArray
 
 DRAWS = 10_000
-COMPONENTS = ("gain", "offset", "noise", "edges", "idle_drift", "t_a")
+COMPONENTS = ("gain", "offset", "resolution", "noise", "edges", "timebase", "idle_drift", "t_a")
 RESOLUTION_FACTOR = 3.0
+TIMEBASE_RATIO = 1e-4
+"""Limit of a host clock's rate error: crystal oscillators of computers keep within 100 ppm."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpecificationTerm:
+    """One term of a meter's specification: parts of the reading (1) and of the range (W)."""
+
+    name: str
+    reading_ratio: float
+    range_w: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +52,30 @@ class Accuracy:
     """Specification of a meter: +-reading_ratio of the reading, +-range_w of the range in W.
 
     known: False when the maker states nothing; gain and offset then add nothing, and the grade says so.
-    zeroed: the offset is the same in every window.
+    zeroed: the offset is the same in every window. terms: what the two limits are made of, if stated.
+    provisional: no document at hand confirms the limits.
     """
 
     reading_ratio: float
     range_w: float
     known: bool
     zeroed: bool = False
+    terms: tuple[SpecificationTerm, ...] = ()
+    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PowerTerm:
     """Mean power of one window in W with what is uncertain about it.
 
-    u_noise_w: standard uncertainty of the mean in W. edge_half_widths_w: largest error in W that each edge
-    can cause. degrees_of_freedom: of the scatter behind u_noise_w.
+    noise: distribution of the error of the mean. edge_half_widths_w: largest error in W that each edge
+    can cause. resolution_half_widths_w: of the rectangular errors that the meter's least step leaves.
     """
 
     mean_w: float
-    u_noise_w: float
-    degrees_of_freedom: float
+    noise: MeanNoise
     edge_half_widths_w: tuple[float, float]
+    resolution_half_widths_w: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +97,16 @@ class PowerBudget:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """T_A in Mb/s with the relative size of one message and the relative clock residual of the window."""
+    """T_A in Mb/s with what is uncertain about it, relative to it.
+
+    message_ratio: size of one message. clock_ratio: residual of the receiver's clock at each edge.
+    timebase_ratio: limit of that clock's rate error.
+    """
 
     t_a_mbps: float
     message_ratio: float
     clock_ratio: float
+    timebase_ratio: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,28 +133,34 @@ class _Draws:
 
     noise: FloatArray
     offset: FloatArray
+    resolution: FloatArray
     edges: FloatArray
     idle_drift: FloatArray
 
     def total(self) -> FloatArray:
-        return self.noise + self.offset + self.edges + self.idle_drift
+        return self.noise + self.offset + self.resolution + self.edges + self.idle_drift
 
 
-def power_term(mean: WindowMean, scatter: Scatter, update_interval_s: float) -> PowerTerm:
+def power_term(
+    mean: WindowMean,
+    scatter: Scatter,
+    edge_shift_s: float,
+    resolution_half_widths_w: tuple[float, ...] = (),
+) -> PowerTerm:
     """Return the term of a window; its mean must exist.
 
-    An edge that lies up to half an update interval away exchanges that much of the window's average for
-    the reading at the edge: error (reading - mean) x shift / length.
+    An edge that lies up to `edge_shift_s` away exchanges that much of the window's average for the reading
+    at the edge: error (reading - mean) x shift / length.
     """
     if mean.mean_w is None:
         raise ValueError("a window without readings has no mean power")
-    scale = update_interval_s / 2 / mean.window.length_s
+    scale = edge_shift_s / mean.window.length_s
     first, last = abs(mean.values_w[0] - mean.mean_w), abs(mean.values_w[-1] - mean.mean_w)
     return PowerTerm(
         mean_w=mean.mean_w,
-        u_noise_w=scatter.u_mean_w(mean.weights_s),
-        degrees_of_freedom=scatter.degrees_of_freedom,
+        noise=scatter.mean_noise(mean.weights_s),
         edge_half_widths_w=(float(first) * scale, float(last) * scale),
+        resolution_half_widths_w=resolution_half_widths_w,
     )
 
 
@@ -155,14 +186,18 @@ def spread(
     u_delta_w = float(deltas.std())
     if throughput is None or throughput.t_a_mbps <= 0:
         return Spread(u_delta_w, None, None, None)
-    rate = _draw_rate(throughput, rng, draws)
+    t_a = _draw_rate(throughput, rng, draws)
+    timebase = 1 + _rectangular(rng, throughput.timebase_ratio, draws)
+    rate = t_a * timebase
     parts = {
         "gain": delta * (1 + gain) / throughput.t_a_mbps,
         "offset": (delta + errors.offset) / throughput.t_a_mbps,
+        "resolution": (delta + errors.resolution) / throughput.t_a_mbps,
         "noise": (delta + errors.noise) / throughput.t_a_mbps,
         "edges": (delta + errors.edges) / throughput.t_a_mbps,
+        "timebase": delta / (throughput.t_a_mbps * timebase),
         "idle_drift": (delta + errors.idle_drift) / throughput.t_a_mbps,
-        "t_a": delta / rate,
+        "t_a": delta / t_a,
     }
     # The limit never falls below what the meter could have seen: a negative difference is taken as none.
     limit = (max(delta, 0.0) + errors.total()) * (1 + gain) / rate
@@ -176,7 +211,23 @@ def spread(
 
 def u95_throughput_mbps(throughput: Throughput, rng: np.random.Generator, draws: int = DRAWS) -> float:
     """Return the 95 % half-width of T_A in Mb/s."""
-    return half_width_95(_draw_rate(throughput, rng, draws))
+    rate = _draw_rate(throughput, rng, draws)
+    return half_width_95(rate * (1 + _rectangular(rng, throughput.timebase_ratio, draws)))
+
+
+def specification_u95(
+    terms: Sequence[SpecificationTerm], delta_w: float, t_a_mbps: float, *, zeroed: bool
+) -> dict[str, float]:
+    """Return what each term of the specification alone adds to u95 of E_A, J/Mb.
+
+    Closed forms: a rectangle holds 95 % within 0.95 of its limit; the difference of two range errors is
+    triangular and holds 95 % within 1 - sqrt(0.05) of twice the limit.
+    """
+    range_factor = 0.0 if zeroed else 2 * (1 - math.sqrt(0.05))
+    return {
+        term.name: math.hypot(0.95 * term.reading_ratio * delta_w, range_factor * term.range_w) / t_a_mbps
+        for term in terms
+    }
 
 
 def floor_spread(
@@ -195,7 +246,8 @@ def floor_spread(
     if throughput is None or throughput.t_a_mbps <= 0:
         return FloorSpread(u95_floor_w, None)
     active = (run.delta_w + _draw(run, accuracy, rng, draws).total()) * (1 + gain)
-    return FloorSpread(u95_floor_w, half_width_95((active - floor) / _draw_rate(throughput, rng, draws)))
+    rate = _draw_rate(throughput, rng, draws) * (1 + _rectangular(rng, throughput.timebase_ratio, draws))
+    return FloorSpread(u95_floor_w, half_width_95((active - floor) / rate))
 
 
 def half_width_95(samples: FloatArray) -> float:
@@ -206,13 +258,17 @@ def half_width_95(samples: FloatArray) -> float:
 
 def _draw(budget: PowerBudget, accuracy: Accuracy, rng: np.random.Generator, draws: int) -> _Draws:
     before_share, after_share = 1 - budget.after_share, budget.after_share
-    noise = _t(rng, budget.active, draws)
-    noise -= before_share * _t(rng, budget.before, draws) + after_share * _t(rng, budget.after, draws)
-    edges = _edges(rng, budget.active, draws)
-    edges -= before_share * _edges(rng, budget.before, draws) + after_share * _edges(rng, budget.after, draws)
+
+    def joined(of: Callable[[PowerTerm], FloatArray]) -> FloatArray:
+        """Error of P_A less that of P_I, in W."""
+        return of(budget.active) - before_share * of(budget.before) - after_share * of(budget.after)
+
+    noise = joined(lambda term: term.noise.draw(rng, draws))
+    edges = joined(lambda term: _rectangles(rng, term.edge_half_widths_w, draws))
+    resolution = joined(lambda term: _rectangles(rng, term.resolution_half_widths_w, draws))
     limit_w = accuracy.range_w if accuracy.known and not accuracy.zeroed else 0.0
     offset = _rectangular(rng, limit_w, draws) - _rectangular(rng, limit_w, draws)
-    return _Draws(noise, offset, edges, _rectangular(rng, budget.drift_half_width_w, draws))
+    return _Draws(noise, offset, resolution, edges, _rectangular(rng, budget.drift_half_width_w, draws))
 
 
 def _draw_rate(throughput: Throughput, rng: np.random.Generator, draws: int) -> FloatArray:
@@ -225,13 +281,11 @@ def _draw_rate(throughput: Throughput, rng: np.random.Generator, draws: int) -> 
     return throughput.t_a_mbps * factor
 
 
-def _t(rng: np.random.Generator, term: PowerTerm, draws: int) -> FloatArray:
-    return term.u_noise_w * rng.standard_t(term.degrees_of_freedom, draws)
-
-
-def _edges(rng: np.random.Generator, term: PowerTerm, draws: int) -> FloatArray:
-    first, last = term.edge_half_widths_w
-    return _rectangular(rng, first, draws) + _rectangular(rng, last, draws)
+def _rectangles(rng: np.random.Generator, half_widths: Sequence[float], draws: int) -> FloatArray:
+    total = np.zeros(draws)
+    for half_width in half_widths:
+        total += _rectangular(rng, half_width, draws)
+    return total
 
 
 def _rectangular(rng: np.random.Generator, half_width: float, draws: int) -> FloatArray:

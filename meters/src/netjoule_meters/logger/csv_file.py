@@ -2,42 +2,52 @@
 """The file ``meters/<meter_id>.csv`` (contract ``meters``): append-only, flushed row by row.
 
 Each row goes to the kernel in one write, so that a killed process leaves whole rows. The one cut-off row
-that a power failure or a full disk can leave is taken off before the file is continued.
+that a power failure or a full disk can leave is taken off before the file is continued. A file that was
+begun before there were energy counters is continued in its own columns.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from netjoule_meters.clock import campaign_time_s
 from netjoule_meters.errors import InvalidLog, LogWriteError
 from netjoule_meters.reading import Reading
 
-COLUMNS = ("t_s", "seq", "power_w", "voltage_v", "current_a", "flag")
-_HEADER = (",".join(COLUMNS) + "\n").encode("ascii")
+COLUMNS = ("t_s", "seq", "power_w", "voltage_v", "current_a", "energy_j", "flag")
+COLUMNS_BEFORE_COUNTERS = tuple(name for name in COLUMNS if name != "energy_j")
+_KNOWN_COLUMNS = (COLUMNS, COLUMNS_BEFORE_COUNTERS)
 _TAIL_BYTES = 4096
 
 
-def row(seq: int, reading: Reading, origin_ns: int) -> str:
+def header(columns: Sequence[str]) -> bytes:
+    """The first line of a file with ``columns``."""
+    return (",".join(columns) + "\n").encode("ascii")
+
+
+def row(seq: int, reading: Reading, origin_ns: int, columns: Sequence[str] = COLUMNS) -> str:
     """One row without its newline; a missing value is an empty cell."""
-    values = (reading.power_w, reading.voltage_v, reading.current_a)
-    numbers = ",".join("" if value is None else f"{value:.9g}" for value in values)
-    return f"{campaign_time_s(reading.t_ns, origin_ns):.6f},{seq},{numbers},{reading.flag.value}"
+    cells = [f"{campaign_time_s(reading.t_ns, origin_ns):.6f}", str(seq)]
+    for name in columns[2:-1]:
+        value: float | None = getattr(reading, name)
+        cells.append("" if value is None else f"{value:.12g}")
+    return ",".join([*cells, reading.flag.value])
 
 
-def last_seq(tail: bytes, name: str) -> int:
+def last_seq(tail: bytes, name: str, columns: Sequence[str] = COLUMNS) -> int:
     """Number of the last row in ``tail`` (whole rows), -1 when there is none.
 
     Raises:
         InvalidLog: when the last row is not one of this contract.
     """
     lines = tail.splitlines()
-    if not lines or lines[-1] + b"\n" == _HEADER:
+    if not lines or lines[-1] + b"\n" == header(columns):
         return -1
     cells = lines[-1].split(b",")
-    if len(cells) != len(COLUMNS) or not cells[1].isdigit():
+    if len(cells) != len(columns) or not cells[1].isdigit():
         raise InvalidLog(
             f"the last row of {name} is not a reading ({lines[-1][:60]!r}): move the file away or repair it"
         )
@@ -50,6 +60,7 @@ class ReadingsFile:
     def __init__(self, path: Path, origin_ns: int) -> None:
         self.path = path
         self._origin_ns = origin_ns
+        self._columns: tuple[str, ...] = COLUMNS
         self.cut_off_bytes = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,8 +84,15 @@ class ReadingsFile:
 
         Raises:
             LogWriteError: when the disk is full or fails; the rows before it stay whole.
+            InvalidLog: when the file has no column for an energy counter.
         """
-        self._write((row(self._next_seq, reading, self._origin_ns) + "\n").encode("ascii"))
+        if reading.energy_j is not None and "energy_j" not in self._columns:
+            raise InvalidLog(
+                f"{self.path} was begun without the column energy_j that this meter needs: "
+                "log it into a new campaign"
+            )
+        text = row(self._next_seq, reading, self._origin_ns, self._columns)
+        self._write((text + "\n").encode("ascii"))
         self._next_seq += 1
 
     def close(self) -> None:
@@ -90,21 +108,24 @@ class ReadingsFile:
     def _continue(self) -> int:
         """Check or write the header, take a cut-off row off; the next row's number."""
         size = os.fstat(self._descriptor).st_size
-        head = os.pread(self._descriptor, len(_HEADER), 0)
-        if len(head) < len(_HEADER) and _HEADER.startswith(head):
+        head = os.pread(self._descriptor, len(header(COLUMNS)), 0)
+        first, newline, _ = head.partition(b"\n")
+        if not newline and any(header(known).startswith(first) for known in _KNOWN_COLUMNS):
             os.ftruncate(self._descriptor, 0)
-            self._write(_HEADER)
+            self._write(header(COLUMNS))
             return 0
-        if head != _HEADER:
+        known_here = [known for known in _KNOWN_COLUMNS if header(known) == first + newline]
+        if not known_here:
             raise InvalidLog(
                 f"{self.path} is not a file of readings (its header is {head[:60]!r}): move it away"
             )
+        self._columns = known_here[0]
         tail = os.pread(self._descriptor, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
         whole, newline, cut_off = tail.rpartition(b"\n")
         if cut_off:
             self.cut_off_bytes = len(cut_off)
             os.ftruncate(self._descriptor, size - len(cut_off))
-        return last_seq(whole + newline, str(self.path)) + 1
+        return last_seq(whole + newline, str(self.path), self._columns) + 1
 
     def _write(self, data: bytes) -> None:
         """All of ``data`` or nothing of it."""

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a transport is: it carries lines of bytes and knows nothing of their meaning."""
+"""What a connection is: it carries bytes and knows nothing of their meaning.
+
+`Transport` carries lines, `Source` answers requests (a page, an object identifier, a file). Once open, the
+methods raise the ``DialogueError`` family.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 
-class Transport(Protocol):
-    """A connection to one instrument. Methods raise the ``DialogueError`` family once open."""
+class Connection(Protocol):
+    """A connection to one instrument."""
 
     resource: str
 
@@ -15,13 +19,25 @@ class Transport(Protocol):
         """Connect; a second call connects anew.
 
         Raises:
-            MeterUnavailable: when the port cannot be opened.
+            MeterUnavailable: when the instrument cannot be reached.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the port; harmless when not open."""
+        """Let go of it; harmless when not open."""
         ...
+
+    def drain(self, quiet_s: float) -> None:
+        """Throw away what arrives until the line was quiet for ``quiet_s``."""
+        ...
+
+    def cancel(self) -> None:
+        """End a call that is waiting, from another thread, and all later ones, with ``Cancelled``."""
+        ...
+
+
+class Transport(Connection, Protocol):
+    """A connection that carries lines."""
 
     def write_line(self, line: bytes) -> None:
         """Send ``line`` and the terminator.
@@ -41,10 +57,32 @@ class Transport(Protocol):
         """
         ...
 
-    def drain(self, quiet_s: float) -> None:
-        """Throw away what arrives until nothing has arrived for ``quiet_s``."""
+
+class StampedTransport(Transport, Protocol):
+    """A connection whose lines come with the time of their first byte."""
+
+    first_byte_ns: int
+    """CLOCK_MONOTONIC at which the first byte of the line last received arrived."""
+
+
+class Source(Connection, Protocol):
+    """A connection that answers requests."""
+
+    def fetch(self, request: str, timeout_s: float) -> bytes:
+        """The answer to ``request``; what a request looks like is the interface's affair.
+
+        Raises:
+            ReplyTimeout: no answer within ``timeout_s``.
+            ConnectionLost: it cannot be reached.
+            GarbageReply: it answered with an error (an HTTP status, an SNMP error), named in the text.
+            Cancelled: after ``cancel``.
+        """
         ...
 
-    def cancel(self) -> None:
-        """End a ``read_line`` that is waiting, from another thread, and all later ones."""
+    def pause(self, seconds: float) -> None:
+        """Wait.
+
+        Raises:
+            Cancelled: after ``cancel``, at once.
+        """
         ...

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A written dialogue in place of an instrument, for tests that pin an adapter's every byte.
 
-Each entry is ``(sent, received)`` without terminators; None stands for nothing. An entry that was never
-used is an error, as is a line that was not foreseen.
+Each entry is ``(sent, received)`` without terminators; None stands for nothing, so that ``(None, line)`` at
+the beginning is a line of an instrument that talks unasked. An entry that was never used is an error, as is
+a line that was not foreseen.
 """
 
 from __future__ import annotations
@@ -25,10 +26,20 @@ class DialogueMismatch(AssertionError):
 
 
 class Dialogue:
-    """A transport that plays ``entries`` in order; ``wait`` is told how long a silence lasts (s)."""
+    """A transport that plays ``entries`` in order.
 
-    def __init__(self, entries: Sequence[Entry], wait: Callable[[float], None] | None = None) -> None:
+    ``wait`` is told how long a silence lasts (s); ``stamp`` says when the first byte of a line arrived (ns).
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        wait: Callable[[float], None] | None = None,
+        stamp: Callable[[], int] | None = None,
+    ) -> None:
         self._wait = wait
+        self._stamp = stamp
+        self.first_byte_ns = 0
         self.resource = "dialogue"
         self.opened = 0
         self._entries = list(entries)
@@ -53,14 +64,14 @@ class Dialogue:
             raise DialogueMismatch(f"entry {self._position}: sent {line!r} instead of {sent!r}")
         self._position += 1
         self._queue(received)
-        while self._position < len(self._entries) and self._entries[self._position][0] is None:
-            self._queue(self._entries[self._position][1])
-            self._position += 1
+        self._queue_unasked()
 
     def read_line(self, timeout_s: float) -> bytes:
         """Play the next answer."""
         if self._cancelled:
             raise Cancelled("called off")
+        if not self._replies:
+            self._queue_unasked(at_most=1)
         if not self._replies:
             raise DialogueMismatch(f"waited for an answer that entry {self._position - 1} does not give")
         reply = self._replies.pop(0)
@@ -71,6 +82,8 @@ class Dialogue:
         if reply is UNPLUGGED:
             raise ConnectionLost("unplugged")
         assert isinstance(reply, bytes)
+        if self._stamp is not None:
+            self.first_byte_ns = self._stamp()
         return reply
 
     def drain(self, quiet_s: float) -> None:
@@ -89,6 +102,13 @@ class Dialogue:
         if self._replies:
             raise DialogueMismatch(f"never read: {self._replies}")
 
+    def _queue_unasked(self, at_most: int | None = None) -> None:
+        """Lines that the instrument sends without being asked."""
+        last = len(self._entries) if at_most is None else self._position + at_most
+        while self._position < min(last, len(self._entries)) and self._entries[self._position][0] is None:
+            self._queue(self._entries[self._position][1])
+            self._position += 1
+
     def _queue(self, received: object) -> None:
         if received is not None:
             self._replies.append(received)
@@ -96,9 +116,11 @@ class Dialogue:
 
 @contextlib.contextmanager
 def expected_dialogue(
-    entries: Sequence[Entry], wait: Callable[[float], None] | None = None
+    entries: Sequence[Entry],
+    wait: Callable[[float], None] | None = None,
+    stamp: Callable[[], int] | None = None,
 ) -> Iterator[Dialogue]:
     """A ``Dialogue`` that must be used up when the block ends without an error."""
-    dialogue = Dialogue(entries, wait)
+    dialogue = Dialogue(entries, wait, stamp)
     yield dialogue
     dialogue.finish()

@@ -12,10 +12,11 @@ import errno
 import os
 import select
 import termios
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout
+from netjoule_meters.transports.lines import LINE_ENDS, LineAssembler
 
 if TYPE_CHECKING:
     import serial
@@ -26,11 +27,16 @@ _HANDSHAKES: dict[str, dict[str, bool]] = {
     "rts_cts": {"rtscts": True},
     "dsr_dtr": {"dsrdtr": True},
 }
-_LONGEST_LINE = 4096
+_AT_ONCE = 4096
+_LONGEST_DRAIN_S = 3.0
 
 
 class SerialPort:
-    """One serial port; ``frame`` is data bits, parity, stop bits, for example ``8N1``."""
+    """One serial port; ``frame`` is data bits, parity, stop bits, for example ``8N1``.
+
+    Attributes:
+        first_byte_ns: CLOCK_MONOTONIC at which the first byte of the line last received arrived.
+    """
 
     def __init__(
         self,
@@ -40,16 +46,17 @@ class SerialPort:
         baud_rate: int = 9600,
         frame: str = "8N1",
         handshake: str = "none",
-        terminator: bytes = b"\n",
+        line_end: str = "lf",
     ) -> None:
         self.resource = resource
         self._clock = clock
         self._baud_rate = baud_rate
         self._frame = frame
         self._handshake = handshake
-        self._terminator = terminator
+        self._terminator = LINE_ENDS[line_end].sent
+        self._lines = LineAssembler(LINE_ENDS[line_end])
         self._port: serial.Serial | None = None
-        self._received = bytearray()
+        self.first_byte_ns = 0
         self._wake_read, self._wake_write = os.pipe()
 
     def open(self) -> None:
@@ -57,7 +64,7 @@ class SerialPort:
         import serial
 
         self.close()
-        self._received.clear()
+        self._lines.clear()
         data_bits, parity, stop_bits = list(self._frame)
         try:
             self._port = serial.Serial(
@@ -73,6 +80,8 @@ class SerialPort:
             )
         except (OSError, ValueError, termios.error) as error:
             raise PortUnavailable(_why_not_opened(self.resource, error)) from error
+        if self._handshake == "xon_xoff":
+            _release(self._port.fileno())
 
     def close(self) -> None:
         """Close the port."""
@@ -89,23 +98,24 @@ class SerialPort:
             raise ConnectionLost(f"cannot write to {self.resource}: {error}") from error
 
     def read_line(self, timeout_s: float) -> bytes:
-        """Receive one line; CR, LF and blanks around it are taken off."""
+        """Receive one line; CR and LF around it are taken off."""
         deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
         while True:
-            line, found, rest = self._received.partition(self._terminator)
-            if found:
-                self._received = rest
-                return bytes(line).strip(b"\r\n")
+            line = self._lines.take()
+            if line is not None:
+                self.first_byte_ns = line.first_ns
+                return line.text
             remaining_s = (deadline_ns - self._clock.monotonic_ns()) / 1e9
             if remaining_s <= 0:
                 raise ReplyTimeout(f"no answer on {self.resource} within {timeout_s:g} s")
-            self._received += self._receive(remaining_s)[-_LONGEST_LINE:]
+            self._lines.add(self._receive(remaining_s), self._clock.monotonic_ns())
 
     def drain(self, quiet_s: float) -> None:
-        """Throw input away until the line is quiet."""
-        self._received.clear()
-        while self._receive(quiet_s):
+        """Throw input away until the line is quiet; something that never stops is not waited for."""
+        deadline_ns = self._clock.monotonic_ns() + int(max(_LONGEST_DRAIN_S, 2 * quiet_s) * 1e9)
+        while self._receive(quiet_s) and self._clock.monotonic_ns() < deadline_ns:
             pass
+        self._lines.clear()
 
     def cancel(self) -> None:
         """Call waits off for good."""
@@ -126,7 +136,7 @@ class SerialPort:
                 raise Cancelled(f"the wait on {self.resource} was called off")
             if not readable:
                 return b""
-            data = os.read(descriptor, _LONGEST_LINE)
+            data = os.read(descriptor, _AT_ONCE)
         except BlockingIOError:
             return b""
         except OSError as error:
@@ -142,11 +152,23 @@ class SerialPort:
                 os.close(descriptor)
 
 
+def serial_port(resource: str, *, clock: Clock, **settings: Any) -> SerialPort:
+    """The port that a resource names: a path, or ``serial:`` and a path."""
+    return SerialPort(resource.removeprefix("serial:"), clock=clock, **settings)
+
+
 def serial_port_names() -> list[str]:
     """Serial ports of this host, by path."""
     from serial.tools import list_ports
 
     return sorted(str(port.device) for port in list_ports.comports())
+
+
+def _release(descriptor: int) -> None:
+    """Let output go on that an XOFF of the last connection, or one in line noise, still holds."""
+    with contextlib.suppress(termios.error):
+        termios.tcflow(descriptor, termios.TCOOFF)
+        termios.tcflow(descriptor, termios.TCOON)
 
 
 def _why_not_opened(resource: str, error: Exception) -> str:

@@ -63,7 +63,14 @@ def _validator(name: str) -> jsonschema.Draft202012Validator:
 def document_defects(name: str, document: Any) -> list[str]:
     """Every place where ``document`` breaks schema ``name``, one sentence each; empty when it fits."""
     errors = sorted(_validator(name).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
-    return [f"{_place(e.absolute_path)}: {e.message}" for e in errors]
+    return [f"{_place(e.absolute_path)}: {_message(e)}" for e in errors]
+
+
+def _message(error: jsonschema.ValidationError) -> str:
+    """What is wrong; a literal secret is not quoted."""
+    if isinstance(error.schema, dict) and error.schema.get("secret"):
+        return "a secret is given by reference (env:NAME or file:PATH), never as a literal"
+    return str(error.message)
 
 
 def validate(name: str, document: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When an emulated WT210 shows a new value: its own update grid over the power stream.
+"""When an emulated instrument shows a new value: its own update grid over the power stream.
 
 Window n is [anchor + n tau, anchor + (n + 1) tau]; its mean is shown one period later, as instruments do.
 A stream that is late is waited for, at most half a period; then the update has no data. Nothing is

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line of the meters room: ``netjoule-meters VERB``.
+
+Verbs: list, probe, read, log, emulate, range, calibrate, clock; one module each. Exit codes: 0 fine,
+1 failed, 2 usage, 3 the meter asked for is not there, 4 invalid data. Everything heavy is imported where it
+is used, so that help and errors are quick.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from netjoule_meters.cli import (
+    calibrating,
+    clocking,
+    emulating,
+    listing,
+    logging_verb,
+    probing,
+    ranging,
+    reading,
+)
+from netjoule_meters.errors import MeterError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="netjoule-meters",
+    help="Power meters beside an experiment: find them, read them, log them, or emulate one.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("list")(listing.list_command)
+app.command("probe")(probing.probe_command)
+app.command("read")(reading.read_command)
+app.command("log")(logging_verb.log_command)
+app.command("emulate")(emulating.emulate_command)
+app.command("range")(ranging.range_command)
+app.command("calibrate")(calibrating.calibrate_command)
+app.add_typer(clocking.app, name="clock")
+
+
+def main() -> None:
+    """Entry point: errors become one line and an exit code."""
+    try:
+        app()
+    except MeterError as error:
+        sys.stderr.write(f"netjoule-meters: {error}\n")
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone, for example `| head`; keep the interpreter quiet about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+@app.callback()
+def _common(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the dialogue with the meter.")
+    ] = False,
+) -> None:
+    if verbose:
+        import logging
+
+        logging.basicConfig(
+            level=logging.DEBUG, stream=sys.stderr, format="%(relativeCreated)d ms %(message)s"
+        )

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``emulate``: be one of the instruments of ``emulated.registry`` on a port of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from netjoule_meters.cli.options import Origin, host_and_port, settings_of
+from netjoule_meters.errors import UsageError
+
+if TYPE_CHECKING:
+    from netjoule_meters.emulated.ports import Port
+    from netjoule_meters.emulated.running import PowerSource
+
+_DEFAULT_LISTEN = "127.0.0.1:0"
+
+
+def emulate_command(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", help="Instrument to be; `list` names them, e.g. wt210.")
+    ],
+    power_stream: Annotated[
+        str | None, typer.Option(help="Device stream to be fed with: a pipe, - for standard input.")
+    ] = None,
+    power_w: Annotated[float | None, typer.Option(help="Constant power in W instead of a stream.")] = None,
+    power_trace: Annotated[
+        Path | None, typer.Option(help="Recorded power instead: CSV with t_s and power_w, or NDJSON.")
+    ] = None,
+    repeat: Annotated[bool, typer.Option("--repeat", help="Begin the trace again at its end.")] = False,
+    port_kind: Annotated[
+        str | None,
+        typer.Option(help="pty, tcp, tcp-once, udp or vxi11 [default: the instrument's usual one]."),
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(help="HOST:PORT of tcp and udp; port 0 takes a free one.", metavar="ADDRESS")
+    ] = None,
+    link: Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")] = None,
+    variant: Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")] = "",
+    extra: Annotated[
+        list[str] | None, typer.Option("--set", help="A further option of this model, NAME=VALUE.")
+    ] = None,
+    control: Annotated[
+        Path | None,
+        typer.Option(help="Unix datagram socket that takes faults as JSON lines.", metavar="PATH"),
+    ] = None,
+    origin_ns: Origin = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Draw this instrument's errors; without it, it has none.")
+    ] = None,
+    update_interval_s: Annotated[
+        float | None, typer.Option(help="Update interval in s until a client sets it [default: its own].")
+    ] = None,
+    voltage_v: Annotated[float, typer.Option(help="Voltage of the supply in V.")] = 230.0,
+    power_factor: Annotated[float, typer.Option(min=0.01, max=1.0, help="Power factor of the device.")] = 1.0,
+    current_crest_factor: Annotated[
+        float, typer.Option(min=1.0, help="Peak over RMS of the current.")
+    ] = 1.41421356,
+) -> None:
+    """Be a power meter that speaks the real instrument's language.
+
+    Ends with its power stream or trace, on SIGTERM or on SIGINT. Prints one JSON line when it is ready:
+    "port" is where it is, "resource" what a configuration calls it.
+
+    Example: netjoule-meters emulate wt210 --power-w 12.5 --link /tmp/wt210
+    """
+    from netjoule_meters.clock import SystemClock
+    from netjoule_meters.emulated.registry import (
+        EmulationOptions,
+        client_resource,
+        emulated_model,
+        make_instrument,
+        reached,
+    )
+    from netjoule_meters.emulated.running import run_instrument
+    from netjoule_meters.emulated.supply import Supply
+    from netjoule_meters.ending import end_signals
+
+    clock = SystemClock()
+    origin = clock.monotonic_ns() if origin_ns is None else origin_ns
+    supply = Supply(voltage_v, power_factor, current_crest_factor)
+    options = EmulationOptions(seed, update_interval_s, supply, variant, settings_of(extra))
+    description = emulated_model(model)
+    source = _source(power_stream, power_w, power_trace, repeat)
+    instrument = make_instrument(model, options)
+    way = reached(description, variant)
+    kind = _kind(way.ports, port_kind, listen, model)
+    with contextlib.ExitStack() as stack:
+        port = _open_port(kind, listen, link)
+        stack.callback(port.close)
+        faults = _faults(control, seed, stack)
+        stop = stack.enter_context(end_signals())
+        ready: dict[str, Any] = {
+            "event": "ready",
+            "model": model,
+            "port": port.name,
+            "seed": seed,
+            "emulated": True,
+        }
+        ready |= {"adapter": description.adapter, "resource": client_resource(way.resource, kind, port.name)}
+        ready["settings"] = dict(way.settings)
+        typer.echo(json.dumps(ready))
+        sys.stdout.flush()
+        run_instrument(instrument, port, source, clock=clock, origin_ns=origin, stop=stop, **faults)
+
+
+def _source(stream: str | None, power_w: float | None, trace: Path | None, repeat: bool) -> PowerSource:
+    from netjoule_meters.emulated.running import ConstantSource, open_stream
+    from netjoule_meters.emulated.trace_source import load_trace
+
+    if sum(choice is not None for choice in (stream, power_w, trace)) != 1:
+        raise UsageError("give one of --power-stream or --power-w or --power-trace")
+    if repeat and trace is None:
+        raise UsageError("--repeat goes with --power-trace: a stream ends when its sender does")
+    if stream is not None:
+        return open_stream(stream)
+    if trace is not None:
+        return load_trace(trace, repeat=repeat)
+    return ConstantSource(float(power_w or 0.0))
+
+
+def _kind(kinds: tuple[str, ...], asked: str | None, listen: str | None, name: str) -> str:
+    """The kind of port to open; an address asks for the first that has one.
+
+    Raises:
+        UsageError: for a kind that the instrument does not have.
+    """
+    kind = asked or next((k for k in kinds if k != "pty" or listen is None), kinds[0])
+    if kind not in kinds:
+        raise UsageError(f"an emulated {name} cannot sit on {kind}: choose one of {', '.join(kinds)}")
+    return kind
+
+
+def _open_port(kind: str, listen: str | None, link: Path | None) -> Port:
+    from netjoule_meters.emulated.ports import TcpPort, UdpPort
+    from netjoule_meters.emulated.pty_port import PtyPort
+
+    if kind == "pty":
+        if listen is not None:
+            raise UsageError("a pseudo-terminal has no address: leave --listen out, or use --port-kind tcp")
+        return PtyPort(link)
+    if link is not None:
+        raise UsageError(f"--link names a pseudo-terminal, and this instrument is on {kind}: use --listen")
+    host, port = host_and_port(listen or _DEFAULT_LISTEN, "--listen")
+    if kind == "vxi11":
+        from netjoule_meters.emulated.vxi11_port import Vxi11Port
+
+        return Vxi11Port(host, port)
+    return UdpPort(host, port) if kind == "udp" else TcpPort(host, port, once=kind == "tcp-once")
+
+
+def _faults(control: Path | None, seed: int | None, stack: contextlib.ExitStack) -> dict[str, Any]:
+    """The argument that hands faults to the instrument's loop; none without ``--control``."""
+    if control is None:
+        return {}
+    from netjoule_meters.emulated.control import Control
+
+    opened = Control(control)
+    stack.callback(opened.close)
+    return {"control": opened, "seed": seed or 0}

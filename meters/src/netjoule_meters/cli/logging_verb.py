@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``log``: the logger's process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netjoule_meters.cli.options import Origin, call_when_readable, host_and_port
+from netjoule_meters.errors import UsageError
+
+
+def log_command(
+    config: Annotated[Path, typer.Option(help="Meters to read, JSON by the contract meter_config.")],
+    out: Annotated[Path, typer.Option(help="Campaign folder; readings go to meters/<meter_id>.csv in it.")],
+    origin_ns: Origin = None,
+    clock_server: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of `clock serve` on the controller, when this host is another one."),
+    ] = None,
+) -> None:
+    """Log all meters until SIGTERM, SIGINT or the end of standard input (when it is a pipe).
+
+    Prints JSON lines: "ready" with the passports, "meter" for gaps and reconnections, "ended". With
+    --clock-server, --origin-ns is the controller's, times are mapped to its clock, and "clock" lines hold the
+    rows of clocks.csv.
+
+    Example: netjoule-meters log --config meters.json --out results/mine
+    """
+    from netjoule_meters.announcing import Announcer
+    from netjoule_meters.clock import SystemClock, today
+    from netjoule_meters.config import load_meter_configs
+    from netjoule_meters.ending import end_signals, lifeline, watch_lifeline
+    from netjoule_meters.logger.process import Logger
+
+    if clock_server is not None and origin_ns is None:
+        raise UsageError(
+            "--clock-server needs --origin-ns, the controller's CLOCK_MONOTONIC at campaign time 0"
+        )
+    clock = SystemClock()
+    configs = load_meter_configs(config)
+    with Announcer() as announcer, end_signals() as signalled:
+        logger = Logger(
+            configs=configs,
+            out=out,
+            origin_ns=clock.monotonic_ns() if origin_ns is None else origin_ns,
+            clock=clock,
+            today=today(),
+            announce=announcer.announce,
+            clock_server=None if clock_server is None else host_and_port(clock_server, "--clock-server"),
+        )
+        if (descriptor := lifeline()) is not None:
+            watch_lifeline(descriptor, logger.end)
+        # Signals wake this descriptor; the thread turns them into the same end as the lifeline's.
+        call_when_readable(signalled, logger.end)
+        logger.run()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``range``: find the fixed range for a load, before a campaign."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from netjoule_meters.cli.options import (
+    AdapterName,
+    ConfigOption,
+    MeterIdOption,
+    PortOption,
+    SettingOption,
+    call_when_readable,
+    chosen_meter,
+)
+
+
+def range_command(
+    adapter_name: AdapterName = None,
+    port: PortOption = None,
+    setting: SettingOption = None,
+    config: ConfigOption = None,
+    meter_id: MeterIdOption = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.1, help="How long to watch, in s; the heaviest load must fall in it.")
+    ] = 20.0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Watch a meter in autorange under the heaviest load; print the fixed range to set for a campaign.
+
+    The range is the least one that holds the highest readings with 10 % head-room or more. The instrument is
+    back in fixed ranges afterwards.
+
+    Example: netjoule-meters range wt210 --port /dev/ttyUSB0 --seconds 30
+    """
+    import threading
+
+    from netjoule_meters.clock import SystemClock
+    from netjoule_meters.ending import end_signals
+    from netjoule_meters.opening import open_meter
+    from netjoule_meters.ranging import ranging_pass, widest
+
+    clock = SystemClock()
+    meter = open_meter(widest(chosen_meter(adapter_name, port, setting, config, meter_id)), clock=clock)
+    stop = threading.Event()
+
+    def end() -> None:
+        stop.set()
+        meter.cancel()
+
+    try:
+        with end_signals() as signalled:
+            call_when_readable(signalled, end)
+            result = ranging_pass(meter, seconds, clock, stop)
+    finally:
+        meter.close()
+    if as_json:
+        typer.echo(json.dumps(result.document()))
+        return
+    typer.echo(
+        f"highest of {result.readings} readings: {result.most_v:.5g} V, {result.most_a:.5g} A, "
+        f"{result.most_w:.5g} W" + (f"; {result.over} were over a range on the way" if result.over else "")
+    )
+    typer.echo("settings: {" + ", ".join(f"{name}: {value}" for name, value in result.settings.items()) + "}")

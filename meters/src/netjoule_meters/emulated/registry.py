@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instruments that can be emulated. A new one is a module beside these and a line in this table."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from netjoule_meters.emulated.running import Instrument
+from netjoule_meters.emulated.socket_variants import ISOCKETS, ONE_PAGE, SOCKETS, Variant
+from netjoule_meters.emulated.supply import Supply
+from netjoule_meters.errors import UsageError
+
+__all__ = [
+    "EMULATED",
+    "EmulatedModel",
+    "EmulationOptions",
+    "Variant",
+    "client_resource",
+    "emulated_model",
+    "make_instrument",
+    "reached",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EmulationOptions:
+    """What an emulated instrument is told.
+
+    Attributes:
+        seed: draws this instrument's gain and offset errors within its specification; None: no error.
+        update_interval_s: None stands for the instrument's own.
+        variant: which of several devices of one kind (a preset of a socket); "" for the usual one.
+        extra: further options of this model, by name.
+    """
+
+    seed: int | None = None
+    update_interval_s: float | None = None
+    supply: Supply = field(default_factory=Supply)
+    variant: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedModel:
+    """One kind of emulated instrument.
+
+    Attributes:
+        home: ``module:function`` under ``netjoule_meters.emulated``; takes `EmulationOptions`, returns an
+            `Instrument`. Raises UsageError for an option that the real instrument does not have.
+        ports: kinds of port it can sit on, the usual one first: pty, tcp, tcp-once, udp, vxi11.
+        adapter: the adapter that reads it.
+        resource: how a client names it, ``{port}`` being the port's name (a path, HOST:PORT).
+        variants: the variants there are, by name; the first is the usual one. Empty: no variants.
+    """
+
+    name: str
+    home: str
+    ports: tuple[str, ...]
+    adapter: str
+    resource: str = "{port}"
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+
+
+EMULATED: dict[str, EmulatedModel] = {
+    model.name: model
+    for model in (
+        EmulatedModel("wt210", "wt210:make", ("pty", "tcp"), "wt210"),
+        EmulatedModel("wt210-gpib", "prologix:make", ("pty", "tcp"), "wt210", "prologix:{port}:5"),
+        EmulatedModel(
+            "wt310",
+            "wt310:make",
+            ("pty", "tcp", "vxi11"),
+            "wt310",
+            variants={
+                "wt310": Variant(("pty", "tcp", "vxi11"), "{port}", {"model": "WT310"}),
+                "wt310e": Variant(("pty", "tcp", "vxi11"), "{port}", {"model": "WT310E"}),
+            },
+        ),
+        EmulatedModel(
+            "hm8115",
+            "hm8115:make",
+            ("pty",),
+            "hm8115",
+            variants={form: Variant(("pty",), "{port}") for form in ("values", "ranges")},
+        ),
+        EmulatedModel("cc128", "cc128:make", ("pty",), "cc128"),
+        EmulatedModel("socket", "sockets:make_socket", ONE_PAGE, "socket", "http://{port}", SOCKETS),
+        EmulatedModel("isockets", "sockets:make_isockets", ONE_PAGE, "isockets", "http://{port}", ISOCKETS),
+        EmulatedModel(
+            "ptd",
+            "ptd:make",
+            ("tcp",),
+            "ptd",
+            "tcp:{port}",
+            variants={"wt210": Variant(("tcp",), "tcp:{port}", {"model": "WT210"})},
+        ),
+    )
+}
+
+
+_SCHEMES = {"tcp": "tcp:", "vxi11": "vxi11:"}
+
+
+def client_resource(template: str, port_kind: str, port_name: str) -> str:
+    """What a client puts into its configuration.
+
+    ``template`` with the port's name in it; a bare name gets the scheme of its kind (``tcp:HOST:PORT``).
+    """
+    if template == "{port}":
+        return _SCHEMES.get(port_kind, "") + port_name
+    return template.format(port=port_name)
+
+
+def emulated_model(name: str) -> EmulatedModel:
+    """The emulated instrument called ``name``.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    if name not in EMULATED:
+        raise UsageError(f"no emulated instrument '{name}': there are {', '.join(sorted(EMULATED))}")
+    return EMULATED[name]
+
+
+def reached(model: EmulatedModel, variant: str) -> Variant:
+    """How a variant is reached and read; the model's own way where it has no variants."""
+    if not model.variants:
+        return Variant(model.ports, model.resource)
+    return model.variants.get(variant) or next(iter(model.variants.values()))
+
+
+def make_instrument(name: str, options: EmulationOptions) -> Instrument:
+    """A new emulated instrument."""
+    module, _, function = emulated_model(name).home.partition(":")
+    make: Callable[[EmulationOptions], Instrument] = getattr(
+        importlib.import_module(f"netjoule_meters.emulated.{module}"), function
+    )
+    return make(options)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines over a TCP connection: ``tcp:HOST:PORT`` (IPv6 as ``tcp:[::1]:8888``).
+
+Lines are sent with CR+LF, which instruments and PTDaemon take as one line end; received lines end with LF,
+with or without CR. Waiting is done with ``select``, so that one file descriptor can call a wait off, as
+with serial ports.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+import weakref
+from typing import Any
+
+from netjoule_meters.clock import Clock
+from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout, UsageError
+
+_CONNECT_TIMEOUT_S = 5.0
+_LARGEST_READ = 4096
+_LONGEST_LINE = 65536
+_SENT_TERMINATOR = b"\r\n"
+
+
+class TcpLine:
+    """One connection to ``host``:``port``."""
+
+    def __init__(
+        self,
+        resource: str,
+        host: str,
+        port: int,
+        *,
+        clock: Clock,
+        connect_timeout_s: float = _CONNECT_TIMEOUT_S,
+    ) -> None:
+        self.resource = resource
+        self._address = (host, port)
+        self._clock = clock
+        self._connect_timeout_s = connect_timeout_s
+        self._socket: socket.socket | None = None
+        self._received = bytearray()
+        self._wake_read, self._wake_write = os.pipe()
+        weakref.finalize(self, _close_all, self._wake_read, self._wake_write)
+
+    def open(self) -> None:
+        """Connect."""
+        self.close()
+        self._received.clear()
+        host, port = self._address
+        try:
+            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise PortUnavailable(
+                f"no host is called '{host}': check the spelling, or give its address (tcp:ADDRESS:{port})"
+            ) from error
+        failure: OSError | None = None
+        for family, kind, protocol, _, address in addresses:
+            try:
+                self._socket = self._connected(family, kind, protocol, address)
+            except OSError as error:
+                failure = error
+                continue
+            return
+        assert failure is not None, "a name has at least one address"
+        raise PortUnavailable(_why_not_connected(f"{host}:{port}", failure)) from failure
+
+    def close(self) -> None:
+        """End the connection."""
+        connected, self._socket = self._socket, None
+        if connected is not None:
+            connected.close()
+
+    def write_line(self, line: bytes) -> None:
+        """Send one line."""
+        try:
+            self._opened().sendall(line + _SENT_TERMINATOR)
+        except OSError as error:
+            raise ConnectionLost(f"cannot write to {self.resource}: {error}") from error
+
+    def read_line(self, timeout_s: float) -> bytes:
+        """Receive one line; CR and LF are taken off."""
+        deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
+        while True:
+            line, found, rest = self._received.partition(b"\n")
+            if found:
+                self._received = rest
+                return bytes(line).strip(b"\r\n")
+            remaining_s = (deadline_ns - self._clock.monotonic_ns()) / 1e9
+            if remaining_s <= 0:
+                raise ReplyTimeout(f"no answer on {self.resource} within {timeout_s:g} s")
+            self._received += self._receive(remaining_s)
+            if len(self._received) > _LONGEST_LINE:
+                self._received.clear()
+                raise ConnectionLost(f"{self.resource} sends without ever ending a line")
+
+    def drain(self, quiet_s: float) -> None:
+        """Throw input away until nothing has come for ``quiet_s``."""
+        self._received.clear()
+        while self._receive(quiet_s):
+            pass
+
+    def cancel(self) -> None:
+        """Call waits off for good."""
+        with contextlib.suppress(OSError):
+            os.write(self._wake_write, b"x")
+
+    def _opened(self) -> socket.socket:
+        if self._socket is None:
+            raise ConnectionLost(f"{self.resource} is not open")
+        return self._socket
+
+    def _connected(self, family: int, kind: int, protocol: int, address: Any) -> socket.socket:
+        """A connected socket; waiting for it can be called off."""
+        connecting = socket.socket(family, kind, protocol)
+        try:
+            connecting.setblocking(False)
+            number = connecting.connect_ex(address)
+            if number == errno.EINPROGRESS:
+                self._wait_for_connection(connecting)
+                number = connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if number:
+                raise OSError(number, os.strerror(number))
+            connecting.settimeout(2.0)  # of sending; receiving waits with select
+            connecting.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            connecting.close()
+            raise
+        return connecting
+
+    def _wait_for_connection(self, connecting: socket.socket) -> None:
+        readable, writable, _ = select.select(
+            [self._wake_read], [connecting.fileno()], [], self._connect_timeout_s
+        )
+        if readable:
+            raise Cancelled(f"the wait for {self.resource} was called off")
+        if not writable:
+            raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+    def _receive(self, timeout_s: float) -> bytes:
+        """What arrives within ``timeout_s``; empty when nothing does."""
+        connected = self._opened()
+        try:
+            readable, _, _ = select.select([connected.fileno(), self._wake_read], [], [], max(0.0, timeout_s))
+            if self._wake_read in readable:
+                raise Cancelled(f"the wait on {self.resource} was called off")
+            if not readable:
+                return b""
+            data = connected.recv(_LARGEST_READ)
+        except OSError as error:
+            raise ConnectionLost(f"{self.resource} is gone: {error}") from error
+        if not data:
+            raise ConnectionLost(f"{self.resource} has closed the connection")
+        return data
+
+
+def tcp_line(resource: str, *, clock: Clock) -> TcpLine:
+    """The connection that ``tcp:HOST:PORT`` names."""
+    host, port = host_and_port(resource)
+    return TcpLine(resource, host, port, clock=clock)
+
+
+def host_and_port(resource: str) -> tuple[str, int]:
+    """Host and port of ``SCHEME:HOST:PORT``.
+
+    Raises:
+        UsageError: when it is not of that form.
+    """
+    scheme, _, rest = resource.partition(":")
+    host, _, port_text = rest.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    port = int(port_text) if port_text.isascii() and port_text.isdecimal() else 0
+    if not host or not 0 < port < 65536:
+        raise UsageError(
+            f"'{resource}' names no port: write {scheme}:HOST:PORT, for example {scheme}:lab1:8888"
+        )
+    return host, port
+
+
+def _close_all(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def _why_not_connected(where: str, error: OSError) -> str:
+    """One sentence with the next step for an error of ``connect``."""
+    if error.errno == errno.ECONNREFUSED:
+        return f"nothing listens on {where}: start the program that should answer there, or name another port"
+    if error.errno == errno.ETIMEDOUT:
+        return f"no answer from {where}: check that the host is on, its address, and any firewall between"
+    if error.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
+        return f"there is no way to {where}: check the address and the network of this host (ip route)"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"no permission to connect to {where}: allow it in this host's firewall or sandbox"
+    return f"cannot connect to {where} ({error.strerror}): check address and port"

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coded load pulses before and after a campaign: how late each meter is, seen in its own power trace.
+
+The client sends bursts in the rhythm of a Barker code; netjoule_meters.energy finds that rhythm in the
+readings and so the lag from traffic to reading (meter, line and clock offset in one number). The times of
+the bursts are those of their first packets, on the clock that everything else is measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netjoule.clock import CampaignTime
+from netjoule.errors import RunFailed
+from netjoule.generators import Flow, FlowSpec, Generator, controller_offset_ns
+from netjoule.generators.base import Endpoints
+from netjoule.timeline import MeterPace
+from netjoule.workload import Workload
+
+__all__ = [
+    "LEAST_BIT_S",
+    "Burst",
+    "Code",
+    "bursts",
+    "code_for",
+    "kept",
+    "lags",
+    "pulse_s",
+    "quiet_s",
+    "send_pulse",
+    "words",
+]
+
+LEAST_BIT_S = 0.5  # a sender needs a fraction of it to start
+_QUIET_UPDATES = 5
+
+
+@dataclass(frozen=True)
+class Code:
+    """Bits of a pulse as text of 0 and 1, seconds per bit."""
+
+    bits: str
+    bit_s: float
+
+
+@dataclass(frozen=True)
+class Burst:
+    """One run of ones: first bit, number of bits."""
+
+    first_bit: int
+    bits: int
+
+
+def code_for(meters: Sequence[MeterPace]) -> Code:
+    """The code whose bits the slowest meter resolves."""
+    from netjoule_meters.energy.alignment import BARKER_13, bit_length_s
+
+    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
+    return Code(BARKER_13, max(LEAST_BIT_S, bit_length_s(slowest_s)))
+
+
+def bursts(bits: str) -> list[Burst]:
+    """Runs of ones; bits that follow each other are one flow."""
+    found = []
+    place = 0
+    for run in bits.split("0"):
+        if run:
+            found.append(Burst(place, len(run)))
+        place += len(run) + 1
+    return found
+
+
+def quiet_s(meters: Sequence[MeterPace]) -> float:
+    """Silence before and after a pulse, so that its edges are seen, seconds."""
+    return max((_QUIET_UPDATES * m.update_interval_s + m.lag_s for m in meters), default=0.0)
+
+
+def pulse_s(meters: Sequence[MeterPace]) -> float:
+    """How long one pulse takes with its silence, seconds."""
+    code = code_for(meters)
+    return 2 * quiet_s(meters) + code.bit_s * (len(code.bits) + 1)
+
+
+async def send_pulse(
+    workload: Workload,
+    meters: Sequence[MeterPace],
+    maker: Generator,
+    ends: Endpoints,
+    time: CampaignTime,
+) -> dict[str, Any]:
+    """Send one pulse between two silences.
+
+    Returns:
+        ``{t_start_s, bit_s, code}`` in campaign time, by the bursts' first packets.
+
+    Raises:
+        RunFailed: when a burst fails, or one begins so late that the rhythm is lost.
+    """
+    code = code_for(meters)
+    await time.sleep_until(time.now_s() + quiet_s(meters))
+    begin_s = time.now_s() + code.bit_s
+    late_s = []
+    for burst in bursts(code.bits):
+        flow = await maker.open(_flow(workload, burst, code), ends)
+        due_s = begin_s + burst.first_bit * code.bit_s
+        late_s.append(await _sent(flow, due_s, time) - due_s)
+    if max(late_s) - min(late_s) > code.bit_s / 2:
+        raise RunFailed(
+            f"the bursts of a load pulse began {min(late_s):.2f} to {max(late_s):.2f} s late",
+            next_step="free the host of other work, or leave load_pulses out of the workload",
+        )
+    await time.sleep_until(time.now_s() + quiet_s(meters))
+    start_s = begin_s + sum(late_s) / len(late_s)
+    return {"t_start_s": round(start_s, 6), "bit_s": code.bit_s, "code": code.bits}
+
+
+async def _sent(flow: Flow, due_s: float, time: CampaignTime) -> float:
+    """Send one burst at `due_s`; campaign time of its first packet."""
+    try:
+        await time.sleep_until(due_s)
+        await flow.go()
+        report = await flow.report()
+    finally:
+        await flow.end()
+    first_ns = report["sender"]["first_packet_ns"]
+    if first_ns is None:
+        raise RunFailed("a burst of a load pulse sent nothing", code="generator_failed")
+    return time.from_ns(first_ns - controller_offset_ns(report, "sender"))
+
+
+def _flow(workload: Workload, burst: Burst, code: Code) -> FlowSpec:
+    """One burst; datagrams, which end when they are told to."""
+    asked = workload.load_pulses or {}
+    return FlowSpec(
+        run_id="pulse",
+        transport="udp",
+        payload_bytes=int(asked["payload_bytes"]),
+        offered_rate_mbps=float(asked["rate_mbps"]),
+        duration_s=burst.bits * code.bit_s,
+        direction="up",
+        ip_version=workload.ip_version,
+        seed=burst.first_bit,
+    )
+
+
+def lags(alignment: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """The lags that results go by, by meter: those that are sure enough."""
+    from netjoule_meters.energy.alignment import LEAST_CONFIDENCE
+
+    return {a["meter_id"]: float(a["lag_s"]) for a in alignment if a["confidence"] >= LEAST_CONFIDENCE}
+
+
+def kept(before: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The alignment to keep: a lag that has moved by less than it is known to stays what results went by.
+
+    Args:
+        before: entries from the pulses up to now; none at first.
+        found: entries from all pulses, the newest included.
+    """
+    known = {a["meter_id"]: a for a in before if a["meter_id"] in lags(before)}
+    entries = []
+    for new in found:
+        old = known.get(new["meter_id"])
+        if old is not None and abs(new["lag_s"] - old["lag_s"]) <= 2 * max(new["u_lag_s"], old["u_lag_s"]):
+            entries.append({**new, **{name: old[name] for name in ("lag_s", "u_lag_s", "confidence")}})
+        else:
+            entries.append(dict(new))
+    return entries
+
+
+def words(alignment: Sequence[Mapping[str, Any]]) -> str:
+    """Lags in words, for people."""
+    sure = lags(alignment)
+    said = [
+        f"{a['meter_id']} lag {a['lag_s']:.3f} s (u {a['u_lag_s']:.3f} s)"
+        if a["meter_id"] in sure
+        else f"{a['meter_id']} not aligned (confidence {a['confidence']:.2f}): the passport's lag holds"
+        for a in alignment
+    ]
+    return "; ".join(said) or "no meter saw the load pulse"

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ranging pass of a campaign: meters choose their ranges under its heaviest flows; then those are fixed.
+
+A topology says ``auto`` for a range that nobody knows yet. Before the first mini-block all such meters are
+watched while the workload's greatest and smallest messages go out at its greatest rate; the ranges found
+stand in campaign.json, and a resumed campaign keeps them. No run is ever measured in autorange.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from netjoule import instruments, programs
+from netjoule.errors import RunFailed, UsageError
+from netjoule.generators import FlowSpec, Generator, generator
+from netjoule.generators.base import Endpoints
+from netjoule.hosts import LocalHost, LocalProcess
+from netjoule.store import Campaign
+from netjoule.topology import Meter
+from netjoule.workload import Workload
+
+__all__ = ["find_ranges", "heaviest_flows", "pass_s", "words"]
+
+LEAST_PASS_S = 4.0
+PASS_UPDATES = 12
+_START_S = 10.0  # interpreter, opening and setting up an instrument
+_EXIT_USAGE = 2
+
+
+class _Ends(Protocol):
+    """What the pass needs of a testbed."""
+
+    @property
+    def endpoints(self) -> Endpoints: ...
+
+    async def ensure_server(self, generator: Generator) -> bool: ...
+
+
+def pass_s(meters: Sequence[Meter]) -> float:
+    """How long each heavy flow of a pass lasts, seconds: a dozen updates of the slowest meter."""
+    slowest_s = max(instruments.pace_of(meter).update_interval_s for meter in meters)
+    return max(LEAST_PASS_S, PASS_UPDATES * slowest_s)
+
+
+def heaviest_flows(workload: Workload, duration_s: float) -> list[FlowSpec]:
+    """The flows that load a client most: greatest rate with the greatest and the smallest messages."""
+    transport = next((t for t in workload.transports if t != "null"), "udp")
+    return [
+        FlowSpec(
+            run_id="ranging",
+            transport=transport,
+            payload_bytes=payload,
+            offered_rate_mbps=max(workload.offered_rate_mbps),
+            duration_s=duration_s,
+            direction=workload.direction,
+            ip_version=workload.ip_version,
+            seed=0,
+            options=workload.options_of(transport),
+        )
+        for payload in sorted({max(workload.payload_bytes), min(workload.payload_bytes)}, reverse=True)
+    ]
+
+
+async def find_ranges(
+    campaign: Campaign, config: Path, ends: _Ends, host: LocalHost
+) -> dict[str, dict[str, Any]]:
+    """What the pass found by meter_id (settings, most_v, most_a, ...); empty when no range is ``auto``.
+
+    Args:
+        campaign: tells workload and topology.
+        config: meter_config of all meters, which nobody has open yet.
+        ends: the testbed, with its link up.
+        host: where the meters are.
+
+    Raises:
+        UsageError: when a meter has no range that holds the load.
+        RunFailed: when the pass did not work.
+    """
+    meters = [meter for meter in campaign.topology.meters if instruments.wants_ranging(meter)]
+    if not meters:
+        return {}
+    flow_s = pass_s(meters)
+    flows = heaviest_flows(campaign.workload, flow_s)
+    watched_s = flow_s * len(flows) + 1.0
+    watches = [await _start_watch(meter, config, watched_s, host) for meter in meters]
+    try:
+        await _send(flows, campaign.workload, ends)
+        return {
+            meter.meter_id: await _answer(meter, watch, watched_s)
+            for meter, watch in zip(meters, watches, strict=True)
+        }
+    finally:
+        for watch in watches:
+            await watch.stop()
+
+
+def words(meter_id: str, found: Mapping[str, Any]) -> str:
+    """What a pass found, for people."""
+    settings = ", ".join(f"{name} {value:g}" for name, value in found["settings"].items())
+    seen = f"{found['most_v']:.4g} V, {found['most_a']:.4g} A, {found['most_w']:.4g} W"
+    return f"{meter_id}: at most {seen} under the heaviest flows; now fixed: {settings}"
+
+
+async def _start_watch(meter: Meter, config: Path, seconds: float, host: LocalHost) -> LocalProcess:
+    argv = [programs.find("netjoule-meters"), "range", "--config", str(config), "--meter-id", meter.meter_id]
+    return await host.start([*argv, "--seconds", f"{seconds:g}", "--json"], name="netjoule-meters range")
+
+
+async def _send(flows: Sequence[FlowSpec], workload: Workload, ends: _Ends) -> None:
+    maker = generator(workload.generator_of(flows[0].transport))
+    await ends.ensure_server(maker)
+    for spec in flows:
+        flow = await maker.open(spec, ends.endpoints)
+        try:
+            await flow.go()
+            await flow.report()
+        finally:
+            await flow.end()
+
+
+async def _answer(meter: Meter, watch: LocalProcess, seconds: float) -> dict[str, Any]:
+    """The line that a watch ends with."""
+    try:
+        async with asyncio.timeout(seconds + _START_S):
+            line = await watch.next_line()
+            status = await watch.wait()
+    except TimeoutError:
+        raise RunFailed(f"the ranging pass of meter {meter.meter_id} did not end") from None
+    if status or not line:
+        said = watch.said().removeprefix("netjoule-meters: ")
+        where = f"ranging pass of meter {meter.meter_id}"
+        if status == _EXIT_USAGE:
+            raise UsageError(said, where=where)
+        raise RunFailed(said or "it said nothing", where=where, next_step="set the ranges in the topology")
+    return dict(json.loads(line))

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coded load pulses: their rhythm, their times, and which lag is kept."""
+
+import asyncio
+
+import pytest
+from runner_fakes import START_NS, FakeGenerator, Script, workload
+
+from netjoule.clock import CampaignTime
+from netjoule.errors import RunFailed
+from netjoule.generators.base import Endpoints
+from netjoule.hosts import LocalHost
+from netjoule.pulses import Burst, bursts, code_for, kept, lags, pulse_s, quiet_s, send_pulse, words
+from netjoule.timeline import MeterPace
+
+FAST = MeterPace("fast", 0.1, 0.1)
+SLOW = MeterPace("slow", 5.0, 7.5)
+PULSES = {"rate_mbps": 60, "payload_bytes": 1440}
+HERE = LocalHost("here")
+ENDS = Endpoints(HERE, HERE, "10.77.0.1", "10.79.0.1", 5301)
+
+
+def test_bursts_are_the_runs_of_ones() -> None:
+    assert bursts("1111100110101") == [Burst(0, 5), Burst(7, 2), Burst(10, 1), Burst(12, 1)]
+    assert bursts("000") == []
+    for code in ("1111100110101", "0110", "1", "0101"):
+        again = ["0"] * len(code)
+        for burst in bursts(code):
+            again[burst.first_bit : burst.first_bit + burst.bits] = "1" * burst.bits
+        assert "".join(again) == code
+
+
+def test_the_slowest_meter_decides_the_bit() -> None:
+    assert code_for([FAST]).bit_s == 0.5
+    assert code_for([FAST, SLOW]).bit_s == 10.0
+    assert quiet_s([FAST, SLOW]) == pytest.approx(5 * 5.0 + 7.5)
+    assert pulse_s([SLOW]) == pytest.approx(2 * 32.5 + 14 * 10.0)
+
+
+def send(script: Script, meters: list[MeterPace]) -> dict:
+    time = CampaignTime(script.clock, START_NS)
+    load = workload(load_pulses=PULSES)
+    return asyncio.run(send_pulse(load, meters, FakeGenerator(script), ENDS, time))
+
+
+def test_a_pulse_is_sent_in_the_rhythm_of_its_code_and_dated_by_its_first_packets() -> None:
+    script = Script()
+    pulse = send(script, [FAST])
+    starts_s = [t_s for what, _, t_s in script.log if what == "go"]
+    assert [start - starts_s[0] for start in starts_s] == pytest.approx([0.0, 3.5, 5.0, 6.0])
+    assert pulse["t_start_s"] == pytest.approx(starts_s[0] + 0.001), "the fake's first packet is 1 ms late"
+    assert (pulse["bit_s"], pulse["code"]) == (0.5, "1111100110101")
+    assert script.of("end") == ["pulse"] * 4
+    assert starts_s[0] >= quiet_s([FAST])
+
+
+def test_a_burst_that_comes_too_late_spoils_the_rhythm() -> None:
+    script = Script()
+
+    def late(spec) -> None:
+        if spec.seed == 7:
+            script.clock.now_ns += 2_000_000_000
+
+    script.on_open = late
+    with pytest.raises(RunFailed, match=r"began 0\.00 to 1\.\d\d s late"):
+        send(script, [FAST])
+
+
+def test_a_silent_burst_is_a_failure() -> None:
+    script = Script()
+    script.on_report = lambda _spec, report: report | {"sender": report["sender"] | {"first_packet_ns": None}}
+    with pytest.raises(RunFailed, match="sent nothing"):
+        send(script, [FAST])
+
+
+def entry(meter_id: str, lag_s: float, confidence: float = 0.99, u_lag_s: float = 0.01) -> dict:
+    return {"meter_id": meter_id, "lag_s": lag_s, "u_lag_s": u_lag_s, "confidence": confidence, "pulses": []}
+
+
+def test_a_lag_that_did_not_move_stays_what_results_went_by() -> None:
+    before = [entry("a", 0.10), entry("b", 0.10), entry("c", 0.10, confidence=0.5)]
+    found = [entry("a", 0.115), entry("b", 0.20), entry("c", 0.115), entry("d", 0.3)]
+    assert lags(kept(before, found)) == {"a": 0.10, "b": 0.20, "c": 0.115, "d": 0.3}
+
+
+def test_only_a_sure_lag_counts() -> None:
+    assert lags([entry("a", 0.1, confidence=0.89), entry("b", 0.2, confidence=0.9)]) == {"b": 0.2}
+    assert words([]) == "no meter saw the load pulse"
+    said = words([entry("a", 0.1, confidence=0.4), entry("b", 0.2)])
+    assert "a not aligned (confidence 0.40)" in said and "b lag 0.200 s (u 0.010 s)" in said

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What logging costs: CPU of the logger's process per meter at 10 Hz, reading emulated instruments."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tables import Section
+
+INTERVAL_S = 0.1
+MOST_CORE_SHARE = 0.02
+_TICKS = os.sysconf("SC_CLK_TCK")
+_RANGES = {"update_interval_s": INTERVAL_S, "voltage_range_v": 300, "current_range_a": 0.1}
+_COMMAND = [sys.executable, "-m", "netjoule_meters"]
+
+
+def section(seconds: float) -> Section:
+    """CPU share per meter for one, three and six emulated meters at 10 Hz."""
+    rows, passed = [], True
+    for models in (["wt210"], ["wt310"], ["wt210", "wt210", "wt310"], ["wt210"] * 6):
+        share, emulated_share, readings = _logging(models, seconds)
+        good = share < MOST_CORE_SHARE
+        passed = passed and good
+        expected = seconds / INTERVAL_S
+        rows.append(
+            [
+                f"{len(models)}: {' '.join(sorted(set(models)))}",
+                f"{100 * share:.2f}",
+                "yes" if good else "NO",
+                f"{100 * readings / expected / len(models):.1f}",
+                f"{100 * emulated_share:.2f}",
+            ]
+        )
+    return Section(
+        title="CPU of the meter logger at 10 Hz",
+        columns=[
+            "meters",
+            "logger, % of a core per meter",
+            f"below {100 * MOST_CORE_SHARE:g} %",
+            "updates logged %",
+            "emulated instrument, % of a core",
+        ],
+        rows=rows,
+        note="User plus system time of the processes over the logging alone, start-up left out; every update "
+        "is asked for, checked, watched and written in a write of its own.",
+        passed=passed,
+    )
+
+
+def _logging(models: list[str], seconds: float) -> tuple[float, float, int]:
+    """Share of a core per meter of the logger and per instrument, and rows written meanwhile."""
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        instruments, meters = [], []
+        for number, model in enumerate(models):
+            port = folder / f"m{number}"
+            arguments = ["emulate", model, "--power-w", "12.5", "--port-kind", "pty", "--link", str(port)]
+            instruments.append(_started(stack, arguments))
+            meters.append(
+                {"meter_id": port.name, "node": "bench", "adapter": model, "resource": str(port)}
+                | {"settings": _RANGES, "power_source": "modelled"}
+            )
+        (folder / "meters.json").write_text(json.dumps({"schema_version": 1, "meters": meters}))
+        logger = _started(stack, ["log", "--config", str(folder / "meters.json"), "--out", str(folder)])
+        time.sleep(1)
+        before = [_cpu_s(child) for child in (logger, *instruments)]
+        rows_before, began = _rows(folder), time.monotonic()
+        time.sleep(seconds)
+        lasted = time.monotonic() - began
+        used = [_cpu_s(child) - was for child, was in zip((logger, *instruments), before, strict=True)]
+        shares = [cpu_s / lasted for cpu_s in used]
+        readings = round((_rows(folder) - rows_before) * seconds / lasted)
+        return shares[0] / len(models), sum(shares[1:]) / len(models), readings
+
+
+def _started(stack: contextlib.ExitStack, arguments: list[str]) -> subprocess.Popen[str]:
+    """A child that has said that it is ready; ended with ``stack``."""
+    child = subprocess.Popen(
+        [*_COMMAND, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    stack.callback(_end, child)
+    if '"ready"' not in child.stdout.readline():
+        raise RuntimeError(f"'netjoule-meters {' '.join(arguments)}' did not start")
+    return child
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    child.terminate()
+    child.wait(10)
+    child.stdout.close()
+
+
+def _cpu_s(child: subprocess.Popen[str]) -> float:
+    """User plus system time so far."""
+    fields = Path(f"/proc/{child.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _rows(folder: Path) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in (folder / "meters").glob("*.csv"))
