@@ -84,9 +84,13 @@ def _judged(cell: Cell, folder: Path) -> Flow:
         capture = plain
     else:
         seen, wrong = dissect(capture), []
-    # A random loss may take the only Reset away before the capture sees it; regular losses do not.
-    found = defects(outcome, seen, ours=cell.pair != KERNEL.name, lossy=cell.loss_percent > 0)
-    wrong += [words for words in found if not (cell.random and words.startswith("no Reset"))]
+    wrong += defects(
+        outcome,
+        seen,
+        ours=cell.pair != KERNEL.name,
+        lossy=cell.loss_percent > 0,
+        unseen=cell.random,
+    )
     wrong += [f"tshark: {line}" for line in tshark_complaints(capture)[:3]]
     wrong += [f"tcpdump: {line}" for line in tcpdump_complaints(capture)[:3]]
     return Flow(cell, outcome["kernel"], outcome, seen, wrong)

@@ -25,7 +25,12 @@ def goodput_mbps(outcome: Mapping[str, Any]) -> float | None:
 
 
 def defects(
-    outcome: Mapping[str, Any], seen: Dissection, *, ours: bool = True, lossy: bool = False
+    outcome: Mapping[str, Any],
+    seen: Dissection,
+    *,
+    ours: bool = True,
+    lossy: bool = False,
+    unseen: bool = False,
 ) -> list[str]:
     """What is wrong with one flow; the flow's own report and its capture are judged.
 
@@ -36,6 +41,7 @@ def defects(
             when Close and CloseReq cross, its client sends a second Close into a connection that is gone.
         lossy: packets are lost after the capture saw them: when that is the Reset 'Closed', the Close is
             repeated into a connection that is gone.
+        unseen: packets are lost before the capture sees them: it may lack that Reset altogether.
     """
     found = []
     report = outcome.get("report")
@@ -54,15 +60,16 @@ def defects(
         found.append(f"{seen.bad_checksums} bad checksums")
     if seen.undecodable:
         found.append(f"{seen.undecodable} undecodable packets")
-    return found + (_bad_close(seen, lossy) if ours else [])
+    return found + (_bad_close(seen, lossy, unseen) if ours else [])
 
 
-def _bad_close(seen: Dissection, lossy: bool) -> list[str]:
-    fine = {"Closed", "No Connection"} if lossy and "Closed" in seen.resets else {"Closed"}
+def _bad_close(seen: Dissection, lossy: bool, unseen: bool) -> list[str]:
+    repeated = unseen or (lossy and "Closed" in seen.resets)
+    fine = {"Closed", "No Connection"} if repeated else {"Closed"}
     found = [f"{count} Reset {name!r}" for name, count in seen.resets.items() if name not in fine]
     if not seen.types.keys() & {"Close", "CloseReq"}:
         found.append("no Close")
-    if "Closed" not in seen.resets:
+    if "Closed" not in seen.resets and not unseen:
         found.append("no Reset 'Closed' answered the Close")
     return found
 

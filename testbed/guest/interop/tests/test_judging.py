@@ -112,6 +112,7 @@ def test_a_close_repeated_because_its_reset_was_lost_is_no_defect():
     assert defects(told(), twice, lossy=True) == []
     unanswered = replace(CLEAN, resets={"No Connection": 1})
     assert defects(told(), unanswered, lossy=True) != []
+    assert defects(told(), unanswered, lossy=True, unseen=True) == []
     assert defects(told(), replace(twice, bad_checksums=1), ours=False) == ["1 bad checksums"]
 
 
