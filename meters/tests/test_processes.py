@@ -245,8 +245,10 @@ def test_pulled_cable_is_a_gap_and_a_reconnection(tmp_path):
     flags = [row[6] for row in written]
     gap = flags.index("timeout")
     assert flags.count("timeout") == 1 and flags[gap + 1] == "reconnect"
-    assert {row[2] for row in written[:gap]} == {"12.5"}
-    assert {row[2] for row in written[gap + 2 :]} == {"20"}
+    # An instrument that a busy host held up has no data for an update: told, never made up.
+    good = [(index > gap, row[2]) for index, row in enumerate(written) if row[6] == ""]
+    assert len(good) >= 6 and set(good) == {(False, "12.5"), (True, "20")}
+    assert all(row[2] == "" for row in written if row[6] != "")
     assert [row[2] for row in written[gap : gap + 2]] == ["", ""]
     times = [float(row[0]) for row in written]
     assert times == sorted(times)
