@@ -13,7 +13,8 @@ import threading
 import time
 
 COMMAND = [sys.executable, "-m", "netjoule_meters"]
-PATIENCE_S = 20
+PATIENCE_S = 60
+"""Waits end as soon as the thing happens; so long only when it never does, on however busy a machine."""
 
 
 class Process:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import math
+import pkgutil
 import string
 from datetime import date
 
@@ -46,6 +49,22 @@ def meter(kind, clock) -> Meter:
     return kind(Dialogue([]), least_settings(kind), clock=clock)
 
 
+def test_every_adapter_that_is_written_is_in_the_table():
+    from netjoule_meters import adapters
+
+    modules = [
+        importlib.import_module(f"{adapters.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(adapters.__path__)
+    ]
+    written = {
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and issubclass(kind, Meter) and not inspect.isabstract(kind)
+    }
+    assert written == {adapter(name) for name in NAMES}
+
+
 def test_name_and_docstring(kind):
     assert adapter(kind.name) is kind
     assert kind.make and kind.model
@@ -80,6 +99,21 @@ def test_settings_have_units_docs_and_defaults_that_are_choices(kind):
 
 def test_settings_are_in_the_contract(kind):
     assert {setting.name for setting in kind.all_settings()} <= set(SETTINGS_SCHEMA)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e9, 1e-9, 0.0, -1.0])
+def test_an_update_interval_that_cannot_be_is_refused(kind, clock, value):
+    with pytest.raises(UsageError, match="update_interval_s cannot be"):
+        kind(Dialogue([]), {**least_settings(kind), "update_interval_s": value}, clock=clock)
+
+
+def test_null_stands_for_the_default_of_every_setting(kind):
+    settings = least_settings(kind)
+    optional = [setting for setting in kind.all_settings() if setting.default is not REQUIRED]
+    nulls = {setting.name: None for setting in optional}
+    assert resolve(kind.all_settings(), {**settings, **nulls}, kind.name) == resolve(
+        kind.all_settings(), settings, kind.name
+    )
 
 
 def test_unknown_settings_are_refused(kind):
@@ -138,6 +172,17 @@ def test_advice_for_silence_is_a_sentence(kind):
 def test_no_such_adapter():
     with pytest.raises(UsageError, match=r"no adapter 'wt9000': this build has .*wt210"):
         adapter("wt9000")
+
+
+@pytest.mark.parametrize("name", sorted(EMULATED))
+@pytest.mark.parametrize("interval_s", [math.nan, math.inf, 1e9, 1e-9, 0.0, -1.0])
+def test_no_emulated_instrument_has_an_impossible_interval_or_an_unknown_variant(name, interval_s):
+    with pytest.raises(UsageError, match=r"update interval .* cannot be"):
+        make_instrument(name, EmulationOptions(update_interval_s=interval_s))
+    with pytest.raises(UsageError, match=f"no variant 'x' of an emulated {name}: "):
+        make_instrument(name, EmulationOptions(variant="x"))
+    with pytest.raises(UsageError, match="has no option 'colour'"):
+        make_instrument(name, EmulationOptions(extra={"colour": "red"}))
 
 
 @pytest.mark.parametrize("name", sorted(EMULATED))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import date
 
 import pytest
@@ -24,7 +24,7 @@ from netjoule_meters.calibration import (
     points_of,
 )
 from netjoule_meters.config import MeterConfig
-from netjoule_meters.errors import UsageError
+from netjoule_meters.errors import UsageError, WrongInstrument
 from netjoule_meters.passport import Identification, MeasuringRange
 from netjoule_meters.transports.dialogue import Dialogue
 
@@ -119,6 +119,32 @@ def test_a_document_over_a_year_old_leaves_the_accuracy_unknown(written):
     assert found.accuracy(date(2027, 3, 1)).status == "known"
     old = found.accuracy(date(2027, 3, 5))
     assert old.status == "unknown" and "older than a year" in old.source
+
+
+def test_a_document_of_a_day_to_come_leaves_the_accuracy_unknown(written):
+    early = load(written).accuracy(date(2026, 1, 1))
+    assert early.status == "unknown" and "lies in the future" in early.source
+
+
+def test_a_serial_number_that_the_instrument_does_not_tell_comes_from_the_configuration(clock):
+    settings = {"voltage_range_v": 300, "current_range_a": 0.1}
+    meter = adapter("wt210")(Dialogue([]), settings, clock=clock)
+    config = MeterConfig("m", "client", "wt210", "/dev/ttyS0", settings, serial="91K123")
+    meter.identification = replace(WHO, serial=None)
+    passport = meter.passport(config, date(2026, 4, 1)).document()
+    validate("meter_passport", passport)
+    assert passport["serial"] == "91K123"
+    meter.identification = replace(WHO, serial="91K123")
+    assert meter.identity(config) == meter.identification
+
+
+def test_an_instrument_that_tells_another_serial_number_is_refused(clock):
+    settings = {"voltage_range_v": 300, "current_range_a": 0.1}
+    meter = adapter("wt210")(Dialogue([]), settings, clock=clock)
+    meter.identification = replace(WHO, serial="91K124")
+    config = MeterConfig("m", "client", "wt210", "/dev/ttyS0", settings, serial="91K123")
+    with pytest.raises(WrongInstrument, match=r"serial number 91K124, not 91K123: .* correct 'serial'"):
+        meter.passport(config, date(2026, 4, 1))
 
 
 @pytest.mark.parametrize(

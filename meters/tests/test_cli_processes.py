@@ -18,6 +18,8 @@ import time
 
 import pytest
 
+from .processes import PATIENCE_S
+
 COMMAND = [sys.executable, "-m", "netjoule_meters"]
 RANGES = {
     "wt210": {"voltage_range_v": 300, "current_range_a": 0.1},
@@ -27,7 +29,7 @@ RANGES = {
 }
 
 
-def run(*arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, timeout_s: float = 120.0) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False
     )
@@ -49,7 +51,7 @@ def emulated(*arguments: str):
         yield json.loads(line)
     finally:
         child.send_signal(signal.SIGTERM)
-        child.wait(20)
+        child.wait(PATIENCE_S)
         child.stdout.close()
         child.stderr.close()
 
@@ -128,7 +130,7 @@ def test_watch_rewrites_one_line_on_a_terminal():
     with emulated("wt210", "--power-w", "12.5") as ready:
         words = ["read", "wt210", "--port", ready["resource"], *settings(ready, update_interval_s=0.1)]
         child = subprocess.Popen([*COMMAND, *words, "--watch", "-n", "4"], stdout=slave)
-        assert child.wait(30) == 0
+        assert child.wait(PATIENCE_S) == 0
     os.close(slave)
     seen = os.read(master, 65536).decode()
     os.close(master)
@@ -144,10 +146,10 @@ def test_watch_ends_on_ctrl_c_with_exit_0():
         try:
             assert child.stdout.readline() and child.stdout.readline()
             child.send_signal(signal.SIGINT)
-            assert child.wait(20) == 0
+            assert child.wait(PATIENCE_S) == 0
         finally:
             child.kill()
-            child.wait(20)
+            child.wait(PATIENCE_S)
             child.stdout.close()
 
 
@@ -173,11 +175,19 @@ def test_probe_leaves_a_port_in_use_alone(tmp_path):
             flags = {json.loads(reader.stdout.readline())["flag"] for _ in range(5)}
         finally:
             reader.kill()
-            reader.wait(20)
+            reader.wait(PATIENCE_S)
             reader.stdout.close()
     assert f"open in process {reader.pid}: left alone" in done.stdout
     assert flags == {""} and time.monotonic_ns() > before_ns, "the reader did not notice"
     assert_one_line(done, 3, "no meter found")
+
+
+def wait_until_it_shows_a_value(plug: dict) -> None:
+    """A socket has nothing to show in its first update."""
+    words = ["--port", plug["resource"], *settings(plug, update_interval_s=0.2), "--json", "-n", "1"]
+    deadline = time.monotonic() + PATIENCE_S
+    while '"flag": ""' not in (done := run("read", plug["adapter"], *words)).stdout:
+        assert time.monotonic() < deadline, done.stdout + done.stderr
 
 
 def test_probe_finds_meters_on_named_hosts():
@@ -185,7 +195,7 @@ def test_probe_finds_meters_on_named_hosts():
         emulated("socket", "--variant", "shelly2", "--power-w", "5", "--update-interval-s", "0.2") as plug,
         emulated("ptd", "--power-w", "5") as daemon,
     ):
-        time.sleep(0.5)  # a socket has nothing to show in its first update
+        wait_until_it_shows_a_value(plug)
         done = run("probe", "--host", plug["port"], "--host", daemon["port"], "--json")
     found = {one["adapter"]: one for one in json.loads(done.stdout)["found"]}
     assert found["socket"]["settings"] == {"preset": "shelly2"}, done.stdout
@@ -196,7 +206,7 @@ def test_probe_finds_meters_on_named_hosts():
 @pytest.mark.parametrize(("variant", "scheme"), [("kasa", "kasa"), ("apc", "snmp")])
 def test_probe_finds_sockets_without_pages_by_their_scheme(variant, scheme):
     with emulated("socket", "--variant", variant, "--power-w", "50", "--update-interval-s", "0.2") as plug:
-        time.sleep(0.5)
+        wait_until_it_shows_a_value(plug)
         done = run("probe", "--host", f"{scheme}:{plug['port']}", "--json")
     (found,) = json.loads(done.stdout)["found"]
     assert (found["adapter"], found["settings"]) == ("socket", {"preset": variant}), done.stdout
@@ -219,6 +229,23 @@ def test_range_finds_the_fixed_range_for_a_load():
     assert found["settings"] == {"voltage_range_v": 300.0, "current_range_a": 0.1}
     assert found["most_w"] == pytest.approx(12.5, abs=0.1)
     assert "on 30 W range" in again.stdout
+
+
+def test_a_ranging_pass_that_is_cut_short_brings_the_fixed_ranges_back():
+    with emulated("wt210", "--power-w", "12.5") as ready:
+        command = [*COMMAND, "--verbose", "range", "wt210", "--port", ready["resource"], "--seconds", "600"]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        told = []
+        for line in child.stderr:
+            told.append(line)
+            if ":CURR:AUTO ON" in line:
+                break
+        child.send_signal(signal.SIGINT)
+        out, rest = child.communicate(timeout=60)
+    assert ":CURR:AUTO OFF" in rest and ":VOLT:AUTO OFF" in rest
+    assert "Traceback" not in rest
+    assert child.returncode in (0, 3), "with the few readings it had, or too few of them"
+    assert "settings: " in out or "fewer than 3" in rest
 
 
 def test_a_meter_with_one_range_has_no_ranging_pass():
@@ -271,6 +298,8 @@ def test_calibrate_beside_a_reference_meter(tmp_path):
     [
         (("emulate", "wt9"), "no emulated instrument 'wt9'"),
         (("emulate", "wt210", "--power-w", "1", "--power-stream", "-"), "give one of --power-stream"),
+        (("emulate", "wt210", "--power-w", "nan"), "neither nan nor inf can be metered"),
+        (("emulate", "wt210", "--power-w", "1", "--voltage-v", "0"), "more than 0, not 0"),
         (("emulate", "wt210", "--power-w", "1", "--repeat"), "--repeat goes with --power-trace"),
         (("emulate", "wt210", "--power-w", "1", "--port-kind", "udp"), "choose one of pty, tcp"),
         (("emulate", "wt210", "--power-w", "1", "--port-kind", "pty", "--listen", "x:1"), "has no address"),
@@ -330,18 +359,19 @@ def test_two_clocks_of_one_host_agree():
     child = subprocess.Popen(
         [*COMMAND, "clock", "serve", "--listen", f"127.0.0.1:{port}"], stdout=subprocess.PIPE, text=True
     )
-    killer = threading.Timer(30, child.kill)
+    killer = threading.Timer(PATIENCE_S, child.kill)
     killer.start()
     try:
         assert json.loads(child.stdout.readline())["port"] == port
         row = json.loads(run("clock", "measure", f"127.0.0.1:{port}", "--json").stdout)
         said = run("clock", "measure", f"127.0.0.1:{port}").stdout
         child.send_signal(signal.SIGTERM)
-        assert child.wait(20) == 0
+        assert child.wait(PATIENCE_S) == 0
     finally:
         killer.cancel()
         child.kill()
-        child.wait(20)
+        child.wait(PATIENCE_S)
         child.stdout.close()
-    assert abs(row["offset_s"]) <= row["residual_s"] < 0.01 and row["method"] == "control_exchange"
+    # An answer is waited for half a second, so no exchange is less certain, on however busy a host.
+    assert abs(row["offset_s"]) <= row["residual_s"] < 0.25 and row["method"] == "control_exchange"
     assert "drift not known yet" in said

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from netjoule_meters.errors import InvalidLog, LogWriteError
 from netjoule_meters.logger import csv_file
-from netjoule_meters.logger.csv_file import ReadingsFile, last_seq, row
+from netjoule_meters.logger.csv_file import ReadingsFile, last_row, row
 from netjoule_meters.reading import Flag, Reading
 
 HEADER = "t_s,seq,power_w,voltage_v,current_a,energy_j,flag\n"
@@ -84,6 +84,16 @@ def test_files_that_are_no_readings_are_left_alone(tmp_path):
         assert path.read_text() == content
 
 
+def test_a_session_does_not_begin_before_the_last_row(tmp_path):
+    path = tmp_path / "m.csv"
+    append(path, Reading(5 * 10**9, 1.0))
+    file = ReadingsFile(path, origin_ns=0)
+    file.require_later(5 * 10**9)
+    with pytest.raises(InvalidLog, match=r"up to 5\.000 s and this session begins at 4\.000 s"):
+        file.require_later(4 * 10**9)
+    file.close()
+
+
 def test_one_writer_at_a_time(tmp_path):
     file = ReadingsFile(tmp_path / "m.csv", origin_ns=0)
     with pytest.raises(LogWriteError, match="another logger"):
@@ -142,5 +152,5 @@ def test_every_row_is_read_back(seq, t_ns, power_w, flag):
     cells = text.split(",")
     assert len(cells) == 7
     assert float(cells[0]) == pytest.approx(t_ns / 1e9, abs=1e-6)
-    assert last_seq((HEADER + text + "\n").encode(), "m.csv") == seq
+    assert last_row((HEADER + text + "\n").encode(), "m.csv") == (seq, float(text.split(",")[0]))
     assert cells[2] == "" if power_w is None else float(cells[2]) == pytest.approx(power_w, rel=1e-8)

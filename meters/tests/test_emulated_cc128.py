@@ -10,7 +10,7 @@ import pytest
 from netjoule_meters.adapters.cc128_messages import History, Live, parse_message
 from netjoule_meters.emulated.cc128 import GAIN_LIMIT, NOMINAL_V, OFFSET_LIMIT_W, make
 from netjoule_meters.emulated.power_history import PowerInterval
-from netjoule_meters.emulated.registry import EmulationOptions
+from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
 from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
@@ -139,10 +139,12 @@ def test_faults_on_request():
     ("options", "why"),
     [
         ({"update_interval_s": 1.0}, "every 6 s, which cannot be set"),
-        ({"variant": "classic"}, "no variant 'classic'"),
+        ({"variant": "classic"}, "no variant 'classic' of an emulated cc128: leave it out"),
+        ({"extra": {"miss_ratio": 7}}, "miss_ratio of an emulated CC128 is a number from 0 to 1, not 7"),
+        ({"extra": {"miss_ratio": "abc"}}, "from 0 to 1, not 'abc'"),
         ({"extra": {"colour": 1}}, "no option 'colour': it has clock_s, history, miss_ratio, others, sensor"),
     ],
 )
 def test_options_the_real_one_does_not_have(options, why):
     with pytest.raises(UsageError, match=why):
-        make(EmulationOptions(**options))
+        make_instrument("cc128", EmulationOptions(**options))

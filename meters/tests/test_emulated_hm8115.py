@@ -15,7 +15,7 @@ from netjoule_meters.adapters.hm8115_lines import digit_w, parse_measurement
 from netjoule_meters.emulated.hm8115 import DIP_EVERY, DIP_LATE_S, make
 from netjoule_meters.emulated.hm8115_measuring import Errors, Set, measure
 from netjoule_meters.emulated.power_history import PowerInterval
-from netjoule_meters.emulated.registry import EmulationOptions
+from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
 from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
@@ -252,11 +252,11 @@ def test_each_seed_is_another_instrument_within_its_limits(seed):
     ("options", "why"),
     [
         ({"update_interval_s": 0.1}, "measuring cycle of an HM8115-2 is 0.47 s"),
-        ({"variant": "quick"}, "no variant 'quick': it has values and ranges"),
+        ({"variant": "quick"}, "no variant 'quick' of an emulated hm8115: there are values, ranges"),
         ({"extra": {"colour": 1}}, "no option 'colour'"),
         ({"extra": {"baud_rate": 57600}}, "1200 or 9600 Bd, not at 57600"),
     ],
 )
 def test_options_the_real_one_does_not_have(options, why):
     with pytest.raises(UsageError, match=why):
-        make(EmulationOptions(**options))
+        make_instrument("hm8115", EmulationOptions(**options))

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.wt210 import EmulatedWT210
 from netjoule_meters.emulated.wt210_measuring import (
     OVERRANGE_BIT,
@@ -20,45 +19,27 @@ from netjoule_meters.emulated.wt210_measuring import (
     measure,
 )
 
+from .yokogawa_bench import Bench
+
 RANGES = Ranges(300.0, 0.5, 3)
 
 
-class Bench:
-    """An instrument with constant power until told otherwise, and a clock that is turned by hand."""
-
-    def __init__(self, power_w: float = 22.95, **options: object) -> None:
-        self.instrument = EmulatedWT210(update_interval_s=0.1, **options)  # type: ignore[arg-type]
-        self.power_w = power_w
-        self.now_s = 0.0
-        self.output = b""
-        self.ask(":COMM:HEAD OFF;:STAT:QMES ON;:STAT:FILT1 FALL;:CONF:VOLT:RANG 300;:CONF:CURR:RANG 0.5")
-        assert self.ask(":STAT:ERR?") == '0,"No error"'
-
-    def ask(self, line: str) -> str:
-        self.instrument.receive(line.encode() + b"\n")
-        return self.instrument.step(self.now_s).decode().strip()
-
-    def advance(self, updates: int) -> str:
-        output = b""
-        for _ in range(updates):
-            self.instrument.feed(PowerInterval(self.now_s, self.now_s + 0.1, self.power_w))
-            self.now_s = round(self.now_s + 0.1, 6)
-            output += self.instrument.step(self.now_s)
-        return output.decode().strip()
+def bench_of(power_w: float = 22.95, **options) -> Bench:
+    return Bench(EmulatedWT210, power_w, **options)
 
 
 def test_before_the_first_update_there_is_no_data():
-    assert Bench().ask(":MEAS:VAL?") == "9.91E+37,9.91E+37,9.91E+37"
+    assert bench_of().ask(":MEAS:VAL?") == "9.91E+37,9.91E+37,9.91E+37"
 
 
 def test_voltage_current_power_of_the_fed_stream():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(3)
     assert bench.ask(":MEAS:VAL?") == "230.00E+00,99.78E-03,22.95E+00"
 
 
 def test_wait_holds_the_dialogue_until_the_falling_edge_of_the_update():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(2)
     bench.ask(":STAT:EESR?")
     assert bench.ask(":COMM:WAIT 1") == ""
@@ -68,20 +49,20 @@ def test_wait_holds_the_dialogue_until_the_falling_edge_of_the_update():
 
 
 def test_wait_passes_at_once_when_the_event_has_happened():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(3)
     assert bench.ask(":COMM:WAIT 1;*OPC?") == "1"
 
 
 def test_without_a_filter_there_is_no_event():
-    bench = Bench()
+    bench = bench_of()
     bench.ask(":STAT:FILT1 NEVER;:STAT:EESR?")
     bench.advance(4)
     assert bench.ask(":STAT:EESR?") == "0"
 
 
 def test_overrange_and_its_bit():
-    bench = Bench(power_w=230 * 0.5 * 1.5)
+    bench = bench_of(power_w=230 * 0.5 * 1.5)
     bench.ask(":STAT:FILT7 RISE")
     bench.advance(3)
     assert bench.ask(":MEAS:VAL?") == "230.00E+00,9.9E+37,9.9E+37"
@@ -90,7 +71,7 @@ def test_overrange_and_its_bit():
 
 
 def test_a_cut_off_peak_shows_a_number_and_its_bit():
-    bench = Bench(power_w=100.0, supply=Supply(current_crest_factor=4.0))
+    bench = bench_of(power_w=100.0, supply=Supply(current_crest_factor=4.0))
     bench.ask(":STAT:FILT9 RISE")
     bench.advance(3)
     assert bench.ask(":MEAS:VAL?").endswith("100.00E+00")
@@ -98,7 +79,7 @@ def test_a_cut_off_peak_shows_a_number_and_its_bit():
 
 
 def test_a_stream_that_stops_gives_no_data_and_no_invented_value():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(3)
     bench.now_s += 0.25
     bench.instrument.step(bench.now_s)
@@ -106,7 +87,7 @@ def test_a_stream_that_stops_gives_no_data_and_no_invented_value():
 
 
 def test_hold_keeps_the_display():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(3)
     bench.ask(":SAMP:HOLD ON")
     bench.power_w = 50.0
@@ -118,7 +99,7 @@ def test_hold_keeps_the_display():
 
 
 def test_items_come_in_fixed_order_and_time_as_three_fields():
-    bench = Bench()
+    bench = bench_of()
     bench.ask(":MEAS:ITEM:PRES CLEAR;W ON;TIME ON;WH ON;VHZ ON;AHZ ON;DEGR ON")
     bench.ask(":INTEG:STAR")
     bench.advance(14)
@@ -127,21 +108,21 @@ def test_items_come_in_fixed_order_and_time_as_three_fields():
 
 
 def test_integration_timer_stops_by_itself():
-    bench = Bench(power_w=36.0)
+    bench = bench_of(power_w=36.0)
     bench.ask(":INTEG:TIM 0,0,1;STAR;:MEAS:ITEM:PRES CLE;WH ON;TIME ON")
     bench.advance(20)
     assert bench.ask(":MEAS:VAL?") == "10.0000E-03,0,0,1"
 
 
 def test_autorange_takes_the_least_range_that_holds_the_value():
-    bench = Bench()
+    bench = bench_of()
     bench.ask(":CONF:CURR:AUTO ON;:CONF:VOLT:AUTO ON")
     bench.advance(3)
     assert bench.ask(":CONF:VOLT:RANG?;:CONF:CURR:RANG?") == "300.0E+00;100.0E-03"
 
 
 def test_rate_can_be_changed_and_keeps_the_energy():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(4)
     bench.ask(":SAMP:RATE 0.5;:STAT:EESR?")
     bench.advance(20)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, client_resource, make_instrument
 from netjoule_meters.emulated.scpi import DEVICE_CLEAR
 from netjoule_meters.emulated.supply import Supply
@@ -15,47 +14,22 @@ from netjoule_meters.emulated.wt310 import EmulatedWT310
 from netjoule_meters.emulated.yokogawa import Extra
 from netjoule_meters.errors import UsageError
 
-ITEMS = ":NUM:NORM:ITEM1 U,1;ITEM2 I,1;ITEM3 P,1;ITEM4 URANGE,1;ITEM5 IRANGE,1;ITEM6 WH,1;ITEM7 TIME,1"
+from .yokogawa_bench import Bench
 
 
-class Bench:
-    """An instrument with constant power until told otherwise, and a clock that is turned by hand."""
-
-    def __init__(self, power_w: float = 22.95, kind=EmulatedWT310, ranges: bool = True, **options) -> None:
-        self.instrument = kind(update_interval_s=0.1, **options)
-        self.power_w = power_w
-        self.now_s = 0.0
-        prefix = ":INP" if kind is EmulatedWT310 else ":CONF"
-        self.ask(":COMM:HEAD OFF;:STAT:QMES ON;:STAT:FILT1 FALL")
-        if ranges:
-            self.ask(f"{prefix}:VOLT:RANG 300;:{prefix[1:]}:CURR:RANG 0.5")
-        if kind is EmulatedWT310:
-            self.ask(ITEMS + ";:NUM:NORM:NUM 5")
-        if "extra" not in options or options["extra"].baud_rate is None:
-            assert self.ask(":STAT:ERR?") == '0,"No error"'
-
-    def ask(self, line: str) -> str:
-        self.instrument.receive(line.encode() + b"\n")
-        return self.instrument.step(self.now_s).decode().strip()
-
-    def advance(self, updates: int = 1) -> str:
-        output = b""
-        for _ in range(updates):
-            self.instrument.feed(PowerInterval(self.now_s, self.now_s + 0.1, self.power_w))
-            self.now_s = round(self.now_s + 0.1, 6)
-            output += self.instrument.step(self.now_s)
-        return output.decode().strip()
+def bench_of(power_w: float = 22.95, kind=EmulatedWT310, **options) -> Bench:
+    return Bench(kind, power_w, **options)
 
 
 def test_values_are_words_before_the_first_update_and_numbers_after():
-    bench = Bench()
+    bench = bench_of()
     assert bench.ask(":NUM:NORM:VAL?") == "NAN,NAN,NAN,300.0E+00,500.0E-03"
     bench.advance(3)
     assert bench.ask(":NUM:NORM:VAL?") == "230.00E+00,99.78E-03,22.95E+00,300.0E+00,500.0E-03"
 
 
 def test_one_item_by_its_number_and_a_wrong_number():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(3)
     assert bench.ask(":NUM:NORM:VAL? 3") == "22.95E+00"
     assert bench.ask(":NUMERIC:NORMAL:VALUE? 6") == ""
@@ -63,14 +37,14 @@ def test_one_item_by_its_number_and_a_wrong_number():
 
 
 def test_over_range_is_inf_and_has_its_bit():
-    bench = Bench(power_w=230 * 0.5 * 1.5)
+    bench = bench_of(power_w=230 * 0.5 * 1.5)
     bench.advance(3)
     assert bench.ask(":NUM:NORM:VAL?").startswith("230.00E+00,INF,INF,")
     assert int(bench.ask(":STAT:COND?")) & 1 << 6
 
 
 def test_wait_holds_the_dialogue_until_the_update():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(2)
     bench.ask(":STAT:EESR?")
     assert bench.ask(":COMM:WAIT 1") == bench.ask(":STAT:EESR?") == ""
@@ -78,7 +52,7 @@ def test_wait_holds_the_dialogue_until_the_update():
 
 
 def test_a_device_clear_ends_a_wait_and_forgets_the_question():
-    bench = Bench()
+    bench = bench_of()
     bench.advance(3)
     bench.ask(":STAT:EESR?")
     assert bench.ask(":COMM:WAIT 1;:STAT:EESR?") == ""
@@ -103,7 +77,7 @@ def test_a_device_clear_ends_a_wait_and_forgets_the_question():
     ],
 )
 def test_what_it_does_not_have_is_refused(command, error):
-    bench = Bench()
+    bench = bench_of()
     bench.ask(command)
     assert bench.ask(":STAT:ERR?").startswith(error)
 
@@ -122,17 +96,17 @@ def test_what_it_does_not_have_is_refused(command, error):
     ],
 )
 def test_queries(query, answer):
-    assert Bench().ask(query) == answer
+    assert bench_of().ask(query) == answer
 
 
 def test_the_e_model_is_slower_too_and_names_itself():
-    bench = Bench(model="WT310E")
+    bench = bench_of(model="WT310E")
     bench.ask(":RATE 20")
     assert bench.ask("*IDN?;:RATE?") == "YOKOGAWA,WT310E,EMULATED,F1.03;20.00E+00"
 
 
 def test_integrator_counts_watt_hours_and_seconds_and_has_a_state():
-    bench = Bench(power_w=36.0)
+    bench = bench_of(power_w=36.0)
     bench.ask(":NUM:NORM:NUM 7;:INTEG:TIM 0,0,2;STAR")
     bench.advance(12)
     assert bench.ask(":INTEG:STAT?") == "START"
@@ -149,7 +123,7 @@ def test_integrator_counts_watt_hours_and_seconds_and_has_a_state():
 def test_the_integrator_has_an_error_of_its_own():
     ratios = []
     for seed in range(20):
-        bench = Bench(power_w=36.0, seed=seed)
+        bench = bench_of(power_w=36.0, seed=seed)
         bench.ask(":NUM:NORM:NUM 7;:INTEG:STAR")
         bench.advance(101)
         shown_w, energy_wh = (float(bench.ask(f":NUM:NORM:VAL? {number}")) for number in (3, 6))
@@ -159,7 +133,7 @@ def test_the_integrator_has_an_error_of_its_own():
 
 
 def test_answers_leave_at_the_rate_of_a_serial_line():
-    bench = Bench(extra=Extra(baud_rate=9600))
+    bench = bench_of(extra=Extra(baud_rate=9600))
     bench.now_s = 1.0
     bench.instrument.receive(b"*IDN?\n")
     assert bench.instrument.step(1.0) == b""
@@ -175,7 +149,7 @@ def test_answers_leave_at_the_rate_of_a_serial_line():
 @pytest.mark.parametrize("kind", [EmulatedWT210, EmulatedWT310])
 @pytest.mark.parametrize("updates", [0, 1, 3])
 def test_autorange_shows_nothing_for_so_many_updates(kind, updates):
-    bench = Bench(46.0, kind, extra=Extra(range_change_updates=updates))
+    bench = bench_of(46.0, kind, extra=Extra(range_change_updates=updates))
     prefix, value = (":INP", ":NUM:NORM:VAL? 3") if kind is EmulatedWT310 else (":CONF", ":MEAS:VAL?")
     bench.advance(3)
     bench.ask(f"{prefix}:CURR:AUTO ON")
@@ -191,7 +165,7 @@ def test_autorange_shows_nothing_for_so_many_updates(kind, updates):
 
 
 def test_the_update_with_the_old_range_is_not_shown_as_a_number_of_the_new_one():
-    bench = Bench(46.0)
+    bench = bench_of(46.0)
     bench.advance(3)
     bench.ask(":INP:CURR:AUTO ON")
     bench.power_w = 2.3
@@ -203,7 +177,7 @@ def test_the_update_with_the_old_range_is_not_shown_as_a_number_of_the_new_one()
 
 
 def test_when_a_range_changes_the_e_model_fills_its_count_in_and_marks_the_range():
-    bench = Bench(46.0, model="WT310E")
+    bench = bench_of(46.0, model="WT310E")
     bench.advance(3)
     bench.ask(":INP:CURR:AUTO ON;:NUM:NORM:NUM 7;:INTEG:STAR")
     bench.advance(10)
@@ -224,7 +198,7 @@ def test_when_a_range_changes_the_e_model_fills_its_count_in_and_marks_the_range
 
 @pytest.mark.parametrize(("power_w", "updates"), [(230.0, 3), (2.3, 2)])
 def test_a_range_change_takes_longer_on_the_way_up(power_w, updates):
-    bench = Bench(46.0)
+    bench = bench_of(46.0)
     bench.advance(3)
     bench.ask(":INP:CURR:AUTO ON")
     bench.power_w = power_w
@@ -236,7 +210,7 @@ def test_a_range_change_takes_longer_on_the_way_up(power_w, updates):
 
 
 def test_a_cut_off_peak_raises_the_range_too():
-    bench = Bench(69.0, supply=Supply(current_crest_factor=8.0))
+    bench = bench_of(69.0, supply=Supply(current_crest_factor=8.0))
     bench.advance(3)
     assert bench.ask(":INP:CURR:RANG?") == "500.0E-03"
     bench.ask(":INP:CURR:AUTO ON")
@@ -246,7 +220,7 @@ def test_a_cut_off_peak_raises_the_range_too():
 
 @pytest.mark.parametrize("kind", [EmulatedWT210, EmulatedWT310])
 def test_a_range_change_on_request(kind):
-    bench = Bench(kind=kind)
+    bench = bench_of(kind=kind)
     bench.advance(3)
     assert bench.instrument.take_fault("range_change", {"updates": 2}, bench.now_s)
     assert not bench.instrument.take_fault("overflow", {}, bench.now_s)
@@ -266,7 +240,7 @@ def test_a_range_change_on_request(kind):
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("model", "range_ratio"), [("WT310", 0.001), ("WT310E", 0.0005)])
 def test_each_seed_is_another_instrument_within_its_specification(model, range_ratio, seed):
-    bench = Bench(model=model, seed=seed)
+    bench = bench_of(model=model, seed=seed)
     bench.advance(3)
     shown_w = float(bench.ask(":NUM:NORM:VAL? 3"))
     assert abs(shown_w - 22.95) <= 0.001 * 22.95 + range_ratio * 150 + 0.005
@@ -276,7 +250,7 @@ def test_a_low_power_factor_shrinks_the_range_part_of_the_error():
     supply = Supply(power_factor=0.5)
     shown = []
     for seed in range(40):
-        bench = Bench(seed=seed, supply=supply)
+        bench = bench_of(seed=seed, supply=supply)
         bench.advance(3)
         shown.append(abs(float(bench.ask(":NUM:NORM:VAL? 3")) - 22.95))
     assert max(shown) <= (0.001 + 0.002 * 3**0.5) * 22.95 + 0.0005 * 150 + 0.005

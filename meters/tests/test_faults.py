@@ -14,6 +14,8 @@ from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.pty_port import PtyPort
 from netjoule_meters.errors import MeterUnavailable, UsageError
 
+from .processes import PATIENCE_S
+
 
 def said(faults: Faults, data: bytes, now_s: float) -> bytes:
     faults.say(data, now_s)
@@ -155,7 +157,7 @@ def test_an_answer_in_pieces_is_hung_up_after_the_last():
             port.read()
             port.write(b"ab", more=True)
             port.write(b"c")
-            client.settimeout(5)
+            client.settimeout(PATIENCE_S)
             received = b""
             while data := client.recv(10):
                 received += data

@@ -256,6 +256,11 @@ def test_the_least_ranges_with_head_room(clock, most, settings):
         assert meter.choose_range(*most) == settings
 
 
+def test_lines_without_voltage_and_current_choose_no_range(clock):
+    with opened(clock, []) as meter, pytest.raises(UsageError, match=r"saw no V.*set its ranges by hand"):
+        meter.choose_range(0.0, 0.0, 60.0)
+
+
 def test_no_range_holds_everything(clock):
     with opened(clock, []) as meter, pytest.raises(UsageError, match="no range holds 15 A"):
         meter.choose_range(230.0, 15.0, 3450.0)

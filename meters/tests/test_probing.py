@@ -22,6 +22,8 @@ from netjoule_meters.probing.network import greet_host, greet_ptdaemon, split_ho
 from netjoule_meters.probing.ports_in_use import use_of
 from netjoule_meters.probing.snippet import topology_snippet
 
+from .processes import PATIENCE_S
+
 CC128 = (
     b"<msg><src>CC128-v0.11</src><dsb>00089</dsb><time>13:02:39</time><tmpr>18.7</tmpr>"
     b"<sensor>1</sensor><id>01234</id><type>1</type><ch1><watts>00345</watts></ch1></msg>\r\n"
@@ -133,7 +135,7 @@ def served(answers: dict[bytes, bytes]) -> int:
 
     def serve() -> None:
         with listener:
-            listener.settimeout(5)
+            listener.settimeout(PATIENCE_S)
             for _ in range(8):
                 try:
                     client, _ = listener.accept()

@@ -10,13 +10,14 @@ from datetime import date
 import pytest
 
 from netjoule_meters.adapters.ptd import Ptd
+from netjoule_meters.adapters.wt310 import WT310
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
 from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, SettingRefused, UsageError, WrongInstrument
 from netjoule_meters.reading import Flag
-from netjoule_meters.transports.dialogue import SILENCE, UNPLUGGED, expected_dialogue
+from netjoule_meters.transports.dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 SETTINGS = {"voltage_range_v": 300, "current_range_a": 0.5}
 IDENTITY = b"YokogawaWT210,1000,1,1,1,1,0,0,1,version=1.11.1-0-0,OS=Linux,mode=power,1,1,1,0,0"
@@ -221,10 +222,6 @@ def test_a_measurement_that_does_not_start(clock):
     refused(clock, [*GREET, *RANGES, (GO[0][0], b"Meter busy")], SettingRefused, "Meter busy")
 
 
-def test_an_interval_that_go_cannot_say(clock):
-    refused(clock, [*GREET, *RANGES], UsageError, "less than 0.001", update_interval_s=0.0004)
-
-
 def test_an_analyser_whose_ranges_are_set_by_hand(clock):
     identity = IDENTITY.replace(b"mode=power,1,1", b"mode=power,1,0")
     entries = [*HELLO, (b"Identify", identity), RANGES[0], (b"RR", b"Ranges,-1,-1.0,-1,-1.0"), *GO]
@@ -251,6 +248,14 @@ def test_autorange_for_a_ranging_pass_and_back(clock):
         meter.autorange(False)
         assert meter.measuring_range.current_a == 0.5
         assert meter.choose_range(230.0, 0.2, 46.0) == {"voltage_range_v": 253.0, "current_range_a": 0.22}
+
+
+@pytest.mark.parametrize("model", ["WT310", "WT310E"])
+def test_a_wt310_behind_ptdaemon_has_the_limits_of_one_that_is_read_directly(clock, model):
+    settings = {"voltage_range_v": 300, "current_range_a": 20, "model": model}
+    behind = Ptd(Dialogue([]), settings, clock=clock)
+    direct = WT310(Dialogue([]), settings, clock=clock)
+    assert behind.accuracy(100.0).terms == direct.accuracy(100.0).terms
 
 
 def test_accuracy_is_unknown_unless_the_analyser_is_named(clock):

@@ -9,7 +9,7 @@ import pytest
 
 from netjoule_meters.adapters import adapter
 from netjoule_meters.config import MeterConfig
-from netjoule_meters.errors import MeterUnavailable, UsageError
+from netjoule_meters.errors import MeterUnavailable, ReplyTimeout, UsageError
 from netjoule_meters.opening import build_meter
 from netjoule_meters.ranging import chosen, range_settings, ranging_pass, require_fixed, wants_ranging, widest
 from netjoule_meters.reading import Flag, Reading
@@ -66,6 +66,11 @@ def test_a_pass_without_readings_is_no_pass(clock):
         chosen(wt210(clock), [reading(1, 0.1), reading(1, 0.1), Reading(0, flag=Flag.TIMEOUT)])
 
 
+def test_a_pass_without_load_chooses_nothing(clock):
+    with pytest.raises(UsageError, match="saw no A: check that the load is on"):
+        chosen(wt210(clock), [reading(0.0, 0.0)] * 3)
+
+
 def test_a_load_beyond_every_range_is_refused(clock):
     with pytest.raises(UsageError, match="no range holds 19 A"):
         chosen(wt210(clock), [reading(4000, 19.0)] * 3)
@@ -105,6 +110,18 @@ def test_autorange_is_off_after_a_pass_that_failed(clock):
     with pytest.raises(MeterUnavailable):
         ranging_pass(meter, 3.0, clock, threading.Event())
     assert meter.switched == [True, False]
+
+
+@pytest.mark.parametrize(("lost_on", "words"), [(True, "switched on"), (False, "switched off")])
+def test_a_meter_that_stops_answering_while_it_is_switched_is_one_sentence(clock, lost_on, words):
+    class Lost(Watched):
+        def autorange(self, on: bool) -> None:
+            super().autorange(on)
+            if on is lost_on:
+                raise ReplyTimeout("no answer within 2 s")
+
+    with pytest.raises(MeterUnavailable, match=f"WT210 stopped answering while its autorange was {words}"):
+        ranging_pass(Lost(clock), 3.0, clock, threading.Event())
 
 
 def test_auto_is_refused_where_readings_are_to_be_used(clock):

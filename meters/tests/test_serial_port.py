@@ -10,8 +10,10 @@ import serial
 
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.emulated.pty_port import PtyPort
-from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout
-from netjoule_meters.transports.serial_port import SerialPort
+from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout, UsageError
+from netjoule_meters.transports.serial_port import SerialPort, serial_port
+
+from .processes import PATIENCE_S
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def test_lines_both_ways(pty, opened, terminator):
     opened.write_line(b"*IDN?")
     assert pty.read() == b"*IDN?\n"
     pty.write(b"one" + terminator + b"two" + terminator)
-    assert [opened.read_line(1), opened.read_line(1)] == [b"one", b"two"]
+    assert [opened.read_line(PATIENCE_S), opened.read_line(PATIENCE_S)] == [b"one", b"two"]
 
 
 def test_a_partial_line_is_kept_for_the_next_wait(pty, opened):
@@ -42,13 +44,13 @@ def test_a_partial_line_is_kept_for_the_next_wait(pty, opened):
     with pytest.raises(ReplyTimeout):
         opened.read_line(0.02)
     pty.write(b"2E+00\r\n")
-    assert opened.read_line(1) == b"230.12E+00"
+    assert opened.read_line(PATIENCE_S) == b"230.12E+00"
 
 
 def test_bytes_split_anywhere_make_the_same_line(pty, opened):
     for byte in b"230.12E+00,0.2E+00,22.95E+00\r\n":
         pty.write(bytes([byte]))
-    assert opened.read_line(1) == b"230.12E+00,0.2E+00,22.95E+00"
+    assert opened.read_line(PATIENCE_S) == b"230.12E+00,0.2E+00,22.95E+00"
 
 
 def test_lines_that_end_with_cr_and_the_time_of_their_first_byte(pty, clock):
@@ -69,7 +71,7 @@ def test_flow_control_of_the_instrument_is_obeyed_and_taken_out(pty):
     port = SerialPort(pty.device, clock=SystemClock(), handshake="xon_xoff", line_end="cr")
     port.open()
     pty.write(b"U3 \x13I1 \x11W=1.0E+0\r")
-    assert port.read_line(1) == b"U3 I1 W=1.0E+0"
+    assert port.read_line(PATIENCE_S) == b"U3 I1 W=1.0E+0"
     port.write_line(b"one")
     assert pty.read() == b"one\r"
     port.close()
@@ -89,7 +91,7 @@ def test_drain_throws_input_away(pty, opened):
     pty.write(b"old\nstale")
     opened.drain(0.02)
     pty.write(b"new\n")
-    assert opened.read_line(1) == b"new"
+    assert opened.read_line(PATIENCE_S) == b"new"
 
 
 def test_drain_does_not_wait_for_something_that_never_stops(opened, monkeypatch, clock):
@@ -125,6 +127,13 @@ def test_a_wait_can_be_called_off_from_another_thread(opened):
     with pytest.raises(Cancelled):
         opened.read_line(30)
     caller.join()
+
+
+def test_no_path_and_no_such_baud_rate(pty):
+    with pytest.raises(UsageError, match="'serial:' names no serial port: write its path"):
+        serial_port("serial:", clock=SystemClock())
+    with pytest.raises(UsageError, match=r"cannot run at 10+ Bd, 8N1: set baud_rate and frame"):
+        SerialPort(pty.device, clock=SystemClock(), baud_rate=10**20).open()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import csv
 import itertools
 import json
 import os
+import select
 import subprocess
 import termios
 import threading
@@ -21,6 +22,7 @@ from netjoule_meters.emulated.pty_port import PtyPort
 from netjoule_meters.opening import open_meter
 from netjoule_meters.reading import Flag
 
+from .emulation import spacing_s
 from .processes import COMMAND, PATIENCE_S, Process
 
 HM_SETTINGS = {"voltage_range_v": 500, "current_range_a": 0.16}
@@ -75,7 +77,7 @@ def wait_for_rows(tmp_path, meter_id: str, count: int, process: Process) -> list
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
 def read_hm(port, *more: str) -> subprocess.CompletedProcess[str]:
@@ -99,15 +101,14 @@ def test_each_cycle_once_whether_the_port_or_the_adapter_takes_flow_control_out(
         readings = take("hm8115", tmp_path / "hm", 6, **HM_SETTINGS, handshake=handshake)
     assert {(reading.flag, reading.power_w) for reading in readings} == {(Flag.GOOD, 22.93)}
     assert {reading.voltage_v for reading in readings} == {230.0 if variant == "values" else None}
-    spacing_s = (readings[-1].t_ns - readings[0].t_ns) / 1e9 / 5
-    assert 0.44 < spacing_s < 0.6
+    assert 0.44 < spacing_s(readings) < 0.6
 
 
 def test_values_that_are_asked_for(tmp_path):
     with emulator("hm8115", tmp_path / "hm", "--power-w", "22.93"):
         readings = take("hm8115", tmp_path / "hm", 4, **HM_SETTINGS, readout="query")
     assert {(reading.flag, reading.power_w) for reading in readings} == {(Flag.GOOD, 22.93)}
-    assert 0.44 < (readings[-1].t_ns - readings[0].t_ns) / 3e9 < 0.6
+    assert 0.44 < spacing_s(readings) < 0.6
 
 
 def heard_on(port, seconds: float) -> bytes:
@@ -127,15 +128,15 @@ def test_the_instrument_is_left_quiet_and_can_be_opened_again(tmp_path):
     with emulator("hm8115", tmp_path / "hm", "--power-w", "22.93"):
         for _ in range(2):
             assert take("hm8115", tmp_path / "hm", 1, **HM_SETTINGS)[0].power_w == 22.93
-        time.sleep(0.3)  # the last line leaves
-        assert heard_on(tmp_path / "hm", 1.2) == b""
+        # The last line may still be leaving; an instrument that goes on says something in every 1.2 s.
+        assert any(heard_on(tmp_path / "hm", 1.2) == b"" for _ in range(5))
 
 
 def test_a_meter_that_streams_when_it_is_opened(tmp_path):
     with emulator("hm8115", tmp_path / "hm", "--power-w", "22.93"):
         descriptor = os.open(tmp_path / "hm", os.O_RDWR | os.O_NOCTTY)
         os.write(descriptor, b"MA1\r")
-        time.sleep(1.0)
+        assert select.select([descriptor], [], [], PATIENCE_S)[0], "it streams"
         os.close(descriptor)
         assert take("hm8115", tmp_path / "hm", 1, **HM_SETTINGS)[0].power_w == 22.93
 
@@ -182,8 +183,7 @@ def test_a_pulled_cable_is_a_gap_and_a_reconnection(tmp_path):
                 wait_for_rows(tmp_path, "hm8115", len(rows(tmp_path, "hm8115")) + 3, log)
                 assert log.end() == 0
     flags = [row["flag"] for row in rows(tmp_path, "hm8115")]
-    gap = flags.index("timeout")
-    assert flags.count("timeout") == 1 and flags.index("reconnect") > gap
+    assert flags.count("reconnect") == 1 and flags[flags.index("reconnect") - 1] == "timeout"
     powers = [row["power_w"] for row in rows(tmp_path, "hm8115") if row["flag"] == ""]
     assert powers == sorted(powers) and set(powers) == {"22.93", "30"}
 

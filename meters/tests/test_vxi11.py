@@ -16,12 +16,28 @@ from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.vxi11_port import Vxi11Port
 from netjoule_meters.emulated.wt310 import EmulatedWT310
-from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout, WrongInstrument
+from netjoule_meters.errors import (
+    Cancelled,
+    ConnectionLost,
+    MeterUnavailable,
+    PortUnavailable,
+    ReplyTimeout,
+    UsageError,
+    WrongInstrument,
+)
 from netjoule_meters.opening import open_meter
 from netjoule_meters.reading import Flag
 from netjoule_meters.transports.visa import VisaPort, visa
 
-from .emulation import assert_each_update_once, running
+from .emulation import (
+    assert_counts_whole_updates,
+    assert_each_update_once,
+    next_update,
+    running,
+    spacing_s,
+    until_good,
+)
+from .processes import PATIENCE_S
 
 # PyVISA-py leaves the socket of a refused connection to the garbage collector.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -55,24 +71,23 @@ def meter_on(port, **settings):
 def test_a_wt310_over_vxi_11_is_read_once_per_update(port):
     meter = meter_on(port)
     try:
-        readings = [meter.read() for _ in range(5)]
+        readings = until_good(meter, 5)
     finally:
         meter.close()
     assert_each_update_once(readings, 12.5)
-    assert 0.3 < (readings[-1].t_ns - readings[0].t_ns) / 1e9 < 1.0
+    assert 0.075 < spacing_s(readings) < 0.25
 
 
 def test_the_integrator_over_vxi_11(port):
     meter = meter_on(port)
     try:
         meter.integrate_start()
-        readings = [meter.read() for _ in range(6)]
+        readings = [next_update(meter) for _ in range(6)]
         shown = meter.integrate_read()
     finally:
         meter.close()
-    counted = [reading.energy_j for reading in readings]
-    assert counted[-1] - counted[0] == pytest.approx(5 * 0.1 * 12.5, rel=0.01)
-    assert shown.energy_j >= counted[-1]
+    assert_counts_whole_updates(readings, 12.5, 0.1)
+    assert shown.energy_j >= readings[-1].energy_j
 
 
 def test_another_model_is_named(port):
@@ -87,17 +102,15 @@ def test_a_pulled_cable_is_a_gap_and_a_reconnection(port):
     try:
         for reading in meter.readings(stop):
             flags.append(reading.flag)
-            if len(flags) == 3:
+            if flags.count(Flag.GOOD) == 3 and flags[-1] is Flag.GOOD:
                 port.unplug()
-            if Flag.TIMEOUT in flags and flags[-1] is Flag.TIMEOUT:
+            if flags[-1] is Flag.TIMEOUT:
                 port.plug_in()
             if flags[-1] is Flag.GOOD and Flag.RECONNECT in flags:
                 stop.set()
     finally:
         meter.close()
-    assert set(flags[:3]) <= {Flag.GOOD, Flag.NO_DATA}
-    gap = flags.index(Flag.TIMEOUT)
-    assert flags[gap + 1] is Flag.RECONNECT and flags.count(Flag.TIMEOUT) == flags.count(Flag.RECONNECT) == 1
+    assert flags.count(Flag.RECONNECT) == 1 and flags[flags.index(Flag.RECONNECT) - 1] is Flag.TIMEOUT
 
 
 # -- the transport ---------------------------------------------------------------------------------------
@@ -107,14 +120,14 @@ def test_a_question_without_an_answer_times_out_and_the_answer_is_not_lost(opene
     with pytest.raises(ReplyTimeout):
         opened.read_line(0.1)
     opened.write_line(b"*IDN?")
-    assert opened.read_line(1) == b"YOKOGAWA,WT310,EMULATED,F1.03"
+    assert opened.read_line(PATIENCE_S) == b"YOKOGAWA,WT310,EMULATED,F1.03"
 
 
 def test_drain_is_a_device_clear(opened):
     opened.write_line(b"*IDN?")
     opened.drain(0.05)
     opened.write_line(b"*OPC?")
-    assert opened.read_line(1) == b"1"
+    assert opened.read_line(PATIENCE_S) == b"1"
 
 
 def test_a_wait_can_be_called_off_from_another_thread(opened):
@@ -123,7 +136,7 @@ def test_a_wait_can_be_called_off_from_another_thread(opened):
     began = time.monotonic()
     with pytest.raises(Cancelled):
         opened.read_line(30)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     caller.join()
 
 
@@ -144,6 +157,29 @@ def test_nobody_there_is_one_sentence():
         visa(f"vxi11:127.0.0.1:{address[1]}", clock=SystemClock()).open()
 
 
+def test_what_is_no_address_and_a_library_that_is_not_there():
+    with pytest.raises(UsageError, match="'visa:NONSENSE' names no instrument: write vxi11:HOST or"):
+        visa("visa:NONSENSE", clock=SystemClock()).open()
+    with pytest.raises(MeterUnavailable, match=r"needs the VISA library '@none' .*pip install"):
+        visa("vxi11:wt310", clock=SystemClock(), visa_library="@none").open()
+
+
+def test_a_package_that_pyvisa_wants_is_named_with_what_to_do(monkeypatch):
+    class Manager:
+        def __init__(self, library):
+            assert library == "@py"
+
+        def open_resource(self, *_arguments, **_options):
+            raise ValueError("Please install linux-gpib to use this resource type.")
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr("pyvisa.ResourceManager", Manager)
+    with pytest.raises(PortUnavailable, match=r"install linux-gpib .*install it, then try again"):
+        visa("visa:GPIB0::5::INSTR", clock=SystemClock()).open()
+
+
 def test_addresses():
     def address(resource):
         return visa(resource, clock=SystemClock())._address
@@ -159,7 +195,7 @@ def test_addresses():
 
 @contextlib.contextmanager
 def caller(port):
-    with socket.create_connection(("127.0.0.1", port.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port.port), timeout=PATIENCE_S) as client:
 
         def call(procedure, arguments=b"", program=0x0607AF, version=1, fragments=1):
             body = struct.pack(">10I", 77, 0, 2, program, version, procedure, 0, 0, 0, 0) + arguments
@@ -222,7 +258,7 @@ def test_calls_that_the_server_does_not_have(port):
     [b"\x80\x00\x00\x04abcd", b"\xff\xff\xff\xff", b"GET / HTTP/1.1\r\n\r\n", b"\x80\0\0\x28" + b"\0" * 40],
 )
 def test_what_is_no_call_ends_the_connection_and_nothing_else(port, record):
-    with socket.create_connection(("127.0.0.1", port.port), timeout=5) as client:
+    with socket.create_connection(("127.0.0.1", port.port), timeout=PATIENCE_S) as client:
         client.sendall(record)
         with contextlib.suppress(OSError):
             client.shutdown(socket.SHUT_WR)

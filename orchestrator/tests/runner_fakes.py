@@ -12,10 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from netjoule import runner
 from netjoule.errors import RunFailed
 from netjoule.generators import Flow, FlowSpec
 from netjoule.generators.base import Endpoints, Generator
 from netjoule.hosts import LocalHost
+from netjoule.progress import ProgressEvent
 from netjoule.radio import RadioReader
 from netjoule.runner import Remark
 from netjoule.session import Session
@@ -325,3 +327,20 @@ def opener(script: Script, *, on_up: Callable[[FakeTestbed], None] = lambda _tes
         yield testbed
 
     return open_testbed
+
+
+def run(
+    campaign: Campaign, script: Script, align: Callable[..., Any] | None = None, **kwargs: Any
+) -> tuple[runner.Outcome, list[ProgressEvent]]:
+    """Run a campaign in this world; `align` stands in for the search for load pulses."""
+    events: list[ProgressEvent] = []
+    outcome = runner.run_campaign(
+        campaign,
+        events.append,
+        clock=script.clock,
+        open_testbed=opener(script, **kwargs),
+        compute=script.compute,
+        make_generator=lambda _name: FakeGenerator(script),
+        **({} if align is None else {"align": align}),
+    )
+    return outcome, events

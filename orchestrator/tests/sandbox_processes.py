@@ -36,7 +36,7 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
 
 
-def wait_gone(pids: list[int], timeout_s: float = 10.0) -> None:
+def wait_gone(pids: list[int], timeout_s: float = 60.0) -> None:
     """Wait on pidfds: woken by each end, no polling."""
     deadline = time.monotonic() + timeout_s
     for pid in pids:

@@ -11,21 +11,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from sandbox_processes import child, host_state, parent, pids_in, program, wait_gone
+from tiny_campaign import SEED, TIMING, Inputs, netjoule, table, written
 
 from netjoule import generators
 from netjoule.errors import HostLacks
 
 pytestmark = pytest.mark.netns
 
-TIMING = {"idle_s": 1.0, "settle_s": 0.2, "warm_up_s": 0.6, "measure_s": 1.5, "tail_s": 0.3}
-SEED = 11  # of the instruments' errors too: every repetition of these tests draws the same ones
 P0_CONSTANT_W = 8.0
 P0_LINEAR_W = 5.0
 FRAME_J = 0.0002
@@ -35,64 +32,18 @@ AIR_TIME_W = 4.0
 ORDINARY_USER = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
-@dataclass
-class Inputs:
-    workload: Path
-    topology: Path
-    out: Path
-
-    @property
-    def run(self) -> list[str]:
-        return ["run", str(self.workload), "--testbed", str(self.topology), "--out", str(self.out)]
-
-
 def inputs(
     folder: Path, *, models: tuple[str, ...] = ("constant",), link: dict[str, Any] | None = None, **load: Any
 ) -> Inputs:
-    """Workload and topology files of a tiny campaign."""
+    """Workload and topology files of a tiny campaign, one emulated WT210 for each device model."""
     meter = {"node": "client", "adapter": "wt210", "resource": "emulated"}
     settings = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05}
     meters = [{"meter_id": m, "device": {"model": m}, "settings": settings} | meter for m in models]
-    topology = {
-        "schema_version": 1,
-        "name": "tiny",
-        "kind": "emulated",
-        "hosts": {
-            "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}},
-            "access_point": {"roles": ["access_point"]},
-            "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1", "ipv6": "fd77::1"}},
-        },
-        "link": {"preset": "ideal-216", "seed": 3} | (link or {}),
-        "meters": meters,
-    }
-    workload = {
-        "schema_version": 1,
-        "name": "tiny",
-        "transports": ["udp", "null"],
-        "payload_bytes": [1440],
-        "offered_rate_mbps": [10],
-        "blocks": 1,
-        "timing": TIMING,
-    }
-    files = Inputs(folder / "workload.yaml", folder / "topology.yaml", folder / "campaign")
-    files.workload.write_text(yaml.safe_dump(workload | load))
-    files.topology.write_text(yaml.safe_dump(topology))
-    return files
-
-
-def netjoule(*arguments: str, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*before, sys.executable, "-m", "netjoule", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    return written(folder, meters, link=link, **load)
 
 
 def plan(campaign: Path) -> list[dict[str, str]]:
-    with (campaign / "plan.csv").open(newline="") as handle:
-        return list(csv.DictReader(handle))
+    return table(campaign / "plan.csv")
 
 
 def result(campaign: Path, run_id: str) -> dict[str, Any]:
@@ -147,8 +98,12 @@ def test_throughput_is_what_was_offered(measured: Path, transport: str) -> None:
         document = result(measured, run_id)
         row = next(r for r in plan(measured) if r["run_id"] == run_id)
         offered = float(row["offered_rate_mbps"])
-        # The window holds whole messages: one of 1440 B more or less on 1.5 s.
-        assert document["t_a_mbps"] == pytest.approx(offered, rel=0.01)
+        flow = json.loads((measured / "runs" / run_id / "flow.json").read_text())
+        sent = flow["sender"]["messages_scheduled"]
+        assert flow["receiver"]["messages_received_unique"] == flow["sender"]["messages_sent"] == sent
+        assert sent * 1440 * 8e-6 / flow["duration_s"] == pytest.approx(offered, rel=0.01)
+        # The window holds what arrives in its 1.5 s: a busy host may move the traffic at its edges by 75 ms.
+        assert document["t_a_mbps"] == pytest.approx(offered, rel=0.05)
         assert document["loss_ratio"] == 0
         assert document["achieved_ratio"] == 1
 
@@ -255,10 +210,13 @@ def test_idle_windows_are_shared_and_silent(measured: Path) -> None:
         json.loads((measured / "runs" / row["run_id"] / "run.json").read_text()) for row in plan(measured)
     ]
     runs.sort(key=lambda r: r["windows"]["idle_before"]["t_start_s"])
-    shared = sum(
-        a["windows"]["idle_after"] == b["windows"]["idle_before"] for a, b in itertools.pairwise(runs)
-    )
-    assert shared == len(runs) - 1
+    # Between two attempts the first one's readings are waited for: repeats begin with an idle window anew.
+    shared = [
+        a["windows"]["idle_after"] == b["windows"]["idle_before"]
+        for a, b in itertools.pairwise(runs)
+        if a["attempt"] == b["attempt"] == 1
+    ]
+    assert len(shared) >= 5 and all(shared)
     for run in runs:
         idle = run["windows"]["idle_before"]
         assert closed_form_power_w(measured, idle["t_start_s"], idle["t_end_s"]) < 0.02
@@ -331,7 +289,7 @@ class Session:
             text=True,
         )
         # A deadline that needs no polling: a session that hangs is ended and the test fails on its code.
-        self.alarm = threading.Timer(120, self.process.kill)
+        self.alarm = threading.Timer(900, self.process.kill)
         self.alarm.start()
 
     def wait_for(self, kind: str, count: int = 1) -> None:
@@ -364,8 +322,8 @@ def sessions() -> Iterator[list[Session]]:
 
 
 def finished(campaign: Path) -> dict[str, bytes]:
-    """Raw data of every run that the plan calls done."""
-    done = [row["run_id"] for row in plan(campaign) if row["status"] == "done"]
+    """Raw data of every run that the plan calls done, also where its mini-block was repeated."""
+    done = [row["run_id"] for row in plan(campaign) if row["status"] in ("done", "superseded")]
     return {run_id: (campaign / "runs" / run_id / "flow.json").read_bytes() for run_id in done}
 
 
@@ -419,6 +377,16 @@ def test_kill_9_of_any_part_then_resume_loses_and_repeats_nothing(
     assert host_state() == before
 
 
+BUSY_HOST = ("generator_lagged", "meter_gap")
+"""Reasons that a host which holds a generator or an emulated meter up gives rightly."""
+
+
+def assert_only_what_failed_was_repeated(rows: list[dict[str, str]]) -> None:
+    failed = {(row["mini_block"], int(row["attempt"]) + 1) for row in rows if row["reason"]}
+    repeated = {(row["mini_block"], int(row["attempt"])) for row in rows if row["attempt"] != "1"}
+    assert repeated == failed
+
+
 def test_a_killed_server_costs_one_mini_block(tmp_path: Path, sessions: list[Session]) -> None:
     files = inputs(tmp_path, transports=["udp"], offered_rate_mbps=[3, 10])
     session = Session(files.run)
@@ -432,9 +400,10 @@ def test_a_killed_server_costs_one_mini_block(tmp_path: Path, sessions: list[Ses
     rows = plan(files.out)
     events = [(files.out / "runs" / row["run_id"] / "events.csv").read_text() for row in rows]
     assert sum("server_restarted" in text for text in events) == 1
-    # The flow that was under way, if any, failed with a code; its mini-block alone was repeated.
-    assert len([row for row in rows if row["attempt"] != "1"]) <= 1
-    assert {row["reason"] for row in rows} <= {"", "generator_failed", "flow_lost_control"}
+    # The flow that was under way, if any, failed with a code; what a busy host spoils says so.
+    assert len([row for row in rows if row["reason"] in ("generator_failed", "flow_lost_control")]) <= 1
+    assert {row["reason"] for row in rows} <= {"", "generator_failed", "flow_lost_control", *BUSY_HOST}
+    assert_only_what_failed_was_repeated(rows)
 
 
 def test_a_meter_that_falls_silent_costs_its_run_which_is_repeated(
@@ -454,7 +423,7 @@ def test_a_meter_that_falls_silent_costs_its_run_which_is_repeated(
     assert_complete(files.out)
     first, *others = plan(files.out)
     assert (first["status"], first["reason"]) == ("invalid", "meter_gap")
-    assert [row["mini_block"] for row in others if row["attempt"] == "2"] == [first["mini_block"]]
+    assert_only_what_failed_was_repeated([first, *others])
     events = (files.out / "runs" / first["run_id"] / "events.csv").read_text()
     assert ",meter,meter_gap,," in events and ",meter,meter_gap_over,," in events
     with (files.out / "meters" / "constant.csv").open(newline="") as handle:

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real campaigns on other meters than the usual one: emulated instruments, faults, ranging, alignment."""
 
-import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from tiny_campaign import SEED, netjoule, table, written
 
 pytestmark = pytest.mark.netns
 
 P0_CONSTANT_W = 8.0
 WT210 = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05}
-TIMING = {"idle_s": 1.0, "settle_s": 0.2, "warm_up_s": 0.6, "measure_s": 1.5, "tail_s": 0.3}
 SLOW = {"idle_s": 5.0, "settle_s": 1.0, "warm_up_s": 4.0, "measure_s": 5.0, "tail_s": 1.0}
 
 
@@ -26,54 +22,12 @@ def meter(meter_id: str, adapter: str, settings: dict[str, Any], model: str, **m
 
 def campaign(folder: Path, meters: list[dict[str, Any]], **load: Any) -> Path:
     """Run a tiny campaign on these meters; its folder."""
-    topology = {
-        "schema_version": 1,
-        "name": "tiny",
-        "kind": "emulated",
-        "hosts": {
-            "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}},
-            "access_point": {"roles": ["access_point"]},
-            "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1", "ipv6": "fd77::1"}},
-        },
-        "link": {"preset": "ideal-216", "seed": 3},
-        "meters": meters,
-    }
-    workload = {
-        "schema_version": 1,
-        "name": "tiny",
-        "transports": ["udp", "null"],
-        "payload_bytes": [1440],
-        "offered_rate_mbps": [10],
-        "blocks": 1,
-        "timing": TIMING,
-    }
-    (folder / "workload.yaml").write_text(yaml.safe_dump(workload | load))
-    (folder / "topology.yaml").write_text(yaml.safe_dump(topology))
-    out = folder / "campaign"
-    words = [
-        "run",
-        str(folder / "workload.yaml"),
-        "--testbed",
-        str(folder / "topology.yaml"),
-        "--out",
-        str(out),
-    ]
-    done = netjoule(*words, "--seed", "11")
+    files = written(folder, meters, **load)
+    done = netjoule(*files.run, "--seed", str(SEED))
     assert done.returncode == 0, done.stdout + done.stderr
-    checked = netjoule("check", str(out))
+    checked = netjoule("check", str(files.out))
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    return out
-
-
-def netjoule(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "netjoule", *words], capture_output=True, text=True, check=False, timeout=240
-    )
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as handle:
-        return list(csv.DictReader(handle))
+    return files.out
 
 
 def events(out: Path) -> list[dict[str, str]]:

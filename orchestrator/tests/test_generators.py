@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flows import ENDS, HERE, HOSTS, spec
 
 import netjoule_contracts as contracts
 from netjoule import files
@@ -16,24 +17,10 @@ from netjoule.generators import FlowSpec, generator, interval_rows
 from netjoule.generators.base import Endpoints
 from netjoule.generators.iperf3 import Bracket, client_arguments, flow_report
 from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
-from netjoule.hosts import LocalHost
 
 DATA = Path(__file__).parent / "data" / "iperf3"
-HERE = LocalHost("here")
-ENDS = Endpoints(HERE, HERE, "10.77.0.1", "10.79.0.1", 5301)
-HOSTS = {"client": "laptop", "server": "rack"}
 # The client ran for 1.2 s around a test of about 1 s.
 BRACKET = Bracket(10_000_000_000, 11_200_000_000, "boot")
-
-
-def spec(transport: str, **changes: Any) -> FlowSpec:
-    values: dict[str, Any] = {
-        "payload_bytes": 1440,
-        "offered_rate_mbps": 3.0,
-        "duration_s": 0.5,
-        "direction": "up",
-    } | changes
-    return FlowSpec(run_id="r", transport=transport, ip_version=4, seed=1, **values)
 
 
 def recorded(name: str) -> dict[str, Any]:

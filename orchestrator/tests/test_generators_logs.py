@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from flows import ENDS, HERE, HOSTS, spec
 
 import netjoule_contracts as contracts
 from netjoule import files
@@ -19,26 +20,12 @@ from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators import FlowSpec, availability, ditg, generator, interval_rows, netperfmeter
 from netjoule.generators.base import Endpoints
 from netjoule.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
-from netjoule.hosts import LocalHost
 
 DATA = Path(__file__).parent / "data"
-HERE = LocalHost("here")
-ENDS = Endpoints(HERE, HERE, "10.77.0.1", "10.79.0.1", 5301)
-HOSTS = {"client": "laptop", "server": "rack"}
 # 2026-11-21 16:51 UTC, when the logs of D-ITG were taken.
 NEAR_NS = 1_795_279_860_000_000_000
 CLOCKS = Clocks(offset_ns=-NEAR_NS, residual_ns=2000)
 KERNELS_DCCP = Path("/proc/sys/net/dccp")
-
-
-def spec(transport: str, **changes: Any) -> FlowSpec:
-    values: dict[str, Any] = {
-        "payload_bytes": 1440,
-        "offered_rate_mbps": 3.0,
-        "duration_s": 0.5,
-        "direction": "up",
-    } | changes
-    return FlowSpec(run_id="r", transport=transport, ip_version=4, seed=1, **values)
 
 
 def ditg_report(name: str, flow: FlowSpec, near_ns: int = NEAR_NS) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, UsageError
-from netjoule.guest import boot, initramfs, kernel, machine, trial
+from netjoule.guest import initramfs, kernel, machine, tools, trial
 from netjoule.guest import run as running
 from netjoule.guest.boot import BootFailed, Outcome
 from netjoule.guest.machine import Boot, Job, Machine
@@ -191,7 +191,7 @@ def no_download(tmp_path, monkeypatch, **programs):
     monkeypatch.setenv("PATH", str(path))
     monkeypatch.setenv("NETJOULE_GUEST_DIR", str(tmp_path / "store"))
     monkeypatch.setattr(kernel.time, "sleep", lambda _s: None)
-    monkeypatch.setattr(kernel, "_SBIN", "")
+    monkeypatch.setattr(tools, "_SBIN", "")
     with pytest.raises(HostLacks) as caught:
         kernel.ensure(lambda _line: None)
     assert [path.name for path in (tmp_path / "store").iterdir()] == ["lock"]
@@ -326,7 +326,7 @@ def test_no_qemu_names_the_package(capsys, monkeypatch, tmp_path):
     (tmp_path / "true").write_text("#!/bin/sh\n")
     (tmp_path / "true").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(boot, "_SBIN", "")
+    monkeypatch.setattr(tools, "_SBIN", "")
     assert run_command(["guest", "run", "--", "true"]) == 3
     assert "install the package qemu-system-x86" in capsys.readouterr().err
 

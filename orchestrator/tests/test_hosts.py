@@ -25,7 +25,7 @@ def with_process(script: str, use: Callable[[LocalProcess], Awaitable[object]]) 
 
 def test_expect_skips_other_events_and_returns_the_one() -> None:
     script = """echo '{"event":"interval","n":1}'; echo '{"event": "ready", "port": 7}'; cat"""
-    assert with_process(script, lambda p: p.expect("ready", 5)) == {"event": "ready", "port": 7}
+    assert with_process(script, lambda p: p.expect("ready", 60)) == {"event": "ready", "port": 7}
 
 
 def test_an_error_event_becomes_its_message() -> None:
@@ -33,18 +33,18 @@ def test_an_error_event_becomes_its_message() -> None:
     with pytest.raises(
         ProcessEnded, match=r"^tool serve ended with code 3: no route to 10\.0\.0\.1$"
     ) as caught:
-        with_process(script, lambda p: p.expect("ready", 5))
+        with_process(script, lambda p: p.expect("ready", 60))
     assert caught.value.exit_status == 3
 
 
 def test_an_early_end_tells_code_and_last_words() -> None:
     with pytest.raises(ProcessEnded, match="tool serve ended with code 4: port taken / give another"):
-        with_process("echo port taken >&2; echo give another >&2; exit 4", lambda p: p.expect("ready", 5))
+        with_process("echo port taken >&2; echo give another >&2; exit 4", lambda p: p.expect("ready", 60))
 
 
 def test_a_killed_process_tells_so() -> None:
     with pytest.raises(ProcessEnded, match="tool serve was killed by signal 9") as caught:
-        with_process("kill -9 $$", lambda p: p.expect("ready", 5))
+        with_process("kill -9 $$", lambda p: p.expect("ready", 60))
     assert caught.value.exit_status == -9
 
 
@@ -56,12 +56,12 @@ def test_silence_has_a_deadline() -> None:
 
 def test_a_line_that_is_no_json_is_named() -> None:
     with pytest.raises(ProcessEnded, match="wrote a line that is not JSON"):
-        with_process("""echo '{"event":"ready",'; cat""", lambda p: p.expect("ready", 5))
+        with_process("""echo '{"event":"ready",'; cat""", lambda p: p.expect("ready", 60))
 
 
 def test_a_very_long_line_passes() -> None:
     script = """printf '{"event":"report","x":"'; head -c 3000000 /dev/zero | tr '\\0' a; echo '"}'"""
-    report = with_process(script, lambda p: p.expect("report", 20))
+    report = with_process(script, lambda p: p.expect("report", 60))
     assert isinstance(report, dict)
     assert len(report["x"]) == 3_000_000
 
@@ -86,7 +86,7 @@ def test_writing_to_an_ended_process_is_no_error() -> None:
 
 def test_stop_escalates_and_stays_bounded() -> None:
     async def stop(process: LocalProcess) -> int:
-        await process.expect("ready", 5)
+        await process.expect("ready", 60)
         return await process.stop(grace_s=0.1)
 
     stubborn = """trap '' TERM; echo '{"event":"ready"}'; while :; do read x || :; done"""
@@ -98,8 +98,8 @@ def test_stop_drains_a_process_with_much_to_say() -> None:
     script = trap + """; echo '{"event":"ready"}'; while :; do read x || :; done"""
 
     async def stop(process: LocalProcess) -> int:
-        await process.expect("ready", 5)
-        return await process.stop(grace_s=5)
+        await process.expect("ready", 60)
+        return await process.stop(grace_s=60)
 
     assert with_process(script, stop) == 6
 

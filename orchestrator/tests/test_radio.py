@@ -140,7 +140,7 @@ def test_the_log_reopens_a_reader_that_ended_and_tells_the_loss(
         async with Link(tmp_path / "s", [STATS, STATS], [STATS]):
             reader = LinkStatsReader("client", "client", tmp_path / "s", 0)
             async with RadioLog(sink, [reader]) as log:
-                await asyncio.wait_for(sink.enough.wait(), 5)
+                await asyncio.wait_for(sink.enough.wait(), 60)
                 return sink, log.take_losses(), log.take_losses()
 
     sink, lost, again = asyncio.run(follow())
@@ -173,7 +173,7 @@ def test_what_is_in_hand_is_written_at_the_end(tmp_path: Path) -> None:
                 return None
 
         async with RadioLog(sink, [Reader()]):
-            await asyncio.wait_for(seen.wait(), 5)
+            await asyncio.wait_for(seen.wait(), 60)
             assert sink.rows == []
         return sink
 

@@ -12,33 +12,18 @@ from typing import Any
 import pytest
 from runner_fakes import (
     START_NS,
-    FakeGenerator,
     FakeTestbed,
     Script,
     new_campaign,
-    opener,
     passport,
+    run,
     workload,
 )
 
 from netjoule import files, runner
 from netjoule.errors import RunFailed, UsageError
 from netjoule.generators import FlowSpec
-from netjoule.progress import ProgressEvent
 from netjoule.store import Campaign
-
-
-def run(campaign: Campaign, script: Script, **kwargs: Any) -> tuple[runner.Outcome, list[ProgressEvent]]:
-    events: list[ProgressEvent] = []
-    outcome = runner.run_campaign(
-        campaign,
-        events.append,
-        clock=script.clock,
-        open_testbed=opener(script, **kwargs),
-        compute=script.compute,
-        make_generator=lambda _name: FakeGenerator(script),
-    )
-    return outcome, events
 
 
 def document(campaign: Campaign, run_id: str) -> dict[str, Any]:

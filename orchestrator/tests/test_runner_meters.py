@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runner_fakes import FakeGenerator, FakeTestbed, Script, new_campaign, opener, workload
+from runner_fakes import FakeTestbed, Script, new_campaign, run, workload
 
-from netjoule import files, runner
+from netjoule import files
 from netjoule.errors import RunFailed
 from netjoule.generators import FlowSpec
-from netjoule.progress import ProgressEvent
 from netjoule.runner import Remark
-from netjoule.store import Campaign
 
 PULSES = {"rate_mbps": 60, "payload_bytes": 1440}
 
@@ -38,22 +36,6 @@ class Aligner:
                 "pulses": [{**pulse, "amplitude_w": 1.0} for pulse in pulses],
             }
         ]
-
-
-def run(
-    campaign: Campaign, script: Script, align: Aligner | None = None, **kwargs: Any
-) -> tuple[runner.Outcome, list[ProgressEvent]]:
-    events: list[ProgressEvent] = []
-    outcome = runner.run_campaign(
-        campaign,
-        events.append,
-        clock=script.clock,
-        open_testbed=opener(script, **kwargs),
-        compute=script.compute,
-        make_generator=lambda _name: FakeGenerator(script),
-        align=align or Aligner(),
-    )
-    return outcome, events
 
 
 def unsure(residual_s: float, times: int) -> Any:

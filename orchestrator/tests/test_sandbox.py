@@ -63,7 +63,7 @@ class Outside:
 
     def run(self, *argv: str, input_text: str = "") -> "subprocess.CompletedProcess[str]":
         process = self.start(*argv, stdin=subprocess.PIPE)
-        out, err = process.communicate(input_text, timeout=30)
+        out, err = process.communicate(input_text, timeout=120)
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
@@ -145,7 +145,7 @@ def test_orphans_are_reaped_while_the_worker_runs(outside: Outside) -> None:
         "while [ ! -s /run/orphan ]; do :; done;"
         "while kill -0 $(cat /run/orphan) 2>/dev/null; do :; done"
     )
-    assert outside.run("timeout", "10", "sh", "-c", script).returncode == 0
+    assert outside.run("timeout", "60", "sh", "-c", script).returncode == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -162,7 +162,7 @@ def test_signals_reach_the_worker_once(outside: Outside, number: signal.Signals)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    assert process.wait(timeout=20) == 41
+    assert process.wait(timeout=60) == 41
     process.communicate()
 
 
@@ -183,7 +183,7 @@ def test_kill_9_of_any_part_leaves_nothing(running: Running, victim: str) -> Non
     wait_gone([*pids, unshare, running.process.pid])
     assert running.pids() == []
     assert host_state() == before
-    assert running.process.wait(timeout=10) == (-9 if victim == "supervisor" else 128 + 9)
+    assert running.process.wait(timeout=60) == (-9 if victim == "supervisor" else 128 + 9)
 
 
 def test_a_refusal_says_what_the_system_said_and_what_to_change() -> None:
@@ -196,7 +196,7 @@ def test_a_refusal_says_what_the_system_said_and_what_to_change() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     assert done.returncode == 3
     assert "No space left on device" in done.stderr
@@ -218,7 +218,7 @@ def test_a_masked_proc_is_named(outside: Outside) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     assert done.returncode == 3
     assert "PID namespace with its own /proc is refused" in done.stderr

@@ -38,7 +38,7 @@ def set_up(tmp_path: Path, level: str = "run", **changed: str | None) -> subproc
         env={"PATH": str(path), "HOME": str(tmp_path), "LC_ALL": "C"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
 

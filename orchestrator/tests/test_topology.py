@@ -75,6 +75,7 @@ def test_dates_stay_text_and_the_document_survives_json(tmp_path):
             "role access_point",
         ),
         ("    test_addresses: {ipv4: 10.77.0.1}\n", "", "line 9, field hosts.server", "'test_addresses'"),
+        ("2026-09-01", "'2026-13-45'", "line 19, field meters.0.calibration_date", "'2026-13-45' is no date"),
         ("    adapter: wt210\n", "", "line 14, field meters.0", "'adapter' is missing"),
         (
             "resource: emulated",

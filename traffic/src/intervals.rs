@@ -65,6 +65,14 @@ impl Series {
         Self { interval_ns, closed: Vec::new(), current, cpu_ns, handed_out: 0 }
     }
 
+    /// Begin at `first_ns`, the first arrival, where that is earlier: a message may come while its flow is being set up.
+    pub fn reach_back(&mut self, first_ns: i64) {
+        if self.closed.is_empty() && first_ns < self.current.start_ns {
+            let start_ns = first_ns.div_euclid(self.interval_ns) * self.interval_ns;
+            self.current = blank(self.current.end, start_ns, self.interval_ns);
+        }
+    }
+
     /// Close every interval that ended by `now_ns`. `cpu_ns` reads the process's CPU time and is asked only then; after
     /// several empty intervals their CPU time counts in the first.
     pub fn roll(&mut self, now_ns: i64, jitter_ms: Option<f64>, cpu_ns: impl FnOnce() -> i64) {
@@ -177,6 +185,18 @@ mod tests {
         assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (1_200, 1_300));
         assert_eq!(intervals.last().unwrap().end_ns, 1_600);
         assert!((intervals.iter().map(|interval| interval.cpu_s).sum::<f64>() - 70e-9).abs() < 1e-15);
+    }
+
+    #[test]
+    fn the_grid_reaches_back_to_a_message_that_came_before_it_and_no_further() {
+        let mut series = Series::receiver(100, 1_234, 0);
+        series.reach_back(1_250);
+        series.reach_back(1_049);
+        series.roll(1_210, None, || 0);
+        series.reach_back(900);
+        series.finish(1_210, None, 0);
+        let starts: Vec<_> = series.into_closed().iter().map(|interval| interval.start_ns).collect();
+        assert_eq!(starts, [1_000, 1_100, 1_200]);
     }
 
     #[test]

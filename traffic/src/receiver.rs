@@ -206,6 +206,9 @@ impl<'a> Books<'a> {
             self.foreign += 1;
             return;
         };
+        if self.first_ns.is_none() {
+            self.series.reach_back(arrival.arrived_ns);
+        }
         self.series.roll(arrival.arrived_ns, self.jitter.ms(), host::total_ns);
         match self.tracker.record(header.sequence) {
             Arrived::Duplicate => {

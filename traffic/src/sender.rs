@@ -118,7 +118,8 @@ pub fn check_size(
 /// Send the whole flow, wait until it has left, and report.
 pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Sent> {
     let cpu_start = CpuTime::now();
-    let mut pump = Pump::new(plan, host::now_ns(), cpu_start.total_ns);
+    let headroom_bytes = session.transport.headroom_bytes();
+    let mut pump = Pump::new(plan, headroom_bytes, host::now_ns(), cpu_start.total_ns);
     let end_reason = pump.run(session, output)?;
     let stopped_ns = host::now_ns();
     drain(session, plan.kind)?;
@@ -159,14 +160,16 @@ struct Pump<'a> {
     refused: u64,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
+    /// Messages, each behind the bytes that the transport wants before it.
     batch: Vec<u8>,
+    headroom_bytes: usize,
     batch_messages: usize,
     series: Series,
     looked_around_ns: i64,
 }
 
 impl<'a> Pump<'a> {
-    fn new(plan: &'a Plan, start_ns: i64, cpu_ns: i64) -> Self {
+    fn new(plan: &'a Plan, headroom_bytes: usize, start_ns: i64, cpu_ns: i64) -> Self {
         let most = if plan.gso { TRAIN_MESSAGES } else { BATCH_MESSAGES };
         let batch_messages = (BATCH_BYTES / plan.message_bytes).clamp(1, most);
         Self {
@@ -176,7 +179,8 @@ impl<'a> Pump<'a> {
             refused: 0,
             first_ns: None,
             last_ns: None,
-            batch: filler(batch_messages * plan.message_bytes, plan.seed),
+            batch: batch(batch_messages, headroom_bytes, plan),
+            headroom_bytes,
             batch_messages,
             series: Series::sender(plan.interval_ns, start_ns, cpu_ns),
             looked_around_ns: start_ns,
@@ -236,9 +240,10 @@ impl<'a> Pump<'a> {
         }
         let messages = (self.batch_messages as u64).min(due) as usize;
         let size = self.plan.message_bytes;
-        let batch = &mut self.batch[..messages * size];
-        for (sequence, message) in (self.sent..).zip(batch.chunks_exact_mut(size)) {
-            Header { sequence, sent_ns: now_ns }.write(message);
+        let stride = self.headroom_bytes + size;
+        let batch = &mut self.batch[..messages * stride];
+        for (sequence, message) in (self.sent..).zip(batch.chunks_exact_mut(stride)) {
+            Header { sequence, sent_ns: now_ns }.write(&mut message[self.headroom_bytes..]);
         }
         let outcome = session.transport.send_batch(batch, size, now_ns)?;
         let sent = outcome.sent as u64;
@@ -296,6 +301,13 @@ impl<'a> Pump<'a> {
         let due_ns = self.plan.schedule.due_ns(self.done());
         self.start_ns + due_ns.max((due_ns + self.plan.window_ns).min(self.plan.duration_ns))
     }
+}
+
+/// Messages of payload bytes, each behind free bytes.
+fn batch(messages: usize, headroom_bytes: usize, plan: &Plan) -> Vec<u8> {
+    let payload = filler(messages * plan.message_bytes, plan.seed);
+    let spaced = |message| std::iter::repeat_n(&0, headroom_bytes).chain(message);
+    payload.chunks_exact(plan.message_bytes).flat_map(spaced).copied().collect()
 }
 
 /// Payload bytes that look random, the same for the same seed (splitmix64).
@@ -360,7 +372,7 @@ mod tests {
             gso: false,
             kind: Kind::Datagram,
         };
-        let mut pump = Pump::new(&plan, 100, 0);
+        let mut pump = Pump::new(&plan, 0, 100, 0);
         for (done, departure_ns) in [(0, 2_500_100), (1, 3_500_100), (8, 10_000_100), (9, 10_000_100)] {
             pump.sent = done;
             assert_eq!(pump.next_departure_ns(), departure_ns);

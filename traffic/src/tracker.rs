@@ -53,7 +53,11 @@ impl Default for Tracker {
 impl Tracker {
     /// Take an arrival. `sequence` must be below 2^56.
     pub fn record(&mut self, sequence: u64) -> Arrived {
-        if sequence >= self.next {
+        if sequence == self.next {
+            self.append();
+            return Arrived::InOrder { skipped: 0 };
+        }
+        if sequence > self.next {
             let skipped = sequence - self.next;
             self.slide_to(sequence + 1);
             self.mark(sequence);
@@ -68,6 +72,17 @@ impl Tracker {
         self.counts.unique += 1;
         self.counts.reordered += 1;
         Arrived::Reordered
+    }
+
+    /// Take the message that is next in order: by far the most are. Its place is that of the one that falls out.
+    fn append(&mut self) {
+        let (word, bit) = Self::place(self.next);
+        if self.next >= WINDOW && self.seen[word] & bit == 0 {
+            self.counts.lost += 1;
+        }
+        self.seen[word] |= bit;
+        self.counts.unique += 1;
+        self.next += 1;
     }
 
     /// First copies so far.

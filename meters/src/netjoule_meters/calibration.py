@@ -194,10 +194,12 @@ class Calibration:
         }
 
     def accuracy(self, today: date) -> Accuracy:
-        """Limits of error of an uncorrected reading; unknown when the document is over a year old."""
+        """Limits of error of an uncorrected reading; unknown unless the document is of the last year."""
         content = self.content
         age = (today - date.fromisoformat(content["date"])).days
         what = f"calibration {self.name} of {content['date']} against {content['reference']['text']}"
+        if age < 0:
+            return Accuracy(None, None, f"unknown: {what} lies in the future")
         if age > VALID_DAYS:
             return Accuracy(None, None, f"unknown: {what} is older than a year")
         found = content["limits"]

@@ -25,6 +25,7 @@ class MeterConfig:
     device_form: str | None = None
     calibration_date: str | None = None
     calibration: str | None = None
+    serial: str | None = None
 
 
 def load_meter_configs(path: Path) -> list[MeterConfig]:

@@ -38,7 +38,7 @@ def _check_kinds(config: MeterConfig) -> None:
     from netjoule_contracts import document_defects
 
     told = {name: value for name, value in config.settings.items() if value is not None}
-    meter = {"meter_id": "m", "node": "n", "adapter": config.adapter, "resource": config.resource}
+    meter = {"meter_id": "m", "node": "n", "adapter": config.adapter, "resource": "r"}
     for defect in document_defects(
         "meter_config", {"schema_version": 1, "meters": [{**meter, "settings": told}]}
     ):

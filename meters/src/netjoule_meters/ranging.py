@@ -17,7 +17,7 @@ from netjoule_meters.adapters.base import Meter
 from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.clock import Clock
 from netjoule_meters.config import MeterConfig
-from netjoule_meters.errors import MeterUnavailable, UsageError
+from netjoule_meters.errors import DialogueError, MeterUnavailable, UsageError
 from netjoule_meters.reading import Flag, Reading
 
 AUTO = "auto"
@@ -31,7 +31,8 @@ class RangingResult:
 
     Attributes:
         settings: of the least ranges that hold it with head-room, for example ``current_range_a``.
-        most_v: highest voltage, V; most_a: highest current, A; most_w: highest power, W.
+        most_v: highest voltage, V; most_a: highest current, A; most_w: highest power, W; 0 where the
+            instrument shows none.
         readings: good readings that it rests on.
         over: readings that were over a range or a peak while the instrument was choosing.
     """
@@ -93,14 +94,24 @@ def ranging_pass(meter: Meter, seconds: float, clock: Clock, stop: threading.Eve
 
     Raises:
         UsageError: when the instrument has one range only, or none that holds the load.
-        MeterUnavailable: when there were too few readings.
+        MeterUnavailable: when there were too few readings, or it stopped answering.
     """
-    meter.autorange(True)
+    _switch_autorange(meter, True)
     try:
         seen = list(_until(meter.readings(stop), clock, seconds))
     finally:
-        meter.autorange(False)
+        _switch_autorange(meter, False)
     return chosen(meter, seen)
+
+
+def _switch_autorange(meter: Meter, on: bool) -> None:
+    try:
+        meter.autorange(on)
+    except DialogueError as error:
+        raise MeterUnavailable(
+            f"the {meter.model} stopped answering while its autorange was switched {'on' if on else 'off'} "
+            f"({error}): check it, then make the ranging pass again"
+        ) from error
 
 
 def chosen(meter: Meter, seen: Iterable[Reading]) -> RangingResult:

@@ -56,7 +56,7 @@ class Served:
 
     def meter(self, **settings):
         """A meter that reads it; close it, or leave that to the fixture."""
-        given = {**self.variant.settings, "update_interval_s": POLL_S, **settings}
+        given = {**self.variant.settings, "update_interval_s": POLL_S, "answer_timeout_s": 60.0, **settings}
         config = MeterConfig("m1", "client", self.model.adapter, self.resource, given)
         self.meters.append(build_meter(config, clock=SystemClock(), notify=self.notes.append))
         return self.meters[-1]
@@ -72,7 +72,7 @@ class Served:
             return
         self._unplugged = True
         os.write(self._stop_write, b"x")
-        self._thread.join(10)
+        self._thread.join(60)
         self.port.close()
         os.close(self._stop_read)
         os.close(self._stop_write)

@@ -55,7 +55,7 @@ def banner():
                 except TimeoutError:
                     continue
                 with client:
-                    client.settimeout(0.2)  # a client that talks first is heard, else it would be reset
+                    client.settimeout(1.0)  # a client that talks first is heard, else it would be reset
                     with contextlib.suppress(TimeoutError):
                         client.recv(4096)
                     client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\xff\xfe\x00\x10")
@@ -64,7 +64,7 @@ def banner():
         thread.start()
         yield "{}:{}".format(*listener.getsockname())
         ending.set()
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.fixture
@@ -254,15 +254,16 @@ def test_silence_is_a_time_out_and_ends_with_the_next_answer(serve, model, varia
     with pytest.raises(ReplyTimeout, match=r"within 0\.1 s"):
         meter.read()
     device.mute = False
-    meter.settings["answer_timeout_s"] = 2.0
+    meter.settings["answer_timeout_s"] = 60.0
     assert meter.read().flag is Flag.GOOD
 
 
 def test_text_that_never_matches_is_a_time_out_that_quotes_it(serve):
     device = serve("isockets", "tcp_text")
     device.port._once = False  # a console that stays connected
-    meter = device.meter(answer_timeout_s=0.1)
+    meter = device.meter()
     meter.open()
+    meter.settings["answer_timeout_s"] = 0.1
     device.fault("babble")
     with pytest.raises(ReplyTimeout, match=r"did not match .* within 0\.1 s; it ends with b'self-test"):
         meter.read()
@@ -332,6 +333,10 @@ def test_a_device_that_goes_away_is_a_gap_and_a_reconnection(serve, model, varia
         ("snmp:10.0.0.1", "socket", {"format": "snmp", "power_path": "sysUpTime"}, "no object identifier"),
         ("modbus:10.0.0.1", "socket", {"format": "modbus", "power_path": "40001"}, "is no register: write"),
         ("text:10.0.0.1", "socket", {}, "write text:HOST:PORT"),
+        ("http://[::1", "socket", {}, "write http://HOST or https://HOST:PORT"),
+        ("http://10.0.0.1:99999", "socket", {}, "write http://HOST or https://HOST:PORT"),
+        ("http://10.0.0.1:x", "socket", {}, "write http://HOST or https://HOST:PORT"),
+        ("", "socket", {}, "no resource says where the meter is: it is connected by http, snmp"),
         ("snmp:10.0.0.1:x", "socket", {}, "write snmp:HOST or snmp:HOST:PORT"),
         (
             "http://10.0.0.1",

@@ -156,10 +156,12 @@ def test_the_mean_of_an_interval_is_shown_one_interval_later():
 
 @pytest.mark.parametrize("name", ["socket", "isockets"])
 def test_variants_that_there_are_not_and_faults_that_it_has_not(name):
-    with pytest.raises(UsageError, match="no variant 'x' of this emulated socket: there are"):
+    with pytest.raises(UsageError, match=f"no variant 'x' of an emulated {name}: there are"):
         make_instrument(name, EmulationOptions(variant="x"))
     with pytest.raises(UsageError, match="cannot be"):
         make_instrument(name, EmulationOptions(update_interval_s=0.0))
+    with pytest.raises(UsageError, match="has no option 'colour': it has community, password, username"):
+        make_instrument(name, EmulationOptions(extra={"colour": "red"}))
     device = make_instrument(name, EmulationOptions())
     assert not device.take_fault("modbus_exception", {}, 0.0)
     assert device.take_fault("http_500", {}, 0.0) and device.take_fault("stuck", {}, 0.0)

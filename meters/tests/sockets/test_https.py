@@ -66,7 +66,7 @@ def device(certificate):
         thread.start()
         yield f"https://127.0.0.1:{server.server_address[1]}"
         server.shutdown()
-        thread.join(10)
+        thread.join(60)
 
 
 def meter_at(resource, **settings):

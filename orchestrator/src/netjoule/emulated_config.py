@@ -190,6 +190,7 @@ def meter_config(
                 "device_form": forms.get(meter.meter_id),
                 "calibration_date": meter.calibration_date,
                 "calibration": meter.calibration,
+                "serial": meter.serial,
             }
             for meter in topology.meters
         ],

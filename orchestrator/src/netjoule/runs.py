@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["Runs"]
 
 MAX_FAILURES_IN_A_ROW = 5
+AFTER_A_FAILURE_S = 0.5
+"""What ended a flow may have ended its server: so long until the next run, that its end is seen and not
+taken for a second failure."""
 
 
 @dataclass
@@ -252,6 +255,7 @@ class Runs:
                 next_step=f"remove the cause, then 'netjoule resume {self._campaign.path}'",
                 code=reason.code,
             ) from error
+        await self._time.sleep_until(self._time.now_s() + AFTER_A_FAILURE_S)
 
     async def _idle(self) -> Span:
         """Wait for the sockets to settle, then for one idle window."""

@@ -37,6 +37,7 @@ class Meter:
     Attributes:
         device_model: power model an emulated instrument reads; None for a real instrument.
         calibration: path of a calibration document of this instrument; None without one.
+        serial: serial number, for an instrument that does not tell it.
         faults: of an emulated instrument, as the document holds them.
         emulation: options of an emulated instrument beside its settings.
         update_interval_s: from its settings; None when the adapter's default holds.
@@ -50,6 +51,7 @@ class Meter:
     device_model: str | None
     calibration_date: str | None
     calibration: str | None = None
+    serial: str | None = None
     faults: tuple[dict[str, Any], ...] = ()
     emulation: dict[str, Any] = field(default_factory=dict)
 
@@ -153,6 +155,7 @@ def _meter(value: dict[str, Any]) -> Meter:
         device_model=value.get("device", {}).get("model"),
         calibration_date=value.get("calibration_date"),
         calibration=value.get("calibration"),
+        serial=value.get("serial"),
         faults=tuple(value.get("faults", ())),
         emulation=dict(value.get("emulation", {})),
     )

@@ -137,7 +137,8 @@ def hold(document: Document, contract: str) -> None:
 
 def defects(value: Any, contract: str) -> Iterator[tuple[Place, str]]:
     """Path and sentence of every place where ``value`` breaks the contract; never shows a secret."""
-    validator = jsonschema.Draft202012Validator(contracts.schema(contract))
+    checker = jsonschema.FormatChecker()
+    validator = jsonschema.Draft202012Validator(contracts.schema(contract), format_checker=checker)
     for error in sorted(validator.iter_errors(value), key=lambda e: [str(p) for p in e.absolute_path]):
         yield from _sentences(error)
 
@@ -177,6 +178,7 @@ def _short(error: jsonschema.ValidationError, schema: dict[str, Any]) -> str:
         "minLength": "the text is too short",
         "maxLength": f"the text is longer than {rule} characters",
         "pattern": f"{shown} does not have the form {rule}",
+        "format": f"{shown} is no {rule}",
     }
     return sentences.get(str(error.validator), f"{shown} breaks the rule '{error.validator}'")
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ccid;
-use netjoule_dccp::connection::{End as Ending, SendError};
+use netjoule_dccp::connection::{End as Ending, SendError, Spacing};
 use netjoule_dccp::{Config, Connection, Listener, ResetCode, State as Stage};
 use netjoule_transport::datagram::{self, GRO_BYTES};
 use netjoule_transport::{
@@ -67,6 +67,8 @@ pub(crate) struct End<C> {
     /// Messages that arrived before [`Transport::receive`] was called; `None` once it was.
     early: Option<Early>,
     any_message: bool,
+    /// Length of the header of most data packets.
+    headroom_bytes: usize,
     /// When the engine offers its next message.
     next_send_ns: Option<i64>,
     /// When the socket was last read.
@@ -84,7 +86,7 @@ impl<C: Carrier> End<C> {
         let link = link(carrier, flow, choice.ecn)?;
         let config = config(&link, remote, flow, choice.ccid)?;
         let connection = Connection::connect(config, now_ns, &mut random::number);
-        let mut end = Self::new(link, Entry::Proving(Prover::new(flow.token, now_ns)), flow);
+        let mut end = Self::new(link, Entry::Proving(Prover::new(flow.token, now_ns)), flow, choice.ccid);
         end.connection = Some(Box::new(connection));
         end.peer = Some(remote);
         end.allow_trains()?;
@@ -103,12 +105,12 @@ impl<C: Carrier> End<C> {
         let listener = Listener::new(config, vec![SERVICE_CODE], BACKLOG, random::bytes());
         let judge = Judge::new(flow.token);
         let reception = Box::new(Reception::new(listener, allowed_peer, judge.clone()));
-        let mut end = Self::new(link, Entry::Receiving(reception), flow);
+        let mut end = Self::new(link, Entry::Receiving(reception), flow, choice.ccid);
         end.judge = Some(judge);
         Ok(end)
     }
 
-    fn new(link: Link<C>, entry: Entry, flow: &FlowSpec) -> Self {
+    fn new(link: Link<C>, entry: Entry, flow: &FlowSpec, ccid: Ccid) -> Self {
         Self {
             link,
             entry,
@@ -119,6 +121,7 @@ impl<C: Carrier> End<C> {
             gso: flow.gso,
             early: (flow.role == Role::Receiver).then(Early::default),
             any_message: false,
+            headroom_bytes: if C::TRAINS { Connection::data_header_bytes(ccid) } else { 0 },
             next_send_ns: None,
             read_ns: i64::MIN,
         }
@@ -242,19 +245,27 @@ impl<C: Carrier> End<C> {
         Ok(())
     }
 
-    /// Offer one message to the connection. `may_read`: acknowledgements may be waiting in the socket that make room.
-    fn offer(&mut self, message: &[u8], now_ns: i64, may_read: &mut bool) -> Result<SendOutcome> {
+    /// Offer the first messages of `batch` to the connection: how many were taken, and why not more if none were.
+    /// `may_read`: acknowledgements may be waiting in the socket that make room.
+    fn offer(
+        &mut self,
+        batch: &mut [u8],
+        spacing: Spacing,
+        now_ns: i64,
+        may_read: &mut bool,
+    ) -> Result<BatchOutcome> {
         loop {
             let Some(connection) = &mut self.connection else { return Err(not_open()) };
-            if let Some(packet) = connection.send_now(now_ns, message, self.link.outbox.space()) {
-                self.link.push(&packet)?;
-                return Ok(SendOutcome::Sent);
+            let sent = self.link.send_train(connection, batch, spacing, now_ns)?;
+            if sent > 0 {
+                return Ok(BatchOutcome { sent, stop: Stop::None });
             }
             if !std::mem::take(may_read) {
-                return match connection.send(now_ns, message) {
-                    Ok(()) => Ok(SendOutcome::Sent),
-                    Err(SendError::QueueFull) => Ok(SendOutcome::QueueFull),
-                    Err(SendError::TooLarge) => Err(too_large(message.len(), connection.max_payload_bytes())),
+                let Spacing { headroom_bytes, message_bytes } = spacing;
+                return match connection.send(now_ns, &batch[headroom_bytes..][..message_bytes]) {
+                    Ok(()) => Ok(BatchOutcome { sent: 1, stop: Stop::None }),
+                    Err(SendError::QueueFull) => Ok(BatchOutcome { sent: 0, stop: Stop::QueueFull }),
+                    Err(SendError::TooLarge) => Err(too_large(message_bytes, connection.max_payload_bytes())),
                     Err(SendError::NotOpen) => Err(not_open()),
                 };
             }
@@ -263,6 +274,36 @@ impl<C: Carrier> End<C> {
                 self.link.transmit(connection, now_ns)?;
             }
         }
+    }
+
+    /// [`Transport::send_batch`].
+    fn send_spaced(&mut self, batch: &mut [u8], spacing: Spacing, now_ns: i64) -> Result<BatchOutcome> {
+        if !std::mem::replace(&mut self.any_message, true) {
+            self.link.outbox.forget_counts();
+        }
+        let since_read_ns = now_ns.saturating_sub(self.read_ns);
+        let mut may_read = since_read_ns > READ_AGAIN_NS && since_read_ns < READ_NS;
+        if since_read_ns >= READ_NS {
+            self.read(now_ns)?;
+            if let Some(connection) = &mut self.connection {
+                self.link.transmit(connection, now_ns)?;
+            }
+        }
+        let stride = (spacing.headroom_bytes + spacing.message_bytes).max(1);
+        let (mut sent, mut stop) = (0, Stop::None);
+        while stop == Stop::None && batch.len() >= (sent + 1) * stride {
+            if self.link.outbox.is_blocked() {
+                self.link.flush()?;
+            }
+            let outcome = if self.link.outbox.is_blocked() {
+                BatchOutcome { sent: 0, stop: Stop::QueueFull }
+            } else {
+                self.offer(&mut batch[sent * stride..], spacing, now_ns, &mut may_read)?
+            };
+            (sent, stop) = (sent + outcome.sent, outcome.stop);
+        }
+        self.hand_over()?;
+        Ok(BatchOutcome { sent, stop })
     }
 }
 
@@ -379,40 +420,18 @@ impl<C: Carrier> Transport for End<C> {
     }
 
     fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
-        let outcome = self.send_batch(message, message.len().max(1), now_ns)?;
+        let spacing = Spacing { headroom_bytes: 0, message_bytes: message.len() };
+        let outcome = self.send_spaced(&mut message.to_vec(), spacing, now_ns)?;
         Ok(if outcome.stop == Stop::None { SendOutcome::Sent } else { SendOutcome::QueueFull })
     }
 
-    fn send_batch(&mut self, batch: &[u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
-        if !std::mem::replace(&mut self.any_message, true) {
-            self.link.outbox.forget_counts();
-        }
-        let since_read_ns = now_ns.saturating_sub(self.read_ns);
-        let mut may_read = since_read_ns > READ_AGAIN_NS && since_read_ns < READ_NS;
-        if since_read_ns >= READ_NS {
-            self.read(now_ns)?;
-            if let Some(connection) = &mut self.connection {
-                self.link.transmit(connection, now_ns)?;
-            }
-        }
-        let mut sent = 0;
-        for message in batch.chunks_exact(message_bytes) {
-            if self.link.outbox.is_blocked() {
-                self.link.flush()?;
-            }
-            let outcome = if self.link.outbox.is_blocked() {
-                SendOutcome::QueueFull
-            } else {
-                self.offer(message, now_ns, &mut may_read)?
-            };
-            if outcome == SendOutcome::QueueFull {
-                self.hand_over()?;
-                return Ok(BatchOutcome { sent, stop: Stop::QueueFull });
-            }
-            sent += 1;
-        }
-        self.hand_over()?;
-        Ok(BatchOutcome { sent, stop: Stop::None })
+    fn headroom_bytes(&self) -> usize {
+        self.headroom_bytes
+    }
+
+    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+        let spacing = Spacing { headroom_bytes: self.headroom_bytes, message_bytes };
+        self.send_spaced(batch, spacing, now_ns)
     }
 
     fn flush(&mut self, _now_ns: i64) -> Result<()> {

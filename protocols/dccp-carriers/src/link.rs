@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
-use netjoule_dccp::connection::Transmit;
+use netjoule_dccp::connection::{Spacing, Transmit};
 use netjoule_dccp::Connection;
 use netjoule_transport::datagram::{self, Batch};
 use netjoule_transport::{socket, Arrival, IpVersion, Result, TransportError};
@@ -61,13 +61,12 @@ impl<C: Carrier> Link<C> {
                 let piece = received.segment_bytes.unwrap_or(received.bytes.len()).max(1);
                 let quarter = (received.bytes.len() / piece / 4).max(2) * piece;
                 for part in received.bytes.chunks(quarter) {
-                    for bytes in part.chunks(piece) {
-                        let packet = self.carrier.packet(bytes);
-                        if let Some(bytes) = connection.handle(arrived_ns, ecn, packet) {
-                            sink(Arrival { bytes, arrived_ns });
-                            messages += 1;
-                        }
-                    }
+                    // Where trains are joined (UDP), nothing lies between the packets.
+                    let packets = self.carrier.packet(part);
+                    connection.handle_train(arrived_ns, ecn, packets, piece, |bytes| {
+                        sink(Arrival { bytes, arrived_ns });
+                        messages += 1;
+                    });
                     if answer {
                         transmit(&self.carrier, &mut self.outbox, connection, read_ns)?;
                     }
@@ -102,9 +101,26 @@ impl<C: Carrier> Link<C> {
         self.outbox.flush(self.carrier.socket())
     }
 
-    /// A packet was appended to the outbox.
-    pub(crate) fn push(&mut self, packet: &Transmit) -> Result<()> {
-        self.outbox.push(self.carrier.socket(), packet.bytes, packet.ecn)
+    /// Let as many of the messages in `batch` leave as may leave now in one train; how many.
+    pub(crate) fn send_train(
+        &mut self,
+        connection: &mut Connection,
+        batch: &mut [u8],
+        spacing: Spacing,
+        now_ns: i64,
+    ) -> Result<usize> {
+        let (outbox, socket) = (&mut self.outbox, self.carrier.socket());
+        let most = outbox.most_together(spacing.headroom_bytes + spacing.message_bytes);
+        let Some(train) = connection.send_train(now_ns, batch, spacing, most, outbox.space()) else {
+            return Ok(0);
+        };
+        let Transmit { bytes, ecn, .. } = train.first;
+        if train.in_place {
+            outbox.send_train(socket, &batch[..train.packets * bytes], bytes, ecn)?;
+        } else {
+            outbox.push(socket, bytes, ecn)?;
+        }
+        Ok(train.packets)
     }
 
     /// Send a packet that belongs to no connection; a full socket loses it, and who asked will ask again.

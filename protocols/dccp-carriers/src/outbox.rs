@@ -98,11 +98,7 @@ impl Outbox {
     /// A packet of `length` bytes was appended, which shall leave with the field `ecn`.
     pub(crate) fn push(&mut self, socket: &Socket, length: usize, ecn: Ecn) -> Result<()> {
         let start = self.bytes.len() - length;
-        let kind = self.bytes.get(start + TYPE_OFFSET).map_or(0, |byte| (byte >> 1) & 0xf);
-        if DATA_TYPES.contains(&kind) {
-            self.data_packets += 1;
-            self.data_bytes += length as u64;
-        }
+        self.count_if_data(start, length);
         let fits = length <= self.segment_bytes
             && ecn == self.ecn
             && self.packets < GSO_SEGMENTS
@@ -130,6 +126,46 @@ impl Outbox {
         Ok(())
     }
 
+    /// Data packets of `length` bytes each, [`Self::most_together`] at most, that lie elsewhere leave behind what is waiting.
+    pub(crate) fn send_train(
+        &mut self,
+        socket: &Socket,
+        train: &[u8],
+        length: usize,
+        ecn: Ecn,
+    ) -> Result<()> {
+        self.flush(socket)?;
+        let packets = train.len() / length;
+        self.data_packets += packets as u64;
+        self.data_bytes += train.len() as u64;
+        if self.blocked {
+            self.refused_packets += packets as u64;
+            return Ok(());
+        }
+        (self.segment_bytes, self.packets, self.ecn) = (length, packets, ecn);
+        if !self.hand_over(socket, train)? {
+            self.bytes.extend_from_slice(train);
+        }
+        Ok(())
+    }
+
+    /// Most packets of `length` bytes that may leave together.
+    pub(crate) fn most_together(&self, length: usize) -> usize {
+        if self.trains && self.destination.is_none() {
+            (GSO_BYTES / length.max(1)).clamp(1, GSO_SEGMENTS)
+        } else {
+            1
+        }
+    }
+
+    fn count_if_data(&mut self, start: usize, length: usize) {
+        let kind = self.bytes.get(start + TYPE_OFFSET).map_or(0, |byte| (byte >> 1) & 0xf);
+        if DATA_TYPES.contains(&kind) {
+            self.data_packets += 1;
+            self.data_bytes += length as u64;
+        }
+    }
+
     /// Hand the train over. A full socket buffer keeps it here ([`Self::is_blocked`]).
     pub(crate) fn flush(&mut self, socket: &Socket) -> Result<()> {
         let end = self.bytes.len();
@@ -141,12 +177,23 @@ impl Outbox {
         if self.packets == 0 {
             return Ok(());
         }
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let outcome = self.hand_over(socket, &bytes[..end]);
+        if let Ok(true) = outcome {
+            bytes.drain(..end);
+        }
+        self.bytes = bytes;
+        outcome.map(drop)
+    }
+
+    /// Hand `train` to the socket, whose packets are as the fields of `self` say; whether it is gone. If not, it waits.
+    fn hand_over(&mut self, socket: &Socket, train: &[u8]) -> Result<bool> {
         self.set_field(socket);
-        match self.hand_over(socket, end) {
+        match self.call(socket, train) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked = true;
-                return Ok(());
+                return Ok(false);
             }
             Err(error) if self.is_loss(&error) => {
                 // To congestion control it is a loss like any other on the way.
@@ -156,8 +203,7 @@ impl Outbox {
         }
         self.blocked = false;
         self.packets = 0;
-        self.bytes.drain(..end);
-        Ok(())
+        Ok(true)
     }
 
     /// Whether the packets are gone but the connection may go on.
@@ -183,8 +229,7 @@ impl Outbox {
         }
     }
 
-    fn hand_over(&self, socket: &Socket, end: usize) -> io::Result<()> {
-        let train = &self.bytes[..end];
+    fn call(&self, socket: &Socket, train: &[u8]) -> io::Result<()> {
         if let Some(destination) = &self.destination {
             return socket.send_to_with_flags(train, destination, libc::MSG_DONTWAIT).map(drop);
         }
@@ -199,6 +244,7 @@ impl Outbox {
 mod tests {
     use super::*;
     use netjoule_transport::{datagram, socket};
+    use socket2::{Domain, Type};
 
     fn pair() -> (Socket, Socket) {
         let [one, other] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
@@ -271,6 +317,40 @@ mod tests {
         }
         outbox.flush(&near).unwrap();
         assert_eq!(sizes(&far), [1456; 150]);
+    }
+
+    #[test]
+    fn a_train_from_elsewhere_leaves_behind_what_is_waiting() {
+        for (trains, together) in [(false, 1), (true, 44)] {
+            let (near, far) = pair();
+            let mut outbox = Outbox::new(trains, IpVersion::V4);
+            assert_eq!(outbox.most_together(1456), together);
+            outbox.space().extend([0x04; 1480]);
+            outbox.push(&near, 1480, Ecn::Ect0).unwrap();
+            outbox.send_train(&near, &vec![0x04; 1456 * together], 1456, Ecn::Ect0).unwrap();
+            let wanted = [&[1480][..], &vec![1456; together]].concat();
+            assert_eq!(sizes(&far), wanted, "trains: {trains}");
+            assert_eq!(outbox.data_packets, wanted.len() as u64);
+            assert_eq!(outbox.data_bytes, wanted.iter().sum::<usize>() as u64);
+        }
+    }
+
+    #[test]
+    fn a_train_that_a_full_socket_refuses_waits_in_the_outbox() {
+        // Unlike a UDP socket over loopback, this one says when it is full.
+        let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
+        let mut outbox = Outbox::new(false, IpVersion::V4);
+        let most = 100_000;
+        let full = (0..most).find(|_| {
+            outbox.send_train(&near, &[0x04; 1000], 1000, Ecn::NotEct).unwrap();
+            outbox.is_blocked()
+        });
+        assert!(full.is_some() && outbox.space().len() == 1000);
+        outbox.send_train(&near, &[0x04; 900], 900, Ecn::NotEct).unwrap();
+        assert_eq!((outbox.refused_packets, outbox.space().len()), (1, 1000));
+        far.recv(&mut [std::mem::MaybeUninit::uninit(); 2000]).unwrap();
+        outbox.flush(&near).unwrap();
+        assert!(!outbox.is_blocked() && outbox.space().is_empty());
     }
 
     #[test]

@@ -133,11 +133,12 @@ impl Flow {
     fn transfer(&mut self, count: u64) -> Vec<u64> {
         let (mut sent, mut arrived) = (0, Vec::new());
         for _ in 0..PATIENCE {
-            let mut batch = vec![0; SIZE * (count - sent).min(40) as usize];
-            for (sequence, message) in (sent..).zip(batch.chunks_exact_mut(SIZE)) {
-                Header { sequence, sent_ns: 1 }.write(message);
+            let headroom = self.client.headroom_bytes();
+            let mut batch = vec![0; (headroom + SIZE) * (count - sent).min(40) as usize];
+            for (sequence, message) in (sent..).zip(batch.chunks_exact_mut(headroom + SIZE)) {
+                Header { sequence, sent_ns: 1 }.write(&mut message[headroom..]);
             }
-            sent += self.client.send_batch(&batch, SIZE, now_ns()).unwrap().sent as u64;
+            sent += self.client.send_batch(&mut batch, SIZE, now_ns()).unwrap().sent as u64;
             self.step();
             let mut sink = |arrival: netjoule_transport::Arrival<'_>| {
                 arrived.push(Header::read(arrival.bytes).unwrap().sequence);

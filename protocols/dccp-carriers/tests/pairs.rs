@@ -66,11 +66,12 @@ fn sequences(end: &mut dyn Transport, seen: &mut Vec<u64>) {
 fn transfer(client: &mut dyn Transport, server: &mut dyn Transport, count: u64) -> Vec<u64> {
     let (mut sent, mut seen) = (0, Vec::new());
     for _ in 0..PATIENCE {
-        let mut batch = vec![0; SIZE * (count - sent).min(40) as usize];
-        for (sequence, message) in (sent..).zip(batch.chunks_exact_mut(SIZE)) {
-            Header { sequence, sent_ns: 1 }.write(message);
+        let headroom = client.headroom_bytes();
+        let mut batch = vec![0; (headroom + SIZE) * (count - sent).min(40) as usize];
+        for (sequence, message) in (sent..).zip(batch.chunks_exact_mut(headroom + SIZE)) {
+            Header { sequence, sent_ns: 1 }.write(&mut message[headroom..]);
         }
-        let outcome = client.send_batch(&batch, SIZE, now_ns()).unwrap();
+        let outcome = client.send_batch(&mut batch, SIZE, now_ns()).unwrap();
         assert!(outcome.stop == Stop::None || outcome.stop == Stop::QueueFull);
         sent += outcome.sent as u64;
         client.service(now_ns()).unwrap();

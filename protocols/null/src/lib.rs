@@ -145,7 +145,7 @@ mod tests {
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         let mut end = Null.connect(None, nowhere, &flow(Role::Sender), &Values::new(), 0).unwrap();
         assert_eq!(end.service(0).unwrap(), State::Open);
-        let outcome = end.send_batch(&[0; 640], 64, 0).unwrap();
+        let outcome = end.send_batch(&mut [0; 640], 64, 0).unwrap();
         assert_eq!(outcome.sent, 10);
         assert_eq!(end.path_statistics()["messages_dropped"], 10);
     }

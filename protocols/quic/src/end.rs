@@ -267,12 +267,13 @@ impl Transport for End {
         }
     }
 
-    fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+    fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         let Phase::Open(endpoint, messages) = &mut self.phase else { return Ok(0) };
-        let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns: now_ns });
         let mut total = 0;
         while total < MESSAGES_PER_RECEIVE {
             let packets = endpoint.drain().map_err(lost)?;
+            let arrived_ns = netjoule_transport::datagram::now_ns();
+            let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns });
             let quic = &mut endpoint.driver.quic;
             let count = match messages {
                 Messages::Datagrams => datagram::collect(quic, &mut deliver),

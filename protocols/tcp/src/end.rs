@@ -291,7 +291,7 @@ impl Transport for End {
         self.push_pending().map(drop)
     }
 
-    fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+    fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         let mut total = 0;
         if !matches!(self.phase, Phase::Open) {
             return Ok(0);
@@ -303,10 +303,13 @@ impl Transport for End {
                     self.phase = Phase::Closed;
                     break;
                 }
-                Ok(length) => self.cutter.push(&self.buffer[..length], |bytes| {
-                    total += 1;
-                    sink(Arrival { bytes, arrived_ns: now_ns });
-                }),
+                Ok(length) => {
+                    let arrived_ns = netjoule_transport::datagram::now_ns();
+                    self.cutter.push(&self.buffer[..length], |bytes| {
+                        total += 1;
+                        sink(Arrival { bytes, arrived_ns });
+                    });
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(self.lost(&error)),
             }

@@ -247,6 +247,12 @@ pub fn clock_difference() -> (i64, i64) {
     (real_ns - monotonic_ns, monotonic_ns)
 }
 
+/// `CLOCK_MONOTONIC` in ns: when something was read that has no kernel stamp. A time from before the read would let a
+/// message arrive before it was sent, where the reader was held up in between.
+pub fn now_ns() -> i64 {
+    read_clock(libc::CLOCK_MONOTONIC)
+}
+
 fn read_clock(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel fills a live timespec; both clocks exist on every Linux.

@@ -355,10 +355,19 @@ pub trait Transport {
     /// Offer one message for sending.
     fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome>;
 
-    /// Offer messages that lie back to back in `batch`, each [`FlowSpec::message_bytes`] long, in order.
-    fn send_batch(&mut self, batch: &[u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+    /// Free bytes that this transport wants before every message of a batch, for a header of its own: then messages need
+    /// not be copied.
+    fn headroom_bytes(&self) -> usize {
+        0
+    }
+
+    /// Offer messages in order, each [`FlowSpec::message_bytes`] long and behind [`Self::headroom_bytes`] free bytes. What the
+    /// free bytes hold afterwards is nobody's concern; the messages stay as they are.
+    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+        let headroom_bytes = self.headroom_bytes();
         let mut sent = 0;
-        for message in batch.chunks_exact(message_bytes) {
+        for message in batch.chunks_exact(headroom_bytes + message_bytes) {
+            let message = &message[headroom_bytes..];
             match self.send(message, now_ns)? {
                 SendOutcome::Sent => sent += 1,
                 SendOutcome::WouldBlock => return Ok(BatchOutcome { sent, stop: Stop::WouldBlock }),

@@ -244,7 +244,7 @@ impl Transport for End {
         }
     }
 
-    fn send_batch(&mut self, batch: &[u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
         let per_call =
             if self.gso { (datagram::GSO_BYTES / message_bytes).clamp(1, datagram::GSO_SEGMENTS) } else { 1 };
         let mut sent = 0;
@@ -400,7 +400,7 @@ mod tests {
         for any_port in ["127.0.0.1:0", "[::1]:0"] {
             for gso in [false, true] {
                 let (mut client, mut server) = open_pair(any_port, gso);
-                let outcome = client.send_batch(&messages(150), 100, 0).unwrap();
+                let outcome = client.send_batch(&mut messages(150), 100, 0).unwrap();
                 assert_eq!(outcome, BatchOutcome { sent: 150, stop: Stop::None });
                 assert_eq!(sequences(&mut server), (0..150).collect::<Vec<_>>());
                 assert!(client.drained());

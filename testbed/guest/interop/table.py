@@ -20,7 +20,7 @@ from cells import (
     TO_KERNEL,
 )
 from drive import Flow
-from explanations import explanation
+from explanations import LINUX_RECEIVER, explanation
 from judge import LEAST_RATIO, MOST_RATIO, Comparison
 
 __all__ = ["document", "page", "verdict"]
@@ -109,18 +109,26 @@ def _remarks(flows: Sequence[Flow], comparisons: Sequence[Comparison]) -> list[s
         "protocol 33). Every flow must end with Close and Reset 'Closed' and hold no other Reset, but the "
         "'No Connection' that a repeated Close gets when 'Closed' was lost.",
     ]
-    reasons = [
-        f"- {pair}, CCID {comparison.ccid}, {comparison.loss_percent} % loss: {_ratio(comparison, pair)}: "
-        + (explanation(pair, comparison.ccid, comparison.loss_percent) or "not explained yet")
-        for comparison in comparisons
-        for pair in comparison.high()
-    ]
+    reasons = _reasons(comparisons)
     if reasons:
         lines += ["", f"Above {MOST_RATIO}:", "", *reasons]
+    if any(comparison.ccid == 3 for comparison in comparisons):
+        lines += ["", "Linux's CCID 3 receiver, as captured:", "", *(f"- {line}" for line in LINUX_RECEIVER)]
     wrong = verdict(flows, comparisons)
     if wrong:
         lines += ["", "Not as it must be:", "", *(f"- {sentence}" for sentence in wrong)]
     return lines
+
+
+def _reasons(comparisons: Sequence[Comparison]) -> list[str]:
+    """One line per cause, with all the cells that it explains."""
+    cells: dict[str, list[str]] = {}
+    for comparison in comparisons:
+        for pair in comparison.high():
+            cause = explanation(pair, comparison.ccid, comparison.loss_percent) or "not explained yet"
+            where = f"IPv{comparison.ip_version}, CCID {comparison.ccid}, {comparison.loss_percent} % loss"
+            cells.setdefault(cause, []).append(f"{pair}, {where} ({_ratio(comparison, pair)})")
+    return [f"- {'; '.join(where)}: {cause}" for cause, where in cells.items()]
 
 
 def _cell(comparison: Comparison, pair: str) -> str:

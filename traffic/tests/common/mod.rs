@@ -193,6 +193,6 @@ fn assert_contiguous(report: &Value, end: &str) {
     if let (Some(first_ns), Some(last_ns)) =
         (half["first_packet_ns"].as_i64(), half["last_packet_ns"].as_i64())
     {
-        assert!(ns(first, "start_ns") <= first_ns && last_ns <= ns(last, "end_ns"));
+        assert!(ns(first, "start_ns") <= first_ns && last_ns <= ns(last, "end_ns"), "{end}: {report}");
     }
 }

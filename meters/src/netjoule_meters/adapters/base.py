@@ -31,6 +31,7 @@ from netjoule_meters.errors import (
     NoAnswer,
     ReplyTimeout,
     UsageError,
+    WrongInstrument,
 )
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport
 from netjoule_meters.reading import Flag, Reading
@@ -52,6 +53,8 @@ COMMON_SETTINGS = (
 _RECONNECT_UPDATES = 10
 """Silence of so many updates (at least 2 s) means that the connection is made anew."""
 _GARBAGE_IN_A_ROW = 10
+_SHORTEST_UPDATE_S, _LONGEST_UPDATE_S = 0.001, 86_400.0
+"""What an update interval may be: no meter here is read more often than 1000 times in a second."""
 QUIET_S = 0.05
 """A line on which nothing arrives for so long is quiet."""
 _BACK_OFF_S = (0.1, 0.2, 0.5, 1.0, 2.0)
@@ -78,7 +81,7 @@ class Quantity(StrEnum):
 
 class Meter(ABC):
     """A power meter: life, readings, gaps, reconnection. Adapters derive from `DialogueMeter`,
-    `PolledMeter` or, for instruments that talk unasked, from this.
+    `PolledMeter` or, for instruments that talk unasked, `LineMeter`.
 
     Attributes:
         interfaces: how it may be connected, by the names of ``transports.INTERFACES``.
@@ -111,6 +114,11 @@ class Meter(ABC):
         notify: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = resolve(self.all_settings(), settings, self.name)
+        if not _SHORTEST_UPDATE_S <= self.update_interval_s <= _LONGEST_UPDATE_S:
+            raise UsageError(
+                f"{self.name}: update_interval_s cannot be {self.update_interval_s:g}: choose a time between "
+                f"{_SHORTEST_UPDATE_S:g} s and a day"
+            )
         self.identification: Identification | None = None
         self._transport = transport
         self._clock = clock
@@ -120,6 +128,7 @@ class Meter(ABC):
         self._last_news_ns = 0
         self._in_gap = False
         self._garbage = 0
+        self._check_settings()
 
     @classmethod
     def all_settings(cls) -> tuple[Setting, ...]:
@@ -139,6 +148,9 @@ class Meter(ABC):
     @abstractmethod
     def _read_update(self) -> Reading:
         """Wait for the next update and read it; may raise any ``DialogueError``."""
+
+    def _check_settings(self) -> None:  # noqa: B027 - most need nothing
+        """Raise UsageError for settings that do not go together."""
 
     def _set_up(self) -> None:  # noqa: B027 - some instruments have no settings
         """Set the instrument as the settings say; raise SettingRefused when it will not."""
@@ -173,7 +185,7 @@ class Meter(ABC):
             UsageError: when it has one range only.
             SettingRefused: when the instrument will not.
         """
-        raise UsageError(f"a {self.make} {self.model} has one range: there is nothing to choose")
+        raise UsageError(f"{self._called()} has one range: there is nothing to choose")
 
     def choose_range(self, most_v: float, most_a: float, most_w: float) -> dict[str, Any]:
         """Settings of the least ranges that hold what a ranging pass saw, with head-room.
@@ -186,7 +198,7 @@ class Meter(ABC):
         Raises:
             UsageError: when it has one range only, or none that holds the values.
         """
-        raise UsageError(f"a {self.make} {self.model} has one range: there is nothing to choose")
+        raise UsageError(f"{self._called()} has one range: there is nothing to choose")
 
     @property
     def counter_modulus_j(self) -> float | None:
@@ -202,6 +214,10 @@ class Meter(ABC):
     def mapping_source(self) -> str | None:
         """Where a configured mapping comes from (a preset, a manual); None for built-in dialogues."""
         return None
+
+    def _called(self) -> str:
+        """What it is, with the article, for messages."""
+        return f"{'an' if self.make[0] in 'AEIOUaeiou' else 'a'} {self.make} {self.model}"
 
     # -- life ----------------------------------------------------------------------------------------
 
@@ -231,10 +247,10 @@ class Meter(ABC):
         except (ReplyTimeout, ConnectionLost, GarbageReply) as error:
             self._transport.close()
             raise NoAnswer(
-                f"no usable answer from a {self.make} {self.model} on {self._transport.resource} ({error}): "
+                f"no usable answer from {self._called()} on {self._transport.resource} ({error}): "
                 f"{self.advice_no_answer}"
             ) from error
-        except MeterError:
+        except (MeterError, Cancelled):
             self._transport.close()
             raise
         self._last_news_ns = self._clock.monotonic_ns()
@@ -248,16 +264,38 @@ class Meter(ABC):
         """End a wait of another thread; ``readings`` then ends."""
         self._transport.cancel()
 
+    def identity(self, config: MeterConfig) -> Identification:
+        """Which instrument this is; the configuration adds a serial number that it does not tell itself.
+
+        Raises:
+            WrongInstrument: when it tells another one.
+        """
+        told = self.identification
+        assert told is not None, "only an open meter is identified"
+        if config.serial is None or told.serial == config.serial:
+            return told
+        if told.serial is not None:
+            raise WrongInstrument(
+                f"the {told.make} {told.model} on {self._transport.resource} has serial number "
+                f"{told.serial}, not {config.serial}: name its port, or correct 'serial' of meter "
+                f"'{config.meter_id}'"
+            )
+        return replace(told, serial=config.serial)
+
     def passport(self, config: MeterConfig, today: date) -> Passport:
-        """The meter's passport; call after ``open``."""
-        assert self.identification is not None, "a passport needs an identified instrument"
+        """The meter's passport; call after ``open``.
+
+        Raises:
+            WrongInstrument: see `identity`.
+            UsageError: when its calibration document is for another instrument or range.
+        """
         crest_factor = self.settings.get("crest_factor")
         calibration = self._calibration_of(config)
         return Passport(
             meter_id=config.meter_id,
             node=config.node,
             adapter=self.name,
-            identification=self.identification,
+            identification=self.identity(config),
             range=self.measuring_range,
             crest_factor=None if crest_factor is None else float(crest_factor),
             update_interval_s=self.update_interval_s,
@@ -282,9 +320,8 @@ class Meter(ABC):
             return None
         from netjoule_meters.calibration import load
 
-        assert self.identification is not None, "a calibration is held to an identified instrument"
         found = load(Path(config.calibration))
-        found.require(self.name, self.identification, self.measuring_range)
+        found.require(self.name, self.identity(config), self.measuring_range)
         return found
 
     def _accuracy_of(self, config: MeterConfig, today: date) -> Accuracy:

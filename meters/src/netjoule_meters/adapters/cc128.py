@@ -8,15 +8,15 @@ that it takes for granted, thus apparent power; the vendor warrants no accuracy,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from netjoule_meters.adapters.base import Meter, Quantity, Semantics
+from netjoule_meters.adapters.base import Quantity, Semantics
 from netjoule_meters.adapters.cc128_messages import History, Live, is_classic, parse_message
+from netjoule_meters.adapters.dialogue_meter import LineMeter
 from netjoule_meters.adapters.finding import Finding, look_at, spacing_s
 from netjoule_meters.adapters.settings import Setting
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import GarbageReply, NoAnswer, ReplyTimeout, UsageError, WrongInstrument
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
@@ -35,7 +35,7 @@ _PROVISIONAL_VOLTAGE = (
 )
 
 
-class CC128(Meter):
+class CC128(LineMeter):
     """Current Cost CC128: apparent power of one sensor, one reading per radio message."""
 
     name: ClassVar[str] = "cc128"
@@ -57,18 +57,11 @@ class CC128(Meter):
         Setting("lag_s", "Lag of this instrument; None stands for 0.", None),
     )
 
-    def __init__(
-        self,
-        transport: StampedTransport,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
-        self._transport: StampedTransport = transport
+    _transport: StampedTransport
+    _radio_id = ""
+
+    def _check_settings(self) -> None:
         self._channels = _channels(self.settings["channels"])
-        self._radio_id = ""
 
     # -- what it is ------------------------------------------------------------------------------------
 
@@ -94,13 +87,6 @@ class CC128(Meter):
         return 1.0
 
     # -- messages --------------------------------------------------------------------------------------
-
-    def _read_line(self, timeout_s: float) -> str:
-        line = self._transport.read_line(timeout_s)
-        self._log.debug("%s -> %r", self._transport.resource, line)
-        if any(byte < 0x20 or byte > 0x7E for byte in line):
-            raise GarbageReply(f"{line[:40]!r} is not text")
-        return line.decode("ascii")
 
     def _remaining_s(self, deadline_ns: int, what: str) -> float:
         remaining_s = (deadline_ns - self._clock.monotonic_ns()) / 1e9
@@ -133,7 +119,7 @@ class CC128(Meter):
             heard.append(message)
 
     def _first_message(self, timeout_s: float) -> Live | History:
-        text = self._read_line(timeout_s)
+        text = self.read_reply(timeout_s)
         if is_classic(text):
             raise WrongInstrument(
                 f"an older Current Cost Classic sends on {self._transport.resource}, in another form: "
@@ -176,7 +162,7 @@ class CC128(Meter):
         while True:
             remaining_s = self._remaining_s(deadline_ns, f"no message within {self.gap_s:g} s")
             try:
-                message = parse_message(self._read_line(remaining_s))
+                message = parse_message(self.read_reply(remaining_s))
                 if isinstance(message, History) or message.sensor != self.settings["sensor"]:
                     continue
                 self._demand_same_transmitter(message)

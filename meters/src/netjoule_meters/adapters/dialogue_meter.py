@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instruments that are asked and answer in lines of text: declared set-up, questions, time stamps."""
+"""Instruments that speak in lines of text: questions, answers, time stamps, and a declared set-up."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from netjoule_meters.adapters.base import QUIET_S, Meter
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import GarbageReply, ReplyTimeout, SettingRefused
 from netjoule_meters.transports.base import Transport
 
@@ -28,25 +26,16 @@ class Command:
     keeps: str | None = None
 
 
-class DialogueMeter(Meter):
-    """A meter that answers questions. Set-up is the declared commands, each checked, each read back."""
+class LineMeter(Meter):
+    """A meter that speaks in lines of ASCII text.
 
-    set_up_commands: ClassVar[tuple[Command, ...]]
+    Attributes:
+        meaningless: bytes that may stand inside a line and say nothing.
+    """
 
-    def __init__(
-        self,
-        transport: Transport,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
-        self._transport: Transport = transport
-
-    @abstractmethod
-    def _check_errors(self, command: str) -> None:
-        """Raise SettingRefused when the instrument complains about ``command``."""
+    meaningless: ClassVar[bytes] = b""
+    _transport: Transport
+    _heard_meaningless = False
 
     def write(self, command: str) -> None:
         """Send one command line."""
@@ -61,9 +50,11 @@ class DialogueMeter(Meter):
         """
         line = self._transport.read_line(self.reply_timeout_s if timeout_s is None else timeout_s)
         self._log.debug("%s -> %r", self._transport.resource, line)
-        if any(byte < 0x20 or byte > 0x7E for byte in line):
+        text = line.translate(None, self.meaningless)
+        self._heard_meaningless = self._heard_meaningless or text != line
+        if any(byte < 0x20 or byte > 0x7E for byte in text):
             raise GarbageReply(f"{line[:40]!r} is not text")
-        return line.decode("ascii")
+        return text.decode("ascii")
 
     def query(self, command: str, attempts: int = 1) -> str:
         """Send a query and receive its answer, again when none comes, ``attempts`` times in all."""
@@ -85,6 +76,16 @@ class DialogueMeter(Meter):
         before_ns = self._clock.monotonic_ns()
         reply = self.query(command)
         return reply, (before_ns + self._clock.monotonic_ns()) // 2
+
+
+class DialogueMeter(LineMeter):
+    """A meter that answers questions. Set-up is the declared commands, each checked, each read back."""
+
+    set_up_commands: ClassVar[tuple[Command, ...]]
+
+    @abstractmethod
+    def _check_errors(self, command: str) -> None:
+        """Raise SettingRefused when the instrument complains about ``command``."""
 
     def _set_up(self) -> None:
         for command in self.set_up_commands:

@@ -11,12 +11,13 @@ about 180 A. Hence ranges are fixed, and the two lines that follow a set-up are 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from netjoule_meters.adapters.base import QUIET_S, Meter, Semantics
+from netjoule_meters.adapters.base import Semantics
+from netjoule_meters.adapters.dialogue_meter import LineMeter
 from netjoule_meters.adapters.finding import Finding, look_at, spacing_s
 from netjoule_meters.adapters.hm8115_lines import (
     CURRENT_RANGES_A,
@@ -29,7 +30,6 @@ from netjoule_meters.adapters.hm8115_lines import (
     parse_status,
 )
 from netjoule_meters.adapters.settings import Setting
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import (
     DialogueError,
     GarbageReply,
@@ -64,7 +64,7 @@ _PROVISIONAL_DIGIT = "weight of a digit of 1 mW on 8 W, 10 mW to 80 W, 100 mW to
 _PROVISIONAL_LAG = "a value stands for the measuring cycle before it"
 
 
-class HM8115(Meter):
+class HM8115(LineMeter):
     """Hameg HM8115-2: active power, one reading per measuring cycle."""
 
     name: ClassVar[str] = "hm8115"
@@ -100,21 +100,11 @@ class HM8115(Meter):
         Setting("lag_s", "Lag of this instrument; None stands for one measuring cycle.", None),
     )
 
-    def __init__(
-        self,
-        transport: StampedTransport,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
-        self._transport: StampedTransport = transport
-        self._streaming = False
-        self._automatic = False
-        self._unsettled_lines = 0
-        self._seen_flow_control = False
-        self._last_value_ns = _LONG_AGO_NS
+    meaningless: ClassVar[bytes] = FLOW_CONTROL
+    _transport: StampedTransport
+    _streaming = _automatic = False
+    _unsettled_lines = 0
+    _last_value_ns = _LONG_AGO_NS
 
     # -- what it is ------------------------------------------------------------------------------------
 
@@ -155,55 +145,26 @@ class HM8115(Meter):
 
     # -- dialogue --------------------------------------------------------------------------------------
 
-    def _write(self, command: str) -> None:
-        self._log.debug("%s <- %s", self._transport.resource, command)
-        self._transport.write_line(command.encode("ascii"))
-
-    def _read_line(self, timeout_s: float) -> str:
-        """One line of text, freed of XON and XOFF."""
-        line = self._transport.read_line(timeout_s)
-        self._log.debug("%s -> %r", self._transport.resource, line)
-        text = line.translate(None, FLOW_CONTROL)
-        self._seen_flow_control = self._seen_flow_control or text != line
-        if any(byte < 0x20 or byte > 0x7E for byte in text):
-            raise GarbageReply(f"{line[:40]!r} is not text")
-        return text.decode("ascii")
-
-    def _query(self, command: str, attempts: int = 1) -> str:
-        """Ask, again when no answer comes, ``attempts`` times in all."""
-        for attempt in range(attempts):
-            self._write(command)
-            try:
-                reply = self._read_line(self.reply_timeout_s)
-            except ReplyTimeout:
-                if attempt + 1 == attempts:
-                    raise
-                continue
-            if attempt > 0:  # the earlier questions may be answered as well
-                self._transport.drain(QUIET_S)
-            return reply
-        raise AssertionError("attempts is at least 1")
-
     def _switch(self, command: str) -> None:
         """Send a command that is not answered, and leave the instrument the time to do it."""
-        self._write(command)
+        self.write(command)
         self._transport.drain(_SWITCHING_S)
 
     def _begin(self) -> None:
         """End a line that was cut off; end the continuous output and let its last line pass."""
         self._streaming, self._last_value_ns = False, _LONG_AGO_NS
-        self._write("")
-        self._write("MA0")
+        self.write("")
+        self.write("MA0")
         self._transport.drain(1.5 * self.update_interval_s)
 
     def _identify(self) -> Identification:
-        text = self._query("*IDN?", attempts=3)
+        text = self.query("*IDN?", attempts=3)
         if "HM8115" not in text.upper():
             raise WrongInstrument(
                 f"another instrument answers on {self._transport.resource}: {text[:60]!r}, not a Hameg "
                 "HM8115-2; name the right port or the adapter for this instrument"
             )
-        version = self._query("VERSION?", attempts=2)
+        version = self.query("VERSION?", attempts=2)
         return Identification(text, self.make, self.model, None, version.removeprefix("version ").strip())
 
     def _set_up(self) -> None:
@@ -227,7 +188,7 @@ class HM8115(Meter):
         )
 
     def _status(self) -> Status:
-        return parse_status(self._query("STATUS?", attempts=2))
+        return parse_status(self.query("STATUS?", attempts=2))
 
     def _range_numbers(self) -> tuple[int, int]:
         """Numbers of the ranges that the settings ask for."""
@@ -256,12 +217,12 @@ class HM8115(Meter):
     def _next_line(self) -> str:
         """The next line of values, asked for or not."""
         if self.settings["readout"] == "query":
-            self._write("VAL?")
+            self.write("VAL?")
         elif not self._streaming:
-            self._write("MA1")
+            self.write("MA1")
             self._streaming = True
         try:
-            return self._read_line(self.gap_s)
+            return self.read_reply(self.gap_s)
         except ReplyTimeout:
             if self.settings["readout"] == "query":  # else its late answer would be the next one's
                 self._resynchronise = True
@@ -305,7 +266,11 @@ class HM8115(Meter):
             self._set_up()
 
     def choose_range(self, most_v: float, most_a: float, most_w: float) -> dict[str, Any]:
-        """Settings of the least ranges that hold these values with head-room; power has none of its own."""
+        """Settings of the least ranges that hold these values with head-room; power has none of its own.
+
+        Raises:
+            UsageError: also for lines without voltage and current, whose ranges are set by hand.
+        """
         from netjoule_meters.adapters.ranging import least_range
 
         return {
@@ -328,9 +293,9 @@ class HM8115(Meter):
             Finding(_PROVISIONAL_FORM, True, f"{updates} lines read, {values} voltage and current"),
             Finding(
                 _PROVISIONAL_FLOW,
-                True if self._seen_flow_control else None,
+                True if self._heard_meaningless else None,
                 "XON or XOFF came"
-                if self._seen_flow_control
+                if self._heard_meaningless
                 else "none came through; handshake=none would show them",
             ),
             Finding(
@@ -347,7 +312,7 @@ class HM8115(Meter):
         if self._streaming:
             self._streaming = False
             with contextlib.suppress(DialogueError):
-                self._write("MA0")
+                self.write("MA0")
         super().close()
 
 

@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from netjoule_meters.adapters.base import Meter
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import GarbageReply
 from netjoule_meters.reading import Flag, Reading
 from netjoule_meters.transports.base import Source
@@ -41,19 +38,10 @@ class Sample:
 class PolledMeter(Meter):
     """A meter that is asked every ``update_interval_s``."""
 
-    def __init__(
-        self,
-        transport: Source,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
-        self._transport: Source = transport
-        self._first_ns: int | None = None
-        self._shown: object = None
-        self._unchanged = 0
+    _transport: Source
+    _first_ns: int | None = None
+    _shown: object = None
+    _unchanged = 0
 
     @abstractmethod
     def _fetch(self) -> Sample:

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from netjoule_meters.adapters import ptd_lines, wt210_accuracy, wt310_accuracy
 from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
 from netjoule_meters.adapters.finding import Finding, look_at, spacing_s
 from netjoule_meters.adapters.ptd_lines import PtdIdentity, PtdRanges, PtdSample
-from netjoule_meters.adapters.ranging import HEAD_ROOM
+from netjoule_meters.adapters.ranging import with_head_room
 from netjoule_meters.adapters.settings import Setting
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import (
     DialogueError,
     GarbageReply,
@@ -31,7 +29,6 @@ from netjoule_meters.errors import (
 )
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
-from netjoule_meters.transports.base import Transport
 
 _MODELS = ("unknown", "WT210", "WT310", "WT310E")
 _LEFT_OVER = ("Last ", "Time,", "No unread", "Insufficient unread", "Watts,", "Uncertainty,")
@@ -82,15 +79,7 @@ class Ptd(DialogueMeter):
     _due = 0
     _over_limit = _unknown = _since_uncertainty = 0
 
-    def __init__(
-        self,
-        transport: Transport,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
+    def _check_settings(self) -> None:
         for name in ("voltage_range_v", "current_range_a"):
             if not isinstance(self.settings[name], int | float):
                 raise UsageError(
@@ -125,19 +114,18 @@ class Ptd(DialogueMeter):
         if calibration_age_days is None:
             return Accuracy(None, None, "unknown: time since calibration is not known")
         if model == "WT210":
-            limits = self.measuring_range
-            conditions = wt210_accuracy.Conditions(
-                voltage_range_v=limits.voltage_v or 0.0,
-                current_range_a=limits.current_a or 0.0,
-                **self._conditions(),
+            return wt210_accuracy.power_accuracy(
+                wt210_accuracy.Conditions(**self._conditions()), calibration_age_days
             )
-            return wt210_accuracy.power_accuracy(conditions, calibration_age_days)
         return wt310_accuracy.power_accuracy(
             wt310_accuracy.Conditions(model=model, **self._conditions()), calibration_age_days
         )
 
     def _conditions(self) -> dict[str, Any]:
+        limits = self.measuring_range
         return {
+            "voltage_range_v": limits.voltage_v or 0.0,
+            "current_range_a": limits.current_a or 0.0,
             "frequency_hz": float(self.settings["line_frequency_hz"]),
             "power_factor": float(self.settings["power_factor"]),
             "crest_factor": int(self.settings["crest_factor"]),
@@ -160,8 +148,8 @@ class Ptd(DialogueMeter):
     def choose_range(self, most_v: float, most_a: float, most_w: float) -> dict[str, Any]:
         """What to ask for: PTDaemon takes the analyser's next range upwards."""
         return {
-            "voltage_range_v": float(f"{HEAD_ROOM * most_v:.4g}"),
-            "current_range_a": float(f"{HEAD_ROOM * most_a:.4g}"),
+            "voltage_range_v": float(f"{with_head_room(most_v, 'V'):.4g}"),
+            "current_range_a": float(f"{with_head_room(most_a, 'A'):.4g}"),
         }
 
     def confirm(self, updates: int = 5) -> list[Finding]:
@@ -259,10 +247,6 @@ class Ptd(DialogueMeter):
                 )
 
     def _go(self) -> None:
-        if self.update_interval_s < 0.001:
-            raise UsageError(
-                f"ptd: update_interval_s={self.update_interval_s:g} is less than 0.001, which Go cannot say"
-            )
         self._order(f"Go,{round(self.update_interval_s * 1e3)},0,netjoule")
         self._measuring = True
         self._over_limit = self._unknown = self._since_uncertainty = 0

@@ -15,13 +15,27 @@ from netjoule_meters.errors import UsageError
 HEAD_ROOM = 1.1
 
 
+def with_head_room(highest: float, unit: str) -> float:
+    """What a range must hold at least, in ``unit``.
+
+    Raises:
+        UsageError: when nothing was seen.
+    """
+    if not highest:
+        raise UsageError(
+            f"the ranging pass saw no {unit}: check that the load is on and that the meter shows {unit}, "
+            "or set its ranges by hand"
+        )
+    return HEAD_ROOM * abs(highest)
+
+
 def least_range(ranges: Sequence[float], highest: float, unit: str) -> float:
     """The least of ``ranges`` (rated values, in ``unit``) that holds ``highest`` with head-room.
 
     Raises:
-        UsageError: when none does.
+        UsageError: when none does, or nothing was seen.
     """
-    wanted = HEAD_ROOM * abs(highest)
+    wanted = with_head_room(highest, unit)
     for candidate in sorted(ranges):
         if candidate >= wanted:
             return candidate

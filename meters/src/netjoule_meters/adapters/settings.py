@@ -31,7 +31,7 @@ class Setting:
 
 
 def resolve(declared: Sequence[Setting], given: Mapping[str, Any], adapter: str) -> dict[str, Any]:
-    """All declared settings with the given values or their defaults.
+    """All declared settings with the given values or their defaults; None (JSON's null) is the default.
 
     Raises:
         UsageError: for an unknown name, a missing value or one that the instrument does not have.
@@ -44,9 +44,13 @@ def resolve(declared: Sequence[Setting], given: Mapping[str, Any], adapter: str)
 
 
 def _value(setting: Setting, given: Mapping[str, Any], adapter: str) -> Any:
-    value = given.get(setting.name, setting.default)
+    value = given.get(setting.name)
+    if value is None:
+        value = setting.default
     if value is REQUIRED:
         raise UsageError(f"{adapter}: setting '{setting.name}' is missing. {setting.doc}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UsageError(f"{adapter}: {setting.name} cannot be {value}: write a number. {setting.doc}")
     if setting.choices is None:
         return value
     for choice in setting.choices:

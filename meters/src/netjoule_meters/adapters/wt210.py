@@ -73,15 +73,7 @@ class WT210(Yokogawa):
         """Limits of error by the manual's table."""
         if calibration_age_days is None:
             return Accuracy(None, None, "unknown: time since calibration is not known")
-        conditions = Conditions(
-            frequency_hz=0.0 if self.settings["mode"] == "DC" else self.settings["line_frequency_hz"],
-            power_factor=self.settings["power_factor"],
-            crest_factor=self.settings["crest_factor"],
-            line_filter=self.settings["line_filter"],
-            voltage_range_v=self.settings["voltage_range_v"],
-            current_range_a=self.settings["current_range_a"],
-        )
-        return power_accuracy(conditions, calibration_age_days)
+        return power_accuracy(Conditions(**self._conditions()), calibration_age_days)
 
     def _identify(self) -> Identification:
         try:

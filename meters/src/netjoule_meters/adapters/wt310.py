@@ -11,8 +11,7 @@ during integration: the count then holds values that were not measured (p. 5-12)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command
 from netjoule_meters.adapters.finding import Finding
@@ -20,7 +19,6 @@ from netjoule_meters.adapters.nr_values import Gap, Value, parse_value
 from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.adapters.wt310_accuracy import Conditions, power_accuracy
 from netjoule_meters.adapters.yokogawa import EVENT_FILTERS, WT_SETTINGS, Yokogawa
-from netjoule_meters.clock import Clock
 from netjoule_meters.errors import (
     ConnectionLost,
     GarbageReply,
@@ -30,7 +28,6 @@ from netjoule_meters.errors import (
     WrongInstrument,
 )
 from netjoule_meters.passport import Accuracy, Identification
-from netjoule_meters.transports.base import Transport
 
 UPDATE_INTERVALS_S = {
     "WT310": (0.1, 0.25, 0.5, 1.0, 2.0, 5.0),
@@ -97,18 +94,9 @@ class WT310(Yokogawa):
     values_query: ClassVar[str] = ":NUM:NORM:VAL?"
     range_prefix: ClassVar[str] = ":INP"
     _items: tuple[str, ...] = _ITEMS
+    _ranging = _left_range = False
 
-    def __init__(
-        self,
-        transport: Transport,
-        settings: Mapping[str, Any],
-        *,
-        clock: Clock,
-        notify: Callable[[str], None] | None = None,
-    ) -> None:
-        super().__init__(transport, settings, clock=clock, notify=notify)
-        self._ranging = False
-        self._left_range = False
+    def _check_settings(self) -> None:
         if self.update_interval_s not in UPDATE_INTERVALS_S[self.settings["model"]]:
             raise UsageError(
                 f"wt310: update_interval_s {self.update_interval_s:g} is for the WT310E; "
@@ -119,15 +107,7 @@ class WT310(Yokogawa):
         """Limits of error by the specifications of the model that the settings name."""
         if calibration_age_days is None:
             return Accuracy(None, None, "unknown: time since calibration is not known")
-        conditions = Conditions(
-            model=self.settings["model"],
-            frequency_hz=0.0 if self.settings["mode"] == "DC" else self.settings["line_frequency_hz"],
-            power_factor=self.settings["power_factor"],
-            crest_factor=self.settings["crest_factor"],
-            line_filter=self.settings["line_filter"],
-            voltage_range_v=self.settings["voltage_range_v"],
-            current_range_a=self.settings["current_range_a"],
-        )
+        conditions = Conditions(model=self.settings["model"], **self._conditions())
         return power_accuracy(conditions, calibration_age_days)
 
     def autorange(self, on: bool) -> None:

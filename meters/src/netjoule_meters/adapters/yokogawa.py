@@ -101,6 +101,12 @@ class Yokogawa(DialogueMeter):
     def _parse(self, reply: str) -> dict[str, Value]:
         """The answer to ``values_query`` by V, A, W and, with the integrator, WH and TIME (s)."""
 
+    def _conditions(self) -> dict[str, Any]:
+        """What the table of limits of error goes by, as the settings say."""
+        names = ("power_factor", "crest_factor", "line_filter", "voltage_range_v", "current_range_a")
+        frequency_hz = 0.0 if self.settings["mode"] == "DC" else self.settings["line_frequency_hz"]
+        return {"frequency_hz": frequency_hz, **{name: self.settings[name] for name in names}}
+
     # -- range, lag ------------------------------------------------------------------------------------
 
     @property

@@ -24,7 +24,7 @@ from netjoule_meters.cli import (
     ranging,
     reading,
 )
-from netjoule_meters.errors import MeterError
+from netjoule_meters.errors import DialogueError, MeterError, MeterUnavailable
 
 __all__ = ["app", "main"]
 
@@ -51,12 +51,18 @@ def main() -> None:
     try:
         app()
     except MeterError as error:
-        sys.stderr.write(f"netjoule-meters: {error}\n")
-        sys.exit(error.exit_code)
+        _leave(str(error), error.exit_code)
+    except DialogueError as error:
+        _leave(f"the meter stopped answering ({error}): check it and try again", MeterUnavailable.exit_code)
     except BrokenPipeError:
         # The reader of our output has gone, for example `| head`; keep the interpreter quiet about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _leave(sentence: str, exit_code: int) -> None:
+    sys.stderr.write(f"netjoule-meters: {sentence}\n")
+    sys.exit(exit_code)
 
 
 @app.callback()

@@ -139,10 +139,9 @@ def _compare(
         meter = meters[0]
         if meter.semantics is Semantics.ENERGY_COUNTER:
             raise UsageError(f"{config.adapter} counts energy here; calibrate its power reading instead")
-        assert meter.identification is not None
         instrument = Instrument(
             meter.name,
-            meter.identification,
+            meter.identity(config),
             meter.measuring_range,
             meter.settings,
             meter.quantity.value,

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``clock serve`` and ``clock measure``: how far another host's clock is from this one's."""
+"""``clock serve``, ``measure`` and ``chrony``: how far another host's clock is from this one's."""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from netjoule_meters.cli.options import Origin, host_and_port
+from netjoule_meters.errors import UsageError
 
 if TYPE_CHECKING:
     from netjoule_meters.logger.clock_exchange import Offset
@@ -76,3 +78,35 @@ def measure_command(
         f"{host}: offset {1e3 * row['offset_s']:.4f} ms, known to {1e3 * row['residual_s']:.4f} ms, drift "
         + ("not known yet" if drift is None else f"{drift:.2f} ppm")
     )
+
+
+@app.command("chrony")
+def chrony_command(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="Whose clock it is, for the row.")],
+    here: Annotated[
+        Path | None,
+        typer.Option(help="What chronyc says here [default: it is asked].", metavar="FILE"),
+    ] = None,
+    origin_ns: Origin = None,
+) -> None:
+    """Compare the wall clocks of two hosts as their chronyd know them; prints the row of clocks.csv as JSON.
+
+    Standard input holds what `chronyc -n tracking` says on HOST. Nothing is set or stepped.
+
+    Example: ssh meterhost chronyc -n tracking | netjoule-meters clock chrony meterhost
+    """
+    from netjoule_meters.clock import SystemClock, campaign_time_s
+    from netjoule_meters.logger.chrony import chrony_row, parse_tracking, tracking_here
+
+    there = parse_tracking(sys.stdin.read(), host)
+    ours = tracking_here() if here is None else parse_tracking(_text_of(here), "this host")
+    now_ns = SystemClock().monotonic_ns()
+    t_s = campaign_time_s(now_ns, now_ns if origin_ns is None else origin_ns)
+    typer.echo(json.dumps(chrony_row(host, t_s, there, ours)))
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error

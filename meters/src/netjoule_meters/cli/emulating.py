@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +42,10 @@ def emulate_command(
         str | None, typer.Option(help="HOST:PORT of tcp and udp; port 0 takes a free one.", metavar="ADDRESS")
     ] = None,
     link: Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")] = None,
+    baud_rate: Annotated[
+        int | None,
+        typer.Option(help="Baud rate it is set to; a client at another one hears noise [default: any]."),
+    ] = None,
     variant: Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")] = "",
     extra: Annotated[
         list[str] | None, typer.Option("--set", help="A further option of this model, NAME=VALUE.")
@@ -81,6 +86,7 @@ def emulate_command(
     from netjoule_meters.emulated.supply import Supply
     from netjoule_meters.ending import end_signals
 
+    _require_numbers(power_w, voltage_v, power_factor, current_crest_factor)
     clock = SystemClock()
     origin = clock.monotonic_ns() if origin_ns is None else origin_ns
     supply = Supply(voltage_v, power_factor, current_crest_factor)
@@ -91,7 +97,7 @@ def emulate_command(
     way = reached(description, variant)
     kind = _kind(way.ports, port_kind, listen, model)
     with contextlib.ExitStack() as stack:
-        port = _open_port(kind, listen, link)
+        port = _open_port(kind, listen, link, baud_rate)
         stack.callback(port.close)
         faults = _faults(control, seed, stack)
         stop = stack.enter_context(end_signals())
@@ -107,6 +113,14 @@ def emulate_command(
         typer.echo(json.dumps(ready))
         sys.stdout.flush()
         run_instrument(instrument, port, source, clock=clock, origin_ns=origin, stop=stop, **faults)
+
+
+def _require_numbers(power_w: float | None, voltage_v: float, *factors: float) -> None:
+    """Refuse what no instrument could be fed with; watts below 0 are power that is fed back."""
+    if not all(math.isfinite(value) for value in (power_w or 0.0, voltage_v, *factors)):
+        raise UsageError("power, voltage and factors are numbers: neither nan nor inf can be metered")
+    if voltage_v <= 0:
+        raise UsageError(f"--voltage-v is the supply's and more than 0, not {voltage_v:g}")
 
 
 def _source(stream: str | None, power_w: float | None, trace: Path | None, repeat: bool) -> PowerSource:
@@ -136,14 +150,20 @@ def _kind(kinds: tuple[str, ...], asked: str | None, listen: str | None, name: s
     return kind
 
 
-def _open_port(kind: str, listen: str | None, link: Path | None) -> Port:
+def _open_port(kind: str, listen: str | None, link: Path | None, baud_rate: int | None) -> Port:
+    from netjoule_meters.emulated.baud_rate import BaudPort, require_baud_rate
     from netjoule_meters.emulated.ports import TcpPort, UdpPort
     from netjoule_meters.emulated.pty_port import PtyPort
 
     if kind == "pty":
         if listen is not None:
             raise UsageError("a pseudo-terminal has no address: leave --listen out, or use --port-kind tcp")
-        return PtyPort(link)
+        if baud_rate is None:
+            return PtyPort(link)
+        require_baud_rate(baud_rate)
+        return BaudPort(PtyPort(link), baud_rate)
+    if baud_rate is not None:
+        raise UsageError(f"--baud-rate goes with a pseudo-terminal, and this instrument is on {kind}")
     if link is not None:
         raise UsageError(f"--link names a pseudo-terminal, and this instrument is on {kind}: use --listen")
     host, port = host_and_port(listen or _DEFAULT_LISTEN, "--listen")

@@ -82,7 +82,8 @@ def _hosts(named: list[str] | None, file: Path | None) -> list[str]:
         try:
             lines = file.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"cannot read the list of hosts {file}: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise UsageError(f"cannot read the list of hosts {file}: {why}") from error
         hosts += [line.split("#")[0].strip() for line in lines]
     return [host for host in dict.fromkeys(hosts) if host]
 
@@ -102,6 +103,9 @@ def _everywhere(
     # A host that was named is what is asked for: then ports are looked at only when they are named too.
     all_ports = ports if ports is not None else [] if hosts else [*serial_port_names(), *usbtmc_devices()]
     for device in all_ports:
+        if not Path(device).exists():
+            yield device, [], "there is no such device"
+            continue
         use = use_of(device)
         if not use.free:
             yield device, [], use.text()

@@ -14,9 +14,9 @@ from netjoule_meters.cli.options import (
     MeterIdOption,
     PortOption,
     SettingOption,
-    call_when_readable,
     chosen_meter,
 )
+from netjoule_meters.cli.until_signal import open_until_signal
 
 
 def range_command(
@@ -33,31 +33,18 @@ def range_command(
     """Watch a meter in autorange under the heaviest load; print the fixed range to set for a campaign.
 
     The range is the least one that holds the highest readings with 10 % head-room or more. The instrument is
-    back in fixed ranges afterwards.
+    back in fixed ranges afterwards, also when Ctrl-C ends the pass early.
 
     Example: netjoule-meters range wt210 --port /dev/ttyUSB0 --seconds 30
     """
-    import threading
-
     from netjoule_meters.clock import SystemClock
-    from netjoule_meters.ending import end_signals
-    from netjoule_meters.opening import open_meter
     from netjoule_meters.ranging import ranging_pass, widest
 
     clock = SystemClock()
-    meter = open_meter(widest(chosen_meter(adapter_name, port, setting, config, meter_id)), clock=clock)
-    stop = threading.Event()
-
-    def end() -> None:
-        stop.set()
-        meter.cancel()
-
-    try:
-        with end_signals() as signalled:
-            call_when_readable(signalled, end)
-            result = ranging_pass(meter, seconds, clock, stop)
-    finally:
-        meter.close()
+    named = widest(chosen_meter(adapter_name, port, setting, config, meter_id))
+    # A pass that is cut short must still bring the fixed ranges back, so no wait is called off.
+    with open_until_signal(named, clock, call_off_waits=False) as (meter, stop):
+        result = ranging_pass(meter, seconds, clock, stop)
     if as_json:
         typer.echo(json.dumps(result.document()))
         return

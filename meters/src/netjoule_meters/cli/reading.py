@@ -18,10 +18,10 @@ from netjoule_meters.cli.options import (
     MeterIdOption,
     PortOption,
     SettingOption,
-    call_when_readable,
     chosen_meter,
 )
 from netjoule_meters.cli.sparkline import sparkline
+from netjoule_meters.cli.until_signal import open_until_signal
 
 if TYPE_CHECKING:
     from netjoule_meters.adapters.base import Meter
@@ -51,28 +51,13 @@ def read_command(
 
     Example: netjoule-meters read wt210 --port /dev/ttyS0 --set voltage_range_v=300 --set current_range_a=0.5
     """
-    import threading
-
-    from netjoule_meters.ending import end_signals
-    from netjoule_meters.opening import open_meter
-
-    meter = open_meter(chosen_meter(adapter_name, port, setting, config, meter_id))
-    stop = threading.Event()
-
-    def end() -> None:
-        stop.set()
-        meter.cancel()
-
-    try:
-        with end_signals() as signalled:
-            call_when_readable(signalled, end)
-            readings = meter.readings(stop)
-            if watch and not as_json:
-                _watch(meter, readings, count)
-            else:
-                _print(meter, readings, _DEFAULT_COUNT if count is None and not watch else count, as_json)
-    finally:
-        meter.close()
+    named = chosen_meter(adapter_name, port, setting, config, meter_id)
+    with open_until_signal(named) as (meter, stop):
+        readings = meter.readings(stop)
+        if watch and not as_json:
+            _watch(meter, readings, count)
+        else:
+            _print(meter, readings, _DEFAULT_COUNT if count is None and not watch else count, as_json)
 
 
 def _print(meter: Meter, readings: Iterable[Reading], count: int | None, as_json: bool) -> None:

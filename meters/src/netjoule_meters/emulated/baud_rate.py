@@ -13,10 +13,22 @@ import termios
 from dataclasses import dataclass
 
 from netjoule_meters.emulated.pty_port import PtyPort
+from netjoule_meters.errors import UsageError
 
 _SPEEDS_BD = {
     getattr(termios, name): int(name[1:]) for name in dir(termios) if re.fullmatch(r"B[1-9]\d+", name)
 }
+
+
+def require_baud_rate(baud_rate: int) -> None:
+    """Refuse a baud rate that no serial port here can be set to.
+
+    Raises:
+        UsageError: with those that there are.
+    """
+    known = sorted(_SPEEDS_BD.values())
+    if baud_rate not in known:
+        raise UsageError(f"no serial port runs at {baud_rate} Bd: choose one of {', '.join(map(str, known))}")
 
 
 def heard(data: bytes, sent_bd: int, heard_bd: int) -> bytes:

@@ -37,6 +37,7 @@ _HISTORY_FROM_S = 3_660
 _BURST_EVERY_S = 10.0
 _OLDEST_HOUR, _HOURS_PER_BURST = 24, 8
 _OTHER_W = 100.0
+_MOST = {"sensor": 9, "others": 9, "miss_ratio": 1, "clock_s": _DAY_S - 1, "history": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +219,9 @@ def make(options: EmulationOptions) -> EmulatedCC128:
     """An emulated CC128; see `EmulatedModel`. Options: those of `Options`."""
     if options.update_interval_s not in (None, INTERVAL_S):
         raise UsageError(f"a CC128 hears its sensors every {INTERVAL_S:g} s, which cannot be set")
-    if options.variant:
-        raise UsageError(f"a CC128 has no variant '{options.variant}': leave it out")
-    known = set(Options.__dataclass_fields__)
-    unknown = set(options.extra) - known
-    if unknown:
-        raise UsageError(
-            f"an emulated CC128 has no option '{min(unknown)}': it has {', '.join(sorted(known))}"
-        )
-    return EmulatedCC128(seed=options.seed, supply=options.supply, options=Options(**options.extra))
+    extra = options.known_extra("CC128", Options.__dataclass_fields__)
+    for name, value in extra.items():
+        most = _MOST[name]
+        if not isinstance(value, int | float) or not 0 <= value <= most:
+            raise UsageError(f"{name} of an emulated CC128 is a number from 0 to {most}, not {value!r}")
+    return EmulatedCC128(seed=options.seed, supply=options.supply, options=Options(**extra))

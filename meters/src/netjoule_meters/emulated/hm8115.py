@@ -180,12 +180,7 @@ def make(options: EmulationOptions) -> EmulatedHM8115:
     current, the usual one; ``ranges``: lines with their ranges only."""
     if options.update_interval_s not in (None, CYCLE_S):
         raise UsageError(f"the measuring cycle of an HM8115-2 is {CYCLE_S} s and cannot be set")
-    if options.variant not in ("", "values", "ranges"):
-        raise UsageError(f"an HM8115-2 has no variant '{options.variant}': it has values and ranges")
-    unknown = set(options.extra) - {"baud_rate"}
-    if unknown:
-        raise UsageError(f"an emulated HM8115-2 has no option '{min(unknown)}': it has baud_rate")
-    baud_rate = options.extra.get("baud_rate", 9600)
+    baud_rate = options.known_extra("HM8115-2", ("baud_rate",)).get("baud_rate", 9600)
     if baud_rate not in BAUD_RATES:
         raise UsageError(f"an HM8115-2 sends at 1200 or 9600 Bd, not at {baud_rate}")
     return EmulatedHM8115(

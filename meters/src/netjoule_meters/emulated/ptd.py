@@ -272,6 +272,7 @@ def make(options: EmulationOptions) -> EmulatedPtd:
     interval_s = 1.0 if options.update_interval_s is None else options.update_interval_s
     if interval_s < _LEAST_INTERVAL_S:
         raise UsageError(f"an emulated PTDaemon samples every {_LEAST_INTERVAL_S:g} s or more slowly")
+    options.known_extra("PTDaemon", ())
     return EmulatedPtd(update_interval_s=interval_s, seed=options.seed, supply=options.supply)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,8 @@ __all__ = [
     "reached",
 ]
 
+_SHORTEST_UPDATE_S, _LONGEST_UPDATE_S = 0.01, 86_400.0
+
 
 @dataclass(frozen=True, slots=True)
 class EmulationOptions:
@@ -41,6 +43,18 @@ class EmulationOptions:
     supply: Supply = field(default_factory=Supply)
     variant: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def known_extra(self, model: str, known: Collection[str]) -> dict[str, Any]:
+        """The further options, all of which ``model`` has.
+
+        Raises:
+            UsageError: naming the first that it has not.
+        """
+        unknown = set(self.extra) - set(known)
+        if unknown:
+            there = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise UsageError(f"an emulated {model} has no option '{min(unknown)}': {there}")
+        return dict(self.extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +147,22 @@ def reached(model: EmulatedModel, variant: str) -> Variant:
 
 
 def make_instrument(name: str, options: EmulationOptions) -> Instrument:
-    """A new emulated instrument."""
-    module, _, function = emulated_model(name).home.partition(":")
+    """A new emulated instrument.
+
+    Raises:
+        UsageError: for options that it does not have.
+    """
+    model = emulated_model(name)
+    if options.variant and options.variant not in model.variants:
+        there = f"there are {', '.join(model.variants)}" if model.variants else "leave it out"
+        raise UsageError(f"no variant '{options.variant}' of an emulated {name}: {there}")
+    interval_s = options.update_interval_s
+    if interval_s is not None and not _SHORTEST_UPDATE_S <= interval_s <= _LONGEST_UPDATE_S:
+        raise UsageError(
+            f"an update interval of {interval_s:g} s cannot be: choose one between {_SHORTEST_UPDATE_S:g} s "
+            "and a day"
+        )
+    module, _, function = model.home.partition(":")
     make: Callable[[EmulationOptions], Instrument] = getattr(
         importlib.import_module(f"netjoule_meters.emulated.{module}"), function
     )

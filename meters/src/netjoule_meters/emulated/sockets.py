@@ -22,7 +22,6 @@ from netjoule_meters.emulated.socket_kasa import KasaPlug
 from netjoule_meters.emulated.socket_measuring import Shown, SocketMeasuring
 from netjoule_meters.emulated.socket_modbus import ModbusServer
 from netjoule_meters.emulated.socket_snmp import SnmpAgent
-from netjoule_meters.errors import UsageError
 
 _FAULT_S = 5.0
 _LONGEST_LINE = 4096
@@ -201,30 +200,23 @@ _SITES: dict[str, pages.Site] = {
     "csv": pages.own_csv,
     "text": pages.own_text,
 }
-_PRESETS = ("netio", "gude", "shelly1", "shelly2", "tasmota", "kasa", "kasa_old", "apc", "apc_outlet")
-_OWN_FORMATS = ("json", "csv", "text", "tcp_text", "snmp", "modbus")
 
 
 def make_socket(options: EmulationOptions) -> EmulatedSocket:
     """The device of a preset; ``extra`` may hold username, password and community."""
-    return _make(options, _PRESETS, 1.0)
+    return _make(options, "netio", 1.0)
 
 
 def make_isockets(options: EmulationOptions) -> EmulatedSocket:
     """A socket with one of this program's own formats, renewed every 30 s as in the study."""
-    return _make(options, _OWN_FORMATS, 30.0)
+    return _make(options, "json", 30.0)
 
 
-def _make(options: EmulationOptions, variants: tuple[str, ...], usual_interval_s: float) -> EmulatedSocket:
-    variant = options.variant or variants[0]
-    if variant not in variants:
-        raise UsageError(f"no variant '{variant}' of this emulated socket: there are {', '.join(variants)}")
+def _make(options: EmulationOptions, usual_variant: str, usual_interval_s: float) -> EmulatedSocket:
+    variant = options.variant or usual_variant
     interval_s = usual_interval_s if options.update_interval_s is None else options.update_interval_s
-    if not interval_s > 0:
-        raise UsageError(f"an update interval of {interval_s} s cannot be")
-    return EmulatedSocket(
-        SocketMeasuring(interval_s, options.supply, options.seed), _face(variant, options.extra)
-    )
+    extra = options.known_extra("socket", ("username", "password", "community"))
+    return EmulatedSocket(SocketMeasuring(interval_s, options.supply, options.seed), _face(variant, extra))
 
 
 def _face(variant: str, extra: Mapping[str, Any]) -> Face:

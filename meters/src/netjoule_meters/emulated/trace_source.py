@@ -61,7 +61,8 @@ def load_trace(path: Path, *, repeat: bool = False) -> TraceSource:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the power trace {path}: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read the power trace {path}: {why}") from error
     try:
         is_ndjson = bool(lines) and lines[0].lstrip().startswith("{")
         trace = [parse_interval(line) for line in lines if line.strip()] if is_ndjson else _held(lines)

@@ -92,5 +92,5 @@ def make(options: EmulationOptions) -> EmulatedWT210:
         update_interval_s=checked_interval_s(options.update_interval_s, UPDATE_INTERVALS_S, "WT210"),
         seed=options.seed,
         supply=options.supply,
-        extra=checked_extra(options.extra, "WT210"),
+        extra=checked_extra(options, "WT210"),
     )

@@ -27,7 +27,6 @@ from netjoule_meters.emulated.yokogawa import (
     checked_interval_s,
     one,
 )
-from netjoule_meters.errors import UsageError
 
 _FUNCTIONS = {
     "U": "V",
@@ -204,12 +203,10 @@ def _drawn(model: str, seed: int | None, supply: Supply) -> Errors:
 def make(options: EmulationOptions) -> EmulatedWT310:
     """An emulated WT310 (variant "" or wt310) or WT310E (variant wt310e); see `EmulatedModel`."""
     model = (options.variant or "WT310").upper()
-    if model not in UPDATE_INTERVALS_S:
-        raise UsageError(f"an emulated WT310 is wt310 or wt310e, not '{options.variant}'")
     return EmulatedWT310(
         model=model,
         update_interval_s=checked_interval_s(options.update_interval_s, UPDATE_INTERVALS_S[model], model),
         seed=options.seed,
         supply=options.supply,
-        extra=checked_extra(options.extra, model),
+        extra=checked_extra(options, model),
     )

@@ -20,6 +20,7 @@ from netjoule_meters.adapters.yokogawa import CURRENT_RANGES_A, VOLTAGE_RANGES_V
 from netjoule_meters.emulated.integrator import Integrator
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.quantise import nr3_significant
+from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import (
     DEVICE_CLEAR,
     Entry,
@@ -423,16 +424,15 @@ def checked_interval_s(wanted_s: float | None, intervals_s: tuple[float, ...], m
     return interval_s
 
 
-def checked_extra(given: Mapping[str, Any], model: str) -> Extra:
-    """The further options ``given``.
+def checked_extra(options: EmulationOptions, model: str) -> Extra:
+    """The further options.
 
     Raises:
         UsageError: for an option that there is not, or a number that it cannot be.
     """
     known = {"range_change_updates": 0, "baud_rate": 1200}
+    given = options.known_extra(model, known)
     for name, value in given.items():
-        if name not in known:
-            raise UsageError(f"an emulated {model} has no option '{name}': it knows {', '.join(known)}")
         if not isinstance(value, int) or isinstance(value, bool) or value < known[name]:
             raise UsageError(f"{name} is a whole number from {known[name]}, not {value}")
     return Extra(**given)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What chrony says about a host's wall clock (``chronyc -n tracking``, ``-n sourcestats``; man chronyc).
+"""What chrony says about a host's wall clock (``chronyc -n tracking``; man chronyc).
 
 chrony disciplines CLOCK_REALTIME; the rows made here tell how far two disciplined hosts can be apart, not
 where CLOCK_MONOTONIC is. A logger on another host maps its stamps by our own exchange (`clock_map`).
@@ -7,23 +7,13 @@ where CLOCK_MONOTONIC is. A logger on another host maps its stamps by our own ex
 
 from __future__ import annotations
 
-import re
+import subprocess
 from dataclasses import dataclass
 from typing import Any
 
-from netjoule_meters.errors import UsageError
+from netjoule_meters.errors import MeterUnavailable, UsageError
 
-_UNITS_S = {
-    "ns": 1e-9,
-    "us": 1e-6,
-    "ms": 1e-3,
-    "s": 1.0,
-    "m": 60.0,
-    "h": 3600.0,
-    "d": 86400.0,
-    "y": 31556952.0,
-}
-_SPAN = re.compile(r"([+-]?\d+(?:\.\d+)?)([a-z]*)")
+_ANSWER_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +36,26 @@ class Tracking:
     synchronised: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SourceStatistics:
-    """One source as ``sourcestats`` shows it: spread of its samples (s), frequency and its bound (ppm)."""
+def tracking_here() -> Tracking:
+    """What the chronyd of this host says.
 
-    name: str
-    samples: int
-    span_s: float
-    frequency_ppm: float
-    skew_ppm: float
-    spread_s: float
+    Raises:
+        MeterUnavailable: when chrony is not installed here.
+        UsageError: when chronyd does not run.
+    """
+    try:
+        done = subprocess.run(
+            ["chronyc", "-n", "tracking"], capture_output=True, text=True, check=False, timeout=_ANSWER_S
+        )
+    except FileNotFoundError:
+        raise MeterUnavailable("no chronyc on this host: install chrony, or use 'clock measure'") from None
+    except subprocess.TimeoutExpired:
+        raise MeterUnavailable(f"chronyc does not answer within {_ANSWER_S:g} s: look at chronyd") from None
+    return parse_tracking(done.stdout + done.stderr, "this host")
 
 
-def parse_tracking(text: str) -> Tracking:
-    """The answer of ``chronyc -n tracking``.
+def parse_tracking(text: str, host: str) -> Tracking:
+    """The answer of ``chronyc -n tracking`` on ``host``.
 
     Raises:
         UsageError: when it is none (chronyd does not run, another program answered).
@@ -83,36 +79,8 @@ def parse_tracking(text: str) -> Tracking:
         )
     except (KeyError, IndexError, ValueError) as error:
         raise UsageError(
-            f"'chronyc -n tracking' said {text.strip()[:80]!r}: check that chronyd runs on that host"
+            f"'chronyc -n tracking' on {host} said {text.strip()[:80]!r}: check that chronyd runs there"
         ) from error
-
-
-def parse_sourcestats(text: str) -> list[SourceStatistics]:
-    """The answer of ``chronyc -n sourcestats``, without its offsets (their sign is not documented).
-
-    Raises:
-        UsageError: when a line is none.
-    """
-    _, ruler, table = text.partition("===\n")
-    if not ruler:
-        raise UsageError(
-            f"'chronyc -n sourcestats' said {text.strip()[:80]!r}: check that chronyd runs there"
-        )
-    found = []
-    for line in table.splitlines():
-        cells = line.split()
-        if not cells:
-            continue
-        try:
-            name, samples, _runs, span, frequency, skew, _offset, spread = cells
-            found.append(
-                SourceStatistics(
-                    name, int(samples), _seconds(span), float(frequency), float(skew), _seconds(spread)
-                )
-            )
-        except ValueError as error:
-            raise UsageError(f"not a line of 'chronyc -n sourcestats': {line[:80]!r}") from error
-    return found
 
 
 def chrony_row(host: str, t_s: float, there: Tracking, here: Tracking) -> dict[str, Any]:
@@ -136,10 +104,3 @@ def chrony_row(host: str, t_s: float, there: Tracking, here: Tracking) -> dict[s
 
 def _first(text: str) -> float:
     return float(text.split(maxsplit=1)[0])
-
-
-def _seconds(text: str) -> float:
-    match = _SPAN.fullmatch(text)
-    if match is None or (match[2] or "s") not in _UNITS_S:
-        raise ValueError(text)
-    return float(match[1]) * _UNITS_S[match[2] or "s"]

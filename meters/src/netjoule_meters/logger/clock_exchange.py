@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netjoule_meters.clock import Clock, campaign_time_s
-from netjoule_meters.errors import GarbageReply, MeterUnavailable, UsageError
+from netjoule_meters.errors import GarbageReply, MeterError, MeterUnavailable, UsageError
 
 DEFAULT_PORT = 5303
 METHOD = "control_exchange"
@@ -187,7 +187,11 @@ def serve(
     Raises:
         UsageError: when the address cannot be used.
     """
-    with _bound(host, port) as server:
+
+    def refused(why: str) -> UsageError:
+        return UsageError(f"cannot answer clock exchanges on {host}:{port}: {why}")
+
+    with _udp(host, port, socket.socket.bind, refused) as server:
         if ready is not None:
             ready(*server.getsockname()[:2])
         while True:
@@ -224,8 +228,12 @@ def measure(
         MeterUnavailable: when less than half of them are answered.
         UsageError: for a name that is none.
     """
+
+    def refused(why: str) -> MeterUnavailable:
+        return MeterUnavailable(f"cannot reach {host}:{port} to compare clocks: {why}")
+
     exchanges = []
-    with _connected(host, port) as asking:
+    with _udp(host, port, socket.socket.connect, refused) as asking:
         for number in range(count):
             exchange = _exchange(asking, number, clock, timeout_s)
             if exchange is not None:
@@ -260,28 +268,20 @@ def _exchange(asking: socket.socket, number: int, clock: Clock, timeout_s: float
     return None
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    server = socket.socket(_family(host, port), socket.SOCK_DGRAM)
+def _udp(
+    host: str,
+    port: int,
+    prepare: Callable[[socket.socket, tuple[str, int]], None],
+    refused: Callable[[str], MeterError],
+) -> socket.socket:
+    """A UDP socket that was bound or connected; ``refused`` makes the error of the reason."""
+    opened = socket.socket(_family(host, port), socket.SOCK_DGRAM)
     try:
-        server.bind((host, port))
+        prepare(opened, (host, port))
     except OSError as error:
-        server.close()
-        raise UsageError(
-            f"cannot answer clock exchanges on {host}:{port}: {error.strerror or error}"
-        ) from error
-    return server
-
-
-def _connected(host: str, port: int) -> socket.socket:
-    asking = socket.socket(_family(host, port), socket.SOCK_DGRAM)
-    try:
-        asking.connect((host, port))
-    except OSError as error:
-        asking.close()
-        raise MeterUnavailable(
-            f"cannot reach {host}:{port} to compare clocks: {error.strerror or error}"
-        ) from error
-    return asking
+        opened.close()
+        raise refused(error.strerror or str(error)) from error
+    return opened
 
 
 def _family(host: str, port: int) -> socket.AddressFamily:

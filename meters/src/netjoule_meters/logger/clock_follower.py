@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import DialogueError, MeterError
-from netjoule_meters.logger.clock_exchange import Offset, clock_row, drift_of, measure
+from netjoule_meters.logger.clock_exchange import (
+    Offset,
+    clock_row,
+    clock_was_stepped,
+    drift_of,
+    measure,
+)
 from netjoule_meters.logger.clock_map import ClockMap
 
 _EVERY_S = 60.0
@@ -71,12 +77,23 @@ class ClockFollower:
             self._map.learn(newest, drift_of(self._ours))
 
     def _measured(self) -> Offset:
-        """A new offset, ours minus the controller's; its row is announced."""
+        """A new offset, ours minus the controller's; its row is announced.
+
+        A clock that was stepped (a host that slept, a controller that was started anew) begins a new line:
+        a drift over the step would be none, and slewing a step away would take hours of wrong stamps.
+        """
         ours = _at_our_time(measure(*self._server, clock=self._clock))
-        self._ours = [*self._ours, ours][-_KEPT:]
-        by_controller = [Offset(o.t_ns - o.offset_ns, o.offset_ns, o.residual_ns) for o in self._ours]
-        self._announce({"event": "clock", "row": clock_row(self._host, by_controller, self._origin_ns)})
+        moved = clock_was_stepped(self._row([self._ours[-1]]), self._row([ours])) if self._ours else None
+        self._ours = [ours] if moved else [*self._ours, ours][-_KEPT:]
+        self._announce({"event": "clock", "row": self._row(self._ours)})
+        if moved is not None:
+            self._map.begin_anew(ours)
+            self._announce({"event": "clock", "message": f"{moved}; readings since the last look are unsure"})
         return ours
+
+    def _row(self, ours: Sequence[Offset]) -> dict[str, Any]:
+        by_controller = [Offset(o.t_ns - o.offset_ns, o.offset_ns, o.residual_ns) for o in ours]
+        return clock_row(self._host, by_controller, self._origin_ns)
 
 
 def _at_our_time(controllers: Offset) -> Offset:

@@ -2,7 +2,8 @@
 """From this host's CLOCK_MONOTONIC to the controller's, for a logger that runs on a meter host of its own.
 
 The map is a straight line that bends when a new offset is known: it goes on from where it is and meets the
-new line within a minute. It never jumps and never runs backwards, so that nothing is stepped during a run.
+new line within a minute. It never runs backwards, and never jumps unless a clock did (`begin_anew`), so that
+nothing is stepped during a run.
 """
 
 from __future__ import annotations
@@ -50,3 +51,8 @@ class ClockMap:
         behind_ns = (now_ns - offset.offset_ns) - is_ns
         slew = max(-_MOST_SLEW, min(_MOST_SLEW, behind_ns / _MEETS_WITHIN_NS))
         self._line = _Line(now_ns, is_ns, rate + slew)
+
+    def begin_anew(self, offset: Offset) -> None:
+        """Jump to a new offset: a clock was stepped. Back in time is no way to go, that is slewed."""
+        controller_ns = offset.t_ns - offset.offset_ns
+        self._line = _Line(offset.t_ns, max(controller_ns, self._line.at(offset.t_ns)), 0.0)

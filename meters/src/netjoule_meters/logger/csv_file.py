@@ -9,6 +9,7 @@ begun before there were energy counters is continued in its own columns.
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,21 +38,24 @@ def row(seq: int, reading: Reading, origin_ns: int, columns: Sequence[str] = COL
     return ",".join([*cells, reading.flag.value])
 
 
-def last_seq(tail: bytes, name: str, columns: Sequence[str] = COLUMNS) -> int:
-    """Number of the last row in ``tail`` (whole rows), -1 when there is none.
+def last_row(tail: bytes, name: str, columns: Sequence[str] = COLUMNS) -> tuple[int, float]:
+    """Number and campaign time (s) of the last row in ``tail`` (whole rows), -1 and -inf when there is none.
 
     Raises:
         InvalidLog: when the last row is not one of this contract.
     """
     lines = tail.splitlines()
     if not lines or lines[-1] + b"\n" == header(columns):
-        return -1
+        return -1, -math.inf
     cells = lines[-1].split(b",")
-    if len(cells) != len(columns) or not cells[1].isdigit():
+    try:
+        if len(cells) != len(columns) or not cells[1].isdigit():
+            raise ValueError
+        return int(cells[1]), float(cells[0])
+    except ValueError:
         raise InvalidLog(
             f"the last row of {name} is not a reading ({lines[-1][:60]!r}): move the file away or repair it"
-        )
-    return int(cells[1])
+        ) from None
 
 
 class ReadingsFile:
@@ -69,7 +73,8 @@ class ReadingsFile:
             raise LogWriteError(f"cannot open {path}: {error.strerror}") from error
         try:
             self._lock()
-            self._next_seq = self._continue()
+            seq, self._last_t_s = self._continue()
+            self._next_seq = seq + 1
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -78,6 +83,19 @@ class ReadingsFile:
     def next_seq(self) -> int:
         """Number of the next row."""
         return self._next_seq
+
+    def require_later(self, t_ns: int) -> None:
+        """Refuse a session that would begin before the last row of an earlier one.
+
+        Raises:
+            InvalidLog: when the instant ``t_ns`` lies before it: times in the file would run twice.
+        """
+        t_s = campaign_time_s(t_ns, self._origin_ns)
+        if t_s < self._last_t_s:
+            raise InvalidLog(
+                f"{self.path} already holds readings up to {self._last_t_s:.3f} s and this session begins at "
+                f"{t_s:.3f} s: log into another folder, or give the --origin-ns of the first session"
+            )
 
     def append(self, reading: Reading) -> None:
         """Write one row.
@@ -105,15 +123,15 @@ class ReadingsFile:
         except BlockingIOError:
             raise LogWriteError(f"another logger is writing {self.path}: end it first") from None
 
-    def _continue(self) -> int:
-        """Check or write the header, take a cut-off row off; the next row's number."""
+    def _continue(self) -> tuple[int, float]:
+        """Check or write the header, take a cut-off row off; the last row's number and time."""
         size = os.fstat(self._descriptor).st_size
         head = os.pread(self._descriptor, len(header(COLUMNS)), 0)
         first, newline, _ = head.partition(b"\n")
         if not newline and any(header(known).startswith(first) for known in _KNOWN_COLUMNS):
             os.ftruncate(self._descriptor, 0)
             self._write(header(COLUMNS))
-            return 0
+            return -1, -math.inf
         known_here = [known for known in _KNOWN_COLUMNS if header(known) == first + newline]
         if not known_here:
             raise InvalidLog(
@@ -125,7 +143,7 @@ class ReadingsFile:
         if cut_off:
             self.cut_off_bytes = len(cut_off)
             os.ftruncate(self._descriptor, size - len(cut_off))
-        return last_seq(whole + newline, str(self.path), self._columns) + 1
+        return last_row(whole + newline, str(self.path), self._columns)
 
     def _write(self, data: bytes) -> None:
         """All of ``data`` or nothing of it."""

@@ -64,6 +64,7 @@ class Logger:
     _queue: SimpleQueue[tuple[int, Reading] | None] = field(default_factory=SimpleQueue)
     _failure: Exception | None = None
     _told_backlog: int = _BACKLOG_ROWS // 2
+    _telling_backlog: threading.Lock = field(default_factory=threading.Lock)
 
     def end(self) -> None:
         """Ask for the end, from any thread; waits on instruments are called off."""
@@ -80,6 +81,8 @@ class Logger:
         files = self._open_files()
         try:
             self._follow_clock()
+            for file in files:
+                file.require_later(self._controller_ns(self.clock.monotonic_ns()))
             self._meters = [self.build(config, self.clock, self._notifier(config)) for config in self.configs]
             if not self._stop.is_set():
                 self._open_meters()
@@ -174,12 +177,14 @@ class Logger:
             self._announce_meter(config, remark.kind, remark.message, remark.t_ns, remark)
 
     def _tell_backlog(self, config: MeterConfig, newest: Reading) -> None:
-        """A disk that is behind costs memory, not readings; people should know."""
-        waiting = self._queue.qsize()
-        if waiting >= self._told_backlog * 2:
+        """A disk that is behind costs memory, not readings; people should know, by one of the meters."""
+        with self._telling_backlog:
+            waiting = self._queue.qsize()
+            if waiting < self._told_backlog * 2:
+                return
             self._told_backlog = waiting
-            text = f"{waiting} rows wait for a slow disk; none is lost while there is memory"
-            self._announce_meter(config, "slow_disk", text, newest.t_ns)
+        text = f"{waiting} rows wait for a slow disk; none is lost while there is memory"
+        self._announce_meter(config, "slow_disk", text, newest.t_ns)
 
     def _controller_ns(self, t_ns: int) -> int:
         """An instant of ours by the controller's clock."""

@@ -121,6 +121,8 @@ def connect(
     Raises:
         UsageError: for a resource that is none of ``allowed``.
     """
+    if not resource:
+        raise UsageError(f"no resource says where the meter is: it is connected by {', '.join(allowed)}")
     name = interface_of(resource)
     if name not in INTERFACES or name not in allowed:
         ways = ", ".join(allowed)

@@ -8,8 +8,10 @@ environment are not used: a meter stands on the laboratory's own network.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+import contextlib
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, cast
+from urllib.parse import SplitResult, urlsplit
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, UsageError
@@ -36,9 +38,7 @@ class HttpSource(EventLoopSource):
         verify_certificate: bool = True,
     ) -> None:
         super().__init__(resource, clock=clock)
-        parts = urlsplit(resource)
-        if not parts.hostname:
-            raise UsageError(f"'{resource}' does not name a host: write http://HOST or https://HOST:PORT")
+        parts = _split(resource)
         if "@" in parts.netloc:
             raise UsageError(
                 "a user name or password does not belong into a resource: "
@@ -119,11 +119,24 @@ class HttpSource(EventLoopSource):
 
     async def _page(self, response: httpx.Response) -> bytes:
         page = bytearray()
-        async for piece in response.aiter_bytes():
-            page += piece
-            if len(page) > _LARGEST_PAGE:
-                raise GarbageReply(f"the page of {self._where} is over {_LARGEST_PAGE} bytes: no reading")
+        async with contextlib.aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as pieces:
+            async for piece in pieces:
+                page += piece
+                if len(page) > _LARGEST_PAGE:
+                    raise GarbageReply(f"the page of {self._where} is over {_LARGEST_PAGE} bytes: no reading")
         return bytes(page)
+
+
+def _split(resource: str) -> SplitResult:
+    """The parts of an address; raise UsageError when it is none."""
+    try:
+        parts = urlsplit(resource)
+        is_one = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets, or a port that is no number up to 65535
+        is_one = False
+    if not is_one:
+        raise UsageError(f"'{resource}' does not name a host: write http://HOST or https://HOST:PORT")
+    return parts
 
 
 def http_source(

@@ -68,6 +68,11 @@ class LineAssembler:
         """The oldest whole line; None when there is none."""
         return self._lines.popleft() if self._lines else None
 
+    @property
+    def partial(self) -> bool:
+        """Whether part of a line has come and its end has not."""
+        return bool(self._part)
+
     def clear(self) -> None:
         """Forget lines and parts of lines."""
         self._lines.clear()

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines over a serial port or a pseudo-terminal.
-
-pyserial opens and configures the port; waiting is done here with ``select``, so that one file descriptor
-can call a wait off (a logger must end within a second even when an instrument updates every 5 s).
-"""
+"""Lines over a serial port or a pseudo-terminal: pyserial opens and configures it."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import os
-import select
 import termios
 from typing import TYPE_CHECKING, Any
 
 from netjoule_meters.clock import Clock
-from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout
-from netjoule_meters.transports.lines import LINE_ENDS, LineAssembler
+from netjoule_meters.errors import ConnectionLost, PortUnavailable, UsageError
+from netjoule_meters.transports.descriptor_lines import DescriptorLines
+from netjoule_meters.transports.lines import LINE_ENDS
 
 if TYPE_CHECKING:
     import serial
@@ -27,16 +22,10 @@ _HANDSHAKES: dict[str, dict[str, bool]] = {
     "rts_cts": {"rtscts": True},
     "dsr_dtr": {"dsrdtr": True},
 }
-_AT_ONCE = 4096
-_LONGEST_DRAIN_S = 3.0
 
 
-class SerialPort:
-    """One serial port; ``frame`` is data bits, parity, stop bits, for example ``8N1``.
-
-    Attributes:
-        first_byte_ns: CLOCK_MONOTONIC at which the first byte of the line last received arrived.
-    """
+class SerialPort(DescriptorLines):
+    """One serial port; ``frame`` is data bits, parity, stop bits, for example ``8N1``."""
 
     def __init__(
         self,
@@ -48,16 +37,11 @@ class SerialPort:
         handshake: str = "none",
         line_end: str = "lf",
     ) -> None:
-        self.resource = resource
-        self._clock = clock
+        super().__init__(resource, LINE_ENDS[line_end], clock=clock)
         self._baud_rate = baud_rate
         self._frame = frame
         self._handshake = handshake
-        self._terminator = LINE_ENDS[line_end].sent
-        self._lines = LineAssembler(LINE_ENDS[line_end])
         self._port: serial.Serial | None = None
-        self.first_byte_ns = 0
-        self._wake_read, self._wake_write = os.pipe()
 
     def open(self) -> None:
         """Open and configure the port, exclusively."""
@@ -78,8 +62,13 @@ class SerialPort:
                 exclusive=True,
                 **_HANDSHAKES[self._handshake],
             )
-        except (OSError, ValueError, termios.error) as error:
+        except (OSError, termios.error) as error:
             raise PortUnavailable(_why_not_opened(self.resource, error)) from error
+        except (ValueError, OverflowError) as error:
+            raise UsageError(
+                f"{self.resource} cannot run at {self._baud_rate} Bd, {self._frame}: set baud_rate and frame "
+                "to those of the instrument"
+            ) from error
         if self._handshake == "xon_xoff":
             _release(self._port.fileno())
 
@@ -90,71 +79,28 @@ class SerialPort:
             with contextlib.suppress(OSError, termios.error):
                 port.close()
 
-    def write_line(self, line: bytes) -> None:
-        """Send one line."""
-        try:
-            self._opened().write(line + self._terminator)
-        except (OSError, termios.error) as error:
-            raise ConnectionLost(f"cannot write to {self.resource}: {error}") from error
+    def _descriptor(self) -> int:
+        return int(self._opened().fileno())
 
-    def read_line(self, timeout_s: float) -> bytes:
-        """Receive one line; CR and LF around it are taken off."""
-        deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
-        while True:
-            line = self._lines.take()
-            if line is not None:
-                self.first_byte_ns = line.first_ns
-                return line.text
-            remaining_s = (deadline_ns - self._clock.monotonic_ns()) / 1e9
-            if remaining_s <= 0:
-                raise ReplyTimeout(f"no answer on {self.resource} within {timeout_s:g} s")
-            self._lines.add(self._receive(remaining_s), self._clock.monotonic_ns())
-
-    def drain(self, quiet_s: float) -> None:
-        """Throw input away until the line is quiet; something that never stops is not waited for."""
-        deadline_ns = self._clock.monotonic_ns() + int(max(_LONGEST_DRAIN_S, 2 * quiet_s) * 1e9)
-        while self._receive(quiet_s) and self._clock.monotonic_ns() < deadline_ns:
-            pass
-        self._lines.clear()
-
-    def cancel(self) -> None:
-        """Call waits off for good."""
-        with contextlib.suppress(OSError):
-            os.write(self._wake_write, b"x")
+    def _send(self, data: bytes) -> None:
+        self._opened().write(data)
 
     def _opened(self) -> serial.Serial:
         if self._port is None:
             raise ConnectionLost(f"{self.resource} is not open")
         return self._port
 
-    def _receive(self, timeout_s: float) -> bytes:
-        """What arrives within ``timeout_s``; empty when nothing does."""
-        try:
-            descriptor = self._opened().fileno()
-            readable, _, _ = select.select([descriptor, self._wake_read], [], [], timeout_s)
-            if self._wake_read in readable:
-                raise Cancelled(f"the wait on {self.resource} was called off")
-            if not readable:
-                return b""
-            data = os.read(descriptor, _AT_ONCE)
-        except BlockingIOError:
-            return b""
-        except OSError as error:
-            raise ConnectionLost(f"cannot read from {self.resource}: {error.strerror or error}") from error
-        if not data:
-            raise ConnectionLost(f"{self.resource} was closed at the other end")
-        return data
-
-    def __del__(self) -> None:
-        self.close()
-        for descriptor in (self._wake_read, self._wake_write):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-
 
 def serial_port(resource: str, *, clock: Clock, **settings: Any) -> SerialPort:
-    """The port that a resource names: a path, or ``serial:`` and a path."""
-    return SerialPort(resource.removeprefix("serial:"), clock=clock, **settings)
+    """The port that a resource names: a path, or ``serial:`` and a path.
+
+    Raises:
+        UsageError: for no path.
+    """
+    path = resource.removeprefix("serial:")
+    if not path:
+        raise UsageError(f"'{resource}' names no serial port: write its path, for example /dev/ttyUSB0")
+    return SerialPort(path, clock=clock, **settings)
 
 
 def serial_port_names() -> list[str]:

@@ -2,30 +2,26 @@
 """Lines over a TCP connection: ``tcp:HOST:PORT`` (IPv6 as ``tcp:[::1]:8888``).
 
 Lines are sent with CR+LF, which instruments and PTDaemon take as one line end; received lines end with LF,
-with or without CR. Waiting is done with ``select``, so that one file descriptor can call a wait off, as
-with serial ports.
+with or without CR.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import select
 import socket
-import weakref
 from typing import Any
 
 from netjoule_meters.clock import Clock
-from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout, UsageError
+from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, UsageError
+from netjoule_meters.transports.descriptor_lines import DescriptorLines
+from netjoule_meters.transports.lines import LINE_ENDS
 
 _CONNECT_TIMEOUT_S = 5.0
-_LARGEST_READ = 4096
-_LONGEST_LINE = 65536
-_SENT_TERMINATOR = b"\r\n"
 
 
-class TcpLine:
+class TcpLine(DescriptorLines):
     """One connection to ``host``:``port``."""
 
     def __init__(
@@ -37,19 +33,15 @@ class TcpLine:
         clock: Clock,
         connect_timeout_s: float = _CONNECT_TIMEOUT_S,
     ) -> None:
-        self.resource = resource
+        super().__init__(resource, LINE_ENDS["crlf"], clock=clock)
         self._address = (host, port)
-        self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._socket: socket.socket | None = None
-        self._received = bytearray()
-        self._wake_read, self._wake_write = os.pipe()
-        weakref.finalize(self, _close_all, self._wake_read, self._wake_write)
 
     def open(self) -> None:
         """Connect."""
         self.close()
-        self._received.clear()
+        self._lines.clear()
         host, port = self._address
         try:
             addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -74,39 +66,11 @@ class TcpLine:
         if connected is not None:
             connected.close()
 
-    def write_line(self, line: bytes) -> None:
-        """Send one line."""
-        try:
-            self._opened().sendall(line + _SENT_TERMINATOR)
-        except OSError as error:
-            raise ConnectionLost(f"cannot write to {self.resource}: {error}") from error
+    def _descriptor(self) -> int:
+        return self._opened().fileno()
 
-    def read_line(self, timeout_s: float) -> bytes:
-        """Receive one line; CR and LF are taken off."""
-        deadline_ns = self._clock.monotonic_ns() + int(timeout_s * 1e9)
-        while True:
-            line, found, rest = self._received.partition(b"\n")
-            if found:
-                self._received = rest
-                return bytes(line).strip(b"\r\n")
-            remaining_s = (deadline_ns - self._clock.monotonic_ns()) / 1e9
-            if remaining_s <= 0:
-                raise ReplyTimeout(f"no answer on {self.resource} within {timeout_s:g} s")
-            self._received += self._receive(remaining_s)
-            if len(self._received) > _LONGEST_LINE:
-                self._received.clear()
-                raise ConnectionLost(f"{self.resource} sends without ever ending a line")
-
-    def drain(self, quiet_s: float) -> None:
-        """Throw input away until nothing has come for ``quiet_s``."""
-        self._received.clear()
-        while self._receive(quiet_s):
-            pass
-
-    def cancel(self) -> None:
-        """Call waits off for good."""
-        with contextlib.suppress(OSError):
-            os.write(self._wake_write, b"x")
+    def _send(self, data: bytes) -> None:
+        self._opened().sendall(data)
 
     def _opened(self) -> socket.socket:
         if self._socket is None:
@@ -133,28 +97,12 @@ class TcpLine:
 
     def _wait_for_connection(self, connecting: socket.socket) -> None:
         readable, writable, _ = select.select(
-            [self._wake_read], [connecting.fileno()], [], self._connect_timeout_s
+            [self._wake.descriptor], [connecting.fileno()], [], self._connect_timeout_s
         )
         if readable:
             raise Cancelled(f"the wait for {self.resource} was called off")
         if not writable:
             raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
-
-    def _receive(self, timeout_s: float) -> bytes:
-        """What arrives within ``timeout_s``; empty when nothing does."""
-        connected = self._opened()
-        try:
-            readable, _, _ = select.select([connected.fileno(), self._wake_read], [], [], max(0.0, timeout_s))
-            if self._wake_read in readable:
-                raise Cancelled(f"the wait on {self.resource} was called off")
-            if not readable:
-                return b""
-            data = connected.recv(_LARGEST_READ)
-        except OSError as error:
-            raise ConnectionLost(f"{self.resource} is gone: {error}") from error
-        if not data:
-            raise ConnectionLost(f"{self.resource} has closed the connection")
-        return data
 
 
 def tcp_line(resource: str, *, clock: Clock) -> TcpLine:
@@ -178,12 +126,6 @@ def host_and_port(resource: str) -> tuple[str, int]:
             f"'{resource}' names no port: write {scheme}:HOST:PORT, for example {scheme}:lab1:8888"
         )
     return host, port
-
-
-def _close_all(*descriptors: int) -> None:
-    for descriptor in descriptors:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
 
 
 def _why_not_connected(where: str, error: OSError) -> str:

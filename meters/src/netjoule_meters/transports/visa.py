@@ -13,12 +13,17 @@ import contextlib
 from typing import Any
 
 from netjoule_meters.clock import Clock
-from netjoule_meters.errors import ConnectionLost, MeterUnavailable, PortUnavailable, ReplyTimeout
+from netjoule_meters.errors import ConnectionLost, MeterUnavailable, PortUnavailable, ReplyTimeout, UsageError
 from netjoule_meters.transports.waking import Wake
 
 _SLICE_S = 0.25
 _OPEN_TIMEOUT_MS = 3000
 _WRITE_TIMEOUT_MS = 500
+_ADVICE_INSTALL = "PyVISA-py wants that package for this kind of address; install it, then try again"
+_ADVICE_SWITCHED_ON = (
+    "check that the instrument is on, its address, and that remote control over this interface is enabled "
+    "on it"
+)
 
 
 class VisaPort:
@@ -37,18 +42,32 @@ class VisaPort:
         """Open the resource.
 
         Raises:
-            MeterUnavailable: when PyVISA is not installed.
+            MeterUnavailable: when PyVISA or its library is not installed.
+            UsageError: when the address is none.
             PortUnavailable: when the resource cannot be opened.
         """
         try:
             import pyvisa
+            from pyvisa.rname import InvalidResourceName, ResourceName
         except ImportError as error:
             raise MeterUnavailable(
                 f"{self.resource} needs PyVISA: pip install 'netjoule-meters[visa]'"
             ) from error
+        try:
+            ResourceName.from_string(self._address)
+        except InvalidResourceName as error:
+            raise UsageError(
+                f"'{self.resource}' names no instrument: write vxi11:HOST or visa:GPIB0::5::INSTR"
+            ) from error
         self.close()
         try:
             self._manager = pyvisa.ResourceManager(self._library)
+        except Exception as error:  # a wrapper that is not installed, a file that is no library
+            raise MeterUnavailable(
+                f"{self.resource} needs the VISA library '{self._library}' ({_one_line(error)}): "
+                "pip install 'netjoule-meters[visa]' for '@py', or set visa_library to the one that is here"
+            ) from error
+        try:
             self._instrument = self._manager.open_resource(
                 self._address,
                 open_timeout=_OPEN_TIMEOUT_MS,
@@ -57,10 +76,9 @@ class VisaPort:
             )
         except Exception as error:  # PyVISA-py raises bare Exceptions, RPC errors and socket errors here
             self.close()
-            raise PortUnavailable(
-                f"cannot open {self._address} ({_one_line(error)}): check that the instrument is on, its "
-                "address, and that remote control over this interface is enabled on it"
-            ) from error
+            why = _one_line(error)
+            advice = _ADVICE_INSTALL if "install" in why.lower() else _ADVICE_SWITCHED_ON
+            raise PortUnavailable(f"cannot open {self._address} ({why}): {advice}") from error
 
     def close(self) -> None:
         """Let go of the resource."""

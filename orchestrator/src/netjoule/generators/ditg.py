@@ -26,6 +26,7 @@ from netjoule.clock import Clock, SystemClock, boot_id, wall_and_monotonic_ns
 from netjoule.errors import RunFailed
 from netjoule.generators.base import Ability, Endpoints, FlowSpec
 from netjoule.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
+from netjoule.generators.server import ServerProcess
 from netjoule.generators.waiting import listening, to_the_end
 from netjoule.hosts import Host, Process
 
@@ -67,7 +68,7 @@ class Ditg:
         self._version = found.group(1) if found else "unknown"
         return self._version
 
-    async def serve(self, ends: Endpoints) -> _Receiver:
+    async def serve(self, ends: Endpoints) -> ServerProcess:
         """Start ITGRecv; it answers all flows of a session."""
         port = ends.server_port + _SIGNAL_PORT_OFFSET
         process = await ends.server.start([programs.find("ITGRecv"), "-Sp", str(port)], name="ITGRecv")
@@ -76,24 +77,11 @@ class Ditg:
         except BaseException:
             await process.stop()
             raise
-        return _Receiver(process)
+        return ServerProcess(process)
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> _DitgFlow:
         """Nothing starts before `go`: ITGSend begins at once."""
         return _DitgFlow(self._clock, self._version, spec, ends)
-
-
-class _Receiver:
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def wait(self) -> int:
-        while await self._process.next_line():
-            pass
-        return await self._process.wait()
-
-    async def stop(self) -> None:
-        await self._process.stop()
 
 
 class _DitgFlow:

@@ -9,6 +9,7 @@ from typing import Any
 from netjoule import programs
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
+from netjoule.generators.server import ServerProcess
 from netjoule.hosts import Process, ProcessEnded
 
 __all__ = ["NetjouleTraffic"]
@@ -40,13 +41,13 @@ class NetjouleTraffic:
         out, _ = await child.communicate()
         return out.decode(errors="replace").strip().removeprefix(self.name).strip()
 
-    async def serve(self, ends: Endpoints) -> _TrafficServer:
+    async def serve(self, ends: Endpoints) -> ServerProcess:
         """Start the server; it answers all flows of a session."""
         argv = [programs.find(self.name), "serve", "--bind", ends.server_test_address]
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
         process = await ends.server.start(argv, name=f"{self.name} serve")
         await process.expect("listening", READY_TIMEOUT_S)
-        return _TrafficServer(process)
+        return ServerProcess(process)
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> _TrafficFlow:
         """Start a sender that waits for `go`. Raises RunFailed (generator_failed) when it is not ready."""
@@ -62,20 +63,6 @@ class NetjouleTraffic:
             await flow.end()
             raise
         return flow
-
-
-class _TrafficServer:
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    async def wait(self) -> int:
-        # Its stdout is read to the end: a full pipe would stop the server.
-        while await self._process.next_line():
-            pass
-        return await self._process.wait()
-
-    async def stop(self) -> None:
-        await self._process.stop()
 
 
 class _TrafficFlow:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
@@ -24,12 +23,12 @@ from netjoule.errors import HostLacks, RunFailed
 from netjoule.guest import initramfs, machine
 from netjoule.guest.kernel import Kernel
 from netjoule.guest.stream import MarkedStream
+from netjoule.guest.tools import tool
 
 __all__ = ["BootFailed", "Limits", "Outcome", "Sink", "TimedOut", "boot", "qemu_program"]
 
 Sink = Callable[[bytes], None]
 
-_SBIN = ":/usr/sbin:/sbin"
 _QEMU = "qemu-system-x86_64"
 _BUSYBOX = "busybox"
 _PORTS = ("console", "control", "out", "err")
@@ -81,7 +80,7 @@ def qemu_program() -> str:
     Raises:
         HostLacks: when it is not installed.
     """
-    return _program(_QEMU, "qemu-system-x86")
+    return tool(_QEMU, "qemu-system-x86")
 
 
 def busybox_program() -> Path:
@@ -90,20 +89,10 @@ def busybox_program() -> Path:
     Raises:
         HostLacks: when there is none, or only a dynamically linked one.
     """
-    path = Path(_program(_BUSYBOX, "busybox-static"))
+    path = Path(tool(_BUSYBOX, "busybox-static"))
     if b"/ld-linux" in path.read_bytes()[:4096]:
         raise HostLacks(f"{path} needs shared libraries", next_step="install the package busybox-static")
     return path
-
-
-def _program(name: str, package: str) -> str:
-    found = shutil.which(name, path=os.environ.get("PATH", "") + _SBIN)
-    if found is None:
-        raise HostLacks(
-            f"the guest needs {name}, which is not on this host",
-            next_step=f"install the package {package}; 'scripts/setup.sh guest' installs all that it needs",
-        )
-    return found
 
 
 def boot(

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from netjoule import programs
 from netjoule.errors import HostLacks, file_errors
+from netjoule.guest.tools import tool
 
 __all__ = ["Kernel", "cached", "ensure", "kernel_package", "newest", "plain_image", "store"]
 
 META_PACKAGE = "linux-image-amd64"
-_SBIN = ":/usr/sbin:/sbin"
 _NEEDED_BYTES = 700_000_000
 _TRIES = 3
 _DOWNLOAD_S = 900
@@ -174,14 +174,14 @@ def _lock(place: Path) -> Iterator[None]:
 
 def _fetch(place: Path, say: Callable[[str], None]) -> Kernel:
     for program, package in (("apt-get", "apt"), ("dpkg-deb", "dpkg"), ("depmod", "kmod")):
-        _tool(program, package)
+        tool(program, package)
     free = shutil.disk_usage(place).free
     if free < _NEEDED_BYTES:
         raise HostLacks(
             f"{place}: {free // 10**6} MB free, the guest's kernel needs {_NEEDED_BYTES // 10**6} MB",
             next_step="free some space, or name another folder in NETJOULE_GUEST_DIR",
         )
-    depends = _run([_tool("apt-cache", "apt"), "depends", META_PACKAGE], place, 60)
+    depends = _run([tool("apt-cache", "apt"), "depends", META_PACKAGE], place, 60)
     package = kernel_package(depends.stdout)
     say(f"guest: downloading Debian's {package} (70 MB, once) into {place}")
     for unfinished in place.glob("new-*"):  # of a run that was killed; the lock is ours
@@ -195,14 +195,14 @@ def _fetch(place: Path, say: Callable[[str], None]) -> Kernel:
 
 def _download(package: str, folder: Path, say: Callable[[str], None]) -> Path:
     """``apt-get download`` with patience: mirrors are slow, lists get stale."""
-    command = [_tool("apt-get", "apt"), "-q", "-o", "Acquire::Retries=3", "download", package]
+    command = [tool("apt-get", "apt"), "-q", "-o", "Acquire::Retries=3", "download", package]
     problem = ""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(5 * attempt)
             say(f"guest: trying again ({problem})")
             if os.geteuid() == 0:
-                _run([_tool("apt-get", "apt"), "-q", "update"], folder, _DOWNLOAD_S)
+                _run([tool("apt-get", "apt"), "-q", "update"], folder, _DOWNLOAD_S)
         answer = _run(command, folder, _DOWNLOAD_S)
         archives = sorted(folder.glob("*.deb"))
         if answer.returncode == 0 and archives:
@@ -215,15 +215,15 @@ def _download(package: str, folder: Path, say: Callable[[str], None]) -> Path:
 
 
 def _unpack(package: str, archive: Path, folder: Path, place: Path) -> Kernel:
-    version = _run([_tool("dpkg-deb", "dpkg"), "-f", str(archive), "Version"], folder, 60).stdout.strip()
+    version = _run([tool("dpkg-deb", "dpkg"), "-f", str(archive), "Version"], folder, 60).stdout.strip()
     tree = folder / "tree"
-    answer = _run([_tool("dpkg-deb", "dpkg"), "-x", str(archive), str(tree)], folder, _UNPACK_S)
+    answer = _run([tool("dpkg-deb", "dpkg"), "-x", str(archive), str(tree)], folder, _UNPACK_S)
     archive.unlink()
     releases = sorted(path.name for path in (tree / "lib" / "modules").glob("*"))
     if answer.returncode != 0 or not releases:
         said = (answer.stderr.strip().splitlines() or ["no modules in it"])[-1]
         raise HostLacks(f"cannot unpack {archive.name}: {said}", next_step="free some space and try again")
-    _run([_tool("depmod", "kmod"), "-b", str(tree), releases[0]], folder, _UNPACK_S)
+    _run([tool("depmod", "kmod"), "-b", str(tree), releases[0]], folder, _UNPACK_S)
     plain = plain_image((tree / "boot" / f"vmlinuz-{releases[0]}").read_bytes())
     if plain is not None:
         (tree / "boot" / _PLAIN_IMAGE).write_bytes(plain)
@@ -237,16 +237,6 @@ def _unpack(package: str, archive: Path, folder: Path, place: Path) -> Kernel:
     if kernel is None:
         raise HostLacks(f"{package} {version} holds no bootable kernel", next_step="report it")
     return kernel
-
-
-def _tool(program: str, package: str) -> str:
-    found = shutil.which(program, path=os.environ.get("PATH", "") + _SBIN)
-    if found is None:
-        raise HostLacks(
-            f"the guest needs the program {program}",
-            next_step=f"install the package {package}; 'scripts/setup.sh guest' installs all that it needs",
-        )
-    return found
 
 
 def _run(command: list[str], cwd: Path, limit_s: float) -> subprocess.CompletedProcess[str]:

@@ -26,21 +26,24 @@ class ContractError(ValueError):
 
 @functools.cache
 def root() -> Path:
-    """Folder that holds ``schemas``, ``tables`` and ``vectors``.
+    """Folder that holds ``schemas`` and ``tables`` (and in a source tree ``vectors``).
 
-    ``NETJOULE_CONTRACTS`` wins; otherwise it is the folder this source tree stands in.
+    ``NETJOULE_CONTRACTS`` wins; otherwise it is the folder this source tree stands in, or for an installed
+    package its own copy of that folder.
 
     Raises:
-        ContractError: when neither place has the schemas.
+        ContractError: when none of these has the schemas.
     """
     named = os.environ.get("NETJOULE_CONTRACTS")
-    place = Path(named) if named else Path(__file__).resolve().parents[2]
-    if not (place / "schemas").is_dir():
-        raise ContractError(
-            f"no contracts in {place}: "
-            "set NETJOULE_CONTRACTS to the folder protocols/contracts of a netjoule checkout"
-        )
-    return place
+    here = Path(__file__).resolve()
+    places = [Path(named)] if named else [here.parents[2], here.parent / "data"]
+    for place in places:
+        if (place / "schemas").is_dir():
+            return place
+    raise ContractError(
+        f"no contracts in {places[0]}: "
+        "set NETJOULE_CONTRACTS to the folder protocols/contracts of a netjoule checkout"
+    )
 
 
 @functools.cache

@@ -100,12 +100,35 @@ pub trait SendingCcid: fmt::Debug + Send {
     /// `ecn` is what was put into its IP header.
     fn on_sent(&mut self, now_ns: i64, seq: Seq48, payload_bytes: Option<usize>, ecn: Ecn);
 
+    /// A data packet with `payload_bytes` has just left at `now_ns`: how many more of that size may leave at once behind it
+    /// with the same CCVal and [`Self::data_options`], `most` at most, while [`Self::wants_ack_of_acks`] stays `false`.
+    fn may_follow(&mut self, _now_ns: i64, _payload_bytes: usize, _most: usize) -> usize {
+        0
+    }
+
+    /// As many packets as [`Self::may_follow`] allowed, or fewer, left at `now_ns` with the numbers from `first` on.
+    fn on_followers_sent(&mut self, now_ns: i64, first: Seq48, packets: u64, payload_bytes: usize, ecn: Ecn) {
+        for step in 0..packets {
+            self.on_sent(now_ns, first.add(step), Some(payload_bytes), ecn);
+        }
+    }
+
     /// The queue of data to send has become empty although sending was allowed (data-limited; RFC 5348 section 8.2.1).
     fn on_queue_empty(&mut self, now_ns: i64);
 
     /// Any sequence-valid packet of the peer in order of arrival, also without acknowledgement number: gaps in the peer's
     /// numbers tell lost acknowledgements, and Slow Receiver may stand on any packet.
     fn on_incoming(&mut self, incoming: &Incoming<'_>) -> Result<(), Violation>;
+
+    /// Data packets like `incoming` but for the number and the contents, `packets` of them with the numbers behind its own,
+    /// arrived together with it. The same as [`Self::on_incoming`] for each.
+    fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
+        for step in 1..=packets {
+            let follower = Incoming { seq: incoming.seq.add(step), ..*incoming };
+            // What was right with the options of the first packet is right with theirs: they are the same.
+            let _ = self.on_incoming(&follower);
+        }
+    }
 
     /// When [`Self::on_timeout`] is due.
     fn next_timeout_ns(&self) -> Option<i64>;
@@ -153,6 +176,16 @@ pub trait ReceivingCcid: fmt::Debug + Send {
     /// Any sequence-valid packet of the peer, in order of arrival, whether or not its data is delivered. Its
     /// acknowledgement number tells which of this end's acknowledgements have arrived.
     fn on_incoming(&mut self, incoming: &Incoming<'_>) -> Result<(), Violation>;
+
+    /// Data packets like `incoming` but for the number and the contents, `packets` of them with the numbers behind its own,
+    /// arrived together with it. The same as [`Self::on_incoming`] for each.
+    fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
+        for step in 1..=packets {
+            let follower = Incoming { seq: incoming.seq.add(step), ..*incoming };
+            // What was right with the options of the first packet is right with theirs: they are the same.
+            let _ = self.on_incoming(&follower);
+        }
+    }
 
     /// When an acknowledgement must leave at the latest; at or before the present: now. `None`: nothing to say.
     fn ack_due_ns(&self) -> Option<i64>;

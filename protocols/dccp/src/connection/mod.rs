@@ -7,6 +7,7 @@
 //! | is this packet's number right? | `sequence` |
 //! | what does a packet that arrived do? | `receive`, its options: `options` |
 //! | what leaves next, and how does it look? | `transmit`, `packets` |
+//! | what is done once for packets that look alike? | `train` |
 //! | what happens when nothing arrives? | `timers` |
 //! | how does it end? | `close` |
 //! | which features are wanted? | `wishes` |
@@ -24,6 +25,7 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod train;
 mod transmit;
 mod types;
 mod wishes;
@@ -39,6 +41,7 @@ use packets::Pending;
 use queue::Queue;
 use sequence::Sequence;
 use timers::Timers;
+pub use train::{Spacing, Train};
 pub use types::{Carriage, Config, End, SendError, State, Transmit};
 
 pub(crate) use close::stray_reset;

@@ -18,11 +18,11 @@ const MAX_MTU_BYTES: u32 = 65_535;
 
 /// Why an acknowledgement should leave.
 #[derive(Debug, Clone, Copy)]
-struct AckWish {
+pub(super) struct AckWish {
     /// Now: the receiving CCID, a feature or the handshake wants it.
-    due: bool,
+    pub(super) due: bool,
     /// The peer's acknowledgements should be acknowledged; any packet with an acknowledgement number does.
-    of_acks: bool,
+    pub(super) of_acks: bool,
 }
 
 impl Connection {
@@ -183,7 +183,7 @@ impl Connection {
     }
 
     /// Why an acknowledgement should leave now.
-    fn ack_wish(&self, now_ns: i64) -> AckWish {
+    pub(super) fn ack_wish(&self, now_ns: i64) -> AckWish {
         let Some(halves) = &self.halves else {
             return AckWish {
                 due: self.pending.ack || self.timers.feature_due(&self.features, now_ns),

@@ -187,6 +187,11 @@ fn confirms_that_are_wrong_reset() {
     take(&mut client, confirm, (7, &[]), 101).expect("no Reset");
     assert_eq!(client.value(Feature::SendNdpCount, Location::Local), 0);
     assert!(client.is_settled(Feature::SendNdpCount, Location::Local));
+    // Nor is the peer asked again.
+    client.ask(Feature::SendNdpCount, Location::Local, &[1, 0], false);
+    assert!(
+        client.is_settled(Feature::SendNdpCount, Location::Local) && written(&mut client, 102).is_empty()
+    );
 }
 
 #[test]

@@ -8,4 +8,5 @@ mod hostile;
 mod life;
 mod linux;
 mod rough;
+mod trains;
 mod world;

@@ -172,6 +172,16 @@ def test_what_is_too_fast_must_be_explained():
     assert "not explained yet" in page(flows, comparisons, about)
 
 
+def test_a_cause_is_told_once_with_all_its_cells():
+    cells = [*compared(4, 3, 1, 1), *compared(6, 3, 1, 1)]
+    flows = [flow(cell, 1.0 if cell.pair == KERNEL.name else 3.0) for cell in cells]
+    comparisons = compare({f.cell: f.goodput_mbps for f in flows})
+    about = {"date": "2026-01-01", "commit": "c", "host": "h", "kernel": "6.1"}
+    (line,) = [line for line in page(flows, comparisons, about).splitlines() if "(3.00)" in line]
+    assert line.count("(3.00)") == 4
+    assert "ours to kernel, IPv6, CCID 3, 1 % loss (3.00)" in line
+
+
 # A DCCP-Sync in UDP over IPv4 and IPv6; the DCCP checksum is zero, as RFC 6773 allows.
 SYNC = bytes.fromhex("03e807d00700000090000000000000070000000000000009" + "1d000000")
 ETHERNET = bytes(12)

@@ -42,6 +42,23 @@ struct Cell {
     nonce: bool,
 }
 
+impl Cell {
+    /// Of packets that arrived with one ECN field.
+    fn received(packets: u8, ecn: Ecn) -> Self {
+        //= rfc4340#11.4
+        //# packets received with this ECN code point MUST be reported using State 1, Received ECN Marked.
+        //= rfc4340#11.4
+        //# Packets received with ECN code points 00, 01, or 10 (Non-ECT, ECT(0), or ECT(1), respectively) MUST be
+        //# reported using State 0, Received.
+        //= rfc4340#11.4
+        //# Packets dropped in the application's receive buffer MUST be reported as Received or Received
+        //# ECN Marked (States 0 and 1), depending on their ECN state; such packets' ECN Nonces MUST be
+        //# included in the Nonce Echo.
+        let state = if ecn == Ecn::Ce { AckState::ReceivedEcnMarked } else { AckState::Received };
+        Self { state, packets, nonce: ecn == Ecn::Ect1 && packets % 2 == 1 }
+    }
+}
+
 /// An acknowledgement that left, for when it is acknowledged.
 #[derive(Debug, Clone, Copy)]
 struct SentAck {
@@ -90,17 +107,7 @@ impl Record {
 
     /// Note a packet that arrived, whatever its type and whatever becomes of its data.
     pub fn insert(&mut self, seq: Seq48, ecn: Ecn) -> Arrival {
-        //= rfc4340#11.4
-        //# packets received with this ECN code point MUST be reported using State 1, Received ECN Marked.
-        //= rfc4340#11.4
-        //# Packets received with ECN code points 00, 01, or 10 (Non-ECT, ECT(0), or ECT(1), respectively) MUST be
-        //# reported using State 0, Received.
-        //= rfc4340#11.4
-        //# Packets dropped in the application's receive buffer MUST be reported as Received or Received
-        //# ECN Marked (States 0 and 1), depending on their ECN state; such packets' ECN Nonces MUST be
-        //# included in the Nonce Echo.
-        let state = if ecn == Ecn::Ce { AckState::ReceivedEcnMarked } else { AckState::Received };
-        let cell = Cell { state, packets: 1, nonce: ecn == Ecn::Ect1 };
+        let cell = Cell::received(1, ecn);
         let Some(newest) = self.newest else {
             self.restart(seq, cell);
             return Arrival::InOrder;
@@ -122,6 +129,20 @@ impl Record {
         } else {
             Arrival::Gap
         }
+    }
+
+    /// Note packets that arrived in order behind the newest, with the same ECN field.
+    pub fn insert_followers(&mut self, packets: u64, ecn: Ecn) {
+        let Some(newest) = self.newest else { return };
+        let mut left = packets;
+        while left > 0 {
+            // What the last cell has room for, then whole cells.
+            let used = self.cells.back().map_or(0, |cell| cell.packets % MAX_RUN_PACKETS);
+            let count = left.min(u64::from(MAX_RUN_PACKETS - used));
+            self.push(Cell::received(count as u8, ecn));
+            left -= count;
+        }
+        self.newest = Some(newest.add(packets));
     }
 
     fn restart(&mut self, seq: Seq48, cell: Cell) {
@@ -333,6 +354,22 @@ mod tests {
     fn the_nonce_is_the_parity_of_unmarked_packets() {
         let packets = [(1, Ecn::Ect1), (2, Ecn::Ce), (3, Ecn::Ect1), (4, Ecn::Ect0), (6, Ecn::Ect1)];
         assert_eq!(vectors(&record(&packets), 100), [(true, vec![0, 192, 1, 64, 0])]);
+    }
+
+    #[test]
+    fn followers_are_noted_as_if_one_by_one() {
+        for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+            for (before, followers) in
+                [(1, 0), (1, 1), (63, 1), (64, 1), (64, 130), (10, 54), (10, 55), (100, 300)]
+            {
+                let numbers = |count| (0..count).map(|seq| (seq, ecn)).collect::<Vec<_>>();
+                let mut run = record(&numbers(before));
+                run.insert_followers(followers, ecn);
+                let singly = record(&numbers(before + followers));
+                assert_eq!(vectors(&run, 100), vectors(&singly, 100), "{ecn:?} {before} {followers}");
+                assert_eq!((run.newest(), run.packets), (singly.newest(), singly.packets));
+            }
+        }
     }
 
     #[test]

@@ -51,6 +51,19 @@ impl Arrivals {
         self.lost() & !known != 0
     }
 
+    /// Note packets with the numbers behind `seq`, which was the last.
+    fn insert_followers(&mut self, seq: Seq48, packets: u64) -> bool {
+        if self.newest == Some(seq) && self.seen == u128::MAX {
+            self.newest = Some(seq.add(packets));
+            return false;
+        }
+        let mut lost = false;
+        for step in 1..=packets {
+            lost |= self.insert(seq.add(step));
+        }
+        lost
+    }
+
     /// Missing packets with three or more later ones present, as bits like [`Self::seen`].
     fn lost(&self) -> u128 {
         let mut later = self.seen;
@@ -105,6 +118,11 @@ impl AckRatio {
     pub fn on_packet(&mut self, seq: Seq48, marked_non_data: bool) {
         let lost = self.arrivals.insert(seq);
         self.congested |= lost || marked_non_data;
+    }
+
+    /// `packets` data packets of the peer arrived behind packet `seq`.
+    pub fn on_followers(&mut self, seq: Seq48, packets: u64) {
+        self.congested |= self.arrivals.insert_followers(seq, packets);
     }
 
     /// Data up to `ack` was acknowledged and `newest_sent` has left: at the end of a window of data, change the ratio.

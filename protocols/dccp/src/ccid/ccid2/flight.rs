@@ -115,6 +115,16 @@ impl Flight {
         }
     }
 
+    /// Data packets left at once, with the numbers behind the newest.
+    pub fn on_followers_sent(&mut self, now_ns: i64, packets: u64) {
+        let sent = Sent { at_ns: now_ns, is_data: true, fate: Fate::Unknown };
+        self.pipe += packets;
+        self.packets.extend(std::iter::repeat_n(sent, packets as usize));
+        while self.packets.len() > MOST_PACKETS {
+            self.give_up_oldest();
+        }
+    }
+
     fn give_up_oldest(&mut self) {
         if let Some(sent) = self.packets.pop_front() {
             self.first = self.first.add(1);
@@ -150,13 +160,15 @@ impl Flight {
         if !run.is_received() || self.packets.is_empty() {
             return true;
         }
-        for index in (oldest..=newest.min(self.packets.len() - 1)).rev() {
-            self.on_arrived(index, run.state, news);
+        let arrived = (oldest..=newest.min(self.packets.len() - 1)).rev();
+        for (later, index) in arrived.enumerate() {
+            // Of a run only the first few can be among the newest of all.
+            self.on_arrived(index, run.state, later < NUMDUPACK, news);
         }
         true
     }
 
-    fn on_arrived(&mut self, index: usize, state: AckState, news: &mut News) {
+    fn on_arrived(&mut self, index: usize, state: AckState, is_new: bool, news: &mut News) {
         let seq = self.first.add(index as u64);
         let sent = &mut self.packets[index];
         let marked = state == AckState::ReceivedEcnMarked;
@@ -177,7 +189,9 @@ impl Flight {
         if before != Fate::Unknown {
             return;
         }
-        self.note_arrived(seq);
+        if is_new {
+            self.note_arrived(seq);
+        }
         //= rfc4341#5
         //# Furthermore, the sender MUST NOT decrement pipe for non-data packets, such as DCCP-Acks, even though the Ack Vector
         //# will contain information about them.

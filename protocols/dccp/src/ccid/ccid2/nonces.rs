@@ -50,6 +50,15 @@ impl Nonces {
         self.newest = seq;
     }
 
+    /// `packets` packets with numbers from `first` on left with this ECN field.
+    pub fn on_followers_sent(&mut self, first: Seq48, packets: u64, ecn: Ecn) {
+        // Only the newest counts until nonces are sent.
+        let from = if self.parities.is_empty() && ecn != Ecn::Ect1 { packets.saturating_sub(1) } else { 0 };
+        for step in from..packets {
+            self.on_sent(first.add(step), ecn);
+        }
+    }
+
     fn set(&mut self, seq: Seq48, parity: bool) {
         let bit = seq.value() % PACKETS;
         let mask = 1 << (bit % WORD_BITS);

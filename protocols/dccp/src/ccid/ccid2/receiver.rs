@@ -55,8 +55,9 @@ impl Receiver {
         }
     }
 
-    fn note_data(&mut self, arrived_ns: i64, ecn: Ecn, arrival: Arrival) {
-        self.unacknowledged += 1;
+    /// `packets` data packets arrived together, of which `arrival` and `ecn` are true.
+    fn note_data(&mut self, arrived_ns: i64, ecn: Ecn, arrival: Arrival, packets: u64) {
+        self.unacknowledged += packets;
         //= rfc4340#11.3
         //# Receivers SHOULD send acknowledgements immediately on receiving packets marked ECN Congestion Experienced or packets
         //# whose out-of-order sequence numbers potentially indicate loss. However, there is no need to send such immediate
@@ -98,13 +99,27 @@ impl ReceivingCcid for Receiver {
         }
         if has_data(incoming.packet) && arrival != Arrival::Known {
             self.unconfirmed = Some(self.unconfirmed.map_or(incoming.seq, |seq| seq.latest(incoming.seq)));
-            self.note_data(incoming.arrived_ns, incoming.ecn, arrival);
+            self.note_data(incoming.arrived_ns, incoming.ecn, arrival, 1);
         } else if self.unconfirmed.is_none_or(|seq| !self.record.covers(seq)) {
             // Only packets without data are left: nobody waits to hear of them, and nobody would acknowledge it.
             self.unconfirmed = None;
             self.record.keep_newest();
         }
         Ok(())
+    }
+
+    fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
+        let in_order = self.record.newest() == Some(incoming.seq);
+        if packets == 0 || incoming.ecn == Ecn::Ce || !in_order {
+            for step in 1..=packets {
+                let _ = self.on_incoming(&Incoming { seq: incoming.seq.add(step), ..*incoming });
+            }
+            return;
+        }
+        self.record.insert_followers(packets, incoming.ecn);
+        self.newest_arrived_ns = incoming.arrived_ns;
+        self.unconfirmed = self.record.newest();
+        self.note_data(incoming.arrived_ns, incoming.ecn, Arrival::InOrder, packets);
     }
 
     fn ack_due_ns(&self) -> Option<i64> {

@@ -252,6 +252,35 @@ impl SendingCcid for Sender {
         self.timeout_at_ns.get_or_insert(now_ns + rto_ns);
     }
 
+    fn may_follow(&mut self, _now_ns: i64, _payload_bytes: usize, most: usize) -> usize {
+        let mut room = self.window.room(self.flight.pipe());
+        if self.has_new_acks {
+            // The packet behind that many acknowledges.
+            room = room.min(self.window.cwnd().saturating_sub(self.unacknowledging));
+        }
+        usize::try_from(room).map_or(most, |room| room.min(most))
+    }
+
+    fn on_followers_sent(
+        &mut self,
+        now_ns: i64,
+        first: Seq48,
+        packets: u64,
+        _payload_bytes: usize,
+        ecn: Ecn,
+    ) {
+        if packets == 0 {
+            return;
+        }
+        self.nonces.on_followers_sent(first, packets, ecn);
+        self.unacknowledging += packets;
+        self.counts.sent += packets;
+        self.flight.on_followers_sent(now_ns, packets);
+        // Of those that leave at one time only the last can fill the window.
+        let last = first.add(packets - 1);
+        self.window.on_sent(now_ns, last, self.flight.pipe(), self.rtt.rto_ns());
+    }
+
     fn on_queue_empty(&mut self, _now_ns: i64) {}
 
     fn on_incoming(&mut self, incoming: &Incoming<'_>) -> Result<(), Violation> {
@@ -266,6 +295,10 @@ impl SendingCcid for Sender {
             self.on_ack(incoming, ack);
         }
         Ok(())
+    }
+
+    fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
+        self.ack_ratio.on_followers(incoming.seq, packets);
     }
 
     fn next_timeout_ns(&self) -> Option<i64> {

@@ -76,6 +76,11 @@ impl Window {
         pipe < self.cwnd
     }
 
+    /// How many more data packets may leave.
+    pub const fn room(&self, pipe: u64) -> u64 {
+        self.cwnd.saturating_sub(pipe)
+    }
+
     /// The Sequence Window in force. Half of it may be under way: the peer takes numbers up to three quarters of it beyond
     /// the last one it has received (RFC 4340 section 7.5.1), and what is lost must not reach that far.
     pub fn set_sequence_window(&mut self, packets: u64) {

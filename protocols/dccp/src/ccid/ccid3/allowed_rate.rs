@@ -2,6 +2,7 @@
 //! X, the allowed sending rate: after feedback and when it stays away (RFC 5348 sections 4.2 to 4.5).
 
 use super::receive_rates::ReceiveRates;
+use super::segment_size::SegmentSize;
 use super::{whole_ns, NS_PER_S};
 use crate::ccid::tfrc::{equation, MAX_BACKOFF_S};
 
@@ -59,9 +60,9 @@ pub(super) struct AllowedRate {
 
 impl AllowedRate {
     /// "The value of X is set to s bytes per second."
-    pub(super) fn new(segment_bytes: f64) -> Self {
+    pub(super) fn new(segment: &SegmentSize) -> Self {
         Self {
-            rate: segment_bytes,
+            rate: segment.bytes(),
             loss_event_rate: 0.0,
             receive_rates: ReceiveRates::new(),
             last_receive_rate: 0.0,
@@ -78,12 +79,23 @@ impl AllowedRate {
     }
 
     /// The first message is known and nothing was sent: begin with its size.
-    pub(super) fn restart(&mut self, segment_bytes: f64) {
-        self.rate = if self.rtt_ns.is_some() { self.initial_rate(segment_bytes) } else { segment_bytes };
+    pub(super) fn restart(&mut self, segment: &SegmentSize) {
+        self.rate = if self.rtt_ns.is_some() { self.initial_rate(segment) } else { segment.bytes() };
+    }
+
+    /// Without a loss yet, and nothing has lowered X below its first value.
+    pub(super) fn is_initial_at_least(&self, segment: &SegmentSize) -> bool {
+        self.rtt_ns.is_some() && self.loss_event_rate <= 0.0 && self.rate >= self.initial_rate(segment)
+    }
+
+    /// Larger packets than before are to be sent. X grew from the initial window of the small ones, although section 4.2 takes
+    /// the largest of the first round trip, and section 4.3 never lets X be below that without a loss.
+    pub(super) fn raise_to_initial(&mut self, segment: &SegmentSize) {
+        self.rate = self.rate.max(self.initial_rate(segment));
     }
 
     /// Round trip of the handshake.
-    pub(super) fn seed_rtt(&mut self, now_ns: i64, rtt_ns: f64, segment_bytes: f64) {
+    pub(super) fn seed_rtt(&mut self, now_ns: i64, rtt_ns: f64, segment: &SegmentSize) {
         if self.has_feedback {
             return;
         }
@@ -91,7 +103,7 @@ impl AllowedRate {
         self.take_sample(rtt_ns.max(1.0));
         self.root_mean = self.last_root;
         self.doubled_ns = now_ns;
-        self.rate = self.initial_rate(segment_bytes);
+        self.rate = self.initial_rate(segment);
     }
 
     /// R, ns.
@@ -125,27 +137,26 @@ impl AllowedRate {
     }
 
     /// X_inst, bytes per second: less than X while the round trip is longer than usual.
-    pub(super) fn instantaneous(&self, segment_bytes: f64) -> f64 {
+    pub(super) fn instantaneous(&self, segment: &SegmentSize) -> f64 {
         //= rfc5348#4.5
         //# However, this modification
         //# SHOULD be implemented because it makes TFRC behave better in some
         //# environments with a low level of statistical multiplexing.
         let rate = if self.last_root > 0.0 { self.rate * self.root_mean / self.last_root } else { self.rate };
-        rate.max(least_rate(segment_bytes))
+        rate.max(least_rate(segment))
     }
 
     /// A data packet left.
-    pub(super) fn on_sent(&mut self, now_ns: i64, segment_bytes: f64) {
+    pub(super) fn on_sent(&mut self, now_ns: i64, segment: &SegmentSize) {
         self.sent_since_set = true;
         if self.deadline_ns.is_none() {
-            let timeout_ns =
-                if self.has_feedback { self.timeout_ns(segment_bytes) } else { FIRST_TIMEOUT_NS };
+            let timeout_ns = if self.has_feedback { self.timeout_ns(segment) } else { FIRST_TIMEOUT_NS };
             self.deadline_ns = Some(now_ns.saturating_add(timeout_ns));
         }
     }
 
     /// Feedback arrived at `now_ns`. The steps are numbered as in section 4.3.
-    pub(super) fn on_feedback(&mut self, now_ns: i64, report: &Report, segment_bytes: f64) {
+    pub(super) fn on_feedback(&mut self, now_ns: i64, report: &Report, segment: &SegmentSize) {
         //= rfc5348#4.3
         //# When a feedback packet is received by the sender at time t_now, the
         //# current time in seconds, the following actions MUST be performed.
@@ -160,21 +171,21 @@ impl AllowedRate {
         if let Some(rtt_ns) = self.rtt_ns {
             let limit = self.receive_limit(now_ns, report, report.is_new_loss_event || increased, rtt_ns);
             if self.loss_event_rate > 0.0 {
-                self.avoid_congestion(limit, segment_bytes);
+                self.avoid_congestion(limit, segment);
             } else if is_first {
                 // Section 4.2 replaces step 4 for the first feedback.
-                self.rate = self.initial_rate(segment_bytes);
+                self.rate = self.initial_rate(segment);
                 self.doubled_ns = now_ns;
             } else if now_ns.saturating_sub(self.doubled_ns) as f64 >= rtt_ns {
-                self.rate = (2.0 * self.rate).min(limit).max(self.initial_rate(segment_bytes));
+                self.rate = (2.0 * self.rate).min(limit).max(self.initial_rate(segment));
                 self.doubled_ns = now_ns;
             }
         }
-        self.set_timer(now_ns, segment_bytes); // 3 and 6
+        self.set_timer(now_ns, segment); // 3 and 6
     }
 
     /// Let the nofeedback timer expire as often as it has by `now_ns`.
-    pub(super) fn catch_up(&mut self, now_ns: i64, segment_bytes: f64) {
+    pub(super) fn catch_up(&mut self, now_ns: i64, segment: &SegmentSize) {
         if self.deadline_ns.is_none_or(|deadline_ns| deadline_ns > now_ns) {
             return;
         }
@@ -182,10 +193,10 @@ impl AllowedRate {
             let Some(deadline_ns) = self.deadline_ns.filter(|deadline_ns| *deadline_ns <= now_ns) else {
                 return;
             };
-            self.expire(deadline_ns, segment_bytes);
+            self.expire(deadline_ns, segment);
         }
         if self.deadline_ns.is_some() {
-            self.set_timer(now_ns, segment_bytes);
+            self.set_timer(now_ns, segment);
         }
     }
 
@@ -230,36 +241,37 @@ impl AllowedRate {
     }
 
     /// Step 4 with p > 0.
-    fn avoid_congestion(&mut self, receive_limit: f64, segment_bytes: f64) {
-        self.rate = self.equation_rate(segment_bytes).min(receive_limit).max(least_rate(segment_bytes));
+    fn avoid_congestion(&mut self, receive_limit: f64, segment: &SegmentSize) {
+        self.rate = self.equation_rate(segment).min(receive_limit).max(least_rate(segment));
     }
 
     /// X_Bps.
-    fn equation_rate(&self, segment_bytes: f64) -> f64 {
+    fn equation_rate(&self, segment: &SegmentSize) -> f64 {
         let rtt_s = self.rtt_ns.unwrap_or(NS_PER_S) / NS_PER_S;
-        equation::bytes_per_s(segment_bytes, rtt_s, self.loss_event_rate)
+        equation::bytes_per_s(segment.bytes(), rtt_s, self.loss_event_rate)
     }
 
     /// The rate of RFC 3390's initial window.
-    fn initial_rate(&self, segment_bytes: f64) -> f64 {
+    fn initial_rate(&self, segment: &SegmentSize) -> f64 {
         //= rfc5348#4.2
         //# In computing W_init, instead of using Maximum Segment Size (MSS), the
         //# TFRC sender SHOULD use the maximum segment size to be used for the
         //# initial round-trip time of data, if that is known by the TFRC sender
         //# when X is initialized.
-        let window_bytes = (4.0 * segment_bytes).min((2.0 * segment_bytes).max(INITIAL_WINDOW_BYTES));
+        let largest_bytes = segment.largest_bytes();
+        let window_bytes = (4.0 * largest_bytes).min((2.0 * largest_bytes).max(INITIAL_WINDOW_BYTES));
         window_bytes * NS_PER_S / self.rtt_ns.unwrap_or(NS_PER_S)
     }
 
-    fn expire(&mut self, now_ns: i64, segment_bytes: f64) {
+    fn expire(&mut self, now_ns: i64, segment: &SegmentSize) {
         //= rfc5348#4.4
         //# If the nofeedback timer expires, the sender MUST perform the
         //# following actions:
         self.expirations += 1;
         let is_idle = !self.sent_since_set;
-        let halved = (self.rate / 2.0).max(least_rate(segment_bytes));
+        let halved = (self.rate / 2.0).max(least_rate(segment));
         let receive_rate = self.receive_rates.max();
-        let recover_rate = self.initial_rate(segment_bytes);
+        let recover_rate = self.initial_rate(segment);
         let is_lossless = self.loss_event_rate <= 0.0;
         let is_below_recover_rate =
             if is_lossless { self.rate < 2.0 * recover_rate } else { receive_rate < recover_rate };
@@ -270,34 +282,34 @@ impl AllowedRate {
         }
         if self.rtt_ns.is_none() || is_lossless {
             self.rate = halved;
-        } else if self.equation_rate(segment_bytes) > 2.0 * receive_rate {
-            self.limit(now_ns, receive_rate, segment_bytes);
+        } else if self.equation_rate(segment) > 2.0 * receive_rate {
+            self.limit(now_ns, receive_rate, segment);
         } else {
-            self.limit(now_ns, self.equation_rate(segment_bytes) / 2.0, segment_bytes);
+            self.limit(now_ns, self.equation_rate(segment) / 2.0, segment);
         }
-        self.set_timer(now_ns, segment_bytes);
+        self.set_timer(now_ns, segment);
     }
 
     /// "Update_Limits(timer_limit)".
-    fn limit(&mut self, now_ns: i64, timer_limit: f64, segment_bytes: f64) {
-        let timer_limit = timer_limit.max(least_rate(segment_bytes));
+    fn limit(&mut self, now_ns: i64, timer_limit: f64, segment: &SegmentSize) {
+        let timer_limit = timer_limit.max(least_rate(segment));
         self.receive_rates.replace(now_ns, timer_limit / 2.0);
-        self.avoid_congestion(timer_limit, segment_bytes);
+        self.avoid_congestion(timer_limit, segment);
     }
 
-    fn set_timer(&mut self, now_ns: i64, segment_bytes: f64) {
-        self.deadline_ns = Some(now_ns.saturating_add(self.timeout_ns(segment_bytes)));
+    fn set_timer(&mut self, now_ns: i64, segment: &SegmentSize) {
+        self.deadline_ns = Some(now_ns.saturating_add(self.timeout_ns(segment)));
         self.sent_since_set = false;
     }
 
-    /// RTO = max(4 R, 2 s / X).
-    fn timeout_ns(&self, segment_bytes: f64) -> i64 {
-        let packets_ns = 2.0 * segment_bytes * NS_PER_S / self.rate;
+    /// RTO = max(4 R, 2 s / X): two packets' time. A packet larger than s keeps the next one waiting for longer.
+    fn timeout_ns(&self, segment: &SegmentSize) -> i64 {
+        let packets_ns = 2.0 * segment.bytes().max(segment.last_bytes()) * NS_PER_S / self.rate;
         whole_ns(packets_ns.max(4.0 * self.rtt_ns.unwrap_or(0.0)).max(MIN_TIMEOUT_NS))
     }
 }
 
 /// One packet in 64 seconds.
-fn least_rate(segment_bytes: f64) -> f64 {
-    segment_bytes / MAX_BACKOFF_S
+fn least_rate(segment: &SegmentSize) -> f64 {
+    segment.bytes() / MAX_BACKOFF_S
 }

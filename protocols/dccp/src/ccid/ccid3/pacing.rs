@@ -8,7 +8,7 @@ use crate::ccid::Departure;
 const GRANULARITY_NS: f64 = 1e6;
 
 /// Nominal send times.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Pacer {
     /// Nominal send time of the last packet, whole ns and the fraction (rates above one packet per ns exist on paper).
     last: Option<(i64, f64)>,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! s, the average size of data packets without headers (RFC 5348 section 4.1).
+//! Sizes of data packets without headers: s, their average (RFC 5348 section 4.1), the largest, the last.
 
 /// Loss intervals over which the average goes.
 const INTERVALS: usize = 4;
 /// Packets after which older ones of the same loss interval begin to count less.
 const MEMORY_PACKETS: u64 = 4096;
-/// Weight of a packet in the average over the latest packets.
+/// Least weight of a packet in the average over the latest packets.
 const RECENT_WEIGHT: f64 = 1.0 / 16.0;
 /// The long average stays within this factor of the latest packets, so that an application that turns to other sizes for good
 /// is not judged by the old ones for thousands of packets.
@@ -26,7 +26,12 @@ pub(super) struct SegmentSize {
     expected_bytes: f64,
     /// Average over the latest packets.
     recent_bytes: f64,
+    /// Weight of the next packet in it: the first ones count alike, so that a short greeting is soon outweighed.
+    next_weight: f64,
     bytes: f64,
+    /// 0 while nothing was sent or waited.
+    largest_bytes: f64,
+    last_bytes: f64,
 }
 
 impl SegmentSize {
@@ -36,7 +41,10 @@ impl SegmentSize {
             counts: [Count::default(); INTERVALS],
             expected_bytes,
             recent_bytes: expected_bytes,
+            next_weight: 1.0,
             bytes: expected_bytes,
+            largest_bytes: 0.0,
+            last_bytes: 1.0,
         }
     }
 
@@ -45,19 +53,40 @@ impl SegmentSize {
         self.bytes
     }
 
-    /// The first packet that waits says more than what was expected.
+    /// The largest packet that was sent or waited; until then what is expected.
+    pub(super) const fn largest_bytes(&self) -> f64 {
+        if self.largest_bytes > 0.0 {
+            self.largest_bytes
+        } else {
+            self.expected_bytes
+        }
+    }
+
+    /// The last packet that left, 1 before.
+    pub(super) const fn last_bytes(&self) -> f64 {
+        self.last_bytes
+    }
+
+    /// A packet waits. While nothing was sent, it says more than what was expected.
     pub(super) fn expect(&mut self, payload_bytes: usize) {
-        if self.counts[0].packets == 0 {
-            self.expected_bytes = payload_bytes.max(1) as f64;
+        let payload_bytes = payload_bytes.max(1) as f64;
+        self.largest_bytes = self.largest_bytes.max(payload_bytes);
+        if self.has_sent_nothing() {
+            self.expected_bytes = payload_bytes;
             self.update();
         }
     }
 
+    fn has_sent_nothing(&self) -> bool {
+        self.counts.iter().all(|count| count.packets == 0)
+    }
+
     /// A data packet left.
     pub(super) fn on_sent(&mut self, payload_bytes: usize) {
-        let is_first = self.counts.iter().all(|count| count.packets == 0);
-        let weight = if is_first { 1.0 } else { RECENT_WEIGHT };
-        self.recent_bytes += weight * (payload_bytes as f64 - self.recent_bytes);
+        self.last_bytes = payload_bytes as f64;
+        self.largest_bytes = self.largest_bytes.max(self.last_bytes);
+        self.recent_bytes += self.next_weight * (self.last_bytes - self.recent_bytes);
+        self.next_weight = (self.next_weight / (1.0 + self.next_weight)).max(RECENT_WEIGHT);
         let current = &mut self.counts[0];
         current.bytes = current.bytes.saturating_add(payload_bytes as u64);
         current.packets += 1;

@@ -31,8 +31,6 @@ pub struct Sender {
     sent: SentLog,
     losses: LossReport,
     has_sent: bool,
-    /// Size of the last data packet.
-    last_bytes: f64,
     /// Until when a waiting message was told to wait.
     blocked_until_ns: Option<i64>,
     /// Last time at which more waited than was allowed to leave.
@@ -51,14 +49,13 @@ impl Sender {
         let segment = SegmentSize::new(segment_bytes);
         Self {
             created_ns: now_ns,
-            rate: AllowedRate::new(segment.bytes()),
+            rate: AllowedRate::new(&segment),
             segment,
             pacer: Pacer::default(),
             counter: WindowCounter::default(),
             sent: SentLog::new(),
             losses: LossReport::default(),
             has_sent: false,
-            last_bytes: 1.0,
             blocked_until_ns: None,
             limited_ns: i64::MIN,
             newest_feedback: None,
@@ -72,7 +69,7 @@ impl Sender {
     /// s / X_inst; of several sizes X is kept in bytes, also while the average s follows. With s, packets far smaller than s
     /// would carry far less than X, and 2 * X_recv (RFC 5348 section 4.3) would lower X again and again.
     fn interval_ns(&self) -> f64 {
-        self.last_bytes * NS_PER_S / self.rate.instantaneous(self.segment.bytes())
+        self.segment.last_bytes() * NS_PER_S / self.rate.instantaneous(&self.segment)
     }
 
     /// R_sample = (t_now - t_recvdata) - t_delay; `None` when the reported delay leaves nothing of it.
@@ -117,6 +114,17 @@ impl Sender {
         reported.min(upper_bound / 2.0)
     }
 
+    /// The first message, or one larger than all before, waits: what is sent in the first round trips is better known.
+    fn expect(&mut self, payload_bytes: usize) {
+        let is_lowered = self.has_sent && !self.rate.is_initial_at_least(&self.segment);
+        self.segment.expect(payload_bytes);
+        if !self.has_sent {
+            self.rate.restart(&self.segment);
+        } else if !is_lowered {
+            self.rate.raise_to_initial(&self.segment);
+        }
+    }
+
     fn on_feedback(
         &mut self,
         incoming: &Incoming<'_>,
@@ -154,7 +162,7 @@ impl Sender {
             is_new_loss_event: is_new || dropped.as_marked.is_some(),
             is_data_limited: self.is_data_limited(sent),
         };
-        self.rate.on_feedback(incoming.arrived_ns, &report, self.segment.bytes());
+        self.rate.on_feedback(incoming.arrived_ns, &report, &self.segment);
         if is_new {
             self.segment.on_loss_event();
         }
@@ -167,11 +175,10 @@ impl SendingCcid for Sender {
     }
 
     fn departure(&mut self, now_ns: i64, payload_bytes: usize) -> Departure {
-        if !self.has_sent {
-            self.segment.expect(payload_bytes);
-            self.rate.restart(self.segment.bytes());
+        self.rate.catch_up(now_ns, &self.segment);
+        if !self.has_sent || payload_bytes as f64 > self.segment.largest_bytes() {
+            self.expect(payload_bytes);
         }
-        self.rate.catch_up(now_ns, self.segment.bytes());
         let departure = self.pacer.departure(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
         if let Departure::At(at_ns) = departure {
             self.blocked_until_ns = Some(at_ns);
@@ -224,14 +231,13 @@ impl SendingCcid for Sender {
     fn on_sent(&mut self, now_ns: i64, seq: Seq48, payload_bytes: Option<usize>, _ecn: Ecn) {
         self.wants_ack_of_acks = false;
         if let Some(payload_bytes) = payload_bytes {
-            self.rate.catch_up(now_ns, self.segment.bytes());
+            self.rate.catch_up(now_ns, &self.segment);
             self.pacer.on_sent(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
             // A message without a byte counts as one of one byte, here and at the receiver: a rate of 0 would never rise.
             let payload_bytes = payload_bytes.max(1);
-            self.last_bytes = payload_bytes as f64;
             self.segment.on_sent(payload_bytes);
             self.counter.on_sent();
-            self.rate.on_sent(now_ns, self.segment.bytes());
+            self.rate.on_sent(now_ns, &self.segment);
             self.has_sent = true;
             if let Some(until_ns) = self.blocked_until_ns.take() {
                 self.limited_ns = self.limited_ns.max(until_ns.min(now_ns));
@@ -239,6 +245,17 @@ impl SendingCcid for Sender {
         }
         let (counter, limited_ns) = (self.counter.sent(), self.limited_ns);
         self.sent.push(Sent { seq, sent_ns: now_ns, counter, limited_ns });
+    }
+
+    fn may_follow(&mut self, now_ns: i64, _payload_bytes: usize, most: usize) -> usize {
+        let (interval_ns, rtt_ns) = (self.interval_ns(), self.rate.longer_rtt_ns());
+        let mut pacer = self.pacer.clone();
+        let mut packets = 0;
+        while packets < most && pacer.departure(now_ns, interval_ns, rtt_ns) == Departure::Now {
+            pacer.on_sent(now_ns, interval_ns, rtt_ns);
+            packets += 1;
+        }
+        packets
     }
 
     fn on_queue_empty(&mut self, _now_ns: i64) {
@@ -249,7 +266,7 @@ impl SendingCcid for Sender {
     fn on_incoming(&mut self, incoming: &Incoming<'_>) -> Result<(), Violation> {
         let Some(ack) = incoming.ack else { return Ok(()) };
         let now_ns = incoming.arrived_ns;
-        self.rate.catch_up(now_ns, self.segment.bytes());
+        self.rate.catch_up(now_ns, &self.segment);
         let sent = self.sent.get(ack);
         if let Some(sent) = sent {
             self.counter.on_acknowledged(now_ns, sent.counter);
@@ -270,11 +287,11 @@ impl SendingCcid for Sender {
     }
 
     fn on_timeout(&mut self, now_ns: i64) {
-        self.rate.catch_up(now_ns, self.segment.bytes());
+        self.rate.catch_up(now_ns, &self.segment);
     }
 
     fn set_initial_rtt(&mut self, rtt_ns: i64) {
-        self.rate.seed_rtt(self.created_ns, rtt_ns as f64, self.segment.bytes());
+        self.rate.seed_rtt(self.created_ns, rtt_ns as f64, &self.segment);
     }
 
     fn rtt_ns(&self) -> Option<i64> {
@@ -282,9 +299,8 @@ impl SendingCcid for Sender {
     }
 
     fn packets_per_rtt(&self) -> u64 {
-        let segment_bytes = self.segment.bytes();
         let rtt_s = self.rate.longer_rtt_ns() / NS_PER_S;
-        (self.rate.instantaneous(segment_bytes) * rtt_s / segment_bytes).ceil().max(1.0) as u64
+        (self.rate.instantaneous(&self.segment) * rtt_s / self.segment.bytes()).ceil().max(1.0) as u64
     }
 
     fn wants_ack_of_acks(&self) -> bool {
@@ -296,14 +312,13 @@ impl SendingCcid for Sender {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let segment_bytes = self.segment.bytes();
         vec![
             ("rtt_us", self.rate.rtt_ns().unwrap_or(0.0) / 1e3),
             ("allowed_rate_bytes_per_s", self.rate.allowed()),
-            ("instantaneous_rate_bytes_per_s", self.rate.instantaneous(segment_bytes)),
+            ("instantaneous_rate_bytes_per_s", self.rate.instantaneous(&self.segment)),
             ("loss_event_rate", self.rate.loss_event_rate()),
             ("receive_rate_bytes_per_s", self.rate.receive_rate()),
-            ("segment_bytes", segment_bytes),
+            ("segment_bytes", self.segment.bytes()),
             ("loss_events", self.losses.events() as f64),
             ("feedback_received", self.feedback_packets as f64),
             ("nofeedback_expirations", self.rate.expirations() as f64),

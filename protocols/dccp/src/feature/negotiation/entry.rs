@@ -41,6 +41,8 @@ pub(super) struct Entry {
     /// Another value was told before it, and nothing is confirmed yet.
     pub(super) retold: bool,
     pub(super) answer: Option<Answer>,
+    /// The peer answered a Change with an empty Confirm.
+    pub(super) is_refused: bool,
 }
 
 impl Entry {
@@ -94,6 +96,7 @@ pub(super) fn first_entry(feature: Feature, local: bool) -> Entry {
         number: feature.first_value(),
         retold: false,
         answer: None,
+        is_refused: false,
     };
     entry.set_list(list);
     entry

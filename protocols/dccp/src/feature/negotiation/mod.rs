@@ -104,9 +104,14 @@ impl Negotiation {
         self.entry_mut(feature, location).set_list(list);
     }
 
-    /// Ask for one of `list`, best first (server-priority features), with the next packet that may carry it.
+    /// Ask for one of `list`, best first (server-priority features), with the next packet that may carry it. A peer that did
+    /// not understand the feature once is not asked again: Linux answers a late Change R with an empty Confirm R, which is
+    /// none, and the Change would be repeated for as long as the connection lives.
     pub(crate) fn ask(&mut self, feature: Feature, location: Location, list: &[u8], mandatory: bool) {
         let entry = self.entry_mut(feature, location);
+        if entry.is_refused {
+            return;
+        }
         entry.set_list(list);
         entry.mandatory = mandatory;
         entry.ask();
@@ -341,7 +346,9 @@ impl Negotiation {
             //= rfc4340#6.6.7
             //# On receiving an empty Confirm option for some feature, the CHANGING endpoint MUST transition back to the
             //# STABLE state, leaving the feature's value unchanged.
-            self.entry_mut(feature, location).settle();
+            let entry = self.entry_mut(feature, location);
+            entry.settle();
+            entry.is_refused = true;
             self.changed = true;
             return Ok(());
         }

@@ -218,3 +218,72 @@ fn the_initial_window_is_that_of_rfc_3390() {
         assert!((value(&sender, "allowed_rate_bytes_per_s") - window).abs() < 1e-6, "{segment}");
     }
 }
+
+/// Size of the messages that follow a greeting of 21 bytes, as in `netjoule-traffic`.
+const MESSAGE: usize = 1380;
+
+/// A sender with a round trip of 40 ms whose greeting was answered.
+fn greeted() -> Sender {
+    let mut sender = Sender::new(0, Seq48::new(0), 1440);
+    sender.set_initial_rtt(40 * MS);
+    assert_eq!(sender.departure(0, 21), Departure::Now);
+    sender.ccval(0);
+    sender.on_sent(0, Seq48::new(0), Some(21), Ecn::NotEct);
+    sender.on_queue_empty(0);
+    feedback(&mut sender, 40 * MS, 1, 0, &linux(0, u32::MAX));
+    sender
+}
+
+#[test]
+fn a_small_first_message_does_not_hold_larger_ones_to_its_initial_window() {
+    let mut sender = greeted();
+    assert!((value(&sender, "allowed_rate_bytes_per_s") - 84.0 / 0.04).abs() < 1e-6);
+    assert_eq!(sender.departure(48 * MS, MESSAGE), Departure::Now);
+    assert!((value(&sender, "allowed_rate_bytes_per_s") - 4380.0 / 0.04).abs() < 1e-6);
+    // What a loss or silence has lowered, a larger message does not raise.
+    let mut lossy = greeted();
+    feedback(&mut lossy, 45 * MS, 2, 0, &linux(500, 10));
+    let before = value(&lossy, "allowed_rate_bytes_per_s");
+    lossy.departure(48 * MS, MESSAGE);
+    assert!((value(&lossy, "allowed_rate_bytes_per_s") - before).abs() < 1e-9);
+    let mut silent = greeted();
+    silent.on_sent(41 * MS, Seq48::new(1), Some(21), Ecn::NotEct);
+    silent.departure(10 * S, 21);
+    let before = value(&silent, "allowed_rate_bytes_per_s");
+    assert!(before < 84.0 / 0.04, "{before}");
+    silent.departure(10 * S, MESSAGE);
+    assert!((value(&silent, "allowed_rate_bytes_per_s") - before).abs() < 1e-9);
+}
+
+/// Linux's receiver, as captured: the sixth packet is lost, p is 1/3 from then on for as long as no second loss comes (it
+/// leaves its first, synthesised loss interval as it is), and feedback answers each packet. The equation allows 5 kB/s.
+#[test]
+fn after_a_small_first_message_and_an_early_loss_the_equation_is_used_up() {
+    let mut sender = greeted();
+    let (mut now_ns, mut seq, mut arrived_ns) = (48 * MS, 0, 48 * MS);
+    let (mut known_ns, mut sent_since) = (i64::MAX, 0.0);
+    while known_ns == i64::MAX || now_ns < known_ns + 2 * S {
+        match sender.departure(now_ns, MESSAGE) {
+            Departure::At(at_ns) => now_ns = at_ns,
+            Departure::OnFeedback => unreachable!("a rate, not a window"),
+            Departure::Now => {
+                seq += 1;
+                sent_since += if now_ns > known_ns { 1.0 } else { 0.0 };
+                sender.ccval(now_ns);
+                sender.on_sent(now_ns, Seq48::new(seq), Some(MESSAGE), Ecn::NotEct);
+                if seq != 6 {
+                    // Where packets are further apart than the round trip, feedback comes before the next.
+                    let rate = MESSAGE as i64 * S / (now_ns + 20 * MS - arrived_ns).max(20 * MS);
+                    arrived_ns = now_ns + 20 * MS;
+                    now_ns += 40 * MS;
+                    let inverse = if seq < 6 { u32::MAX } else { 3 };
+                    feedback(&mut sender, now_ns, seq + 1, seq, &linux(rate as u32, inverse));
+                    known_ns = if seq > 6 { known_ns.min(now_ns) } else { known_ns };
+                }
+            }
+        }
+    }
+    let wanted = 2.0 * equation::bytes_per_s(MESSAGE as f64, 0.04, 1.0 / 3.0) / MESSAGE as f64;
+    assert!(sent_since > 0.8 * wanted, "{sent_since} of {wanted}");
+    assert_eq!(value(&sender, "nofeedback_expirations"), 0.0);
+}

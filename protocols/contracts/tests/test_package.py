@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The built packages carry what they need: a wheel works outside of any source tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import netjoule_contracts
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+USE = """
+import netjoule_contracts
+from netjoule_meters.config import meter_configs
+from netjoule_meters.energy.campaign_files import invalidating_codes
+from netjoule_meters.adapters.presets import all_presets
+meter = {"meter_id": "m", "node": "client", "adapter": "wt210", "resource": "/dev/x"}
+print(len(meter_configs({"schema_version": 1, "meters": [meter]})), bool(all_presets()))
+print(sorted(invalidating_codes())[0], netjoule_contracts.root())
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with both packages as wheels bring them; built from copies, so that no source tree changes."""
+    place = tmp_path_factory.mktemp("wheels")
+    for name in ("protocols/contracts", "meters"):
+        copy = place / "source" / name
+        without = shutil.ignore_patterns("tests", "vectors", "*.egg-info", "__pycache__", ".*_cache")
+        shutil.copytree(REPOSITORY / name, copy, symlinks=True, ignore=without)
+        build = ("-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index")
+        subprocess.run([sys.executable, *build, "-w", place, copy], check=True, timeout=120)
+    for wheel in place.glob("*.whl"):
+        zipfile.ZipFile(wheel).extractall(place / "site")
+    return place / "site"
+
+
+def test_a_wheel_works_without_the_source_tree(installed: Path, tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "NETJOULE_CONTRACTS"}
+    done = subprocess.run(
+        [sys.executable, "-c", USE],
+        cwd=tmp_path,
+        env=env | {"PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    first, second = done.stdout.splitlines()
+    assert first == "1 True"
+    assert second.endswith(str(installed / "netjoule_contracts" / "data"))
+
+
+def test_a_wheel_holds_every_schema_and_table(installed: Path) -> None:
+    carried = installed / "netjoule_contracts" / "data"
+    source = netjoule_contracts.root()
+    for name in ("schemas", "tables"):
+        assert {p.name for p in (carried / name).iterdir()} == {p.name for p in (source / name).iterdir()}
