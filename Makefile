@@ -43,6 +43,8 @@ lint: ## formats, lints and types of all languages
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+	.venv/bin/yamllint --strict ansible
+	cd ansible && PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline -q --profile production roles
 	Rscript --vanilla scripts/lint.R
 	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session
 

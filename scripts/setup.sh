@@ -10,7 +10,7 @@ level=${1:-run}
 RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config iproute2 iperf3 util-linux
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
   r-cran-htmltools r-cran-base64enc)
-TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck)
+TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck hostapd wpasupplicant iw procps)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
 GUEST_TEST_PACKAGES=(nftables tcpdump tshark ethtool d-itg netperfmeter)
 OLDEST_RUST=1.88
@@ -81,19 +81,19 @@ check_python() {
 python_environment() {
   local stamp wanted
   stamp=.setup/python.sha256
-  wanted=$(cat scripts/requirements.txt ./*/pyproject.toml protocols/contracts/pyproject.toml testbed/devices/pyproject.toml |
+  wanted=$(cat scripts/requirements.txt ./*/pyproject.toml protocols/contracts/pyproject.toml testbed/*/pyproject.toml |
     { cat; python3 --version; pwd; } | sha256sum)
   if [ -x .venv/bin/python ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     say "Python environment .venv: up to date"
     return
   fi
-  say "Python environment .venv: installing the pinned packages of scripts/requirements.txt and the four packages of this repository"
+  say "Python environment .venv: installing the pinned packages of scripts/requirements.txt and the five packages of this repository"
   rm -f "$stamp"
   python3 -m venv --clear .venv || fail "python3 -m venv .venv failed" "read the error above; then: make setup"
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r scripts/requirements.txt ||
     fail "pip could not install scripts/requirements.txt" "check that the package index is reached; then: make setup"
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation \
-    -e protocols/contracts -e meters -e testbed/devices -e orchestrator ||
+    -e protocols/contracts -e meters -e testbed/devices -e testbed/radio -e orchestrator ||
     fail "pip could not install the packages of this repository" "read the error above; then: make setup"
   printf '%s\n' "$wanted" >"$stamp"
 }

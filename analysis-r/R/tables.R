@@ -9,8 +9,8 @@ campaign_tables <- function(campaign) {
   recomputed <- compute_campaign_ea(campaign)
   list(
     ea_summary = summarise_ea(campaign), envelope = ea_envelope(campaign), delta_ea = delta_ea(campaign),
-    phy_rates = phy_rate_shares(campaign), runs = run_table(campaign), invalid_runs = invalid_runs(campaign),
-    run_notes = run_notes(campaign),
+    phy_rates = phy_rate_shares(campaign), mcs_histogram = mcs_histogram(campaign), runs = run_table(campaign),
+    invalid_runs = invalid_runs(campaign), run_notes = run_notes(campaign),
     ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check()
   )
 }

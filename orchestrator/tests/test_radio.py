@@ -56,6 +56,7 @@ def test_a_station_line_becomes_a_record_in_campaign_time() -> None:
         frames_rx=2,
         ppdus_tx=10,
         ppdus_rx=2,
+        source="link",
     )
 
 

@@ -210,8 +210,9 @@ write_synthetic_radio <- function(dir, seconds, phy_rate_mbps) {
   t <- seq(0.05, seconds, by = 1)
   data.table::fwrite(data.frame(
     t_s = t, phy_rate_mbps = phy_rate_mbps(length(t)), mcs = 13, streams = 2, width_mhz = 40, guard_interval_ns = 800,
-    rssi_dbm = NA, retries = 0, failed = 0, power_save = NA, airtime_tx_s = 0.01, airtime_rx_s = 0.001, frames_tx = 10,
-    frames_rx = 1, ppdus_tx = 5, ppdus_rx = 1, flag = ""
+    rx_phy_rate_mbps = NA, rx_mcs = NA, rx_streams = NA, rx_width_mhz = NA, rx_guard_interval_ns = NA, rssi_dbm = NA,
+    retries = 0, failed = 0, power_save = NA, airtime_tx_s = 0.01, airtime_rx_s = 0.001, frames_tx = 10, frames_rx = 1,
+    ppdus_tx = 5, ppdus_rx = 1, bssid = NA, station = NA, source = "link", reader_cpu_s = NA, flag = ""
   ), file.path(dir, "radio", "client.csv"), na = "")
 }
 

@@ -82,4 +82,5 @@ def record_from_stats(stats: Mapping[str, Any], origin_ns: int) -> RadioRecord:
         frames_rx=stats.get("frames_rx"),
         ppdus_tx=stats.get("ppdus_tx"),
         ppdus_rx=stats.get("ppdus_rx"),
+        source="link",
     )

@@ -13,8 +13,9 @@ __all__ = ["RadioReader", "RadioRecord"]
 class RadioRecord:
     """One look at a radio; None is a value that this way of asking does not tell.
 
-    Counts and air times are those of the time since the previous record. `flag` names what is doubtful
-    about the record, empty when nothing is.
+    Counts and air times are those of the time since the previous record. Rates are those of the last frame
+    sent, with `rx_` those of the last one received. `flag` names what is doubtful about the record, empty
+    when nothing is.
     """
 
     t_s: float
@@ -23,6 +24,11 @@ class RadioRecord:
     streams: int | None = None
     width_mhz: int | None = None
     guard_interval_ns: int | None = None
+    rx_phy_rate_mbps: float | None = None
+    rx_mcs: int | None = None
+    rx_streams: int | None = None
+    rx_width_mhz: int | None = None
+    rx_guard_interval_ns: int | None = None
     rssi_dbm: float | None = None
     retries: int | None = None
     failed: int | None = None
@@ -33,6 +39,10 @@ class RadioRecord:
     frames_rx: int | None = None
     ppdus_tx: int | None = None
     ppdus_rx: int | None = None
+    bssid: str | None = None
+    station: str | None = None
+    source: str | None = None
+    reader_cpu_s: float | None = None
     flag: str = ""
 
     def as_row(self) -> dict[str, Any]:

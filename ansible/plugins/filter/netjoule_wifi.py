@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters of the radio roles: functions of netjoule_radio, and two readers of `ip -json`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+_OF_NETJOULE_RADIO = {
+    "netjoule_access_point_differences": "link_state.access_point_differences",
+    "netjoule_access_point_plan": "plan.access_point_plan_dict",
+    "netjoule_client_differences": "link_state.client_differences",
+    "netjoule_client_plan": "plan.client_plan_dict",
+    "netjoule_key_values": "link_state.key_values",
+    "netjoule_radio_remedies": "explain.remedies",
+    "netjoule_regulatory_country": "iw_dev.country_of_interface",
+    "netjoule_tx_power_dbm": "iw_dev.tx_power_dbm",
+}
+
+
+def _of_netjoule_radio(place: str) -> Callable[..., Any]:
+    """A filter that imports its function when called: a plugin that fails to load is only warned of."""
+    module, function = place.split(".")
+
+    def call(*arguments: Any) -> Any:
+        try:
+            imported = importlib.import_module(f"netjoule_radio.{module}")
+        except ImportError as error:
+            from ansible.errors import AnsibleFilterError
+
+            raise AnsibleFilterError(
+                "the Python that runs ansible-playbook has no netjoule_radio; use `netjoule provision`, "
+                "or install testbed/radio there"
+            ) from error
+        return getattr(imported, function)(*arguments)
+
+    return call
+
+
+def _interface_addresses(ip_json: str) -> list[str]:
+    """Addresses with prefix length in the output of `ip -json address show`."""
+    found = [a for link in json.loads(ip_json or "[]") for a in link.get("addr_info", [])]
+    return [f"{a['local']}/{a['prefixlen']}" for a in found]
+
+
+def _routes(ip_json: Iterable[str]) -> list[str]:
+    """Networks and gateways, as "to via", in outputs of `ip -json route show`."""
+    found = [route for text in ip_json for route in json.loads(text or "[]")]
+    return [f"{route['dst']} {route['gateway']}" for route in found if "gateway" in route]
+
+
+def _wpa_string(text: str) -> str:
+    """A string of wpa_supplicant.conf: quoted; in hexadecimal where quoting could be misread."""
+    if text.isascii() and text.isprintable() and '"' not in text:
+        return f'"{text}"'
+    return text.encode().hex()
+
+
+class FilterModule:
+    """What templates and tasks may call."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Filters by name."""
+        return {name: _of_netjoule_radio(place) for name, place in _OF_NETJOULE_RADIO.items()} | {
+            "netjoule_interface_addresses": _interface_addresses,
+            "netjoule_routes": _routes,
+            "netjoule_wpa_string": _wpa_string,
+        }

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of iw, verbatim where recorded; lines marked "made" are made from iw's source (station.c)."""
+
+import pytest
+from looks import NO_DEVICE, NOT_SUPPORTED, Ran, Tool, recorded
+
+from netjoule_radio.asking import InterfaceGone, LookFailed
+from netjoule_radio.iw_text import SLOW_EVERY, IwSource, interface, link, power_save, rate, station_dump
+from netjoule_radio.record import NO_RATE, Rate, Station
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        # Recorded.
+        ("13.0 MBit/s MCS 8", Rate(13.0, 8, 2, 20, 800)),
+        ("7.2 MBit/s MCS 0 short GI", Rate(7.2, 0, 1, 20, 400)),
+        ("300.0 MBit/s MCS 15 40MHz short GI", Rate(300.0, 15, 2, 40, 400)),
+        ("866.7 MBit/s VHT-MCS 9 80MHz short GI VHT-NSS 2", Rate(866.7, 9, 2, 80, 400)),
+        ("104.0 MBit/s VHT-MCS 5 VHT-NSS 2", Rate(104.0, 5, 2, 20, 800)),
+        ("6.0 MBit/s", Rate(6.0, None, None, 20, 800)),
+        # Made: the two meanings of 81 Mb/s, which iw tells apart.
+        ("81.0 MBit/s MCS 10 40MHz", Rate(81.0, 10, 2, 40, 800)),
+        ("81.0 MBit/s MCS 4 40MHz", Rate(81.0, 4, 1, 40, 800)),
+        ("54.0 MBit/s", Rate(54.0, None, None, 20, 800)),
+        ("1733.3 MBit/s VHT-MCS 9 80P80MHz short GI VHT-NSS 2", Rate(1733.3, 9, 2, 160, 400)),
+        # Made: fields that contradict the rate, or each other.
+        ("216.0 MBit/s MCS 13 40MHz short GI", Rate(216.0, 13, 2, 40, 400, "rate_mismatch")),
+        ("216.0 MBit/s MCS 13", Rate(216.0, 13, 2, 20, 800, "rate_mismatch")),
+        ("866.7 MBit/s VHT-MCS 9 80MHz short GI", Rate(866.7, 9, None, 80, 400, "rate_mismatch")),
+        # Made: later standards have other rates for the same numbers; they are told as they are, unchecked.
+        (
+            "1200.9 MBit/s 80MHz HE-MCS 11 HE-NSS 2 HE-GI 0 HE-DCM 0",
+            Rate(1200.9, 11, 2, 80, 800, "rate_unchecked"),
+        ),
+        ("137.6 MBit/s HE-MCS 5 HE-NSS 2 HE-GI 2 HE-DCM 0", Rate(137.6, 5, 2, 20, 3200, "rate_unchecked")),
+        (
+            "5764.7 MBit/s 320MHz EHT-MCS 13 EHT-NSS 2 EHT-GI 1",
+            Rate(5764.7, 13, 2, 320, 1600, "rate_unchecked"),
+        ),
+        # Made: no rate, with and without fields.
+        ("(unknown)", NO_RATE),
+        ("(unknown) MCS 3 40MHz", Rate(None, 3, 1, 40, 800, "rate_unknown")),
+        # Made: a vendor's driver that tells a rate of 802.11n without its fields.
+        ("300.0 MBit/s", Rate(300.0, None, 2, 40, 400, "rate_ambiguous")),  # HT MCS 15 or VHT MCS 7
+        ("1201.0 MBit/s", Rate(1201.0, flag="rate_unchecked")),
+    ],
+)
+def test_a_rate_line_is_read_in_every_word(text: str, told: Rate) -> None:
+    assert rate(text) == told
+
+
+def test_an_access_points_dump_has_every_station() -> None:
+    first, second = station_dump(recorded("ht-wlan0-station.txt"))
+    assert first == Station(
+        "02:00:00:00:01:00",
+        tx=Rate(108.0, 5, 1, 40, 800),
+        rx=Rate(13.0, 8, 2, 20, 800),
+        rssi_dbm=-27.0,
+        retries=0,
+        failed=0,
+        connected_s=28.0,
+        associated_at_s=45.269,
+    )
+    assert (second.station, second.rx) == ("02:00:00:00:02:00", Rate(27.0, 8, 2, 40, 800))
+
+
+def test_pinned_rates_are_seen_at_the_receiver() -> None:
+    pinned, _ = station_dump(recorded("pin-wlan0-station.txt"))
+    assert pinned.rx == Rate(39.0, 10, 2, 20, 800)
+    assert pinned.tx == Rate(81.0, 4, 1, 40, 800)
+
+
+def test_a_station_without_a_received_frame_has_no_rx_rate() -> None:
+    (own,) = station_dump(recorded("vht-wlan1-station.txt"))
+    assert own.rx == NO_RATE
+    assert own.tx == Rate(104.0, 5, 2, 20, 800)
+    assert own.beacons
+
+
+def test_every_recorded_rate_follows_from_its_fields() -> None:
+    names = ("ht-wlan0", "ht-wlan2", "pin-wlan0", "pin-wlan1", "vht-wlan0", "vht-wlan2")
+    stations = [s for name in names for s in station_dump(recorded(f"{name}-station.txt"))]
+    assert len(stations) == 9
+    assert {r.flag for s in stations for r in (s.tx, s.rx)} == {""}
+
+
+def test_signal_by_antenna_and_vendors_padding() -> None:
+    # Made: two antennas; ath9k and iwlwifi print so.
+    text = (
+        "Station AA:BB:CC:DD:EE:FF (on wlp2s0)\n"
+        "\tsignal:  \t-58 [-61, -60] dBm\n"
+        "\ttx retries:\t17\n"
+        "\ttx failed:\t2\n"
+    )
+    assert station_dump(text) == (Station("aa:bb:cc:dd:ee:ff", rssi_dbm=-58.0, retries=17, failed=2),)
+
+
+def test_link_tells_the_rates_but_no_counters() -> None:
+    own = link(recorded("vht-wlan2-link.txt"))
+    assert own == Station(
+        "02:00:00:00:00:00", tx=Rate(216.0, 5, 2, 40, 800), rx=Rate(14.4, 0, 2, 20, 400), rssi_dbm=-27.0
+    )
+    assert link(recorded("off-wlan1-link.txt")) is None
+    assert station_dump(recorded("off-wlan1-station.txt")) == ()
+
+
+def test_power_save_and_kind_of_interface() -> None:
+    assert power_save(recorded("ht-wlan2-ps.txt")) is True
+    assert power_save(recorded("ht-wlan0-ps.txt")) is False
+    assert power_save("") is None
+    assert interface(recorded("ht-wlan0-info.txt")) == ("access_point", "02:00:00:00:00:00")
+    assert interface(recorded("ht-wlan2-info.txt")) == ("client", "02:00:00:00:02:00")
+    assert interface("\ttype monitor\n") == ("other", None)
+
+
+def client_tool(**changed: Ran | str) -> Tool:
+    answers: dict[str, Ran | str] = {
+        "--version": "iw version 5.19\n",
+        "info": recorded("ht-wlan2-info.txt"),
+        "power_save": recorded("ht-wlan2-ps.txt"),
+        "station dump": recorded("ht-wlan2-station.txt"),
+        "link": recorded("ht-wlan2-link.txt"),
+    }
+    return Tool(answers | {name.replace("station_", "station "): answer for name, answer in changed.items()})
+
+
+def test_a_clients_look() -> None:
+    source = IwSource("wlan2", client_tool())
+    look = source.look()
+    assert source.version == "5.19"
+    assert (look.role, look.bssid, look.power_save) == ("client", "02:00:00:00:00:00", True)
+    assert [station.tx for station in look.stations] == [Rate(27.0, 8, 2, 40, 800)]
+
+
+def test_an_access_points_look_is_under_its_own_address() -> None:
+    tool = client_tool(
+        info=recorded("ht-wlan0-info.txt"),
+        station_dump=recorded("ht-wlan0-station.txt"),
+        power_save=recorded("ht-wlan0-ps.txt"),
+    )
+    look = IwSource("wlan0", tool).look()
+    assert (look.role, look.bssid, look.power_save) == ("access_point", "02:00:00:00:00:00", False)
+    assert len(look.stations) == 2
+
+
+def test_a_peer_beside_the_access_point_is_left_out() -> None:
+    # Made: a TDLS peer before the access point in the list.
+    peer = "Station 02:00:00:00:07:00 (on wlan2)\n\ttx bitrate:\t6.0 MBit/s\n\tTDLS peer:\tyes\n"
+    look = IwSource("wlan2", client_tool(station_dump=peer + recorded("ht-wlan2-station.txt"))).look()
+    assert [station.station for station in look.stations] == ["02:00:00:00:00:00"]
+
+
+def test_what_seldom_changes_is_seldom_asked() -> None:
+    tool = client_tool()
+    source = IwSource("wlan2", tool)
+    for _ in range(2 * SLOW_EVERY):
+        source.look()
+    assert sum(words.endswith("station dump") for words in tool.asked) == 2 * SLOW_EVERY
+    assert sum(words.endswith("info") for words in tool.asked) == 2
+
+
+def test_without_stations_the_kind_is_asked_again() -> None:
+    tool = client_tool(info=recorded("nohostapd-wlan0-info.txt"), station_dump="")
+    source = IwSource("wlan0", tool)
+    assert source.look().role == "client"  # hostapd has ended
+    tool.answers |= {
+        "info": recorded("ht-wlan0-info.txt"),
+        "station dump": recorded("ht-wlan0-station.txt"),
+    }
+    assert source.look().role == "access_point"
+
+
+def test_a_driver_without_station_dump_is_asked_for_its_link() -> None:
+    tool = client_tool(station_dump=NOT_SUPPORTED, power_save=NOT_SUPPORTED)
+    source = IwSource("wlan2", tool)
+    for _ in range(2):
+        look = source.look()
+        assert (look.power_save, look.stations[0].tx.mcs, look.stations[0].retries) == (None, 8, None)
+    assert sum(words.endswith("station dump") for words in tool.asked) == 1
+
+
+def test_an_interface_that_went_and_came_back() -> None:
+    tool = client_tool()
+    source = IwSource("wlan2", tool)
+    source.look()
+    kept, tool.answers = tool.answers, {"x": NO_DEVICE}
+    with pytest.raises(InterfaceGone, match="no wireless interface wlan2"):
+        source.look()
+    tool.answers = kept
+    assert source.look().stations
+
+
+def test_any_other_failure_is_one_sentence() -> None:
+    source = IwSource(
+        "wlan2", client_tool(station_dump=Ran(156, "", "command failed: Network is down (-100)\n"))
+    )
+    with pytest.raises(
+        LookFailed, match=r"station dump: command failed: Network is down \(-100\)$"
+    ) as caught:
+        source.look()
+    assert not isinstance(caught.value, InterfaceGone)

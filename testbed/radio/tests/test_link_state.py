@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded running networks against their plans, and recorded failures against their remedies."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netjoule_radio.explain import remedies
+from netjoule_radio.link_state import access_point_differences, client_differences
+from netjoule_radio.plan import access_point_plan, client_plan
+
+DATA = Path(__file__).parent / "data"
+STATE = DATA / "state"
+HT40: dict[str, Any] = {
+    "ssid": "netjoule-seed-2013",
+    "passphrase": "correct horse",
+    "country": "US",
+    "mode": "11n",
+    "width_mhz": 40,
+    "channel": 36,
+    "security": "wpa2",
+    "tx_power_dbm": None,
+}
+VHT80 = HT40 | {"ssid": "netjoule-modern", "mode": "11ac", "width_mhz": 80, "security": "sae"}
+NETWORKS = {"ht40": HT40, "vht80": VHT80}
+
+
+def recorded(name: str, file: str) -> str:
+    return (STATE / name / file).read_text()
+
+
+def access_point(name: str, wifi: dict[str, Any], **replaced: str) -> list[str]:
+    texts = {
+        "hostapd_status": recorded(name, "hostapd_status.txt"),
+        "iw_dev_info": recorded(name, "iw_dev_ap.txt"),
+        "iw_reg": recorded(name, "iw_reg.txt"),
+    } | replaced
+    plan = access_point_plan(
+        wifi, (DATA / "iw_phy_hwsim_us.txt").read_text(), recorded(name, "iw_dev_ap.txt")
+    )
+    assert plan.problems == []
+    return access_point_differences(asdict(plan), wifi, **texts)
+
+
+def client(name: str, wifi: dict[str, Any], **replaced: str) -> list[str]:
+    texts = {
+        "wpa_status": recorded(name, "wpa_status.txt"),
+        "iw_dev_info": recorded(name, "iw_dev_client.txt"),
+        "iw_power_save": recorded(name, "iw_power_save.txt"),
+        "iw_reg": recorded(name, "iw_reg.txt"),
+    } | replaced
+    plan = client_plan(wifi, (DATA / "iw_phy_hwsim_us.txt").read_text(), recorded(name, "iw_dev_client.txt"))
+    assert plan.problems == []
+    return client_differences(asdict(plan), wifi, **texts)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_running_as_planned(name: str) -> None:
+    assert access_point(name, NETWORKS[name]) == []
+    assert client(name, NETWORKS[name] | {"tx_power_dbm": 15}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"channel": 40}, "freq is 5180, wanted 5200; hostapd may swap primary and secondary"),
+        ({"channel": 40}, "secondary_channel is 1, wanted -1"),
+        ({"width_mhz": 20}, "wlan0 is 40 MHz wide around 5190 MHz, wanted 20 around 5180"),
+        ({"ssid": "other"}, "ssid[0] is netjoule-seed-2013, wanted other"),
+        ({"mode": "11ac"}, "ieee80211ac is 0, wanted 1"),
+        ({"country": "DE"}, "regulatory domain is US, wanted DE: install wireless-regdb"),
+        ({"tx_power_dbm": 10}, "wlan0 sends at 23.0 dBm, wanted 10"),
+    ],
+)
+def test_access_point_that_differs(change: dict[str, Any], words: str) -> None:
+    assert words in ". ".join(access_point("ht40", HT40 | change))
+
+
+def test_access_point_that_does_not_send() -> None:
+    assert "state: HT_SCAN" in access_point("ht40", HT40, hostapd_status="state=HT_SCAN\nfreq=5180\n")[0]
+    assert "state: no answer" in access_point("ht40", HT40, hostapd_status="")[0]
+    assert "unplugged" in ". ".join(access_point("ht40", HT40, iw_dev_info=""))
+
+
+def test_client_that_differs() -> None:
+    assert "power save is not on" in client("ht40", HT40 | {"power_save": "on"})[0]
+    assert "key management is WPA2-PSK, wanted sae" in client("ht40", HT40 | {"security": "sae"})[0]
+    assert (
+        "not associated (wpa_state: SCANNING)"
+        in client("ht40", HT40, wpa_status=recorded("ht40", "wpa_status_wrong.txt"))[0]
+    )
+    assert "of type managed" not in ". ".join(client("ht40", HT40))
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("hostapd_no_ir.log", "wireless-regdb"),
+        ("hostapd_capability.log", "capability"),
+        ("hostapd_rfkill.log", "rfkill unblock wifi"),
+        ("ht40/wpa_wrong_passphrase.log", "passphrase differs"),
+        ("vht80/wpa_wrong_passphrase.log", "passphrase differs"),
+    ],
+)
+def test_recorded_failures_have_a_remedy(file: str, words: str) -> None:
+    assert words in remedies((STATE / file).read_text())[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("command failed: Not supported (-95)", "rates: automatic"),
+        ("command failed: No such device (-19)", "iw dev"),
+        ("Line 7: unknown configuration item 'noscan'", "2.10 or newer"),
+        ("rfkill: WLAN hard blocked", "switched off by hardware"),
+    ],
+)
+def test_known_lines(line: str, words: str) -> None:
+    (only,) = remedies(line)
+    assert words in only
+
+
+def test_nothing_known_to_say() -> None:
+    assert remedies("wlan0: AP-ENABLED \n") == []
+    assert remedies(recorded("ht40", "wpa_status.txt")) == []

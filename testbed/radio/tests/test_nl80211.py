@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of the kernel as two versions of pyroute2 decode them."""
+
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from looks import recorded
+
+from netjoule_radio import nl80211
+from netjoule_radio.asking import InterfaceGone, LookFailed, SourceMissing
+from netjoule_radio.nl80211 import Nl80211Source, look_at, rate, station
+from netjoule_radio.record import NO_RATE, Rate
+
+
+def answers(name: str) -> dict[str, Any]:
+    return dict(json.loads(recorded(f"pyroute2-{name}-access-point.json")))
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the recording is of a little-endian host")
+def test_debian_12s_pyroute2_leaves_rates_as_bytes() -> None:
+    told = answers("0.7.2")
+    look = look_at(told["interface"][0], told["power_save"], told["stations"])
+    assert (look.role, look.bssid, look.power_save) == ("access_point", "02:00:00:00:00:00", False)
+    first, second = look.stations
+    assert first.tx == Rate(6.0, None, None, 20, 800)
+    assert (second.tx, second.rssi_dbm) == (Rate(14.4, 0, 2, 20, 400), -27.0)
+    assert (second.retries, second.failed, second.connected_s) == (0, 0, 157)
+    assert second.associated_at_s is None  # not known to this version
+
+
+def test_a_later_pyroute2_decodes_them() -> None:
+    told = answers("0.9.7")
+    look = look_at(told["interface"][0], told["power_save"], told["stations"])
+    (own,) = look.stations
+    assert own.tx == own.rx == Rate(6.0, None, None, 20, 800)
+    assert (own.connected_s, own.associated_at_s) == (422, 36.99681095)
+
+
+def decoded(**fields: Any) -> dict[str, Any]:
+    return {
+        "attrs": [(f"NL80211_RATE_INFO_{name.removeprefix('W')}", value) for name, value in fields.items()]
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (decoded(BITRATE32=2160, BITRATE=2160, MCS=13, W40_MHZ_WIDTH=True), Rate(216.0, 13, 2, 40, 800)),
+        (
+            decoded(BITRATE32=2160, MCS=13, W40_MHZ_WIDTH=True, SHORT_GI=True),
+            Rate(216.0, 13, 2, 40, 400, "rate_mismatch"),
+        ),
+        (
+            decoded(BITRATE32=8667, BITRATE=8667, VHT_MCS=9, VHT_NSS=2, W80_MHZ_WIDTH=True, SHORT_GI=True),
+            Rate(866.7, 9, 2, 80, 400),
+        ),
+        (decoded(BITRATE=0, BITRATE32=17333, VHT_MCS=9, VHT_NSS=2, W80P80_MHZ_WIDTH=True, SHORT_GI=True),
+         Rate(1733.3, 9, 2, 160, 400)),
+        (
+            decoded(BITRATE32=12009, HE_MCS=11, HE_NSS=2, HE_GI=1, HE_DCM=0, W80_MHZ_WIDTH=True),
+            Rate(1200.9, 11, 2, 80, 1600, "rate_unchecked"),
+        ),
+        (
+            decoded(BITRATE32=57647, EHT_MCS=13, EHT_NSS=2, EHT_GI=0, W320_MHZ_WIDTH=True),
+            Rate(5764.7, 13, 2, 320, 800, "rate_unchecked"),
+        ),
+        (decoded(BITRATE32=270, W10_MHZ_WIDTH=True), Rate(27.0, None, None, 10, 800, "rate_unchecked")),
+        (decoded(MCS=3), Rate(None, 3, 1, 20, 800, "rate_unknown")),
+        (None, NO_RATE),
+        ("", NO_RATE),
+        ("ff:00:05:00:3c", NO_RATE),  # cut off
+    ],
+)  # fmt: skip
+def test_rates(fields: Any, told: Rate) -> None:
+    assert rate(fields) == told
+
+
+def test_an_answer_without_figures_is_a_station_without_figures() -> None:
+    own = station({"attrs": [("NL80211_ATTR_MAC", "02:00:00:00:01:00")]})
+    assert (own.station, own.tx, own.rssi_dbm, own.retries) == ("02:00:00:00:01:00", NO_RATE, None, None)
+
+
+class NoDevice(Exception):
+    code = 19
+
+
+class Kernel:
+    """Stands for pyroute2's IW."""
+
+    prid = 32
+
+    def __init__(self) -> None:
+        self.told = answers("0.9.7")
+        self.failure: Exception | None = None
+        self.no_power_save = False
+        self.closed = False
+
+    def get_interface_by_ifindex(self, _index: int) -> Any:
+        if self.failure:
+            raise self.failure
+        return self.told["interface"]
+
+    def get_stations(self, _index: int) -> Any:
+        return iter(self.told["stations"])
+
+    def nlm_request(self, _message: Any, **_: Any) -> Any:
+        if self.no_power_save:
+            raise OSError("not supported")
+        return self.told["power_save"]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    it = Kernel()
+    root, netlink, nl = (ModuleType(f"pyroute2{tail}") for tail in ("", ".netlink", ".netlink.nl80211"))
+    vars(root).update(IW=lambda: it, __version__="0.9.7")
+    vars(netlink).update(NLM_F_REQUEST=1)
+    vars(nl).update(nl80211cmd=dict, NL80211_NAMES={"NL80211_CMD_GET_POWER_SAVE": 62})
+    for module in (root, netlink, nl):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(nl80211, "socket", SimpleNamespace(if_nametoindex=lambda _name: 2))
+    return it
+
+
+def test_the_source_asks_the_kernel(kernel: Kernel) -> None:
+    source = Nl80211Source("wlan0")
+    assert source.look().power_save is False
+    kernel.no_power_save = True
+    assert source.look().power_save is None
+    source.close()
+    assert kernel.closed
+
+
+def test_an_interface_that_is_gone_is_told_so(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Nl80211Source("wlan0")
+    kernel.failure = NoDevice("No such device")
+    with pytest.raises(InterfaceGone, match="not a wireless interface"):
+        source.look()
+    kernel.failure = OSError("out of memory")
+    with pytest.raises(LookFailed, match="out of memory"):
+        source.look()
+
+    def unknown(_name: str) -> int:
+        raise OSError
+
+    monkeypatch.setattr(nl80211, "socket", SimpleNamespace(if_nametoindex=unknown))
+    with pytest.raises(InterfaceGone, match="no interface wlan0"):
+        source.look()
+
+
+def test_without_pyroute2_or_nl80211_it_says_so(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_family() -> None:
+        raise OSError("no such family")
+
+    monkeypatch.setattr(sys.modules["pyroute2"], "IW", no_family)
+    with pytest.raises(SourceMissing, match="does not answer over nl80211: no such family"):
+        Nl80211Source("wlan0")
+    monkeypatch.setitem(sys.modules, "pyroute2.netlink.nl80211", None)
+    with pytest.raises(SourceMissing, match="pyroute2 is not installed"):
+        Nl80211Source("wlan0")
