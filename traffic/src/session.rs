@@ -17,8 +17,9 @@ use crate::wait::{Signals, Waiter};
 
 /// How long the peer's closing may take to arrive after it was announced, ns.
 const PEER_CLOSE_NS: i64 = 300_000_000;
-/// How long the goodbye of a data connection may take, ns.
-const PART_NS: i64 = 1_000_000_000;
+/// How long the goodbye of a data connection may take, ns. Linux repeats a lost DCCP-Close after 3.2 s and again 6.4 s
+/// later (RFC 4340 section 8.3 asks for two round-trip times and a back-off); who left before would leave it unanswered.
+const PART_NS: i64 = 10_000_000_000;
 
 /// What stdin is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,11 +182,11 @@ impl<'a> Session<'a> {
         self.flow_is_over = true;
     }
 
-    /// Serve the data path alone until `done`, at most for `limit_ns`. Its failures are those of a flow that is over.
-    fn serve_data(&mut self, limit_ns: i64, done: impl Fn(&Self) -> bool) {
+    /// Serve the data path until `done`, at most for `limit_ns`. Its failures are those of a flow that is over.
+    fn serve_data(&mut self, limit_ns: i64, scope: Scope, done: impl Fn(&Self) -> bool) {
         let deadline_ns = host::now_ns().saturating_add(limit_ns);
         while !done(self) && host::now_ns() < deadline_ns {
-            if self.wait(Some(deadline_ns), Scope::Data).is_err() {
+            if self.wait(Some(deadline_ns), scope).is_err() {
                 return;
             }
         }
@@ -194,13 +195,21 @@ impl<'a> Session<'a> {
     /// Give the peer, which is about to close the data connection, a moment to do so.
     pub fn await_close(&mut self) {
         self.close_books();
-        self.serve_data(PEER_CLOSE_NS, |session| session.state != State::Open || session.transport.parted());
+        self.serve_data(PEER_CLOSE_NS, Scope::Data, |session| {
+            session.state != State::Open || session.transport.parted()
+        });
     }
 
-    /// After closing the data connection: serve it until both ends know, or a second has passed.
+    /// After closing the data connection: serve it until both ends know, the time for that has passed, or this process is
+    /// told (again) to stop. The control connection ends here: everything has been said.
     pub fn part(&mut self) {
         self.close_books();
-        self.serve_data(PART_NS, |session| session.transport.parted());
+        self.channel = None;
+        let interrupted = std::mem::take(&mut self.heard.interrupted);
+        self.serve_data(PART_NS, Scope::All, |session| {
+            session.transport.parted() || session.heard.interrupted
+        });
+        self.heard.interrupted |= interrupted;
     }
 
     fn add_other_fds(&mut self) {

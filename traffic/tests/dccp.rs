@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
 use common::{assert_honest, has_ipv6, send, Client, Finished, Server};
 use serde_json::Value;
 
@@ -197,4 +200,59 @@ fn a_held_flow_costs_nothing_while_it_waits() {
 fn cpu_ns(pid: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
     text.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Type of a packet of RFC 6773: the DCCP generic header follows the UDP header unchanged (RFC 4340 section 5.1).
+fn packet_type(datagram: &[u8]) -> u8 {
+    datagram[8] >> 1 & 0xf
+}
+
+/// Carries datagrams between a client and the server behind `inner` until the server's Reset has passed, and swallows
+/// what the client says in the first `mute` after its Close. The Reset's code, and how many Closes it took.
+fn carry(outer: &UdpSocket, inner: &UdpSocket, mute: Duration) -> (u8, usize) {
+    let (close, reset) = (6, 7);
+    let (mut client, mut first_close, mut closes) = (None, None, 0);
+    let mut datagram = [0; 2048];
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(30) {
+        if let Ok((length, from)) = outer.recv_from(&mut datagram) {
+            client = Some(from);
+            if packet_type(&datagram) == close {
+                closes += 1;
+                first_close.get_or_insert_with(Instant::now);
+            }
+            if first_close.is_none_or(|at| at.elapsed() >= mute) {
+                inner.send(&datagram[..length]).unwrap();
+            }
+        }
+        if let (Ok(length), Some(client)) = (inner.recv(&mut datagram), client) {
+            outer.send_to(&datagram[..length], client).unwrap();
+            if packet_type(&datagram) == reset {
+                return (datagram[24], closes); // after the generic header and the acknowledgement number
+            }
+        }
+    }
+    panic!("no Reset in 30 s; {closes} Closes");
+}
+
+/// As a kernel whose first DCCP-Close is lost and that says it again 3.2 s later.
+#[test]
+fn a_close_that_comes_seconds_late_is_answered() {
+    let outer = UdpSocket::bind("127.0.0.2:0").unwrap();
+    let port = outer.local_addr().unwrap().port().to_string();
+    let own = ["--control-bind", "127.0.0.1", "--data-port", &port];
+    let mut server = Server::start("127.0.0.1", &own);
+    let inner = UdpSocket::bind("127.0.0.1:0").unwrap();
+    inner.connect(format!("127.0.0.1:{port}")).unwrap();
+    for socket in [&outer, &inner] {
+        socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    }
+    let carrying = std::thread::spawn(move || carry(&outer, &inner, Duration::from_millis(3_200)));
+    let control = server.control.clone();
+    let finished = send(&["--transport", "dccp", "--to", "127.0.0.2", "--control", &control, "-t", "0.2"]);
+    assert_sound(&finished, "3", "udp");
+    let (code, closes) = carrying.join().unwrap();
+    assert_eq!(code, 1, "Reset Code 1, Closed (RFC 4340 section 5.6)");
+    assert!(closes >= 2, "{closes}");
+    assert_eq!(server.expect("flow_finished")["end_reason"], "duration");
 }
