@@ -23,7 +23,7 @@ def path(repo: Path, round_trip_ms: float) -> Iterator[Route]:
 
     Raises:
         FileNotFoundError: when netjoule-link is not built.
-        RuntimeError: when it does not start.
+        RuntimeError: when it does not start, or ends before it is told to.
     """
     binary = Path(os.environ.get("NETJOULE_BIN_DIR", repo / "target/release")) / "netjoule-link"
     if not binary.exists():
@@ -41,9 +41,12 @@ def path(repo: Path, round_trip_ms: float) -> Iterator[Route]:
                 raise RuntimeError("netjoule-link did not start")
             yield Route("station", "far", "10.79.0.1")
         finally:
-            link.communicate()
+            ended = link.poll()
+            said = link.communicate()[0]
             for name in _ADDRESSES:
                 subprocess.run(["ip", "netns", "del", name], check=True)
+            if ended is not None:
+                raise RuntimeError(f"netjoule-link ended with {ended} during the measurement: {said[-300:]}")
 
 
 def _config(folder: str, delay_ms: float) -> dict[str, Any]:
