@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="one repeat, short flows, four rates: a look, not a result"
     )
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     options = parser.parse_args()
     enter_sandbox(sys.argv)
     make_pair()
@@ -61,8 +61,10 @@ def main() -> int:
             print(text(section), flush=True)
             sections.append(section)
     if options.write:
-        page = markdown(sections, host.description(REPO, theirs.version))
-        (REPO / "docs" / "benchmarks.md").write_text(page, encoding="utf-8")
+        path = REPO / "docs" / "benchmarks.md"
+        page = path.read_text(encoding="utf-8") if path.exists() else ""
+        page = markdown(sections, host.description(REPO, theirs.version), page)
+        path.write_text(page, encoding="utf-8")
         print("written: docs/benchmarks.md")
     return 0 if all(s.passed is not False for s in sections) else 1
 

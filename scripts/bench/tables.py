@@ -32,16 +32,25 @@ def text(section: Section) -> str:
     return "\n".join(lines + _verdict(section))
 
 
-def markdown(sections: list[Section], host: str) -> str:
-    """The page docs/benchmarks.md."""
-    lines = ["# Benchmarks", "", f"Written by `make bench`. {host}", "",
-             "Ratios of one run are what counts; absolute figures belong to this machine."]  # fmt: skip
-    for section in sections:
-        lines += ["", f"## {section.title}", "", "| " + " | ".join(section.columns) + " |"]
-        lines.append("|" + " --- |" * len(section.columns))
-        lines += ["| " + " | ".join(row) + " |" for row in section.rows]
-        lines += ["", section.note, *_verdict(section)]
-    return "\n".join(lines) + "\n"
+HEAD = """# Benchmarks
+
+Written by `make bench`. Ratios of one run are what counts; absolute figures belong to the machine and commit
+that each table names.
+"""
+
+
+def markdown(sections: list[Section], host: str, page: str = "") -> str:
+    """The page docs/benchmarks.md: ``page`` with ``sections`` put in their places, new ones at the end."""
+    blocks = {part.split("\n", 1)[0]: part.strip() for part in page.split("\n## ")[1:]}
+    blocks |= {section.title: _block(section, host) for section in sections}
+    return HEAD + "".join(f"\n## {block}\n" for block in blocks.values())
+
+
+def _block(section: Section, host: str) -> str:
+    lines = [section.title, "", "| " + " | ".join(section.columns) + " |"]
+    lines.append("|" + " --- |" * len(section.columns))
+    lines += ["| " + " | ".join(row) + " |" for row in section.rows]
+    return "\n".join([*lines, "", section.note, *_verdict(section), "", host])
 
 
 def _verdict(section: Section) -> list[str]:
