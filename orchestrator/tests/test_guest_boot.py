@@ -31,6 +31,8 @@ modprobe dccp_ipv4 dccp_ipv6 && grep -q DCCP /proc/net/protocols && echo dccp
 modprobe -a sch_netem mac80211_hwsim && ls /sys/class/net
 [ -e /lib/firmware/regulatory.db ] && echo regulatory
 ls /sys/class/net | grep -vxE 'lo|hwsim0|wlan[01]' | grep . && echo unexpected network
+# Some of these are just being started when the command ends: neither they nor the others may hold its output.
+for program in cksum md5sum sha1sum sha256sum sha512sum wc; do $program /dev/zero & done
 sleep 1000 &
 exit 7
 """
