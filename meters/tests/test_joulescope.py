@@ -28,7 +28,7 @@ def statistics(power_w: float = 0.75, window_s: float = 0.5) -> dict:
 
 
 class Device:
-    """What the library gives for one instrument; it sends as soon as its window is set."""
+    """What the library gives for one instrument; once its window is set it sends until it is stopped."""
 
     def __init__(self, name: str = "JS220-000123", window_s: float | None = None, busy: bool = False) -> None:
         self.name, self.busy = name, busy
@@ -36,6 +36,8 @@ class Device:
         self.window_s = window_s or 0.5
         self.parameters: dict[str, str] = {}
         self.closed = 0
+        self._stopped = threading.Event()
+        self._sender = threading.Thread(target=self._send_on, daemon=True)
 
     def __str__(self) -> str:
         return self.name
@@ -50,6 +52,16 @@ class Device:
 
     def close(self) -> None:
         self.closed += 1
+        self._stopped.set()
+
+    def stop(self) -> None:
+        """Send no more by itself."""
+        self._stopped.set()
+        self._sender.join()
+
+    def _send_on(self) -> None:
+        while not self._stopped.wait(0.005):
+            self.send()
 
     def parameter_set(self, name: str, value: str) -> None:
         if name == "v_range" and value == "2V" and self.name.startswith("JS110"):
@@ -57,8 +69,7 @@ class Device:
         self.parameters[name] = value
         if name == "reduction_frequency":
             self.window_s = self.keeps_window_s or 1 / float(value.removesuffix(" Hz"))
-            for delay_s in (0.01, 0.02, 0.03):
-                threading.Timer(delay_s, self.send).start()
+            self._sender.start()
 
     def send(self, power_w: float = 0.75) -> None:
         self.callback(statistics(power_w, self.window_s))
@@ -73,12 +84,23 @@ def meter_of(clock, *devices: Device, resource: str = "joulescope:", **settings)
     return JoulescopeMeter(transport, settings, clock=clock)
 
 
+def opened(clock, device: Device, **settings) -> JoulescopeMeter:
+    """An open meter whose instrument has stopped to send by itself; nothing waits to be read."""
+    meter = meter_of(clock, device, **settings)
+    meter.open()
+    device.stop()
+    meter._transport.drain(0.0)
+    return meter
+
+
 def test_open_sets_range_and_window_and_reads(clock):
     device = Device()
     meter = meter_of(clock, device, update_interval_s=0.1)
     identification = meter.open()
     assert (identification.model, identification.serial) == ("JS220", "000123")
     assert device.parameters == {"i_range": "auto", "v_range": "15V", "reduction_frequency": "10 Hz"}
+    device.stop()
+    device.send()
     clock.advance(5.0)
     reading = meter.read()
     assert (reading.power_w, reading.voltage_v, reading.current_a) == (0.75, 5.0, 0.15)
@@ -89,9 +111,7 @@ def test_open_sets_range_and_window_and_reads(clock):
 
 def test_stamps_are_those_of_arrival(clock):
     device = Device()
-    meter = meter_of(clock, device)
-    meter.open()
-    meter.read()  # the last of the three that the stand-in sends by itself
+    meter = opened(clock, device)
     device.send(1.0)
     arrived_ns = clock.now_ns
     clock.advance(3.0)
@@ -152,9 +172,10 @@ def test_a_range_that_the_model_lacks(clock):
 
 
 def test_silence_is_a_gap_and_waits_can_be_called_off(clock):
-    meter = meter_of(clock, Device(), update_interval_s=0.01)
-    meter.open()
+    device = Device()
+    meter = opened(clock, device, update_interval_s=0.01)
     readings = meter.readings(threading.Event())
+    device.send()
     assert next(readings).flag is Flag.GOOD
     clock.advance(1.0)
     assert next(readings).flag is Flag.TIMEOUT
