@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint fmt bench clean
+.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint fmt bench dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 
@@ -21,8 +21,9 @@ test: ## all tests: Rust, Python (with network namespaces), R
 test-rust:
 	cargo test --release --locked --workspace
 
+# Most tests wait for real flows, instruments and hosts: more of them at once than there are cores.
 test-python:
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses 4 --dist loadfile
 
 test-r:
 	Rscript --vanilla analysis-r/tests/run.R
@@ -31,7 +32,7 @@ test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kern
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m "guest and not slow"
 
-test-slow: ## the whole interoperability matrix in the guest (half an hour); writes docs/interoperability.md
+test-slow: ## the whole interoperability matrix and what the radio roles refuse, in the guest (an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m slow
 
@@ -43,15 +44,20 @@ lint: ## formats, lints and types of all languages
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
-	.venv/bin/yamllint --strict ansible
-	cd ansible && PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline -q --profile production roles
+	.venv/bin/yamllint --strict ansible testbed/guest/lab testbed/topologies
+	cd ansible && PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline -q --profile production .
+	ANSIBLE_CONFIG=ansible/ansible.cfg .venv/bin/ansible-playbook --syntax-check -i testbed/topologies/modern.yaml \
+		ansible/site.yml ansible/verify.yml ansible/teardown.yml
 	Rscript --vanilla scripts/lint.R
-	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session
+	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session testbed/guest/lab/up testbed/guest/lab/host testbed/guest/lab/python
 
 fmt: ## put Rust and Python into their format
 	cargo fmt
 	$(PY) -m ruff check --fix --exit-zero .
 	$(PY) -m ruff format .
+
+dist: ## static netjoule-traffic and netjoule-link for lab hosts of other machines, into dist/<machine>/
+	@scripts/dist.sh
 
 bench: setup ## ratios against iperf3, the link model, UDP and the kernel's DCCP, in one run on this machine
 	@scripts/setup.sh guest

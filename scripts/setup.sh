@@ -10,9 +10,12 @@ level=${1:-run}
 RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config iproute2 iperf3 util-linux
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
   r-cran-htmltools r-cran-base64enc)
-TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck hostapd wpasupplicant iw procps)
+TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck hostapd wpasupplicant iw procps
+  openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap)
+# Daemons that would start when installed: tests run them from where they are unpacked.
+TEST_DAEMONS=(openssh-server:sshd chrony:chronyd)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)
-GUEST_TEST_PACKAGES=(nftables tcpdump tshark ethtool d-itg netperfmeter)
+GUEST_TEST_PACKAGES=(nftables tcpdump tshark wireless-tools d-itg netperfmeter)
 OLDEST_RUST=1.88
 OLDEST_PYTHON=3.11
 
@@ -123,6 +126,20 @@ r_package() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+unpack_daemons() {
+  local pair package program folder=.setup/unpacked
+  for pair in "${TEST_DAEMONS[@]}"; do
+    package=${pair%%:*} program=${pair##*:}
+    { [ -x "/usr/sbin/$program" ] || [ -x "$folder/usr/sbin/$program" ]; } && continue
+    say "$program: Debian's package $package, unpacked into $folder (never installed, so that it does not start)"
+    mkdir -p "$folder"
+    { (cd "$folder" && apt-get -q download "$package") && dpkg -x "$folder/${package}"_*.deb "$folder"; } >.setup/apt.log 2>&1 || {
+      tail -n 5 .setup/apt.log >&2
+      fail "the package $package could not be unpacked" "read .setup/apt.log; or install it: apt-get install $package"
+    }
+  done
+}
+
 guest_kernel() {
   say "guest: Debian's kernel, unpacked into .setup/guest (70 MB to download when new; never installed)"
   .venv/bin/netjoule guest prepare >/dev/null ||
@@ -140,6 +157,7 @@ case $level in
   guest-test) install_packages "${RUN_PACKAGES[@]}" "${TEST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}" "${GUEST_TEST_PACKAGES[@]}" ;;
   *) fail "unknown level '$level'" "use: scripts/setup.sh run|test|guest|guest-test" ;;
 esac
+case $level in *test) unpack_daemons ;; esac
 python_environment
 rust_build
 r_package

@@ -230,8 +230,8 @@ long_table <- function(summary, csv, rows, columns) {
 
 section_environment <- function(campaign) {
   parts <- c(
-    meters = "Meters", host = "Host", versions = "Versions", topology = "Testbed", workload = "Workload",
-    sessions = "Sessions"
+    meters = "Meters", host = "Host", lab_hosts = "Hosts of the lab", versions = "Versions", topology = "Testbed",
+    workload = "Workload", sessions = "Sessions"
   )
   rest <- campaign$meta[setdiff(names(campaign$meta), names(parts))]
   tag$section(id = "environment", tag$h2("Environment"), definitions_of(rest), lapply(names(parts), function(part) {
@@ -240,6 +240,7 @@ section_environment <- function(campaign) {
     if (length(value) == 0L) {
       return(NULL)
     }
+    if (part == "lab_hosts") names(value) <- vapply(value, pick_text, "", "host")
     tag$details(open = if (part %in% c("meters", "host")) NA, tag$summary(parts[[part]]), definitions_of(value))
   }))
 }

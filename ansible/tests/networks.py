@@ -1,44 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of the golden tests: those of the two racks, and one for each security and width."""
+"""Networks of the tests: those of the two shipped racks, and one for each security and width."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from render import PASSPHRASE
+from render import ANSIBLE, PASSPHRASE
+
+from netjoule import topology
+from netjoule.inventory import wanted_wifi
+from netjoule.topology import Topology
 
 HWSIM, ATH9K = "iw_phy_hwsim_us.txt", "iw_phy_ath9k_made_up.txt"
 
-# The seed study's rack: 802.11n, 5 GHz, 40 MHz, two antennas.
-SEED_2013: dict[str, Any] = {
-    "ssid": "netjoule-seed-2013",
-    "passphrase": PASSPHRASE,
-    "country": "DE",
-    "mode": "11n",
-    "width_mhz": 40,
-    "channel": 36,
-    "security": "wpa2",
-    "dfs": False,
-    "forwarding": "routing",
-    "rates": {"mcs": [10], "guard_interval": "long", "streams": 2},
-    "power_save": "off",
-}
-# A modern rack: 802.11ac, 80 MHz, WPA3.
-MODERN: dict[str, Any] = SEED_2013 | {
-    "ssid": "netjoule-modern",
-    "country": "US",
-    "mode": "11ac",
-    "width_mhz": 80,
-    "security": "sae",
-    "forwarding": "bridging",
-    "rates": {"streams": 2},
-}
+TOPOLOGIES = ANSIBLE.parent / "testbed/topologies"
+# The shipped racks, and the recorded radio that stands for those of their hosts.
+RACKS = {"seed-2013": ATH9K, "modern": HWSIM}
+
+
+def rack(name: str) -> Topology:
+    """A shipped topology."""
+    return topology.load(TOPOLOGIES / f"{name}.yaml")
+
+
+def network_of(name: str) -> dict[str, Any]:
+    """The variable netjoule_wifi of a shipped topology, with a passphrase."""
+    return wanted_wifi(rack(name)) | {"passphrase": PASSPHRASE}
+
+
+SEED_2013 = network_of("seed-2013")
+MODERN = network_of("modern")
 # name: (network, recorded radio)
-GOLDEN = {
-    "seed-2013-ath9k": (SEED_2013, ATH9K),
-    "seed-2013-hwsim": (SEED_2013 | {"country": "US", "rates": "automatic"}, HWSIM),
-    "modern-hwsim": (MODERN, HWSIM),
-}
+GOLDEN = {"seed-2013-hwsim": (SEED_2013 | {"country": "US", "rates": "automatic"}, HWSIM)}
 PARSED = GOLDEN | {
     f"{mode}-{width}-{channel}-{security}": (
         MODERN

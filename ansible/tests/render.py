@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +59,11 @@ def render(
         "wifi_client_control_dir": f"{run_dir}/wpa_supplicant",
     }
     templates = {"hostapd.conf": "access_point", "wpa_supplicant.conf": "wifi_client"}
-    return {name: _template(role, name).render(variables) for name, role in templates.items()}
+    return {name: template(role, name).render(variables) for name, role in templates.items()}
 
 
-def _template(role: str, name: str) -> Any:
+def template(role: str, name: str) -> Any:
+    """A template of a role, `name`.j2."""
     # The settings that Ansible renders with.
     environment = Environment(
         loader=FileSystemLoader(ANSIBLE / "roles" / role / "templates"),
@@ -69,5 +72,10 @@ def _template(role: str, name: str) -> Any:
         keep_trailing_newline=True,
         autoescape=False,  # configuration files, not HTML
     )
-    environment.filters |= filters()
+    environment.filters |= filters() | {"quote": shlex.quote, "regex_replace": _regex_replace}
     return environment.get_template(f"{name}.j2")
+
+
+def _regex_replace(text: str, pattern: str, replacement: str) -> str:
+    """As Ansible's filter."""
+    return re.sub(pattern, replacement, text)

@@ -204,6 +204,7 @@ class Script:
     on_open: Callable[[FlowSpec], None] = lambda _spec: None
     log: list[tuple[str, str, float]] = field(default_factory=list)
     server_restarts: int = 0
+    collected: int = 0
     remarks: list[Remark] = field(default_factory=list)
 
     def note(self, what: str, run_id: str) -> None:
@@ -290,7 +291,13 @@ class FakeTestbed:
         remarks, self._script.remarks = self._script.remarks, []
         return remarks
 
-    def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+    async def collect(self) -> None:
+        self._script.collected += 1
+
+    async def returned(self) -> None:
+        return None
+
+    async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         same = {"offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_boot"}
         return [{"t_s": t_s, "host": "client", **same}]
 

@@ -12,6 +12,7 @@ from netjoule import instruments, programs, ranging
 from netjoule.emulated_config import check_emulations, fault_requests, fault_socket, instrument_arguments
 from netjoule.errors import RunFailed, UsageError
 from netjoule.hosts import LocalHost
+from netjoule.store import Campaign
 from netjoule.topology import Meter, Topology
 from netjoule_meters.emulated.registry import EMULATED
 
@@ -61,6 +62,10 @@ class Ends:
         return False
 
 
+def place(folder: Path, campaign: Campaign) -> ranging.Place:
+    return ranging.Place(LocalHost("here"), str(folder / "m.json"), campaign.topology.meters)
+
+
 def run_pass(tmp_path: Path, monkeypatch, said: str, status: int = 0) -> tuple[dict, Script]:
     """A pass whose `netjoule-meters range` is a shell script that says `said`."""
     program = tmp_path / "netjoule-meters"
@@ -71,9 +76,7 @@ def run_pass(tmp_path: Path, monkeypatch, said: str, status: int = 0) -> tuple[d
     monkeypatch.setattr(programs, "find", lambda _name: str(program))
     monkeypatch.setattr(ranging, "generator", lambda _name: FakeGenerator(script))
     with new_campaign(tmp_path / "c", where=open_ranges()) as campaign:
-        found = asyncio.run(
-            ranging.find_ranges(campaign, tmp_path / "m.json", Ends(script), LocalHost("here"))
-        )
+        found = asyncio.run(ranging.find_ranges(campaign, [place(tmp_path, campaign)], Ends(script)))
         campaign.fix_settings({name: one["settings"] for name, one in found.items()})
         kept = json.loads((campaign.path / "campaign.json").read_text())
     assert kept["topology"]["meters"][0]["settings"] == found["m0"]["settings"]
@@ -100,9 +103,7 @@ def test_a_pass_that_fails_says_why(tmp_path, monkeypatch, status, kind) -> None
 
 def test_a_campaign_with_fixed_ranges_needs_no_pass(tmp_path) -> None:
     with new_campaign(tmp_path / "c", where=fixed()) as campaign:
-        nothing = asyncio.run(
-            ranging.find_ranges(campaign, tmp_path / "m.json", Ends(Script()), LocalHost("h"))
-        )
+        nothing = asyncio.run(ranging.find_ranges(campaign, [place(tmp_path, campaign)], Ends(Script())))
     assert nothing == {}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from lab_topology import LAB as RACK
 
 from netjoule import carriers
 from netjoule.cli import run_command
@@ -119,3 +120,22 @@ def test_plan_and_run_end_with_exit_3_and_a_sentence(
     assert run_command(words) == 3
     assert "it was removed in 6.16" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_plan_on_a_lab_leaves_open_what_only_its_hosts_can_tell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever the controller lacks."""
+    host_with(tmp_path, monkeypatch, kernel="Linux 6.18 has none", raw="no CAP_NET_RAW")
+    rack, file = tmp_path / "rack.yaml", tmp_path / "w.yaml"
+    rack.write_text(json.dumps(RACK))
+    file.write_text(json.dumps(workload("dccp-kernel").document))
+    words = "dccp-kernel needs the kernel's DCCP: laptop and tower will be asked when the campaign begins"
+    assert run_command(["plan", str(file), "--testbed", str(rack)]) == 0
+    assert f"carriers   {words}\n" in capsys.readouterr().out
+    assert run_command(["plan", str(file), "--testbed", str(rack), "--json"]) == 0
+    (told,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert told["carriers"] == [words]
+    file.write_text(json.dumps(synthetic.workload().document))
+    assert run_command(["plan", str(file), "--testbed", str(rack)]) == 0
+    assert "carriers" not in capsys.readouterr().out

@@ -14,8 +14,8 @@ from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "meters", "doctor", "glossary"]
-COMMANDS += ["guest"]
+COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "meters", "provision"]
+COMMANDS += ["doctor", "glossary", "guest"]
 
 
 @pytest.fixture(autouse=True)

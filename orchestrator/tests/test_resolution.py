@@ -88,6 +88,14 @@ def test_a_wrong_setting_or_adapter_is_named_with_its_meter():
         check_meters(synthetic.topology(meters=[meter]))
 
 
+def test_a_range_that_is_not_told_is_missed_before_any_host_is_asked():
+    where = bench()
+    settings = {name: value for name, value in SETTINGS.items() if name != "current_range_a"}
+    meter = where.document["meters"][0] | {"settings": settings}
+    with pytest.raises(UsageError, match=r"topology, meter m: .*'current_range_a' is missing"):
+        check_meters(synthetic.topology(meters=[meter]))
+
+
 def test_a_range_that_is_left_to_a_ranging_pass_gives_no_estimate():
     where = bench(voltage_range_v="auto")
     (found,) = resolution.estimate(synthetic.workload(), where, TODAY)

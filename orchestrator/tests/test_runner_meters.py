@@ -43,7 +43,7 @@ def unsure(residual_s: float, times: int) -> Any:
     looks = 0
 
     def on_up(testbed: FakeTestbed) -> None:
-        def clock_rows(t_s: float) -> Sequence[dict[str, Any]]:
+        async def clock_rows(t_s: float) -> Sequence[dict[str, Any]]:
             nonlocal looks
             looks += 1
             known = {"offset_s": 0.3, "drift_ppm": 1.0, "method": "control_exchange"}
@@ -83,7 +83,7 @@ def test_a_clock_that_was_stepped_takes_the_run_before_with_it(tmp_path: Path) -
     offsets_s = [0.3, 0.3, 0.8, *[0.8] * 20]
 
     def on_up(testbed: FakeTestbed) -> None:
-        def clock_rows(t_s: float) -> Sequence[dict[str, Any]]:
+        async def clock_rows(t_s: float) -> Sequence[dict[str, Any]]:
             known = {"drift_ppm": 1.0, "residual_s": 1e-5, "method": "control_exchange"}
             return [{"t_s": t_s, "host": "client", "offset_s": offsets_s.pop(0), **known}]
 

@@ -12,7 +12,8 @@ import netjoule_contracts as contracts
 from netjoule.emulated_config import check_control, control_address, link_config, meter_config
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.session import Session
-from netjoule.testbed_emulated import EmulatedTestbed, _all_or_none, open_emulated
+from netjoule.testbed_emulated import EmulatedTestbed, open_emulated
+from netjoule.testbed_parts import all_or_none
 
 
 def test_link_config_fits_its_contract() -> None:
@@ -72,7 +73,7 @@ def test_a_start_that_fails_half_way_tells_its_own_reason(tmp_path: Path) -> Non
         with new_campaign(tmp_path / "c") as campaign:
             async with AsyncExitStack() as stack:
                 bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, stack)
-                bed._watch(await bed._start("link_stopped", "cat", "-"), "link_stopped")
+                bed._parts.watch(await bed._start("link_stopped", "cat", "-"), "link_stopped")
                 await asyncio.sleep(0)  # the watch reads
                 raise HostLacks("no meters")
 
@@ -93,7 +94,7 @@ def test_a_part_that_fails_ends_its_siblings_first() -> None:
             seen.append("ended")
 
     with pytest.raises(RunFailed, match="no"):
-        asyncio.run(_all_or_none([waits(), fails()]))  # type: ignore[list-item]
+        asyncio.run(all_or_none([waits(), fails()]))  # type: ignore[list-item]
     assert seen == ["ended"]
 
 
@@ -114,7 +115,7 @@ def test_a_dead_link_is_named_before_what_it_took_along(tmp_path: Path) -> None:
             bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, AsyncExitStack())
             link: asyncio.Task[RunFailed] = asyncio.ensure_future(_dies("link_stopped", after_ticks=20))
             device = asyncio.ensure_future(_dies("device_stopped", after_ticks=1))
-            bed._watches = [link, device]
+            bed._parts._watches = [link, device]
             return await bed.failed()
 
     assert asyncio.run(first_seen()).code == "link_stopped"

@@ -114,18 +114,18 @@ def test_two_meters_of_one_name_are_refused(tmp_path):
         load(tmp_path, GOOD + second)
 
 
-def test_a_lab_has_real_meters_and_no_emulated_link(tmp_path):
-    lab = GOOD.replace("kind: emulated", "kind: lab").replace("link: {preset: ideal-216}\n", "")
+def test_an_emulated_instrument_needs_an_emulated_testbed(tmp_path):
+    guest = GOOD.replace("kind: emulated", "kind: guest").replace("link: {preset: ideal-216}\n", "")
     with pytest.raises(UsageError, match="needs a testbed of kind emulated"):
-        load(tmp_path, lab)
-    real = lab.replace("resource: emulated", "resource: /dev/ttyS0").replace(
-        "    device: {model: constant}\n", ""
-    )
-    loaded = load(tmp_path, real)
-    assert loaded.meters[0].power_source == "measured"
-    assert loaded.radio_source == "real"
-    with pytest.raises(UsageError, match="has no emulated link"):
-        load(tmp_path, real + "link: {preset: ideal-216}\n")
+        load(tmp_path, guest)
+
+
+def test_prefix_lengths_may_be_told(tmp_path):
+    loaded = load(tmp_path, GOOD.replace("10.77.0.2", "10.77.0.2/16").replace("10.77.0.1", "10.77.9.1/16"))
+    assert loaded.test_address("server", "ipv4") == "10.77.9.1"
+    assert loaded.host("client").test_addresses == {"ipv4": "10.77.0.2/16"}
+    with pytest.raises(UsageError, match="host server has no ipv6 address"):
+        loaded.test_address("server", "ipv6")
 
 
 LITERALS = [

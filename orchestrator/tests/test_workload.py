@@ -102,7 +102,7 @@ def test_a_plain_alias_stands_for_its_value(tmp_path):
 
 
 def test_nesting_without_end_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"w\.yaml: not YAML: nested too deeply"):
+    with pytest.raises(UsageError, match=r"w\.yaml, line 1: not YAML: nested too deeply"):
         workload.load(write(tmp_path, "a: " + "[" * 20000))
 
 

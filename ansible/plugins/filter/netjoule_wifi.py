@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filters of the radio roles: functions of netjoule_radio, and two readers of `ip -json`."""
+"""Filters of the radio roles: functions of netjoule_radio, and strings of wpa_supplicant.conf."""
 
 from __future__ import annotations
 
 import importlib
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 _OF_NETJOULE_RADIO = {
@@ -39,18 +38,6 @@ def _of_netjoule_radio(place: str) -> Callable[..., Any]:
     return call
 
 
-def _interface_addresses(ip_json: str) -> list[str]:
-    """Addresses with prefix length in the output of `ip -json address show`."""
-    found = [a for link in json.loads(ip_json or "[]") for a in link.get("addr_info", [])]
-    return [f"{a['local']}/{a['prefixlen']}" for a in found]
-
-
-def _routes(ip_json: Iterable[str]) -> list[str]:
-    """Networks and gateways, as "to via", in outputs of `ip -json route show`."""
-    found = [route for text in ip_json for route in json.loads(text or "[]")]
-    return [f"{route['dst']} {route['gateway']}" for route in found if "gateway" in route]
-
-
 def _wpa_string(text: str) -> str:
     """A string of wpa_supplicant.conf: quoted; in hexadecimal where quoting could be misread."""
     if text.isascii() and text.isprintable() and '"' not in text:
@@ -64,7 +51,5 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Filters by name."""
         return {name: _of_netjoule_radio(place) for name, place in _OF_NETJOULE_RADIO.items()} | {
-            "netjoule_interface_addresses": _interface_addresses,
-            "netjoule_routes": _routes,
             "netjoule_wpa_string": _wpa_string,
         }

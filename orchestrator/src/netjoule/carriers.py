@@ -18,7 +18,7 @@ from netjoule.errors import HostLacks
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["Carrier", "ask", "needed", "require"]
+__all__ = ["Carrier", "ask", "hold", "left_open", "needed", "parsed", "require"]
 
 _TIMEOUT_S = 60
 _WORDS = {"raw": "DCCP over raw IP (protocol 33)", "kernel": "the kernel's DCCP"}
@@ -47,14 +47,34 @@ def needed(workload: Workload) -> dict[str, str]:
 def require(workload: Workload, of: Topology) -> None:
     """Refuse a workload whose DCCP cannot travel here, before the first packet.
 
+    Only where flows run here: what the controller of a lab has says nothing about the lab's hosts.
+
+    Raises:
+        HostLacks: naming transport, carrier and reason.
+    """
+    if needed(workload) and of.kind == topology.EMULATED:
+        hold(workload, ask(in_sandbox=sandbox.inside() is None), where=f"workload {workload.name}")
+
+
+def left_open(workload: Workload, of: Topology) -> list[str]:
+    """What only the hosts of a lab can tell, a sentence for each transport."""
+    if of.kind == topology.EMULATED:
+        return []
+    ends = " and ".join(dict.fromkeys((of.host_with("client"), of.host_with("server"))))
+    return [
+        f"{transport} needs {_WORDS[name]}: {ends} will be asked when the campaign begins"
+        for transport, name in needed(workload).items()
+    ]
+
+
+def hold(workload: Workload, carriers: Sequence[Carrier], *, where: str) -> None:
+    """Refuse a workload whose DCCP cannot travel on a host with these carriers.
+
     Raises:
         HostLacks: naming transport, carrier and reason.
     """
     wanted = needed(workload)
-    if not wanted:
-        return
-    in_sandbox = of.kind == topology.EMULATED and sandbox.inside() is None
-    has = {carrier.name: carrier for carrier in ask(in_sandbox=in_sandbox)}
+    has = {carrier.name: carrier for carrier in carriers}
     for transport, name in wanted.items():
         carrier = has.get(name, Carrier(name, False, "netjoule-traffic does not know it"))
         if not carrier.available:
@@ -62,7 +82,7 @@ def require(workload: Workload, of: Topology) -> None:
             reason = carrier.reason.partition(";")[0] or "not available"
             raise HostLacks(
                 f"{transport} needs {_WORDS[name]}: {reason}",
-                where=f"workload {workload.name}",
+                where=where,
                 next_step="use transport dccp with carrier udp, which every host has",
             )
 
@@ -81,7 +101,7 @@ def ask(*, in_sandbox: bool = False) -> list[Carrier]:
         inside = "import sys; from netjoule import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
         argv = [sys.executable, "-c", inside, *argv]
     try:
-        return _parsed(_answer(argv))
+        return parsed(_answer(argv))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise HostLacks(
             "netjoule-traffic does not tell its DCCP carriers", next_step="build it again with 'make setup'"
@@ -95,7 +115,8 @@ def _answer(argv: Sequence[str]) -> str:
     return done.stdout
 
 
-def _parsed(text: str) -> list[Carrier]:
+def parsed(text: str) -> list[Carrier]:
+    """What `netjoule-traffic carriers --json` says. Raises ValueError, KeyError or TypeError."""
     return [
         Carrier(str(c["name"]), bool(c["available"]), str(c.get("reason") or "")) for c in json.loads(text)
     ]

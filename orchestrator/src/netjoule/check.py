@@ -191,8 +191,7 @@ def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> It
         yield from check_tables.rising(file, path / file, "t_s")
         if PurePosixPath(file).stem not in hosts:
             yield Defect(file, "", "the topology has no such host")
-    modelled = _names(m for m in _list(campaign, "meters") if m.get("power_source") == "modelled")
-    for name in sorted(modelled):
+    for name in sorted(_names(m for m in _list(campaign, "meters") if m.get("device_model") is not None)):
         stream = f"devices/{name}.ndjson"
         if not (path / stream).exists():
             yield Defect(stream, "", "the file is missing, though its meter reads a device model")

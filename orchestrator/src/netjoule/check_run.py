@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule import check_tables
+from netjoule import check_tables, reader_cost
 from netjoule.check_tables import Defect
 from netjoule.plan import PlanRow
+from netjoule.reader_cost import ReaderCost
 
 __all__ = ["check_run", "reason_codes"]
 
@@ -50,6 +51,7 @@ def check_run(campaign: Path, row: PlanRow, meter_ids: frozenset[str], *, settle
     yield from _fits_plan(f"{base}/run.json", run, row)
     yield from _windows(f"{base}/run.json", run)
     yield from _codes(f"{base}/run.json", run.get("reasons"))
+    yield from _reader_cpu(f"{base}/run.json", run)
     if (folder / "events.csv").exists():
         yield from _events(f"{base}/events.csv", folder / "events.csv")
     if run.get("status") == "failed":
@@ -102,6 +104,26 @@ def _codes(file: str, reasons: object, field: str = "reasons") -> Iterator[Defec
             yield Defect(file, f"field {field}.{index}.code", f"{code!r} is not in reasons.json")
 
 
+def _reader_cpu(file: str, run: Mapping[str, Any]) -> Iterator[Defect]:
+    """A reader that took more in one window than in another is a reason of the run."""
+    parts = run.get("reader_cpu")
+    told = "reader_cpu_differs" in _reasons_of(run)
+    for index, part in enumerate(parts if isinstance(parts, list) else []):
+        if not isinstance(part, Mapping):
+            continue
+        idle, measure = _number(part.get("idle_cores")), _number(part.get("measure_cores"))
+        if idle is None or measure is None or told:
+            continue
+        if reader_cost.differs(ReaderCost(str(part.get("node")), idle, measure)):
+            words = f"{idle:g} of a core in idle, {measure:g} in measure, without reader_cpu_differs"
+            yield Defect(file, f"field reader_cpu.{index}", words)
+
+
+def _reasons_of(run: Mapping[str, Any]) -> list[object]:
+    reasons = run.get("reasons")
+    return [r.get("code") for r in reasons if isinstance(r, Mapping)] if isinstance(reasons, list) else []
+
+
 def _events(file: str, path: Path) -> Iterator[Defect]:
     # Not in order of time: what a meter says of a past moment stands where it became known.
     yield from check_tables.table(file, path, "events")
@@ -122,9 +144,7 @@ def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterato
         if used.get(name) != asked:
             where = f"field transport_options.{name}"
             yield Defect(file, where, f"{used.get(name)!r}, but run.json has {asked!r}")
-    reasons = run.get("reasons")
-    codes = [r.get("code") for r in reasons if isinstance(r, Mapping)] if isinstance(reasons, list) else []
-    if "bookkeeping_mismatch" in codes:
+    if "bookkeeping_mismatch" in _reasons_of(run):
         return
     yield from _bookkeeping(file, flow)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
@@ -18,6 +19,10 @@ from netjoule.clock import SystemClock
 from netjoule.console import Output, describe_error
 from netjoule.errors import InvalidData, NetjouleError, refused
 from netjoule.guest.cli import app as guest_app
+
+if TYPE_CHECKING:
+    from netjoule.doctor import Finding
+    from netjoule.topology import Topology
 
 __all__ = ["app", "main"]
 
@@ -50,6 +55,12 @@ Out = Annotated[
 Seed = Annotated[
     int | None,
     typer.Option("--seed", min=0, max=2**53 - 1, help="Seed of every random choice [default: drawn]."),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify/--no-verify", help="Compare a lab's hosts with the topology first, as doctor does."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout, for machines.")]
 
@@ -120,7 +131,7 @@ def plan(
 
     Example: netjoule plan table-i
     """
-    from netjoule import launch
+    from netjoule import carriers, launch
     from netjoule.forecast import forecast
     from netjoule.resolution import estimate
 
@@ -137,6 +148,7 @@ def plan(
             "seed": chosen,
             **asdict(forecast(inputs.workload, inputs.topology)),
             "resolution": resolution,
+            "carriers": carriers.left_open(inputs.workload, inputs.topology),
         }
     )
     if rows:
@@ -147,7 +159,12 @@ def plan(
 
 @app.command()
 def run(
-    workload: Workload, testbed: Testbed = None, out: Out = None, seed: Seed = None, json: Json = False
+    workload: Workload,
+    testbed: Testbed = None,
+    out: Out = None,
+    seed: Seed = None,
+    verify: Verify = True,
+    json: Json = False,
 ) -> None:
     """Run a campaign.
 
@@ -158,11 +175,12 @@ def run(
     now = SystemClock().utc_now()
     inputs = launch.load_inputs(workload, testbed)
     place = out or launch.default_out(inputs.workload.name, now)
-    raise typer.Exit(launch.start(inputs, place, _seed(seed, inputs), now, Output(json_lines=json)))
+    output = Output(json_lines=json)
+    raise typer.Exit(launch.start(inputs, place, _seed(seed, inputs), now, output, verify=verify))
 
 
 @app.command()
-def resume(campaign: CampaignDir, json: Json = False) -> None:
+def resume(campaign: CampaignDir, verify: Verify = True, json: Json = False) -> None:
     """Go on with a campaign that was stopped.
 
     Finished runs stay as they are.
@@ -171,7 +189,7 @@ def resume(campaign: CampaignDir, json: Json = False) -> None:
     """
     from netjoule import launch
 
-    raise typer.Exit(launch.resume(campaign, Output(json_lines=json)))
+    raise typer.Exit(launch.resume(campaign, Output(json_lines=json), verify=verify))
 
 
 @app.command()
@@ -228,13 +246,45 @@ def meters(context: typer.Context) -> None:
 
 
 @app.command()
+def provision(
+    testbed: Testbed = None,
+    check: Annotated[bool, typer.Option("--check", help="Say what would change; change nothing.")] = False,
+    limit: Annotated[
+        str | None, typer.Option("--limit", metavar="ROLE", help="Only hosts of this role, or one host.")
+    ] = None,
+    teardown: Annotated[bool, typer.Option("--teardown", help="Undo it.")] = False,
+    json: Json = False,
+) -> None:
+    """Bring the hosts of a topology into their roles, over SSH.
+
+    Example: netjoule provision --testbed testbed/topologies/modern.yaml
+    """
+    from netjoule import programs, provision_console
+    from netjoule import provision as provisioning
+
+    output = Output(json_lines=json)
+    place = testbed or programs.shipped("testbed-topology.yaml")
+    request = provisioning.Request(place, "teardown" if teardown else "site", check, limit)
+    with (
+        _undisturbed("provision", provisioning.prepare(request), limit),
+        provision_console.progress(output) as sink,
+    ):
+        outcome = provisioning.run(request, sink)
+    provision_console.tell(request, outcome, output)
+
+
+@app.command()
 def doctor(
     results: Annotated[Path, typer.Option("--results", help="Folder that results would go to.")] = Path(
         "results"
     ),
+    testbed: Annotated[
+        Path | None,
+        typer.Option("--testbed", metavar="FILE", help="Compare the hosts of this topology with it instead."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Try what this host has and say what to do about the rest.
+    """Try what this host, or a testbed, has and say what to do about the rest.
 
     Example: netjoule doctor
     """
@@ -242,17 +292,41 @@ def doctor(
     from netjoule.errors import HostLacks
 
     output = Output(json_lines=json)
-    lacking = []
+    lacking: list[str] = []
+    show = partial(_show_finding, output, lacking)
+    if testbed is not None:
+        from netjoule import provision_console
+        from netjoule.provision import Request, prepare
+
+        with _undisturbed("doctor", prepare(Request(testbed, "verify"))):
+            provision_console.compare(testbed, show)
+        return
     for finding in examine(results):
-        mark = "ok  " if finding.ok else "LACK" if finding.needed else "note"
-        output.say(f"{mark}  {finding.name:<30} {finding.seen}")
-        if not finding.ok and finding.fix:
-            output.say(f"      {'':<30} -> {finding.fix}")
-        output.event({"event": "finding", **asdict(finding)})
-        if finding.needed and not finding.ok:
-            lacking.append(finding.name)
+        show(finding)
     if lacking:
         raise HostLacks(f"this host lacks: {', '.join(lacking)}")
+
+
+def _undisturbed(verb: str, of: Topology, limit: str | None = None) -> AbstractContextManager[None]:
+    """The hosts that a playbook logs in to, kept from campaigns. Raises HostInUse when one has them."""
+    from netjoule.lab import hold
+
+    hosts = [
+        name
+        for name in of.hosts
+        if limit in (None, name, *of.host(name).roles) and of.host(name).roles != ("controller",)
+    ]
+    return hold.held(of, hosts, hold.command_owner(f"netjoule {verb}", of), all_needed=False)
+
+
+def _show_finding(output: Output, lacking: list[str], finding: Finding) -> None:
+    mark = "ok  " if finding.ok else "LACK" if finding.needed else "note"
+    output.say(f"{mark}  {finding.name:<30} {finding.seen}")
+    if not finding.ok and finding.fix:
+        output.say(f"      {'':<30} -> {finding.fix}")
+    output.event({"event": "finding", **asdict(finding)})
+    if finding.needed and not finding.ok:
+        lacking.append(finding.name)
 
 
 @app.command()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-__all__ = ["CampaignTime", "Clock", "SystemClock", "boot_id", "wall_and_monotonic_ns"]
+__all__ = ["CampaignTime", "Clock", "SystemClock", "boot_id", "offset_ns_at", "wall_and_monotonic_ns"]
 
 
 class Clock(Protocol):
@@ -68,6 +69,15 @@ class CampaignTime:
     async def sleep_until(self, t_s: float) -> None:
         """Return at campaign time `t_s` seconds."""
         await self.clock.sleep_until_ns(self.origin_ns + round(t_s * 1e9))
+
+
+def offset_ns_at(row: Mapping[str, Any], t_s: float) -> int:
+    """A host's clock minus the controller's at campaign time `t_s`, nanoseconds, by its row of clocks.csv.
+
+    The row's drift is carried on; without one the offset stays.
+    """
+    drift_ppm = row["drift_ppm"] or 0.0
+    return round(1e9 * float(row["offset_s"]) + 1e3 * float(drift_ppm) * (t_s - float(row["t_s"])))
 
 
 def boot_id() -> str:

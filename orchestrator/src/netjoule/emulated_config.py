@@ -45,8 +45,8 @@ def control_address(topology: Topology, role: str) -> str:
             where=f"topology {topology.name}",
             next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
         ) from None
-    test_address = topology.hosts[name]["test_addresses"].get("ipv4")
-    if test_address and address in (test := IPv4Interface(f"{test_address}/24").network):
+    test_address = topology.host(name).test_addresses.get("ipv4")
+    if test_address and address in (test := IPv4Interface(test_address).network):
         raise UsageError(
             f"control_address of {name} is {text}, on the test flows' network {test}",
             where=f"topology {topology.name}",
@@ -91,13 +91,12 @@ def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
 def _interface(topology: Topology, role: str, ifname: str) -> dict[str, Any]:
     name = topology.host_with(role)
     host = topology.hosts[name]
-    lengths = {"ipv4": 24, "ipv6": 64}
-    addresses = host["test_addresses"]
+    addresses = topology.host(name).test_addresses
     return {
         "name": name,
         "netns": str(NETNS_DIR / role),
         "ifname": host.get("radio", {}).get("interface", ifname),
-        "addresses": [f"{addresses[f]}/{length}" for f, length in lengths.items() if f in addresses],
+        "addresses": [addresses[family] for family in ("ipv4", "ipv6") if family in addresses],
         "mtu": topology.mtu_bytes,
     }
 

@@ -12,14 +12,26 @@ import contextlib
 import json
 import os
 import signal
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from netjoule.errors import HostLacks, RunFailed
 
-__all__ = ["Host", "LocalHost", "LocalProcess", "NetnsHost", "Process", "ProcessEnded", "how_it_ended"]
+__all__ = [
+    "STDERR_LINES",
+    "STOP_GRACE_S",
+    "ExpectingProcess",
+    "Host",
+    "LocalHost",
+    "LocalProcess",
+    "NetnsHost",
+    "Process",
+    "ProcessEnded",
+    "how_it_ended",
+]
 
 LINE_LIMIT_BYTES = 256 * 2**20  # a flow report holds every interval of a long flow in one line
 STDERR_LINES = 40
@@ -31,12 +43,17 @@ class ProcessEnded(RunFailed):
     """A process ended, or stayed silent, where a line of it was expected.
 
     Attributes:
-        exit_status: its exit code, negative after a signal; None when it was silent but alive.
+        exit_status: its exit code, negative after a signal; None when it was silent but alive, or when
+            nobody knows.
+        silent: whether it said nothing in time.
     """
 
-    def __init__(self, what: str, *, exit_status: int | None, where: str = "", code: str = "") -> None:
+    def __init__(
+        self, what: str, *, exit_status: int | None, where: str = "", code: str = "", silent: bool = False
+    ) -> None:
         super().__init__(what, where=where, code=code)
         self.exit_status = exit_status
+        self.silent = silent
 
 
 class Process(Protocol):
@@ -87,15 +104,62 @@ class Host(Protocol):
         """The topology's name of the host."""
         ...
 
-    async def start(self, argv: Sequence[str], *, name: str) -> Process:
-        """Start a program with pipes on stdin, stdout and stderr.
+    async def start(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> Process:
+        """Start a program with pipes on stdin, stdout and stderr; `env` is added to its environment.
 
         Raises HostLacks when it cannot be started.
         """
         ...
 
 
-class LocalProcess:
+class ExpectingProcess(ABC):
+    """What a process does with its lines, wherever it runs."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the orchestrator calls it, for messages."""
+
+    @abstractmethod
+    async def next_line(self) -> bytes:
+        """The next line of stdout with its newline; empty at the end of the stream."""
+
+    @abstractmethod
+    def said(self) -> str:
+        """The last lines of its stderr, one line, for error messages."""
+
+    @abstractmethod
+    async def _ended(self, message: str) -> ProcessEnded:
+        """The error for a process that is ending: waits briefly for its exit code and last words."""
+
+    async def expect(self, event: str, timeout_s: float) -> dict[str, Any]:
+        """The next NDJSON line whose `event` is this one; other events are skipped.
+
+        Raises ProcessEnded when the process ends, reports an error or is silent for `timeout_s`.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while line := await self.next_line():
+                    document = json.loads(line)
+                    if document.get("event") == event:
+                        return dict(document)
+                    if document.get("event") == "error":
+                        raise await self._ended(str(document.get("message", "reported an error")))
+        except TimeoutError:
+            raise ProcessEnded(
+                f"{self.name} did not say '{event}' within {timeout_s:g} s", exit_status=None, silent=True
+            ) from None
+        except (ValueError, asyncio.LimitOverrunError):
+            raise ProcessEnded(f"{self.name} wrote a line that is not JSON", exit_status=None) from None
+        raise await self._ended("")
+
+    def _ended_as(self, status: int | None, message: str) -> ProcessEnded:
+        words = message or self.said() or "without a word"
+        ended = "is ending" if status is None else how_it_ended(status)
+        return ProcessEnded(f"{self.name} {ended}: {words}", exit_status=status)
+
+
+class LocalProcess(ExpectingProcess):
     """A child of this process."""
 
     def __init__(self, name: str, child: asyncio.subprocess.Process) -> None:
@@ -127,27 +191,6 @@ class LocalProcess:
         if self._child.stdout is None:
             return b""  # its output goes into a pipeline
         return await self._child.stdout.readline()
-
-    async def expect(self, event: str, timeout_s: float) -> dict[str, Any]:
-        """The next NDJSON line whose `event` is this one; other events are skipped.
-
-        Raises ProcessEnded when the process ends, reports an error or is silent for `timeout_s`.
-        """
-        try:
-            async with asyncio.timeout(timeout_s):
-                while line := await self.next_line():
-                    document = json.loads(line)
-                    if document.get("event") == event:
-                        return dict(document)
-                    if document.get("event") == "error":
-                        raise await self._ended(str(document.get("message", "reported an error")))
-        except TimeoutError:
-            raise ProcessEnded(
-                f"{self._name} did not say '{event}' within {timeout_s:g} s", exit_status=None
-            ) from None
-        except (ValueError, asyncio.LimitOverrunError):
-            raise ProcessEnded(f"{self._name} wrote a line that is not JSON", exit_status=None) from None
-        raise await self._ended("")
 
     async def write_line(self, text: str) -> None:
         """Write one line to stdin; a process that has ended is no error."""
@@ -193,9 +236,7 @@ class LocalProcess:
             async with asyncio.timeout(STOP_GRACE_S):
                 status = await self._child.wait()
                 await asyncio.wait([self._drain])
-        words = message or self.said() or "without a word"
-        ended = "is ending" if status is None else how_it_ended(status)
-        return ProcessEnded(f"{self._name} {ended}: {words}", exit_status=status)
+        return self._ended_as(status, message)
 
     async def _drain_stderr(self) -> None:
         assert self._child.stderr is not None
@@ -242,7 +283,13 @@ class LocalHost:
         return self._name
 
     async def start(
-        self, argv: Sequence[str], *, name: str, stdin_fd: int | None = None, stdout_fd: int | None = None
+        self,
+        argv: Sequence[str],
+        *,
+        name: str,
+        env: Mapping[str, str] | None = None,
+        stdin_fd: int | None = None,
+        stdout_fd: int | None = None,
     ) -> LocalProcess:
         """Start a program; `stdin_fd` and `stdout_fd` join local programs into a pipeline.
 
@@ -256,6 +303,7 @@ class LocalHost:
                 stdin=pipe if stdin_fd is None else stdin_fd,
                 stdout=pipe if stdout_fd is None else stdout_fd,
                 stderr=pipe,
+                env={**os.environ, **env} if env else None,
                 limit=LINE_LIMIT_BYTES,
                 process_group=0,  # a Ctrl-C at the terminal is the orchestrator's to handle
             )

@@ -18,18 +18,19 @@ __all__ = ["check_meters", "instrument_of", "pace_of", "wants_ranging"]
 def instrument_of(meter: Meter) -> netjoule_meters.Meter:
     """The adapter with its settings; range, accuracy and lag follow from them alone.
 
-    A range that is left to a ranging pass counts as the widest one.
+    A range that is left to a ranging pass (`auto`) counts as the widest one.
 
     Raises:
         UsageError: for an adapter or a setting that does not exist.
     """
     from netjoule_meters import MeterError, adapter
     from netjoule_meters.clock import SystemClock
-    from netjoule_meters.ranging import widest
+    from netjoule_meters.ranging import AUTO, widest
 
     no_transport: Any = None
     try:
-        settings = widest(_config(meter)).settings
+        wide = widest(_config(meter)).settings
+        settings = {name: wide[name] if value == AUTO else value for name, value in meter.settings.items()}
         return adapter(meter.adapter)(no_transport, settings, clock=SystemClock())
     except MeterError as error:
         raise UsageError(str(error), where=f"topology, meter {meter.meter_id}") from error

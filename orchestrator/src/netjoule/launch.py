@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import netjoule
 from netjoule import (
@@ -130,11 +133,12 @@ def draw_seed() -> int:
     return int.from_bytes(os.urandom(6), "big")
 
 
-def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output) -> int:
+def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output, *, verify: bool = True) -> int:
     """Create a campaign and run it; the exit code of the command.
 
-    For an emulated testbed the same command runs once more inside the sandbox; this process then only
-    waits for it.
+    The hosts of a lab are first logged in to, and with `verify` compared with the topology, while no other
+    campaign has them: a campaign that cannot begin leaves no folder. For an emulated testbed the same command
+    runs once more inside the sandbox; this process then only waits for it.
     """
     require_free(out)
     require_secrets(inputs.topology)
@@ -142,6 +146,10 @@ def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output) -
     if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None:
         argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
         return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
+    if inputs.topology.kind != topology.EMULATED:
+        with _hosts_of(inputs.topology, out, now, seed):
+            if verify:
+                require_as_described(inputs.topology_file, output)
     with Campaign.create(
         out,
         workload=inputs.workload,
@@ -161,8 +169,8 @@ def _versions() -> dict[str, str | None]:
     return known | ({"commit": commit} if commit else {})
 
 
-def resume(path: Path, output: Output) -> int:
-    """Run what is left of a campaign; the exit code of the command."""
+def resume(path: Path, output: Output, *, verify: bool = True) -> int:
+    """Run what is left of a campaign; the exit code of the command. `verify`: as `start` does."""
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
     carriers.require(campaign.workload, campaign.topology)
@@ -173,12 +181,58 @@ def resume(path: Path, output: Output) -> int:
             output.say(f"{path}: all {len(campaign.rows())} runs are finished")
             output.event({"event": "nothing_to_do", "campaign": str(path)})
             return 0
+        if campaign.topology.kind != topology.EMULATED:
+            with _hosts_of(campaign.topology, path, campaign.created, campaign.seed):
+                if verify:
+                    _require_as_recorded(campaign, output)
         return _run(campaign, output)
 
 
+def _hosts_of(of: Topology, path: Path, created: datetime, seed: int) -> AbstractContextManager[None]:
+    """The hosts that a campaign needs, kept for it. Raises NetjouleError when it cannot have one."""
+    from netjoule.lab import hold, reach
+
+    return hold.held(of, reach.needed_hosts(of), hold.campaign_owner(path, created, seed), all_needed=True)
+
+
+def _require_as_recorded(campaign: Campaign, output: Output) -> None:
+    """Hold the hosts to the campaign's own topology: the file that it came from may have changed since."""
+    with TemporaryDirectory(prefix="netjoule-") as folder:
+        testbed = Path(folder) / f"{campaign.topology.name}.yaml"
+        testbed.write_text(json.dumps(campaign.topology.document), encoding="utf-8")  # JSON is YAML, too
+        recorded = f"the topology in {campaign.path / 'campaign.json'}"
+        require_as_described(testbed, output, called=recorded)
+
+
+def require_as_described(testbed: Path, output: Output, *, called: str = "") -> None:
+    """Refuse a lab whose hosts are not as the topology says, before anything runs there.
+
+    Args:
+        testbed: topology file.
+        output: takes what differs.
+        called: what messages name it; by default the file.
+
+    Raises:
+        HostLacks: naming what differs; each difference is told on stderr as it is found.
+    """
+    from netjoule import provision_console
+    from netjoule.doctor import Finding
+
+    def tell(finding: Finding) -> None:
+        if not finding.ok:
+            output.error(f"{finding.name}: {finding.seen}")
+
+    output.error(f"comparing the hosts with {called or testbed} (--no-verify leaves it out)")
+    provision_console.compare(testbed, tell, called=called)
+
+
 def require_secrets(of: Topology) -> None:
-    """Resolve every reference once, so that a missing secret stops the command before the first packet."""
-    for reference in secrets.references(of.document):
+    """Resolve every reference once, so that a missing secret stops the command before the first packet.
+
+    On a lab only the meters' are needed: the passphrase of the radio network belongs to provisioning.
+    """
+    needed = of.document if of.kind == topology.EMULATED else of.document["meters"]
+    for reference in secrets.references(needed):
         secrets.resolve(reference, where=f"topology {of.name}")
 
 
@@ -246,6 +300,7 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
         f"least p    {size.least_p:.3g} by sign flips over {size.blocks} blocks; {p_note}",
         f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
         *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
+        *(f"carriers   {line}" for line in carriers.left_open(inputs.workload, inputs.topology)),
     ]
 
 

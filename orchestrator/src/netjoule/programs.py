@@ -11,13 +11,14 @@ from pathlib import Path
 
 from netjoule.errors import HostLacks
 
-__all__ = ["checkout", "commit", "find", "shipped"]
+__all__ = ["checkout", "commit", "find", "rust_commit", "shipped"]
 
 _HOW = {
     "netjoule-traffic": "build it with 'make setup' (or cargo build --release)",
     "netjoule-link": "build it with 'make setup' (or cargo build --release)",
     "netjoule-meters": "install the Python packages with 'make setup'",
     "netjoule-device": "install the Python packages with 'make setup'",
+    "ansible-playbook": "install the Python packages with 'make setup'",
     "iperf3": "install the package iperf3",
     "ITGSend": "install the package d-itg",
     "ITGRecv": "install the package d-itg",
@@ -45,6 +46,22 @@ def commit(root: Path | None) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None  # no git, or a checkout of another user: the campaign goes without
     return answer.stdout.strip() or None
+
+
+def rust_commit(root: Path) -> str:
+    """Newest commit of what the Rust programs are built from, ``-dirty`` when files differ; else empty."""
+    try:
+        answer = subprocess.run(
+            [str(root / "scripts" / "rust-commit.sh")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""  # no git, or a checkout of another user
+    return answer.stdout.strip()
 
 
 def find(name: str) -> str:

@@ -89,8 +89,13 @@ async def send_pulse(
     maker: Generator,
     ends: Endpoints,
     time: CampaignTime,
+    *,
+    client_offset_ns: int = 0,
 ) -> dict[str, Any]:
     """Send one pulse between two silences.
+
+    Args:
+        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
 
     Returns:
         ``{t_start_s, bit_s, code}`` in campaign time, by the bursts' first packets.
@@ -105,7 +110,7 @@ async def send_pulse(
     for burst in bursts(code.bits):
         flow = await maker.open(_flow(workload, burst, code), ends)
         due_s = begin_s + burst.first_bit * code.bit_s
-        late_s.append(await _sent(flow, due_s, time) - due_s)
+        late_s.append(await _sent(flow, due_s, time, client_offset_ns) - due_s)
     if max(late_s) - min(late_s) > code.bit_s / 2:
         raise RunFailed(
             f"the bursts of a load pulse began {min(late_s):.2f} to {max(late_s):.2f} s late",
@@ -116,7 +121,7 @@ async def send_pulse(
     return {"t_start_s": round(start_s, 6), "bit_s": code.bit_s, "code": code.bits}
 
 
-async def _sent(flow: Flow, due_s: float, time: CampaignTime) -> float:
+async def _sent(flow: Flow, due_s: float, time: CampaignTime, client_offset_ns: int) -> float:
     """Send one burst at `due_s`; campaign time of its first packet."""
     try:
         await time.sleep_until(due_s)
@@ -127,7 +132,7 @@ async def _sent(flow: Flow, due_s: float, time: CampaignTime) -> float:
     first_ns = report["sender"]["first_packet_ns"]
     if first_ns is None:
         raise RunFailed("a burst of a load pulse sent nothing", code="generator_failed")
-    return time.from_ns(first_ns - controller_offset_ns(report, "sender"))
+    return time.from_ns(first_ns - controller_offset_ns(report, "sender", client_offset_ns))
 
 
 def _flow(workload: Workload, burst: Burst, code: Code) -> FlowSpec:

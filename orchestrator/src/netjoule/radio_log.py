@@ -4,18 +4,42 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 from netjoule.errors import RunFailed
-from netjoule.radio import RadioReader
+from netjoule.radio import RadioReader, RadioRecord
+from netjoule.reader_cost import Look, ReaderCost, cores
+from netjoule.timeline import Span
 
-__all__ = ["RadioLog", "RadioSink"]
+__all__ = ["RadioFault", "RadioLog", "RadioSink"]
 
 BATCH_RECORDS = 10  # one write a second at ten records a second: less work while a meter reads
 REOPEN_PAUSE_S = 1.0
+FAULTS_KEPT = 1000
+LOOKS_KEPT = 20_000
+"""Per node: hours of one look a second, more than any run with its idle windows lasts."""
+_AWAY = {
+    "disassociated": "{node} is not associated",
+    "interface_gone": "{node} has lost its radio interface",
+}
+_PASSING = {
+    "roamed": ("radio_roamed", "{node} went to another access point"),
+    "counter_reset": ("radio_disassociated", "{node} was associated anew"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RadioFault:
+    """Something that happened to the client's association, by a code of reasons.json."""
+
+    t_s: float
+    code: str
+    detail: str
 
 
 class RadioSink(Protocol):
@@ -29,12 +53,17 @@ class RadioSink(Protocol):
 class RadioLog:
     """Context manager: one task per reader; a reader that ends is opened again and the loss is noted."""
 
-    def __init__(self, sink: RadioSink, readers: Sequence[RadioReader]) -> None:
-        """Log `readers` to `sink`."""
+    def __init__(self, sink: RadioSink, readers: Sequence[RadioReader], client: str = "") -> None:
+        """Log `readers` to `sink`; the association of node `client` is watched."""
         self._sink = sink
         self._readers = readers
         self._tasks: list[asyncio.Task[None]] = []
         self._lost: list[str] = []
+        self._client = client
+        self._faults: deque[RadioFault] = deque(maxlen=FAULTS_KEPT)
+        self._looks: dict[str, deque[Look]] = {}
+        self._associated = asyncio.Event()
+        self._associated.set()
 
     async def __aenter__(self) -> Self:
         """Open every reader. Raises RunFailed when one does not answer."""
@@ -58,6 +87,35 @@ class RadioLog:
         lost, self._lost = self._lost, []
         return lost
 
+    def faults(self, t_start_s: float, t_end_s: float) -> list[RadioFault]:
+        """What happened to the client's association in a time of the campaign, seconds."""
+        return [fault for fault in self._faults if t_start_s <= fault.t_s <= t_end_s]
+
+    def reader_costs(self, idle: Sequence[Span], measure: Span) -> list[ReaderCost]:
+        """What each reader that tells its CPU took of it in these windows."""
+        found = []
+        for node, looks in self._looks.items():
+            in_idle, in_measure = cores(looks, idle), cores(looks, [measure])
+            if in_idle is not None and in_measure is not None:
+                found.append(ReaderCost(node, in_idle, in_measure))
+        return found
+
+    async def wait_associated(self, timeout_s: float) -> None:
+        """Return when the client is associated, as far as its reader tells. Raises TimeoutError."""
+        async with asyncio.timeout(timeout_s):
+            await self._associated.wait()
+
+    def _watch(self, record: RadioRecord) -> None:
+        """Note what a record of the client says about its association."""
+        flags = record.flag.split(";")
+        away = [words for flag, words in _AWAY.items() if flag in flags]
+        (self._associated.clear if away else self._associated.set)()
+        faults = [("radio_disassociated", words) for words in away]
+        faults += [fault for flag, fault in _PASSING.items() if flag in flags]
+        self._faults.extend(
+            RadioFault(record.t_s, code, words.format(node=self._client)) for code, words in faults
+        )
+
     async def _follow(self, reader: RadioReader) -> None:
         rows: list[dict[str, Any]] = []
         try:
@@ -70,6 +128,11 @@ class RadioLog:
                 if record is None:
                     await self._again(reader)
                     continue
+                if reader.node == self._client:
+                    self._watch(record)
+                if record.reader_cpu_s is not None:
+                    looks = self._looks.setdefault(reader.node, deque(maxlen=LOOKS_KEPT))
+                    looks.append((record.t_s, record.reader_cpu_s))
                 rows.append(record.as_row())
                 if len(rows) >= BATCH_RECORDS:
                     self._sink.append_radio(reader.node, rows)

@@ -11,24 +11,39 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from netjoule import instruments, programs
 from netjoule.errors import RunFailed, UsageError
 from netjoule.generators import FlowSpec, Generator, generator
 from netjoule.generators.base import Endpoints
-from netjoule.hosts import LocalHost, LocalProcess
+from netjoule.hosts import Host, Process
 from netjoule.store import Campaign
 from netjoule.topology import Meter
 from netjoule.workload import Workload
 
-__all__ = ["find_ranges", "heaviest_flows", "pass_s", "words"]
+__all__ = ["Place", "find_ranges", "heaviest_flows", "pass_s", "words"]
 
 LEAST_PASS_S = 4.0
 PASS_UPDATES = 12
 _START_S = 10.0  # interpreter, opening and setting up an instrument
 _EXIT_USAGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host that has meters, which nobody has open yet.
+
+    Attributes:
+        config: path there of their meter_config.
+        environment: secrets that it refers to.
+    """
+
+    host: Host
+    config: str
+    meters: Sequence[Meter]
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class _Ends(Protocol):
@@ -65,33 +80,34 @@ def heaviest_flows(workload: Workload, duration_s: float) -> list[FlowSpec]:
     ]
 
 
-async def find_ranges(
-    campaign: Campaign, config: Path, ends: _Ends, host: LocalHost
-) -> dict[str, dict[str, Any]]:
+async def find_ranges(campaign: Campaign, places: Sequence[Place], ends: _Ends) -> dict[str, dict[str, Any]]:
     """What the pass found by meter_id (settings, most_v, most_a, ...); empty when no range is ``auto``.
 
     Args:
         campaign: tells workload and topology.
-        config: meter_config of all meters, which nobody has open yet.
+        places: where the campaign's meters are.
         ends: the testbed, with its link up.
-        host: where the meters are.
 
     Raises:
         UsageError: when a meter has no range that holds the load.
         RunFailed: when the pass did not work.
     """
-    meters = [meter for meter in campaign.topology.meters if instruments.wants_ranging(meter)]
-    if not meters:
+    wanted = [
+        (place, meter) for place in places for meter in place.meters if instruments.wants_ranging(meter)
+    ]
+    if not wanted:
         return {}
-    flow_s = pass_s(meters)
+    flow_s = pass_s([meter for _, meter in wanted])
     flows = heaviest_flows(campaign.workload, flow_s)
     watched_s = flow_s * len(flows) + 1.0
-    watches = [await _start_watch(meter, config, watched_s, host) for meter in meters]
+    watches: list[Process] = []
     try:
+        for place, meter in wanted:
+            watches.append(await _start_watch(meter, place, watched_s))
         await _send(flows, campaign.workload, ends)
         return {
             meter.meter_id: await _answer(meter, watch, watched_s)
-            for meter, watch in zip(meters, watches, strict=True)
+            for (_, meter), watch in zip(wanted, watches, strict=True)
         }
     finally:
         for watch in watches:
@@ -105,9 +121,10 @@ def words(meter_id: str, found: Mapping[str, Any]) -> str:
     return f"{meter_id}: at most {seen} under the heaviest flows; now fixed: {settings}"
 
 
-async def _start_watch(meter: Meter, config: Path, seconds: float, host: LocalHost) -> LocalProcess:
-    argv = [programs.find("netjoule-meters"), "range", "--config", str(config), "--meter-id", meter.meter_id]
-    return await host.start([*argv, "--seconds", f"{seconds:g}", "--json"], name="netjoule-meters range")
+async def _start_watch(meter: Meter, place: Place, seconds: float) -> Process:
+    argv = [programs.find("netjoule-meters"), "range", "--config", place.config, "--meter-id", meter.meter_id]
+    argv += ["--seconds", f"{seconds:g}", "--json"]
+    return await place.host.start(argv, name="netjoule-meters range", env=place.environment)
 
 
 async def _send(flows: Sequence[FlowSpec], workload: Workload, ends: _Ends) -> None:
@@ -122,7 +139,7 @@ async def _send(flows: Sequence[FlowSpec], workload: Workload, ends: _Ends) -> N
             await flow.end()
 
 
-async def _answer(meter: Meter, watch: LocalProcess, seconds: float) -> dict[str, Any]:
+async def _answer(meter: Meter, watch: Process, seconds: float) -> dict[str, Any]:
     """The line that a watch ends with."""
     try:
         async with asyncio.timeout(seconds + _START_S):

@@ -107,8 +107,16 @@ class Testbed(Protocol):
         """What its parts said since the last call: a meter's gap or reconnection, for instance."""
         ...
 
-    def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+    async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Rows of clocks.csv: each host's clock against the controller's at campaign time `t_s`."""
+        ...
+
+    async def collect(self) -> None:
+        """Bring the meters' tables up to now into the campaign's folder; called between runs only."""
+        ...
+
+    async def returned(self) -> None:
+        """Return when all hosts are in reach. Raises RunFailed when one is given up."""
         ...
 
 
@@ -201,7 +209,7 @@ class _Sitting:
             require_same_meters(campaign.document["meters"], testbed.passports)
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
-            async with RadioLog(campaign, testbed.radio_readers) as radio:
+            async with RadioLog(campaign, testbed.radio_readers, testbed.endpoints.client.name) as radio:
                 runs = Runs(
                     campaign,
                     testbed,
@@ -321,9 +329,9 @@ def _opener(kind: str) -> TestbedOpener:
         from netjoule.testbed_emulated import open_emulated
 
         return open_emulated
-    raise UsageError(
-        f"a testbed of kind '{kind}' cannot be run yet", next_step="use a topology of kind emulated"
-    )
+    from netjoule.testbed_lab import open_lab
+
+    return open_lab
 
 
 def _compute(campaign_dir: Path, run_ids: Sequence[str]) -> object:

@@ -2,9 +2,8 @@
 """The runs of a session, back to back, with one idle window between each two.
 
 A run stays *open* after its flow until the idle window that closes it; then its run.json is sealed.
-A mini-block whose runs are all sealed is *settled*: energy is computed and invalid runs are told to the
-plan, which repeats the mini-block at the end of the block. Settling happens in the gap between two runs,
-never inside a window.
+A mini-block whose runs are all sealed is *settled* (`settling.py`), in the gap between two runs, never inside
+a window.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from netjoule import files, plan, pulses, timeline
-from netjoule.clock import CampaignTime
+from netjoule import files, plan, pulses, reader_cost, timeline
+from netjoule.clock import CampaignTime, offset_ns_at
+from netjoule.elements import Elements
 from netjoule.errors import RunFailed
 from netjoule.generators import Flow, Generator, controller_offset_ns, interval_rows
 from netjoule.plan import FINAL, MiniBlock, PlanRow
@@ -24,6 +23,7 @@ from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.radio_log import RadioLog
 from netjoule.run_document import flow_spec, new_run_document
 from netjoule.session import rfc3339
+from netjoule.settling import Results
 from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, Span
 from netjoule.verdict import Reason, first_invalidating, judge_flow
@@ -45,6 +45,7 @@ class _Open:
 
     row: PlanRow
     document: dict[str, Any]
+    began_s: float
     flow: Flow | None = None
     reasons: list[Reason] = field(default_factory=list)
 
@@ -83,8 +84,8 @@ class Runs:
         self._time = time
         self._meters = meters
         self._radio = radio
+        self._elements = Elements(testbed, radio)
         self._progress = progress
-        self._compute = compute
         self._align = align
         self._workload = campaign.workload
         self._timing = campaign.workload.timing
@@ -93,17 +94,17 @@ class Runs:
         self._make_generator = make_generator
         self._generators: dict[str, tuple[Generator, str]] = {}
         self._open: _Open | None = None
-        self._unsettled: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
         self._flown: set[str] = set()
         self._block: int | None = None
         self._clocks: dict[str, dict[str, Any]] = {}
         self._failures = 0
+        self._results = Results(campaign, compute, self._tell, self._event)
 
     async def run_all(self) -> None:
         """Run until the plan is done; repeats included."""
         try:
             self._tell("testbed_ready")
-            await self._settle_leftovers()
+            await self._results.settle_leftovers()
             if self._upcoming() is not None:
                 await self._pulse()
             while (mini := await self._next()) is not None:
@@ -112,7 +113,7 @@ class Runs:
                         begun = Reason("", "its mini-block was begun in an earlier session")
                         self._event(row, "orchestrator", "resumed_mini_block", begun)
                     await self._run(row)
-                self._unsettled.append((mini.mini_block, mini.attempt))
+                self._results.expect(mini.mini_block, mini.attempt)
             if self._flown:
                 await self._pulse()
         finally:
@@ -141,9 +142,9 @@ class Runs:
         if self._open is not None:
             idle = await self._idle()
             await self._end_flow()
-            self._look_at_clocks()
+            await self._look_at_clocks()
             self._seal(idle)
-        if self._unsettled:
+        if self._results.waiting:
             now_s = self._time.now_s()
             await self._time.sleep_until(timeline.data_due_s(now_s, self._meters))
         await self._settle()
@@ -156,9 +157,10 @@ class Runs:
         self._tell("run_started", row)
         await self._end_flow()
         await self._settle()
-        run = _Open(row, self._new_document(row))
+        await self._elements.all_back()
+        run = _Open(row, self._new_document(row), self._time.now_s())
         try:
-            self._check_clocks()
+            await self._check_clocks()
             flow = await self._start_sender(run)
             idle = await self._idle()
             run.document["windows"]["idle_before"] = idle.as_json()
@@ -176,7 +178,7 @@ class Runs:
         self._flown.add(row.run_id)
         self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
 
-    def _check_clocks(self) -> None:
+    async def _check_clocks(self) -> None:
         """Refuse a run whose windows a host's clock could not place.
 
         Raises:
@@ -184,16 +186,16 @@ class Runs:
         """
         from netjoule_meters.logger.clock_exchange import clock_is_usable
 
-        for row in self._look_at_clocks():
+        for row in await self._look_at_clocks():
             problem = clock_is_usable(row, self._timing.measure_s)
             if problem is not None:
                 raise RunFailed(problem, code="clock_unsure")
 
-    def _look_at_clocks(self) -> Sequence[dict[str, Any]]:
+    async def _look_at_clocks(self) -> Sequence[dict[str, Any]]:
         """Record each host's clock; one that was stepped takes the open run with it. Clocks are never set."""
         from netjoule_meters.logger.clock_exchange import clock_was_stepped
 
-        rows = self._testbed.clock_rows(self._time.now_s())
+        rows = await self._testbed.clock_rows(self._time.now_s())
         self._campaign.append_clocks(rows)
         for row in rows:
             before = self._clocks.get(row["host"])
@@ -204,6 +206,11 @@ class Runs:
                 self._event(self._open.row, "clock", "clock_stepped", reason)
             self._clocks[row["host"]] = row
         return rows
+
+    def _client_offset_ns(self) -> int:
+        """The client's clock minus the controller's, as last seen, carried on to now."""
+        row = self._clocks.get(self._testbed.endpoints.client.name)
+        return offset_ns_at(row, self._time.now_s()) if row is not None else 0
 
     async def _start_sender(self, run: _Open) -> Flow:
         maker, version = await self._generator(run.row.generator)
@@ -225,7 +232,7 @@ class Runs:
         first_ns = report["sender"]["first_packet_ns"]
         if first_ns is None:
             raise RunFailed("the sender sent nothing", code="generator_failed")
-        offset_ns = controller_offset_ns(report, "sender")
+        offset_ns = controller_offset_ns(report, "sender", self._client_offset_ns())
         first_s = self._time.from_ns(first_ns - offset_ns)
         end_s = self._time.from_ns(report["sender"]["end_ns"] - offset_ns)
         windows = timeline.flow_windows(self._timing, first_s, end_s)
@@ -242,13 +249,13 @@ class Runs:
         """Record a run that has no usable flow; its mini-block will be repeated."""
         if run.flow is not None:
             await run.flow.end()
-        reason = Reason(error.code or "generator_failed", str(error))
+        reason = self._elements.cause(error, run.began_s, self._time.now_s())
         run.reasons = [reason]
         self._event(run.row, "generator", "run_failed", reason)
         document = run.document | {"status": "failed", "reasons": [reason.as_json()]}
         self._campaign.write_run(document)
         self._campaign.set_status(run.row.run_id, "invalid", reason.code)
-        self._failures += 1
+        self._failures += not self._elements.may_return(reason)
         if self._failures >= MAX_FAILURES_IN_A_ROW:
             raise RunFailed(
                 f"the last {self._failures} runs failed; the latest: {reason.detail}",
@@ -279,6 +286,12 @@ class Runs:
             reason = Reason("radio_reader_lost", loss)
             run.reasons.append(reason)
             self._event(run.row, "radio", "reader_lost", reason)
+        for reason in self._elements.reasons(
+            run.document["windows"]["idle_before"]["t_start_s"], idle.t_end_s
+        ):
+            run.reasons.append(reason)
+            self._event(run.row, "radio", reason.code, reason)
+        self._judge_readers(run, idle)
         for remark in self._testbed.take_remarks():
             about = Reason("", remark.detail)
             self._event(run.row, remark.source, remark.event, about, t_s=remark.t_s)
@@ -289,6 +302,17 @@ class Runs:
         status = "invalid" if first_invalidating(reasons) else "done"
         self._campaign.write_run(run.document | {"status": status, "reasons": reasons})
         self._open = None
+
+    def _judge_readers(self, run: _Open, idle_after: Span) -> None:
+        """Note what reading the radios took in idle and in the measure window."""
+        windows = run.document["windows"]
+        idle = [Span.of(windows["idle_before"]), idle_after]
+        costs = self._radio.reader_costs(idle, Span.of(windows["measure"]))
+        if costs:
+            run.document["reader_cpu"] = [cost.as_json() for cost in costs]
+        for reason in reader_cost.reasons(costs):
+            run.reasons.append(reason)
+            self._event(run.row, "radio", reason.code, reason)
 
     def _void_since(self, remark: Remark, latest: _Open) -> None:
         """A frozen meter is noticed late: no run since its last change counts, sealed ones included.
@@ -305,9 +329,8 @@ class Runs:
             known = [reason.as_json(), *document["reasons"]]
             self._campaign.write_run(document | {"status": "invalid", "reasons": known})
             self._event(row, "meter", "run_invalid", reason)
-            group = (row.mini_block, row.attempt)
-            if row.status == "done" and group not in self._unsettled:
-                self._unsettled.append(group)
+            if row.status == "done":
+                self._results.expect(row.mini_block, row.attempt)
 
     def _sealed_after(self, row: PlanRow, t_s: float) -> bool:
         """Whether a run that is sealed, and counts so far, reached beyond campaign time `t_s`."""
@@ -326,14 +349,21 @@ class Runs:
             return
         maker, _ = await self._generator("netjoule-traffic")
         try:
+            await self._look_at_clocks()
             await self._testbed.ensure_server(maker)
             pulse = await pulses.send_pulse(
-                self._workload, self._meters, maker, self._testbed.endpoints, self._time
+                self._workload,
+                self._meters,
+                maker,
+                self._testbed.endpoints,
+                self._time,
+                client_offset_ns=self._client_offset_ns(),
             )
         except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
             self._tell("load_pulse", detail=str(error))
             return
         await self._time.sleep_until(timeline.data_due_s(self._time.now_s(), self._meters))
+        await self._testbed.collect()
         known = [*self._campaign.document.get("load_pulses", []), pulse]
         before = self._campaign.document.get("alignment", [])
         found = await asyncio.to_thread(self._align, self._campaign.path, known)
@@ -341,74 +371,13 @@ class Runs:
         self._campaign.set_alignment(kept, known)
         self._tell("load_pulse", detail=pulses.words(kept))
         if pulses.lags(kept) != pulses.lags(before):
-            await self._recompute()
-
-    async def _recompute(self) -> None:
-        """Give every result the lags that are known now; whether a run counts may change with them."""
-        groups: dict[tuple[int, int], list[PlanRow]] = {}
-        for row in self._campaign.rows():
-            if row.status in FINAL and self._result_path(row).exists():
-                groups.setdefault((row.mini_block, row.attempt), []).append(row)
-        for rows in groups.values():
-            await self._settle_group(rows)
-
-    # -- results ---------------------------------------------------------------------------------
+            await self._results.recompute()
 
     async def _settle(self) -> None:
-        """Compute every mini-block whose runs are all sealed, and tell the plan."""
-        waiting, self._unsettled = self._unsettled, []
-        for mini_block, attempt in waiting:
-            rows = [r for r in self._campaign.rows() if (r.mini_block, r.attempt) == (mini_block, attempt)]
-            if self._open is not None and any(r.run_id == self._open.row.run_id for r in rows):
-                self._unsettled.append((mini_block, attempt))
-            else:
-                await self._settle_group(rows)
-
-    async def _settle_leftovers(self) -> None:
-        """Settle what an earlier session finished without coming to its results."""
-        groups: dict[tuple[int, int], list[PlanRow]] = {}
-        for row in self._campaign.rows():
-            groups.setdefault((row.mini_block, row.attempt), []).append(row)
-        for rows in groups.values():
-            done = [r for r in rows if r.status == "done"]
-            if done and all(r.status in FINAL for r in rows) and any(self._unknown(r) for r in done):
-                await self._settle_group(rows)
-
-    def _unknown(self, row: PlanRow) -> bool:
-        """Whether the plan calls a run done that has no result, or an invalid one."""
-        path = self._result_path(row)
-        return not path.exists() or not files.read_json(path)["valid"]
-
-    async def _settle_group(self, rows: Sequence[PlanRow]) -> None:
-        """Compute one mini-block and settle the status of each of its runs."""
-        with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
-        if with_flow:
-            ids = [r.run_id for r in with_flow]
-            # In a thread: the radio's records keep flowing meanwhile.
-            await asyncio.to_thread(self._compute, self._campaign.path, ids)
-        repeat = any(r.status == "invalid" for r in rows)
-        for row in with_flow:
-            repeat |= self._settle_row(row)
-        if repeat:
-            self._tell("repeat", rows[0], f"mini-block {rows[0].mini_block} has an invalid run")
-
-    def _settle_row(self, row: PlanRow) -> bool:
-        """Take a run's validity from its result; True when it does not count."""
-        result = files.read_json(self._result_path(row))
-        reason = None if result["valid"] else first_invalidating(result["reasons"])
-        if not result["valid"] and reason is None:
-            reason = Reason("idle_missing", "the result is invalid without saying why")
-        if reason is not None:
-            document = self._document(row)
-            known = [r for r in document["reasons"] if r["code"] != reason.code]
-            self._campaign.write_run(document | {"status": "invalid", "reasons": [reason.as_json(), *known]})
-            self._event(row, "orchestrator", "run_invalid", reason)
-        if row.status != "superseded":
-            status = "invalid" if reason else "done"
-            self._campaign.set_status(row.run_id, status, reason.code if reason else "")
-        detail = f"{reason.code}: {reason.detail}" if reason else "valid"
-        self._tell("run_result", row, detail, result["nodes"])
-        return reason is not None
+        """Bring the results of every mini-block whose runs are all sealed."""
+        if self._results.waiting:
+            await self._testbed.collect()
+        await self._results.settle(self._open.row.run_id if self._open is not None else None)
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -419,7 +388,9 @@ class Runs:
     def _write_flow(self, run: _Open, report: dict[str, Any], first_s: float) -> None:
         run_id = run.row.run_id
         self._campaign.write_flow(run_id, report)
-        self._campaign.write_intervals(run_id, interval_rows(report, self._time.origin_ns))
+        self._campaign.write_intervals(
+            run_id, interval_rows(report, self._time.origin_ns, self._client_offset_ns())
+        )
         self._event(run.row, "generator", "first_packet", Reason("", ""), t_s=first_s)
         self._event(run.row, "generator", "report", Reason("", ""))
 
@@ -451,6 +422,3 @@ class Runs:
 
     def _document(self, row: PlanRow) -> dict[str, Any]:
         return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")
-
-    def _result_path(self, row: PlanRow) -> Path:
-        return self._campaign.run_dir(row.run_id) / "result.json"

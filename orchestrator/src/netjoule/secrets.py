@@ -69,23 +69,26 @@ def references(value: object, schema_secret_keys: frozenset[str] | None = None) 
     return [found for child in children for found in references(child)]
 
 
-def into_environment(value: Any, environ: MutableMapping[str, str]) -> Any:
+def into_environment(value: Any, environ: MutableMapping[str, str], *, every_form: bool = False) -> Any:
     """A JSON-like value for a program that knows no vault: each ``vault:`` reference as an ``env:`` one.
 
     Args:
         value: settings of meters, for instance; ``env:`` and ``file:`` references go through as they are.
         environ: environment of the program's process; takes the resolved values, which appear nowhere else.
+        every_form: ``env:`` and ``file:`` too, for a program on another host.
 
     Raises:
         HostLacks: when the vault does not have one.
     """
-    if isinstance(value, str) and value.startswith("vault:"):
+    if isinstance(value, str) and value.startswith(_FORMS if every_form else "vault:"):
         name = f"NETJOULE_SECRET_{zlib.crc32(value.encode()):08X}"
         environ[name] = resolve(value).reveal()
         return f"env:{name}"
     if isinstance(value, Mapping):
-        return {key: into_environment(child, environ) for key, child in value.items()}
-    return [into_environment(child, environ) for child in value] if isinstance(value, list) else value
+        return {key: into_environment(child, environ, every_form=every_form) for key, child in value.items()}
+    if isinstance(value, list):
+        return [into_environment(child, environ, every_form=every_form) for child in value]
+    return value
 
 
 def resolve(reference: str, *, where: str = "") -> Secret:

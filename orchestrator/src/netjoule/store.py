@@ -259,6 +259,10 @@ class Campaign:
             contracts.validate("meter_passport", dict(passport))
         self._update(meters=[dict(p) for p in passports])
 
+    def set_lab_hosts(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Record the hosts of a lab as they were found (`lab.records.joined`)."""
+        self._update(lab_hosts=[dict(entry) for entry in entries])
+
     def set_alignment(
         self, alignment: Sequence[Mapping[str, Any]], pulses: Sequence[Mapping[str, Any]]
     ) -> None:

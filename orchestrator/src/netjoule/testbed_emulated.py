@@ -18,7 +18,7 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,19 +36,19 @@ from netjoule.emulated_config import (
     meter_config,
 )
 from netjoule.errors import HostLacks, RunFailed
-from netjoule.generators.base import Endpoints, Generator, Server
-from netjoule.hosts import LocalHost, LocalProcess, NetnsHost, Process, how_it_ended
+from netjoule.generators.base import Endpoints, Generator
+from netjoule.hosts import LocalHost, LocalProcess, NetnsHost
 from netjoule.radio import LinkStatsReader, RadioReader
 from netjoule.runner import Remark
 from netjoule.session import Session
 from netjoule.store import Campaign
+from netjoule.testbed_parts import SERVER_PORT, Parts, all_or_none, cancelled
 from netjoule.topology import Meter
 
 __all__ = ["EmulatedTestbed", "open_emulated"]
 
 READY_TIMEOUT_S = 30.0
 CAUSE_TIMEOUT_S = 0.5
-SERVER_PORT = 5301
 LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second
 CONTROL_IPV6 = {"client": "fd79::2", "server": "fd79::1"}
 
@@ -92,11 +92,9 @@ class EmulatedTestbed:
     power_grain_s: float = LINK_INTERVAL_S
     passports: Sequence[dict[str, Any]] = ()
     versions: dict[str, str | None] = field(default_factory=dict)
-    _watches: list[asyncio.Task[RunFailed]] = field(default_factory=list)
-    _servers: dict[str, _RunningServer] = field(default_factory=dict)
-    _remarks: list[Remark] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self._parts = Parts(self.stack)
         self.topology = self.campaign.topology
         self.client = NetnsHost(self.topology.host_with("client"), NETNS_DIR / "client")
         self.server = NetnsHost(self.topology.host_with("server"), NETNS_DIR / "server")
@@ -113,7 +111,7 @@ class EmulatedTestbed:
         return Endpoints(
             client=self.client,
             server=self.server,
-            server_test_address=self.topology.hosts[server]["test_addresses"][family],
+            server_test_address=self.topology.test_address(server, family),
             server_control_address=control_address(self.topology, "server"),
             server_port=SERVER_PORT,
         )
@@ -126,28 +124,23 @@ class EmulatedTestbed:
 
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
-        await asyncio.wait(self._watches, return_when=asyncio.FIRST_COMPLETED)
-        # What reads the link dies of its death, and may be seen to do so first: name the cause.
-        link = self._watches[0]
-        await asyncio.wait([link], timeout=CAUSE_TIMEOUT_S)
-        return next(task.result() for task in self._watches if task.done())
+        return await self._parts.failed(CAUSE_TIMEOUT_S)  # what reads the link dies of its death
 
     async def ensure_server(self, generator: Generator) -> bool:
         """Start the generator's server when it is not running; True when it had died before."""
-        running = self._servers.get(generator.name)
-        if running is not None and not running.ended.done():
-            return False
-        server = await generator.serve(self.endpoints)
-        if server is not None:
-            self._servers[generator.name] = _RunningServer(server, asyncio.ensure_future(server.wait()))
-        return running is not None
+        return await self._parts.ensure_server(generator, self.endpoints)
 
     def take_remarks(self) -> Sequence[Remark]:
         """What the meters' logger said since the last call."""
-        remarks, self._remarks = self._remarks, []
-        return remarks
+        return self._parts.take_remarks()
 
-    def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+    async def collect(self) -> None:
+        """Nothing to fetch: all files are written here."""
+
+    async def returned(self) -> None:
+        """Nothing to wait for: what has died here does not come back by itself."""
+
+    async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Client and server share the controller's kernel and so its clock."""
         same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_boot"}
         return [same | {"host": host.name} for host in (self.client, self.server)]
@@ -156,14 +149,14 @@ class EmulatedTestbed:
 
     async def bring_up(self) -> None:
         """Start every part; each is stopped in reverse when the stack unwinds."""
-        self.stack.push_async_callback(self._stop_servers)
+        self.stack.push_async_callback(self._parts.stop_servers)
         await self._make_namespaces()
         await self._start_link()
-        pipelines = await _all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
+        pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
         await self._fix_ranges(pipelines)
         await self._start_logger(pipelines)
         faults = [asyncio.ensure_future(self._inject(p.meter)) for p in pipelines if p.meter.faults]
-        self.stack.push_async_callback(_cancelled, faults)
+        self.stack.push_async_callback(cancelled, faults)
 
     async def _make_namespaces(self) -> None:
         for name in ("client", "server"):
@@ -186,7 +179,7 @@ class EmulatedTestbed:
         )
         ready = await link.expect("ready", READY_TIMEOUT_S)
         self.versions["netjoule-link"] = ready.get("version")
-        self._watch(link, "link_stopped")
+        self._parts.watch(link, "link_stopped")
 
     async def _start_meter(self, meter: Meter) -> _Pipeline:
         """Start `netjoule-device | netjoule-meters emulate` for one meter."""
@@ -203,8 +196,8 @@ class EmulatedTestbed:
             os.close(read_fd)
             os.close(write_fd)
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
-        self._watch(device, "device_stopped")
-        self._watch(instrument, "meter_stopped")
+        self._parts.watch(device, "device_stopped")
+        self._parts.watch(instrument, "meter_stopped")
         return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_form(meter))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
@@ -236,7 +229,7 @@ class EmulatedTestbed:
             except MeterError as error:
                 detail += f" was refused: {error}"
             now_s = self.session.t_s(clock.monotonic_ns())
-            self._remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
+            self._parts.remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
 
     async def _device_form(self, meter: Meter) -> str | None:
         """Form of a meter's power model, as the model's program tells it."""
@@ -248,13 +241,13 @@ class EmulatedTestbed:
 
     async def _fix_ranges(self, pipelines: Sequence[_Pipeline]) -> None:
         """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
-        config = self._write_meter_config(pipelines)
-        found = await ranging.find_ranges(self.campaign, config, self, self.local)
+        place = ranging.Place(self.local, str(self._write_meter_config(pipelines)), self.topology.meters)
+        found = await ranging.find_ranges(self.campaign, [place], self)
         if found:
             self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
             self.topology = self.campaign.topology
             now_s = self.session.t_s(SystemClock().monotonic_ns())
-            self._remarks += [
+            self._parts.remarks += [
                 Remark(now_s, "orchestrator", "range_fixed", ranging.words(meter_id, one))
                 for meter_id, one in found.items()
             ]
@@ -275,7 +268,7 @@ class EmulatedTestbed:
         logger = await self._start("meter_stopped", *argv)
         ready = await logger.expect("ready", READY_TIMEOUT_S)
         self.passports = list(ready["passports"])
-        self._watch(logger, "meter_stopped", self._note_meter)
+        self._parts.watch(logger, "meter_stopped", self._parts.note_meter)
 
     async def _start(
         self, code: str, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None
@@ -288,64 +281,6 @@ class EmulatedTestbed:
         process.prefer()
         self.stack.push_async_callback(process.stop)
         return process
-
-    def _watch(self, process: Process, code: str, on_line: Callable[[bytes], None] | None = None) -> None:
-        """Have `failed` tell of its death. The watch ends before the process is stopped: both read it."""
-        watch = asyncio.ensure_future(_death(process, code, on_line))
-        self._watches.append(watch)
-        self.stack.push_async_callback(_cancelled, [watch])
-
-    def _note_meter(self, line: bytes) -> None:
-        """Keep what the logger says about a meter."""
-        said = json.loads(line)
-        if said.get("event") == "meter":
-            detail = f"{said['meter_id']}: {said['message']}"
-            kind = str(said.get("kind", "note"))
-            frozen_s = float(said["since_s"]) if kind == "stuck" and "since_s" in said else None
-            self._remarks.append(Remark(float(said["t_s"]), "meter", f"meter_{kind}", detail, frozen_s))
-
-    async def _stop_servers(self) -> None:
-        for running in self._servers.values():
-            running.ended.cancel()
-            await running.server.stop()
-
-
-@dataclass(frozen=True)
-class _RunningServer:
-    server: Server
-    ended: asyncio.Future[int]
-
-
-async def _death(process: Process, code: str, on_line: Callable[[bytes], None] | None) -> RunFailed:
-    """Wait for a process to end; what to raise then. `on_line` gets what it says meanwhile."""
-    while line := await process.next_line():  # without it too: a full pipe would stop the process
-        if on_line is not None:
-            on_line(line)
-    status = await process.wait()
-    words = process.said()
-    return RunFailed(
-        f"{process.name} {how_it_ended(status)} during the campaign" + (f": {words}" if words else ""),
-        next_step="finished runs are kept: 'netjoule resume' goes on",
-        code=code,
-    )
-
-
-async def _all_or_none(
-    work: Sequence[Coroutine[Any, Any, _Pipeline]],
-) -> list[_Pipeline]:
-    """The results of all; when one fails the others have ended before its error goes on."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        await _cancelled(tasks)
-
-
-async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait for their ends."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _run(*argv: str) -> None:

@@ -14,7 +14,7 @@ the last measured one. (Warm-up and settle do this at the windows' starts.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netjoule.errors import UsageError
@@ -56,6 +56,11 @@ class Span:
     def as_json(self) -> dict[str, float]:
         """The window as run.json holds it, 6 decimals."""
         return {"t_start_s": round(self.t_start_s, 6), "t_end_s": round(self.t_end_s, 6)}
+
+    @classmethod
+    def of(cls, window: Mapping[str, float]) -> Span:
+        """A window of run.json."""
+        return cls(window["t_start_s"], window["t_end_s"])
 
 
 @dataclass(frozen=True)

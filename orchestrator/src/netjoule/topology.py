@@ -6,28 +6,21 @@ Secrets stay references here; ``netjoule.secrets`` resolves them where they are 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
 from typing import Any
 
 from netjoule import yamlfile
 from netjoule.errors import UsageError
+from netjoule.topology_checks import EMULATED, check
+from netjoule.topology_hosts import TopologyHost, described
 from netjoule.yamlfile import Document
 
 __all__ = ["EMULATED", "Meter", "Topology", "load"]
 
-EMULATED = "emulated"
-_RADIO_SOURCES = {"emulated": "link-model", "guest": "hwsim", "lab": "real"}
+GUEST = "guest"
+_RADIO_SOURCES = {EMULATED: "link-model", GUEST: "hwsim", "lab": "real"}
 _DEFAULT_MTU = 1500
-_ENDS = ("client", "server")
-_FAMILIES: dict[str, tuple[type[IPv4Interface] | type[IPv6Interface], int]] = {
-    "ipv4": (IPv4Interface, 24),
-    "ipv6": (IPv6Interface, 64),
-}
-# user:password@ in an address would carry a secret past the schema's named fields.
-_CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +34,8 @@ class Meter:
         faults: of an emulated instrument, as the document holds them.
         emulation: options of an emulated instrument beside its settings.
         update_interval_s: from its settings; None when the adapter's default holds.
+        host: name of the host it is plugged into; None is the controller.
+        kind: of the testbed it belongs to.
     """
 
     meter_id: str
@@ -54,6 +49,8 @@ class Meter:
     serial: str | None = None
     faults: tuple[dict[str, Any], ...] = ()
     emulation: dict[str, Any] = field(default_factory=dict)
+    host: str | None = None
+    kind: str = "lab"
 
     @property
     def emulated(self) -> bool:
@@ -62,8 +59,8 @@ class Meter:
 
     @property
     def power_source(self) -> str:
-        """``modelled`` for an emulated instrument, else ``measured``."""
-        return "modelled" if self.emulated else "measured"
+        """``modelled`` for an emulated instrument, else ``measured``; a guest has no supply to measure."""
+        return "modelled" if self.emulated or self.kind == GUEST else "measured"
 
     @property
     def update_interval_s(self) -> float | None:
@@ -100,8 +97,13 @@ class Topology:
 
     @property
     def radio_source(self) -> str:
-        """Where radio figures come from: real, link-model or hwsim."""
-        return _RADIO_SOURCES[self.kind]
+        """Where radio figures come from: real, link-model or hwsim; wired where no host has a radio."""
+        return _RADIO_SOURCES[self.kind] if self.kind == EMULATED or self.wifi else "wired"
+
+    @property
+    def wifi(self) -> dict[str, Any]:
+        """The radio network as in the document, its passphrase a reference; empty without one."""
+        return dict(self.document.get("wifi", {}))
 
     @property
     def mtu_bytes(self) -> int:
@@ -119,6 +121,29 @@ class Topology:
                 return name
         raise UsageError(f"topology '{self.name}' has no host with the role {role}")
 
+    def hosts_with(self, role: str) -> tuple[str, ...]:
+        """Names of all hosts that have a role, in the document's order."""
+        return tuple(name for name, host in self.hosts.items() if role in host["roles"])
+
+    def host(self, name: str) -> TopologyHost:
+        """A host with defaults filled in and addresses with their prefix length."""
+        return described(name, self.hosts[name])
+
+    def test_address(self, name: str, family: str) -> str:
+        """Address of a host for test flows, without prefix length; family: ipv4 or ipv6.
+
+        Raises:
+            UsageError: when it has none of this family.
+        """
+        found = self.host(name).test_address(family)
+        if found is None:
+            raise UsageError(
+                f"host {name} has no {family} address",
+                where=f"topology {self.name}, field hosts.{name}.test_addresses",
+                next_step=f"add {family}",
+            )
+        return found
+
 
 def load(path: Path) -> Topology:
     """Read a topology file.
@@ -131,21 +156,19 @@ def load(path: Path) -> Topology:
 
 def _validated(document: Document) -> Topology:
     yamlfile.hold(document, "topology")
+    check(document)
     value = document.value
-    _check_roles(document)
-    _check_kind(document)
-    _check_meters(document)
     return Topology(
         name=value["name"],
         kind=value["kind"],
         hosts=value["hosts"],
         link=value.get("link", {}),
-        meters=tuple(_meter(m) for m in value["meters"]),
+        meters=tuple(_meter(m, value["kind"]) for m in value["meters"]),
         document=value,
     )
 
 
-def _meter(value: dict[str, Any]) -> Meter:
+def _meter(value: dict[str, Any], kind: str) -> Meter:
     return Meter(
         meter_id=value["meter_id"],
         node=value["node"],
@@ -158,103 +181,6 @@ def _meter(value: dict[str, Any]) -> Meter:
         serial=value.get("serial"),
         faults=tuple(value.get("faults", ())),
         emulation=dict(value.get("emulation", {})),
+        host=value.get("host"),
+        kind=kind,
     )
-
-
-def _check_roles(document: Document) -> None:
-    hosts: dict[str, Any] = document.value["hosts"]
-    for role in ("client", "access_point", "server"):
-        if not any(role in host["roles"] for host in hosts.values()):
-            raise document.refuse(
-                ("hosts",), f"no host has the role {role}", f"add 'roles: [{role}]' to one host"
-            )
-    if document.value["kind"] != EMULATED:
-        return
-    for name, host in hosts.items():
-        wants_address = "client" in host["roles"] or "server" in host["roles"]
-        if wants_address and not host.get("test_addresses"):
-            raise document.refuse(
-                ("hosts", name), "the field 'test_addresses' is missing", "add ipv4 and ipv6"
-            )
-
-
-def _check_kind(document: Document) -> None:
-    emulated = document.value["kind"] == EMULATED
-    if emulated:
-        _check_addresses(document)
-    if emulated and "link" not in document.value:
-        raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
-    if not emulated and "link" in document.value:
-        raise document.refuse(("link",), f"a testbed of kind {document.value['kind']} has no emulated link")
-
-
-def _check_addresses(document: Document) -> None:
-    """Client and server of an emulated link: two hosts, each address valid, once, and on one network."""
-    hosts: dict[str, Any] = document.value["hosts"]
-    ends = [next(name for name, host in hosts.items() if role in host["roles"]) for role in _ENDS]
-    if ends[0] == ends[1]:
-        raise document.refuse(
-            ("hosts", ends[0], "roles"), "client and server are one host", "use a host for each"
-        )
-    for family, (kind, length) in _FAMILIES.items():
-        seen: list[Any] = []
-        for name in ends:
-            text = hosts[name]["test_addresses"].get(family)
-            place = ("hosts", name, "test_addresses", family)
-            if text is None:
-                continue
-            try:
-                found = kind(f"{text}/{length}")
-            except ValueError:
-                raise document.refuse(place, f"{text!r} is not an {family} address") from None
-            if any(found.ip == other.ip for other in seen):
-                raise document.refuse(place, f"{text} is given twice", "give each end its own")
-            if any(found.network != other.network for other in seen):
-                other = seen[0]
-                raise document.refuse(
-                    place,
-                    f"{text} and {other.ip} are not on one network",
-                    f"use addresses of {other.network}",
-                )
-            seen.append(found)
-
-
-def _check_meters(document: Document) -> None:
-    seen: set[str] = set()
-    for index, meter in enumerate(document.value["meters"]):
-        place = ("meters", index)
-        if meter["meter_id"] in seen:
-            raise document.refuse((*place, "meter_id"), f"two meters are called '{meter['meter_id']}'")
-        seen.add(meter["meter_id"])
-        if meter["node"] not in document.value["hosts"]:
-            known = ", ".join(document.value["hosts"])
-            raise document.refuse((*place, "node"), f"no host is called '{meter['node']}'; hosts: {known}")
-        if _CREDENTIALS_IN_ADDRESS.search(meter["resource"]):
-            raise document.refuse(
-                (*place, "resource"),
-                "the address holds credentials",
-                "put them into settings, by reference (env:NAME, file:PATH or vault:NAME)",
-            )
-        _check_device(document, place, meter)
-
-
-def _check_device(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
-    emulated = meter["resource"] == EMULATED
-    if emulated and document.value["kind"] != EMULATED:
-        raise document.refuse(
-            (*place, "resource"),
-            "an emulated instrument needs a testbed of kind emulated",
-            "name the real device",
-        )
-    if emulated and "device" not in meter:
-        raise document.refuse(place, "an emulated meter needs a power model", "add 'device: {model: NAME}'")
-    if emulated and "client" not in document.value["hosts"][meter["node"]]["roles"]:
-        raise document.refuse(
-            (*place, "node"),
-            "an emulated meter can only read the client: the link has no figures of another node's radio",
-            "name the host with the role client",
-        )
-    only = (("device", "a power model"), ("faults", "faults on request"), ("emulation", "such options"))
-    for name, what in only:
-        if not emulated and name in meter:
-            raise document.refuse((*place, name), f"only an emulated meter has {what}")

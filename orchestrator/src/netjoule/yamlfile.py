@@ -22,6 +22,10 @@ __all__ = ["Document", "defects", "load"]
 
 Place = tuple[str | int, ...]
 
+# Far above what people write; beyond it PyYAML takes seconds to minutes.
+_MOST_BYTES = 500_000
+_MOST_LEVELS = 50
+
 
 @dataclass(frozen=True)
 class Document:
@@ -53,12 +57,19 @@ class Document:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as JSON knows it: a date stays text, numbers are finite, and aliases do not nest.
+    """YAML as JSON knows it: a date stays text, numbers are finite, little nesting, and none of aliases.
 
     An alias inside a value that has an anchor is what lets a few lines grow without bound.
     """
 
     _anchored = 0  # depth of anchored values being read
+    _level = 0
+
+    def fetch_flow_collection_start(self, token_class: Any) -> None:
+        # The scanner reads far ahead of the composer behind an opening bracket.
+        if self.flow_level >= _MOST_LEVELS:
+            raise yaml.scanner.ScannerError(None, None, "nested too deeply", self.get_mark())
+        super().fetch_flow_collection_start(token_class)
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -67,9 +78,13 @@ class _Loader(yaml.SafeLoader):
             what = "an alias inside an anchored value; write the value out"
             raise yaml.composer.ComposerError(None, None, what, event.start_mark)
         anchored = not alias and event.anchor is not None
+        if self._level >= _MOST_LEVELS:
+            raise yaml.composer.ComposerError(None, None, "nested too deeply", event.start_mark)
         self._anchored += anchored
+        self._level += 1
         node: yaml.Node | None = super().compose_node(parent, index)
         self._anchored -= anchored
+        self._level -= 1
         return node
 
     def construct_yaml_float(self, node: Any) -> float:
@@ -94,24 +109,10 @@ def load(path: Path) -> Document:
     """Read a YAML mapping.
 
     Raises:
-        UsageError: when it is not YAML, not a mapping, or names a key twice.
+        UsageError: when it is not YAML, not a mapping, beyond all reason, or names a key twice.
         RunFailed: when the file cannot be read.
     """
-    if not path.is_file():
-        raise UsageError(f"no file {path}", next_step="check the path")
-    with file_errors("read", path):
-        text = path.read_text(encoding="utf-8", errors="replace")
-    try:
-        node = yaml.compose(text, Loader=_Loader)
-        value = yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a SafeLoader
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f", line {mark.line + 1}" if mark else ""
-        raise UsageError(f"not YAML: {error.problem or error.context}", where=f"{path}{line}") from error
-    except RecursionError as error:
-        raise UsageError("not YAML: nested too deeply", where=str(path)) from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise UsageError(f"not YAML: {error}", where=str(path)) from error
+    node, value = _parsed(_text(path), path)
     if not isinstance(value, dict) or not isinstance(node, yaml.MappingNode):
         raise UsageError(
             "not a YAML mapping", where=f"{path}, line 1", next_step="start with 'schema_version: 1'"
@@ -119,6 +120,43 @@ def load(path: Path) -> Document:
     lines: dict[Place, int] = {}
     _collect(node, (), lines, str(path))
     return Document(str(path), value, lines)
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise UsageError(f"no file {path}", next_step="check the path")
+    with file_errors("read", path), path.open("rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise UsageError(
+            f"longer than {_MOST_BYTES // 1000} kB", where=str(path), next_step="is it the file you meant?"
+        )
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            "not UTF-8", where=f"{path}, line {line}", next_step="save the file with this encoding"
+        ) from error
+
+
+def _parsed(text: str, path: Path) -> tuple[yaml.Node | None, Any]:
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        return node, None if node is None else loader.construct_document(node)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise UsageError(f"not YAML: {error.problem or error.context}", where=f"{path}{line}") from error
+    except yaml.reader.ReaderError as error:
+        line_number = text.count("\n", 0, error.position) + 1
+        raise UsageError(
+            f"not YAML: the character U+{error.character:04X} may not stand in it",
+            where=f"{path}, line {line_number}",
+        ) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"not YAML: {error}", where=str(path)) from error
 
 
 def hold(document: Document, contract: str) -> None:
@@ -166,7 +204,7 @@ def _short(error: jsonschema.ValidationError, schema: dict[str, Any]) -> str:
         shown = shown[:57] + "..."
     unit = f" {schema['unit']}" if schema.get("unit") not in (None, "1") else ""
     sentences = {
-        "type": f"{shown} is not {_types(rule)}",
+        "type": f"{shown} is not {_types(rule)}{_quoted(error.instance, rule)}",
         "enum": f"{shown} is not one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}",
         "const": f"{shown} must be {rule!r}",
         "minimum": f"{shown} is below the least allowed {rule}{unit}",
@@ -194,6 +232,11 @@ _WORDS = {"object": "a mapping", "array": "a list", "string": "text", "number": 
 def _types(rule: object) -> str:
     names = rule if isinstance(rule, list) else [rule]
     return " or ".join(_WORDS.get(str(n), str(n)) for n in names)
+
+
+def _quoted(value: object, rule: object) -> str:
+    """YAML 1.1 reads the bare words no, off, on and yes as truth values."""
+    return "; put the word into quotes" if isinstance(value, bool) and rule == "string" else ""
 
 
 def _collect(node: yaml.Node, place: Place, lines: dict[Place, int], source: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from netjoule_radio.iw_dev import country, parse_iw_dev_info
@@ -75,6 +75,7 @@ def test_no_radio() -> None:
     assert parse_iw_phy("nl80211 not found.\n") == ()
 
 
+@settings(deadline=None)  # a busy host is no defect
 @given(st.integers(0, US.count("\n")), st.integers(0, 200))
 @example(1347, 9)  # joins two lists of streams
 def test_cut_and_thinned_text_never_breaks_the_reader(start: int, count: int) -> None:
@@ -84,6 +85,7 @@ def test_cut_and_thinned_text_never_breaks_the_reader(start: int, count: int) ->
         assert all(band.vht_rx_streams <= 8 for band in found.bands.values())
 
 
+@settings(deadline=None)  # a busy host is no defect
 @given(st.text(alphabet="Wiphy \t\n*:0x[]()BandMHz19", max_size=300))
 def test_any_text_is_read(text: str) -> None:
     assert all(found.name for found in parse_iw_phy(text))

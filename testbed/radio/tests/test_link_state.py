@@ -80,6 +80,24 @@ def test_access_point_that_differs(change: dict[str, Any], words: str) -> None:
     assert words in ". ".join(access_point("ht40", HT40 | change))
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("ht40", "bitmask=ffff", "bitmask=ff00", "announces 1 spatial streams, wanted 2; are all antennas"),
+        ("ht40", "ht_mcs_bitmask", "nothing", "announces 0 spatial streams, wanted 2"),
+        ("vht80", "rx_vht_mcs_map=aaaa", "rx_vht_mcs_map=fffa", "announces 2 spatial streams, wanted 8"),
+    ],
+)
+def test_access_point_with_too_few_streams(name: str, old: str, new: str, words: str) -> None:
+    status = recorded(name, "hostapd_status.txt").replace(old, new)
+    assert words in ". ".join(access_point(name, NETWORKS[name], hostapd_status=status))
+
+
+def test_streams_that_are_asked_for_are_enough() -> None:
+    status = recorded("vht80", "hostapd_status.txt").replace("rx_vht_mcs_map=aaaa", "rx_vht_mcs_map=fffa")
+    assert access_point("vht80", VHT80 | {"rates": {"streams": 2}}, hostapd_status=status) == []
+
+
 def test_access_point_that_does_not_send() -> None:
     assert "state: HT_SCAN" in access_point("ht40", HT40, hostapd_status="state=HT_SCAN\nfreq=5180\n")[0]
     assert "state: no answer" in access_point("ht40", HT40, hostapd_status="")[0]
@@ -127,3 +145,25 @@ def test_known_lines(line: str, words: str) -> None:
 def test_nothing_known_to_say() -> None:
     assert remedies("wlan0: AP-ENABLED \n") == []
     assert remedies(recorded("ht40", "wpa_status.txt")) == []
+
+
+@pytest.mark.parametrize(
+    ("ssid", "printed"),
+    [("Büro", r"B\xc3\xbcro"), ('a "quoted" one', r"a \"quoted\" one"), ("back\\slash", r"back\\slash")],
+)
+def test_an_ssid_is_compared_as_status_prints_it(ssid: str, printed: str) -> None:
+    wifi = HT40 | {"ssid": ssid}
+    hostapd, wpa = (
+        recorded("ht40", file).replace("netjoule-seed-2013", printed)
+        for file in ("hostapd_status.txt", "wpa_status.txt")
+    )
+    assert access_point("ht40", wifi, hostapd_status=hostapd) == []
+    assert client("ht40", wifi | {"tx_power_dbm": 15}, wpa_status=wpa) == []
+
+
+def test_a_client_that_joined_by_another_mode_is_told() -> None:
+    wpa = recorded("vht80", "wpa_status.txt")
+    lower = wpa.replace("wifi_generation=5", "wifi_generation=4")
+    assert "by Wi-Fi 4, wanted 5 (802.11ac)" in client("vht80", VHT80, wpa_status=lower)[0]
+    # Not every driver tells.
+    assert client("vht80", VHT80, wpa_status=wpa.replace("wifi_generation=5\n", "")) == []

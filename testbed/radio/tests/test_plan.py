@@ -83,8 +83,15 @@ def test_made_up_ath9k_announces_what_it_receives() -> None:
         (HT40, {"streams": 1, "guard_interval": "short"}, ["ht-mcs-5", *map(str, range(8)), "sgi-5"]),
         (HT40, {"guard_interval": "long"}, ["lgi-5"]),
         (HT40 | {"channel": 6}, {"mcs": [4]}, ["ht-mcs-2.4", "4"]),
-        (VHT80, {"streams": 2}, ["vht-mcs-5", "1:0-9", "2:0-9"]),
-        (VHT80, {"streams": 2, "mcs": [7, 9], "guard_interval": "short"}, ["vht-mcs-5", "2:7,9", "sgi-5"]),
+        (VHT80, {"streams": 2}, ["ht-mcs-5", *map(str, range(16)), "vht-mcs-5", "1:0-9", "2:0-9"]),
+        # hwsim has 8 VHT and 2 HT streams.
+        (VHT80, {"streams": 3}, ["ht-mcs-5", *map(str, range(16)), "vht-mcs-5", "1:0-9", "2:0-9", "3:0-9"]),
+        (
+            VHT80,
+            {"streams": 2, "mcs": [7, 9], "guard_interval": "short"},
+            ["ht-mcs-5", "vht-mcs-5", "2:7,9", "sgi-5"],
+        ),
+        (VHT80, {"guard_interval": "long"}, ["lgi-5"]),
     ],
 )
 def test_rate_masks(base: dict[str, Any], rates: Any, words: list[str]) -> None:

@@ -183,7 +183,7 @@ def read_meter(
     """
     meter_id = str(passport["meter_id"])
     device: DeviceSamples | None = None
-    if passport["power_source"] == "modelled":
+    if passport.get("device_model") is not None:
         device = read_device(campaign / "devices" / f"{meter_id}.ndjson", t_from_s, t_to_s)
     lag_s = float(passport["lag_s"]) if lag is None else lag.lag_s
     readings, step = _read_readings(campaign, passport, lag_s, t_from_s, t_to_s)

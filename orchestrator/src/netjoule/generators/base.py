@@ -154,15 +154,18 @@ def controller_offset_ns(report: Mapping[str, Any], end: str, client_offset_ns: 
     return client_offset_ns + (int(report["clock_offset"]["offset_ns"]) if at_server else 0)
 
 
-def interval_rows(report: Mapping[str, Any], origin_ns: int) -> Iterator[dict[str, Any]]:
+def interval_rows(
+    report: Mapping[str, Any], origin_ns: int, client_offset_ns: int = 0
+) -> Iterator[dict[str, Any]]:
     """Rows of intervals.csv, in campaign time, from a flow report.
 
     Args:
         report: the flow report; its times are CLOCK_MONOTONIC of each end.
         origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
+        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
     """
     for interval in report["intervals"]:
-        zero_ns = origin_ns + controller_offset_ns(report, interval["end"])
+        zero_ns = origin_ns + controller_offset_ns(report, interval["end"], client_offset_ns)
         row = {k: v for k, v in interval.items() if k not in ("start_ns", "end_ns")}
         row["t_start_s"] = (interval["start_ns"] - zero_ns) / 1e9
         row["t_end_s"] = (interval["end_ns"] - zero_ns) / 1e9

@@ -124,4 +124,5 @@ def _coded(error: ProcessEnded) -> RunFailed | HostLacks | UsageError:
         return HostLacks(error.what)
     if error.exit_status == _EXIT_USAGE:
         return UsageError(error.what)
-    return RunFailed(error.what, code="flow_lost_control" if "control" in error.what else "generator_failed")
+    lost = "flow_lost_control" if "control" in error.what else "generator_failed"
+    return RunFailed(error.what, code=error.code or lost)

@@ -101,6 +101,8 @@ def boot(
     job: machine.Job,
     sinks: Mapping[str, Sink],
     limits: Limits,
+    *,
+    stop: int | None = None,
 ) -> Outcome:
     """Boot, run the job, end the machine.
 
@@ -110,6 +112,7 @@ def boot(
         job: the command.
         sinks: called with bytes as they come: ``out``, ``err``.
         limits: how long to wait.
+        stop: a pipe, socket or terminal whose end of file ends the machine: exit code 0.
 
     Raises:
         HostLacks: no QEMU, no busybox.
@@ -131,7 +134,7 @@ def boot(
             end.close()
         try:
             streams = {name: MarkedStream(mark.encode(), sinks[name]) for name in _PORTS_OF_OUTPUT}
-            return _Watch(ours, streams, limits, started_s).run(process)
+            return _Watch(ours, streams, limits, started_s, stop).run(process)
         finally:
             process.kill()
             process.wait()
@@ -194,6 +197,7 @@ class _Watch:
         streams: Mapping[str, MarkedStream],
         limits: Limits,
         started_s: float,
+        stop: int | None = None,
     ) -> None:
         self._streams = streams
         self._limits = limits
@@ -209,6 +213,9 @@ class _Watch:
         for name, end in ports.items():
             end.setblocking(False)
             self._selector.register(end, selectors.EVENT_READ, name)
+        self._stopped = False
+        if stop is not None:
+            self._selector.register(stop, selectors.EVENT_READ, "stop")
 
     def run(self, process: subprocess.Popen[bytes]) -> Outcome:
         assert process.stderr is not None
@@ -216,6 +223,8 @@ class _Watch:
         self._selector.register(process.stderr, selectors.EVENT_READ, "qemu")
         with self._selector, process.stderr:
             while not self._complete():
+                if self._stopped:
+                    return self._outcome_of_stop()
                 for key, _ in self._selector.select(self._left_s()):
                     self._take(str(key.data), key)
                 if not self._selector.get_map():
@@ -224,6 +233,11 @@ class _Watch:
         assert self._code is not None
         boot_s, command_s = self._ready_s - self._started_s, self._ended_s - self._ready_s
         return Outcome(self._code, boot_s, command_s, self._release)
+
+    def _outcome_of_stop(self) -> Outcome:
+        now_s = time.monotonic()
+        ready_s = self._ready_s if self._ready_s is not None else now_s
+        return Outcome(0, ready_s - self._started_s, now_s - ready_s, self._release)
 
     def _complete(self) -> bool:
         return self._code is not None and all(stream.ended for stream in self._streams.values())
@@ -261,6 +275,9 @@ class _Watch:
             data = b""
         if not data:
             self._selector.unregister(key.fileobj)
+            self._stopped = self._stopped or name == "stop"
+        elif name == "stop":
+            pass  # only its end means something
         elif name == "console":
             self._console = (self._console + data)[-_CONSOLE_KEPT_BYTES:]
         elif name == "qemu":

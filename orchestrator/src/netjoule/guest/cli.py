@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from netjoule.console import Output
+from netjoule.guest import lab as guest_lab
+from netjoule.guest.lab import Network
 from netjoule.guest.run import DEFAULT_MEMORY_MIB, AccelChoice, Request, to_file
 from netjoule.guest.run import run as run_in_guest
 
@@ -59,6 +65,50 @@ def run(
         output.error if verbose else lambda _line: None,
     )
     raise typer.Exit(outcome.exit_code)
+
+
+@app.command()
+def lab(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="For keys and topology of this boot.")],
+    network: Annotated[
+        Network, typer.Option("--network", help="Radio network of the topology.")
+    ] = "ht40-wpa2",
+) -> None:
+    """Boot an access point, a client and a server in one guest; they stay until Ctrl-C or the end of input.
+
+    FOLDER/testbed-topology.yaml is for provision, doctor and run; `ssh -F FOLDER/ssh_config client` logs in.
+    Radios are mac80211_hwsim's: real hostapd and wpa_supplicant, but no air time.
+
+    Example: netjoule guest lab guest-lab --network vht80-sae
+    """
+    output = Output()
+    verbose = bool((context.obj or {}).get("verbose"))
+
+    def ready(topology: Path) -> None:
+        output.say(f"guest: the lab is ready: {topology}")
+
+    # Keys and passphrase of the boot go however it is ended; by default only Ctrl-C runs what removes them.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        guest_lab.lab(
+            folder,
+            network,
+            ready,
+            output.error,
+            output.error if verbose else lambda _line: None,
+            stop=_lifeline(),
+        )
+
+
+def _lifeline() -> int | None:
+    """Standard input when its end is the end of who started us: a pipe, a socket or a terminal."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return None
+    return 0 if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(0) else None
 
 
 @app.command()

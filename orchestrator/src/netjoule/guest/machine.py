@@ -15,6 +15,7 @@ from netjoule.errors import UsageError
 __all__ = [
     "Accel",
     "Boot",
+    "Forward",
     "Job",
     "Machine",
     "check_shared",
@@ -34,10 +35,20 @@ _UPPER_SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True)
+class Forward:
+    """A TCP port of the host's 127.0.0.1 that leads to one of the guest's addresses in 10.0.2.0/24."""
+
+    host_port: int
+    guest_address: str
+    guest_port: int
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """Hardware of the guest.
 
     Attributes:
+        forwards: the guest's only network: connections from this host; it can make none itself.
         virtual_time: the guest's clock counts its instructions (2 ns each) while it computes, so that its
             speed does not depend on what else this host does. Software emulation on one core only.
     """
@@ -46,6 +57,7 @@ class Machine:
     memory_mib: int
     cores: int
     virtual_time: bool = False
+    forwards: Sequence[Forward] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,8 @@ def qemu_arguments(
     kernel_words = "console=ttyS0 quiet loglevel=4 panic=-1 random.trust_cpu=on mitigations=off"
     arguments = [
         program,
-        *("-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-nic", "none"),
+        *("-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
+        *_network(machine.forwards),
         *("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"),
         *("-name", "netjoule-guest", "-machine", "q35", "-accel", _accelerator(machine)),
         *("-cpu", "max" if machine.accel == "tcg" else "host"),
@@ -114,6 +127,18 @@ def _accelerator(machine: Machine) -> str:
         return "kvm"
     # Counting instructions needs one thread for all cores.
     return "tcg,thread=single" if machine.virtual_time else "tcg,thread=multi"
+
+
+def _network(forwards: Sequence[Forward]) -> list[str]:
+    if not forwards:
+        return ["-nic", "none"]
+    # restrict: no packet of the guest reaches this host or what is beyond, except in forwarded connections.
+    words = ["user", "id=net", "restrict=on", "ipv6=off"]
+    words += [
+        f"hostfwd=tcp:127.0.0.1:{forward.host_port}-{forward.guest_address}:{forward.guest_port}"
+        for forward in forwards
+    ]
+    return ["-netdev", ",".join(words), "-device", "virtio-net-pci,netdev=net,romfile="]
 
 
 def _export(tag: str, folder: Path, *, writable: bool) -> list[str]:

@@ -34,7 +34,10 @@ class CommandNotFound(NetjouleError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was typed; ``virtual_time`` (see guest.machine) is for tests that compare speeds."""
+    """What was typed; ``virtual_time`` (see guest.machine) is for tests that compare speeds.
+
+    ``forwards`` and ``stop`` (see guest.boot) are for ``netjoule guest lab``.
+    """
 
     command: Sequence[str]
     shared: Sequence[Path] = ()
@@ -42,6 +45,8 @@ class Request:
     memory_mib: int = DEFAULT_MEMORY_MIB
     accel: AccelChoice = "auto"
     virtual_time: bool = False
+    forwards: Sequence[machine.Forward] = ()
+    stop: int | None = None
 
 
 def run(
@@ -76,10 +81,11 @@ def run(
     cores = 1 if request.virtual_time else max(1, min(_MOST_CORES, len(os.sched_getaffinity(0))))
     outcome = booting.boot(
         kernel,
-        machine.Machine(accel, request.memory_mib, cores, request.virtual_time),
+        machine.Machine(accel, request.memory_mib, cores, request.virtual_time, request.forwards),
         job,
         {"out": out, "err": err},
         booting.Limits(_BOOT_LIMIT_S[accel], request.timeout_s),
+        stop=request.stop,
     )
     detail(
         f"guest: Linux {outcome.release}, {accel}, {cores} cores: "

@@ -6,8 +6,8 @@
 asks nl80211, iw or iwconfig.
 """
 
-from netjoule.radio.agent_reader import AgentReader
+from netjoule.radio.agent_reader import AgentReader, agent_options
 from netjoule.radio.emulated_link import LinkStatsReader
 from netjoule.radio.reader import RadioReader, RadioRecord
 
-__all__ = ["AgentReader", "LinkStatsReader", "RadioReader", "RadioRecord"]
+__all__ = ["AgentReader", "LinkStatsReader", "RadioReader", "RadioRecord", "agent_options"]

@@ -16,6 +16,13 @@ def key_values(text: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 
 
+def _as_printed(ssid: object) -> str:
+    """An SSID as status shows it: quotes, backslashes and octets beyond ASCII escaped (wpa_ssid_txt)."""
+    special = {ord('"'): '\\"', ord("\\"): "\\\\"}
+    octets = str(ssid).encode()
+    return "".join(special.get(o) or (chr(o) if 32 <= o < 127 else f"\\x{o:02x}") for o in octets)
+
+
 def access_point_differences(
     plan: Mapping[str, Any], wifi: Mapping[str, Any], hostapd_status: str, iw_dev_info: str, iw_reg: str
 ) -> list[str]:
@@ -32,14 +39,40 @@ def access_point_differences(
     found += _wrong(
         status, "ieee80211ac", str(int(plan["vht"])), "hostapd's 802.11ac differs; provision again"
     )
-    found += _wrong(status, "ssid[0]", str(wifi["ssid"]), "another hostapd runs on this radio; end it")
+    found += _wrong(
+        status, "ssid[0]", _as_printed(wifi["ssid"]), "another hostapd runs on this radio; end it"
+    )
     if plan["vht"] and plan["width_mhz"] >= 80:
         found += _wrong(status, "vht_oper_centr_freq_seg0_idx", str(plan["centre_channel"]), _SWAPPED)
     return (
         found
+        + _stream_differences(plan, wifi, status)
         + _interface_differences(plan, wifi, iw_dev_info, "AP")
         + country_differences(wifi, iw_dev_info, iw_reg)
     )
+
+
+def _stream_differences(
+    plan: Mapping[str, Any], wifi: Mapping[str, Any], status: Mapping[str, str]
+) -> list[str]:
+    """Fewer spatial streams announced than wanted; more are held back by the rate masks of both ends."""
+    rates = wifi.get("rates", "automatic")
+    limit = rates.get("streams") if isinstance(rates, Mapping) else None
+    wanted, found = int(limit or plan["streams"]), _streams_announced(status, vht=bool(plan["vht"]))
+    if found >= wanted:
+        return []
+    return [
+        f"hostapd announces {found} spatial streams, wanted {wanted}; are all antennas of the radio in use "
+        "(`iw phy`, Configured Antennas)? Set them by `iw phy NAME set antenna all`, or lower rates.streams"
+    ]
+
+
+def _streams_announced(status: Mapping[str, str], *, vht: bool) -> int:
+    """HT: an octet of the MCS bitmask per stream; VHT: two bits of the map per stream, 3 is none (802.11)."""
+    if vht:
+        mcs_map = int(status.get("rx_vht_mcs_map", "ffff"), 16)
+        return sum(mcs_map >> 2 * stream & 3 != 3 for stream in range(8))
+    return sum(octet != 0 for octet in bytes.fromhex(status.get("ht_mcs_bitmask", ""))[:4])
 
 
 _SWAPPED = (
@@ -65,8 +98,10 @@ def client_differences(  # noqa: PLR0917  a filter of Ansible takes its argument
             "access point up "
             "and in reach, and is the passphrase the same? Its log says more, see wifi_client_log_file"
         ]
-    found = _wrong(status, "ssid", str(wifi["ssid"]), "another wpa_supplicant runs on this radio; end it")
-    found += _key_management(wifi, status)
+    found = _wrong(
+        status, "ssid", _as_printed(wifi["ssid"]), "another wpa_supplicant runs on this radio; end it"
+    )
+    found += _key_management(wifi, status) + _generation(plan, status)
     wanted = "on" if wifi.get("power_save", "off") in ("on", True) else "off"
     if f"Power save: {wanted}" not in iw_power_save:
         found.append(
@@ -78,6 +113,18 @@ def client_differences(  # noqa: PLR0917  a filter of Ansible takes its argument
         + _interface_differences(plan, wifi, iw_dev_info, "managed")
         + country_differences(wifi, iw_dev_info, iw_reg)
     )
+
+
+def _generation(plan: Mapping[str, Any], status: Mapping[str, str]) -> list[str]:
+    """HT (4) or VHT (5) of this association; wpa_supplicant tells it where the driver does."""
+    wanted, found = "5" if plan["vht"] else "4", status.get("wifi_generation", "")
+    if found in ("", wanted):
+        return []
+    mode = "802.11ac" if plan["vht"] else "802.11n"
+    return [
+        f"the client is associated by Wi-Fi {found}, wanted {wanted} ({mode}); "
+        "is another access point using this SSID, or does the client's driver lack the mode?"
+    ]
 
 
 def _key_management(wifi: Mapping[str, Any], status: Mapping[str, str]) -> list[str]:

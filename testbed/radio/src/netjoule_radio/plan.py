@@ -112,7 +112,7 @@ def _made(wifi: WifiSettings, radio: PhyCapabilities, has: BandCapabilities) -> 
         radar_duty=bool(dfs_channels(wifi.channel, wifi.width_mhz)),
         start_within_s=15 + availability_check_s(wifi.channel, wifi.width_mhz),
         streams=streams,
-        bitrate_words=bitrate_words(wifi, streams=streams),
+        bitrate_words=bitrate_words(wifi, ht_streams=has.ht_rx_streams, vht_streams=has.vht_rx_streams),
         # The access point may swap primary and secondary for a neighbour's sake: the client looks on both.
         scan_frequencies_mhz=[frequency_mhz(c) for c in block(wifi.channel, min(wifi.width_mhz, 40))],
     )

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go and come back during a campaign: hosts and the client's association; what it means for runs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from netjoule.errors import RunFailed
+from netjoule.radio_log import RadioFault
+from netjoule.verdict import Reason
+
+__all__ = ["Elements"]
+
+RETURN_S = 600.0
+"""A client that is not associated for so long ends the campaign; `resume` goes on with it."""
+_OUTAGES = frozenset({"host_unreachable", "radio_disassociated", "radio_roamed"})
+
+
+class _Hosts(Protocol):
+    async def returned(self) -> None: ...
+
+
+class _Radio(Protocol):
+    def faults(self, t_start_s: float, t_end_s: float) -> list[RadioFault]: ...
+
+    async def wait_associated(self, timeout_s: float) -> None: ...
+
+
+class Elements:
+    """The hosts of a testbed and the radio of its client."""
+
+    def __init__(self, testbed: _Hosts, radio: _Radio) -> None:
+        """Watch over a testbed that is up."""
+        self._testbed = testbed
+        self._radio = radio
+
+    def reasons(self, t_start_s: float, t_end_s: float) -> list[Reason]:
+        """Why a run over this time, its idle windows included, does not count; each code once."""
+        first: dict[str, Reason] = {}
+        for fault in self._radio.faults(t_start_s, t_end_s):
+            first.setdefault(fault.code, Reason(fault.code, f"{fault.detail} at {fault.t_s:.1f} s"))
+        return list(first.values())
+
+    def cause(self, error: RunFailed, since_s: float, now_s: float) -> Reason:
+        """Why a flow failed: the radio when that went first, else what the flow said."""
+        radio = self.reasons(since_s, now_s)
+        if not radio:
+            return Reason(error.code or "generator_failed", str(error))
+        return Reason(radio[0].code, f"{radio[0].detail}; the flow then failed: {error}")
+
+    @staticmethod
+    def may_return(reason: Reason) -> bool:
+        """Whether what failed may come back, so that the failure says nothing about the next run."""
+        return reason.code in _OUTAGES
+
+    async def all_back(self) -> None:
+        """Return when all hosts are in reach and the client is associated.
+
+        Raises:
+            RunFailed: when one stays away.
+        """
+        await self._testbed.returned()
+        try:
+            await self._radio.wait_associated(RETURN_S)
+        except TimeoutError:
+            raise RunFailed(
+                f"the client's radio is not associated since {RETURN_S:g} s",
+                next_step="'netjoule doctor --testbed FILE' names what differs; then 'netjoule resume'",
+                code="radio_disassociated",
+            ) from None

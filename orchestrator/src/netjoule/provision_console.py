@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How provisioning is shown: a bar on a terminal, lines elsewhere, NDJSON for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from netjoule.console import Output, duration_text
+from netjoule.doctor import Finding
+from netjoule.errors import HostLacks, RunFailed
+from netjoule.provision import Event, Outcome, Request, run
+
+__all__ = ["compare", "progress", "tell"]
+
+
+@contextmanager
+def progress(output: Output) -> Iterator[Callable[[Event], None]]:
+    """A sink for the time of a playbook."""
+    if output.json_lines:
+        yield output.event
+    elif output.errors.is_terminal:
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.completed:.0f}/{task.total:.0f} tasks"),
+            TimeElapsedColumn(),
+            console=output.errors,
+        ) as bar:
+            yield _bar_sink(bar)
+    else:
+        yield _line_sink(output)
+
+
+def _bar_sink(bar: Progress) -> Callable[[Event], None]:
+    task = bar.add_task("logging in", total=1)
+    begun = 0
+
+    def sink(event: Event) -> None:
+        nonlocal begun
+        if event["event"] == "start":
+            bar.update(task, total=event["tasks"])
+        elif event["event"] == "task":
+            begun += 1
+            # Tasks that are included while it runs were not counted beforehand.
+            total = max(begun, bar.tasks[0].total or 0)
+            bar.update(task, description=_task_text(event), completed=begun - 1, total=total)
+        elif event["event"] == "end":
+            bar.update(task, description="done", completed=begun, total=begun)
+        elif event.get("status") == "changed":
+            bar.console.print(f"changed  {event['host']:<16} {event['task']}", markup=False)
+
+    return sink
+
+
+def _line_sink(output: Output) -> Callable[[Event], None]:
+    def sink(event: Event) -> None:
+        if event["event"] == "play":
+            output.error(f"{event['name']}:")
+        elif event.get("status") == "changed":
+            output.error(f"  changed  {event['host']:<16} {event['task']}")
+
+    return sink
+
+
+def _task_text(event: Event) -> str:
+    return f"{event['role']}: {event['name']}" if event["role"] else str(event["name"])
+
+
+def tell(request: Request, outcome: Outcome, output: Output) -> None:
+    """Say what was done; one line on stderr for each failure.
+
+    Raises:
+        RunFailed: when a host failed.
+    """
+    for failure in outcome.failures:
+        output.error(f"{failure.host}: {failure.message} (task: {failure.task})")
+    failed = sorted({failure.host for failure in outcome.failures})
+    if failed:
+        raise RunFailed(
+            f"{len(failed)} of {len(outcome.changed)} hosts failed: {', '.join(failed)}",
+            next_step="what is done stays done; repeat the command when the cause is away",
+        )
+    changes = sum(outcome.changed.values())
+    took = f"{outcome.tasks} tasks, {duration_text(outcome.seconds)}"
+    done = {"site": "provisioned", "teardown": "torn down", "verify": "compared"}[request.playbook]
+    would = " would be made" if request.check else ""
+    output.say(f"{len(outcome.changed)} hosts {done}: {changes} changes{would} ({took})")
+
+
+def compare(testbed: Path, take: Callable[[Finding], None], *, called: str = "") -> None:
+    """Compare the hosts of a topology with it; each comparison is a finding, as it is made.
+
+    Args:
+        testbed: topology file.
+        take: takes each finding.
+        called: what messages name the topology; by default the file.
+
+    Raises:
+        HostLacks: naming what differs.
+    """
+    differing: list[str] = []
+
+    def count(finding: Finding) -> None:
+        take(finding)
+        if not finding.ok:
+            differing.append(finding.name)
+
+    run(Request(testbed, "verify"), _findings_sink(count))
+    if differing:
+        file = "FILE" if called else testbed
+        raise HostLacks(
+            f"the testbed is not as {called or testbed} says: {', '.join(differing)}",
+            next_step=f"'netjoule provision --testbed {file}' sets right what it can",
+        )
+
+
+def _findings_sink(take: Callable[[Finding], None]) -> Callable[[Event], None]:
+
+    def sink(event: Event) -> None:
+        if event["event"] != "result" or event["status"] == "skipped":
+            return
+        failed = event["status"] in ("failed", "unreachable")
+        # The last task only counts what the others found.
+        if not (failed or event["check"]) or event["task"] == "Count what differs":
+            return
+        seen = str(event.get("message", "")) if failed else "as the topology says"
+        take(Finding(f"{event['host']}: {_aspect(event['task'])}", not failed, True, seen))
+
+    return sink
+
+
+def _aspect(task: str) -> str:
+    """'Check the path MTU' -> 'the path MTU'."""
+    return task.removeprefix("Check ").removeprefix("that ")

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hosts of a topology as its users need them: defaults filled in, addresses with their prefix length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from typing import Any
+
+__all__ = [
+    "PREFIX_LENGTHS",
+    "ROLES",
+    "Interface",
+    "Radio",
+    "Route",
+    "Ssh",
+    "TopologyHost",
+    "Wired",
+    "described",
+]
+
+Interface = IPv4Interface | IPv6Interface
+
+ROLES = ("client", "access_point", "server", "meter_host", "observer", "controller")
+PREFIX_LENGTHS = {"ipv4": 24, "ipv6": 64}  # of a test address that does not tell its own
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """How a host is reached: with keys and known hosts of the user, never with a password.
+
+    Attributes:
+        address: where its sshd answers; None is the control address.
+        identity_file: private key; None leaves it to the user's configuration and agent.
+        known_hosts: file with the host's key; None is the user's own.
+        become: whether the user becomes root by sudo.
+    """
+
+    user: str = "root"
+    port: int = 22
+    address: str | None = None
+    identity_file: str | None = None
+    known_hosts: str | None = None
+    become: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Radio:
+    """The test radio. addresses: with prefix length, also those of a bridge that it is part of."""
+
+    interface: str
+    reader: str = "auto"
+    every_s: float = 1.0
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wired:
+    """The cable of the test network. addresses: with prefix length."""
+
+    interface: str
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Network `to` (with prefix length) lies behind the host with address `via`."""
+
+    to: str
+    via: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyHost:
+    """One host.
+
+    Attributes:
+        control_address: by which other hosts reach it off the radio; None where the document names none.
+        service_manager: systemd or none.
+        test_addresses: ADDRESS/PREFIX by family (ipv4, ipv6).
+    """
+
+    name: str
+    roles: tuple[str, ...]
+    control_address: str | None
+    ssh: Ssh
+    service_manager: str
+    test_addresses: Mapping[str, str]
+    radio: Radio | None
+    wired: Wired | None
+    routes: tuple[Route, ...]
+
+    @property
+    def ssh_address(self) -> str | None:
+        """Where its sshd answers; None where the document tells no address."""
+        return self.ssh.address or self.control_address
+
+    def test_address(self, family: str) -> str | None:
+        """The address of test flows without prefix length; None without one of this family."""
+        found = self.test_addresses.get(family)
+        return found.partition("/")[0] if found else None
+
+    def interface_addresses(self) -> Iterator[Interface]:
+        """Every address that the host has on the test network."""
+        radio = self.radio.addresses if self.radio else ()
+        wired = self.wired.addresses if self.wired else ()
+        for text in dict.fromkeys([*self.test_addresses.values(), *radio, *wired]):
+            yield ip_interface(text)
+
+
+def described(name: str, host: Mapping[str, Any]) -> TopologyHost:
+    """A host of a valid document.
+
+    An interface without addresses of its own has the test addresses: the radio where there is one, else the
+    cable.
+    """
+    tests = {family: with_prefix(text, family) for family, text in host.get("test_addresses", {}).items()}
+    radio, wired = host.get("radio"), host.get("wired")
+    own = tuple(tests.values())
+    return TopologyHost(
+        name=name,
+        roles=tuple(host["roles"]),
+        control_address=host.get("control_address"),
+        ssh=Ssh(**host.get("ssh", {})),
+        service_manager=host.get("service_manager", "systemd"),
+        test_addresses=tests,
+        radio=_radio(radio, own) if radio else None,
+        wired=_wired(wired, () if radio else own) if wired else None,
+        routes=tuple(Route(route["to"], route["via"]) for route in host.get("routes", ())),
+    )
+
+
+def with_prefix(address: str, family: str) -> str:
+    """ADDRESS/PREFIX of a test address, with the family's usual prefix where it tells none."""
+    return address if "/" in address else f"{address}/{PREFIX_LENGTHS[family]}"
+
+
+def _radio(value: Mapping[str, Any], test_addresses: tuple[str, ...]) -> Radio:
+    return Radio(
+        interface=value["interface"],
+        reader=value.get("reader", "auto"),
+        every_s=float(value.get("every_s", 1)),
+        addresses=tuple(value.get("addresses", test_addresses)),
+    )
+
+
+def _wired(value: Mapping[str, Any], test_addresses: tuple[str, ...]) -> Wired:
+    return Wired(interface=value["interface"], addresses=tuple(value.get("addresses", test_addresses)))

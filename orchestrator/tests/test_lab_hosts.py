@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign asks of a lab's hosts before its first packet: control network, DCCP, records, builds."""
+
+import asyncio
+import copy
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import synthetic
+from lab_topology import LAB
+
+from netjoule import programs
+from netjoule.errors import HostLacks, RunFailed, UsageError
+from netjoule.lab import binaries
+from netjoule.lab.binaries import build_for, require_carriers
+from netjoule.lab.reach import require_control_off_the_radio
+from netjoule.lab.records import host_record, joined
+from netjoule.ssh import Answer
+from netjoule.topology import Topology
+
+RACK = Topology.from_document(copy.deepcopy(LAB), where="test")
+CONTROLLER, SERVER = "192.0.2.9", "192.0.2.2"
+
+
+class Host:
+    """Says what it is told to when it is asked."""
+
+    def __init__(self, name: str, answers: Mapping[str, Answer]) -> None:
+        self.name = name
+        self.programs = {binaries.PROGRAM: "/cache/netjoule-traffic"}
+        self.controller_address = CONTROLLER
+        self.answers = answers
+
+    async def ask(self, argv: list[str]) -> Answer:
+        return self.answers[" ".join(argv)]
+
+
+def ways(**devices: str) -> dict[str, Answer]:
+    """Answers of ip (iproute2 6.1) by the interfaces to controller and server."""
+    to = {"controller": CONTROLLER, "server": SERVER}
+    said = {}
+    for peer, device in devices.items():
+        route = [
+            {"dst": to[peer], "dev": device, "prefsrc": "192.0.2.11", "flags": [], "uid": 0, "cache": []}
+        ]
+        said[f"ip -json route get {to[peer]}"] = Answer(0, json.dumps(route) + "\n", "")
+    return said
+
+
+def reach(name: str, answers: Mapping[str, Answer]) -> None:
+    host = Host(name, answers)
+    asyncio.run(require_control_off_the_radio(RACK, host, [SERVER]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("controller", "server", "way"),
+    [("wlp2s0", "eth0", f"the controller ({CONTROLLER})"), ("eth0", "wlp2s0", f"{SERVER} ({SERVER})")],
+)
+def test_control_traffic_over_the_test_radio_is_refused(controller: str, server: str, way: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        reach("laptop", ways(controller=controller, server=server))
+    assert str(caught.value) == (
+        f"host laptop: its way to {way} is the test radio wlp2s0: control traffic would be measured with"
+        " the flows; connect it by cable and name its address there as control_address"
+    )
+
+
+def test_control_traffic_by_cable_passes_also_where_a_way_is_not_known() -> None:
+    reach("laptop", ways(controller="eth0", server="eth0"))
+    unreachable = Answer(2, "", "RTNETLINK answers: Network is unreachable")
+    reach("laptop", ways(controller="eth0") | {f"ip -json route get {SERVER}": unreachable})
+    reach("tower", {})  # has no radio, so is not asked
+
+
+def test_the_bridge_of_an_access_point_is_its_radio() -> None:
+    document = copy.deepcopy(LAB)
+    document["wifi"]["forwarding"] = "bridging"
+    del document["hosts"]["ap"]["radio"]["addresses"], document["hosts"]["ap"]["wired"]["addresses"]
+    for host in document["hosts"].values():
+        host.pop("routes", None)
+    document["hosts"]["tower"]["test_addresses"] = {"ipv4": "10.77.0.2", "ipv6": "fd77::2"}
+    bridging = Topology.from_document(document, where="test")
+    host = Host("ap", ways(controller="br-netjoule"))
+    with pytest.raises(UsageError, match="is br-netjoule, to which the test radio wlan0 belongs: control"):
+        asyncio.run(require_control_off_the_radio(bridging, host, []))  # type: ignore[arg-type]
+    asyncio.run(require_control_off_the_radio(RACK, host, []))  # type: ignore[arg-type]
+
+
+def test_a_host_without_ip_is_told() -> None:
+    with pytest.raises(HostLacks, match=r"host laptop: it has no ip command; install the package iproute2"):
+        reach("laptop", {f"ip -json route get {CONTROLLER}": Answer(127, "", "sh: 1: ip: not found")})
+
+
+def asked_for_carriers(said: Answer) -> None:
+    host = Host("laptop", {"/cache/netjoule-traffic carriers --json": said})
+    wanted = synthetic.workload(transports=["dccp-kernel", "udp"])
+    asyncio.run(require_carriers(host, wanted))  # type: ignore[arg-type]
+
+
+def test_a_labs_hosts_are_asked_for_dccp_not_the_controller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "find", lambda name: pytest.fail(f"{name} of the controller was asked"))
+    asked_for_carriers(Answer(0, '[{"name": "kernel", "available": true, "reason": null}]', ""))
+    lacks = (
+        '[{"name": "kernel", "available": false, "reason": "Linux 6.18 has none: it was removed in 6.16"}]'
+    )
+    with pytest.raises(
+        HostLacks, match=r"^host laptop: dccp-kernel needs the kernel's DCCP: Linux 6\.18 has none"
+    ):
+        asked_for_carriers(Answer(0, lacks, ""))
+    asyncio.run(require_carriers(Host("laptop", {}), synthetic.workload()))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "said", [Answer(2, "", "no such verb"), Answer(0, '{"udp": true}', ""), Answer(0, "[{}]", "")]
+)
+def test_a_program_that_does_not_tell_its_carriers_is_named(said: Answer) -> None:
+    with pytest.raises(HostLacks, match="host laptop: netjoule-traffic does not tell its DCCP carriers"):
+        asked_for_carriers(said)
+
+
+def test_a_record_that_is_none_is_told_and_a_missing_one_is_not() -> None:
+    def record(said: Answer) -> object:
+        return asyncio.run(host_record(Host("ap", {"cat /run/netjoule/host.json": said})))
+
+    assert record(Answer(1, "", "cat: /run/netjoule/host.json: No such file or directory")) is None
+    for text in ("", "[]", '{"kernel": "6.1"}'):
+        with pytest.raises(RunFailed, match=r"host ap: /run/netjoule/host\.json is not what the role"):
+            record(Answer(0, text, ""))
+
+
+def test_a_host_has_another_entry_only_when_it_was_found_changed() -> None:
+    quiet = {"governor": "powersave", "kernel": "6.1"}
+    entries, changes = joined([], 1, {"a": quiet, "b": quiet})
+    assert [(e["host"], e["session"]) for e in entries] == [("a", 1), ("b", 1)]
+    assert joined(entries, 2, {"a": quiet}) == (entries, [])
+    assert changes == []
+    entries, changes = joined(entries, 3, {"a": quiet, "b": quiet | {"governor": "performance"}})
+    assert [(e["host"], e["session"], e["governor"]) for e in entries[2:]] == [("b", 3, "performance")]
+    assert changes == ["host b: governor was 'powersave', is 'performance'"]
+
+
+# -- builds ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source tree at commit abc with the controller's own build, of 2026-01-01, and one of `make dist`."""
+    (tmp_path / "scripts").mkdir()
+    at_commit(tmp_path, "abc")
+    for folder in ("target", "dist/here", "dist/other"):
+        built(tmp_path / folder / binaries.PROGRAM, 1767225600)
+    for machine in ("here", "other"):
+        (tmp_path / "dist" / machine / "commit").write_text("abc\n")
+    monkeypatch.setattr(programs, "find", lambda name: str(tmp_path / "target" / name))
+    monkeypatch.setattr(binaries.platform, "machine", lambda: "here")
+    return tmp_path
+
+
+def built(program: Path, at_s: int) -> None:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.touch()
+    os.utime(program, (at_s, at_s))
+
+
+def at_commit(tree: Path, commit: str) -> None:
+    script = tree / "scripts" / "rust-commit.sh"
+    script.write_text(f"#!/bin/sh\necho {commit}\n")
+    script.chmod(0o755)
+
+
+def chosen(machine: str, tree: Path) -> tuple[str, str]:
+    build = build_for(machine, tree)
+    assert build is not None
+    return str(build.path.parent.relative_to(tree)), build.words
+
+
+@pytest.mark.parametrize("machine", ["here", "other"])
+def test_a_static_build_of_these_sources_is_pushed_and_named(tree: Path, machine: str) -> None:
+    assert chosen(machine, tree) == (f"dist/{machine}", f"dist/{machine} of commit abc")
+
+
+def test_an_older_static_build_gives_way_to_the_controllers_own(tree: Path) -> None:
+    built(tree / "target" / binaries.PROGRAM, 1767225660)
+    at_commit(tree, "def")
+    words = "the controller's own, of 2026-01-01T00:01:00Z: later than dist/here"
+    assert chosen("here", tree) == ("target", words)
+
+
+@pytest.mark.parametrize("machine", ["here", "other"])
+@pytest.mark.parametrize(("noted", "said"), [("abc", "abc"), ("abc-dirty", "abc-dirty"), (None, "unknown")])
+def test_a_static_build_of_other_sources_is_refused(
+    tree: Path, machine: str, noted: str | None, said: str
+) -> None:
+    at_commit(tree, "def")
+    place = tree / "dist" / machine / "commit"
+    place.write_text(noted) if noted else place.unlink()
+    words = f"dist/{machine}/netjoule-traffic: it is built from commit {said}, the sources here are of def"
+    with pytest.raises(HostLacks, match=f"^{words}; 'make dist' builds it anew$"):
+        build_for(machine, tree)
+
+
+def test_without_make_dist_only_an_equal_machine_gets_a_build(tree: Path) -> None:
+    for machine in ("here", "other"):
+        (tree / "dist" / machine / binaries.PROGRAM).unlink()
+    assert chosen("here", tree) == ("target", "the controller's own, of 2026-01-01T00:00:00Z")
+    assert build_for("other", tree) is None
+    assert build_for("other", None) is None
+
+
+def test_the_commit_of_the_sources_is_the_scripts(tree: Path) -> None:
+    assert programs.rust_commit(tree) == "abc"
+    (tree / "scripts" / "rust-commit.sh").unlink()
+    assert programs.rust_commit(tree) == ""

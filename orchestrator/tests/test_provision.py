@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+import contextlib
+import json
+import os
+import signal
+
+import pytest
+from lab_topology import LAB
+from runner_fakes import new_campaign
+from synthetic import workload
+
+from netjoule import provision, runner
+from netjoule.cli import run_command
+from netjoule.runner import Outcome
+from netjoule.topology import Topology
+
+SHELF = "shelf"
+TIMING = {"idle_s": 5, "settle_s": 0.2, "warm_up_s": 2, "measure_s": 5, "tail_s": 0.3}
+START = {"event": "start", "tasks": 4}
+END = {"event": "end", "hosts": {"ap": {"changed": 2}, "laptop": {"changed": 1}}}
+
+
+def task(name, role="base_host"):
+    return {"event": "task", "name": name, "role": role}
+
+
+def result(host, name, status, message="", check=False):
+    words = {"message": message} if message else {}
+    return {"event": "result", "host": host, "task": name, "status": status, "check": check} | words
+
+
+@pytest.fixture
+def rack(tmp_path, monkeypatch):
+    monkeypatch.setenv("RACK_PASSPHRASE", "horse staple")
+    (tmp_path / "rack.yaml").write_text(json.dumps(LAB))
+    return str(tmp_path / "rack.yaml")
+
+
+@pytest.fixture
+def unlocked(monkeypatch):
+    """Hosts that nobody has, nor could: there is no lab. Who asked for which of them."""
+    asked = []
+
+    @contextlib.contextmanager
+    def held(topology, hosts, owner, *, all_needed):
+        asked.append((owner.work, list(hosts), all_needed))
+        yield
+
+    monkeypatch.setattr("netjoule.lab.hold.held", held)
+    return asked
+
+
+@pytest.fixture
+def playbook(tmp_path, monkeypatch, unlocked):
+    """Puts a program with given words in the place of ansible-playbook; its folder keeps its arguments."""
+
+    def put(*events, code=0, stderr="", noise=""):
+        (tmp_path / "said").write_text("".join(json.dumps(event) + "\n" for event in events) + noise)
+        (tmp_path / "complaint").write_text(stderr)
+        program = tmp_path / "ansible-playbook"
+        program.write_text(
+            f'#!/bin/sh\ncd {tmp_path}\necho "$@" > arguments\nenv > environment\n'
+            f"cat said\ncat complaint >&2\nexit {code}\n"
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
+        return tmp_path
+
+    return put
+
+
+def test_what_was_done_is_said(rack, playbook, capsys):
+    folder = playbook(
+        START,
+        {"event": "play", "name": "Hosts"},
+        task("Set the kernel"),
+        result("ap", "Set the kernel", "changed"),
+        END,
+    )
+    assert run_command(["provision", "--testbed", rack]) == 0
+    seen = capsys.readouterr()
+    assert seen.out == "2 hosts provisioned: 3 changes (1 tasks, 0 s)\n"
+    assert seen.err.splitlines() == ["Hosts:", "  changed  ap               Set the kernel"]
+    words = (folder / "arguments").read_text().split()
+    assert words[:2] == ["-i", rack]
+    assert words[-1].endswith("ansible/site.yml")
+
+
+@pytest.mark.parametrize(
+    ("options", "book", "words", "told"),
+    [
+        (["--check"], "site.yml", ["--check"], "2 hosts provisioned: 3 changes would be made"),
+        (["--limit", "client"], "site.yml", ["--limit", "client"], "2 hosts provisioned"),
+        (["--limit", SHELF, "--teardown"], "teardown.yml", ["--limit", SHELF], "2 hosts torn down"),
+    ],
+)
+def test_options_become_ansibles(rack, playbook, capsys, options, book, words, told):
+    folder = playbook(START, END)
+    assert run_command(["provision", "--testbed", rack, *options]) == 0
+    _, _, *rest = (folder / "arguments").read_text().split()
+    assert rest[:-1] == words
+    assert rest[-1].endswith(book)
+    assert told in capsys.readouterr().out
+
+
+def test_machines_get_the_events_as_they_are(rack, playbook, capsys):
+    events = [START, task("Set the kernel"), result("ap", "Set the kernel", "ok"), END]
+    playbook(*events, noise='a program of a task\n["no event"]\n')
+    assert run_command(["provision", "--testbed", rack, "--json"]) == 0
+    seen = capsys.readouterr()
+    assert [json.loads(line) for line in seen.out.splitlines()] == events
+    assert seen.err == ""
+
+
+def test_each_failure_is_one_line_and_the_exit_code_is_1(rack, playbook, capsys):
+    playbook(
+        START,
+        result("ap", "Check the channel", "failed", "Channel 52 needs radar duty; set dfs: true."),
+        result(
+            "laptop", "Install", "unreachable", "Failed to connect to the host via ssh: Connection refused"
+        ),
+        END,
+        code=4,
+    )
+    assert run_command(["provision", "--testbed", rack]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "ap: Channel 52 needs radar duty; set dfs: true (task: Check the channel)",
+        "laptop: cannot be logged in to: Connection refused; no sshd answers: install openssh-server there, "
+        "or correct ssh.port (task: Install)",
+        "netjoule: 2 of 2 hosts failed: ap, laptop; what is done stays done; repeat the command when the "
+        "cause is away",
+    ]
+
+
+# What OpenSSH 9.2, sudo 1.9 and Ansible 2.19 say.
+@pytest.mark.parametrize(
+    ("said", "advice"),
+    [
+        ("ssh: connect to host 192.0.2.1 port 22: Connection refused", "no sshd answers"),
+        ("ssh: connect to host 192.0.2.1 port 22: No route to host", "is it switched on"),
+        ("ssh: connect to host 192.0.2.1 port 22: Connection timed out", "is it switched on"),
+        ("root@192.0.2.1: Permission denied (publickey,password).", "ssh-copy-id"),
+        ("Host key verification failed.", "log in once by hand"),
+        (
+            "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @ ... Host key verification failed.",
+            "ssh-keygen -R ap",
+        ),
+        ("ssh: Could not resolve hostname apx: Name or service not known", "correct control_address"),
+        ("Missing sudo password", "ssh.become needs sudo without a password"),
+        ("sudo: a password is required", "ssh.become needs sudo without a password"),
+        ("/bin/sh: 1: /usr/bin/python3: not found", "install python3"),
+        ("/bin/sh: line 1: /usr/bin/python3.11: command not found", "install python3"),
+        ("no result came back from the host, which said Killed", "is its memory full"),
+        ("no result came back from the host, which said tee: No space left on device", "disk is full"),
+        ("No package matching 'chrony' is available", "can it reach its package server"),
+        ("Failed to fetch http://deb.debian.org/x.deb  404  Not Found", "'apt-get update' there"),
+        ("Failed to lock apt for exclusive operation: E:Could not get lock", "another apt runs there"),
+        ("the sun does not shine", ""),
+    ],
+)
+def test_remedies_of_logins(said, advice):
+    found = provision.remedy(said, "ap")
+    assert found.startswith(advice) or advice in found
+    assert bool(found) == bool(advice)
+
+
+# What Ansible 2.19 says of its own workings, and what the user reads instead.
+@pytest.mark.parametrize(
+    ("status", "said", "read"),
+    [
+        (
+            "unreachable",
+            "Task failed: Failed to create temporary directory. In some cases, you may have been able to "
+            "authenticate and did not have permissions on the target directory. Consider changing ...",
+            "ap: cannot be logged in to: no folder for temporary files can be made there; its disk is full "
+            "or read-only: see 'df' there, make room and repeat the command (task: Set)",
+        ),
+        (
+            "unreachable",
+            'Data could not be sent to remote host "192.0.2.1". Make sure this host can be reached ...',
+            "ap: cannot be logged in to: the connection broke off; was it switched off, or is its memory "
+            "full ('dmesg' there)? Repeat the command when it is up (task: Set)",
+        ),
+        (
+            "failed",
+            "Task failed: Action failed: The module interpreter '/usr/bin/python3' was not found. "
+            "Consider overriding the configured interpreter path for this host. See stdout/stderr for ...",
+            "ap: /usr/bin/python3 is not there; install python3 there (task: Set)",
+        ),
+    ],
+)
+def test_ansibles_own_words_become_a_sentence(rack, playbook, capsys, status, said, read):
+    playbook(START, result("ap", "Set", status, said), END, code=2)
+    assert run_command(["provision", "--testbed", rack]) == 1
+    assert capsys.readouterr().err.splitlines()[0] == read
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [([], 3), (["--check"], 3), (["--limit", "client"], 3), (["--limit", SHELF], 0), (["--teardown"], 0)],
+)
+def test_a_passphrase_that_is_not_there_is_missed_before_ansible_starts(
+    rack, playbook, capsys, monkeypatch, options, code
+):
+    monkeypatch.delenv("RACK_PASSPHRASE")
+    folder = playbook(START, END)
+    assert run_command(["provision", "--testbed", rack, *options]) == code
+    assert (folder / "arguments").exists() == (code == 0)
+    assert ("wifi.passphrase" in capsys.readouterr().err) == (code != 0)
+
+
+def test_sigterm_ends_ansible_too(rack, playbook):
+    folder = playbook(START)
+    (folder / "ansible-playbook").write_text(
+        f"#!/bin/sh\ntrap 'echo ended >{folder}/ended; kill $!; exit 143' TERM\n"
+        f"sleep 600 >/dev/null & cat {folder}/said\nwait\n"
+    )
+
+    def sink(event):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as ended:
+        provision.run(provision.Request(folder / "rack.yaml"), sink)
+    assert ended.value.code == 143
+    assert (folder / "ended").read_text() == "ended\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_ansible_that_comes_to_no_host_is_quoted(rack, playbook, capsys):
+    playbook(stderr="[WARNING]: something\n[ERROR]: rack.yaml, line 3: no such thing\n", code=1)
+    assert run_command(["provision", "--testbed", rack]) == 1
+    assert capsys.readouterr().err == "netjoule: ansible-playbook: rack.yaml, line 3: no such thing\n"
+    playbook(code=7)
+    assert run_command(["provision", "--testbed", rack]) == 1
+    assert "ended with code 7" in capsys.readouterr().err
+
+
+def test_the_environment_holds_secrets_and_no_settings_of_another_ansible(rack, playbook, monkeypatch):
+    monkeypatch.setenv("RACK_PASSPHRASE", "correct horse battery")
+    monkeypatch.setenv("ANSIBLE_STDOUT_CALLBACK", "json")
+    monkeypatch.setenv("ANSIBLE_INVENTORY", "/elsewhere")
+    folder = playbook(START, END)
+    assert run_command(["provision", "--testbed", rack]) == 0
+    environment = (folder / "environment").read_text()
+    assert "RACK_PASSPHRASE=correct horse battery" in environment
+    assert "ANSIBLE_STDOUT_CALLBACK=netjoule_events" in environment
+    assert "/elsewhere" not in environment
+    assert "battery" not in (folder / "arguments").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["provision", "--limit", "clients"],
+            "--limit clients: rack has no such role or host; roles: access_point",
+        ),
+        (["provision", "--testbed", "testbed-topology.yaml"], "there is nothing to provision"),
+        (["doctor", "--testbed", "testbed-topology.yaml"], "there is nothing to provision"),
+    ],
+)
+def test_what_cannot_be_provisioned_is_refused_before_ansible_starts(rack, playbook, capsys, words, message):
+    folder = playbook(START, END)
+    assert run_command([*words, *([] if "--testbed" in words else ["--testbed", rack])]) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / "arguments").exists()
+
+
+def test_doctor_lists_each_comparison_and_exits_3(rack, playbook, capsys):
+    comparisons = (
+        result("ap", "Check the clock's offset", "ok", check=True),
+        result("ap", "Read the kernel's settings", "ok"),
+        result("laptop", "Check the path MTU", "failed", "10.78.0.2 does not answer laptop.", check=True),
+        result("laptop", "Check that NetworkManager leaves", "skipped", check=True),
+        result("laptop", "Count what differs", "failed", "laptop differs in traffic_host.", check=True),
+    )
+    folder = playbook(START, *comparisons, END, code=2)
+    assert run_command(["doctor", "--testbed", rack]) == 3
+    seen = capsys.readouterr()
+    assert [line.split(maxsplit=1) for line in seen.out.splitlines()] == [
+        ["ok", "ap: the clock's offset         as the topology says"],
+        ["LACK", "laptop: the path MTU           10.78.0.2 does not answer laptop."],
+    ]
+    assert seen.err == (
+        f"netjoule: the testbed is not as {rack} says: laptop: the path MTU; "
+        f"'netjoule provision --testbed {rack}' sets right what it can\n"
+    )
+    assert (folder / "arguments").read_text().split()[-1].endswith("ansible/verify.yml")
+    playbook(START, comparisons[0], END)
+    assert run_command(["doctor", "--testbed", rack, "--json"]) == 0
+    (finding,) = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (finding["event"], finding["ok"]) == ("finding", True)
+
+
+@pytest.fixture
+def went(monkeypatch):
+    """Campaigns that came as far as their first run."""
+    begun = []
+
+    def run_campaign(campaign, sink):
+        begun.append(campaign.path.name)
+        return Outcome("complete", 0, 0)
+
+    monkeypatch.setattr(runner, "run_campaign", run_campaign)
+    return begun
+
+
+@pytest.fixture
+def commands(rack, tmp_path):
+    """The command that begins a campaign on the rack, and that which goes on with one."""
+    (tmp_path / "workload.yaml").write_text(json.dumps(workload(timing=TIMING).document))
+    new_campaign(tmp_path / "begun", where=Topology.from_document(LAB, where="test")).close()
+    new = ["run", str(tmp_path / "workload.yaml"), "--testbed", rack, "--out", str(tmp_path / "new")]
+    return {"run": new, "resume": ["resume", str(tmp_path / "begun")]}
+
+
+@pytest.mark.parametrize(("command", "campaign"), [("run", "new"), ("resume", "begun")])
+def test_a_campaign_begins_and_goes_on_only_where_the_hosts_are_as_described(
+    commands, playbook, went, capsys, monkeypatch, command, campaign
+):
+    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    good = result("ap", "Check the clock's offset", "ok", check=True)
+    bad = result("laptop", "Check the path MTU", "failed", "10.78.0.2 does not answer laptop.", check=True)
+    folder = playbook(START, good, bad, END, code=2)
+    assert run_command(commands[command]) == 3
+    said = capsys.readouterr().err
+    assert "laptop: the path MTU: 10.78.0.2 does not answer laptop." in said
+    assert ("campaign.json says: laptop: the path MTU" in said) == (command == "resume")
+    assert (folder / "arguments").read_text().split()[-1].endswith("ansible/verify.yml")
+    assert went == []
+    assert run_command([*commands[command], "--no-verify"]) == 0
+    assert went == [campaign]
+
+
+def test_resume_holds_the_hosts_to_the_campaigns_own_topology(commands, rack, playbook, went):
+    folder = playbook(START, END)
+    (folder / "ansible-playbook").write_text(f'#!/bin/sh\ncp "$2" {folder}/held-to\ncat {folder}/said\n')
+    (folder / "rack.yaml").unlink()
+    assert run_command(commands["resume"]) == 0
+    assert json.loads((folder / "held-to").read_text()) == LAB
+    assert went == ["begun"]
+
+
+def test_what_touches_hosts_first_takes_those_that_it_logs_in_to(rack, playbook, unlocked):
+    playbook(START, END)
+    assert run_command(["provision", "--testbed", rack, "--limit", "client"]) == 0
+    assert run_command(["doctor", "--testbed", rack]) == 0
+    assert unlocked == [
+        ("'netjoule provision' with rack", ["laptop", "board"], False),
+        ("'netjoule doctor' with rack", list(LAB["hosts"]), False),
+    ]
+
+
+@pytest.mark.parametrize("verify", [[], ["--no-verify"]])
+def test_a_campaign_whose_hosts_are_out_of_reach_leaves_no_folder(tmp_path, capsys, monkeypatch, verify):
+    """Ports 1 to 5 of this machine: nobody answers there."""
+    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    hosts = {
+        name: host | {"ssh": {"address": "127.0.0.1", "port": port}}
+        for port, (name, host) in enumerate(LAB["hosts"].items(), start=1)
+    }
+    (tmp_path / "rack.yaml").write_text(json.dumps(LAB | {"hosts": hosts}))
+    (tmp_path / "workload.yaml").write_text(json.dumps(workload(timing=TIMING).document))
+    words = ["run", str(tmp_path / "workload.yaml"), "--testbed", str(tmp_path / "rack.yaml")]
+    for _ in range(2):
+        assert run_command([*words, "--out", str(tmp_path / "new"), *verify]) == 1
+        assert "host laptop (root@127.0.0.1:1): it cannot be reached over SSH" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies of real hosts: what users of the loader get, and every fault with its field."""
+
+import copy
+from ipaddress import ip_interface
+from typing import Any
+
+import pytest
+import yaml
+from lab_topology import LAB
+
+from netjoule import topology
+from netjoule.errors import UsageError
+from netjoule.topology_hosts import Radio, Route, Ssh, Wired
+
+GONE = object()
+
+
+def changed(*changes: tuple[str, Any]) -> dict[str, Any]:
+    """The lab with values set (or GONE) at dotted places."""
+    document = copy.deepcopy(LAB)
+    for place, value in changes:
+        *parents, last = (int(p) if p.isdigit() else p for p in place.split("."))
+        node: Any = document
+        for parent in parents:
+            node = node[parent]
+        if value is GONE:
+            del node[last]
+        else:
+            node[last] = copy.deepcopy(value)
+    return document
+
+
+def load(tmp_path, document):
+    path = tmp_path / "lab.yaml"
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
+    return topology.load(path)
+
+
+def test_hosts_have_their_defaults_filled_in(tmp_path):
+    lab = load(tmp_path, LAB)
+    assert lab.radio_source == "real"
+    assert lab.hosts_with("client") == ("laptop", "board")
+    laptop, board, tower = (lab.host(name) for name in ("laptop", "board", "tower"))
+    assert laptop.ssh == Ssh(user="root", port=22)
+    assert laptop.service_manager == "systemd"
+    assert laptop.radio == Radio("wlp2s0", "iw", 0.5, ("10.77.0.11/24", "fd77::11/64"))
+    assert laptop.routes[0] == Route("10.78.0.0/24", "10.77.0.1")
+    assert board.ssh == Ssh(user="lab", port=2222, identity_file="~/.ssh/lab", become=True)
+    assert tower.radio is None
+    assert tower.wired == Wired("enp3s0", ("10.78.0.2/24", "fd78::2/64"))
+    assert list(lab.host("ap").interface_addresses()) == [
+        ip_interface(text) for text in ("10.77.0.1/24", "fd77::1/64", "10.78.0.1/24", "fd78::1/64")
+    ]
+
+
+def test_meters_know_who_is_measured_and_where_they_are_plugged_in(tmp_path):
+    lab = load(tmp_path, LAB)
+    assert [(m.node, m.host, m.power_source) for m in lab.meters] == [
+        ("laptop", "shelf", "measured"),
+        ("ap", None, "measured"),
+    ]
+
+
+def test_without_wifi_the_testbed_is_wired_and_needs_no_access_point(tmp_path):
+    document = changed(("wifi", GONE), ("hosts", {}))
+    document["hosts"] = {
+        name: {"roles": [name], "control_address": f"192.0.2.{i}", "test_addresses": {"ipv4": f"10.77.0.{i}"}}
+        for i, name in enumerate(("client", "server"), start=1)
+    }
+    document["meters"] = [LAB["meters"][1] | {"node": "client"}]
+    lab = load(tmp_path, document)
+    assert lab.radio_source == "wired"
+    assert load(tmp_path, document | {"kind": "guest"}).radio_source == "wired"
+
+
+def test_one_machine_may_be_access_point_and_server(tmp_path):
+    document = changed(("hosts.tower", GONE), ("hosts.laptop.routes", GONE), ("hosts.board.routes", GONE))
+    document["hosts"]["ap"] |= {
+        "roles": ["access_point", "server"],
+        "test_addresses": {"ipv4": "10.77.0.1", "ipv6": "fd77::1"},
+    }
+    assert load(tmp_path, document).test_address("ap", "ipv6") == "fd77::1"
+
+
+def test_the_document_survives_json(tmp_path):
+    lab = load(tmp_path, LAB)
+    assert topology.Topology.from_document(lab.document, where="campaign.json") == lab
+
+
+V6_ROUTE = {"to": "fd79::/64", "via": "fd78::1"}
+BRIDGE = ("wifi.forwarding", "bridging")
+FAULTS = [
+    ([("hosts.ap.control_address", GONE)], "hosts.ap", "'control_address' is missing"),
+    ([("hosts.ap.control_address", "192.0.2.2")], "hosts.tower", "both reached at 192.0.2.2, port 22"),
+    ([("hosts.ap.control_address", "10.77.0.200")], "hosts.ap.control_address", "lies in the test network"),
+    ([("hosts.laptop.test_addresses", GONE)], "hosts.laptop", "'test_addresses' is missing"),
+    ([("hosts.laptop.radio", GONE)], "hosts.laptop", "'radio' is missing"),
+    ([("hosts.laptop.radio.addresses", ["10.77.0.9/24"])], "hosts.laptop.radio.addresses", "only an access"),
+    ([("hosts.laptop.radio.every_s", 0)], "hosts.laptop.radio.every_s", "below the least allowed 0.1 s"),
+    ([("hosts.laptop.ssh", {"password": "x"})], "hosts.laptop.ssh.password", "unknown field; known here"),
+    ([("hosts.laptop.test_addresses.ipv4", "10.77.0.12")], "hosts.board.test_addresses.ipv4", "given twice"),
+    ([("hosts.laptop.test_addresses.ipv4", "fd77::5")], "hosts.laptop.test_addresses.ipv4", "not an ipv4"),
+    ([("hosts.ap.radio.addresses", ["10.77.0.1"])], "hosts.ap.radio.addresses.0", "has no prefix length"),
+    ([("hosts.ap.wired.addresses", ["10.78.0.x/24"])], "hosts.ap.wired.addresses.0", "is not an address"),
+    ([("hosts.ap.wired.interface", "wlan0")], "hosts.ap.wired.interface", "cable and radio are one"),
+    ([("hosts.tower.routes", GONE)], "hosts.tower.test_addresses.ipv4", "tower (10.78.0.2) has no way to"),
+    ([("hosts.board.routes", GONE)], "hosts.board.test_addresses.ipv4", "board (10.77.0.12) has no way to"),
+    ([("hosts.board.routes.0.to", "10.78.0.1/24")], "hosts.board.routes.0.to", "has host bits set"),
+    ([("hosts.board.routes.0.to", "0.0.0.0/0")], "hosts.board.routes.0.to", "default route"),
+    ([("hosts.board.routes.0.to", "192.0.2.0/24")], "hosts.board.routes.0.to", "takes control traffic to"),
+    ([("hosts.board.routes.0.via", "10.78.0.1")], "hosts.board.routes.0.via", "on no test network of board"),
+    (
+        [("hosts.tower.test_addresses", {"ipv6": "fd78::2"}), ("hosts.tower.routes.0", V6_ROUTE)],
+        "hosts.board.test_addresses",
+        "no common family",
+    ),
+    ([("wifi", GONE)], "hosts.laptop.radio", "no section wifi"),
+    ([("hosts.ap.roles", ["observer"])], "hosts", "no host has the role access_point"),
+    ([("wifi.country", GONE)], "wifi", "'country' is missing"),
+    ([("wifi.country", "de")], "wifi.country", "does not have the form"),
+    ([("wifi.country", False)], "wifi.country", "is not text; put the word into quotes"),
+    ([("wifi.passphrase", GONE)], "wifi", "'passphrase' is missing"),
+    ([("wifi.security", "open")], "wifi.passphrase", "an open network has no passphrase"),
+    ([("wifi.width_mhz", 80)], "wifi.width_mhz", "11n has no 80 MHz"),
+    ([("wifi.channel", 52)], "wifi.channel", "radar"),
+    ([("wifi.rates", "fast")], "wifi.rates", "does not have the form ^automatic$"),
+    ([("wifi.rates", {"mcs": [40]})], "wifi.rates.mcs.0", "above the greatest allowed 31"),
+    ([("wifi.rates", {"mcs": [10], "streams": 1})], "wifi.rates.mcs", "needs more than 1 streams"),
+    ([("wifi.power_save", "maybe")], "wifi.power_save", "is not one of on, off"),
+    ([BRIDGE], "hosts.ap.wired.addresses", "a cable in a bridge has no addresses"),
+    ([BRIDGE, ("hosts.ap.wired", GONE)], "hosts.ap", "'wired' is missing"),
+    ([("hosts.ap.roles", ["access_point", "client"])], "hosts.ap", "'test_addresses' is missing"),
+    ([("hosts.laptop.roles", ["access_point", "client"])], "hosts.laptop.roles", "either a client of"),
+    ([("hosts.laptop.radio.interface", "../../etc/x")], "hosts.laptop.radio.interface", "not have the form"),
+    ([("hosts.tower.wired.interface", "eth0; reboot")], "hosts.tower.wired.interface", "not have the form"),
+    ([("hosts.ap.control_address", "192.168.50.999")], "hosts.ap.control_address", "is not an address"),
+    ([("hosts.ap.control_address", "-oProxyCommand=x")], "hosts.ap.control_address", "not have the form"),
+    ([("hosts.ap.ssh", {"address": "192.0.2"})], "hosts.ap.ssh.address", "'192.0.2' is not an address"),
+    ([("hosts.localhost", {"roles": ["observer"]})], "hosts.localhost", "a meaning of its own in Ansible"),
+    ([("hosts.server", {"roles": ["observer"]})], "hosts.server", "server is a role, which this host"),
+    ([("meters.0.host", "attic")], "meters.0.host", "no host is called 'attic'"),
+    ([("meters.0.host", "tower")], "meters.0.host", "host tower has not the role meter_host"),
+    ([("link", {"preset": "ideal-216"})], "link", "a testbed of kind lab has no emulated link"),
+]
+
+
+@pytest.mark.parametrize(("changes", "field", "words"), FAULTS, ids=[f"{f[1]}-{f[2][:20]}" for f in FAULTS])
+def test_a_fault_is_named_with_line_and_field(tmp_path, changes, field, words):
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, changed(*changes))
+    assert words in str(caught.value)
+    where, _, named = caught.value.where.rpartition(", field ")
+    assert named == field
+    assert where.startswith(f"{tmp_path / 'lab.yaml'}, line ")
+
+
+@pytest.mark.parametrize("field", ["ssh", "service_manager", "wired", "routes"])
+def test_an_emulated_testbed_has_no_fields_of_real_hosts(tmp_path, field):
+    values = {"ssh": {}, "service_manager": "none", "wired": {"interface": "eth0"}, "routes": []}
+    hosts = {
+        "client": {"roles": ["client", "access_point"], "test_addresses": {"ipv4": "10.77.0.2"}},
+        "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}, field: values[field]},
+    }
+    meter = {"meter_id": "m", "node": "client", "adapter": "wt210", "resource": "emulated"}
+    document = {
+        "schema_version": 1,
+        "name": "e",
+        "kind": "emulated",
+        "hosts": hosts,
+        "link": {"preset": "ideal-216"},
+        "meters": [meter | {"device": {"model": "constant"}}],
+    }
+    with pytest.raises(UsageError, match=f"an emulated testbed has no {field}"):
+        load(tmp_path, document)
