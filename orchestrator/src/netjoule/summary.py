@@ -109,6 +109,8 @@ def _caption(row: Row) -> str:
         "± 95 %: over n blocks; u95: metering, one run; sent: of the asked messages, loss: of the sent ones;"
         " * some runs below resolution; ° extrapolated model."
     )
+    if _without_air_time(row):
+        text += " No E_A: the radio (hwsim) carries frames without air time."
     if row.get("power_source") == "modelled":
         text += " In this model: no absolute J/Mb of a real device follows from it."
     return text
@@ -129,12 +131,18 @@ def _cells(row: Row) -> list[str]:
 
 
 def _ea(row: Row) -> str:
-    """E_A of a cell; an upper limit when every run of it is below resolution."""
+    """E_A of a cell; an upper limit when every run of it is below resolution, none without air time."""
+    if _without_air_time(row):
+        return "none"
     below, runs = _number(row.get("below_resolution_n")) or 0, _number(row.get("n")) or 0
     limit = _shown(row.get("ea_upper_limit_j_per_mbit"), 3)
     text = f"< {limit}" if limit and below >= runs > 0 else _shown(row["ea_j_per_mbit_mean"], 3)
     mark = " *" if 0 < below < runs or (below and not limit) else ""
     return text + mark + (" °" if _true(row.get("hollow")) else "")
+
+
+def _without_air_time(row: Row) -> bool:
+    return row.get("radio_source") == "hwsim"
 
 
 def _true(cell: str | None) -> bool:

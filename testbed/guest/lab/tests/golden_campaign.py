@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,8 +77,24 @@ def fly(lab: GuestLab, out: Path) -> None:
     assert netjoule("analyse", str(out)).returncode == 0
 
 
-if __name__ == "__main__":
+def trim(out: Path) -> None:
+    """Drop what is there twice or can be drawn again, so that the repository can keep the rest."""
+    shutil.rmtree(out / "figures", ignore_errors=True)
+    (out / ".lock").unlink(missing_ok=True)
+    for path in out.glob("runs/*/flow.json"):
+        flow = json.loads(path.read_text())
+        flow["intervals"] = []  # intervals.csv has them
+        path.write_text(json.dumps(flow, indent=2, sort_keys=True) + "\n")
+
+
+def main(out: Path) -> None:
+    """Boot, provision, fly, trim."""
     with booted(FOLDER) as lab:
         facts = provision(lab)
-        fly(lab, Path(sys.argv[1]))
-        (Path(sys.argv[1]) / "provisioning.json").write_text(json.dumps(facts, indent=2) + "\n")
+        fly(lab, out)
+    (out / "provisioning.json").write_text(json.dumps(facts, indent=2) + "\n")
+    trim(out)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

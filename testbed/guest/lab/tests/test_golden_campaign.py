@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign that results/golden/guest-hwsim keeps, flown anew."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from golden_campaign import fly, provision
+from guest_lab import ROOT, GuestLab
+
+from netjoule.check import check_campaign
+
+GOLDEN = ROOT / "results/golden/guest-hwsim"
+
+
+def done(campaign: Path) -> set[tuple[str, str]]:
+    """Block and transport of each run that counts."""
+    with (campaign / "plan.csv").open(newline="") as handle:
+        rows = list(csv.DictReader(handle))
+    return {(row["block"], row["transport"]) for row in rows if row["status"] == "done"}
+
+
+@pytest.mark.guest
+@pytest.mark.slow
+def test_the_kept_campaign_can_be_flown_again(lab: GuestLab, tmp_path: Path) -> None:
+    out = tmp_path / GOLDEN.name
+    provision(lab)
+    fly(lab, out)
+    assert list(check_campaign(out)) == []
+    assert done(out) == done(GOLDEN)
+    results = [json.loads(path.read_text()) for path in out.glob("runs/*/result.json")]
+    nodes = [node for result in results for node in result["nodes"]]
+    assert {(node["radio_source"], node["power_source"], node["ea_reason"]) for node in nodes} == {
+        ("hwsim", "modelled", "radio_without_air_time")
+    }
+    names = {
+        path.relative_to(GOLDEN) for folder in ("radio", "tables") for path in (GOLDEN / folder).iterdir()
+    }
+    assert names <= {path.relative_to(out) for path in out.rglob("*.csv")}
