@@ -23,16 +23,16 @@ test-rust:
 
 # Most tests wait for real flows, instruments and hosts: more of them at once than there are cores.
 test-python:
-	$(PY) -m pytest --numprocesses 4 --dist loadfile
+	$(PY) -m pytest --numprocesses 3 --dist loadgroup --no-loadscope-reorder
 
 test-r:
 	Rscript --vanilla analysis-r/tests/run.R
 
-test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kernel's, reduced matrix
+test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kernel's (reduced matrix); a lab of hwsim radios
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m "guest and not slow"
 
-test-slow: ## the whole interoperability matrix and what the radio roles refuse, in the guest (an hour); writes docs/interoperability.md
+test-slow: ## the whole interoperability matrix, what the radio roles refuse and the golden campaign, in the guest (an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m slow
 

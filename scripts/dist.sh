@@ -30,19 +30,19 @@ compiler_for() { # machine, gcc or g++
   if [ "$1" = "$(uname -m)" ]; then echo "$2"; else echo "$1-linux-gnu-$2"; fi
 }
 
-build() { # machine
+build() { # machine; the caller looks at how it ends, so that set -e is off in here
   local machine=$1 target=$1-unknown-linux-gnu gcc gxx name upper program commit
-  commit=$(scripts/rust-commit.sh)
+  commit=$(scripts/rust-commit.sh) || return 1
   gcc=$(compiler_for "$machine" gcc) gxx=$(compiler_for "$machine" g++)
   name=${target//-/_} upper=$(tr a-z- A-Z_ <<<"$target")
   say "$machine: building (BoringSSL inside: some minutes when new)"
   env "CC_$name=$gcc" "CXX_$name=$gxx" "CARGO_TARGET_${upper}_LINKER=$gcc" \
     "CARGO_TARGET_${upper}_RUSTFLAGS=-C target-feature=+crt-static" \
-    cargo build --quiet --release --locked --target "$target" --target-dir target/dist -p netjoule-traffic -p netjoule-link
+    cargo build --quiet --release --locked --target "$target" --target-dir target/dist -p netjoule-traffic -p netjoule-link || return 1
   mkdir -p "dist/$machine"
   rm -f "dist/$machine/commit"
   for program in "${PROGRAMS[@]}"; do
-    "$(compiler_for "$machine" gcc | sed 's/gcc$/strip/')" -o "dist/$machine/$program" "target/dist/$target/release/$program"
+    "$(compiler_for "$machine" gcc | sed 's/gcc$/strip/')" -o "dist/$machine/$program" "target/dist/$target/release/$program" || return 1
     if LC_ALL=C readelf -lW "dist/$machine/$program" | grep -q INTERP; then
       say "$machine: $program is not static"
       return 1

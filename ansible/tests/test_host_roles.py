@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -24,13 +25,22 @@ from networks import SEED_2013
 from render import ANSIBLE
 from sshd import search_path
 
+from netjoule import programs
+from netjoule.lab import binaries
+
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("nmcli", "networkctl", "systemctl", "chronyc", "udevadm")
 # pgrep says that there is a dhcpcd.
 OTHERS_PROGRAMS = ("pgrep", "dhcpcd", "ifquery", "ifdown", "ifup")
 SYSCTL = "net.ipv4.tcp_no_metrics_save"
 RUNNING = {
-    "base_host": ["apt-daily.timer", "iwd.service", "ssh.service", "systemd-networkd.service"],
+    "base_host": [
+        "apt-daily.timer",
+        "iwd.service",
+        "ssh.service",
+        "systemd-networkd.service",
+        "wpa_supplicant.service",
+    ],
     "clock_sync": ["chrony.service"],
     "traffic_host": [],
     "meter_host": [],
@@ -69,6 +79,7 @@ class Host:
             "base_host_governor": "performance",
             "clock_sync_conf_dir": str(self.folder / "conf.d"),
             "traffic_host_bin_dir": "/run",
+            "traffic_host_builds": binaries.builds(programs.checkout()),
             "meter_host_bin_dir": "/run",
             "meter_host_install_dir": "/run/opt",
             "meter_host_udev_rules_dir": "/run/udev-rules",
@@ -120,6 +131,9 @@ class Host:
             "ANSIBLE_REMOTE_TEMP": str(self.folder / "ansible"),
             "ANSIBLE_NOCOLOR": "1",
             "NETJOULE_TEST_STATE": str(self.folder / "state"),
+            # Not what this machine's user has there.
+            "XDG_CACHE_HOME": str(self.folder / "cache"),
+            "SUDO_USER": "",
             "PYTHONPATH": sysconfig.get_path("purelib"),
         }
 
@@ -160,7 +174,7 @@ def test_a_host_is_kept_quiet_and_given_back(host: Host) -> None:
 
     code, _, text = host.play("main")
     assert code == 0, text
-    assert host.units == ["ssh.service", "systemd-networkd.service"]
+    assert host.units == ["ssh.service", "systemd-networkd.service", "wpa_supplicant.service"]
     assert governors(host) == {"performance\n"}
     assert "10.78.0.1/24" in host.says("ip", "-brief", "address", "show", "eth1")
     assert "fd77::/64 via fd78::254" in host.says("ip", "-6", "route", "show", "dev", "eth1")
@@ -178,18 +192,26 @@ def test_a_host_is_kept_quiet_and_given_back(host: Host) -> None:
     no_longer_wanted = "sed -i /10.78.0.1/d /run/netjoule/host.sh; sh /run/netjoule/host.sh set"
     assert host.says("sh", "-c", no_longer_wanted) == "changed\n"
     assert "10.78.0.1/24" not in host.says("ip", "-brief", "address", "show", "eth1")
-    assert host.calls.count("dhcpcd --exit") == 2  # once for each interface
+    assert host.calls.count("dhcpcd --exit eth1") == 1
+    cache = host.folder / "cache/netjoule"
+    for name in ("campaign-1", "session-1", "session-now", "guest"):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "file").touch()
+    for name in ("keeper-1.py", "netjoule-radio-1.pyz", "netjoule-traffic-1", "calibration-1.json"):
+        (cache / name).touch()
 
     code, _, text = host.play("teardown")
     assert code == 0, text
     assert (host.units, governors(host)) == (
-        ["apt-daily.timer", "iwd.service", *host.units[2:]],
+        RUNNING["base_host"],
         {"powersave\n"},
     )
+    assert sorted(path.name for path in cache.iterdir()) == ["guest", "session-now"]
     assert host.says("sysctl", "--values", SYSCTL) == "0\n"
     assert host.says("ip", "-brief", "address", "show", "eth1").split()[1:] == ["DOWN", "10.78.9.1/24"]
     assert "fd77" not in host.says("ip", "-6", "route")
     assert all(call in host.calls for call in ("dhcpcd --rebind eth1\n", "ifup eth1\n"))
+    assert "dhcpcd --rebind wlan0" not in host.calls  # it never had it
     assert host.says("find", "/run", "-type", "f") == ""
     code, changed, text = host.play("teardown")
     assert (code, changed) == (0, 0), text
@@ -209,6 +231,16 @@ def test_a_failure_tells_the_remedy(host: Host, entry: str, change: dict[str, An
     code, _, text = host.play(entry, **change)
     assert code != 0
     assert words in text
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("host", ["base_host"], indirect=True)
+def test_a_wpa_supplicant_that_was_given_the_radio_stops(host: Host) -> None:
+    command = "/sbin/wpa_supplicant -c /etc/wpa.conf -i wlan0"
+    (host.folder / "state/wpa_supplicant.service.exec").write_text(f"{{ argv[]={command} ; pid=7 }}\n")
+    code, _, text = host.play("main")
+    assert code == 0, text
+    assert host.units == ["ssh.service", "systemd-networkd.service"]
 
 
 @pytest.mark.netns
@@ -245,11 +277,21 @@ def test_chrony_of_the_distribution_follows_the_reference_and_its_own_sources_ag
     [
         (
             "traffic_host",
-            {"traffic_host_dist_dir": "/nowhere", "traffic_host_build_dir": "/nowhere"},
+            {"traffic_host_builds": {}},
             "`make dist` builds it",
+        ),
+        (
+            "traffic_host",
+            {"traffic_host_builds": {platform.machine(): {"path": "", "problem": "The sources are of def."}}},
+            "The sources are of def.",
         ),
         ("traffic_host", {}, "is missing or another build than the controller's"),
         ("meter_host", {}, "netjoule-meters does not run on host"),
+        (
+            "traffic_host",
+            {"test_role": "radio", "netjoule_radio_reader": "nl80211"},
+            "install python3-pyroute2, or choose another reader",
+        ),
     ],
     indirect=["host"],
 )

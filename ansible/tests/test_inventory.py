@@ -100,6 +100,32 @@ def test_a_fault_ends_the_run_with_line_and_field(tmp_path: Path, old: str, new:
     assert CANARY not in said
 
 
+@pytest.mark.parametrize(
+    ("reader", "package"), [("nl80211", "python3-pyroute2"), ("iwconfig", "wireless-tools")]
+)
+def test_what_the_radio_is_read_with_is_installed(tmp_path: Path, reader: str, package: str) -> None:
+    changed = tmp_path / "rack.yaml"
+    changed.write_text(MODERN.read_text().replace("reader: nl80211", f"reader: {reader}"))
+    defaults = f"@{ANSIBLE}/roles/radio/defaults/main.yml"
+    words = ["-m", "debug", "-a", "msg=<{{ radio_packages | join(' ') }}>", "-e", defaults]
+    answer = ask("ansible", changed, tmp_path, "laptop", *words)
+    assert package in answer.stdout, answer.stdout + answer.stderr
+    assert ("wireless-tools" in answer.stdout) == (reader == "iwconfig")
+
+
+def test_packages_of_the_meters_have_the_versions_of_the_source_tree(tmp_path: Path) -> None:
+    for package, version in (("protocols/contracts", "7.8.9"), ("meters", "10.0.0rc1")):
+        (tmp_path / package).mkdir(parents=True)
+        (tmp_path / package / "pyproject.toml").write_text(f'[project]\nversion = "{version}"\nname = "x"\n')
+    role = tmp_path / "ansible/roles/meter_host"
+    role.mkdir(parents=True)
+    words = ["-m", "debug", "-a", "msg=<{{ meter_host_wheels | join(' ') }}>", "-e", f"role_path={role}"]
+    words += ["-e", f"@{ANSIBLE}/roles/meter_host/vars/main.yml"]
+    answer = ask("ansible", MODERN, tmp_path, "meter-shelf", *words)
+    wheels = "<netjoule_contracts-7.8.9-py3-none-any.whl netjoule_meters-10.0.0rc1-py3-none-any.whl>"
+    assert wheels in answer.stdout, answer.stdout + answer.stderr
+
+
 def test_an_emulated_testbed_has_nothing_to_provision(tmp_path: Path) -> None:
     answer = ask("ansible-inventory", ANSIBLE.parent / "testbed-topology.yaml", tmp_path, "--list")
     assert answer.returncode != 0

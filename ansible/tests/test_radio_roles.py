@@ -31,9 +31,14 @@ MASKS = {
     "ht40": "ht-mcs-5 10 lgi-5",
     "vht80": f"ht-mcs-5 {' '.join(map(str, range(16)))} vht-mcs-5 1:0-9 2:0-9",
 }
+# What a radio that the host no longer has left behind.
+OLD_SCRIPT = 'echo "$1" >>"$0.called"; rm "$0"\n'
 OF_ROLE = {"access_point": ("wlan0", "hostapd"), "wifi_client": ("wlan1", "wpa_supplicant")}
 # wlan0 and wlan1 are ends of a cable here. The namespaces live until standard input closes.
-SET_UP = "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; exec cat"
+SET_UP = (
+    "mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; "
+    "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; exec cat"
+)
 ADDRESSES = {
     "access_point_addresses": ["10.77.0.1/24", "fd77::1/64"],
     "access_point_wired_interface": "wlan1",
@@ -61,7 +66,10 @@ class Host:
     folder: Path
     namespace: int
 
-    def play(self, entry: str = "main", *options: str, **wifi: Any) -> Outcome:
+    def play(
+        self, entry: str = "main", *options: str, more: dict[str, Any] | None = None, **wifi: Any
+    ) -> Outcome:
+        """Run an entry of the role, with `more` variables, on a network that is changed by `wifi`."""
         interface, _ = OF_ROLE[self.role]
         programs = {f"{self.role}_{name}": str(self.folder / "bin" / name) for name in PROGRAMS}
         variables = (
@@ -83,7 +91,7 @@ class Host:
             }
         )
         file = self.folder / "variables.json"
-        file.write_text(json.dumps(variables))
+        file.write_text(json.dumps(variables | (more or {})))
         file.chmod(0o600)
         playbook = shutil.which("ansible-playbook", path=_path()) or "ansible-playbook"
         command = [*self._inside, playbook, "-i", "host,", "-e", f"@{file}", str(HERE / "play.yml"), *options]
@@ -94,11 +102,20 @@ class Host:
         changed = re.search(r"host +: ok=\d+ +changed=(\d+)", text)
         return Outcome(done.returncode, int(changed[1]) if changed else -1, text, _message(text))
 
+    def says(self, *command: str) -> str:
+        """What a command prints on the host."""
+        return subprocess.run([*self._inside, *command], capture_output=True, text=True, check=True).stdout
+
     def ip(self, *words: str) -> str:
         """What ip says in the host's namespace."""
-        return subprocess.run(
-            [*self._inside, "ip", *words], capture_output=True, text=True, check=True
-        ).stdout
+        return self.says("ip", *words)
+
+    def old_radio(self, interface: str) -> Path:
+        """The script of a radio that the topology once named; `.called` has what it was asked."""
+        script = self.folder / f"run/radio-{interface}.sh"
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(OLD_SCRIPT)
+        return script
 
     @property
     def _inside(self) -> list[str]:
@@ -115,7 +132,7 @@ class Host:
 
     def _environment(self) -> dict[str, str]:
         return os.environ | {
-            "PATH": _path(),
+            "PATH": f"{self.folder}/bin:{_path()}",
             "PYTHONPATH": str(ANSIBLE.parent / "testbed/radio/src"),
             "ANSIBLE_ROLES_PATH": str(ANSIBLE / "roles"),
             "ANSIBLE_FILTER_PLUGINS": str(ANSIBLE / "plugins/filter"),
@@ -144,6 +161,8 @@ def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
         (tmp_path / name).mkdir()
     for name in PROGRAMS:
         (tmp_path / "bin" / name).symlink_to(HERE / "programs/radio_program.py")
+    (tmp_path / "bin/systemctl").symlink_to(HERE / "programs/host_program.py")
+    (tmp_path / "state/units").mkdir()
     holder = ["unshare", "-Urmn", "sh", "-c", SET_UP]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as namespace:
         assert namespace.stdout is not None
@@ -162,8 +181,11 @@ def test_life_of_a_radio(host: Host) -> None:
     assert not (host.folder / "run").exists()
     assert not host.state("country")
 
+    old = host.old_radio("wlan7")
     first = host.play("main", "--diff", "-vvv")
     assert first.exit_code == 0, first.text
+    assert not old.exists()
+    assert Path(f"{old}.called").read_text() == "leave\n"
     assert host.configuration.stat().st_mode & 0o777 == 0o600
     assert PASSPHRASE in host.configuration.read_text()
     assert host.state("country") == "US"
@@ -174,15 +196,47 @@ def test_life_of_a_radio(host: Host) -> None:
     assert (second.exit_code, second.changed) == (0, 0), second.text
     assert host.state(f"{daemon}.log-of-starts") == "started\n"
 
+    read = host.play("verify", more={"test_role": "radio", "netjoule_radio_reader": "iw"})
+    assert read.exit_code == 0, read.text
+
     other = host.play("main", "--diff", "-vvv", passphrase="another battery staple")
     assert other.exit_code == 0, other.text
     assert host.state(f"{daemon}.log-of-starts") == "started\n" * 2
     assert "battery" not in first.text + other.text + host.state("calls")
 
+    old = host.old_radio("wlan8")
     down = host.play("teardown")
     assert down.exit_code == 0, down.text
     assert not host.configuration.exists()
     assert not host.state(f"{daemon}.running")
+    assert not old.exists()
+
+
+@pytest.mark.netns
+def test_systemd_keeps_the_daemon(host: Host) -> None:
+    interface, daemon = OF_ROLE[host.role]
+    unit = f"netjoule-{daemon.replace('_', '-')}-{interface}.service"
+    systemd = {"netjoule_service_manager": "systemd"}
+
+    before = host.play("main", "--check", more=systemd)
+    assert before.exit_code == 0, before.text
+    assert host.says("ls", "/run/systemd/system") == ""
+
+    first = host.play(more=systemd)
+    assert first.exit_code == 0, first.text
+    assert host.says("ls", "/run/systemd/system") == f"{unit}\n"
+    assert host.state(f"bitrates-{interface}") == MASKS[host.network]
+    second = host.play(more=systemd)
+    assert (second.exit_code, second.changed) == (0, 0), second.text
+    assert host.state(f"{daemon}.log-of-starts") == "started\n"
+
+    down = host.play("teardown", more=systemd)
+    assert down.exit_code == 0, down.text
+    assert list((host.folder / "state/units").iterdir()) == []
+    assert not host.state(f"{daemon}.running")
+    assert not host.configuration.exists()
+    assert host.says("ls", "/run/systemd/system") == ""
+    assert host.state("calls").endswith("systemctl daemon-reload\n")
 
 
 @pytest.mark.netns

@@ -6,6 +6,7 @@ A recording stand-in answers for iw; addresses, routes and switches are the kern
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -16,15 +17,26 @@ from typing import Any
 import pytest
 from render import template
 
+# Without the file `lifts` beside it, it does not lift limits.
 IW = """#!/bin/sh
 echo "$*" >>"$0.calls"
 case "$*" in
     *"get power_save") echo "Power save: on" ;;
+    *"set bitrates") [ -e "${0%/*}/lifts" ] || exit 161 ;;
     *bitrates*refused) echo "Invalid argument" >&2; exit 234 ;;
 esac
 """
 SYSCTLS = ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"]
-SET_UP = "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; exec cat"
+# Units stop while there is a file `stops`.
+SYSTEMCTL = """#!/bin/sh
+echo "$*" >>"$0.calls"
+[ "$1" != stop ] || [ -e "${0%/*}/stops" ]
+"""
+SET_UP = (
+    "mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system; "
+    "ip link add wlan0 up type veth peer name wlan1; ip link set wlan1 up; echo ready; exec cat"
+)
+UNIT = "netjoule-hostapd-wlan0.service"
 
 
 @dataclass(frozen=True)
@@ -74,9 +86,18 @@ class Radio:
     def ip(self, *words: str) -> None:
         assert self._inside("ip", *words).returncode == 0
 
+    def put(self, file: str) -> None:
+        assert self._inside("touch", file).returncode == 0
+
+    def has(self, file: str) -> bool:
+        return self._inside("test", "-e", file).returncode == 0
+
     def _inside(self, *words: str) -> subprocess.CompletedProcess[str]:
         enter = ["nsenter", "-t", str(self.namespace), "-U", "-m", "-n", "--preserve-credentials"]
-        return subprocess.run([*enter, *words], capture_output=True, text=True, timeout=60, check=False)
+        environment = os.environ | {"PATH": f"{self.folder}:{os.environ['PATH']}:/usr/sbin:/sbin"}
+        return subprocess.run(
+            [*enter, *words], env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
 
     @property
     def script(self) -> Path:
@@ -89,8 +110,11 @@ class Radio:
 
 @pytest.fixture
 def radio(tmp_path: Path) -> Iterator[Radio]:
-    (tmp_path / "iw").write_text(IW)
-    (tmp_path / "iw").chmod(0o755)
+    for name, text in (("iw", IW), ("systemctl", SYSTEMCTL)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    for name in ("lifts", "stops"):
+        (tmp_path / name).touch()
     holder = ["unshare", "-Urmn", "sh", "-c", SET_UP]
     with subprocess.Popen(holder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as namespace:
         assert namespace.stdout is not None
@@ -149,7 +173,77 @@ def test_leaving_undoes_all(radio: Radio) -> None:
     assert "net.ipv6.conf.all.forwarding = 0" in radio.sees()
     undone = ["dev wlan0 set power_save on", "dev wlan0 set bitrates", "dev wlan0 set txpower auto"]
     assert radio.asked_of_iw[-3:] == undone
-    assert sorted(path.name for path in radio.folder.iterdir()) == ["iw", "iw.calls"]
+    assert files(radio) == ["iw", "iw.calls"]
+
+
+def files(radio: Radio) -> list[str]:
+    """What is in its folder, stand-ins for systemctl and switches of stand-ins left out."""
+    others = ("systemctl", "systemctl.calls", "lifts", "stops")
+    return sorted(path.name for path in radio.folder.iterdir() if path.name not in others)
+
+
+@pytest.mark.netns
+def test_a_daemon_that_does_not_stop_keeps_its_files(radio: Radio) -> None:
+    unit_file = f"/run/systemd/system/{UNIT}"
+    conf = radio.folder / "hostapd.conf"
+    radio.write(
+        radio_service_manager="systemd",
+        radio_unit=UNIT,
+        radio_files=[str(conf), unit_file],
+        radio_power_save="",
+    )
+    conf.touch()
+    radio.put(unit_file)
+    radio.run("set")
+    (radio.folder / "stops").unlink()
+    radio.run("leave", code=1)
+    assert conf.exists()
+    assert radio.has(unit_file)
+    assert "10.77.0.1/24" in radio.sees()
+
+    (radio.folder / "stops").touch()
+    (radio.folder / "systemctl.calls").unlink()
+    radio.run("leave")
+    assert files(radio) == ["iw", "iw.calls"]
+    assert not radio.has(unit_file)
+    assert (radio.folder / "systemctl.calls").read_text() == f"stop {UNIT}\ndaemon-reload\n"
+
+
+@pytest.mark.netns
+def test_limits_that_stay_are_told_and_can_be_lifted_again(radio: Radio) -> None:
+    radio.write()
+    radio.run("set")
+    (radio.folder / "lifts").unlink()
+    assert "iw dev wlan0 set bitrates: failed" in radio.run("leave", code=1)
+    assert radio.script.exists()
+    (radio.folder / "lifts").touch()
+    radio.run("leave")
+    assert files(radio) == ["iw", "iw.calls"]
+
+
+@pytest.mark.netns
+def test_limits_are_lifted_while_the_interface_is_up(radio: Radio) -> None:
+    """A daemon that ended has taken it down, where mac80211 takes no rates."""
+    up_only = IW.replace(
+        '*"set bitrates") [ -e', '*"set bitrates") [ -n "$(ip -o link show wlan0 up)" ] && [ -e'
+    )
+    assert up_only != IW
+    (radio.folder / "iw").write_text(up_only)
+    radio.write()
+    radio.run("set")
+    radio.ip("link", "set", "wlan0", "down")
+    radio.run("leave")
+    assert "DOWN" in radio.sees()
+
+
+@pytest.mark.netns
+def test_a_radio_that_is_gone_is_left(radio: Radio) -> None:
+    radio.write()
+    radio.run("set")
+    radio.ip("link", "delete", "wlan0")
+    (radio.folder / "iw.calls").unlink()
+    radio.run("leave")
+    assert files(radio) == ["iw"]
 
 
 @pytest.mark.netns
@@ -172,8 +266,8 @@ def test_waiting_ends_with_the_daemons_words(radio: Radio) -> None:
 
 @pytest.mark.parametrize("role", ["access_point", "wifi_client"])
 def test_systemd_accepts_the_unit(role: str, tmp_path: Path) -> None:
-    if (verify := shutil.which("systemd-analyze")) is None:
-        pytest.skip("there is no systemd-analyze here (package systemd)")
+    verify = shutil.which("systemd-analyze")
+    assert verify is not None, "there is no systemd-analyze here: 'scripts/setup.sh test' installs systemd"
     name = {"access_point": "hostapd", "wifi_client": "wpa_supplicant"}[role]
     unit = tmp_path / f"netjoule-{name.replace('_', '-')}-wlan0.service"
     values = {

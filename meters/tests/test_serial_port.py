@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import threading
+from pathlib import Path
 
 import pytest
 import serial
 
+import netjoule_meters.transports.serial_port
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.emulated.pty_port import PtyPort
 from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout, UsageError
@@ -151,6 +154,28 @@ def test_each_reason_not_to_open_has_its_next_step(monkeypatch, number, words):
         raise serial.SerialException(number, os.strerror(number))
 
     monkeypatch.setattr(serial, "Serial", refuse)
+    monkeypatch.setattr(netjoule_meters.transports.serial_port, "_PATIENCE_NS", 0)
     with pytest.raises(PortUnavailable, match=words) as error:
         SerialPort("/dev/ttyX", clock=SystemClock()).open()
     assert error.value.exit_code == 3
+
+
+def test_a_port_that_another_program_gives_up_meanwhile_is_opened(pty):
+    with Path(pty.device).open("rb", buffering=0) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        leaving = threading.Timer(0.3, fcntl.flock, (other, fcntl.LOCK_UN))
+        leaving.start()
+        port = SerialPort(pty.device, clock=SystemClock())
+        port.open()
+        leaving.join()
+        port.write_line(b"X")
+        port.close()
+
+
+def test_waiting_for_a_port_can_be_called_off(pty):
+    with Path(pty.device).open("rb", buffering=0) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        port = SerialPort(pty.device, clock=SystemClock())
+        port.cancel()
+        with pytest.raises(Cancelled):
+            port.open()

@@ -2,17 +2,22 @@
 """What an access point that dies, a client that roams or a host out of reach means for runs."""
 
 import asyncio
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import runner_fakes as fakes
 
-from netjoule import elements
+from netjoule import elements, radio_log
 from netjoule.elements import Elements
-from netjoule.errors import RunFailed
+from netjoule.errors import HostLacks, RunFailed
 from netjoule.radio import RadioRecord
 from netjoule.radio_log import RadioLog
+from netjoule.radio_rates import RateLimits
+from netjoule.topology import Topology
+from netjoule.verdict import Reason, invalidates
 
 
 class Reader:
@@ -76,8 +81,94 @@ def test_what_the_clients_radio_says_decides(flags, reasons) -> None:
     assert told(*flags) == reasons
 
 
+def test_rates_outside_the_topologys_are_one_reason_that_does_not_invalidate() -> None:
+    records = [
+        RadioRecord(t_s=1.0, mcs=7, streams=1),  # before the measure window
+        RadioRecord(t_s=2.0, mcs=13, streams=2, rx_mcs=13, rx_streams=2),
+        RadioRecord(t_s=3.0, mcs=13, streams=2, rx_mcs=5, rx_streams=1),
+        RadioRecord(t_s=4.0, mcs=15, streams=2, rx_mcs=13, rx_streams=2),
+    ]
+
+    async def whole(rates: Any) -> list[Any]:
+        reader = Reader(*records)
+        limits = RateLimits.of({"mode": "11n", "rates": rates})
+        async with RadioLog(Sink(), [reader], "laptop", limits) as radio:
+            await reader.given.wait()
+            return Elements(Hosts(), radio).rate_reasons(2.0, 10.0)
+
+    seen = "client received at MCS 5 at 3.0 s; 2 looks in all"
+    found = asyncio.run(whole({"mcs": [13], "streams": 2}))
+    assert found == [Reason("radio_outside_rates", seen)]
+    assert not invalidates(found[0].code)
+    assert asyncio.run(whole("automatic")) == []
+
+
+def test_a_run_at_other_rates_than_the_topologys_counts_with_a_note(tmp_path: Path, monkeypatch) -> None:
+    """Every look of the client, one each 0.1 s, is at MCS 5."""
+    looks = [RadioRecord(t_s=tenth / 10, mcs=5, streams=1) for tenth in range(1000)]
+    monkeypatch.setattr(fakes.FakeTestbed, "radio_readers", [Reader(*looks)])
+    monkeypatch.setattr(Topology, "wifi", {"mode": "11n", "rates": {"mcs": [13]}})
+    with fakes.new_campaign(tmp_path / "c") as campaign:
+        outcome, _ = fakes.run(campaign, fakes.Script())
+        runs = [json.loads((campaign.run_dir(r.run_id) / "run.json").read_text()) for r in campaign.rows()]
+    assert outcome.end == "complete"
+    for run in runs:
+        assert run["status"] == "done"
+        (reason,) = run["reasons"]
+        assert reason["code"] == "radio_outside_rates"
+        assert re.fullmatch(r"client sent at MCS 5 at \d+\.\d s; 2\d looks in all", reason["detail"])
+
+
 def test_another_nodes_radio_decides_nothing() -> None:
     assert told("disassociated", client="laptop") == []
+
+
+def test_a_reader_that_fails_to_open_in_any_way_is_opened_again(monkeypatch) -> None:
+    """A host that lacks a program is being set up, one out of reach returns: the log goes on with both."""
+    monkeypatch.setattr(radio_log, "REOPEN_PAUSE_S", 0.0)
+    problems = [
+        HostLacks("cannot start the radio agent", where="host client"),
+        RunFailed("it was lost", where="host client", code="host_unreachable"),
+    ]
+
+    class Ending(Reader):
+        opened = 0
+
+        async def open(self) -> None:
+            self.opened += 1
+            if self.opened > 1 and problems:
+                raise problems.pop(0)
+
+        async def read(self) -> RadioRecord | None:
+            if self.opened == 1:
+                return None
+            return await super().read()
+
+    async def whole() -> list[str]:
+        reader = Ending(RadioRecord(t_s=2.0, flag="roamed"))
+        async with RadioLog(Sink(), [reader], "client") as radio:
+            await asyncio.wait_for(reader.given.wait(), 20)
+            assert [fault.code for fault in radio.faults(0.0, 10.0)] == ["radio_roamed"]
+            await radio.wait_associated(0.0)
+            return radio.take_losses()
+
+    assert asyncio.run(whole()) == ["radio of client: its reader ended"]
+    assert problems == []
+
+
+def test_a_radios_log_that_cannot_go_on_ends_the_campaign_before_its_next_run() -> None:
+    class FullDisk:
+        def append_radio(self, node: str, rows: Any) -> None:
+            raise RunFailed("cannot write radio/client.csv: the disk is full")
+
+    async def whole() -> None:
+        records = [RadioRecord(t_s=float(t_s)) for t_s in range(radio_log.BATCH_RECORDS)]
+        async with RadioLog(FullDisk(), [Reader(*records)], "client") as radio:
+            await asyncio.wait(radio._tasks)
+            await Elements(Hosts(), radio).all_back()
+
+    with pytest.raises(RunFailed, match="the disk is full"):
+        asyncio.run(asyncio.wait_for(whole(), 20))
 
 
 def test_a_client_that_stays_away_ends_the_campaign_with_a_sentence(monkeypatch) -> None:
@@ -114,6 +205,65 @@ def test_a_flow_that_fails_with_its_host_is_repeated_however_often(tmp_path: Pat
     latest = {row.mini_block: row.attempt for row in rows}
     assert {r.status for r in rows if r.attempt == latest[r.mini_block]} == {"done"}
     assert script.collected > 0
+
+
+class Silent(fakes.FakeTestbed):
+    """Its hosts say nothing when they are asked between runs, so often."""
+
+    times = {"clocks": 0, "collect": 0}  # noqa: RUF012
+    waited = 0
+
+    async def returned(self) -> None:
+        self.waited += 1
+
+    async def clock_rows(self, t_s: float) -> Any:
+        if self._script.of("end")[3:]:  # the flow of the block's last run has ended: the closing look
+            self._fail("clocks")
+        return await super().clock_rows(t_s)
+
+    async def collect(self) -> None:
+        self._fail("collect")
+        await super().collect()
+
+    def _fail(self, what: str) -> None:
+        if self.times[what]:
+            self.times[what] -= 1
+            raise RunFailed("no answer in time", where="host server", code="host_unreachable")
+
+
+@pytest.mark.parametrize("what", ["clocks", "collect"])
+def test_a_host_lost_between_runs_is_waited_for(tmp_path: Path, monkeypatch, what: str) -> None:
+    testbeds: list[Silent] = []
+    monkeypatch.setattr(fakes, "FakeTestbed", Silent)
+    monkeypatch.setattr(Silent, "times", {"clocks": 0, "collect": 0} | {what: 8})
+    with fakes.new_campaign(tmp_path / "c") as campaign:
+        outcome, _ = fakes.run(campaign, fakes.Script(), on_up=testbeds.append)
+        rows = campaign.rows()
+    assert outcome.end == "complete"
+    assert [(row.status, row.attempt) for row in rows] == [("done", 1)] * 4
+    assert Silent.times[what] == 0
+    assert testbeds[0].waited == len(rows) + 8
+
+
+@pytest.mark.parametrize("code", ["host_unreachable", "clock_unsure"])
+def test_a_host_in_reach_that_answers_nothing_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch, code: str
+) -> None:
+    asked: list[int] = []
+
+    class Never(fakes.FakeTestbed):
+        async def collect(self) -> None:
+            asked.append(self._script.clock.now_ns)
+            raise RunFailed("no answer in time", where="host server", code=code)
+
+    monkeypatch.setattr(fakes, "FakeTestbed", Never)
+    with (
+        fakes.new_campaign(tmp_path / "c") as campaign,
+        pytest.raises(RunFailed, match="host server: no answer in time"),
+    ):
+        fakes.run(campaign, fakes.Script())
+    waited_s = (asked[-1] - asked[0]) / 1e9
+    assert (600 < waited_s < 610) if code == "host_unreachable" else len(asked) == 1
 
 
 def test_a_host_that_is_given_up_ends_the_session_and_resume_goes_on(tmp_path: Path) -> None:

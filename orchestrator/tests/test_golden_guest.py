@@ -95,6 +95,10 @@ def test_lab_hosts_are_recorded_with_the_guest_s_kernel() -> None:
     assert all(host["kernel"].startswith("6.1.") for host in hosts)
     provisioning = json.loads((GOLDEN / "provisioning.json").read_text())
     assert provisioning["network"]["width_mhz"] == 40
+    assert {
+        (radio["frequency_mhz"], radio["width_mhz"], radio["mode"], radio["streams"])
+        for radio in provisioning["radio"].values()
+    } == {(5180, 40, "11n", 2)}
     assert provisioning["plays"]["provision"]["tasks"] > provisioning["plays"]["verify"]["tasks"] > 0
 
 

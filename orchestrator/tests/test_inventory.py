@@ -24,7 +24,7 @@ def test_a_client_is_told_its_radio_network_and_addresses():
     assert (variables["ansible_user"], variables["ansible_port"]) == ("root", 22)
     assert variables["ansible_become"] is False
     assert variables["netjoule_test_addresses"] == {"ipv4": "10.77.0.11", "ipv6": "fd77::11"}
-    assert variables["netjoule_radio_interface"] == "wlp2s0"
+    assert (variables["netjoule_radio_interface"], variables["netjoule_radio_reader"]) == ("wlp2s0", "iw")
     assert variables["wifi_client_addresses"] == ["10.77.0.11/24", "fd77::11/64"]
     assert variables["wifi_client_routes"][0] == {"to": "10.78.0.0/24", "via": "10.77.0.1"}
     assert variables["netjoule_passphrase_reference"] == "env:RACK_PASSPHRASE"
@@ -96,14 +96,23 @@ def test_meters_belong_to_the_host_they_are_plugged_into():
     assert of("laptop")["netjoule_meters"] == []
 
 
-def test_every_host_knows_where_no_control_traffic_may_go():
+def test_hosts_are_provisioned_with_the_program_that_campaigns_run(monkeypatch):
+    builds = {"aarch64": {"path": "/tree/dist/aarch64/netjoule-traffic", "problem": ""}}
+    monkeypatch.setattr("netjoule.lab.binaries.builds", lambda root: builds)
     loaded = topology.Topology.from_document(LAB, where="lab.yaml")
-    assert inventory.common_variables(loaded) == {
-        "netjoule_topology": "rack",
-        "netjoule_kind": "lab",
-        "netjoule_mtu_bytes": 1500,
-        "netjoule_test_networks": ["10.77.0.0/24", "10.78.0.0/24", "fd77::/64", "fd78::/64"],
-    }
+    assert inventory.common_variables(loaded)["netjoule_traffic_builds"] == builds
+
+
+def test_every_variable_is_read_by_a_role():
+    loaded = topology.Topology.from_document(LAB, where="lab.yaml")
+    told = set(inventory.common_variables(loaded)).union(
+        *(inventory.host_variables(loaded, name) for name in loaded.hosts)
+    )
+    roles = SHIPPED.parent / "ansible"
+    texts = [path.read_text() for kind in ("*.yml", "*.j2") for path in roles.glob(f"roles/**/{kind}")]
+    # The inventory plugin resolves the reference; ansible_* are Ansible's own.
+    unread = {name for name in told if not any(name in text for text in texts)}
+    assert {name for name in unread if not name.startswith("ansible_")} == {"netjoule_passphrase_reference"}
 
 
 def test_what_cannot_be_provisioned_is_refused():

@@ -5,6 +5,7 @@ import asyncio
 import copy
 import json
 import os
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from netjoule import programs
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.lab import binaries
 from netjoule.lab.binaries import build_for, require_carriers
-from netjoule.lab.reach import require_control_off_the_radio
+from netjoule.lab.reach import control_number, require_control_off_the_radio
 from netjoule.lab.records import host_record, joined
 from netjoule.ssh import Answer
 from netjoule.topology import Topology
@@ -52,12 +53,12 @@ def ways(**devices: str) -> dict[str, Answer]:
 
 def reach(name: str, answers: Mapping[str, Answer]) -> None:
     host = Host(name, answers)
-    asyncio.run(require_control_off_the_radio(RACK, host, [SERVER]))  # type: ignore[arg-type]
+    asyncio.run(require_control_off_the_radio(RACK, host, {"the server": SERVER}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("controller", "server", "way"),
-    [("wlp2s0", "eth0", f"the controller ({CONTROLLER})"), ("eth0", "wlp2s0", f"{SERVER} ({SERVER})")],
+    [("wlp2s0", "eth0", f"the controller ({CONTROLLER})"), ("eth0", "wlp2s0", f"the server ({SERVER})")],
 )
 def test_control_traffic_over_the_test_radio_is_refused(controller: str, server: str, way: str) -> None:
     with pytest.raises(UsageError) as caught:
@@ -85,13 +86,89 @@ def test_the_bridge_of_an_access_point_is_its_radio() -> None:
     bridging = Topology.from_document(document, where="test")
     host = Host("ap", ways(controller="br-netjoule"))
     with pytest.raises(UsageError, match="is br-netjoule, to which the test radio wlan0 belongs: control"):
-        asyncio.run(require_control_off_the_radio(bridging, host, []))  # type: ignore[arg-type]
-    asyncio.run(require_control_off_the_radio(RACK, host, []))  # type: ignore[arg-type]
+        asyncio.run(require_control_off_the_radio(bridging, host, {}))  # type: ignore[arg-type]
+    asyncio.run(require_control_off_the_radio(RACK, host, {}))  # type: ignore[arg-type]
 
 
 def test_a_host_without_ip_is_told() -> None:
     with pytest.raises(HostLacks, match=r"host laptop: it has no ip command; install the package iproute2"):
         reach("laptop", {f"ip -json route get {CONTROLLER}": Answer(127, "", "sh: 1: ip: not found")})
+
+
+# -- a control address that is a name -----------------------------------------------------------------
+
+NAME = "tower.control.example"
+ASKED = f"getent ahosts {NAME}"
+
+
+def named(text: str = NAME) -> Topology:
+    document = copy.deepcopy(LAB)
+    document["hosts"]["tower"]["control_address"] = text
+    return Topology.from_document(document, where="test")
+
+
+def number_of(where: Topology, answers: Mapping[str, Answer]) -> str:
+    return asyncio.run(control_number(where, "tower", Host("laptop", answers)))  # type: ignore[arg-type]
+
+
+def getent(*addresses: str) -> dict[str, Answer]:
+    """As glibc 2.36 prints it."""
+    kinds = (("STREAM", f" {NAME}"), ("DGRAM", ""), ("RAW", ""))
+    lines = [f"{address:15} {kind}{name}\n" for address in addresses for kind, name in kinds]
+    return {ASKED: Answer(0, "".join(lines), "")}
+
+
+@pytest.fixture
+def controller_knows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Addresses that the controller has for any name; none to begin with."""
+    known: list[str] = []
+
+    def found(name: str, *_: object, **__: object) -> list[object]:
+        if not known:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in known]
+
+    monkeypatch.setattr("netjoule.lab.reach.socket.getaddrinfo", found)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        (getent("192.0.2.2"), "192.0.2.2"),
+        (getent("fd00::2", "192.0.2.2"), "fd00::2"),
+        (getent("::1", "127.0.1.1", "fe80::1", "192.0.2.2"), "192.0.2.2"),
+    ],
+)
+def test_a_control_address_is_what_its_name_means_on_the_host_that_goes_there(
+    controller_knows: list[str], said: Mapping[str, Answer], number: str
+) -> None:
+    controller_knows.append("198.51.100.7")
+    assert number_of(named(), said) == number
+
+
+@pytest.mark.parametrize("said", [Answer(2, "", ""), Answer(127, "", "getent: not found"), Answer(0, "", "")])
+def test_a_name_that_only_the_controller_knows_is_its_number(
+    controller_knows: list[str], said: Answer
+) -> None:
+    controller_knows.append(SERVER)
+    assert number_of(named(), {ASKED: said}) == SERVER
+
+
+def test_a_number_is_not_looked_up() -> None:
+    assert number_of(named("192.0.2.2"), {}) == "192.0.2.2"
+    assert number_of(named("fd00::2"), {}) == "fd00::2"
+
+
+@pytest.mark.parametrize("known", [[], ["127.0.1.1"]])
+def test_a_name_that_nobody_knows_is_one_sentence(controller_knows: list[str], known: list[str]) -> None:
+    controller_knows.extend(known)
+    with pytest.raises(UsageError) as caught:
+        number_of(named(), {ASKED: Answer(2, "", "")})
+    assert str(caught.value) == (
+        "host tower: its control_address 'tower.control.example' is a name that neither laptop nor the"
+        " controller resolves; write its number there, or add the name to /etc/hosts of both"
+    )
 
 
 def asked_for_carriers(said: Answer) -> None:
@@ -208,6 +285,24 @@ def test_without_make_dist_only_an_equal_machine_gets_a_build(tree: Path) -> Non
     assert chosen("here", tree) == ("target", "the controller's own, of 2026-01-01T00:00:00Z")
     assert build_for("other", tree) is None
     assert build_for("other", None) is None
+
+
+def test_provisioning_is_told_what_campaigns_run_and_why_not(tree: Path) -> None:
+    def told() -> dict[str, tuple[str, str]]:
+        return {
+            machine: (build["path"].removeprefix(f"{tree}/"), build["problem"])
+            for machine, build in binaries.builds(tree).items()
+        }
+
+    static = {machine: (f"dist/{machine}/{binaries.PROGRAM}", "") for machine in ("here", "other")}
+    assert told() == static
+    at_commit(tree, "def")
+    built(tree / "target" / binaries.PROGRAM, 1767225660)
+    problem = (
+        "dist/other/netjoule-traffic: it is built from commit abc, the sources here are of def;"
+        " 'make dist' builds it anew"
+    )
+    assert told() == {"here": (f"target/{binaries.PROGRAM}", ""), "other": ("", problem)}
 
 
 def test_the_commit_of_the_sources_is_the_scripts(tree: Path) -> None:

@@ -12,11 +12,20 @@ from synthetic import workload
 from netjoule import provision, runner
 from netjoule.cli import run_command
 from netjoule.runner import Outcome
+from netjoule.ssh import HostInUse
 from netjoule.topology import Topology
 
 SHELF = "shelf"
 TIMING = {"idle_s": 5, "settle_s": 0.2, "warm_up_s": 2, "measure_s": 5, "tail_s": 0.3}
 START = {"event": "start", "tasks": 4}
+# OpenSSH 9.2, as Ansible joins its lines.
+ANOTHER_KEY = (
+    f"{'@' * 59} @ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @ {'@' * 59} IT IS POSSIBLE THAT SOMEONE "
+    "IS DOING SOMETHING NASTY! ... Offending ED25519 key in /known_hosts:1 ... Host key verification failed."
+)
+NOT_THE_KNOWN_KEY = (
+    "its SSH host key is not the known one; another machine answers there, or a new system: compare its key"
+)
 END = {"event": "end", "hosts": {"ap": {"changed": 2}, "laptop": {"changed": 1}}}
 
 
@@ -141,10 +150,6 @@ def test_each_failure_is_one_line_and_the_exit_code_is_1(rack, playbook, capsys)
         ("ssh: connect to host 192.0.2.1 port 22: Connection timed out", "is it switched on"),
         ("root@192.0.2.1: Permission denied (publickey,password).", "ssh-copy-id"),
         ("Host key verification failed.", "log in once by hand"),
-        (
-            "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @ ... Host key verification failed.",
-            "ssh-keygen -R ap",
-        ),
         ("ssh: Could not resolve hostname apx: Name or service not known", "correct control_address"),
         ("Missing sudo password", "ssh.become needs sudo without a password"),
         ("sudo: a password is required", "ssh.become needs sudo without a password"),
@@ -159,7 +164,7 @@ def test_each_failure_is_one_line_and_the_exit_code_is_1(rack, playbook, capsys)
     ],
 )
 def test_remedies_of_logins(said, advice):
-    found = provision.remedy(said, "ap")
+    found = provision.remedy(said, "192.0.2.1")
     assert found.startswith(advice) or advice in found
     assert bool(found) == bool(advice)
 
@@ -186,6 +191,11 @@ def test_remedies_of_logins(said, advice):
             "Task failed: Action failed: The module interpreter '/usr/bin/python3' was not found. "
             "Consider overriding the configured interpreter path for this host. See stdout/stderr for ...",
             "ap: /usr/bin/python3 is not there; install python3 there (task: Set)",
+        ),
+        (
+            "unreachable",
+            f"Failed to connect to the host via ssh: {ANOTHER_KEY}",
+            f"ap: cannot be logged in to: {NOT_THE_KNOWN_KEY}, then 'ssh-keygen -R 192.0.2.1' (task: Set)",
         ),
     ],
 )
@@ -280,7 +290,7 @@ def test_doctor_lists_each_comparison_and_exits_3(rack, playbook, capsys):
     seen = capsys.readouterr()
     assert [line.split(maxsplit=1) for line in seen.out.splitlines()] == [
         ["ok", "ap: the clock's offset         as the topology says"],
-        ["LACK", "laptop: the path MTU           10.78.0.2 does not answer laptop."],
+        ["LACK", "laptop: the path MTU           10.78.0.2 does not answer laptop"],
     ]
     assert seen.err == (
         f"netjoule: the testbed is not as {rack} says: laptop: the path MTU; "
@@ -291,6 +301,59 @@ def test_doctor_lists_each_comparison_and_exits_3(rack, playbook, capsys):
     assert run_command(["doctor", "--testbed", rack, "--json"]) == 0
     (finding,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert (finding["event"], finding["ok"]) == ("finding", True)
+
+
+def test_doctor_tells_a_host_that_it_cannot_use_as_provision_does(rack, playbook, capsys):
+    refused = "Failed to connect to the host via ssh: connect to host 192.0.2.1 port 22: Connection refused"
+    hosts = ("laptop", "board", "ap")
+    playbook(
+        START,
+        result("ap", "Read the kernel's settings", "unreachable", refused),
+        result("board", "Read the kernel's settings", "unreachable", ANOTHER_KEY),
+        result("laptop", "Read the kernel's settings", "failed", "Task failed: Missing sudo password"),
+        result("laptop", "Ask chrony", "failed", "Missing sudo password"),
+        *(result(name, "Count what differs", "failed", "It differs.", check=True) for name in hosts),
+        END,
+        code=4,
+    )
+    assert run_command(["doctor", "--testbed", rack]) == 3
+    seen = capsys.readouterr()
+    assert [" ".join(line.split()) for line in seen.out.splitlines()] == [
+        "LACK ap: login cannot be logged in to: connect to host 192.0.2.1 port 22: Connection refused; no "
+        "sshd answers: install openssh-server there, or correct ssh.port",
+        f"LACK board: login cannot be logged in to: {NOT_THE_KNOWN_KEY}, then 'ssh-keygen -R "
+        '"[board.control.example]:2222"\'',
+        "LACK laptop: Read the kernel's settings Missing sudo password; ssh.become needs sudo without a "
+        "password; or log in as root (ssh.user: root)",
+    ]
+    assert seen.err == (
+        f"netjoule: ap, board, laptop cannot be compared with {rack}; "
+        "repeat the command when the cause is away\n"
+    )
+
+
+def test_doctor_ends_with_what_provisioning_sets_right_and_what_it_cannot(rack, playbook, capsys):
+    refused = "Failed to connect to the host via ssh: connect to host 192.0.2.1 port 22: Connection refused"
+    unasked = result("laptop", "Read the routes", "failed", "[Errno 2] No such file or directory: b'ip'")
+    playbook(START, result("ap", "Read the routes", "unreachable", refused), unasked, END, code=4)
+    assert run_command(["doctor", "--testbed", rack]) == 3
+    assert capsys.readouterr().err == (
+        f"netjoule: the testbed is not as {rack} says: laptop: Read the routes; ap cannot be compared; when "
+        f"the cause of that is away, 'netjoule provision --testbed {rack}' sets right what it can\n"
+    )
+
+
+def test_the_words_of_a_check_get_no_remedy_for_a_login(rack, playbook, capsys):
+    said = "Give laptop a route. ping said: connect: Network is unreachable"
+    playbook(START, result("laptop", "Check the path MTU", "failed", said, check=True), END, code=2)
+    assert run_command(["doctor", "--testbed", rack]) == 3
+    assert capsys.readouterr().out.rstrip().endswith(said)
+
+
+def test_a_host_key_is_forgotten_where_it_is_known():
+    laptop = LAB["hosts"]["laptop"] | {"ssh": {"known_hosts": "/keys/known"}}
+    of = Topology.from_document(LAB | {"hosts": LAB["hosts"] | {"laptop": laptop}}, where="test")
+    assert provision.known_as(of.host("laptop")) == '192.0.2.11 -f "/keys/known"'
 
 
 @pytest.fixture
@@ -325,7 +388,7 @@ def test_a_campaign_begins_and_goes_on_only_where_the_hosts_are_as_described(
     folder = playbook(START, good, bad, END, code=2)
     assert run_command(commands[command]) == 3
     said = capsys.readouterr().err
-    assert "laptop: the path MTU: 10.78.0.2 does not answer laptop." in said
+    assert "laptop: the path MTU: 10.78.0.2 does not answer laptop\n" in said
     assert ("campaign.json says: laptop: the path MTU" in said) == (command == "resume")
     assert (folder / "arguments").read_text().split()[-1].endswith("ansible/verify.yml")
     assert went == []
@@ -340,6 +403,50 @@ def test_resume_holds_the_hosts_to_the_campaigns_own_topology(commands, rack, pl
     assert run_command(commands["resume"]) == 0
     assert json.loads((folder / "held-to").read_text()) == LAB
     assert went == ["begun"]
+
+
+def test_resume_sees_the_variables_beside_the_topology_that_the_campaign_began_with(
+    commands, rack, playbook, went, capsys, monkeypatch
+):
+    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    folder = playbook(START, END)
+    for name, text in (("group_vars/all.yml", "base_host_governor: performance"), ("host_vars/ap.yml", "")):
+        (folder / name).parent.mkdir()
+        (folder / name).write_text(text)
+    assert run_command(commands["run"]) == 0
+    saw = "cat group_vars/all.yml; echo; ls"
+    (folder / "ansible-playbook").write_text(
+        f'#!/bin/sh\ncd "$(dirname "$2")" && ({saw}) >{folder}/saw\ncat {folder}/said\n'
+    )
+    resume = ["resume", str(folder / "new")]
+    assert run_command(resume) == 0
+    assert (folder / "saw").read_text().split() == [
+        *("base_host_governor:", "performance", "group_vars", "host_vars", "rack.yaml"),
+    ]
+    assert str(folder) not in (folder / "new/campaign.json").read_text()
+    assert "is gone" not in capsys.readouterr().err
+
+    (folder / "new/.testbed").write_text("/no/such/folder/rack.yaml\n")
+    assert run_command(resume) == 0
+    assert (folder / "saw").read_text().split() == ["rack.yaml"]
+    assert "/no/such/folder is gone: variables that stood there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("touched", [False, True])
+def test_a_campaign_whose_hosts_another_takes_first_leaves_no_folder(
+    commands, playbook, capsys, monkeypatch, touched
+):
+    def run_campaign(campaign, sink):
+        if touched:
+            campaign.append_radio("laptop", [])
+        raise HostInUse("it is in use by another", where="host ap")
+
+    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    monkeypatch.setattr(runner, "run_campaign", run_campaign)
+    folder = playbook(START, END)
+    assert run_command(commands["run"]) == 2
+    assert "host ap: it is in use by another" in capsys.readouterr().err
+    assert (folder / "new").exists() == touched
 
 
 def test_what_touches_hosts_first_takes_those_that_it_logs_in_to(rack, playbook, unlocked):

@@ -10,7 +10,18 @@ from netjoule.clock import CampaignTime
 from netjoule.errors import RunFailed
 from netjoule.generators.base import Endpoints
 from netjoule.hosts import LocalHost
-from netjoule.pulses import Burst, bursts, code_for, kept, lags, pulse_s, quiet_s, send_pulse, words
+from netjoule.pulses import (
+    PULSE_TRIES,
+    Burst,
+    bursts,
+    code_for,
+    kept,
+    lags,
+    pulse_s,
+    quiet_s,
+    send_pulse,
+    words,
+)
 from netjoule.timeline import MeterPace
 
 FAST = MeterPace("fast", 0.1, 0.1)
@@ -64,6 +75,23 @@ def test_a_burst_that_comes_too_late_spoils_the_rhythm() -> None:
     script.on_open = late
     with pytest.raises(RunFailed, match=r"began 0\.00 to 1\.\d\d s late"):
         send(script, [FAST])
+    assert script.of("end") == ["pulse"] * 4 * PULSE_TRIES
+
+
+def test_a_rhythm_that_was_lost_once_is_sent_again() -> None:
+    script = Script()
+    held_up = []
+
+    def late_once(spec) -> None:
+        if spec.seed == 7 and not held_up:
+            held_up.append(spec.seed)
+            script.clock.now_ns += 2_000_000_000
+
+    script.on_open = late_once
+    pulse = send(script, [FAST])
+    starts_s = [t_s for what, _, t_s in script.log if what == "go"]
+    assert len(starts_s) == 8
+    assert pulse["t_start_s"] == pytest.approx(starts_s[4] + 0.001)
 
 
 def test_a_silent_burst_is_a_failure() -> None:

@@ -23,7 +23,7 @@ from netjoule.errors import HostLacks, NetjouleError, RunFailed, UsageError
 from netjoule.hosts import ProcessEnded
 from netjoule.lab import hold
 from netjoule.ssh import HostInUse, Owner, SshHost, SshSettings
-from netjoule.ssh.keeper import open_shared
+from netjoule.ssh.keeper import Lock, open_shared
 from netjoule.topology import Topology
 
 OWNER = Owner("mine", "campaign /results/mine", "here", "2026-01-02T03:04:05Z")
@@ -153,6 +153,29 @@ def test_what_is_not_there_or_says_nothing_is_told_in_a_sentence(on) -> None:
     on(story)
 
 
+def test_a_shell_that_prints_disturbs_nothing(tmp_path: Path) -> None:
+    """As one does with an `echo` in its .bashrc: what it prints stands before what commands say."""
+    conf, settings = configured(tmp_path)
+    printing = 'echo Welcome; printf "to lab "; eval "$SSH_ORIGINAL_COMMAND"'
+    conf.write_text(f"{conf.read_text()}ForceCommand {printing}\n")
+
+    async def story() -> None:
+        host = SshHost(settings, OWNER, print)
+        await host.connect()
+        assert (await host.ask(["echo", "here"])).out == "here\n"
+        place = await host.put_once(b"it\n", "file")
+        assert place.startswith(str(tmp_path / CACHE))
+        process = await host.start(["cat", place], name="cat")
+        assert await process.next_line() == b"it\n"
+        other = SshHost(settings, replace(OWNER, campaign_id="other"), print)
+        with pytest.raises(HostInUse, match="in use by campaign /results/mine of here since 2026"):
+            await other.connect()
+        await host.close()
+
+    with running(conf, settings):
+        asyncio.run(asyncio.wait_for(story(), WITHIN_S))
+
+
 def test_the_environment_of_a_program_is_given_without_arguments(on) -> None:
     async def story(host: SshHost) -> None:
         process = await host.start(["sh", "-c", 'echo "$NAME"'], name="env", env={"NAME": "value"})
@@ -246,6 +269,20 @@ def test_the_lock_is_open_to_every_user_where_the_kernel_guards_shared_folders(
     finally:
         assert os.umask(before) == 0o077
     assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o666
+
+
+def test_only_a_keeper_is_ended_whatever_number_the_lock_holds(tmp_path: Path, monkeypatch) -> None:
+    """The lock's file is open to every user, and a campaign's keeper may run as root."""
+    tmp_path.chmod(0o777)
+    monkeypatch.setattr("netjoule.ssh.keeper.LOCK_FOLDERS", (tmp_path,))
+    owner = {"campaign_id": "mine", "take_over": True}
+    held = Lock(tmp_path)
+    holder = {"campaign_id": "mine", "pid": os.getpid()}
+    ended: list[int] = []
+    monkeypatch.setattr(held, "_try", iter([holder, None]).__next__)
+    monkeypatch.setattr("netjoule.ssh.keeper.os.kill", lambda pid, _number: ended.append(pid))
+    assert held.take(owner) is None
+    assert ended == []
 
 
 @pytest.fixture

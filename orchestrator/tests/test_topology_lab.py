@@ -2,7 +2,6 @@
 """Topologies of real hosts: what users of the loader get, and every fault with its field."""
 
 import copy
-from ipaddress import ip_interface
 from typing import Any
 
 import pytest
@@ -49,9 +48,11 @@ def test_hosts_have_their_defaults_filled_in(tmp_path):
     assert board.ssh == Ssh(user="lab", port=2222, identity_file="~/.ssh/lab", become=True)
     assert tower.radio is None
     assert tower.wired == Wired("enp3s0", ("10.78.0.2/24", "fd78::2/64"))
-    assert list(lab.host("ap").interface_addresses()) == [
-        ip_interface(text) for text in ("10.77.0.1/24", "fd77::1/64", "10.78.0.1/24", "fd78::1/64")
-    ]
+    ap = lab.host("ap")
+    assert (ap.radio.addresses, ap.wired.addresses) == (
+        ("10.77.0.1/24", "fd77::1/64"),
+        ("10.78.0.1/24", "fd78::1/64"),
+    )
 
 
 def test_meters_know_who_is_measured_and_where_they_are_plugged_in(tmp_path):
@@ -81,6 +82,17 @@ def test_one_machine_may_be_access_point_and_server(tmp_path):
         "test_addresses": {"ipv4": "10.77.0.1", "ipv6": "fd77::1"},
     }
     assert load(tmp_path, document).test_address("ap", "ipv6") == "fd77::1"
+
+
+def test_the_controller_may_hold_instruments_and_watch(tmp_path):
+    roles = ["controller", "meter_host", "observer"]
+    assert load(tmp_path, changed(("hosts.shelf.roles", roles), ("meters.0.host", GONE))).host("shelf").roles
+
+
+def test_a_radio_does_not_watch_on_the_controller(tmp_path):
+    desk = {"roles": ["controller"], "control_address": "192.0.2.4", "radio": {"interface": "wlan0"}}
+    with pytest.raises(UsageError, match="the controller is no host with a test radio"):
+        load(tmp_path, changed(("hosts.desk", desk)))
 
 
 def test_the_document_survives_json(tmp_path):
@@ -139,6 +151,8 @@ FAULTS = [
     ([("hosts.ap.ssh", {"address": "192.0.2"})], "hosts.ap.ssh.address", "'192.0.2' is not an address"),
     ([("hosts.localhost", {"roles": ["observer"]})], "hosts.localhost", "a meaning of its own in Ansible"),
     ([("hosts.server", {"roles": ["observer"]})], "hosts.server", "server is a role, which this host"),
+    ([("hosts.tower.roles", ["controller", "server"])], "hosts.tower.roles", "the controller is no server:"),
+    ([("hosts.shelf.roles.1", "controller")], "meters.0.host", "a meter on the controller has no host"),
     ([("meters.0.host", "attic")], "meters.0.host", "no host is called 'attic'"),
     ([("meters.0.host", "tower")], "meters.0.host", "host tower has not the role meter_host"),
     ([("link", {"preset": "ideal-216"})], "link", "a testbed of kind lab has no emulated link"),

@@ -6,7 +6,7 @@
     controller 192.0.2.1 --- control network (bridge) --- client 192.0.2.11, server 192.0.2.12
     client 10.77.0.2 ============ cable ============ server 10.77.0.1
     client-power: a WT210 (emulated, 8 W) on the controller; server-power: one (5 W) on the server, which
-    finds its range
+    finds its range; its control address is a name
 
 The server is another machine by its clock (a time namespace) and its boot. Both hosts have RECORD, as one
 that is provisioned.
@@ -28,6 +28,7 @@ import yaml
 from netjoule import sandbox
 
 CONTROL = {"client": "192.0.2.11", "server": "192.0.2.12"}
+SERVER_NAME = "server.control.example"
 TEST = {"client": "10.77.0.2", "server": "10.77.0.1"}
 WATTS = {"client": 8.0, "server": 5.0}
 AHEAD_S = 1000
@@ -62,7 +63,7 @@ def topology(keys: sshd.Keys, folder: Path) -> dict[str, Any]:
         "hosts": {
             name: {
                 "roles": roles,
-                "control_address": CONTROL[name],
+                "control_address": SERVER_NAME if name == "server" else CONTROL[name],
                 "ssh": keys.ssh(22),
                 "test_addresses": {"ipv4": f"{TEST[name]}/24"},
             }
@@ -101,6 +102,13 @@ def lay_cables() -> None:
         ip("-n", name, "link", "set", "cable", "up")
 
 
+def name_server(folder: Path) -> None:
+    """Controller and hosts have one /etc/hosts, in which the server's control address has a name."""
+    hosts = folder / "hosts"
+    hosts.write_text(f"127.0.0.1 localhost\n{CONTROL['server']} {SERVER_NAME}\n")
+    subprocess.run(["mount", "--bind", hosts, "/etc/hosts"], check=True)
+
+
 def emulated_meter(name: str, folder: Path) -> subprocess.Popen[str]:
     """A WT210 on a pseudo-terminal; begins when it is ready."""
     program = str(Path(sys.executable).parent / "netjoule-meters")
@@ -126,7 +134,8 @@ def inside(folder: Path, command: list[str]) -> int:
     Path("/run/lock").chmod(0o1777)
     provisioned(RECORD)
     lay_cables()
-    keys = sshd.make_keys(folder / "keys", list(CONTROL.values()))
+    name_server(folder)
+    keys = sshd.make_keys(folder / "keys", [*CONTROL.values(), SERVER_NAME])
     (folder / "lab.yaml").write_text(yaml.safe_dump(topology(keys, folder)))
     with contextlib.ExitStack() as stack:
         for name, address in CONTROL.items():

@@ -13,9 +13,9 @@ _OF_NETJOULE_RADIO = {
     "netjoule_client_differences": "link_state.client_differences",
     "netjoule_client_plan": "plan.client_plan_dict",
     "netjoule_key_values": "link_state.key_values",
+    "netjoule_radio_one_look": "bundle.one_look",
     "netjoule_radio_remedies": "explain.remedies",
     "netjoule_regulatory_country": "iw_dev.country_of_interface",
-    "netjoule_tx_power_dbm": "iw_dev.tx_power_dbm",
 }
 
 

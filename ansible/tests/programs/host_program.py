@@ -3,16 +3,22 @@
 """Stands in for nmcli, networkctl, udevadm, systemctl, chronyc, dhcpcd and ifupdown by its name.
 
 What was asked goes to `calls` in the folder NETJOULE_TEST_STATE; the files in its `units` are units that run.
+A unit whose file a role wrote runs the programs that are named there.
 """
 
 from __future__ import annotations
 
 import os
+import select
+import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 STATE = Path(os.environ["NETJOULE_TEST_STATE"])
 UNITS = STATE / "units"
+UNIT_FILES = Path("/run/systemd/system")
 NETWORKMANAGER_CONF = Path("/run/NetworkManager/conf.d/netjoule.conf")
 NETWORKD_CONF = Path("/run/systemd/network/05-netjoule.network")
 TRACKING = (
@@ -45,6 +51,33 @@ def networkctl(words: list[str]) -> str:
     return f"  1 lo    loopback carrier  unmanaged\n  2 wlan0 wlan     no-carrier {setup}\n"
 
 
+def start(unit: str) -> None:
+    """Start a unit; its main program's number is in the file that says that it runs."""
+    file, main_number = UNIT_FILES / unit, ""
+    for line in file.read_text().splitlines() if file.exists() else []:
+        setting, _, command = line.partition("=")
+        words = shlex.split(command.removeprefix("-"))
+        nothing = subprocess.DEVNULL
+        if setting == "ExecStart":
+            main = subprocess.Popen(  # it outlives this program
+                words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+            )
+            main_number = str(main.pid)
+        elif setting == "ExecStartPost":
+            subprocess.run(words, check=False, stdin=nothing, stdout=nothing, stderr=nothing)
+    (UNITS / unit).write_text(main_number)
+
+
+def stop(unit: str) -> None:
+    """Stop a unit; returns when its main program has ended."""
+    running = UNITS / unit
+    if running.exists() and (number := running.read_text()):
+        main = os.pidfd_open(int(number))
+        signal.pidfd_send_signal(main, signal.SIGTERM)
+        select.select([main], [], [])
+    running.unlink(missing_ok=True)
+
+
 def systemctl(words: list[str]) -> str:
     """Answer as systemctl does, for units that are all enabled; `not-installed` names what is not there."""
     missing = STATE / "not-installed"
@@ -63,12 +96,20 @@ def systemctl(words: list[str]) -> str:
         case ["show", unit]:
             state = "active" if (UNITS / unit).exists() else "inactive"
             return f"Id={unit}\nLoadState=loaded\nActiveState={state}\n"
+        case ["show", "--property=ExecStart", "--value", unit]:
+            file = STATE / f"{unit}.exec"
+            return (
+                file.read_text()
+                if file.exists()
+                else "{ path=/sbin/wpa_supplicant ; argv[]=wpa_supplicant -u }\n"
+            )
         case ["stop", *units]:
             for unit in units:
-                (UNITS / unit).unlink(missing_ok=True)
+                stop(unit)
         case ["start" | "restart", *units]:
             for unit in units:
-                (UNITS / unit).touch()
+                stop(unit)
+                start(unit)
         case ["daemon-reload" | "--version", *_]:
             pass
         case _:
@@ -95,6 +136,14 @@ def ifupdown(name: str, words: list[str]) -> None:
             down.unlink()
 
 
+def others(name: str, words: list[str]) -> None:
+    """Be dhcpcd, which has eth1 only, and pgrep, which finds it and the keeper of a session."""
+    if (name, words) == ("dhcpcd", ["--exit", "wlan0"]):
+        sys.exit(1)
+    if name == "pgrep" and words != ["-x", "dhcpcd"] and not words[-1].endswith("/session-now"):
+        sys.exit(1)
+
+
 def main() -> None:
     """Be the program of this name."""
     name, words = Path(sys.argv[0]).name, sys.argv[1:]
@@ -103,6 +152,7 @@ def main() -> None:
     answers = {"nmcli": nmcli, "networkctl": networkctl, "systemctl": systemctl, "chronyc": chronyc}
     if name.startswith("if"):
         ifupdown(name, words)
+    others(name, words)
     if name in answers:
         sys.stdout.write(answers[name](words))
 

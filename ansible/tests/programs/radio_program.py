@@ -49,6 +49,10 @@ def iw(words: list[str]) -> str:
             world = (DATA / "iw_phy_hwsim_world.txt").read_text()
             both = world + world.replace("Wiphy phy0\n\twiphy index: 0", "Wiphy phy1\n\twiphy index: 1")
             return (DATA / "iw_phy_hwsim_us.txt").read_text() if country == "US" else both
+        case ["--version"]:
+            return "iw version 5.19\n"
+        case ["dev", _, "station", "dump"]:
+            pass  # nobody is there
         case ["dev", interface, "info"]:
             return interface_info(interface)
         case ["dev", interface, "set", "txpower", "fixed", power]:
@@ -67,23 +71,27 @@ def iw(words: list[str]) -> str:
 
 
 def daemon(name: str, words: list[str]) -> None:
-    """Run in the background until SIGTERM, with a PID file, as hostapd -B and wpa_supplicant -B do."""
+    """Run until SIGTERM; with -B in the background and with a PID file, as hostapd and wpa_supplicant do."""
     (STATE / f"{name}.log-of-starts").open("a").write("started\n")
-    pid_file, running = Path(words[words.index("-P") + 1]), STATE / f"{name}.running"
+    running = STATE / f"{name}.running"
+    pid_file = Path(words[words.index("-P") + 1]) if "-P" in words else None
 
     def end(_signal: int, _frame: FrameType | None) -> None:
         running.unlink(missing_ok=True)
-        pid_file.unlink(missing_ok=True)
+        if pid_file is not None:
+            pid_file.unlink(missing_ok=True)
         os._exit(0)
 
     signal.signal(signal.SIGTERM, end)
     ready, tell = os.pipe()
-    if os.fork():
-        os.close(tell)
-        os.read(ready, 1)  # the caller may rely on the PID file, as with the real ones
-        return
-    os.setsid()
-    pid_file.write_text(f"{os.getpid()}\n")
+    if "-B" in words:
+        if os.fork():
+            os.close(tell)
+            os.read(ready, 1)  # the caller may rely on the PID file, as with the real ones
+            return
+        os.setsid()
+    if pid_file is not None:
+        pid_file.write_text(f"{os.getpid()}\n")
     running.write_text(str(os.getpid()))
     for stream in (0, 1, 2):
         os.dup2(os.open(os.devnull, os.O_RDWR), stream)

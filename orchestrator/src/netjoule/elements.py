@@ -9,10 +9,10 @@ from netjoule.errors import RunFailed
 from netjoule.radio_log import RadioFault
 from netjoule.verdict import Reason
 
-__all__ = ["Elements"]
+__all__ = ["RETURN_S", "Elements"]
 
 RETURN_S = 600.0
-"""A client that is not associated for so long ends the campaign; `resume` goes on with it."""
+"""A client not associated or a host without an answer for so long ends the campaign; `resume` goes on."""
 _OUTAGES = frozenset({"host_unreachable", "radio_disassociated", "radio_roamed"})
 
 
@@ -22,6 +22,8 @@ class _Hosts(Protocol):
 
 class _Radio(Protocol):
     def faults(self, t_start_s: float, t_end_s: float) -> list[RadioFault]: ...
+
+    def stray_rates(self, t_start_s: float, t_end_s: float) -> list[RadioFault]: ...
 
     async def wait_associated(self, timeout_s: float) -> None: ...
 
@@ -40,6 +42,15 @@ class Elements:
         for fault in self._radio.faults(t_start_s, t_end_s):
             first.setdefault(fault.code, Reason(fault.code, f"{fault.detail} at {fault.t_s:.1f} s"))
         return list(first.values())
+
+    def rate_reasons(self, t_start_s: float, t_end_s: float) -> list[Reason]:
+        """One reason when rates over this time, a measure window, were others than the topology's."""
+        strays = self._radio.stray_rates(t_start_s, t_end_s)
+        if not strays:
+            return []
+        first = strays[0]
+        more = f"; {len(strays)} looks in all" if len(strays) > 1 else ""
+        return [Reason(first.code, f"{first.detail} at {first.t_s:.1f} s{more}")]
 
     def cause(self, error: RunFailed, since_s: float, now_s: float) -> Reason:
         """Why a flow failed: the radio when that went first, else what the flow said."""

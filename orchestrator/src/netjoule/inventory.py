@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topology as Ansible's inventory: groups are roles, variables are what the roles of ansible/ take. Pure.
+"""A topology as Ansible's inventory: groups are roles, variables are what the roles of ansible/ take.
 
 The plugin ansible/plugins/inventory/netjoule_topology.py hands this to Ansible. References to secrets stay
 references here.
@@ -11,7 +11,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+from netjoule import programs
 from netjoule.errors import UsageError
+from netjoule.lab import binaries
 from netjoule.topology import EMULATED, Topology
 from netjoule.topology_hosts import ROLES, Ssh, TopologyHost
 
@@ -44,17 +46,10 @@ def check_provisionable(topology: Topology) -> None:
 
 
 def common_variables(topology: Topology) -> dict[str, Any]:
-    """Variables of every host; netjoule_test_networks: where no control traffic may go."""
-    networks = {
-        str(interface.network)
-        for name in topology.hosts
-        for interface in topology.host(name).interface_addresses()
-    }
+    """Variables of every host. netjoule_traffic_builds: what campaigns run, by architecture."""
     return {
-        "netjoule_topology": topology.name,
-        "netjoule_kind": topology.kind,
         "netjoule_mtu_bytes": topology.mtu_bytes,
-        "netjoule_test_networks": sorted(networks),
+        "netjoule_traffic_builds": binaries.builds(programs.checkout()),
     }
 
 
@@ -135,6 +130,7 @@ def _radio(topology: Topology, host: TopologyHost) -> dict[str, Any]:
         return {}
     variables: dict[str, Any] = {
         "netjoule_radio_interface": host.radio.interface,
+        "netjoule_radio_reader": host.radio.reader,
         "netjoule_wifi": wanted_wifi(topology),
     }
     if "passphrase" in topology.wifi:

@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
+_BESIDE_A_TOPOLOGY = ("group_vars", "host_vars")  # where Ansible looks for more variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,21 @@ def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output, *
         host=host_fingerprint(),
         created=now,
     ) as campaign:
+        if inputs.topology.kind == topology.EMULATED:
+            return _run(campaign, output)
+        campaign.remember_testbed(inputs.topology_file)
+        return _run_unless_in_use(campaign, output)
+
+
+def _run_unless_in_use(campaign: Campaign, output: Output) -> int:
+    """Run a new campaign of a lab. It takes the locks anew, and another may have been faster."""
+    from netjoule.ssh import HostInUse
+
+    try:
         return _run(campaign, output)
+    except HostInUse:
+        campaign.remove_untouched()
+        raise
 
 
 def _versions() -> dict[str, str | None]:
@@ -200,8 +215,24 @@ def _require_as_recorded(campaign: Campaign, output: Output) -> None:
     with TemporaryDirectory(prefix="netjoule-") as folder:
         testbed = Path(folder) / f"{campaign.topology.name}.yaml"
         testbed.write_text(json.dumps(campaign.topology.document), encoding="utf-8")  # JSON is YAML, too
+        _link_variables(campaign, Path(folder), output)
         recorded = f"the topology in {campaign.path / 'campaign.json'}"
         require_as_described(testbed, output, called=recorded)
+
+
+def _link_variables(campaign: Campaign, folder: Path, output: Output) -> None:
+    """Put the variables beside the campaign's topology file into a folder; they are as they are now.
+
+    Not copied into the campaign when it begins: what users keep there may be secret.
+    """
+    file = campaign.testbed_file
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        output.error(f"{file.parent} is gone: variables that stood there (group_vars) have their defaults")
+    for name in _BESIDE_A_TOPOLOGY:
+        if (file.parent / name).is_dir():
+            (folder / name).symlink_to(file.parent / name)
 
 
 def require_as_described(testbed: Path, output: Output, *, called: str = "") -> None:

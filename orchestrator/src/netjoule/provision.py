@@ -25,19 +25,34 @@ from typing import IO, Any, Literal
 from netjoule import inventory, programs, secrets, topology
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.topology import Topology
+from netjoule.topology_hosts import TopologyHost
 
-__all__ = ["Event", "Failure", "Outcome", "Playbook", "Request", "prepare", "remedy", "run"]
+__all__ = [
+    "Event",
+    "Failure",
+    "Outcome",
+    "Playbook",
+    "Request",
+    "known_as",
+    "prepare",
+    "provisioning_helps",
+    "remedy",
+    "run",
+    "said",
+]
 
 Playbook = Literal["site", "verify", "teardown"]
 Event = Mapping[str, Any]
 
 _CONTROL_C = 130
 _ENDS_WITHIN_S = 20
+_SSH_PORT = 22  # known_hosts leaves it out
 _WRAPPING = re.compile(
     r"^(Task failed: )?((Action|Module) failed: )?(Failed to connect to the host via ssh: )?"
 )
-# What Ansible says of its own workings -> what that is.
+# What Ansible says of its own workings, and ssh in a frame of some lines -> what that is.
 _PLAIN = (
+    (r".*REMOTE HOST IDENTIFICATION HAS CHANGED.*", "its SSH host key is not the known one"),
     (r"Failed to create temporary directory.*", "no folder for temporary files can be made there"),
     (r"Data could not be sent to remote host.*", "the connection broke off"),
     (r"The module interpreter '(.*?)' was not found.*", r"\1 is not there"),
@@ -45,8 +60,8 @@ _PLAIN = (
 # What ssh, sudo and Python say when a host cannot be used -> what to do about it.
 _REMEDIES = (
     (
-        r"REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "another machine answers there, or a new system: compare its key, then 'ssh-keygen -R {host}'",
+        r"host key is not the known one",
+        "another machine answers there, or a new system: compare its key, then 'ssh-keygen -R {known}'",
     ),
     (
         r"Host key verification failed|host key is known",
@@ -119,11 +134,13 @@ class Outcome:
     """What a playbook did.
 
     Attributes:
+        of: topology whose hosts it was.
         tasks: tasks and handlers that began, on however many hosts.
         changed: changes by host, hosts without one included.
         seconds: how long it took.
     """
 
+    of: Topology
     tasks: int = 0
     changed: dict[str, int] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -134,7 +151,7 @@ class Outcome:
         if event["event"] == "task":
             self.tasks += 1
         elif event["event"] == "result" and event["status"] in ("failed", "unreachable"):
-            self.failures.append(Failure(event["host"], event["task"], _said(event)))
+            self.failures.append(Failure(event["host"], event["task"], said(event, self.of)))
         elif event["event"] == "end":
             self.changed = {host: int(counts["changed"]) for host, counts in event["hosts"].items()}
 
@@ -180,9 +197,8 @@ def run(request: Request, sink: Callable[[Event], None]) -> Outcome:
         HostLacks: when this machine has no ansible-playbook or no playbooks.
         RunFailed: when ansible-playbook ends without having come to any host.
     """
-    prepare(request)
+    outcome, began = Outcome(prepare(request)), time.monotonic()
     folder = _playbooks()
-    outcome, began = Outcome(), time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
         code = _play(_command(request, folder), _environment(folder), stderr, outcome, sink)
         outcome.seconds = time.monotonic() - began
@@ -194,12 +210,46 @@ def run(request: Request, sink: Callable[[Event], None]) -> Outcome:
     return outcome
 
 
-def remedy(message: str, host: str) -> str:
-    """What to do when a host cannot be logged in to or used; empty when nothing is known."""
+def said(event: Event, of: Topology) -> str:
+    """A failure on a host of a topology in one sentence, with what to do where that is known."""
+    message = _plainly(event)
+    advice = "" if event["check"] else remedy(message, known_as(of.host(event["host"])))
+    if event["status"] == "unreachable":
+        message = f"cannot be logged in to: {message}"
+    return f"{message}; {advice}" if advice else message
+
+
+def provisioning_helps(event: Event) -> bool:
+    """Whether a failure is one that `netjoule provision` may set right: it can use the host at all."""
+    return bool(event["check"]) or (event["status"] != "unreachable" and not remedy(_plainly(event), ""))
+
+
+def remedy(message: str, known: str) -> str:
+    """What to do when a host cannot be logged in to or used; empty when nothing is known.
+
+    Args:
+        message: what is said of it.
+        known: see `known_as`.
+    """
     for pattern, advice in _REMEDIES:
         if re.search(pattern, message):
-            return advice.format(host=host)
+            return advice.format(known=known)
     return ""
+
+
+def known_as(host: TopologyHost) -> str:
+    """What `ssh-keygen -R` is told to forget a host's key: known_hosts names hosts by address (sshd(8))."""
+    address, ssh = host.ssh_address, host.ssh
+    name = f"{address}" if ssh.port == _SSH_PORT else f'"[{address}]:{ssh.port}"'
+    return f'{name} -f "{Path(ssh.known_hosts).expanduser()}"' if ssh.known_hosts else name
+
+
+def _plainly(event: Event) -> str:
+    """What Ansible said of a failure, without its wrapping."""
+    message = _WRAPPING.sub("", str(event.get("message") or "failed without a word")).rstrip(".")
+    for pattern, plain in _PLAIN:
+        message = re.sub(pattern, plain, message)
+    return message
 
 
 def _play(
@@ -265,18 +315,6 @@ def _events(lines: Iterable[str]) -> Iterator[Event]:
             continue
         if isinstance(document, dict) and "event" in document:
             yield document
-
-
-def _said(event: Event) -> str:
-    """A failure in one sentence, with what to do where that is known."""
-    message = _WRAPPING.sub("", str(event.get("message") or "failed without a word")).rstrip(".")
-    for pattern, plain in _PLAIN:
-        message = re.sub(pattern, plain, message)
-    host = str(event["host"])
-    if event["status"] == "unreachable":
-        message = f"cannot be logged in to: {message}"
-    advice = remedy(message, host)
-    return f"{message}; {advice}" if advice else message
 
 
 def _playbooks() -> Path:

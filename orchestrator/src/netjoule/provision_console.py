@@ -12,7 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from netjoule.console import Output, duration_text
 from netjoule.doctor import Finding
 from netjoule.errors import HostLacks, RunFailed
-from netjoule.provision import Event, Outcome, Request, run
+from netjoule.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
+from netjoule.topology import Topology
 
 __all__ = ["compare", "progress", "tell"]
 
@@ -102,37 +103,67 @@ def compare(testbed: Path, take: Callable[[Finding], None], *, called: str = "")
     Raises:
         HostLacks: naming what differs.
     """
-    differing: list[str] = []
-
-    def count(finding: Finding) -> None:
-        take(finding)
-        if not finding.ok:
-            differing.append(finding.name)
-
-    run(Request(testbed, "verify"), _findings_sink(count))
-    if differing:
-        file = "FILE" if called else testbed
-        raise HostLacks(
-            f"the testbed is not as {called or testbed} says: {', '.join(differing)}",
-            next_step=f"'netjoule provision --testbed {file}' sets right what it can",
-        )
+    request = Request(testbed, "verify")
+    compared = _Compared(prepare(request), take)
+    run(request, compared.sink)
+    problem = compared.problem(str(called or testbed), "FILE" if called else str(testbed))
+    if problem is not None:
+        raise problem
 
 
-def _findings_sink(take: Callable[[Finding], None]) -> Callable[[Event], None]:
+class _Compared:
+    """Findings out of the events of verify.yml, and what they come to."""
 
-    def sink(event: Event) -> None:
+    def __init__(self, of: Topology, take: Callable[[Finding], None]) -> None:
+        self._of = of
+        self._take = take
+        self._differing: list[str] = []
+        self._unusable: dict[str, set[str]] = {}  # by host, what is said of it
+
+    def sink(self, event: Event) -> None:
+        """Take an event."""
         if event["event"] != "result" or event["status"] == "skipped":
             return
         failed = event["status"] in ("failed", "unreachable")
         # The last task only counts what the others found.
         if not (failed or event["check"]) or event["task"] == "Count what differs":
             return
-        seen = str(event.get("message", "")) if failed else "as the topology says"
-        take(Finding(f"{event['host']}: {_aspect(event['task'])}", not failed, True, seen))
+        name = f"{event['host']}: {_aspect(event)}"
+        if not failed:
+            self._take(Finding(name, True, True, "as the topology says"))
+            return
+        words = said(event, self._of)
+        if provisioning_helps(event):
+            self._differing.append(name)
+        else:
+            # A host without sudo or Python says so to every role.
+            known = self._unusable.setdefault(event["host"], set())
+            if words in known:
+                return
+            known.add(words)
+        self._take(Finding(name, False, True, words))
 
-    return sink
+    def problem(self, called: str, file: str) -> HostLacks | None:
+        """What differs and which hosts say nothing, with the step for each; None when all is well."""
+        differing, unusable = ", ".join(self._differing), ", ".join(self._unusable)
+        provision = f"'netjoule provision --testbed {file}' sets right what it can"
+        if differing and unusable:
+            return HostLacks(
+                f"the testbed is not as {called} says: {differing}; {unusable} cannot be compared",
+                next_step=f"when the cause of that is away, {provision}",
+            )
+        if unusable:
+            return HostLacks(
+                f"{unusable} cannot be compared with {called}",
+                next_step="repeat the command when the cause is away",
+            )
+        if differing:
+            return HostLacks(f"the testbed is not as {called} says: {differing}", next_step=provision)
+        return None
 
 
-def _aspect(task: str) -> str:
+def _aspect(event: Event) -> str:
     """'Check the path MTU' -> 'the path MTU'."""
-    return task.removeprefix("Check ").removeprefix("that ")
+    if event["status"] == "unreachable":
+        return "login"
+    return str(event["task"]).removeprefix("Check ").removeprefix("that ")

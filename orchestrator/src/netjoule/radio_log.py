@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from netjoule.errors import RunFailed
+from netjoule.errors import NetjouleError
 from netjoule.radio import RadioReader, RadioRecord
+from netjoule.radio_rates import RateLimits
 from netjoule.reader_cost import Look, ReaderCost, cores
 from netjoule.timeline import Span
 
@@ -35,7 +36,7 @@ _PASSING = {
 
 @dataclass(frozen=True, slots=True)
 class RadioFault:
-    """Something that happened to the client's association, by a code of reasons.json."""
+    """Something that a radio's record says, by a code of reasons.json."""
 
     t_s: float
     code: str
@@ -53,8 +54,14 @@ class RadioSink(Protocol):
 class RadioLog:
     """Context manager: one task per reader; a reader that ends is opened again and the loss is noted."""
 
-    def __init__(self, sink: RadioSink, readers: Sequence[RadioReader], client: str = "") -> None:
-        """Log `readers` to `sink`; the association of node `client` is watched."""
+    def __init__(
+        self,
+        sink: RadioSink,
+        readers: Sequence[RadioReader],
+        client: str = "",
+        limits: RateLimits | None = None,
+    ) -> None:
+        """Log `readers` to `sink`; watch the association of node `client`, and all rates by `limits`."""
         self._sink = sink
         self._readers = readers
         self._tasks: list[asyncio.Task[None]] = []
@@ -62,6 +69,8 @@ class RadioLog:
         self._client = client
         self._faults: deque[RadioFault] = deque(maxlen=FAULTS_KEPT)
         self._looks: dict[str, deque[Look]] = {}
+        self._limits = limits or RateLimits()
+        self._strays: deque[RadioFault] = deque(maxlen=LOOKS_KEPT)
         self._associated = asyncio.Event()
         self._associated.set()
 
@@ -91,6 +100,10 @@ class RadioLog:
         """What happened to the client's association in a time of the campaign, seconds."""
         return [fault for fault in self._faults if t_start_s <= fault.t_s <= t_end_s]
 
+    def stray_rates(self, t_start_s: float, t_end_s: float) -> list[RadioFault]:
+        """Looks in a time of the campaign, seconds, at rates that the topology does not allow."""
+        return [stray for stray in self._strays if t_start_s <= stray.t_s <= t_end_s]
+
     def reader_costs(self, idle: Sequence[Span], measure: Span) -> list[ReaderCost]:
         """What each reader that tells its CPU took of it in these windows."""
         found = []
@@ -101,9 +114,21 @@ class RadioLog:
         return found
 
     async def wait_associated(self, timeout_s: float) -> None:
-        """Return when the client is associated, as far as its reader tells. Raises TimeoutError."""
-        async with asyncio.timeout(timeout_s):
-            await self._associated.wait()
+        """Return when the client is associated, as far as its reader tells.
+
+        Raises TimeoutError, and what ended the log of a radio: a full disk, for instance.
+        """
+        back = asyncio.ensure_future(self._associated.wait())
+        try:
+            either: list[asyncio.Future[Any]] = [back, *self._tasks]
+            await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            back.cancel()
+        for task in self._tasks:
+            if task.done():
+                task.result()
+        if not self._associated.is_set():
+            raise TimeoutError
 
     def _watch(self, record: RadioRecord) -> None:
         """Note what a record of the client says about its association."""
@@ -130,6 +155,9 @@ class RadioLog:
                     continue
                 if reader.node == self._client:
                     self._watch(record)
+                if words := self._limits.outside(record):
+                    stray = RadioFault(record.t_s, "radio_outside_rates", f"{reader.node} {words}")
+                    self._strays.append(stray)
                 if record.reader_cpu_s is not None:
                     looks = self._looks.setdefault(reader.node, deque(maxlen=LOOKS_KEPT))
                     looks.append((record.t_s, record.reader_cpu_s))
@@ -146,5 +174,5 @@ class RadioLog:
         await reader.close()
         while True:
             await asyncio.sleep(REOPEN_PAUSE_S)
-            with suppress(RunFailed):
+            with suppress(NetjouleError):  # it may pass, whatever it is: a host is being set up
                 return await reader.open()

@@ -23,6 +23,7 @@ from netjoule.generators.base import Endpoints
 from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.radio import RadioReader
 from netjoule.radio_log import RadioLog
+from netjoule.radio_rates import RateLimits
 from netjoule.runs import Runs
 from netjoule.session import Session
 from netjoule.store import Campaign
@@ -209,7 +210,9 @@ class _Sitting:
             require_same_meters(campaign.document["meters"], testbed.passports)
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
-            async with RadioLog(campaign, testbed.radio_readers, testbed.endpoints.client.name) as radio:
+            limits = RateLimits.of(campaign.topology.wifi)
+            client = testbed.endpoints.client.name
+            async with RadioLog(campaign, testbed.radio_readers, client, limits) as radio:
                 runs = Runs(
                     campaign,
                     testbed,

@@ -9,13 +9,13 @@ a window.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from netjoule import files, plan, pulses, reader_cost, timeline
 from netjoule.clock import CampaignTime, offset_ns_at
-from netjoule.elements import Elements
+from netjoule.elements import RETURN_S, Elements
 from netjoule.errors import RunFailed
 from netjoule.generators import Flow, Generator, controller_offset_ns, interval_rows
 from netjoule.plan import FINAL, MiniBlock, PlanRow
@@ -37,6 +37,7 @@ MAX_FAILURES_IN_A_ROW = 5
 AFTER_A_FAILURE_S = 0.5
 """What ended a flow may have ended its server: so long until the next run, that its end is seen and not
 taken for a second failure."""
+T = TypeVar("T")
 
 
 @dataclass
@@ -142,12 +143,30 @@ class Runs:
         if self._open is not None:
             idle = await self._idle()
             await self._end_flow()
-            await self._look_at_clocks()
+            await self._in_reach(self._look_at_clocks)
             self._seal(idle)
         if self._results.waiting:
             now_s = self._time.now_s()
             await self._time.sleep_until(timeline.data_due_s(now_s, self._meters))
         await self._settle()
+
+    async def _in_reach(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do what needs every host, between runs; after the loss of one wait for it and do it again.
+
+        Raises:
+            RunFailed: when a host stays away, or answers nothing though it counts as in reach.
+        """
+        began_s = self._time.now_s()
+        while True:
+            try:
+                return await work()
+            except RunFailed as error:
+                long = self._time.now_s() - began_s > RETURN_S
+                if error.code != "host_unreachable" or long:
+                    raise
+            # A connection that died without a word counts as alive for some seconds: pause between tries.
+            await self._time.sleep_until(self._time.now_s() + AFTER_A_FAILURE_S)
+            await self._testbed.returned()
 
     # -- one run ---------------------------------------------------------------------------------
 
@@ -286,9 +305,12 @@ class Runs:
             reason = Reason("radio_reader_lost", loss)
             run.reasons.append(reason)
             self._event(run.row, "radio", "reader_lost", reason)
-        for reason in self._elements.reasons(
-            run.document["windows"]["idle_before"]["t_start_s"], idle.t_end_s
-        ):
+        windows = run.document["windows"]
+        measure = Span.of(windows["measure"])
+        for reason in [
+            *self._elements.reasons(windows["idle_before"]["t_start_s"], idle.t_end_s),
+            *self._elements.rate_reasons(measure.t_start_s, measure.t_end_s),
+        ]:
             run.reasons.append(reason)
             self._event(run.row, "radio", reason.code, reason)
         self._judge_readers(run, idle)
@@ -349,7 +371,7 @@ class Runs:
             return
         maker, _ = await self._generator("netjoule-traffic")
         try:
-            await self._look_at_clocks()
+            await self._in_reach(self._look_at_clocks)
             await self._testbed.ensure_server(maker)
             pulse = await pulses.send_pulse(
                 self._workload,
@@ -363,7 +385,7 @@ class Runs:
             self._tell("load_pulse", detail=str(error))
             return
         await self._time.sleep_until(timeline.data_due_s(self._time.now_s(), self._meters))
-        await self._testbed.collect()
+        await self._in_reach(self._testbed.collect)
         known = [*self._campaign.document.get("load_pulses", []), pulse]
         before = self._campaign.document.get("alignment", [])
         found = await asyncio.to_thread(self._align, self._campaign.path, known)
@@ -376,7 +398,7 @@ class Runs:
     async def _settle(self) -> None:
         """Bring the results of every mini-block whose runs are all sealed."""
         if self._results.waiting:
-            await self._testbed.collect()
+            await self._in_reach(self._testbed.collect)
         await self._results.settle(self._open.row.run_id if self._open is not None else None)
 
     # -- records ---------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ whole lines, and ``recover`` settles what was under way.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -31,6 +32,7 @@ from netjoule.workload import Workload
 __all__ = ["SCHEMA_VERSION", "Campaign"]
 
 SCHEMA_VERSION = 1
+_TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
 
 
 class Campaign:
@@ -197,6 +199,29 @@ class Campaign:
     def devices_dir(self) -> Path:
         """Where device streams of modelled campaigns go (devices/<meter_id>.ndjson)."""
         return self._path / "devices"
+
+    # -- on this machine ---------------------------------------------------------------------------
+
+    @property
+    def testbed_file(self) -> Path | None:
+        """The topology file that it was begun with; None where that is not known."""
+        try:
+            return Path((self._path / _TESTBED).read_text(encoding="utf-8").strip())
+        except FileNotFoundError:
+            return None
+
+    def remember_testbed(self, file: Path) -> None:
+        """Note the topology file: what stands beside it says more about the hosts (group_vars)."""
+        files.write_atomic(self._path / _TESTBED, f"{file.resolve()}\n")
+
+    def remove_untouched(self) -> bool:
+        """Remove the campaign unless something was measured or run; whether it is gone."""
+        self._writable()
+        if any(any((self._path / folder).iterdir()) for folder in ("meters", "radio", "runs")):
+            return False
+        with file_errors("remove", self._path):
+            shutil.rmtree(self._path)
+        return True
 
     # -- plan ------------------------------------------------------------------------------------
 

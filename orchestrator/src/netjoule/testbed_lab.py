@@ -29,7 +29,7 @@ from netjoule.lab import binaries
 from netjoule.lab.clocks import HostClock
 from netjoule.lab.hold import campaign_owner
 from netjoule.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
-from netjoule.lab.reach import needed_hosts, require_control_off_the_radio
+from netjoule.lab.reach import control_number, needed_hosts, require_control_off_the_radio
 from netjoule.lab.records import host_record, joined
 from netjoule.radio import AgentReader, RadioReader, agent_options
 from netjoule.runner import Remark
@@ -77,6 +77,7 @@ class LabTestbed:
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
         self._loggers: list[ControllerLogger | HostLogger] = []
         self._agents: dict[str, tuple[str, ...]] = {}
+        self._server_control = ""  # a number, from bring_up on
 
     def _host(self, name: str) -> SshHost:
         campaign = self.campaign
@@ -103,7 +104,7 @@ class LabTestbed:
             client=self.client,
             server=self.server,
             server_test_address=self.topology.test_address(self.server.name, family),
-            server_control_address=str(self.topology.hosts[self.server.name]["control_address"]),
+            server_control_address=self._server_control,
             server_port=SERVER_PORT,
         )
 
@@ -129,7 +130,7 @@ class LabTestbed:
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Every host's clock, measured now."""
-        return await asyncio.gather(*(clock.look(t_s) for clock in self._clocks.values()))
+        return await all_or_none([clock.look(t_s) for clock in self._clocks.values()])
 
     async def collect(self) -> None:
         """Fetch what other hosts have logged."""
@@ -157,9 +158,9 @@ class LabTestbed:
         await self._start_loggers()
 
     async def _check_control(self) -> None:
-        server = str(self.topology.hosts[self.server.name]["control_address"])
+        self._server_control = await control_number(self.topology, self.server.name, self.client)
         for host in self._hosts.values():
-            peers = [server] if host is self.client else []
+            peers = {"the server": self._server_control} if host is self.client else {}
             await require_control_off_the_radio(self.topology, host, peers)
 
     async def _provide_programs(self) -> None:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any
 
 __all__ = [
@@ -100,13 +100,6 @@ class TopologyHost:
         """The address of test flows without prefix length; None without one of this family."""
         found = self.test_addresses.get(family)
         return found.partition("/")[0] if found else None
-
-    def interface_addresses(self) -> Iterator[Interface]:
-        """Every address that the host has on the test network."""
-        radio = self.radio.addresses if self.radio else ()
-        wired = self.wired.addresses if self.wired else ()
-        for text in dict.fromkeys([*self.test_addresses.values(), *radio, *wired]):
-            yield ip_interface(text)
 
 
 def described(name: str, host: Mapping[str, Any]) -> TopologyHost:

@@ -15,6 +15,7 @@ __all__ = ["check_lab"]
 _LAB = "lab"
 # Ansible keeps them for itself; the roles are its groups.
 _WORDS_OF_ANSIBLE = ("all", "ungrouped", "localhost")
+_TAKES_PART = ("client", "access_point", "server")
 _NEEDED = {
     "country": "add the two letters of the country whose radio rules hold, such as DE",
     "mode": "add 'mode: 11n' or 'mode: 11ac'",
@@ -33,6 +34,7 @@ def check_lab(document: Document) -> None:
         UsageError: naming file, line and field of the first fault.
     """
     _check_names(document)
+    _check_controller(document)
     _check_ways_in(document)
     if "wifi" in document.value:
         _check_wifi(document)
@@ -53,6 +55,31 @@ def _check_names(document: Document) -> None:
                 ("hosts", name),
                 f"{name} is a role, which this host does not have",
                 f"name the host otherwise, or add {name} to its roles",
+            )
+
+
+def _check_controller(document: Document) -> None:
+    """The controller takes part in no flow; its own instruments are those of meters without a host.
+
+    What flows and reads is reached over SSH, its clock and its lock included.
+    """
+    hosts: dict[str, Any] = document.value["hosts"]
+    for name, host in hosts.items():
+        if "controller" not in host["roles"]:
+            continue
+        taking_part = [role for role in host["roles"] if role in _TAKES_PART]
+        if taking_part or "radio" in host:
+            what = taking_part[0] if taking_part else "host with a test radio"
+            raise document.refuse(
+                ("hosts", name, "roles"),
+                f"the controller is no {what}: campaigns reach theirs over SSH",
+                "use another machine; or leave out controller, and let this one be reached over SSH as well",
+            )
+    for index, meter in enumerate(document.value["meters"]):
+        plugged_in = hosts.get(meter.get("host", ""), {"roles": ()})
+        if "controller" in plugged_in["roles"]:
+            raise document.refuse(
+                ("meters", index, "host"), "a meter on the controller has no host", "leave host out"
             )
 
 

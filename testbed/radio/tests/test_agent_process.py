@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from looks import LOOKS
 
-from netjoule_radio.bundle import agent_zipapp
+from netjoule_radio.bundle import agent_zipapp, one_look
 
 IW = """#!/bin/sh
 case "$*" in
@@ -107,9 +107,33 @@ def test_without_any_source_one_sentence_and_code_3(host: Path) -> None:
     code, event, errors = failed(host, ("--source", "nl80211"))
     assert code == 3
     assert event["event"] == "error"
-    assert "nl80211: pyroute2 is not installed" in event["message"]
-    assert "install iw, or python3-pyroute2" in event["message"]
+    assert f"nl80211: pyroute2 is not installed for {sys.executable}" in event["message"]
+    assert "install python3-pyroute2, or choose another reader" in event["message"]
     assert "Traceback" not in errors
+
+
+def look_once(host: Path, source: str) -> tuple[int, str]:
+    """One look as a program on standard input."""
+    ended = subprocess.run(
+        [sys.executable, "-I", "-S", "-"],
+        input=one_look("wlan2", source),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{host / 'bin'}:/usr/bin:/bin", "TMPDIR": str(host / "tmp")},
+        check=False,
+    )
+    assert ended.stderr == ""
+    assert list((host / "tmp").iterdir()) == []
+    return ended.returncode, ended.stdout
+
+
+def test_one_look_tells_who_answers_and_leaves_nothing(host: Path) -> None:
+    (host / "tmp").mkdir()
+    code, said = look_once(host, "iw")
+    (ready,) = map(json.loads, said.splitlines())
+    assert (code, ready["event"], ready["source"]) == (0, "ready", "iw")
+    code, said = look_once(host, "nl80211")
+    assert (code, json.loads(said)["event"]) == (3, "error")
 
 
 def test_a_wrong_interface_is_told_at_once(host: Path) -> None:

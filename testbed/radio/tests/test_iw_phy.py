@@ -61,6 +61,17 @@ def test_radio_with_two_antennas_and_no_802_11ac() -> None:
     assert five.channel(149) == ChannelState(149, 5745, None, disabled=True)
 
 
+def test_antennas_are_those_of_the_poorer_direction() -> None:
+    text = (DATA / "iw_phy_ath9k_made_up.txt").read_text()
+    for mask, used in (("TX 0x3 RX 0x3", 2), ("TX 0x1 RX 0x3", 1), ("TX 0x2 RX 0x2", 1)):
+        (found,) = parse_iw_phy(
+            text.replace("Configured Antennas: TX 0x3 RX 0x3", f"Configured Antennas: {mask}")
+        )
+        assert (found.antennas, found.antennas_used) == (2, used)
+    untold = radio("iw_phy_hwsim_us.txt")
+    assert (untold.antennas, untold.antennas_used) == (0, 0)
+
+
 def test_words_of_other_versions_of_iw() -> None:
     text = "Wiphy phy3\n\tBand 2:\n\t\tCapabilities: 0x1ff\n\t\tHT RX MCS rate indexes supported: 0-15, 32\n"
     text += "\t\tFrequencies:\n\t\t\t* 5180.0 MHz [36] (17.0 dBm) (passive scanning, no IBSS)\n"

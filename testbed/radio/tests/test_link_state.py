@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from netjoule_radio.explain import remedies
-from netjoule_radio.link_state import access_point_differences, client_differences
+from netjoule_radio.link_state import access_point_differences, client_differences, streams_announced
 from netjoule_radio.plan import access_point_plan, client_plan
 
 DATA = Path(__file__).parent / "data"
@@ -96,6 +96,55 @@ def test_access_point_with_too_few_streams(name: str, old: str, new: str, words:
 def test_streams_that_are_asked_for_are_enough() -> None:
     status = recorded("vht80", "hostapd_status.txt").replace("rx_vht_mcs_map=aaaa", "rx_vht_mcs_map=fffa")
     assert access_point("vht80", VHT80 | {"rates": {"streams": 2}}, hostapd_status=status) == []
+
+
+def of_two_antennas(used: int) -> str:
+    """`iw phy` of the AR9280; its driver lowers the rates with the antennas in use."""
+    text = (DATA / "iw_phy_ath9k_made_up.txt").read_text().replace("index: 0", "index: 1")
+    for old, new in (
+        ("Configured Antennas: TX 0x3 RX 0x3", "Configured Antennas: TX 0x1 RX 0x1"),
+        (": 0-15", ": 0-7"),
+    ):
+        assert old in text
+        text = text if used == 2 else text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("used", "rates", "words"),
+    [
+        (2, "automatic", ""),
+        (
+            1,
+            "automatic",
+            "uses 1 of its 2 antennas (`iw phy`, Configured Antennas) and announces 1 spatial streams",
+        ),
+        (1, {"guard_interval": "long"}, "write the streams that you mean into rates.streams"),
+        (1, {"streams": 1}, ""),
+    ],
+)
+def test_client_with_too_few_streams(used: int, rates: Any, words: str) -> None:
+    wifi = HT40 | {"rates": rates}
+    plan = client_plan(wifi, of_two_antennas(used), recorded("ht40", "iw_dev_client.txt"))
+    assert plan.problems == []
+    texts = [
+        recorded("ht40", f"{name}.txt") for name in ("wpa_status", "iw_dev_client", "iw_power_save", "iw_reg")
+    ]
+    found = client_differences(asdict(plan), wifi, *texts)
+    assert len(found) == bool(words)
+    assert words in ". ".join(found)
+
+
+def test_a_client_that_lacks_a_wanted_stream_is_refused_by_its_plan() -> None:
+    wifi = HT40 | {"rates": {"streams": 2}}
+    plan = client_plan(wifi, of_two_antennas(1), recorded("ht40", "iw_dev_client.txt"))
+    assert "2 streams wanted, phy0 has 1" in plan.problems[0]
+
+
+def test_streams_that_a_client_announced_to_hostapd() -> None:
+    # Made: lines of hostapd_cli sta, hostapd 2.10.
+    sta = {"rx_vht_mcs_map": "fffa", "ht_mcs_bitmask": "ff000000000000000000"}
+    assert (streams_announced(sta, vht=True), streams_announced(sta, vht=False)) == (2, 1)
 
 
 def test_access_point_that_does_not_send() -> None:

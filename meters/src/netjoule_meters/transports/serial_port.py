@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, PortUnavailable, UsageError
+from netjoule_meters.probing.ports_in_use import use_of
 from netjoule_meters.transports.descriptor_lines import DescriptorLines
 from netjoule_meters.transports.lines import LINE_ENDS
 
 if TYPE_CHECKING:
     import serial
+
+_PATIENCE_NS = 3_000_000_000
+"""A port that another program has is tried again for so long: one just killed may be on its way out."""
+_LOOK_AGAIN_S = 0.1
 
 _HANDSHAKES: dict[str, dict[str, bool]] = {
     "none": {},
@@ -45,13 +50,26 @@ class SerialPort(DescriptorLines):
 
     def open(self) -> None:
         """Open and configure the port, exclusively."""
-        import serial
-
         self.close()
         self._lines.clear()
+        until_ns = self._clock.monotonic_ns() + _PATIENCE_NS
+        while self._port is None:
+            try:
+                self._port = self._new_port()
+            except (OSError, termios.error) as error:
+                if not _is_taken(error) or self._clock.monotonic_ns() >= until_ns:
+                    raise PortUnavailable(_why_not_opened(self.resource, error)) from error
+                self._wake.check(self.resource, _LOOK_AGAIN_S)
+        if self._handshake == "xon_xoff":
+            _release(self._port.fileno())
+
+    def _new_port(self) -> serial.Serial:
+        """Open it once. Raises OSError, termios.error and, for settings it cannot have, UsageError."""
+        import serial
+
         data_bits, parity, stop_bits = list(self._frame)
         try:
-            self._port = serial.Serial(
+            return serial.Serial(
                 self.resource,
                 baudrate=self._baud_rate,
                 bytesize=int(data_bits),
@@ -62,15 +80,11 @@ class SerialPort(DescriptorLines):
                 exclusive=True,
                 **_HANDSHAKES[self._handshake],
             )
-        except (OSError, termios.error) as error:
-            raise PortUnavailable(_why_not_opened(self.resource, error)) from error
         except (ValueError, OverflowError) as error:
             raise UsageError(
                 f"{self.resource} cannot run at {self._baud_rate} Bd, {self._frame}: set baud_rate and frame "
                 "to those of the instrument"
             ) from error
-        if self._handshake == "xon_xoff":
-            _release(self._port.fileno())
 
     def close(self) -> None:
         """Close the port."""
@@ -117,6 +131,11 @@ def _release(descriptor: int) -> None:
         termios.tcflow(descriptor, termios.TCOON)
 
 
+def _is_taken(error: Exception) -> bool:
+    """Whether another program has the port locked."""
+    return getattr(error, "errno", None) in (errno.EBUSY, errno.EAGAIN)
+
+
 def _why_not_opened(resource: str, error: Exception) -> str:
     """One sentence with the next step for an error of ``open``."""
     number = getattr(error, "errno", None)
@@ -125,6 +144,8 @@ def _why_not_opened(resource: str, error: Exception) -> str:
         return f"no serial port {resource}: plug it in or name another (serial ports of this host: {there})"
     if number in (errno.EACCES, errno.EPERM):
         return f"no permission to open {resource}: join its group (usually 'dialout') and log in again"
-    if number in (errno.EBUSY, errno.EAGAIN):
-        return f"{resource} is in use by another program: end that program or name another port"
+    if _is_taken(error):
+        pids = use_of(resource).pids
+        who = f" (process {', '.join(map(str, pids))})" if pids else ""
+        return f"{resource} is in use by another program{who}: end that program or name another port"
     return f"{resource} cannot be used as a serial port ({error}): name the path of a serial port"

@@ -13,13 +13,16 @@ import platform
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netjoule import carriers, programs
 from netjoule.errors import HostLacks, RunFailed
-from netjoule.ssh import SshHost
 from netjoule.workload import Workload
 
-__all__ = ["PROGRAM", "Build", "build_for", "provide", "require_carriers"]
+if TYPE_CHECKING:  # Ansible asks for builds, and has no use for an SSH of ours
+    from netjoule.ssh import SshHost
+
+__all__ = ["PROGRAM", "Build", "build_for", "builds", "provide", "require_carriers"]
 
 PROGRAM = "netjoule-traffic"
 INSTALLED = f"/usr/local/bin/{PROGRAM}"
@@ -57,6 +60,25 @@ def build_for(machine: str, root: Path | None) -> Build | None:
             next_step="'make dist' builds it anew",
         )
     return Build(static, f"dist/{machine} of commit {here or 'unknown'}")
+
+
+def builds(root: Path | None) -> dict[str, dict[str, str]]:
+    """What `build_for` chooses for each architecture that there is one for, as Ansible is told.
+
+    Returns:
+        by machine, `path`, or an empty one and the `problem` with its remedy.
+    """
+    made = (folder.name for folder in (root / "dist").glob("*/")) if root is not None else ()
+    found: dict[str, dict[str, str]] = {}
+    for machine in sorted({platform.machine(), *made}):
+        try:
+            build = build_for(machine, root)
+        except HostLacks as error:
+            found[machine] = {"path": "", "problem": str(error)}
+        else:
+            if build is not None:
+                found[machine] = {"path": str(build.path.absolute()), "problem": ""}
+    return found
 
 
 def _made(path: Path) -> str:

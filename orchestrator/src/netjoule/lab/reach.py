@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 
 from netjoule.errors import HostLacks, UsageError
 from netjoule.ssh import SshHost
 from netjoule.topology import Topology
 
-__all__ = ["BRIDGE", "needed_hosts", "require_control_off_the_radio"]
+__all__ = ["BRIDGE", "control_number", "needed_hosts", "require_control_off_the_radio"]
 
 BRIDGE = "br-netjoule"
 """What the role access_point calls the bridge of radio and cable."""
@@ -24,8 +26,30 @@ def needed_hosts(topology: Topology) -> list[str]:
     return list(dict.fromkeys([*ends, *radios, *meters]))
 
 
-async def require_control_off_the_radio(topology: Topology, host: SshHost, peers: list[str]) -> None:
-    """Refuse a host whose way to the controller, or to `peers` (control addresses), is its test radio.
+async def control_number(topology: Topology, name: str, seen_from: SshHost) -> str:
+    """The control address of host `name` as a number: netjoule-traffic resolves no names.
+
+    One that is a name is what the host that goes there takes it for, else what the controller does.
+
+    Raises:
+        UsageError: when it is no host's name to either.
+    """
+    text = str(topology.hosts[name]["control_address"])
+    if _is_number(text):
+        return text
+    said = await seen_from.ask(["getent", "ahosts", text])
+    found = [line.split()[0] for line in said.out.splitlines() if line.strip()] if said.status == 0 else []
+    for address in (*_leading_there(found), *_leading_there(_resolved(text))):
+        return address
+    raise UsageError(
+        f"its control_address '{text}' is a name that neither {seen_from.name} nor the controller resolves",
+        where=f"host {name}",
+        next_step="write its number there, or add the name to /etc/hosts of both",
+    )
+
+
+async def require_control_off_the_radio(topology: Topology, host: SshHost, peers: Mapping[str, str]) -> None:
+    """Refuse a host whose way to the controller, or to `peers` (who, and its address), is its test radio.
 
     Raises:
         UsageError: naming the host, the way and what to change.
@@ -38,7 +62,7 @@ async def require_control_off_the_radio(topology: Topology, host: SshHost, peers
     test_side = {radio: f"the test radio {radio}"}
     if "access_point" in described.roles and topology.wifi.get("forwarding") == "bridging":
         test_side[BRIDGE] = f"{BRIDGE}, to which the test radio {radio} belongs"
-    for what, address in [("the controller", host.controller_address), *((p, _resolved(p)) for p in peers)]:
+    for what, address in ({"the controller": host.controller_address} | dict(peers)).items():
         way = test_side.get(await _way_to(host, address))
         if way is not None:
             raise UsageError(
@@ -59,9 +83,23 @@ async def _way_to(host: SshHost, address: str) -> str:
     return str(found[0].get("dev", "")) if found else ""
 
 
-def _resolved(name: str) -> str:
-    """A name's address, as the controller knows it."""
+def _resolved(name: str) -> list[str]:
+    """A name's addresses, as the controller knows them."""
     try:
-        return str(socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)[0][4][0])
-    except OSError:
-        return name
+        return [str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)]
+    except (OSError, UnicodeError):  # the latter for a label that is too long
+        return []
+
+
+def _leading_there(found: Iterable[str]) -> list[str]:
+    """Addresses that mean the same host everywhere: a host's own name is often its loopback address."""
+    numbers = [text for text in found if _is_number(text)]
+    return [text for text in numbers if not (ip_address(text).is_loopback or ip_address(text).is_link_local)]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -37,6 +37,8 @@ KEEPALIVES_MISSED = 3
 QUIET_EVENTS = ("interval",)
 """Events that stay on the host: the report has them all, and sending them during a flow would cost power."""
 _EXIT_NOT_FOUND = 127
+_BEGINS = "-- netjoule: what follows is the command's --"
+"""Told before each command: what stands above it was printed by the user's shell (an `echo` in .bashrc)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class SshHost:
 
         Raises:
             HostLacks: when it cannot be started.
-            RunFailed: when the host is given up (host_unreachable).
+            RunFailed: when the host is lost meanwhile, or given up (host_unreachable).
         """
         await self._line.wait_up()
         program = PurePosixPath(argv[0]).name
@@ -170,6 +172,10 @@ class SshHost:
         number, process = self._line.new_process(name)
         self._line.command(start=number, argv=words, env=dict(env or {}), quiet=list(QUIET_EVENTS))
         problem = await process.begun
+        if process.lost:  # it lacks nothing, and may come back
+            raise RunFailed(
+                f"it was lost while {name} started", where=f"host {self.name}", code="host_unreachable"
+            )
         if problem:
             raise HostLacks(
                 f"cannot start {name} ({words[0]}): {problem}",
@@ -256,14 +262,20 @@ class SshHost:
         connection = await self._dial()
         try:
             done = await connection.run(
-                command, input=data, encoding=None, timeout=COMMAND_TIMEOUT_S, check=False
+                f"echo {shlex.quote(_BEGINS)}; {command}",
+                input=data,
+                encoding=None,
+                timeout=COMMAND_TIMEOUT_S,
+                check=False,
             )
         except CONNECTION_ERRORS as error:
             self._connection = None
             connection.abort()
             raise sentence(self.settings, error) from error
         status = done.exit_status if done.exit_status is not None else -1
-        return Answer(status, _text(done.stdout), _text(done.stderr))
+        said = _text(done.stdout)
+        _, begun, of_command = said.partition(f"{_BEGINS}\n")
+        return Answer(status, of_command if begun else said, _text(done.stderr))
 
     async def _cache(self) -> PurePosixPath:
         """The login user's folder for our files, an absolute path."""
@@ -295,7 +307,7 @@ class SshHost:
         words = shlex.join([*self._sudo, "python3", script, "serve", str(self._keeper)])
         done = await self._run(words, json.dumps(owner).encode() + b"\n")
         if done.status == keeper.REFUSED and done.out:
-            raise _locked(self.name, json.loads(done.out)["holder"])
+            raise _locked(self.name, _holder(done.out))
         if done.status:
             raise self._no_keeper(done)
         self._served = True
@@ -324,7 +336,8 @@ class SshHost:
             raise KeeperGone("its keeper has gone", where=f"host {self.name}")
         connection = await self._dial()
         try:
-            process = await connection.create_process(words, encoding=None)
+            # The empty line ends what the user's shell may have printed: the keeper's lines stand alone.
+            process = await connection.create_process(f"echo; exec {words}", encoding=None)
         except CONNECTION_ERRORS as error:
             self._connection = None
             connection.abort()
@@ -361,6 +374,14 @@ class _SshChannel:
         """Hang up."""
         self._process.close()
         self._forget()
+
+
+def _holder(said: str) -> dict[str, Any]:
+    """Who has the lock, by a keeper that was refused; nothing is known when that cannot be read."""
+    try:
+        return dict(json.loads(said)["holder"])
+    except (ValueError, TypeError, KeyError):
+        return {}
 
 
 def _locked(host: str, holder: Mapping[str, Any]) -> HostInUse:

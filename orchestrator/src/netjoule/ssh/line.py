@@ -28,6 +28,8 @@ TELL_EVERY_S = 60.0
 """A keeper that hears nothing for `GIVE_UP_S` ends: it is told that the controller lives."""
 ACK_EVERY = 50
 HELLO_TIMEOUT_S = 30.0
+PRINTED_BYTES = 200
+"""So much of what is no greeting is shown."""
 
 
 class KeeperGone(RunFailed):
@@ -178,19 +180,13 @@ class Line:
         """A connection on which the keeper has said hello; what it said after it."""
         channel = await self._attach()
         channel.write(self._ack("attach"))
-        heard = b""
         try:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
-                while b"\n" not in heard:
-                    data = await channel.read()
-                    if not data:
-                        raise KeeperGone("its keeper hung up", where=f"host {self._host}")
-                    heard += data
+                greeting, rest = await self._greeting(channel)
         except (OSError, TimeoutError) as error:
             await channel.close()
-            raise RunFailed(f"lost while attaching: {error}", where=f"host {self._host}") from error
-        first, _, rest = heard.partition(b"\n")
-        greeting = json.loads(first)
+            words = str(error) or "no greeting in time"
+            raise RunFailed(f"lost while attaching: {words}", where=f"host {self._host}") from error
         self.hello = greeting["hello"]
         self._done(int(greeting["done"]))
         self._channel = channel
@@ -198,6 +194,28 @@ class Line:
             channel.write(line)
         self._up.set()
         return channel, rest
+
+    async def _greeting(self, channel: Channel) -> tuple[dict[str, Any], bytes]:
+        """The keeper's hello and what came after it; what the user's shell prints before it is passed over.
+
+        Raises KeeperGone, with what was printed instead.
+        """
+        printed, heard = b"", b""
+        while True:
+            line, newline, rest = heard.partition(b"\n")
+            if newline:
+                heard = rest
+                greeting = _object(line)
+                if greeting is not None and {"hello", "done"} <= greeting.keys():
+                    return greeting, rest
+                printed = line.strip() or printed
+            elif data := await channel.read():
+                heard += data
+            else:
+                instead = (heard.strip() or printed)[:PRINTED_BYTES].decode(errors="replace")
+                words = f"its keeper did not greet; this was printed instead: {instead}"
+                what = words if instead else "its keeper hung up"
+                raise KeeperGone(what, where=f"host {self._host}")
 
     async def _follow(self, channel: Channel, rest: bytes) -> None:
         """Take frames; attach again whenever the connection ends, until the host is given up."""
@@ -265,7 +283,11 @@ class Line:
                 *lines, rest = rest.split(b"\n")
                 t4_ns = _now_ns()
                 for line in lines:
-                    self._take(json.loads(line), t4_ns)
+                    frame = _object(line)
+                    if frame is not None:
+                        self._take(frame, t4_ns)
+                    elif b'{"' in line:
+                        return  # a frame that something was printed into: it comes again
                 data = await channel.read()
                 if not data:
                     return
@@ -292,6 +314,15 @@ class Line:
 
     def _done(self, number: int) -> None:
         self._commands = [(n, line) for n, line in self._commands if n > number]
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """What a keeper says in a line; None for what a user's shell prints."""
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return None
+    return said if isinstance(said, dict) else None
 
 
 def _now_ns() -> int:

@@ -55,6 +55,11 @@ class RemoteProcess(ExpectingProcess):
         """What the orchestrator calls it, for messages."""
         return self._name
 
+    @property
+    def lost(self) -> bool:
+        """Whether its host lost it, so that nobody knows how it ended."""
+        return self._exit.done() and self._exit.result() is None
+
     # -- fed by the line -------------------------------------------------------------------------
 
     def feed(self, frame: dict[str, Any]) -> None:
@@ -146,7 +151,7 @@ class RemoteProcess(ExpectingProcess):
 
     async def _ended(self, message: str) -> ProcessEnded:
         status = await self._ends_within(STOP_GRACE_S)
-        if self._exit.done() and self._exit.result() is None:
+        if self.lost:
             return ProcessEnded(
                 f"{self._name} was lost with its host",
                 exit_status=None,

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from guest_lab import PLAYBOOK, PROGRAMS, ROOT, GuestLab, booted
+from provisioned import radios
 
 from netjoule import programs
 from netjoule.guest.lab import NETWORKS
@@ -49,7 +50,7 @@ def netjoule(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def provision(lab: GuestLab) -> dict[str, Any]:
-    """Set the radios up, compare them with the topology, record the hosts; what each play came to."""
+    """Set the radios up, compare them with the topology, record the hosts; what it came to."""
     topology = lab.topology(NETWORK)
     facts = {}
     for name, entry, playbook in (
@@ -60,7 +61,7 @@ def provision(lab: GuestLab) -> dict[str, Any]:
         outcome = lab.play(topology, entry, playbook=playbook)
         assert not outcome.failures, outcome.failures
         facts[name] = {"tasks": outcome.tasks, "changed": outcome.changed, "seconds": round(outcome.seconds)}
-    return {"network": dict(NETWORKS[NETWORK]), "plays": facts}
+    return {"network": dict(NETWORKS[NETWORK]), "plays": facts, "radio": radios(lab)}
 
 
 def fly(lab: GuestLab, out: Path) -> None:
@@ -81,6 +82,7 @@ def trim(out: Path) -> None:
     """Drop what is there twice or can be drawn again, so that the repository can keep the rest."""
     shutil.rmtree(out / "figures", ignore_errors=True)
     (out / ".lock").unlink(missing_ok=True)
+    (out / ".testbed").unlink(missing_ok=True)
     for path in out.glob("runs/*/flow.json"):
         flow = json.loads(path.read_text())
         flow["intervals"] = []  # intervals.csv has them

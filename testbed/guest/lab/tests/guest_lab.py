@@ -20,6 +20,7 @@ import yaml
 
 from netjoule.guest.lab import NETWORKS, TOPOLOGY, Network, module_python
 from netjoule.provision import Outcome
+from netjoule.topology import load
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAYBOOK = ROOT / "testbed/guest/lab/radio.yml"
@@ -92,7 +93,7 @@ class GuestLab:
 
     def play(self, topology: Path, entry: str = "main", *options: str, playbook: Path = PLAYBOOK) -> Outcome:
         """Run the radio roles on access point and client; says how many tasks and seconds that took."""
-        outcome = Outcome()
+        outcome = Outcome(load(topology))
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")
         } | {

@@ -25,7 +25,15 @@ def done(campaign: Path) -> set[tuple[str, str]]:
 @pytest.mark.slow
 def test_the_kept_campaign_can_be_flown_again(lab: GuestLab, tmp_path: Path) -> None:
     out = tmp_path / GOLDEN.name
-    provision(lab)
+    facts = provision(lab)
+    for host, kind in (("access_point", "AP"), ("client", "managed")):
+        found, wanted = facts["radio"][host], facts["network"]
+        assert (found["type"], found["frequency_mhz"]) == (kind, 5180)
+        assert {
+            name: found[name] for name in ("ssid", "country", "mode", "width_mhz")
+        }.items() <= wanted.items()
+        assert found["streams"] >= wanted["rates"]["streams"]
+    assert facts["radio"]["client"]["power_save"] == wanted["power_save"]
     fly(lab, out)
     assert list(check_campaign(out)) == []
     assert done(out) == done(GOLDEN)

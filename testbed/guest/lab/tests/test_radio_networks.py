@@ -34,12 +34,6 @@ def judge_agreement(watches: Sequence[Watch]) -> None:
         assert same >= 0.8 * judged, (host, source, same, judged)
 
 
-def test_readings_are_judged_between_equal_ones_only() -> None:
-    trusted = [(10, ("a",)), (20, ("a",)), (30, ("b",)), (40, ("b",))]
-    other = [(5, ("x",)), (15, ("a",)), (25, ("x",)), (35, ("a",)), (45, ("x",))]
-    assert agreement(trusted, other) == (1, 2)
-
-
 @pytest.mark.guest
 def test_flows_and_readings(lab: GuestLab, network: Network, tmp_path: Path) -> None:
     with watching(lab) as watches:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the radio roles say when a real radio, hostapd or wpa_supplicant cannot do what is wanted.
 
+These come after all other tests of their network: they leave it as it was refused.
 A missing regulatory database needs no radio: ansible/tests/test_radio_roles.py.
 """
 

@@ -6,14 +6,23 @@ Equal sources give equal bytes, so that a host which has the file needs no new c
 
 from __future__ import annotations
 
+import base64
 import io
 import zipfile
 from pathlib import Path
 
-__all__ = ["agent_zipapp"]
+__all__ = ["agent_zipapp", "one_look"]
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _MAIN = "from netjoule_radio.cli import main\n\nmain()\n"
+_ONE_LOOK = """\
+import base64, runpy, sys, tempfile
+sys.argv[1:] = {options!r}
+with tempfile.NamedTemporaryFile(suffix=".pyz") as file:
+    file.write(base64.b64decode({zipapp!r}))
+    file.flush()
+    runpy.run_path(file.name, run_name="__main__")
+"""
 
 
 def agent_zipapp() -> bytes:
@@ -28,3 +37,9 @@ def agent_zipapp() -> bytes:
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     return buffer.getvalue()
+
+
+def one_look(interface: str, source: str = "auto") -> str:
+    """A program for `python3 -`: the agent looks once at a radio; nothing of it stays on the host."""
+    options = ["--interface", interface, "--source", source, "--once"]
+    return _ONE_LOOK.format(options=options, zipapp=base64.b64encode(agent_zipapp()).decode())

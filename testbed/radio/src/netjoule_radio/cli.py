@@ -25,6 +25,12 @@ from netjoule_radio.sources import SOURCES, choose
 __all__ = ["main"]
 
 EXIT_HOST_LACKS = 3
+_PACKAGES = {
+    "auto": "iw, or python3-pyroute2",
+    "nl80211": "python3-pyroute2, or choose another reader",
+    "iw": "iw, or choose another reader",
+    "iwconfig": "wireless-tools, or choose another reader",
+}
 FASTEST_S, SLOWEST_S = 0.1, 60.0
 
 
@@ -35,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         with _end_signals() as end:
             _agent(options, end)
     except (SourceMissing, LookFailed) as error:
-        message = _no_source(options.interface, error)
+        message = _no_source(options.interface, options.source, error)
         _say({"event": "error", "message": message})
         sys.exit(EXIT_HOST_LACKS)
     except BrokenPipeError:  # nobody listens any more
@@ -53,6 +59,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--source", choices=("auto", *SOURCES), default="auto", help="whom to ask (default: the best)"
     )
+    parser.add_argument("--once", action="store_true", help="take one look, say who answered, and end")
     parser.add_argument("--version", action="version", version=f"netjoule-radio {VERSION}")
     options = parser.parse_args(argv)
     if not FASTEST_S <= options.every_s <= SLOWEST_S:
@@ -64,6 +71,8 @@ def _agent(options: argparse.Namespace, end: int) -> None:
     choice = choose(options.source, options.interface)
     with contextlib.closing(choice.source):
         _say(_ready(options, choice.source, choice.passed_over))
+        if options.once:  # choosing has looked
+            return
         watched = [end, *_lifeline()]
         agent = Agent(
             choice.source,
@@ -95,12 +104,12 @@ def _ready(options: argparse.Namespace, source: Source, passed_over: Mapping[str
     }
 
 
-def _no_source(interface: str, error: Exception) -> str:
+def _no_source(interface: str, wanted: str, error: Exception) -> str:
     if isinstance(error, InterfaceGone):
         radios = sorted(path.parent.name for path in Path("/sys/class/net").glob("*/phy80211"))
         there = f"the radios here: {', '.join(radios)}" if radios else "this host has no radio"
         return f"{error}; {there}; correct the interface in the testbed's file, or load its driver"
-    return f"the radio {interface} cannot be read ({error}); install iw, or python3-pyroute2"
+    return f"the radio {interface} cannot be read ({error}); install {_PACKAGES[wanted]}"
 
 
 def _now_ns() -> int:

@@ -62,9 +62,3 @@ def country_of_interface(iw_reg_text: str, iw_dev_info: str) -> str | None:
     """`country` for the radio of an interface, by the text of `iw dev X info`."""
     state = parse_iw_dev_info(iw_dev_info)
     return country(iw_reg_text, state.wiphy if state else None)
-
-
-def tx_power_dbm(iw_dev_info: str) -> float | None:
-    """Transmit power in dBm by `iw dev X info`; None when it does not tell."""
-    state = parse_iw_dev_info(iw_dev_info)
-    return state.tx_power_dbm if state else None

@@ -115,6 +115,7 @@ class PhyCapabilities:
     00-0f-ac:4.
 
     index: kernel's number of the radio, as in `wiphy 0` of `iw dev wlan0 info`; None in iw before 4.0.
+    antennas, antennas_used: of sending or receiving, whichever has fewer; 0 where the driver does not tell.
     """
 
     name: str
@@ -124,6 +125,8 @@ class PhyCapabilities:
     ciphers: frozenset[str] = frozenset()
     bands: dict[Band, BandCapabilities] = field(default_factory=dict)
     sae_in_driver_or_kernel: bool = False
+    antennas: int = 0
+    antennas_used: int = 0
 
     @property
     def sets_bitrate_mask(self) -> bool:
@@ -165,7 +168,15 @@ def _radio(name: str, body: str) -> PhyCapabilities:
         ciphers=frozenset(_CIPHER.findall("\n".join(_items(sections, "Supported Ciphers")))),
         bands=bands,
         sae_in_driver_or_kernel=any(word in body for word in _SAE),
+        antennas=_antennas(body, "Available"),
+        antennas_used=_antennas(body, "Configured"),
     )
+
+
+def _antennas(body: str, which: str) -> int:
+    """Bits of "Available Antennas: TX 0x3 RX 0x3"; a driver that knows no antennas says 0 or nothing."""
+    told = re.search(rf"(?m)^\t{which} Antennas: TX (0x[0-9a-f]+|0) RX (0x[0-9a-f]+|0)$", body)
+    return min(int(mask, 16).bit_count() for mask in told.groups()) if told else 0
 
 
 def _sections(lines: list[str]) -> list[tuple[str, list[str]]]:

@@ -56,9 +56,10 @@ def _stream_differences(
     plan: Mapping[str, Any], wifi: Mapping[str, Any], status: Mapping[str, str]
 ) -> list[str]:
     """Fewer spatial streams announced than wanted; more are held back by the rate masks of both ends."""
-    rates = wifi.get("rates", "automatic")
-    limit = rates.get("streams") if isinstance(rates, Mapping) else None
-    wanted, found = int(limit or plan["streams"]), _streams_announced(status, vht=bool(plan["vht"]))
+    wanted, found = (
+        _stream_limit(wifi) or int(plan["streams"]),
+        streams_announced(status, vht=bool(plan["vht"])),
+    )
     if found >= wanted:
         return []
     return [
@@ -67,8 +68,17 @@ def _stream_differences(
     ]
 
 
-def _streams_announced(status: Mapping[str, str], *, vht: bool) -> int:
-    """HT: an octet of the MCS bitmask per stream; VHT: two bits of the map per stream, 3 is none (802.11)."""
+def _stream_limit(wifi: Mapping[str, Any]) -> int:
+    """rates.streams of the topology; 0 where the radio's own number is wanted."""
+    rates = wifi.get("rates", "automatic")
+    return int(rates.get("streams") or 0) if isinstance(rates, Mapping) else 0
+
+
+def streams_announced(status: Mapping[str, str], *, vht: bool) -> int:
+    """Spatial streams by hostapd_cli: its own of status, a client's of sta.
+
+    HT: an octet of the MCS bitmask per stream; VHT: two bits of the map per stream, 3 is none (802.11).
+    """
     if vht:
         mcs_map = int(status.get("rx_vht_mcs_map", "ffff"), 16)
         return sum(mcs_map >> 2 * stream & 3 != 3 for stream in range(8))
@@ -101,7 +111,7 @@ def client_differences(  # noqa: PLR0917  a filter of Ansible takes its argument
     found = _wrong(
         status, "ssid", _as_printed(wifi["ssid"]), "another wpa_supplicant runs on this radio; end it"
     )
-    found += _key_management(wifi, status) + _generation(plan, status)
+    found += _key_management(wifi, status) + _generation(plan, status) + _antenna_differences(plan, wifi)
     wanted = "on" if wifi.get("power_save", "off") in ("on", True) else "off"
     if f"Power save: {wanted}" not in iw_power_save:
         found.append(
@@ -113,6 +123,23 @@ def client_differences(  # noqa: PLR0917  a filter of Ansible takes its argument
         + _interface_differences(plan, wifi, iw_dev_info, "managed")
         + country_differences(wifi, iw_dev_info, iw_reg)
     )
+
+
+def _antenna_differences(plan: Mapping[str, Any], wifi: Mapping[str, Any]) -> list[str]:
+    """Fewer spatial streams than the client's antennas can do.
+
+    wpa_supplicant does not tell what it announced. It is what the driver says in `iw phy`, and drivers lower
+    that with the antennas in use; where the topology limits streams itself, the plan compares both.
+    """
+    has, used, streams = int(plan["antennas"]), int(plan["antennas_used"]), int(plan["streams"])
+    limit = _stream_limit(wifi)
+    if not used or used >= has or (limit and limit <= streams):
+        return []
+    return [
+        f"the client's radio uses {used} of its {has} antennas (`iw phy`, Configured Antennas) and announces "
+        f"{streams} spatial streams; use all of them by `iw phy NAME set antenna all` while its interface is "
+        "down, or write the streams that you mean into rates.streams"
+    ]
 
 
 def _generation(plan: Mapping[str, Any], status: Mapping[str, str]) -> list[str]:

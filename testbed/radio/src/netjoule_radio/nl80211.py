@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import socket
 import struct
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -141,7 +142,8 @@ class Nl80211Source:
             self._request = importlib.import_module("pyroute2.netlink").NLM_F_REQUEST
             make = importlib.import_module("pyroute2").IW
         except ImportError as error:
-            raise SourceMissing(f"pyroute2 is not installed ({error})") from None
+            # A Python that is not the distribution's does not see the distribution's packages.
+            raise SourceMissing(f"pyroute2 is not installed for {sys.executable} ({error})") from None
         self.version = _version()
         try:
             self._iw: Any = make()

@@ -33,7 +33,7 @@ class RadioPlan:
 
     bitrate_words: arguments of `iw dev X set bitrates`, empty: no limit. start_within_s: how long an access
     point may take until it sends (radar check included). scan_frequencies_mhz: where a client looks for the
-    network.
+    network. antennas, antennas_used: as the driver tells, 0 when it does not.
     """
 
     problems: list[str]
@@ -51,6 +51,8 @@ class RadioPlan:
     radar_duty: bool = False
     start_within_s: int = 0
     streams: int = 0
+    antennas: int = 0
+    antennas_used: int = 0
     bitrate_words: list[str] = field(default_factory=list)
     scan_frequencies_mhz: list[int] = field(default_factory=list)
 
@@ -112,6 +114,8 @@ def _made(wifi: WifiSettings, radio: PhyCapabilities, has: BandCapabilities) -> 
         radar_duty=bool(dfs_channels(wifi.channel, wifi.width_mhz)),
         start_within_s=15 + availability_check_s(wifi.channel, wifi.width_mhz),
         streams=streams,
+        antennas=radio.antennas,
+        antennas_used=radio.antennas_used,
         bitrate_words=bitrate_words(wifi, ht_streams=has.ht_rx_streams, vht_streams=has.vht_rx_streams),
         # The access point may swap primary and secondary for a neighbour's sake: the client looks on both.
         scan_frequencies_mhz=[frequency_mhz(c) for c in block(wifi.channel, min(wifi.width_mhz, 40))],
