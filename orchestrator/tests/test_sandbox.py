@@ -107,12 +107,16 @@ class Running:
 
 
 @pytest.fixture
-def running(outside: Outside) -> Running:
+def running(outside: Outside) -> Iterator[Running]:
     process = outside.start("sh", "-c", WORKER)
     assert process.stdout is not None
     line = process.stdout.readline().strip()
     assert line.startswith("pid:["), process.communicate()
-    return Running(process, line)
+    found = Running(process, line)
+    # Held open, so that no other test's namespace gets the same number once this one has ended.
+    held = os.open(f"/proc/{found.init()}/ns/pid", os.O_RDONLY)
+    yield found
+    os.close(held)
 
 
 def test_the_worker_sees_namespaces_of_its_own(outside: Outside) -> None:
