@@ -23,7 +23,7 @@ test-rust:
 
 # Most tests wait for real flows, instruments and hosts: more of them at once than there are cores.
 test-python:
-	$(PY) -m pytest --numprocesses 4 --dist loadgroup --no-loadscope-reorder
+	$(PY) -m pytest --numprocesses 4 --no-loadscope-reorder
 
 test-r:
 	Rscript --vanilla analysis-r/tests/run.R

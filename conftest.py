@@ -1,19 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tests are shared out when several run at once (`make test-python`): by file, as fixtures are."""
+"""How tests that run at once (`make test-python`) are shared out: by file, as fixtures are; longest first."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import PurePath
+from typing import Any
 
 import pytest
 
-WHOLE_CAMPAIGNS = {"test_end_to_end.py", "test_end_to_end_meters.py"}
+WHOLE_CAMPAIGNS = ("test_end_to_end.py", "test_end_to_end_meters.py")
 """One after the other: their flows and instruments keep real time, and a host has few cores."""
+LONGEST = (
+    *WHOLE_CAMPAIGNS,
+    "test_lab.py",
+    "test_host_roles.py",
+    "test_radio_roles.py",
+    "test_lab_campaign.py",
+)
+"""They take minutes each: begun last, the others would be over long before them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each test the group that runs in one process."""
-    for item in items:
-        path = Path(item.path)
-        group = "whole-campaigns" if path.name in WHOLE_CAMPAIGNS else str(path)
-        item.add_marker(pytest.mark.xdist_group(group))
+    """Put the longest first."""
+
+    def place(item: pytest.Item) -> int:
+        return LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST)
+
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each file to one process; pytest-xdist's own groups are not seen by pytest 9.2."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return "whole campaigns" if PurePath(file).name in WHOLE_CAMPAIGNS else file
+
+    return ByFile(config, log)
