@@ -420,7 +420,10 @@ def test_a_meter_that_falls_silent_costs_its_run_which_is_repeated(
     meter = next(p for p in session.everything() if "netjoule-meters emulate" in program(p))
     time.sleep(TIMING["idle_s"] + TIMING["settle_s"] + TIMING["warm_up_s"])
     os.kill(meter, signal.SIGSTOP)
-    time.sleep(1.2)
+    log = files.out / "meters" / "constant.csv"
+    while ",timeout" not in log.read_text() and session.process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(0.7)  # silent for so much of the window that the run cannot be used
     os.kill(meter, signal.SIGCONT)
     code, said = session.close()
     assert code == 0, said
