@@ -158,7 +158,7 @@ def test_each_failure_is_one_line_and_the_exit_code_is_1(rack, playbook, capsys)
         ("no result came back from the host, which said Killed", "is its memory full"),
         ("no result came back from the host, which said tee: No space left on device", "disk is full"),
         ("No package matching 'chrony' is available", "can it reach its package server"),
-        ("Failed to fetch http://deb.debian.org/x.deb  404  Not Found", "'apt-get update' there"),
+        ("Failed to fetch http://mirror.example/x.deb  404  Not Found", "'apt-get update' there"),
         ("Failed to lock apt for exclusive operation: E:Could not get lock", "another apt runs there"),
         ("the sun does not shine", ""),
     ],
