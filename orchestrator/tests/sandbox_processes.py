@@ -33,7 +33,11 @@ def pid_inside(pid: int) -> int:
 
 
 def parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    """Parent of a process; 0 when it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def wait_gone(pids: list[int], timeout_s: float = 60.0) -> None:
