@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import resource
@@ -393,10 +394,13 @@ def test_read_prints_what_the_meter_shows(tmp_path):
 
 def test_read_takes_a_configuration_and_prints_json(tmp_path):
     with emulator(tmp_path / "wt", "--power-w", "12.5"):
-        done = run("read", "--config", meter_config(tmp_path, tmp_path / "wt"), "--json", "-n", "2")
+        done = run("read", "--config", meter_config(tmp_path, tmp_path / "wt"), "--json", "-n", "6")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["power_w"] for line in lines] == [12.5, 12.5]
-    assert lines[0]["t_ns"] < lines[1]["t_ns"] and lines[0]["flag"] == ""
+    # Updates of 0.1 s: one that the new range spoils, or that a busy host holds up, has a flag and no value.
+    assert {line["flag"] for line in lines} <= {"", "no_data", "timeout"}
+    values = [line for line in lines if line["flag"] == ""]
+    assert len(values) >= 2 and {line["power_w"] for line in values} == {12.5}
+    assert all(one["t_ns"] < other["t_ns"] for one, other in itertools.pairwise(lines))
 
 
 def test_a_file_that_is_no_log_is_refused_and_kept(tmp_path):
