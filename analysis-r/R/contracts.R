@@ -56,6 +56,17 @@ schema_columns <- function(table, contracts = contracts_dir()) {
   stats::setNames(types, vapply(schema$fields, function(field) field$name, ""))
 }
 
+#' Columns that a table has not always had, by its Table Schema
+#'
+#' @param table name of the contract.
+#' @return names of the columns with a default, which a file from before them lacks.
+#' @noRd
+younger_columns <- function(table, contracts = contracts_dir()) {
+  schema <- read_contract_json("tables", paste0(table, ".table.json"), contracts = contracts)
+  has_default <- vapply(schema$fields, function(field) !is.null(field[["default"]]), TRUE)
+  vapply(schema$fields[has_default], function(field) field$name, "")
+}
+
 #' Reason codes with meaning and next step
 #'
 #' @return data.table code, meaning, invalidates, next_step (no rows when not found).

@@ -41,7 +41,7 @@ read_contract_csv <- function(path, table, contracts = contracts_dir()) {
   }
   schema <- schema_columns(table, contracts)
   problems <- list()
-  wanting <- setdiff(names(schema), header)
+  wanting <- setdiff(names(schema), c(header, younger_columns(table, contracts)))
   if (length(wanting) > 0L) {
     problems <- list(list(code = "column_missing", detail = paste0(basename(path), ": ", toString(wanting))))
   }

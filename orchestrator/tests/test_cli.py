@@ -15,7 +15,7 @@ from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "meters", "provision"]
-COMMANDS += ["doctor", "glossary", "guest"]
+COMMANDS += ["doctor", "selftest", "glossary", "guest"]
 
 
 @pytest.fixture(autouse=True)

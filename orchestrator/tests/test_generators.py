@@ -77,6 +77,19 @@ def test_null_needs_no_server_and_down_is_reversed() -> None:
     assert "--gso" in send_arguments(spec("udp", gso=True), ENDS)
 
 
+def test_pacing_window_and_limits_go_out_as_the_workload_has_them() -> None:
+    limits = {"max_error_p99_us": 60.0, "min_achieved_ratio": 0.998}
+    argv = send_arguments(spec("udp", pacing="burst:8", window_us=50, pacing_limits=limits), ENDS)
+    for words in (
+        ["--pacing", "burst:8"],
+        ["--window-us", "50"],
+        ["--pacing-limit", "max_error_p99_us=60"],
+        ["--pacing-limit", "min_achieved_ratio=0.998"],
+    ):
+        assert any(argv[i : i + 2] == words for i in range(len(argv))), argv
+    assert "--pacing-limit" not in send_arguments(spec("udp"), ENDS)
+
+
 def test_an_ipv6_address_stands_in_brackets() -> None:
     ends = Endpoints(HERE, HERE, "fd77::1", "10.79.0.1", 5301)
     argv = send_arguments(spec("udp"), ends)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netjoule.forecast import forecast, least_blocks_for_p, least_p
 from netjoule.plan import FINAL, PlanRow, expand, next_mini_block, with_repeats
-from netjoule.workload import Workload
+from netjoule.workload import Pace, Workload
 
 TRANSPORTS = ["udp", "tcp", "quic", "null"]
 
@@ -33,6 +33,10 @@ workloads = st.builds(
     sizes=st.lists(st.integers(16, 1472), min_size=1, max_size=3, unique=True),
     rates=st.lists(st.integers(1, 30), min_size=1, max_size=4, unique=True),
     blocks=st.integers(1, 4),
+    pacing=st.lists(
+        st.sampled_from(["absolute", "hybrid", "spin", "burst:8"]), min_size=1, max_size=2, unique=True
+    ),
+    window_us=st.lists(st.sampled_from([0, 50, 200]), min_size=1, max_size=2, unique=True),
 )
 seeds = st.integers(0, 2**53 - 1)
 
@@ -48,13 +52,14 @@ def by(rows, *names):
 def test_each_block_holds_every_cell_once_with_every_transport(workload, seed):
     rows = expand(workload, seed)
     wanted = {
-        (p, float(r), t)
+        (p, float(r), pace, t)
         for p in workload.payload_bytes
         for r in workload.offered_rate_mbps
+        for pace in workload.paces
         for t in workload.transports
     }
     for block in by(rows, "block").values():
-        cells = [(r.payload_bytes, r.offered_rate_mbps, r.transport) for r in block]
+        cells = [(r.payload_bytes, r.offered_rate_mbps, r.pace, r.transport) for r in block]
         assert len(cells) == len(set(cells))
         assert set(cells) == wanted
 
@@ -63,7 +68,7 @@ def test_each_block_holds_every_cell_once_with_every_transport(workload, seed):
 def test_a_mini_block_is_one_cell_back_to_back_with_every_transport(workload, seed):
     rows = expand(workload, seed)
     for mini_block in by(rows, "mini_block").values():
-        assert len({(r.block, r.payload_bytes, r.offered_rate_mbps) for r in mini_block}) == 1
+        assert len({(r.block, r.payload_bytes, r.offered_rate_mbps, r.pace) for r in mini_block}) == 1
         assert sorted(r.transport for r in mini_block) == sorted(workload.transports)
         assert [r.order for r in mini_block] == list(range(1, len(mini_block) + 1))
     numbers = [r.mini_block for r in rows]
@@ -101,6 +106,26 @@ def test_adding_a_rate_to_a_workload_keeps_run_seeds_of_the_first_mini_block():
     small, large = expand(make(rates=(1,)), 3), expand(make(rates=(1, 2)), 3)
     seeds_of = {r.run_id: r.seed for r in large}
     assert all(seeds_of[r.run_id] == r.seed for r in small if r.block == 1 and r.mini_block == 1)
+
+
+def test_a_list_of_pacings_makes_a_mini_block_of_each_and_is_counted():
+    workload = make(sizes=(64,), rates=(1,), blocks=1, pacing=["absolute", "spin"], gso=[False, True])
+    rows = expand(workload, 1)
+    assert {r.pace for r in rows} == {Pace(m, 0, g) for m in ("absolute", "spin") for g in (False, True)}
+    assert {len({r.pace for r in mini}) for mini in by(rows, "mini_block").values()} == {1}
+    size = forecast(workload, synthetic.topology())
+    assert (size.mini_blocks, size.runs) == (4, len(rows))
+
+
+def test_a_repeat_keeps_the_pacing():
+    rows = expand(make(rates=(1,), sizes=(64,), blocks=1, pacing="burst:4", window_us=50), 1)
+    again = with_repeats(settle(rows, rest="invalid"), 1, 2)
+    assert {r.pace for r in again} == {Pace("burst:4", 50)}
+
+
+def test_a_workload_with_one_pacing_keeps_the_plan_that_its_seed_always_gave():
+    plain = expand(make(), 5)
+    assert [replace(r, pacing="absolute") for r in expand(make(pacing="spin"), 5)] == list(plain)
 
 
 def test_run_ids_say_block_mini_block_transport_and_attempt():

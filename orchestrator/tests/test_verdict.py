@@ -73,6 +73,22 @@ def test_an_interrupted_flow_is_short() -> None:
     assert codes(flow_report(SPEC, 0, end_reason="peer_interrupted")) == ["flow_short"]
 
 
+@pytest.mark.parametrize(("passed", "expected"), [(True, []), (None, []), (False, ["pacing_uncertified"])])
+def test_a_certificate_over_its_limits_invalidates_and_names_them(
+    passed: bool | None, expected: list[str]
+) -> None:
+    failed = ["max_error_p99_us 60: it is 71.2000"] if passed is False else []
+    report = flow_report(SPEC, 0, pacing_certificate={"passed": passed, "failed": failed})
+    assert codes(report) == expected
+    for reason in judge_flow(report, END_NS):
+        assert reason.detail == failed[0]
+        assert invalidates(reason.code)
+
+
+def test_a_generator_without_a_certificate_is_not_judged_by_one() -> None:
+    assert codes(flow_report(SPEC, 0, pacing_certificate=None)) == []
+
+
 def test_codes_are_those_of_the_contract() -> None:
     assert invalidates("idle_drift")
     assert not invalidates("below_resolution")

@@ -6,6 +6,7 @@ import synthetic
 
 from netjoule import limits, topology, workload
 from netjoule.errors import UsageError
+from netjoule.workload import Pace
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = sorted((ROOT / "workloads").glob("*.yaml"))
@@ -52,8 +53,81 @@ def test_defaults_are_filled_in_and_a_bare_null_is_the_transport(tmp_path):
     assert loaded.document["transports"] == ["udp", "null"]
     assert loaded.generator == "netjoule-traffic"
     assert loaded.max_attempts == 3
-    assert loaded.pacing == {"mode": "absolute", "window_us": 0, "gso": False}
+    assert loaded.paces == (Pace("absolute", 0, False),)
+    assert loaded.pacing_limits == {}
     assert loaded.seed is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "paces"),
+    [
+        ("pacing: spin\n", [Pace("spin")]),
+        ("pacing: [absolute, burst:8]\n", [Pace("absolute"), Pace("burst:8")]),
+        ("window_us: [0, 50]\n", [Pace("absolute", 0), Pace("absolute", 50)]),
+        (
+            "pacing: [absolute, hybrid]\nwindow_us: 200\ngso: [false, true]\n",
+            [Pace(mode, 200, gso) for mode in ("absolute", "hybrid") for gso in (False, True)],
+        ),
+        ("pacing: {mode: absolute, window_us: 50, gso: true}\n", [Pace("absolute", 50, True)]),
+    ],
+)
+def test_pacing_window_and_trains_are_factors(tmp_path, fields, paces):
+    loaded = workload.load(write(tmp_path, GOOD + fields))
+    assert list(loaded.paces) == paces
+    again = workload.Workload.from_document(loaded.document, where="campaign.json")
+    assert again == loaded
+    assert not isinstance(again.document["pacing"], dict), "what older workloads say is spelt out"
+
+
+def test_a_pacing_says_itself_in_words():
+    assert [str(pace) for pace in (Pace(), Pace("burst:8", 50, True))] == [
+        "absolute",
+        "burst:8, window 50 us, GSO",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ("pacing: fast", "pacing", "does not have the form"),
+        ("pacing: burst:0", "pacing", "does not have the form"),
+        ("pacing: [absolute, absolute]", "pacing", "twice"),
+        ("pacing: []", "pacing", "too short"),
+        ("window_us: -1", "window_us", "least allowed 0 us"),
+        ("gso: yes please", "gso", "not true or false or a list"),
+        ("pacing: {mode: absolute, window_us: 0, gso: false}\nwindow_us: 50", "window_us", "has its own"),
+        ("pacing: [absolute, so_txtime]\nwindow_us: 50", "window_us", "so_txtime has no window"),
+        ("pacing: so_txtime\ngso: true", "gso", "so_txtime sends no trains"),
+        ("pacing_limits: {max_speed: 1}", "pacing_limits.max_speed", "unknown field"),
+        (
+            "pacing_limits: {min_achieved_ratio: 1.5}",
+            "pacing_limits.min_achieved_ratio",
+            "greatest allowed 1",
+        ),
+        ("generator: iperf3\npacing: spin", "pacing", "iperf3 has a pacer of its own"),
+        ("generator: iperf3\nwindow_us: [0, 50]", "window_us", "iperf3 has a pacer of its own"),
+        ("generator: iperf3\npacing_limits: {max_error_us: 9}", "pacing_limits", "no pacing certificate"),
+    ],
+)
+def test_a_pacing_that_cannot_be_is_refused_at_its_field(tmp_path, fields, field, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        workload.load(write(tmp_path, GOOD + fields + "\n"))
+    assert caught.value.where.endswith(f"field {field}")
+
+
+def test_launch_times_are_for_datagrams_that_the_kernel_sends(tmp_path):
+    launched = workload.load(write(tmp_path, GOOD + "pacing: so_txtime\n"))
+    assert launched.paces == (Pace("so_txtime"),)
+    text = GOOD.replace("[udp, null]", "[udp, tcp]") + "pacing: so_txtime\n"
+    with pytest.raises(UsageError, match="no launch times for tcp; use so_txtime with null and udp alone"):
+        workload.load(write(tmp_path, text))
+
+
+def test_limits_of_the_certificate_are_kept_by_name(tmp_path):
+    loaded = workload.load(
+        write(tmp_path, GOOD + "pacing_limits: {max_error_p99_us: 60, max_cpu_ratio: 1}\n")
+    )
+    assert loaded.pacing_limits == {"max_error_p99_us": 60.0, "max_cpu_ratio": 1.0}
 
 
 def test_a_workload_survives_campaign_json(tmp_path):

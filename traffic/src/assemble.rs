@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use netjoule_transport::IpVersion;
 
+use crate::certificate::Limits;
 use crate::clock_offset::ClockOffset;
 use crate::control::FlowRequest;
 use crate::failure::Outcome;
@@ -28,17 +29,18 @@ pub(crate) struct Halves {
     pub(crate) end_reason: EndReason,
 }
 
-/// Print the report; the exit code: 0 for a whole flow, 1 for an interrupted one.
+/// Print the report, its pacing held to `limits`; the exit code: 0 for a whole flow, 1 for an interrupted one.
 pub(crate) fn finish(
     request: &FlowRequest,
     ip_version: Option<IpVersion>,
     clock_offset: ClockOffset,
     halves: Halves,
+    limits: &Limits,
     output: Output,
 ) -> Outcome<u8> {
     output.intervals(&halves.intervals[halves.from_peer.clone()])?;
     let end_reason = halves.end_reason;
-    output.report(&report(request, ip_version, clock_offset, halves))?;
+    output.report(&report(request, ip_version, clock_offset, halves, limits))?;
     match end_reason {
         EndReason::Duration => return Ok(0),
         EndReason::Interrupted => output.complain("interrupted: the report is partial"),
@@ -52,8 +54,10 @@ fn report(
     ip_version: Option<IpVersion>,
     clock_offset: ClockOffset,
     halves: Halves,
+    limits: &Limits,
 ) -> FlowReport {
-    let Halves { sender, path, receiver, intervals, end_reason, .. } = halves;
+    let Halves { mut sender, path, receiver, intervals, end_reason, .. } = halves;
+    let certificate = sender.pacing_certificate.take();
     let reconciles = report::reconciles(&sender, receiver.as_ref(), &intervals, request.payload_bytes);
     FlowReport {
         schema_version: report::SCHEMA_VERSION,
@@ -69,7 +73,8 @@ fn report(
         duration_s: request.duration_ns as f64 * 1e-9,
         interval_s: request.interval_ns as f64 * 1e-9,
         seed: request.seed,
-        pacing: Pacing { mode: "absolute".into(), window_us: request.window_us, gso: request.gso },
+        pacing: Pacing::new(request.pacing, request.window_us, request.gso),
+        pacing_certificate: certificate.map(|found| Box::new(found.judged(limits))),
         path,
         clock_offset,
         sender,

@@ -7,7 +7,10 @@ use clap::{Args, Parser, Subcommand};
 use netjoule_transport::Values;
 use serde_json::Value;
 
+use crate::certificate::{Limit, Limits};
 use crate::dissect::DissectArgs;
+use crate::pacing::Mode;
+use crate::selftest::SelftestArgs;
 use crate::sender::LONGEST_WINDOW_US;
 use crate::units;
 
@@ -38,6 +41,10 @@ pub enum Command {
     /// Say what can carry DCCP on this host, and why not the rest.
     #[command(after_help = "Example: netjoule-traffic carriers --json")]
     Carriers(CarriersArgs),
+    /// Certify that this host can keep a schedule, before a campaign relies on it.
+    #[command(after_help = "Example: netjoule-traffic selftest -b 30M -l 64 --window-us 50\n\
+                      The same flow goes to nowhere (null) and over loopback UDP; exit code 0 passed, 4 failed.")]
+    Selftest(SelftestArgs),
     /// Read a capture file: one line per DCCP packet.
     #[command(after_help = "Example: netjoule-traffic dissect capture.pcapng --udp-port 6511 --json")]
     Dissect(DissectArgs),
@@ -128,15 +135,18 @@ pub struct SendArgs {
     /// Seed of the payload bytes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
     pub seed: u64,
-    /// How messages are timed
-    #[arg(long, value_name = "MODE", default_value = "absolute", value_parser = ["absolute"])]
-    pub pacing: String,
+    /// How messages are timed: absolute, hybrid (sleep, then spin), spin, so_txtime (needs fq or etf) or burst:N
+    #[arg(long, value_name = "MODE", default_value_t = Mode::Absolute)]
+    pub pacing: Mode,
     /// Messages due within this many us leave together, late
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=LONGEST_WINDOW_US))]
     pub window_us: u64,
     /// Messages that leave together go to the kernel as one GSO train (tcp: the kernel decides anyway)
     #[arg(long)]
     pub gso: bool,
+    /// Hold the pacing certificate to a limit, e.g. max_error_p99_us=60 (may stand several times)
+    #[arg(long = "pacing-limit", value_name = "NAME=NUMBER")]
+    pub pacing_limit: Vec<Limit>,
     /// Wait for a line "go" on stdin before the flow, and for "end" after it, sockets open
     #[arg(long)]
     pub hold: bool,
@@ -158,6 +168,11 @@ pub struct SendArgs {
 }
 
 impl SendArgs {
+    /// What the pacing certificate is held to.
+    pub fn pacing_limits(&self) -> Limits {
+        self.pacing_limit.iter().cloned().collect()
+    }
+
     /// The options given to the transport, by name.
     pub fn options(&self) -> Values {
         let text = |value: &Option<String>| value.clone().map(Value::from);
@@ -214,7 +229,12 @@ mod tests {
 
     #[test]
     fn a_bad_flag_is_one_sentence() {
-        for (flags, word) in [(["x", "send", "--speed"], "--speed"), (["x", "send", "-bfast"], "fast")] {
+        for (flags, word) in [
+            (["x", "send", "--speed"], "--speed"),
+            (["x", "send", "-bfast"], "fast"),
+            (["x", "send", "--pacing=slow"], "burst:N"),
+            (["x", "send", "--pacing-limit=slow=1"], "max_error_p99_us"),
+        ] {
             let Err(error) = Cli::try_parse_from(flags) else { panic!("{flags:?} was taken") };
             let sentence = usage_sentence(&error);
             assert!(

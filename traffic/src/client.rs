@@ -110,6 +110,7 @@ impl<'a> Flow<'a> {
             let mtu_bytes = self.session.transport.path_mtu_bytes().unwrap_or(u32::from(u16::MAX));
             let (bytes, options) = (self.args.length, &self.request.options);
             sender::check_size(self.protocol, options, bytes, self.ip_version, mtu_bytes)?;
+            sender::prepare(&mut self.session, self.request.pacing)?;
         }
         let offset = self.measure_offset()?;
         output.event(
@@ -131,7 +132,8 @@ impl<'a> Flow<'a> {
             Direction::Down => self.receive(offset, output)?,
         };
         let offset = if self.same_clock { offset } else { offset.with_drift(self.measure_offset()?) };
-        assemble::finish(self.request, Some(self.ip_version), offset, halves, output)
+        let limits = self.args.pacing_limits();
+        assemble::finish(self.request, Some(self.ip_version), offset, halves, &limits, output)
     }
 
     fn send(&mut self, output: Output) -> Outcome<Halves> {
@@ -229,6 +231,7 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
     let transport = protocol.connect(None, nowhere, &spec, &Values::new(), host::now_ns())?;
     let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
     let mut session = Session::new(transport, None, signals, stdin_use)?;
+    sender::prepare(&mut session, request.pacing)?;
     output.event("ready", json!({ "flow_id": request.flow_id, "transport": "null", "direction": "up" }))?;
     wait_for_go(&mut session, args.hold)?;
     let sent = sender::run(&mut session, &Plan::of(&request, Kind::Datagram), output)?;
@@ -240,7 +243,8 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
         from_peer: 0..0,
         end_reason: sent.end_reason,
     };
-    let code = assemble::finish(&request, None, ClockOffset::SAME_CLOCK, halves, output)?;
+    let limits = args.pacing_limits();
+    let code = assemble::finish(&request, None, ClockOffset::SAME_CLOCK, halves, &limits, output)?;
     linger(&mut session, args)?;
     Ok(code)
 }

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Code, Failure, Outcome};
 use crate::intervals::Interval;
+use crate::pacing::Mode;
 use crate::report::{Direction, Generator, PathFacts, ReceiverPart, SenderPart};
 
 /// Version of this protocol; both ends must have the same.
@@ -134,6 +135,9 @@ pub struct FlowRequest {
     pub duration_ns: u64,
     /// Interval length.
     pub interval_ns: u64,
+    /// How messages are timed.
+    #[serde(default)]
+    pub pacing: Mode,
     /// Coalescing window.
     pub window_us: u64,
     /// GSO trains.
@@ -179,6 +183,9 @@ impl FlowRequest {
         let usage = |message: String| Err(Failure::new(Code::Usage, message));
         if self.payload_bytes == 0 || self.rate_bps == 0 || self.duration_ns == 0 || self.interval_ns == 0 {
             return usage("size, rate, duration and interval must be above zero".into());
+        }
+        if let Err(sentence) = self.pacing.fits(self.window_us, self.gso) {
+            return usage(sentence.into());
         }
         let intervals = self.duration_ns / self.interval_ns;
         if intervals > INTERVALS as u64 / 2 {
@@ -291,6 +298,7 @@ mod tests {
             rate_bps: 1_000_000,
             duration_ns: 10_000_000_000,
             interval_ns: 100_000_000,
+            pacing: Mode::Absolute,
             window_us: 0,
             gso: false,
             seed: 7,
@@ -363,6 +371,8 @@ mod tests {
         assert!(long.check(CAPS).unwrap_err().message.contains("--max-duration-s"));
         let fine = FlowRequest { interval_ns: 1, ..request() };
         assert!(fine.check(CAPS).unwrap_err().message.contains("intervals"));
+        let shared = FlowRequest { pacing: Mode::SoTxtime, window_us: 50, ..request() };
+        assert!(shared.check(CAPS).unwrap_err().message.contains("window"));
         let empty = FlowRequest { payload_bytes: 0, ..request() };
         assert_eq!(empty.check(CAPS).unwrap_err().code, Code::Usage);
     }

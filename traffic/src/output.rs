@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde_json::{json, Value};
 
+use crate::certificate::PacingCertificate;
 use crate::failure::{Code, Failure, Outcome};
 use crate::intervals::{End, Interval};
 use crate::report::FlowReport;
@@ -108,6 +109,9 @@ fn plain_report(report: &FlowReport) -> String {
         sender.goodput_mbps,
         sender.cpu.cpu_s
     );
+    if let Some(certificate) = &report.pacing_certificate {
+        text.push_str(&plain_certificate(report, certificate));
+    }
     if let Some(receiver) = &report.receiver {
         text.push_str(&format!(
             "\nreceived {} messages, {:.4} Mb/s, {} lost, {} duplicate, {} reordered, {:.3} s CPU",
@@ -126,4 +130,27 @@ fn plain_report(report: &FlowReport) -> String {
         }
     }
     text
+}
+
+/// How the schedule was kept; nothing to say where nothing left.
+fn plain_certificate(report: &FlowReport, certificate: &PacingCertificate) -> String {
+    let (Some(error), Some(within), Some(together)) =
+        (certificate.error_us, certificate.within_50us_ratio, certificate.back_to_back_ratio)
+    else {
+        return String::new();
+    };
+    let verdict = match certificate.passed {
+        None => String::new(),
+        Some(true) => "; limits kept".into(),
+        Some(false) => format!("; failed: {}", certificate.failed.join("; ")),
+    };
+    format!(
+        "\npacing {}: {:.1} us late median, {:.1} us p99, {:.1} us at most; {:.1} % within 50 us, {:.1} % back to back{verdict}",
+        report.pacing.mode,
+        error.p50,
+        error.p99,
+        error.max,
+        100.0 * within,
+        100.0 * together
+    )
 }

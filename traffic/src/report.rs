@@ -4,10 +4,12 @@
 use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
 
+use crate::certificate::PacingCertificate;
 use crate::clock_offset::ClockOffset;
 use crate::delay::DelaySummary;
 use crate::host::CpuUse;
 use crate::intervals::{End, Interval};
+use crate::pacing::Mode;
 
 /// Version of the document.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -41,12 +43,25 @@ pub enum Direction {
 /// How messages were timed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pacing {
-    /// "absolute": every message has its own deadline, counted from the start of the flow.
-    pub mode: String,
+    /// Which [`crate::pacing::Mode`].
+    pub mode: Mode,
     /// Messages due within this window may leave together, late; in us.
     pub window_us: u64,
     /// Messages that leave together go to the kernel as one GSO train.
     pub gso: bool,
+    /// How long before a deadline `hybrid` watches the clock, us.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spin_us: Option<u64>,
+    /// Messages of a burst.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u64>,
+}
+
+impl Pacing {
+    /// What was asked for, with what the mode adds.
+    pub fn new(mode: Mode, window_us: u64, gso: bool) -> Self {
+        Self { mode, window_us, gso, spin_us: mode.spin_us(), burst: mode.burst() }
+    }
 }
 
 /// How the flow ended.
@@ -106,6 +121,9 @@ pub struct SenderPart {
     pub cpu: Cpu,
     /// The transport's own counters.
     pub transport_stats: Values,
+    /// How well the schedule was kept. Stands beside the two ends in the report, and only travels here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_certificate: Option<Box<PacingCertificate>>,
 }
 
 /// The receiving end.
@@ -193,6 +211,9 @@ pub struct FlowReport {
     pub seed: u64,
     /// Pacing.
     pub pacing: Pacing,
+    /// How well the sending end kept its schedule.
+    #[serde(default)]
+    pub pacing_certificate: Option<Box<PacingCertificate>>,
     /// MTU, Nagle, packets.
     #[serde(flatten)]
     pub path: PathFacts,
@@ -263,6 +284,7 @@ mod tests {
             goodput_mbps: 1.0,
             cpu,
             transport_stats: Values::new(),
+            pacing_certificate: None,
         };
         let receiver = ReceiverPart {
             host: "a".into(),

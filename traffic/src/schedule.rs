@@ -30,6 +30,11 @@ impl Schedule {
         product.div_ceil(self.period_numerator()) as u64
     }
 
+    /// Size of message `index` in bytes.
+    pub fn message_bytes(&self, _index: u64) -> usize {
+        (self.message_bits / 8) as usize
+    }
+
     /// When message `index` is due, in ns after the start; rounded up, so never early.
     pub fn due_ns(&self, index: u64) -> i64 {
         (u128::from(index) * self.period_numerator()).div_ceil(u128::from(self.rate_bps)) as i64

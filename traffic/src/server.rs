@@ -219,6 +219,7 @@ impl<'a> Flow<'a> {
             let version = IpVersion::of(self.request.data_address);
             let (bytes, options) = (self.request.payload_bytes, &self.request.options);
             sender::check_size(self.protocol, options, bytes, version, mtu_bytes)?;
+            sender::prepare(&mut self.session, self.request.pacing)?;
         }
         self.session.tell(&Message::Open)?;
         let hold_ns = self.server.hold_ns();

@@ -13,13 +13,16 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
 use crate::report::{PathFacts, ReceiverPart, SenderPart};
-use crate::wait::{Signals, Waiter};
+use crate::wait::{self, Signals, Waiter};
 
 /// How long the peer's closing may take to arrive after it was announced, ns.
 const PEER_CLOSE_NS: i64 = 300_000_000;
 /// How long the goodbye of a data connection may take, ns. Linux repeats a lost DCCP-Close after 3.2 s and again 6.4 s
 /// later (RFC 4340 section 8.3 asks for two round-trip times and a back-off); who left before would leave it unanswered.
 const PART_NS: i64 = 10_000_000_000;
+
+/// While the clock is watched, the data path is looked at this often, ns.
+const SPIN_LOOK_NS: i64 = 20_000;
 
 /// What stdin is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +117,11 @@ impl<'a> Session<'a> {
 
     /// Wait until something happens, at most until `until_ns`; then serve the transport and hear what was said.
     pub fn wait(&mut self, until_ns: Option<i64>, scope: Scope) -> Outcome<()> {
+        self.wait_from(host::now_ns(), until_ns, scope).map(|_| ())
+    }
+
+    /// The same where the time is known; the time afterwards.
+    pub fn wait_from(&mut self, now_ns: i64, until_ns: Option<i64>, scope: Scope) -> Outcome<i64> {
         self.fds.clear();
         self.transport.poll_fds(&mut self.fds);
         let data_fds = self.fds.len();
@@ -125,7 +133,7 @@ impl<'a> Session<'a> {
             (Some(until), Some(wakeup)) => Some(until.min(wakeup)),
             (one, other) => one.or(other),
         };
-        self.waiter.wait(&self.fds, until_ns, host::now_ns()).map_err(Failure::system("wait"))?;
+        self.waiter.wait(&self.fds, until_ns, now_ns).map_err(Failure::system("wait"))?;
         if scope == Scope::All {
             self.hear_others(data_fds)?;
         }
@@ -135,8 +143,20 @@ impl<'a> Session<'a> {
             if self.flow_is_over && self.state == State::Open {
                 self.transport.receive(now_ns, &mut |_| {})?;
             }
+            return Ok(host::now_ns());
         }
-        Ok(())
+        Ok(now_ns)
+    }
+
+    /// Watch the clock until `until_ns` and serve the transport meanwhile; the time afterwards.
+    pub fn spin_from(&mut self, mut now_ns: i64, until_ns: i64) -> Outcome<i64> {
+        while now_ns < until_ns {
+            now_ns = wait::spin_until(until_ns.min(now_ns + SPIN_LOOK_NS));
+            if now_ns < until_ns {
+                now_ns = self.wait_from(now_ns, Some(now_ns), Scope::Data)?;
+            }
+        }
+        Ok(now_ns)
     }
 
     /// Wait until `done` says so; a [`Code::Timeout`] naming `what` after `limit_ns`, an error when interrupted.

@@ -70,6 +70,7 @@ impl Target {
             rate_bps: args.rate,
             duration_ns: args.time,
             interval_ns: args.interval,
+            pacing: args.pacing,
             window_us: args.window_us,
             gso: args.gso,
             seed: args.seed,

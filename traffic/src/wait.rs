@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sleeping until a descriptor is ready or an absolute time has come, never early, never spinning.
+//! Sleeping until a descriptor is ready or an absolute time has come, never early; watching the clock only where asked.
 //!
-//! Short waits use `ppoll`'s own timeout: with a timer slack of 1 ns it is as sharp as `clock_nanosleep`. `ppoll` allows
-//! itself a slack of 0.1 % of the timeout, however, so waits of a millisecond and more go through a timer
-//! descriptor that is armed with the absolute deadline.
+//! With nothing to watch, a wait is one `clock_nanosleep` with the absolute deadline. With descriptors, short waits use
+//! `ppoll`'s own timeout: with a timer slack of 1 ns it is as sharp. `ppoll` allows itself a slack of 0.1 % of the
+//! timeout, however, so waits of a millisecond and more go through a timer descriptor that is armed with the absolute
+//! deadline.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use netjoule_transport::PollFd;
+
+use crate::host;
 
 /// From this length on a wait is armed as an absolute timer, in ns.
 const TIMER_FROM_NS: i64 = 1_000_000;
@@ -43,8 +46,9 @@ impl Waiter {
         self.polled.extend(fds.iter().map(|fd| pollfd(fd.fd, fd.read, fd.write)));
         let left_ns = until_ns.map(|until| (until - now_ns).max(0));
         match left_ns {
-            Some(left) if left >= TIMER_FROM_NS => self.wait_by_timer(now_ns + left, now_ns),
             Some(0) if fds.is_empty() => Ok(()),
+            Some(left) if fds.is_empty() => sleep_until(now_ns + left),
+            Some(left) if left >= TIMER_FROM_NS => self.wait_by_timer(now_ns + left, now_ns),
             Some(left) => self.poll(Some(libc::timespec { tv_sec: 0, tv_nsec: left })),
             None => self.poll(None),
         }
@@ -93,16 +97,42 @@ impl Waiter {
     }
 }
 
+/// Sleep until `at_ns`; a signal handler that runs ends it early.
+fn sleep_until(at_ns: i64) -> io::Result<()> {
+    let at = timespec(at_ns);
+    // SAFETY: `at` is live; with an absolute time nothing is written back.
+    let outcome = unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &at, std::ptr::null_mut())
+    };
+    match outcome {
+        0 | libc::EINTR => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Watch the clock until `at_ns`: the time that it then shows.
+pub fn spin_until(at_ns: i64) -> i64 {
+    loop {
+        let now_ns = host::now_ns();
+        if now_ns >= at_ns {
+            return now_ns;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn timespec(at_ns: i64) -> libc::timespec {
+    libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 }
+}
+
 fn pollfd(fd: RawFd, read: bool, write: bool) -> libc::pollfd {
     let events = if read { libc::POLLIN } else { 0 } | if write { libc::POLLOUT } else { 0 };
     libc::pollfd { fd, events, revents: 0 }
 }
 
 fn arm(timer: RawFd, at_ns: i64) -> io::Result<()> {
-    let at = libc::itimerspec {
-        it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
-        it_value: libc::timespec { tv_sec: at_ns / 1_000_000_000, tv_nsec: at_ns % 1_000_000_000 },
-    };
+    let at =
+        libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: timespec(at_ns) };
     // SAFETY: the timer descriptor is open and `at` is live. Arming clears expirations that were not read.
     let outcome = unsafe { libc::timerfd_settime(timer, libc::TFD_TIMER_ABSTIME, &at, std::ptr::null_mut()) };
     if outcome == 0 {
@@ -155,17 +185,29 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host;
 
     #[test]
-    fn it_is_never_early_with_either_timer() {
+    fn it_is_never_early_with_any_timer() {
+        let (reader, _writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let silent = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
         let mut waiter = Waiter::new().unwrap();
-        for length_ns in [20_000, 300_000, 3_000_000] {
-            for _ in 0..20 {
-                let now_ns = host::now_ns();
-                waiter.wait(&[], Some(now_ns + length_ns), now_ns).unwrap();
-                assert!(host::now_ns() >= now_ns + length_ns);
+        for fds in [&[][..], &silent] {
+            for length_ns in [20_000, 300_000, 3_000_000] {
+                for _ in 0..20 {
+                    let now_ns = host::now_ns();
+                    waiter.wait(fds, Some(now_ns + length_ns), now_ns).unwrap();
+                    assert!(host::now_ns() >= now_ns + length_ns);
+                }
             }
+        }
+    }
+
+    #[test]
+    fn watching_the_clock_is_never_early_either_and_says_the_time() {
+        for length_ns in [-5, 0, 1_000, 200_000] {
+            let until_ns = host::now_ns() + length_ns;
+            let told_ns = spin_until(until_ns);
+            assert!(told_ns >= until_ns && told_ns <= host::now_ns());
         }
     }
 
@@ -178,7 +220,9 @@ mod tests {
         let until_ns = host::now_ns() + 50_000_000;
         waiter.wait(&fds, Some(until_ns), host::now_ns()).unwrap();
         assert!(waiter.ready(0) && host::now_ns() < until_ns);
-        waiter.wait(&[], Some(until_ns), host::now_ns()).unwrap();
+        let (still, _open) = std::os::unix::net::UnixStream::pair().unwrap();
+        let silent = [PollFd { fd: still.as_raw_fd(), read: true, write: false }];
+        waiter.wait(&silent, Some(until_ns), host::now_ns()).unwrap();
         assert!(host::now_ns() >= until_ns);
     }
 
@@ -187,15 +231,17 @@ mod tests {
         let mut waiter = Waiter::new().unwrap();
         let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
         let fds = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
+        let (still, _open) = std::os::unix::net::UnixStream::pair().unwrap();
+        let silent = [PollFd { fd: still.as_raw_fd(), read: true, write: false }];
         let start_ns = host::now_ns();
         std::io::Write::write_all(&mut writer, b"x").unwrap();
         waiter.wait(&fds, Some(start_ns + 20_000_000), start_ns).unwrap();
         assert_eq!(waiter.armed_ns, Some(start_ns + 20_000_000));
-        waiter.wait(&[], Some(start_ns + 60_000_000), host::now_ns()).unwrap();
+        waiter.wait(&silent, Some(start_ns + 60_000_000), host::now_ns()).unwrap();
         assert!(host::now_ns() >= start_ns + 60_000_000);
         let now_ns = host::now_ns();
         waiter.wait(&fds, Some(now_ns + 900_000_000), now_ns).unwrap();
-        waiter.wait(&[], Some(now_ns + 30_000_000), now_ns).unwrap();
+        waiter.wait(&silent, Some(now_ns + 30_000_000), now_ns).unwrap();
         assert!((now_ns + 30_000_000..now_ns + 800_000_000).contains(&host::now_ns()));
     }
 

@@ -39,7 +39,9 @@ test_that("the headers of synthetic tables are those of the Table Schemas", {
     intervals = file.path("runs", grep("udp", list.files(file.path(dir, "runs")), value = TRUE)[1], "intervals.csv")
   )
   for (table in names(files)) {
-    expect_identical(csv_header(file.path(dir, files[[table]])), names(schema_columns(table)), label = table)
+    header <- csv_header(file.path(dir, files[[table]]))
+    columns <- names(schema_columns(table))
+    expect_identical(header, columns[columns %in% c(header, setdiff(columns, younger_columns(table)))], label = table)
   }
 })
 

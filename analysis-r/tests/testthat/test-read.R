@@ -57,6 +57,13 @@ test_that("a contract column that is not needed is reported, not fatal", {
   expect_identical(run_notes(campaign)$code, "column_missing")
 })
 
+test_that("a campaign from before a contract had a column lacks nothing", {
+  expect_setequal(younger_columns("plan"), c("pacing", "window_us", "gso"))
+  dir <- small()
+  edit_csv(file.path(dir, "plan.csv"), function(rows) rows[setdiff(names(rows), younger_columns("plan"))])
+  expect_identical(nrow(read_campaign(dir)$problems), 0L)
+})
+
 test_that("text where a number belongs is refused", {
   dir <- small()
   edit_csv(file.path(dir, "plan.csv"), function(rows) {

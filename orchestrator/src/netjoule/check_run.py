@@ -75,6 +75,8 @@ def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow) -> Iterator[Defe
     for name in _SHARED_WITH_PLAN:
         if name in run and run[name] != planned[name]:
             yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {planned[name]!r}")
+    if "pacing" in run and run["pacing"] != row.pace.as_json():
+        yield Defect(file, "field pacing", f"{run['pacing']!r}, but plan.csv has {row.pace}")
     if row.status not in _PLAN_STATUS.get(str(run.get("status")), {row.status}):
         yield Defect(file, "field status", f"{run.get('status')!r}, but plan.csv has {row.status!r}")
 

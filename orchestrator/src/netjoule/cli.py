@@ -153,7 +153,7 @@ def plan(
     )
     if rows:
         for row in launch.plan_rows(inputs, _seed(seed, inputs)):
-            output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s")
+            output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.pace}")
             output.event({"event": "run", **asdict(row)})
 
 
@@ -305,6 +305,36 @@ def doctor(
         show(finding)
     if lacking:
         raise HostLacks(f"this host lacks: {', '.join(lacking)}")
+
+
+@app.command()
+def selftest(
+    workload: Annotated[
+        str,
+        typer.Argument(metavar="[WORKLOAD]", help="What is going to be asked: a workload file, or a name."),
+    ] = "demo",
+    testbed: Testbed = None,
+    time_s: Annotated[
+        float, typer.Option("--time-s", min=0.1, max=600, help="Length of each flow, in s.")
+    ] = 2.0,
+    json: Json = False,
+) -> None:
+    """Certify that the hosts keep the schedules of a workload, before a campaign relies on it.
+
+    On a lab the hosts of both ends are asked, else this host.
+
+    Example: netjoule selftest skype
+    """
+    from netjoule import launch
+    from netjoule import selftest as certifying
+
+    output = Output(json_lines=json)
+    inputs = launch.load_inputs(workload, testbed)
+    found = certifying.certify(inputs.workload, inputs.topology, time_s, output.error)
+    output.show(certifying.table(found))
+    for one in found:
+        output.event({"event": "selftest", **one})
+    certifying.require_passed(found)
 
 
 def _undisturbed(verb: str, of: Topology, limit: str | None = None) -> AbstractContextManager[None]:

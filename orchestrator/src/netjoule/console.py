@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from netjoule.errors import NetjouleError
 from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.secrets import redact
+from netjoule.workload import Pace
 
 __all__ = ["Output", "describe_error", "duration_text", "event_document", "progress_sink"]
 
@@ -162,7 +163,8 @@ def _line_sink(output: Output) -> ProgressSink:
 def _cell(event: ProgressEvent) -> str:
     row = event.row
     assert row is not None
-    return f"{row.transport} {row.payload_bytes} B {row.offered_rate_mbps:g} Mb/s"
+    paced = f" {row.pace}" if row.pace != Pace() else ""
+    return f"{row.transport} {row.payload_bytes} B {row.offered_rate_mbps:g} Mb/s{paced}"
 
 
 def _last(event: ProgressEvent) -> str:

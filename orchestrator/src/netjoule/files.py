@@ -101,27 +101,27 @@ def append_table(path: Path, table: str, rows: Iterable[Mapping[str, object]]) -
 
 
 def read_table(path: Path, table: str) -> list[dict[str, str]]:
-    """Rows of a CSV as texts by column.
+    """Rows of a CSV as texts by column; a column that is younger than the file has its default.
 
     Raises:
         InvalidData: when the header is not the one of Table Schema ``table``, or a row has another
             number of cells.
     """
-    names = [str(f["name"]) for f in contracts.table(table)["fields"]]
+    younger = {f["name"]: str(f["default"]) for f in contracts.table(table)["fields"] if "default" in f}
     with file_errors("read", path), path.open(newline="", encoding="utf-8", errors="replace") as handle:
         reader = csv.reader(handle)
         header = next(reader, [])
-        if header != names:
+        if contracts.fields_of(table, header) is None:
             raise InvalidData(
                 f"the header is {','.join(header)!r}, not that of '{table}'", where=f"{path}, line 1"
             )
         rows = []
         for cells in reader:
-            if len(cells) != len(names):
+            if len(cells) != len(header):
                 raise InvalidData(
-                    f"{len(cells)} cells instead of {len(names)}", where=f"{path}, line {reader.line_num}"
+                    f"{len(cells)} cells instead of {len(header)}", where=f"{path}, line {reader.line_num}"
                 )
-            rows.append(dict(zip(names, cells, strict=True)))
+            rows.append(younger | dict(zip(header, cells, strict=True)))
     return rows
 
 

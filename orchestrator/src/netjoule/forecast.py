@@ -40,7 +40,8 @@ class Forecast:
 
 def forecast(workload: Workload, topology: Topology) -> Forecast:
     """Count, time and least attainable p of a workload on a testbed."""
-    mini_blocks = workload.blocks * len(workload.payload_bytes) * len(workload.offered_rate_mbps)
+    cells = len(workload.payload_bytes) * len(workload.offered_rate_mbps) * len(workload.paces)
+    mini_blocks = workload.blocks * cells
     runs = mini_blocks * len(workload.transports)
     run_s = workload.timing.run_s + 2 * _guard_s(topology) + _OVERHEAD_S
     pulses_s = 2 * pulse_s([pace_of(m) for m in topology.meters]) if workload.load_pulses else 0.0

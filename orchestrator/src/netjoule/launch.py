@@ -329,6 +329,11 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
         f" {size.blocks} blocks",
         f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)",
         f"least p    {size.least_p:.3g} by sign flips over {size.blocks} blocks; {p_note}",
+        *(
+            [f"pacing     {'; '.join(map(str, inputs.workload.paces))}"]
+            if len(inputs.workload.paces) > 1
+            else []
+        ),
         f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
         *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
         *(f"carriers   {line}" for line in carriers.left_open(inputs.workload, inputs.topology)),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which runs a campaign consists of, and which come next. Pure: no files, no clock, chance by seed.
 
-A *mini-block* is one (payload, rate) with every transport back to back in random order. A *block* holds
-every cell once, its mini-blocks shuffled. A mini-block with an invalid run is repeated whole at the end
-of its block, because pairs are formed only inside a mini-block.
+A *mini-block* is one (payload, rate, pacing) with every transport back to back in random order. A *block*
+holds every cell once, its mini-blocks shuffled. A mini-block with an invalid run is repeated whole at the
+end of its block, because pairs are formed only inside a mini-block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from netjoule.workload import Workload
+from netjoule.workload import Pace, Workload
 
 __all__ = ["MiniBlock", "PlanRow", "expand", "next_mini_block", "with_repeats"]
 
@@ -37,6 +37,14 @@ class PlanRow:
     seed: int
     status: str = "planned"
     reason: str = ""
+    pacing: str = "absolute"
+    window_us: int = 0
+    gso: bool = False
+
+    @property
+    def pace(self) -> Pace:
+        """Pacing, window and trains in one."""
+        return Pace(self.pacing, self.window_us, self.gso)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +80,19 @@ def expand(workload: Workload, seed: int) -> tuple[PlanRow, ...]:
     Returns:
         rows with status ``planned``; ``mini_block`` counts through the whole campaign.
     """
-    cells = [(p, r) for p in workload.payload_bytes for r in workload.offered_rate_mbps]
+    cells = [
+        (payload, rate, pace)
+        for payload in workload.payload_bytes
+        for rate in workload.offered_rate_mbps
+        for pace in workload.paces
+    ]
     rows: list[PlanRow] = []
     for block in range(1, workload.blocks + 1):
         shuffled = list(cells)
         _rng(seed, "block", block).shuffle(shuffled)
-        for place, (payload, rate) in enumerate(shuffled):
+        for place, (payload, rate, pace) in enumerate(shuffled):
             number = (block - 1) * len(cells) + place + 1
-            rows += _first_attempt(workload, seed, _Place(block, number, payload, rate))
+            rows += _first_attempt(workload, seed, _Place(block, number, payload, rate), pace)
     return tuple(rows)
 
 
@@ -151,7 +164,7 @@ class _Place(NamedTuple):
     offered_rate_mbps: float
 
 
-def _first_attempt(workload: Workload, seed: int, place: _Place) -> list[PlanRow]:
+def _first_attempt(workload: Workload, seed: int, place: _Place, pace: Pace) -> list[PlanRow]:
     """The rows of a mini-block, its transports in random order."""
     transports = sorted(workload.transports)
     _rng(seed, "mini_block", place.mini_block, 1).shuffle(transports)
@@ -165,6 +178,9 @@ def _first_attempt(workload: Workload, seed: int, place: _Place) -> list[PlanRow
             direction=workload.direction,
             generator=workload.generator_of(transport),
             seed=_run_seed(seed, place.mini_block, transport, 1),
+            pacing=pace.mode,
+            window_us=pace.window_us,
+            gso=pace.gso,
         )
         for order, transport in enumerate(transports, start=1)
     ]

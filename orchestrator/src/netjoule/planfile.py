@@ -45,6 +45,9 @@ def _plan_row(cells: Mapping[str, str]) -> PlanRow:
         direction=cells["direction"],
         generator=cells["generator"],
         seed=int(cells["seed"]),
+        pacing=cells["pacing"],
+        window_us=int(cells["window_us"]),
+        gso=cells["gso"] == "true",
         status=cells["status"],
         reason=cells["reason"],
     )

@@ -32,7 +32,7 @@ class Reason:
 
 
 def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]:
-    """Reasons that the bookkeeping and the ends of a flow give.
+    """Reasons that the bookkeeping, the ends and the pacing certificate of a flow give.
 
     Args:
         report: the flow report.
@@ -59,6 +59,9 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
         reasons.append(Reason("flow_short", f"the sender ended {short_s:.2f} s before the window's end"))
     elif report["end_reason"] != "duration":
         reasons.append(Reason("flow_short", f"the flow ended as {report['end_reason']}"))
+    certificate = report.get("pacing_certificate") or {}
+    if certificate.get("passed") is False:
+        reasons.append(Reason("pacing_uncertified", "; ".join(certificate["failed"])))
     return reasons
 
 

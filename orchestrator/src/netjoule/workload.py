@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = [
     "CONGESTION_CONTROLLED",
     "DATAGRAM_TRANSPORTS",
     "STREAM_TRANSPORTS",
+    "Pace",
     "Timing",
     "Workload",
     "find",
@@ -36,9 +38,31 @@ _DEFAULTS: dict[str, Any] = {
     "generator": "netjoule-traffic",
     "direction": "up",
     "ip_version": 4,
-    "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+    "pacing": "absolute",
+    "window_us": 0,
+    "gso": False,
     "limits": {"max_attempts": 3},
 }
+# The kernel takes launch times for datagrams alone; null drops whatever it is given.
+_LAUNCHED = frozenset({"udp", "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One way of spreading messages over time, a factor like the offered load; see workload.schema.json."""
+
+    mode: str = "absolute"
+    window_us: int = 0
+    gso: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """As run.json holds it."""
+        return {"mode": self.mode, "window_us": self.window_us, "gso": self.gso}
+
+    def __str__(self) -> str:
+        """In words: ``absolute``, ``absolute, window 50 us, GSO``."""
+        window = f", window {self.window_us} us" if self.window_us else ""
+        return self.mode + window + (", GSO" if self.gso else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +87,8 @@ class Workload:
 
     Attributes:
         transport_options: by transport, only for transports that have options.
+        paces: ways of pacing, each a factor.
+        pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
         load_pulses: rate and size of the coded bursts that align meters; None for a campaign without.
         document: the effective workload, as campaign.json keeps it.
     """
@@ -78,7 +104,8 @@ class Workload:
     ip_version: int
     blocks: int
     timing: Timing
-    pacing: dict[str, Any]
+    paces: tuple[Pace, ...]
+    pacing_limits: dict[str, float]
     max_attempts: int
     load_pulses: dict[str, Any] | None
     seed: int | None
@@ -138,9 +165,10 @@ def _validated(document: Document) -> Workload:
         value["transports"] = ["null" if t is None else t for t in value["transports"]]
     document = Document(document.source, value, document.lines)
     yamlfile.hold(document, "workload")
-    value["pacing"] = {**_DEFAULTS["pacing"], **value["pacing"]}
+    _spell_out_pacing(document)
     value["limits"] = {**_DEFAULTS["limits"], **value["limits"]}
     _check_generator(document)
+    paces = _paces(document)
     options = _effective_options(document)
     if options:
         value["transport_options"] = options
@@ -156,7 +184,8 @@ def _validated(document: Document) -> Workload:
         ip_version=value["ip_version"],
         blocks=value["blocks"],
         timing=Timing(**{k: float(v) for k, v in value["timing"].items()}),
-        pacing=value["pacing"],
+        paces=paces,
+        pacing_limits={name: float(limit) for name, limit in value.get("pacing_limits", {}).items()},
         max_attempts=value["limits"]["max_attempts"],
         load_pulses=value.get("load_pulses"),
         seed=value.get("seed"),
@@ -186,6 +215,58 @@ def _check_generator(document: Document) -> None:
                 ("payload_bytes", index),
                 f"a message of {name} has at least {ability.least_payload_bytes} bytes, not {payload}",
             )
+
+
+def _spell_out_pacing(document: Document) -> None:
+    """A mapping, as older workloads and campaigns have it, becomes the three fields that it stands for."""
+    value = document.value
+    if not isinstance(value["pacing"], dict):
+        return
+    for name in ("window_us", "gso"):
+        if value[name] != _DEFAULTS[name]:
+            raise document.refuse((name,), f"pacing is a mapping and has its own {name}", f"say {name} once")
+    old = value["pacing"]
+    value |= {"pacing": old["mode"], "window_us": old["window_us"], "gso": old["gso"]}
+
+
+def _paces(document: Document) -> tuple[Pace, ...]:
+    """Every combination of pacing, window and trains.
+
+    Raises:
+        UsageError: for one that makes no sense, or that generator or transports do not do.
+    """
+    value = document.value
+    modes, windows, trains = (_listed_values(value[name]) for name in ("pacing", "window_us", "gso"))
+    paces = tuple(Pace(*combination) for combination in product(modes, windows, trains))
+    name = value["generator"]
+    if not generators.ABILITIES[name].paces:
+        for field in ("pacing", "window_us", "gso"):
+            if value[field] != _DEFAULTS[field]:
+                raise document.refuse((field,), f"{name} has a pacer of its own", "leave the field out")
+        if "pacing_limits" in value:
+            raise document.refuse(("pacing_limits",), f"{name} gives no pacing certificate", "leave them out")
+    if "so_txtime" in modes:
+        _check_launch_times(document, windows, trains)
+    return paces
+
+
+def _check_launch_times(document: Document, windows: list[int], trains: list[bool]) -> None:
+    """Refuse what does not go with so_txtime, by which every message has a launch time of its own."""
+    if windows != [0]:
+        raise document.refuse(("window_us",), "so_txtime has no window", "give it a workload of its own")
+    if trains != [False]:
+        raise document.refuse(("gso",), "so_txtime sends no trains", "give it a workload of its own")
+    for index, transport in enumerate(document.value["transports"]):
+        if transport not in _LAUNCHED:
+            raise document.refuse(
+                ("transports", index),
+                f"the kernel takes no launch times for {transport}",
+                f"use so_txtime with {_listed(sorted(_LAUNCHED))} alone",
+            )
+
+
+def _listed_values(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _effective_options(document: Document) -> dict[str, dict[str, Any]]:

@@ -128,6 +128,34 @@ def test_a_table_defect_names_line_and_column(tmp_path: Path) -> None:
     assert "line 1" in next(netjoule_contracts.table_defects("clocks", path))
 
 
+def test_a_table_from_before_a_column_was_added_still_fits(tmp_path: Path) -> None:
+    names = [f["name"] for f in netjoule_contracts.table("plan")["fields"]]
+    younger = {f["name"] for f in netjoule_contracts.table("plan")["fields"] if "default" in f}
+    assert younger == {"pacing", "window_us", "gso"}
+    row = "b01m001-udp-a1,1,1,1,1,udp,64,3,up,netjoule-traffic,1,done,"
+    older = tmp_path / "plan.csv"
+    older.write_text(",".join(n for n in names if n not in younger) + f"\n{row}\n", encoding="utf-8")
+    assert list(netjoule_contracts.table_defects("plan", older)) == []
+    older.write_text(",".join(names) + f"\n{row},burst:8,50,true\n", encoding="utf-8")
+    assert list(netjoule_contracts.table_defects("plan", older)) == []
+    older.write_text(",".join(names[1:]) + f"\n{row}\n", encoding="utf-8")
+    assert "line 1" in next(netjoule_contracts.table_defects("plan", older))
+
+
+def test_a_selftest_has_the_certificate_of_a_flow_report() -> None:
+    of_flow = netjoule_contracts.schema("flow_report")["properties"]["pacing_certificate"]
+    flows = netjoule_contracts.schema("selftest")["properties"]["flows"]
+    of_selftest = flows["items"]["properties"]["pacing_certificate"]
+    assert of_selftest["properties"] == of_flow["properties"]
+    assert of_selftest["required"] == of_flow["required"]
+
+
+def test_limits_have_the_same_names_wherever_they_stand() -> None:
+    asked = netjoule_contracts.schema("workload")["properties"]["pacing_limits"]["properties"]
+    certificate = netjoule_contracts.schema("flow_report")["properties"]["pacing_certificate"]
+    assert certificate["properties"]["limits"]["properties"] == asked
+
+
 def test_a_document_defect_names_the_field() -> None:
     with pytest.raises(netjoule_contracts.ContractError, match="contract 'run'"):
         netjoule_contracts.validate("run", {"schema_version": 1, "nonsense": True})

@@ -26,7 +26,9 @@
 //! messages back to back and its receiving end cuts the stream at that size.
 
 pub mod datagram;
+pub mod launch;
 pub mod message;
+mod qdisc;
 pub mod socket;
 
 use std::fmt;
@@ -376,6 +378,22 @@ pub trait Transport {
             }
         }
         Ok(BatchOutcome { sent, stop: Stop::None })
+    }
+
+    /// From now on messages are offered by [`Self::send_at`]. By default a transport cannot do so.
+    ///
+    /// # Errors
+    /// [`TransportError::BadOption`] where the transport cannot, [`TransportError::HostLacks`] where the host cannot.
+    fn prepare_launch_times(&mut self) -> Result<()> {
+        Err(TransportError::BadOption(
+            "so_txtime is for udp and null: this transport has no launch times".into(),
+        ))
+    }
+
+    /// Offer one message that the kernel sends at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has passed. Only
+    /// after [`Self::prepare_launch_times`].
+    fn send_at(&mut self, message: &[u8], _launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
+        self.send(message, now_ns)
     }
 
     /// Push accepted messages towards the wire. The engine calls it before every sleep.

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::datagram::{self, Batch, GRO_BYTES};
+use netjoule_transport::launch::LaunchTimes;
 use netjoule_transport::socket::is_unreachable;
 use netjoule_transport::{
     socket, Arrival, BatchOutcome, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
@@ -34,6 +35,7 @@ pub(crate) struct End {
     role: Role,
     message_bytes: usize,
     gso: bool,
+    launch_times: Option<LaunchTimes>,
     batch: Batch,
     any_message_sent: bool,
     refused_no_buffer: u64,
@@ -79,6 +81,7 @@ impl End {
             role: flow.role,
             message_bytes: flow.message_bytes,
             gso: flow.gso,
+            launch_times: None,
             any_message_sent: false,
             refused_no_buffer: 0,
             refused_unreachable: 0,
@@ -266,6 +269,23 @@ impl Transport for End {
             sent += count;
         }
         Ok(BatchOutcome { sent, stop: Stop::None })
+    }
+
+    fn prepare_launch_times(&mut self) -> Result<()> {
+        let peer = self.peer.ok_or_else(|| TransportError::Lost("UDP has no peer yet".into()))?;
+        self.launch_times = Some(LaunchTimes::prepare(self.socket.as_raw_fd(), peer)?);
+        Ok(())
+    }
+
+    fn send_at(&mut self, message: &[u8], launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
+        let Some(times) = self.launch_times else { return self.send(message, now_ns) };
+        match times.send(self.socket.as_raw_fd(), message, launch_ns) {
+            Ok(()) => {
+                self.any_message_sent = true;
+                Ok(SendOutcome::Sent)
+            }
+            Err(error) => self.refusal(error, message.len()).map(|()| SendOutcome::Refused),
+        }
     }
 
     fn flush(&mut self, _now_ns: i64) -> Result<()> {

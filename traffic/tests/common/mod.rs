@@ -153,12 +153,7 @@ fn expect(stdout: &mut impl BufRead, name: &str) -> Value {
 pub(crate) fn assert_honest(report: &Value) {
     let mut report = report.clone();
     report.as_object_mut().unwrap().remove("event");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/schemas/flow_report.schema.json");
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let defects: Vec<_> =
-        validator.iter_errors(&report).map(|error| format!("{}: {error}", error.instance_path)).collect();
-    assert!(defects.is_empty(), "{defects:?}");
+    assert_fits("flow_report", &report);
     assert_eq!(report["reconciles"], true, "{report}");
     let number = |value: &Value| value.as_u64().unwrap();
     let sender = &report["sender"];
@@ -175,6 +170,17 @@ pub(crate) fn assert_honest(report: &Value) {
         );
         assert_contiguous(&report, "receiver");
     }
+}
+
+/// Hold a document to its contract.
+pub(crate) fn assert_fits(contract: &str, document: &Value) {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/schemas");
+    let text = std::fs::read_to_string(format!("{folder}/{contract}.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let defects: Vec<_> =
+        validator.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path)).collect();
+    assert!(defects.is_empty(), "{defects:?}");
 }
 
 fn assert_contiguous(report: &Value, end: &str) {

@@ -36,8 +36,10 @@ class FlowSpec:
     direction: str
     ip_version: int
     seed: int
+    pacing: str = "absolute"
     window_us: int = 0
     gso: bool = False
+    pacing_limits: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -50,12 +52,14 @@ class Ability:
         directions: up, down or both.
         least_payload_bytes: its own header in every message.
         options: transports whose transport_options reach it.
+        paces: it takes a pacing, a window and trains, and certifies how it kept its schedule.
     """
 
     transports: frozenset[str]
     directions: frozenset[str] = frozenset({"up", "down"})
     least_payload_bytes: int = 16
     options: frozenset[str] = frozenset()
+    paces: bool = False
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,7 @@ class _Mapping:
             "duration_s": float(_whole_seconds(spec)),
             "interval_s": INTERVAL_S,
             "seed": spec.seed,
-            "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+            "pacing": {"mode": "other", "window_us": 0, "gso": False},
             "mtu_bytes": self._pmtu(),
             "nodelay": True if spec.transport == "tcp" else None,
             "frames_per_message": None if spec.transport == "tcp" else 1.0,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from netjoule import programs
@@ -27,6 +28,7 @@ class NetjouleTraffic:
     ability = Ability(
         frozenset({"udp", "tcp", "quic", "quic-datagram", "dccp", "dccp-kernel", "null"}),
         options=frozenset({"dccp", "dccp-kernel"}),
+        paces=True,
     )
 
     def require(self) -> None:
@@ -98,9 +100,10 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
     """
     argv = ["send", "--transport", spec.transport, "-b", str(round(spec.offered_rate_mbps * 1e6))]
     argv += ["-l", str(spec.payload_bytes), "-t", f"{spec.duration_s:.6f}", "-i", f"{INTERVAL_S:g}"]
-    argv += ["--seed", str(spec.seed), "--pacing", "absolute", "--window-us", str(spec.window_us)]
+    argv += ["--seed", str(spec.seed), "--pacing", spec.pacing, "--window-us", str(spec.window_us)]
     if spec.gso:
         argv.append("--gso")
+    argv += limit_arguments(spec.pacing_limits)
     for name in ("ccid", "carrier"):
         if name in spec.options:
             argv += [f"--{name}", str(spec.options[name])]
@@ -112,6 +115,11 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
         argv += ["--to", _joined(ends.server_test_address, ends.server_port)]
         argv += ["--control", _joined(ends.server_control_address, ends.server_port)]
     return [*argv, "--hold", "--json"]
+
+
+def limit_arguments(limits: Mapping[str, float]) -> list[str]:
+    """What the pacing certificate is held to, as arguments of `send` and `selftest`."""
+    return [word for name, value in limits.items() for word in ("--pacing-limit", f"{name}={value:g}")]
 
 
 def _joined(address: str, port: int) -> str:

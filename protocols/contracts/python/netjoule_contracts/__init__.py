@@ -17,7 +17,16 @@ from typing import Any
 
 import jsonschema
 
-__all__ = ["ContractError", "document_defects", "root", "schema", "table", "table_defects", "validate"]
+__all__ = [
+    "ContractError",
+    "document_defects",
+    "fields_of",
+    "root",
+    "schema",
+    "table",
+    "table_defects",
+    "validate",
+]
 
 
 class ContractError(ValueError):
@@ -90,19 +99,29 @@ def validate(name: str, document: Any) -> None:
 def table_defects(name: str, path: Path) -> Iterator[str]:
     """Every place where the CSV file ``path`` breaks Table Schema ``name``, one sentence each.
 
-    The header must equal the schema's columns; a row that was cut off by a crash (last line without
+    The header must be one that ``fields_of`` knows; a row that was cut off by a crash (last line without
     its newline) is reported as such.
     """
-    fields = table(name)["fields"]
-    names = [str(f["name"]) for f in fields]
+    names = [str(f["name"]) for f in table(name)["fields"]]
     with path.open(newline="", encoding="utf-8") as handle:
         rows = csv.reader(handle)
         header = next(rows, None)
-        if header != names:
+        fields = fields_of(name, header or [])
+        if fields is None:
             yield f"line 1: the header is {header}, the contract '{name}' wants {names}"
             return
         for row in rows:
             yield from _row_defects(rows.line_num, row, fields)
+
+
+def fields_of(name: str, header: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Fields of Table Schema ``name`` that a file with this header has; None for a header that does not fit.
+
+    The header equals the schema's columns. A field with a ``default`` was added to the contract later: a file
+    from before it lacks the column, and the default is what such a file means.
+    """
+    fields = [f for f in table(name)["fields"] if f["name"] in header or "default" not in f]
+    return fields if [str(f["name"]) for f in fields] == list(header) else None
 
 
 def _row_defects(line: int, row: Sequence[str], fields: Sequence[dict[str, Any]]) -> Iterator[str]:

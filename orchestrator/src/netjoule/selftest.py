@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule selftest``: can the hosts keep the schedules that a workload asks for?
+
+`netjoule-traffic selftest` answers for one flow on one host. Here it is asked for every way of pacing and
+every message size of a workload, each at its least and at its greatest offered load, where a campaign will
+send: on a lab's client and server, else on this host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+import netjoule_contracts as contracts
+from netjoule import programs, topology
+from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
+from netjoule.generators.netjoule_traffic import NetjouleTraffic, limit_arguments
+from netjoule.hosts import Host, LocalHost
+from netjoule.topology import Topology
+from netjoule.workload import Pace, Workload
+
+__all__ = ["Case", "arguments", "cases", "certify", "certify_host", "require_passed", "table"]
+
+Tell = Callable[[str], None]
+
+_PROGRAM = "netjoule-traffic"
+_FLOWS = 2  # null and loopback UDP
+_GRACE_S = 30.0  # start, drain and reports of both flows
+_NOT_CERTIFIED = 4
+_ERRORS = {2: UsageError, 3: HostLacks}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One schedule to keep."""
+
+    payload_bytes: int
+    offered_rate_mbps: float
+    pace: Pace
+
+    def __str__(self) -> str:
+        return f"{self.payload_bytes} B at {self.offered_rate_mbps:g} Mb/s, {self.pace}"
+
+
+def cases(workload: Workload) -> list[Case]:
+    """The schedules that show most of a workload: the load with the most wake-ups, and the longest sleeps."""
+    rates = sorted({min(workload.offered_rate_mbps), max(workload.offered_rate_mbps)})
+    return [
+        Case(payload, rate, pace)
+        for pace in workload.paces
+        for payload in workload.payload_bytes
+        for rate in rates
+    ]
+
+
+def arguments(case: Case, limits: dict[str, float], time_s: float) -> list[str]:
+    """Arguments of netjoule-traffic; without limits it holds a host to its own."""
+    argv = ["selftest", "-b", str(round(case.offered_rate_mbps * 1e6)), "-l", str(case.payload_bytes)]
+    argv += ["-t", f"{time_s:.6f}", "--pacing", case.pace.mode, "--window-us", str(case.pace.window_us)]
+    if case.pace.gso:
+        argv.append("--gso")
+    return [*argv, *limit_arguments(limits), "--json"]
+
+
+def certify(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
+    """Certify every host that will send or receive flows.
+
+    Args:
+        workload: what is going to be asked.
+        of: the testbed.
+        time_s: length of each flow, seconds.
+        tell: takes one line per schedule as it begins.
+
+    Returns:
+        one document of contract ``selftest`` per host and schedule.
+
+    Raises:
+        NetjouleError: when a host cannot be asked, or lacks what a schedule needs.
+    """
+    if of.kind == topology.EMULATED:
+        argv = [programs.find(_PROGRAM)]
+        return asyncio.run(certify_host(LocalHost("this host"), argv, workload, time_s, tell))
+    return asyncio.run(_certify_lab(workload, of, time_s, tell))
+
+
+async def _certify_lab(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
+    """Both ends of a lab, one after the other; each is kept from campaigns meanwhile."""
+    from netjoule.lab import binaries, hold
+    from netjoule.ssh import SshHost, SshSettings
+
+    version = await NetjouleTraffic().version()
+    owner = hold.command_owner("netjoule selftest", of)
+    found = []
+    for name in dict.fromkeys((of.host_with("client"), of.host_with("server"))):
+        host = SshHost(SshSettings.of(name, of.hosts[name]), owner, lambda _remark: None)
+        await host.connect()
+        try:
+            await binaries.provide(host, version)
+            found += await certify_host(host, [_PROGRAM], workload, time_s, tell)
+        finally:
+            await host.close()
+    return found
+
+
+async def certify_host(
+    host: Host, program: Sequence[str], workload: Workload, time_s: float, tell: Tell
+) -> list[dict[str, Any]]:
+    """Certify one host; see `certify`."""
+    found = []
+    for case in cases(workload):
+        tell(f"{host.name}: {case}")
+        argv = [*program, *arguments(case, workload.pacing_limits, time_s)]
+        found.append(await _asked(host, argv, time_s))
+    return found
+
+
+async def _asked(host: Host, argv: Sequence[str], time_s: float) -> dict[str, Any]:
+    """What one selftest finds."""
+    process = await host.start(argv, name=f"{_PROGRAM} selftest")
+    try:
+        async with asyncio.timeout(_FLOWS * time_s + _GRACE_S):
+            line = await process.next_line()
+            status = await process.finish(_GRACE_S)
+    except BaseException as error:
+        await process.stop()
+        if isinstance(error, TimeoutError):
+            raise RunFailed(f"{_PROGRAM} selftest did not end in time", where=f"host {host.name}") from error
+        raise
+    if status not in (0, _NOT_CERTIFIED):
+        raise _ERRORS.get(status, RunFailed)(_sentence(line, process.said()), where=f"host {host.name}")
+    try:
+        document = json.loads(line)
+        contracts.validate("selftest", document)
+    except ValueError as error:
+        raise RunFailed(f"{_PROGRAM} selftest gave no result: {error}", where=f"host {host.name}") from error
+    return {**document, "host": host.name} if host.name != "this host" else dict(document)
+
+
+def _sentence(line: bytes, said: str) -> str:
+    """Why a selftest found nothing."""
+    try:
+        return str(json.loads(line)["message"])
+    except (ValueError, KeyError, TypeError):
+        return said or f"{_PROGRAM} selftest ended without a word"
+
+
+def table(found: Sequence[dict[str, Any]]) -> Table:
+    """One row per flow, for people."""
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1), caption=_CAPTION, caption_justify="left")
+    columns = ["host", "bytes", "Mb/s", "pacing", "flow", "p50 us", "p99 us", "max us", "<= 50 us"]
+    for name in [*columns, "in trains", "sent", "CPU", ""]:
+        right = name not in ("host", "pacing", "flow", "")
+        shown.add_column(name, justify="right" if right else "left", no_wrap=True)
+    for document in found:
+        pacing = document["pacing"]
+        pace = Pace(pacing["mode"], pacing["window_us"], pacing["gso"])
+        head = [
+            document["host"],
+            str(document["payload_bytes"]),
+            f"{document['offered_rate_mbps']:g}",
+            str(pace),
+        ]
+        for flow in document["flows"]:
+            shown.add_row(*head, flow["transport"], *_figures(flow["pacing_certificate"]))
+            head = [""] * len(head)
+    return shown
+
+
+_CAPTION = (
+    "us: departure less deadline; null: into nothing, udp: over the loopback; sent: of the schedule; "
+    "CPU: of a core."
+)
+
+
+def _figures(certificate: dict[str, Any]) -> list[str]:
+    error = certificate["error_us"]
+    shares = [certificate["within_50us_ratio"], certificate["back_to_back_ratio"]]
+    shares += [certificate["achieved_ratio"], certificate["cpu_ratio"]]
+    return [
+        *(f"{error[name]:.1f}" if error else "-" for name in ("p50", "p99", "max")),
+        *("-" if share is None else f"{100 * share:.3g} %" for share in shares),
+        "ok" if certificate["passed"] else "; ".join(certificate["failed"]),
+    ]
+
+
+def require_passed(found: Sequence[dict[str, Any]]) -> None:
+    """Raises InvalidData, naming the hosts, when a schedule was not kept."""
+    failed = [document for document in found if not document["passed"]]
+    if failed:
+        hosts = ", ".join(dict.fromkeys(str(document["host"]) for document in failed))
+        raise InvalidData(
+            f"{len(failed)} of {len(found)} schedules were not kept",
+            where=f"host {hosts}",
+            next_step="free the host of other work, or choose another pacing or a longer window",
+        )

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""netjoule selftest: which schedules are asked for, and what is made of the answers. How sharp this host is,
+nobody asks."""
+
+import asyncio
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sshd
+import synthetic
+from lab_topology import LAB
+from rich.console import Console
+
+from netjoule import selftest
+from netjoule.cli import run_command
+from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
+from netjoule.hosts import LocalHost
+from netjoule.selftest import Case, arguments, cases, certify, require_passed, table
+from netjoule.topology import Topology
+from netjoule.workload import Pace, Workload
+
+ROOT = Path(__file__).parents[2]
+ERRORS = {"p50": 1.25, "p99": 12.9, "p99_9": 40.0, "max": 812.0}
+
+
+def workload(**more: object) -> Workload:
+    return synthetic.workload(transports=["udp", "null"], **more)
+
+
+def certificate(*, passed: bool) -> dict[str, Any]:
+    return {
+        "error_basis": "hand_over",
+        "departures": 100,
+        "error_us": ERRORS,
+        "within_5us_ratio": 0.5,
+        "within_50us_ratio": 0.995,
+        "within_500us_ratio": 1.0,
+        "back_to_back_ratio": 0.0,
+        "train_messages": {"mean": 1.0, "p99": 1, "max": 1},
+        "messages_early": 0,
+        "held_back_ratio": 0.0,
+        "held_back_not_sent_ratio": 0.0,
+        "achieved_ratio": 1.0,
+        "cpu_s": 0.01,
+        "cpu_ratio": 0.012,
+        "limits": {"max_error_us": 900 if passed else 60},
+        "failed": [] if passed else ["max_error_us 60: it is 812.0000"],
+        "passed": passed,
+    }
+
+
+def document(*, passed: bool = True) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "kind": "selftest",
+        "host": "bench",
+        "pacing": {"mode": "absolute", "window_us": 0, "gso": False},
+        "payload_bytes": 64,
+        "offered_rate_mbps": 3.0,
+        "duration_s": 0.2,
+        "limits": {},
+        "flows": [
+            {"transport": transport, "pacing_certificate": certificate(passed=passed)}
+            for transport in ("null", "udp")
+        ],
+        "passed": passed,
+    }
+
+
+def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: object, code: int = 0) -> Path:
+    """A netjoule-traffic that notes how it was called and says this."""
+    (folder / "answer").write_text(json.dumps(answer) + "\n")
+    program = folder / "netjoule-traffic"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\ncat {folder}/answer\nexit {code}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("NETJOULE_BIN_DIR", str(folder))
+    return folder / "calls"
+
+
+def silent(_line: str) -> None:
+    pass
+
+
+def shown(found: Sequence[Mapping[str, Any]]) -> str:
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(table([dict(one) for one in found]))
+    return captured.get()
+
+
+def test_the_least_and_the_greatest_load_of_every_size_and_pacing_are_tried() -> None:
+    of = workload(payload_bytes=[64, 1440], offered_rate_mbps=[3, 1, 30], pacing=["absolute", "spin"])
+    assert cases(of) == [
+        Case(payload, rate, Pace(mode))
+        for mode in ("absolute", "spin")
+        for payload in (64, 1440)
+        for rate in (1.0, 30.0)
+    ]
+    assert cases(workload(payload_bytes=[64], offered_rate_mbps=[3])) == [Case(64, 3.0, Pace())]
+
+
+def test_a_schedule_is_asked_for_in_base_units_with_the_workloads_limits() -> None:
+    argv = arguments(Case(300, 0.065, Pace("burst:8", 50, True)), {"max_error_us": 60.0}, 2)
+    assert " ".join(argv) == (
+        "selftest -b 65000 -l 300 -t 2.000000 --pacing burst:8 --window-us 50 --gso "
+        "--pacing-limit max_error_us=60 --json"
+    )
+
+
+def test_every_schedule_is_asked_on_this_host_for_an_emulated_testbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = answers(tmp_path, monkeypatch, document())
+    told: list[str] = []
+    of = workload(payload_bytes=[64], offered_rate_mbps=[1, 3])
+    found = certify(of, synthetic.topology(), 0.2, told.append)
+    assert [line.split()[:3] for line in calls.read_text().splitlines()] == [
+        ["selftest", "-b", "1000000"],
+        ["selftest", "-b", "3000000"],
+    ]
+    assert told == ["this host: 64 B at 1 Mb/s, absolute", "this host: 64 B at 3 Mb/s, absolute"]
+    assert [one["passed"] for one in found] == [True, True]
+    require_passed(found)
+
+
+def test_limits_that_were_not_kept_are_an_answer_and_end_with_exit_4(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers(tmp_path, monkeypatch, document(passed=False), code=4)
+    of = workload(payload_bytes=[64], offered_rate_mbps=[3])
+    found = certify(of, synthetic.topology(), 0.2, silent)
+    with pytest.raises(
+        InvalidData, match="host bench: 1 of 1 schedules were not kept; free the host"
+    ) as caught:
+        require_passed(found)
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize(("code", "kind"), [(3, HostLacks), (2, UsageError), (1, RunFailed)])
+def test_a_host_that_cannot_be_asked_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[Exception]
+) -> None:
+    said = {"event": "error", "code": "host_lacks", "message": "so_txtime needs fq or etf"}
+    answers(tmp_path, monkeypatch, said, code=code)
+    with pytest.raises(kind, match="host this host: so_txtime needs fq or etf"):
+        certify(workload(), synthetic.topology(), 0.2, silent)
+
+
+@pytest.mark.parametrize("answer", [{"kind": "selftest"}, [], "passed"])
+def test_an_answer_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    answers(tmp_path, monkeypatch, answer)
+    with pytest.raises(RunFailed, match="gave no result"):
+        certify(workload(), synthetic.topology(), 0.2, silent)
+
+
+def test_a_program_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "_GRACE_S", 0.2)
+    program = tmp_path / "netjoule-traffic"
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
+    with pytest.raises(RunFailed, match="did not end in time"):
+        certify(workload(), synthetic.topology(), 0.1, silent)
+
+
+def test_the_table_has_a_row_per_flow_with_its_verdict() -> None:
+    text = shown([document(), document(passed=False)])
+    rows = [line for line in text.splitlines() if "null" in line or "udp" in line]
+    assert len([row for row in rows if "812.0" in row]) == 4
+    assert text.count(" ok") == 2
+    assert text.count("max_error_us 60: it is 812.0000") == 2
+    nothing = document()
+    for flow in nothing["flows"]:
+        flow["pacing_certificate"] |= {
+            "error_us": None,
+            "within_50us_ratio": None,
+            "back_to_back_ratio": None,
+        }
+    assert " - " in shown([nothing])
+
+
+def test_the_command_prints_lines_for_machines_and_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    answers(tmp_path, monkeypatch, document(passed=False), code=4)
+    assert run_command(["selftest", "skype", "--time-s", "0.2", "--json"]) == 4
+    seen = capsys.readouterr()
+    (line,) = [json.loads(text) for text in seen.out.splitlines()]
+    assert (line["event"], line["passed"]) == ("selftest", False)
+    assert "schedules were not kept" in seen.err
+
+
+def test_this_build_certifies_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    of = workload(
+        payload_bytes=[300],
+        offered_rate_mbps=[0.5],
+        pacing=["absolute", "hybrid"],
+        # Every host keeps these, however busy.
+        pacing_limits={"min_achieved_ratio": 0.0},
+    )
+    found = certify(of, synthetic.topology(), 0.2, silent)
+    assert [one["pacing"]["mode"] for one in found] == ["absolute", "hybrid"]
+    assert all(one["passed"] for one in found)
+    for one in found:
+        assert [flow["transport"] for flow in one["flows"]] == ["null", "udp"]
+        assert all(flow["pacing_certificate"]["messages_early"] == 0 for flow in one["flows"])
+
+
+def test_a_host_names_itself_as_the_topology_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(tmp_path, monkeypatch, document())
+    of = workload(payload_bytes=[64], offered_rate_mbps=[3])
+    argv = [str(tmp_path / "netjoule-traffic")]
+    (found,) = asyncio.run(selftest.certify_host(LocalHost("client"), argv, of, 0.2, silent))
+    assert found["host"] == "client"
+
+
+def test_both_ends_of_a_lab_are_asked_over_ssh_with_this_build(tmp_path: Path) -> None:
+    ways = {"laptop": "127.0.0.1", "tower": "127.0.0.2"}
+    port = sshd.free_port()
+    keys = sshd.make_keys(tmp_path / "keys", [f"[{address}]:{port}" for address in ways.values()])
+    lab = copy.deepcopy(LAB)
+    for name, address in ways.items():
+        lab["hosts"][name]["ssh"] = keys.ssh(port) | {"address": address}
+    of = workload(payload_bytes=[300], offered_rate_mbps=[0.5], pacing_limits={"min_achieved_ratio": 0.0})
+    told: list[str] = []
+    with ExitStack() as daemons:
+        for address in ways.values():
+            conf = sshd.configuration(keys, address, port, tmp_path / "cache")
+            daemons.enter_context(sshd.running(sshd.command(conf), address, port))
+        found = certify(of, Topology.from_document(lab, where="test"), 0.2, told.append)
+    assert told == [f"{name}: 300 B at 0.5 Mb/s, absolute" for name in ways]
+    assert [one["host"] for one in found] == list(ways)
+    assert all(one["passed"] and one["flows"][0]["pacing_certificate"]["departures"] > 0 for one in found)

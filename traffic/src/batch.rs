@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Messages ready to be handed over: payload bytes that the seed decides, headers written anew for each departure. Pure.
+
+use netjoule_transport::message::Header;
+
+/// Most messages handed over at once when several are due.
+const BATCH_MESSAGES: usize = 32;
+/// The same for GSO trains.
+const TRAIN_MESSAGES: usize = 64;
+/// Most bytes handed over at once (at least one message goes): one GSO train, with room for a header of the transport's
+/// own in each packet. A packet more would be a train by itself.
+const BATCH_BYTES: usize = 62 << 10;
+
+/// Room for the messages of one hand-over, each behind the bytes that the transport wants before it.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    payload: Vec<u8>,
+    headroom_bytes: usize,
+    most_messages: usize,
+    /// Size of the messages that `bytes` is laid out for.
+    laid_out_bytes: usize,
+}
+
+impl Batch {
+    /// Room for messages of up to `largest_bytes`, laid out for that size. Trains may be longer than plain batches.
+    pub(crate) fn new(largest_bytes: usize, headroom_bytes: usize, trains: bool, seed: u64) -> Self {
+        let most_messages = if trains { TRAIN_MESSAGES } else { BATCH_MESSAGES };
+        let payload = filler(largest_bytes.max(BATCH_BYTES), seed);
+        let mut batch = Self { bytes: Vec::new(), payload, headroom_bytes, most_messages, laid_out_bytes: 0 };
+        batch.lay_out(largest_bytes);
+        batch
+    }
+
+    /// Free bytes before every message.
+    pub(crate) fn headroom_bytes(&self) -> usize {
+        self.headroom_bytes
+    }
+
+    /// How many messages of `message_bytes` go at once.
+    pub(crate) fn most(&self, message_bytes: usize) -> usize {
+        (BATCH_BYTES / message_bytes).clamp(1, self.most_messages)
+    }
+
+    /// `messages` messages of `message_bytes`, at most [`Self::most`], with their headers; each behind its headroom.
+    pub(crate) fn fill(
+        &mut self,
+        messages: usize,
+        message_bytes: usize,
+        mut header: impl FnMut(usize) -> Header,
+    ) -> &mut [u8] {
+        if self.laid_out_bytes != message_bytes {
+            self.lay_out(message_bytes);
+        }
+        let stride = self.headroom_bytes + message_bytes;
+        let batch = &mut self.bytes[..messages * stride];
+        for (index, message) in batch.chunks_exact_mut(stride).enumerate() {
+            header(index).write(&mut message[self.headroom_bytes..]);
+        }
+        batch
+    }
+
+    /// Put payload where messages of this size lie: what the transport wrote before others must not become payload.
+    #[cold]
+    fn lay_out(&mut self, message_bytes: usize) {
+        let stride = self.headroom_bytes + message_bytes;
+        self.bytes.resize(self.bytes.len().max(self.most(message_bytes) * stride), 0);
+        let payload = self.payload.chunks_exact(message_bytes).cycle();
+        for (message, payload) in self.bytes.chunks_exact_mut(stride).zip(payload) {
+            message[self.headroom_bytes..].copy_from_slice(payload);
+        }
+        self.laid_out_bytes = message_bytes;
+    }
+}
+
+/// Payload bytes that look random, the same for the same seed (splitmix64).
+fn filler(length: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let words = std::iter::repeat_with(move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    });
+    words.flat_map(u64::to_le_bytes).take(length).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netjoule_transport::message::HEADER_BYTES;
+
+    fn header(index: usize) -> Header {
+        Header { sequence: 7 + index as u64, sent_ns: 9 }
+    }
+
+    #[test]
+    fn the_payload_depends_on_the_seed_only() {
+        assert_eq!(filler(100, 7), filler(100, 7));
+        assert_ne!(filler(100, 7), filler(100, 8));
+        assert_eq!(filler(13, 7), filler(100, 7)[..13]);
+    }
+
+    #[test]
+    fn every_message_lies_behind_its_headroom_with_its_own_header() {
+        let mut batch = Batch::new(100, 12, false, 1);
+        let bytes = batch.fill(3, 100, header).to_vec();
+        assert_eq!(bytes.len(), 3 * 112);
+        for (index, message) in bytes.chunks_exact(112).enumerate() {
+            assert_eq!(Header::read(&message[12..]), Some(header(index)));
+        }
+    }
+
+    #[test]
+    fn what_a_transport_left_in_its_headroom_never_becomes_payload() {
+        let mut batch = Batch::new(300, 8, false, 1);
+        let payload = |bytes: &[u8]| bytes[8 + HEADER_BYTES..].to_vec();
+        let first = payload(batch.fill(1, 40, header));
+        for size in [300, 41, 40] {
+            batch.fill(5, size, header).chunks_exact_mut(8 + size).for_each(|one| one[..8].fill(0xee));
+        }
+        assert_eq!(payload(batch.fill(1, 40, header)), first);
+    }
+
+    #[test]
+    fn batches_are_bounded_by_messages_and_by_the_bytes_of_a_train() {
+        let (plain, trains) = (Batch::new(64, 0, false, 1), Batch::new(64, 0, true, 1));
+        assert_eq!((plain.most(64), trains.most(64)), (32, 64));
+        assert_eq!((plain.most(1440), trains.most(1440)), (32, 44));
+        assert_eq!(Batch::new(1 << 20, 0, true, 1).most(1 << 20), 1);
+        assert_eq!(Batch::new(1 << 20, 0, true, 1).fill(1, 1 << 20, header).len(), 1 << 20);
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How messages are spread over time: which [`Mode`], and what a [`Pacer`] makes of it at a given time. Pure: times
+//! are arguments, sleeping is [`crate::wait`]'s.
+
+mod mode;
+mod pacer;
+
+pub use mode::{BadMode, Mode, LARGEST_BURST, SPIN_US};
+pub use pacer::{Pacer, Rest};

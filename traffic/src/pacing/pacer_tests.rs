@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A flow as the pump would send it, on a clock that is a number: a wake-up comes late by what the case says, and
+//! sending takes no time.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One message a millisecond, ten in all.
+fn ten_messages() -> Schedule {
+    Schedule::new(8_000_000, 1000, 10_000_000)
+}
+
+/// Messages that left together, and when.
+#[derive(Debug)]
+struct Departure {
+    at_ns: i64,
+    first: u64,
+    messages: u64,
+}
+
+/// All departures of a flow whose wake-ups are late by the values of `late_ns`, in turn.
+fn fly(mode: Mode, window_ns: i64, duration_ns: i64, schedule: &Schedule, late_ns: &[i64]) -> Vec<Departure> {
+    let mut pacer = Pacer::new(mode, window_ns, duration_ns, schedule);
+    let (mut now_ns, mut done, mut departures) = (0, 0, Vec::new());
+    let mut late = late_ns.iter().cycle();
+    while done < schedule.count() {
+        let released = pacer.released(schedule, done, now_ns);
+        if released > done {
+            departures.push(Departure { at_ns: now_ns, first: done, messages: released - done });
+            done = released;
+            pacer.advance(schedule, done);
+        }
+        now_ns = match pacer.rest(now_ns) {
+            Rest::Sleep { until_ns } => now_ns.max(until_ns) + late.next().copied().unwrap_or(0),
+            Rest::Spin { until_ns } => now_ns.max(until_ns),
+        };
+    }
+    departures
+}
+
+#[test]
+fn without_a_window_every_message_leaves_at_its_own_deadline() {
+    let schedule = ten_messages();
+    for mode in [Mode::Absolute, Mode::Hybrid, Mode::Spin] {
+        let departures = fly(mode, 0, 10_000_000, &schedule, &[0]);
+        let times: Vec<_> = departures.iter().map(|departure| departure.at_ns).collect();
+        assert_eq!(times, (0..10).map(|index| schedule.due_ns(index)).collect::<Vec<_>>(), "{mode}");
+    }
+}
+
+#[test]
+fn a_window_gathers_neighbours_and_ends_with_the_flow() {
+    let departures = fly(Mode::Absolute, 2_500_000, 10_000_000, &ten_messages(), &[0]);
+    let seen: Vec<_> = departures.iter().map(|one| (one.at_ns, one.messages)).collect();
+    assert_eq!(seen, [(2_500_000, 3), (5_500_000, 3), (8_500_000, 3), (10_000_000, 1)]);
+}
+
+#[test]
+fn what_wakes_the_sender_inside_a_window_does_not_split_it() {
+    let schedule = ten_messages();
+    let mut pacer = Pacer::new(Mode::Absolute, 2_500_000, 10_000_000, &schedule);
+    assert_eq!(pacer.released(&schedule, 0, 1_700_000), 0);
+    assert_eq!(pacer.released(&schedule, 0, 2_500_000), 3);
+    pacer.advance(&schedule, 3);
+    assert_eq!(pacer.rest(2_500_000), Rest::Sleep { until_ns: 5_500_000 });
+}
+
+#[test]
+fn a_burst_leaves_when_its_last_message_is_due_and_the_rest_with_the_last_of_all() {
+    let departures = fly(Mode::Burst(4), 0, 10_000_000, &ten_messages(), &[0]);
+    let seen: Vec<_> = departures.iter().map(|one| (one.at_ns, one.messages)).collect();
+    assert_eq!(seen, [(3_000_000, 4), (7_000_000, 4), (9_000_000, 2)]);
+}
+
+#[test]
+fn a_burst_that_was_cut_goes_on_with_its_own_rest() {
+    let schedule = ten_messages();
+    let mut pacer = Pacer::new(Mode::Burst(4), 0, 10_000_000, &schedule);
+    pacer.advance(&schedule, 2);
+    assert_eq!(pacer.departure_ns(), 3_000_000);
+    assert_eq!(pacer.released(&schedule, 2, 3_000_000), 4);
+}
+
+#[test]
+fn hybrid_sleeps_first_and_then_watches_the_clock() {
+    let schedule = ten_messages();
+    let mut pacer = Pacer::new(Mode::Hybrid, 0, 10_000_000, &schedule);
+    pacer.advance(&schedule, 1);
+    assert_eq!(pacer.rest(10_000), Rest::Sleep { until_ns: 950_000 });
+    assert_eq!(pacer.rest(950_000), Rest::Spin { until_ns: 1_000_000 });
+    let spinning = Pacer::new(Mode::Spin, 0, 10_000_000, &schedule);
+    assert_eq!(spinning.rest(-5), Rest::Spin { until_ns: 0 });
+}
+
+#[test]
+fn launch_times_are_told_ahead_for_all_that_are_due_soon() {
+    let schedule = Schedule::new(80_000_000, 1000, 10_000_000);
+    let mut pacer = Pacer::new(Mode::SoTxtime, 0, 10_000_000, &schedule);
+    // One message every 100 us: at the start those of the next millisecond go, deadline 1 ms included.
+    assert_eq!(pacer.released(&schedule, 0, 0), 11);
+    pacer.advance(&schedule, 11);
+    assert_eq!(pacer.rest(0), Rest::Sleep { until_ns: 600_000 });
+    assert_eq!(pacer.released(&schedule, 11, 599_999), 11);
+    assert_eq!(pacer.released(&schedule, 11, 600_000), 17);
+}
+
+fn modes() -> impl Strategy<Value = Mode> {
+    prop_oneof![
+        Just(Mode::Absolute),
+        Just(Mode::Hybrid),
+        Just(Mode::Spin),
+        (1_u64..200).prop_map(Mode::Burst)
+    ]
+}
+
+/// Schedules of at most some thousand messages.
+fn flows() -> impl Strategy<Value = (Schedule, i64)> {
+    (1_000_u64..200_000_000, 16_u64..2_000, 1_000_000_u64..50_000_000).prop_map(
+        |(rate_bps, bytes, duration_ns)| (Schedule::new(rate_bps, bytes, duration_ns), duration_ns as i64),
+    )
+}
+
+proptest! {
+    #[test]
+    fn nothing_leaves_early_and_everything_that_is_due_leaves_once_and_in_order(
+        mode in modes(),
+        (schedule, duration_ns) in flows(),
+        window_ns in 0_i64..3_000_000,
+        late_ns in proptest::collection::vec(0_i64..2_000_000, 1..8),
+    ) {
+        let mut next = 0;
+        for departure in fly(mode, window_ns, duration_ns, &schedule, &late_ns) {
+            prop_assert_eq!(departure.first, next);
+            next += departure.messages;
+            prop_assert!(departure.at_ns >= schedule.due_ns(next - 1), "{:?}", departure);
+        }
+        prop_assert_eq!(next, schedule.count());
+    }
+
+    #[test]
+    fn on_a_punctual_host_no_message_is_later_than_its_window_and_all_leave_by_the_end(
+        mode in prop_oneof![Just(Mode::Absolute), Just(Mode::Hybrid), Just(Mode::Spin)],
+        (schedule, duration_ns) in flows(),
+        window_ns in 0_i64..3_000_000,
+    ) {
+        for departure in fly(mode, window_ns, duration_ns, &schedule, &[0]) {
+            prop_assert!(departure.at_ns - schedule.due_ns(departure.first) <= window_ns);
+            // The last deadline is rounded up to a whole ns, so it may be the end itself.
+            prop_assert!(departure.at_ns <= duration_ns);
+        }
+    }
+
+    #[test]
+    fn neighbours_inside_a_window_share_one_wake_up(
+        (schedule, duration_ns) in flows(),
+        window_ns in 1_i64..3_000_000,
+    ) {
+        let departures = fly(Mode::Absolute, window_ns, duration_ns, &schedule, &[0]);
+        for pair in departures.windows(2) {
+            // What left later was due after the window that the first message of the wake-up before had opened.
+            prop_assert!(schedule.due_ns(pair[1].first) > schedule.due_ns(pair[0].first) + window_ns);
+        }
+    }
+
+    #[test]
+    fn bursts_have_their_size_however_late_the_host_wakes(
+        size in 1_u64..200,
+        (schedule, duration_ns) in flows(),
+        late_ns in proptest::collection::vec(0_i64..2_000_000, 1..8),
+    ) {
+        let departures = fly(Mode::Burst(size), 0, duration_ns, &schedule, &late_ns);
+        let (last, others) = departures.split_last().unwrap();
+        for departure in others {
+            prop_assert_eq!(departure.messages % size, 0);
+        }
+        prop_assert_eq!(last.first + last.messages, schedule.count());
+        // A punctual host sends one group at a time, each when its last message is due.
+        for departure in fly(Mode::Burst(size), 0, duration_ns, &schedule, &[0]) {
+            let end = departure.first + departure.messages;
+            prop_assert_eq!(departure.at_ns, schedule.due_ns(end - 1));
+            prop_assert!(departure.messages == size || end == schedule.count());
+        }
+    }
+
+    #[test]
+    fn launch_times_are_told_before_the_launch_on_a_punctual_host(
+        (schedule, duration_ns) in flows(),
+        late_ns in proptest::collection::vec(0_i64..LAUNCH_MARGIN_NS, 1..8),
+    ) {
+        let mut next = 0;
+        for departure in fly(Mode::SoTxtime, 0, duration_ns, &schedule, &late_ns) {
+            next = departure.first + departure.messages;
+            prop_assert!(departure.first == 0 || departure.at_ns <= schedule.due_ns(departure.first));
+            prop_assert!(schedule.due_ns(next - 1) <= departure.at_ns + LAUNCH_AHEAD_NS);
+        }
+        prop_assert_eq!(next, schedule.count());
+    }
+}

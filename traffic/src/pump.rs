@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Hands messages over when the pacer says so, counts what cannot go, and has every departure certified.
+//!
+//! The clock is read twice per wake-up: after the wait, which is the time of departure, and before the next one, which
+//! tells how long handing over took.
+
+use netjoule_transport::message::Header;
+use netjoule_transport::{BatchOutcome, SendOutcome, State, Stop};
+
+use crate::batch::Batch;
+use crate::certificate::{Basis, Certifier, HandOver, PacingCertificate, Totals};
+use crate::failure::{Code, Failure, Outcome};
+use crate::host;
+use crate::intervals::Series;
+use crate::output::Output;
+use crate::pacing::{Mode, Pacer, Rest};
+use crate::report::EndReason;
+use crate::sender::Plan;
+use crate::session::{Scope, Session};
+
+/// Messages due before the end that were held up may still leave this long after it, ns.
+const GRACE_NS: i64 = 50_000_000;
+/// Waits below this look at the data path only, ns.
+const SHORT_WAIT_NS: i64 = 1_000_000;
+/// Everything else is looked at this often at least, ns.
+const LOOK_AROUND_NS: i64 = 10_000_000;
+
+/// What was counted. Times are `CLOCK_MONOTONIC` ns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    /// Begin of the schedule.
+    pub(crate) start_ns: i64,
+    /// First message handed over.
+    pub(crate) first_ns: Option<i64>,
+    /// Last message handed over.
+    pub(crate) last_ns: Option<i64>,
+    /// Messages of the schedule.
+    pub(crate) scheduled: u64,
+    /// Messages that the transport accepted.
+    pub(crate) sent: u64,
+    /// Their payload bytes.
+    pub(crate) bytes_sent: u64,
+}
+
+/// Sends the messages of one plan.
+pub(crate) struct Pump<'a> {
+    plan: &'a Plan,
+    pacer: Pacer,
+    batch: Batch,
+    counts: Counts,
+    /// Refused by the host, or due while congestion control held a full queue back.
+    refused: u64,
+    series: Series,
+    certifier: Certifier,
+    /// What left since the clock was read last, until it is read again.
+    handed: Option<HandOver>,
+    /// The transport had no room for the message that comes next.
+    held_up: bool,
+    /// Messages before this one were due while the transport had no room.
+    held_back_below: u64,
+    looked_around_ns: i64,
+}
+
+impl<'a> Pump<'a> {
+    /// A pump that starts at `start_ns`, where the process has used `cpu_ns` of CPU time.
+    pub(crate) fn new(plan: &'a Plan, batch: Batch, start_ns: i64, cpu_ns: i64) -> Self {
+        Self {
+            plan,
+            pacer: Pacer::new(plan.pacing, plan.window_ns, plan.duration_ns, &plan.schedule),
+            batch,
+            counts: Counts { start_ns, scheduled: plan.schedule.count(), ..Counts::default() },
+            refused: 0,
+            series: Series::sender(plan.interval_ns, start_ns, cpu_ns),
+            certifier: certifier_of(plan),
+            handed: None,
+            held_up: false,
+            held_back_below: 0,
+            looked_around_ns: start_ns,
+        }
+    }
+
+    fn launches(&self) -> bool {
+        self.plan.pacing == Mode::SoTxtime
+    }
+
+    /// Messages of the schedule that were offered and are accounted for.
+    fn done(&self) -> u64 {
+        self.counts.sent + self.refused
+    }
+
+    /// How many messages of the schedule may have left by now.
+    fn released(&self, now_ns: i64) -> u64 {
+        self.pacer.released(&self.plan.schedule, self.done(), now_ns - self.counts.start_ns)
+    }
+
+    /// Send until the schedule is done, its time is over, or somebody says stop.
+    pub(crate) fn run(&mut self, session: &mut Session<'_>, output: Output) -> Outcome<EndReason> {
+        let last_call_ns = self.counts.start_ns + self.plan.duration_ns + GRACE_NS;
+        let mut now_ns = host::now_ns();
+        loop {
+            if session.heard.interrupted {
+                return Ok(EndReason::Interrupted);
+            }
+            if session.heard.stop {
+                return Ok(EndReason::PeerInterrupted);
+            }
+            if now_ns > last_call_ns {
+                return Ok(EndReason::Duration);
+            }
+            self.series.roll(now_ns, None, host::total_ns);
+            self.send_due(session, now_ns, output)?;
+            if self.done() == self.counts.scheduled {
+                return Ok(EndReason::Duration);
+            }
+            output.intervals(self.series.fresh())?;
+            now_ns = self.rest(session, last_call_ns)?;
+        }
+    }
+
+    /// Send the first batch of what is due and push it out: nothing waits in the transport while this end sleeps.
+    fn send_due(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<()> {
+        let mut stop = self.offer(session, now_ns, output)?;
+        session.transport.flush(now_ns)?;
+        // What flushing a stream makes room for is announced by no descriptor: try again until nothing moves.
+        while stop == Stop::WouldBlock {
+            let before = self.done();
+            stop = self.offer(session, now_ns, output)?;
+            if self.done() == before {
+                break;
+            }
+            session.transport.flush(now_ns)?;
+        }
+        self.held_up = matches!(stop, Stop::WouldBlock | Stop::QueueFull);
+        Ok(())
+    }
+
+    /// Offer the first batch of what is due; why the transport did not take all of it.
+    fn offer(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<Stop> {
+        let first = self.done();
+        let due = self.released(now_ns) - first;
+        if due == 0 {
+            return Ok(Stop::None);
+        }
+        let size = self.plan.schedule.message_bytes(first);
+        let messages = self.alike(first, due, size);
+        let outcome = if self.launches() {
+            self.hand_ahead(session, messages, size, now_ns)?
+        } else {
+            let sequence = self.counts.sent;
+            let header = |index: usize| Header { sequence: sequence + index as u64, sent_ns: now_ns };
+            session.transport.send_batch(self.batch.fill(messages, size, header), size, now_ns)?
+        };
+        let sent = outcome.sent as u64;
+        if sent > 0 {
+            self.book(first, sent, size, now_ns);
+            if self.counts.first_ns.is_none() {
+                self.counts.first_ns = Some(now_ns);
+                output.event("started", serde_json::json!({ "first_packet_ns": now_ns }))?;
+            }
+        }
+        match outcome.stop {
+            Stop::None | Stop::WouldBlock => {}
+            Stop::Refused => self.refused += 1,
+            // However many are overdue, it is one subtraction.
+            Stop::QueueFull => {
+                self.refused += due - sent;
+                self.certifier.hold_back(due - sent, false);
+            }
+        }
+        self.pacer.advance(&self.plan.schedule, self.done());
+        Ok(outcome.stop)
+    }
+
+    /// How many of the `due` messages from `first` on go at once: those of one size.
+    fn alike(&self, first: u64, due: u64, size: usize) -> usize {
+        let most = due.min(self.batch.most(size) as u64);
+        let same = |index: &u64| self.plan.schedule.message_bytes(*index) == size;
+        1 + (first + 1..first + most).take_while(same).count()
+    }
+
+    /// Give the kernel messages with their deadlines as launch times.
+    fn hand_ahead(
+        &mut self,
+        session: &mut Session<'_>,
+        messages: usize,
+        size: usize,
+        now_ns: i64,
+    ) -> Outcome<BatchOutcome> {
+        let first = self.done();
+        for sent in 0..messages {
+            let launch_ns = self.counts.start_ns + self.plan.schedule.due_ns(first + sent as u64);
+            let header = Header { sequence: self.counts.sent + sent as u64, sent_ns: launch_ns.max(now_ns) };
+            let headroom_bytes = self.batch.headroom_bytes();
+            let message = &self.batch.fill(1, size, |_| header)[headroom_bytes..];
+            let stop = match session.transport.send_at(message, launch_ns, now_ns)? {
+                SendOutcome::Sent => continue,
+                SendOutcome::WouldBlock => Stop::WouldBlock,
+                SendOutcome::Refused => Stop::Refused,
+                SendOutcome::QueueFull => Stop::QueueFull,
+            };
+            return Ok(BatchOutcome { sent, stop });
+        }
+        Ok(BatchOutcome { sent: messages, stop: Stop::None })
+    }
+
+    /// Count messages that left.
+    fn book(&mut self, first: u64, sent: u64, size: usize, now_ns: i64) {
+        self.counts.sent += sent;
+        self.counts.bytes_sent += sent * size as u64;
+        self.series.count(sent, sent * size as u64);
+        self.counts.last_ns = Some(now_ns);
+        let late = self.held_back_below.saturating_sub(first).min(sent);
+        if late > 0 {
+            self.certifier.hold_back(late, true);
+        }
+        if late < sent {
+            match &mut self.handed {
+                Some(over) => over.messages += sent,
+                None => {
+                    let (first, messages) = (first + late, sent - late);
+                    self.handed = Some(HandOver { first, messages, from_ns: now_ns, to_ns: now_ns });
+                }
+            }
+        }
+    }
+
+    /// Certify what left since the clock was read last; it is read anyway before every wait.
+    fn certify(&mut self, now_ns: i64) {
+        if let Some(over) = self.handed.take() {
+            // A train is one call: its messages leave together.
+            let to_ns = if self.plan.gso { over.from_ns } else { now_ns };
+            let since_start = HandOver {
+                from_ns: over.from_ns - self.counts.start_ns,
+                to_ns: to_ns - self.counts.start_ns,
+                ..over
+            };
+            self.certifier.depart(&self.plan.schedule, &since_start);
+        }
+    }
+
+    /// Nothing more will be offered.
+    pub(crate) fn close_books(&mut self, now_ns: i64) {
+        self.certify(now_ns);
+        if self.held_up {
+            self.certifier.hold_back(self.released(now_ns) - self.done(), false);
+        }
+    }
+
+    /// Messages that were counted as sent have not left after all.
+    pub(crate) fn take_back(&mut self, messages: u64) {
+        let messages = messages.min(self.counts.sent);
+        let size = self.plan.message_bytes as u64;
+        self.counts.sent -= messages;
+        self.counts.bytes_sent -= (messages * size).min(self.counts.bytes_sent);
+        self.refused += messages;
+        self.series.take_back(messages, size);
+    }
+
+    /// What was counted so far.
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The certificate and the intervals of a flow that ended at `end_ns` and took `cpu_s` of CPU time.
+    pub(crate) fn finish(self, cpu_s: f64, end_ns: i64) -> (PacingCertificate, Series) {
+        let Counts { scheduled, sent, start_ns, .. } = self.counts;
+        let totals = Totals { scheduled, sent, cpu_s, span_ns: end_ns - start_ns };
+        (self.certifier.finish(&totals), self.series)
+    }
+
+    /// Until the next message leaves (a full stream or queue: until the transport has news), and look around now and
+    /// then; the time afterwards.
+    fn rest(&mut self, session: &mut Session<'_>, last_call_ns: i64) -> Outcome<i64> {
+        let now_ns = host::now_ns();
+        self.certify(now_ns);
+        let expected_ns = (!self.held_up).then(|| self.counts.start_ns + self.pacer.departure_ns());
+        session.transport.expect_send(expected_ns);
+        let rest = if self.held_up {
+            Rest::Sleep { until_ns: last_call_ns + 1 - self.counts.start_ns }
+        } else {
+            self.pacer.rest(now_ns - self.counts.start_ns)
+        };
+        let after_ns = self.wait(session, rest, now_ns)?;
+        if self.held_up {
+            self.held_back_below = self.released(after_ns);
+        }
+        if session.state == State::Closed {
+            return Err(Failure::new(
+                Code::DataLost,
+                "the peer closed the data connection before the flow's end",
+            ));
+        }
+        Ok(after_ns)
+    }
+
+    fn wait(&mut self, session: &mut Session<'_>, rest: Rest, now_ns: i64) -> Outcome<i64> {
+        let (Rest::Sleep { until_ns } | Rest::Spin { until_ns }) = rest;
+        let until_ns = self.counts.start_ns + until_ns;
+        if until_ns > now_ns {
+            self.certifier.pause();
+        }
+        let sleeps_long = matches!(rest, Rest::Sleep { .. }) && until_ns - now_ns >= SHORT_WAIT_NS;
+        let look_around = sleeps_long || now_ns - self.looked_around_ns >= LOOK_AROUND_NS;
+        if look_around {
+            self.looked_around_ns = now_ns;
+        }
+        match rest {
+            Rest::Sleep { .. } => {
+                let scope = if look_around { Scope::All } else { Scope::Data };
+                session.wait_from(now_ns, Some(until_ns), scope)
+            }
+            // A glance; the clock is watched next time.
+            Rest::Spin { .. } if look_around => session.wait_from(now_ns, Some(now_ns), Scope::All),
+            Rest::Spin { .. } => {
+                session.spin_from(now_ns, until_ns.min(self.looked_around_ns + LOOK_AROUND_NS))
+            }
+        }
+    }
+}
+
+fn certifier_of(plan: &Plan) -> Certifier {
+    Certifier::new(if plan.pacing == Mode::SoTxtime { Basis::LaunchTime } else { Basis::HandOver })
+}
+
+#[cfg(test)]
+#[path = "pump_tests.rs"]
+mod tests;

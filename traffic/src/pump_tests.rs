@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The pump over a transport that writes down what it is given and asked. Real time passes, nothing is said of how much.
+
+use std::cell::RefCell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use netjoule_transport::{
+    Arrival, Kind, Packetisation, PacketisationSource, PollFd, Result, Transport, Values,
+};
+
+use super::*;
+use crate::schedule::Schedule;
+use crate::sender;
+use crate::session::StdinUse;
+use crate::wait::Signals;
+
+/// What a transport was given, and when.
+#[derive(Default)]
+struct Log {
+    /// Sequence numbers with the time of departure in their header.
+    messages: Vec<(u64, i64)>,
+    /// Messages per hand-over.
+    batches: Vec<usize>,
+    /// Launch times told ahead.
+    launches: Vec<i64>,
+    /// Accepted and not yet flushed.
+    held: usize,
+    /// Waits that began with messages held.
+    waits_with_held: usize,
+}
+
+/// Takes everything, but nothing while it is full, which it is once.
+struct Recorder {
+    log: Rc<RefCell<Log>>,
+    /// Full from this message on for some time ...
+    full_from: Option<usize>,
+    /// ... until this one.
+    full_until_ns: Option<i64>,
+    /// What a full recorder says.
+    when_full: Stop,
+}
+
+/// How long the recorder stays full, ns.
+const FULL_NS: i64 = 4_000_000;
+
+impl Transport for Recorder {
+    fn local_address(&self) -> Result<SocketAddr> {
+        Ok(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    fn path_mtu_bytes(&self) -> Option<u32> {
+        None
+    }
+
+    fn poll_fds(&self, _fds: &mut Vec<PollFd>) {
+        let mut log = self.log.borrow_mut();
+        log.waits_with_held += usize::from(log.held > 0);
+    }
+
+    fn next_wakeup_ns(&self) -> Option<i64> {
+        self.full_until_ns
+    }
+
+    fn service(&mut self, now_ns: i64) -> Result<State> {
+        self.full_until_ns = self.full_until_ns.filter(|until| now_ns < *until);
+        Ok(State::Open)
+    }
+
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
+        let mut log = self.log.borrow_mut();
+        if self.full_from == Some(log.messages.len()) {
+            self.full_from = None;
+            self.full_until_ns = Some(now_ns + FULL_NS);
+        }
+        if self.full_until_ns.is_some() {
+            return Ok(match self.when_full {
+                Stop::QueueFull => SendOutcome::QueueFull,
+                _ => SendOutcome::WouldBlock,
+            });
+        }
+        let header = Header::read(message).unwrap();
+        log.messages.push((header.sequence, header.sent_ns));
+        log.held += 1;
+        Ok(SendOutcome::Sent)
+    }
+
+    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+        self.log.borrow_mut().batches.push(batch.len() / message_bytes);
+        for (sent, message) in batch.chunks_exact(message_bytes).enumerate() {
+            let stop = match self.send(message, now_ns)? {
+                SendOutcome::Sent => continue,
+                SendOutcome::QueueFull => Stop::QueueFull,
+                _ => Stop::WouldBlock,
+            };
+            return Ok(BatchOutcome { sent, stop });
+        }
+        Ok(BatchOutcome { sent: batch.len() / message_bytes, stop: Stop::None })
+    }
+
+    fn prepare_launch_times(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn send_at(&mut self, message: &[u8], launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
+        self.log.borrow_mut().launches.push(launch_ns);
+        self.send(message, now_ns)
+    }
+
+    fn flush(&mut self, _now_ns: i64) -> Result<()> {
+        self.log.borrow_mut().held = 0;
+        Ok(())
+    }
+
+    fn receive(&mut self, _now_ns: i64, _sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+        Ok(0)
+    }
+
+    fn finish(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
+
+    fn drained(&self) -> bool {
+        true
+    }
+
+    fn path_statistics(&mut self) -> Values {
+        Values::new()
+    }
+
+    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
+        Packetisation {
+            frames_per_message: None,
+            mean_ip_packet_bytes: None,
+            source: PacketisationSource::Unknown,
+        }
+    }
+
+    fn close(&mut self, _now_ns: i64) {}
+}
+
+/// 200 messages of 100 bytes, 100 us apart.
+fn plan(pacing: Mode, window_ns: i64) -> Plan {
+    Plan {
+        schedule: Schedule::new(8_000_000, 100, 20_000_000),
+        message_bytes: 100,
+        duration_ns: 20_000_000,
+        pacing,
+        window_ns,
+        interval_ns: 5_000_000,
+        seed: 1,
+        gso: false,
+        kind: Kind::Datagram,
+    }
+}
+
+fn fly(plan: &Plan, full_from: Option<usize>, when_full: Stop) -> (sender::Sent, Log) {
+    let log = Rc::new(RefCell::new(Log::default()));
+    let recorder = Recorder { log: Rc::clone(&log), full_from, full_until_ns: None, when_full };
+    let signals = Signals::new().unwrap();
+    let mut session = Session::new(Box::new(recorder), None, &signals, StdinUse::Ignored).unwrap();
+    sender::prepare(&mut session, plan.pacing).unwrap();
+    let sent = sender::run(&mut session, plan, Output::Silent).unwrap();
+    drop(session);
+    let log = Rc::try_unwrap(log).ok().unwrap().into_inner();
+    (sent, log)
+}
+
+const MENU: [(Mode, i64); 6] = [
+    (Mode::Absolute, 0),
+    (Mode::Absolute, 350_000),
+    (Mode::Hybrid, 0),
+    (Mode::Spin, 0),
+    (Mode::Burst(7), 0),
+    (Mode::SoTxtime, 0),
+];
+
+#[test]
+fn every_message_leaves_once_in_order_and_never_early_in_every_mode() {
+    for (mode, window_ns) in MENU {
+        let plan = plan(mode, window_ns);
+        let (sent, log) = fly(&plan, None, Stop::None);
+        let sequences: Vec<_> = log.messages.iter().map(|(sequence, _)| *sequence).collect();
+        assert_eq!(sequences, (0..200).collect::<Vec<_>>(), "{mode}");
+        for (sequence, sent_ns) in log.messages {
+            assert!(sent_ns - sent.part.start_ns >= plan.schedule.due_ns(sequence), "{mode} {sequence}");
+        }
+        assert_eq!((sent.part.messages_sent, sent.part.bytes_sent), (200, 20_000), "{mode}");
+        let certificate = sent.part.pacing_certificate.unwrap();
+        assert_eq!((certificate.departures, certificate.messages_early), (200, 0), "{mode}");
+        assert_eq!((certificate.achieved_ratio, certificate.held_back_ratio), (1.0, 0.0), "{mode}");
+    }
+}
+
+#[test]
+fn nothing_that_was_accepted_waits_in_the_transport_while_the_sender_does() {
+    for (mode, window_ns) in MENU {
+        let (_, log) = fly(&plan(mode, window_ns), None, Stop::None);
+        assert_eq!((log.waits_with_held, log.held), (0, 0), "{mode}");
+    }
+}
+
+#[test]
+fn a_window_and_a_burst_hand_neighbours_over_together() {
+    let (sent, log) = fly(&plan(Mode::Absolute, 350_000), None, Stop::None);
+    // A late wake-up finds more messages due, never fewer; at the end there is the rest.
+    let (last, others) = log.batches.split_last().unwrap();
+    assert!(others.iter().all(|messages| *messages >= 4), "{:?}", log.batches);
+    assert!(*last >= 1);
+    let certificate = sent.part.pacing_certificate.unwrap();
+    assert!(certificate.train_messages.unwrap().mean >= 3.0 && certificate.back_to_back_ratio.unwrap() > 0.5);
+
+    let (_, log) = fly(&plan(Mode::Burst(7), 0), None, Stop::None);
+    // Every hand-over ends with a burst, but for what a batch cannot hold of several overdue ones.
+    let mut left = 0;
+    for messages in log.batches {
+        left += messages;
+        assert!(left % 7 == 0 || messages == 32 || left == 200, "{left} after {messages}");
+    }
+}
+
+#[test]
+fn launch_times_are_the_deadlines() {
+    let plan = plan(Mode::SoTxtime, 0);
+    let (sent, log) = fly(&plan, None, Stop::None);
+    let due: Vec<_> = (0..200).map(|index| sent.part.start_ns + plan.schedule.due_ns(index)).collect();
+    assert_eq!(log.launches, due);
+    assert_eq!(sent.part.pacing_certificate.unwrap().error_basis, Basis::LaunchTime);
+}
+
+#[test]
+fn a_stream_that_was_full_sends_later_and_its_lateness_is_not_the_pacers() {
+    let (sent, log) = fly(&plan(Mode::Absolute, 0), Some(50), Stop::WouldBlock);
+    assert_eq!((log.messages.len(), sent.part.messages_not_sent), (200, 0));
+    let certificate = sent.part.pacing_certificate.unwrap();
+    // It was full for 40 messages' time at least.
+    let held_back = (200.0 * certificate.held_back_ratio).round() as u64;
+    assert!(held_back >= 40, "{certificate:?}");
+    assert_eq!(certificate.departures + held_back, 200);
+    assert_eq!((certificate.held_back_not_sent_ratio, certificate.achieved_ratio), (0.0, 1.0));
+}
+
+#[test]
+fn a_full_queue_drops_what_is_due_and_the_certificate_says_whose_doing_it_was() {
+    let (sent, log) = fly(&plan(Mode::Absolute, 0), Some(50), Stop::QueueFull);
+    let not_sent = sent.part.messages_not_sent;
+    assert!(not_sent > 0 && log.messages.len() as u64 + not_sent == 200);
+    let certificate = sent.part.pacing_certificate.unwrap();
+    assert_eq!((200.0 * certificate.held_back_not_sent_ratio).round() as u64, not_sent);
+    assert!((certificate.achieved_ratio + certificate.held_back_not_sent_ratio - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_stream_that_stays_full_to_the_end_leaves_the_rest_held_back() {
+    let mut plan = plan(Mode::Absolute, 0);
+    // The recorder is full for longer than the flow and its grace.
+    plan.duration_ns = FULL_NS / 4;
+    plan.schedule = Schedule::new(8_000_000, 100, FULL_NS as u64 / 4);
+    let log = Rc::new(RefCell::new(Log::default()));
+    let forever = Some(i64::MAX);
+    let recorder = Recorder { log, full_from: None, full_until_ns: forever, when_full: Stop::WouldBlock };
+    let signals = Signals::new().unwrap();
+    let mut session = Session::new(Box::new(recorder), None, &signals, StdinUse::Ignored).unwrap();
+    let sent = sender::run(&mut session, &plan, Output::Silent).unwrap();
+    let certificate = sent.part.pacing_certificate.unwrap();
+    assert_eq!((sent.part.messages_sent, certificate.departures), (0, 0));
+    assert_eq!((certificate.held_back_not_sent_ratio, certificate.error_us), (1.0, None));
+}
