@@ -14,7 +14,7 @@ source_line <- function(campaign, meter_id = NULL, width = 118L) {
   power <- lapply(split(meters, seq_len(nrow(meters))), meter_words)
   items <- c(
     unlist(power, use.names = FALSE), paste0("radio_source: ", radio_source(campaign)),
-    paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign),
+    paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign), generator_words(campaign),
     option_words(campaign), if (is_modelled(campaign, chosen)) "in this model"
   )
   wrap_items(items, " \u00b7 ", width)
@@ -30,6 +30,9 @@ wrap_items <- function(items, separator, width) {
 }
 
 meter_words <- function(meter) {
+  if (meter$power_source %in% "unknown") {
+    return(c("power_source: unknown (no power was logged)", paste0("node: ", plain_text(meter$node, 40L))))
+  }
   device <- if (is.na(meter$device_model)) {
     "device: as metered"
   } else {
@@ -54,6 +57,24 @@ meter_title <- function(campaign, meter_id) {
   device <- if (!is.na(meter$device_model)) paste0(", device model ", plain_text(meter$device_model, 40L))
   paste0("Power at ", plain_text(meter$node, 40L), device)
 }
+
+#' Other generators than our own, with their versions: their numbers are theirs
+#' @noRd
+generator_words <- function(campaign) {
+  made <- unique(campaign$runs[, intersect(c("generator", "generator_version"), names(campaign$runs)), with = FALSE])
+  if (!all(c("generator", "generator_version") %in% names(made))) {
+    return(NULL)
+  }
+  made <- made[!is.na(generator) & generator != "netjoule-traffic"]
+  what <- if (is_imported(campaign)) "imported from " else "generator: "
+  vapply(sort(unique(made$generator)), function(name) {
+    version <- listed(made[generator == name, generator_version])
+    paste0(what, plain_text(name, 20L), " ", plain_text(if (nzchar(version)) version else NA, 40L))
+  }, "", USE.NAMES = FALSE)
+}
+
+# Whether another program made the flows before netjoule saw its files.
+is_imported <- function(campaign) "imported" %in% names(campaign$meta)
 
 commit_words <- function(campaign) {
   versions <- pick(campaign$meta, "versions", default = list())
@@ -92,8 +113,9 @@ is_modelled <- function(campaign, meter_id = NULL) {
   chosen <- meter_id
   meters <- if (is.null(chosen)) campaign$meters else campaign$meters[meter_id == chosen]
   sources <- unique(c(campaign$results$radio_source, pick_text(campaign$meta, "radio_source")))
-  # Whatever is not said to be measured on a real radio counts as modelled.
-  !all(meters$power_source %in% "measured") || !all(stats::na.omit(sources) %in% c("real", "wired"))
+  # Whatever is not said to be measured on a real radio counts as modelled; imported results have nobody's model.
+  !all(meters$power_source %in% c("measured", "unknown")) ||
+    !all(stats::na.omit(sources) %in% c("real", "wired", "unknown"))
 }
 
 #' Words about the intervals of a figure

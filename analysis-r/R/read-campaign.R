@@ -88,7 +88,8 @@ passport_rows <- function(meta) {
   rows[is.na(semantics), semantics := "interval_mean"]
   rows[is.na(quantity), quantity := "active_power"]
   rows <- with_measured_lags(rows, pick(meta, "alignment", default = list()))
-  unready <- rows[is.na(update_interval_s) | is.na(lag_s), meter_id]
+  # Imported results have no power: what stands for their meter has no update interval.
+  unready <- rows[(is.na(update_interval_s) & !power_source %in% "unknown") | is.na(lag_s), meter_id]
   if (length(unready) > 0L) {
     abort_invalid_data("The passport of meter ", unready[1], " in campaign.json lacks update_interval_s or lag_s.")
   }
@@ -133,8 +134,11 @@ join_results <- function(plan, read, meters) {
   }
   cell <- c(
     "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
-    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "loss_ratio", "achieved_ratio", "usable"
+    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "loss_ratio", "achieved_ratio", "usable",
+    "generator", "generator_version", "jitter_ms"
   )
+  # A plan without the column is a problem that is told, not the end.
+  if (!"generator" %in% names(runs)) runs[, generator := NA_character_]
   merge(rows, runs[, cell, with = FALSE], by = "run_id", sort = FALSE)
 }
 

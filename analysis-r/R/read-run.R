@@ -66,6 +66,7 @@ run_row <- function(run_id, run, flow, result, has_intervals) {
     frames_per_message = pick_number(flow, "frames_per_message"),
     mean_ip_packet_bytes = pick_number(flow, "mean_ip_packet_bytes"),
     packetisation_source = pick_text(flow, "packetisation_source"),
+    generator_version = pick_text(flow, "generator", "version"), jitter_ms = pick_number(flow, "receiver", "jitter_ms"),
     loss_ratio = pick_number(result, "loss_ratio"), achieved_ratio = pick_number(result, "achieved_ratio"),
     valid = isTRUE(pick_flag(result, "valid")), has_result = !is.null(result), has_intervals = has_intervals
   ), windows))

@@ -48,7 +48,10 @@ report_header <- function(campaign) {
       if (any(meters$quantity %in% "apparent_power")) {
         tag$li(class = "model", "apparent power: current times a nominal voltage, grade C at most")
       },
-      if (is_modelled(campaign)) tag$li(class = "model", "in this model, not measured on hardware")
+      if (is_modelled(campaign)) tag$li(class = "model", "in this model, not measured on hardware"),
+      if (is_imported(campaign)) {
+        tag$li(class = "model", paste(c(generator_words(campaign), "no power was logged"), collapse = "; "))
+      }
     ),
     tag$nav(`aria-label` = "Sections", tag$ul(lapply(names(sections), function(id) {
       tag$li(tag$a(href = paste0("#", id), sections[[id]]))
@@ -118,7 +121,8 @@ meter_tables <- function(campaign, tables, id) {
       transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps", blocks = "n",
       "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "goodput Mb/s" = "goodput_mbps",
-      "sent / asked" = "achieved_ratio", "loss" = "loss_ratio", "frames per message" = "frames_per_message",
+      "sent / asked" = "achieved_ratio", "loss" = "loss_ratio", "jitter ms" = "jitter_ms",
+      "frames per message" = "frames_per_message",
       "P_A W" = "p_a_w",
       "P_A - P_I W" = "delta_p_w",
       "floor W" = "floor_w", "E_A above floor J/Mb" = "ea_above_floor_j_per_mbit",

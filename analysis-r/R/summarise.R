@@ -76,7 +76,8 @@ summary_columns <- c(
   "loss_ratio", "frames_per_message", "p_a_w", "floor_w", "ea_above_floor_j_per_mbit", "below_resolution_n", "hollow",
   "direction", "ea_upper_limit_j_per_mbit", "goodput_ci95_low", "goodput_ci95_high", "loss_ci95_low", "loss_ci95_high",
   "floor_ci95_low", "floor_ci95_high", "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "p_i_w", "delta_p_w",
-  "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n"
+  "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n",
+  "generator", "generator_version", "jitter_ms"
 )
 
 summarise_cell <- function(rows) {
@@ -98,9 +99,14 @@ summarise_cell <- function(rows) {
     p_i_w = mean_or_na(rows$p_i_w), delta_p_w = mean_or_na(rows$delta_p_w),
     mean_ip_packet_bytes = mean_or_na(rows$mean_ip_packet_bytes), achieved_ratio = mean_or_na(rows$achieved_ratio),
     tail_energy_j = mean_or_na(rows$tail_energy_j),
-    no_goodput_n = sum(is.na(rows$ea) & rows$t_a_mbps == 0, na.rm = TRUE)
+    no_goodput_n = sum(is.na(rows$ea) & rows$t_a_mbps == 0, na.rm = TRUE),
+    generator = listed(rows$generator), generator_version = listed(rows$generator_version),
+    jitter_ms = mean_interval(per_block("jitter_ms"))$mean
   )
 }
+
+# What runs of a cell were made with; more than one where their generator was changed between them.
+listed <- function(x) paste(sort(unique(x[!is.na(x)])), collapse = ", ")
 
 mean_or_na <- function(x) {
   x <- x[!is.na(x)]
@@ -121,7 +127,10 @@ null_floor <- function(rows) {
 }
 
 empty_summary <- function() {
-  text <- c("node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction")
+  text <- c(
+    "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "generator",
+    "generator_version"
+  )
   columns <- lapply(summary_columns, function(name) {
     if (name %in% text) character() else if (name == "hollow") logical() else numeric()
   })

@@ -24,7 +24,7 @@ run_table <- function(campaign) {
     "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
     "below_resolution", "hollow", "extrapolated_ratio", "floor_w", "ea_above_floor_j_per_mbit",
     "u95_ea_above_floor_j_per_mbit", "tail_energy_j", "grade", "quantity", "frames_per_message",
-    "mean_ip_packet_bytes", "packetisation_source"
+    "mean_ip_packet_bytes", "packetisation_source", "generator", "generator_version", "jitter_ms"
   )
   if (nrow(campaign$results) == 0L) {
     return(as.data.table(stats::setNames(rep(list(character()), length(columns)), columns)))

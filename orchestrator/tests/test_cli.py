@@ -14,7 +14,7 @@ from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "meters", "provision"]
+COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "import", "meters", "provision"]
 COMMANDS += ["doctor", "selftest", "glossary", "guest"]
 
 

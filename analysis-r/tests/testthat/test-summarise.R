@@ -96,3 +96,23 @@ test_that("no table holds NaN or infinite numbers", {
     expect_false(any(is.nan(numbers) | is.infinite(numbers)), label = name)
   }
 })
+
+test_that("another generator is named with its version in tables and under figures", {
+  dir <- synthetic_campaign(blocks = 1)
+  edit_csv(file.path(dir, "plan.csv"), function(rows) {
+    rows$generator[rows$transport == "udp"] <- "iperf3"
+    rows
+  })
+  for (path in Sys.glob(file.path(dir, "runs", "*-udp-*", "flow.json"))) {
+    edit_json(path, function(flow) {
+      flow$generator <- list(name = "iperf3", version = "3.12")
+      flow
+    })
+  }
+  campaign <- read_campaign(dir)
+  runs <- run_table(campaign)
+  expect_identical(unique(runs[transport == "udp", paste(generator, generator_version)]), "iperf3 3.12")
+  expect_identical(unique(summarise_ea(campaign)[transport == "udp", generator_version]), "3.12")
+  expect_match(source_line(campaign), "generator:.iperf3.3\\.12")
+  expect_no_match(source_line(read_campaign(synthetic_campaign(blocks = 1))), "generator")
+})

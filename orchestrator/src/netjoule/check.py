@@ -49,7 +49,9 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
     meter_ids = _names(_list(campaign, "meters"))
-    yield from _runs(path, rows, meter_ids, settled=campaign.get("status") == "complete")
+    yield from _runs(
+        path, rows, meter_ids, settled=campaign.get("status") == "complete", imported="imported" in campaign
+    )
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
 
@@ -108,8 +110,27 @@ def _plan(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> I
             yield Defect(file, f"line {line}, column reason", f"{row.reason!r} is not in reasons.json")
         if campaign.get("status") == "complete" and row.status not in plan.FINAL:
             yield Defect(file, f"line {line}, column status", f"{row.status!r} in a complete campaign")
-    yield from _expansion(file, campaign, rows)
+    if "imported" in campaign:
+        yield from _from_files(file, campaign, rows)
+    else:
+        yield from _expansion(file, campaign, rows)
     yield from _repeats(file, rows)
+
+
+def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
+    """Each run of an imported campaign comes from a file that campaign.json names, and the other way."""
+    imported = _part(campaign, "imported")
+    named = [runs for source in _list(imported, "files") if isinstance(runs := source.get("runs"), list)]
+    told = {str(run_id) for runs in named for run_id in runs}
+    planned = {row.run_id for row in rows}
+    for run_id in sorted(planned - told):
+        yield Defect(file, f"run {run_id}", "no file that campaign.json was imported from tells of it")
+    for run_id in sorted(told - planned):
+        yield Defect("campaign.json", "field imported.files", f"plan.csv has no run {run_id!r}")
+    for row in rows:
+        if row.generator != imported.get("generator"):
+            what = f"{row.generator!r}, but campaign.json was imported from {imported.get('generator')!r}"
+            yield Defect(file, f"run {row.run_id}, column generator", what)
 
 
 def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
@@ -150,7 +171,12 @@ def _repeats(file: str, rows: list[PlanRow]) -> Iterator[Defect]:
 
 
 def _runs(
-    path: Path, rows: list[PlanRow] | None, meter_ids: frozenset[str], *, settled: bool
+    path: Path,
+    rows: list[PlanRow] | None,
+    meter_ids: frozenset[str],
+    *,
+    settled: bool,
+    imported: bool,
 ) -> Iterator[Defect]:
     if rows is None:
         return
@@ -163,7 +189,7 @@ def _runs(
             yield Defect(f"runs/{folder.name}/run.json", "", "plan.csv says the run did not happen yet")
     for row in rows:
         if row.status in plan.FINAL:
-            yield from check_run(path, row, meter_ids, settled=settled)
+            yield from check_run(path, row, meter_ids, settled=settled, imported=imported)
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:

@@ -19,6 +19,7 @@ from netjoule.clock import SystemClock
 from netjoule.console import Output, describe_error
 from netjoule.errors import InvalidData, NetjouleError, refused
 from netjoule.guest.cli import app as guest_app
+from netjoule.importing.cli import import_results
 
 if TYPE_CHECKING:
     from netjoule.doctor import Finding
@@ -228,6 +229,9 @@ def report(campaign: CampaignDir, json: Json = False) -> None:
     Example: netjoule report results/skype-1
     """
     _analyse(campaign, "report", Output(json_lines=json))
+
+
+app.command("import")(import_results)
 
 
 @app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})

@@ -64,8 +64,13 @@ class Campaign:
         versions: Mapping[str, str | None],
         host: Mapping[str, object],
         created: datetime,
+        rows: Sequence[PlanRow] | None = None,
+        imported: Mapping[str, Any] | None = None,
     ) -> Campaign:
         """Make the folder and write campaign.json and plan.csv, before the first packet.
+
+        `rows` and `imported` are of results that another program made: their plan is what there is, not
+        what workload and seed expand to.
 
         Raises:
             UsageError: when the folder exists and is not empty.
@@ -94,7 +99,9 @@ class Campaign:
             "meters": [],
             "sessions": [],
         }
-        campaign = cls(path, document, plan.expand(workload, seed), lock)
+        if imported is not None:
+            document["imported"] = dict(imported)
+        campaign = cls(path, document, plan.expand(workload, seed) if rows is None else rows, lock)
         for folder in ("meters", "radio", "runs"):
             with file_errors("create", path / folder):
                 (path / folder).mkdir()

@@ -111,6 +111,8 @@ def _caption(row: Row) -> str:
     )
     if _without_air_time(row):
         text += " No E_A: the radio (hwsim) carries frames without air time."
+    if _without_power(row):
+        text += " No E_A: imported results, beside which no power was logged."
     if row.get("power_source") == "modelled":
         text += " In this model: no absolute J/Mb of a real device follows from it."
     return text
@@ -131,8 +133,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def _ea(row: Row) -> str:
-    """E_A of a cell; an upper limit when every run of it is below resolution, none without air time."""
-    if _without_air_time(row):
+    """E_A of a cell; an upper limit when all its runs are below resolution, none where there can be none."""
+    if _without_air_time(row) or _without_power(row):
         return "none"
     below, runs = _number(row.get("below_resolution_n")) or 0, _number(row.get("n")) or 0
     limit = _shown(row.get("ea_upper_limit_j_per_mbit"), 3)
@@ -143,6 +145,10 @@ def _ea(row: Row) -> str:
 
 def _without_air_time(row: Row) -> bool:
     return row.get("radio_source") == "hwsim"
+
+
+def _without_power(row: Row) -> bool:
+    return row.get("power_source") == "unknown"
 
 
 def _true(cell: str | None) -> bool:

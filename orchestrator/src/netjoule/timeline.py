@@ -83,6 +83,12 @@ def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
     Raises:
         UsageError: naming the window, the meter and the least length.
     """
+    if timing.idle_s <= 0:
+        raise UsageError(
+            "idle_s is 0, but P_I is measured in it",
+            where="workload, field timing",
+            next_step="set idle_s to a few updates of the slowest meter",
+        )
     for meter in meters:
         updates = f"{meter.meter_id} updates every {meter.update_interval_s:g} s with {meter.lag_s:g} s lag"
         warm_up = MIN_WARM_UP_UPDATES * meter.update_interval_s + meter.lag_s

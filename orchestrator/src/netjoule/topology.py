@@ -12,11 +12,11 @@ from typing import Any
 
 from netjoule import yamlfile
 from netjoule.errors import UsageError
-from netjoule.topology_checks import EMULATED, check
+from netjoule.topology_checks import EMULATED, IMPORTED, check
 from netjoule.topology_hosts import TopologyHost, described
 from netjoule.yamlfile import Document
 
-__all__ = ["EMULATED", "Meter", "Topology", "load"]
+__all__ = ["EMULATED", "IMPORTED", "Meter", "Topology", "load"]
 
 GUEST = "guest"
 _RADIO_SOURCES = {EMULATED: "link-model", GUEST: "hwsim", "lab": "real"}
@@ -59,7 +59,12 @@ class Meter:
 
     @property
     def power_source(self) -> str:
-        """``modelled`` for an emulated instrument, else ``measured``; a guest has no supply to measure."""
+        """``modelled`` for an emulated instrument, else ``measured``; a guest has no supply to measure.
+
+        ``unknown`` of imported results, which have no power.
+        """
+        if self.kind == IMPORTED:
+            return "unknown"
         return "modelled" if self.emulated or self.kind == GUEST else "measured"
 
     @property
@@ -97,7 +102,12 @@ class Topology:
 
     @property
     def radio_source(self) -> str:
-        """Where radio figures come from: real, link-model or hwsim; wired where no host has a radio."""
+        """Where radio figures come from: real, link-model or hwsim; wired where no host has a radio.
+
+        Of imported results as their importer told it, else unknown.
+        """
+        if self.kind == IMPORTED:
+            return str(self.document.get("radio_source", "unknown"))
         return _RADIO_SOURCES[self.kind] if self.kind == EMULATED or self.wifi else "wired"
 
     @property
@@ -151,7 +161,13 @@ def load(path: Path) -> Topology:
     Raises:
         UsageError: naming file, line and field of what does not fit.
     """
-    return _validated(yamlfile.load(path))
+    document = yamlfile.load(path)
+    made = _validated(document)
+    if made.kind == IMPORTED:
+        raise document.refuse(
+            ("kind",), "nothing can run where imported results came from", "use kind emulated, guest or lab"
+        )
+    return made
 
 
 def _validated(document: Document) -> Topology:

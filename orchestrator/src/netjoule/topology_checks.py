@@ -10,9 +10,10 @@ from netjoule.topology_lab import check_lab
 from netjoule.topology_network import check_emulated_addresses
 from netjoule.yamlfile import Document
 
-__all__ = ["EMULATED", "check"]
+__all__ = ["EMULATED", "IMPORTED", "check"]
 
 EMULATED = "emulated"
+IMPORTED = "imported"
 # user:password@ in an address would carry a secret past the schema's named fields.
 _CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 _FOR_REAL_HOSTS = ("ssh", "service_manager", "wired", "routes")
@@ -26,6 +27,14 @@ def check(document: Document) -> None:
     """
     _check_roles(document)
     _check_link(document)
+    if document.value["kind"] == IMPORTED:
+        return
+    if "radio_source" in document.value:
+        raise document.refuse(
+            ("radio_source",),
+            f"a testbed of kind {document.value['kind']} says by its radios where its figures come from",
+            "leave radio_source out",
+        )
     if document.value["kind"] == EMULATED:
         _check_emulated_hosts(document)
         check_emulated_addresses(document)
@@ -45,6 +54,8 @@ def _check_roles(document: Document) -> None:
             raise document.refuse(
                 ("hosts",), f"no host has the role {role}", f"add 'roles: [{role}]' to one host"
             )
+    if document.value["kind"] == IMPORTED:
+        return  # where its hosts were reached is not known
     for name, host in hosts.items():
         if {"client", "server"} & set(host["roles"]) and not host.get("test_addresses"):
             raise document.refuse(

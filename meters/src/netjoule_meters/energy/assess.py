@@ -182,7 +182,7 @@ def _node(
     known_u = None if power.budget is None else found.u_delta_w
     unseen = _unseen(power, found)
     below = unseen or _is_below(delta_w, known_u)
-    reason = _ea_reason(source, power, rate, unseen)
+    reason = _ea_reason(source, power, rate, unseen) if meter.logged else "no_power_logged"
     ea = delta_w / priced.t_a_mbps if reason is None and delta_w is not None and priced is not None else None
     told = priced is not None and not unseen
     u95 = found.u95_ea if told else None

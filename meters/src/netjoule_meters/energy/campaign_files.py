@@ -19,7 +19,7 @@ import netjoule_contracts
 from netjoule_meters.energy.alignment import LEAST_CONFIDENCE
 from netjoule_meters.energy.assess import NULL_TRANSPORT, RunInput
 from netjoule_meters.energy.extrapolation import DeviceSamples
-from netjoule_meters.energy.node_power import MeterInput
+from netjoule_meters.energy.node_power import UNKNOWN_POWER, MeterInput
 from netjoule_meters.energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
 from netjoule_meters.energy.resolution import counter_step_j, step_of_decimals
 from netjoule_meters.energy.series import lines_between
@@ -182,6 +182,8 @@ def read_meter(
     names as meter_id, so no path leaves the campaign.
     """
     meter_id = str(passport["meter_id"])
+    if passport["power_source"] == UNKNOWN_POWER:
+        return _unlogged(passport)
     device: DeviceSamples | None = None
     if passport.get("device_model") is not None:
         device = read_device(campaign / "devices" / f"{meter_id}.ndjson", t_from_s, t_to_s)
@@ -200,6 +202,21 @@ def read_meter(
         quantity=str(passport.get("quantity") or "active_power"),
         u_lag_s=None if lag is None else lag.u_lag_s,
         step=step if stated is None else float(stated),
+    )
+
+
+def _unlogged(passport: dict[str, Any]) -> MeterInput:
+    """Return what stands for a meter where no power was logged: no readings, nothing known of them."""
+    empty = np.empty(0)
+    return MeterInput(
+        meter_id=str(passport["meter_id"]),
+        node=str(passport["node"]),
+        power_source=UNKNOWN_POWER,
+        device_model=None,
+        device_form=None,
+        accuracy=accuracy_of(passport),
+        readings=Readings(empty, empty, np.empty(0, dtype=np.str_), update_interval_s=0.0, lag_s=0.0),
+        device=None,
     )
 
 

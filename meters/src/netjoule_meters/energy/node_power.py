@@ -17,6 +17,9 @@ from netjoule_meters.energy.result import Reason
 from netjoule_meters.energy.uncertainty import Accuracy, PowerBudget, PowerTerm, power_budget, power_term
 from netjoule_meters.energy.windows import Window
 
+UNKNOWN_POWER = "unknown"
+"""power_source of imported results, beside whose flows no power was logged."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeterInput:
@@ -38,6 +41,11 @@ class MeterInput:
     quantity: str = "active_power"
     u_lag_s: float | None = None
     step: float = 0.0
+
+    @property
+    def logged(self) -> bool:
+        """Whether there is a power log at all."""
+        return self.power_source != UNKNOWN_POWER
 
     @property
     def edge_shift_s(self) -> float:
@@ -76,6 +84,9 @@ def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window 
     the run did not reach them.
     """
     active = mean_power(meter.readings, measure)
+    if not meter.logged:
+        reason = Reason("no_power_logged", "the imported files hold no power")
+        return NodePower(active, None, None, None, None, 0.0, None, None, (reason,))
     before = _mean_or_none(meter.readings, windows.get("idle_before"))
     after = _mean_or_none(meter.readings, windows.get("idle_after"))
     reasons = [

@@ -30,7 +30,7 @@ from netjoule.generators.server import ServerProcess
 from netjoule.generators.waiting import listening, to_the_end
 from netjoule.hosts import Host, Process
 
-__all__ = ["Ditg", "Record", "as_report", "records", "send_arguments"]
+__all__ = ["Ditg", "Record", "as_report", "dated_ns", "records", "send_arguments"]
 
 GRACE_S = 20.0
 _DAY_NS = 86_400 * 10**9
@@ -196,13 +196,13 @@ def as_report(
     """
 
     def monotonic_ns(of_day_ns: int) -> int:
-        return _dated_ns(of_day_ns, near_ns) + clocks.offset_ns
+        return dated_ns(of_day_ns, near_ns) + clocks.offset_ns
 
     left = sorted(monotonic_ns(record.left_ns) for record in records(sender_log))
     if not left:
         raise RunFailed("the log of ITGSend has no message", code="generator_failed")
     came = [
-        Arrival(monotonic_ns(r.arrived_ns), r.number, (_dated_ns(r.arrived_ns, r.left_ns) - r.left_ns) * 1e-6)
+        Arrival(monotonic_ns(r.arrived_ns), r.number, (dated_ns(r.arrived_ns, r.left_ns) - r.left_ns) * 1e-6)
         for r in records(receiver_log)
     ]
     came.sort(key=lambda arrival: arrival.time_ns)
@@ -224,7 +224,7 @@ def _of_day_ns(hours: str, minutes: str, seconds: str) -> int:
     return ((int(hours) * 60 + int(minutes)) * 60 + int(whole)) * 10**9 + int(fraction.ljust(9, "0")[:9])
 
 
-def _dated_ns(of_day_ns: int, near_ns: int) -> int:
+def dated_ns(of_day_ns: int, near_ns: int) -> int:
     """The time nearest to `near_ns` that has this time of day (UTC)."""
     days = round((near_ns - of_day_ns) / _DAY_NS)
     return days * _DAY_NS + of_day_ns

@@ -198,6 +198,7 @@ def as_report(
     *,
     hosts: dict[str, str],
     boot_id: str,
+    receiver_offset_ns: int = 0,
 ) -> dict[str, Any]:
     """The flow report of one flow; pure.
 
@@ -207,6 +208,7 @@ def as_report(
         clocks: wall clock against CLOCK_MONOTONIC.
         hosts: names of client and server.
         boot_id: of the host that both run on.
+        receiver_offset_ns: what brings the receiver's wall clock to the sender's.
 
     Raises:
         RunFailed (generator_failed): when a file or a figure that the report needs is missing.
@@ -215,7 +217,7 @@ def as_report(
     try:
         sent = read_scalars(files[f"{sender}.sca"])
         got = read_scalars(files[f"{receiver}.sca"])
-        arrivals, jitter_ms = _arrivals(files[f"{receiver}.vec"], got, clocks.offset_ns)
+        arrivals, jitter_ms = _arrivals(files[f"{receiver}.vec"], got, clocks.offset_ns + receiver_offset_ns)
         first_ns, last_ns = (
             round(sent[f"{which} Transmission"]) * 1000 + clocks.offset_ns for which in ("First", "Last")
         )

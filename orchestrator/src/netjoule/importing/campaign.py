@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign's folder out of imported flows: one run each, in the order in which they began.
+
+A run is a mini-block by itself, because the flows were not run back to back: no pairs are formed. The n-th
+flow of a cell (transport, direction, size, rate) belongs to block n, so that repetitions count as such.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from netjoule import files
+from netjoule.errors import RunFailed, UsageError
+from netjoule.generators import interval_rows
+from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
+from netjoule.plan import PlanRow
+from netjoule.run_document import new_run_document
+from netjoule.session import rfc3339
+from netjoule.settling import Results
+from netjoule.store import Campaign
+from netjoule.timeline import Span
+from netjoule.topology import IMPORTED, Topology
+from netjoule.verdict import Reason, first_invalidating, judge_flow
+from netjoule.workload import Workload
+from netjoule_meters.energy import CampaignError, compute_and_write
+
+__all__ = ["METER", "write"]
+
+METER = "none"
+"""Name of what stands where a campaign has a meter."""
+_LONGEST_S = 86_400.0  # of a measure window, as workloads may ask for
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A flow with its row of plan.csv and its start in campaign time."""
+
+    flow: ImportedFlow
+    row: PlanRow
+    t_start_s: float
+
+
+def write(
+    out: Path,
+    found: Found,
+    options: Options,
+    *,
+    versions: Mapping[str, str | None],
+    host: Mapping[str, object],
+    now: datetime,
+) -> tuple[PlanRow, ...]:
+    """Make the campaign; it is complete when this returns, and gone when it fails.
+
+    Args:
+        out: a new or empty folder.
+        found: flows, all of one generator, and the files that they come from.
+        options: what the user said.
+        versions: of this netjoule.
+        host: fingerprint of this host.
+        now: of the import.
+
+    Returns:
+        the rows of plan.csv.
+
+    Raises:
+        UsageError: when the folder is not empty, or the flows are of several generators.
+        RunFailed: when it cannot be written.
+    """
+    generators = sorted({flow.generator for flow in found.flows})
+    if len(generators) != 1:
+        raise UsageError(
+            f"the files are of {' and '.join(generators)}",
+            next_step="import each program's results by itself",
+        )
+    runs = _runs(found.flows)
+    with Campaign.create(
+        out,
+        workload=_workload(runs),
+        topology=_topology(options),
+        seed=0,
+        versions={**versions, generators[0]: ", ".join(_versions(found.flows)) or None},
+        host=host,
+        created=now,
+        rows=[run.row for run in runs],
+        imported=_imported(generators[0], runs, found.files),
+    ) as campaign:
+        try:
+            _fill(campaign, runs)
+        except BaseException:
+            shutil.rmtree(out, ignore_errors=True)
+            raise
+        return campaign.rows()
+
+
+def _runs(flows: Sequence[ImportedFlow]) -> list[_Run]:
+    ordered = sorted(flows, key=lambda flow: (flow.began_s, names(flow.sources), flow.report["direction"]))
+    first_s = ordered[0].began_s
+    seen: Counter[tuple[Any, ...]] = Counter()
+    runs = []
+    for number, flow in enumerate(ordered, start=1):
+        report = flow.report
+        cell = tuple(report[k] for k in ("transport", "direction", "payload_bytes", "offered_rate_mbps"))
+        seen[cell] += 1
+        block = seen[cell]
+        row = PlanRow(
+            run_id=f"b{block:02d}m{number:03d}-{report['transport']}-a1",
+            block=block,
+            mini_block=number,
+            order=1,
+            attempt=1,
+            transport=report["transport"],
+            payload_bytes=report["payload_bytes"],
+            offered_rate_mbps=report["offered_rate_mbps"],
+            direction=report["direction"],
+            generator=flow.generator,
+            seed=0,
+            pacing="other",
+        )
+        runs.append(_Run(flow, row, flow.began_s - first_s))
+    return runs
+
+
+def _versions(flows: Sequence[ImportedFlow]) -> list[str]:
+    return sorted({flow.version for flow in flows if flow.version})
+
+
+def _workload(runs: Sequence[_Run]) -> Workload:
+    """What the flows amount to as a workload; it is a record, and nothing runs it."""
+    rows = [run.row for run in runs]
+    longest_s = max(run.flow.report["duration_s"] for run in runs)
+    document = {
+        "schema_version": 1,
+        "name": f"imported-{rows[0].generator}",
+        "description": f"Results of {rows[0].generator}, imported; the cells are those that were found.",
+        "generator": rows[0].generator,
+        "transports": sorted({row.transport for row in rows}),
+        "payload_bytes": sorted({row.payload_bytes for row in rows}),
+        "offered_rate_mbps": sorted({row.offered_rate_mbps for row in rows}),
+        "direction": "up" if any(row.direction == "up" for row in rows) else "down",
+        "ip_version": runs[0].flow.report["ip_version"],
+        "blocks": max(row.block for row in rows),
+        "timing": {
+            "idle_s": 0,
+            "settle_s": 0,
+            "warm_up_s": 0,
+            "measure_s": min(longest_s, _LONGEST_S),
+            "tail_s": 0,
+        },
+        "limits": {"max_attempts": 1},
+    }
+    return Workload.from_document(document, where="the imported files")
+
+
+def _topology(options: Options) -> Topology:
+    document = {
+        "schema_version": 1,
+        "name": IMPORTED,
+        "kind": IMPORTED,
+        "radio_source": options.radio_source,
+        "description": "Where the imported flows ran; no power was logged beside them.",
+        "hosts": {CLIENT: {"roles": ["client"]}, SERVER: {"roles": ["server"]}},
+        "meters": [{"meter_id": METER, "node": CLIENT, "adapter": "none", "resource": "none"}],
+    }
+    return Topology.from_document(document, where="the imported files")
+
+
+def _passport() -> dict[str, Any]:
+    """What stands for a meter: every table has one, and this one says that there was none."""
+    return {
+        "schema_version": 1,
+        "meter_id": METER,
+        "node": CLIENT,
+        "adapter": "none",
+        "make": "no",
+        "model": "meter",
+        "serial": None,
+        "firmware": None,
+        "identification": "power was not logged",
+        "range": {"voltage_v": None, "current_a": None, "power_w": None},
+        "crest_factor": None,
+        "update_interval_s": None,
+        "lag_s": 0,
+        "accuracy": {
+            "reading_ratio": None,
+            "range_ratio": None,
+            "source": "power was not logged",
+            "status": "unknown",
+        },
+        "calibration_date": None,
+        "emulated": False,
+        "power_source": "unknown",
+        "device_model": None,
+        "device_form": None,
+    }
+
+
+def _imported(generator: str, runs: Sequence[_Run], read: Sequence[FileRead]) -> dict[str, Any]:
+    return {
+        "generator": generator,
+        "generator_versions": _versions([run.flow for run in runs]),
+        "files": [
+            {
+                "file": one.source.path.name,
+                "size_bytes": one.source.size_bytes,
+                "sha256": one.source.sha256,
+                "format": one.format,
+                "generator_version": one.version,
+                "system": one.system,
+                "runs": [run.row.run_id for run in runs if one.source in run.flow.sources],
+            }
+            for one in read
+        ],
+    }
+
+
+def _fill(campaign: Campaign, runs: Sequence[_Run]) -> None:
+    """Write every run, have its numbers computed, and close the campaign."""
+    first = datetime.fromtimestamp(runs[0].flow.began_s, UTC)
+    session = campaign.begin_session(boot_id=IMPORTED, monotonic_ns=0, utc=first)
+    campaign.set_meters([_passport()])
+    files.write_atomic(campaign.meters_dir / f"{METER}.csv", files.table_text("meters", []))
+    results = Results(
+        campaign,
+        _compute,
+        lambda *_args, **_kwargs: None,
+        lambda row, source, event, reason: _event(campaign, row, 0.0, (source, event), reason),
+    )
+    last_s = 0.0
+    for run in runs:
+        last_s = max(last_s, _write_run(campaign, run))
+        results.expect(run.row.mini_block, run.row.attempt)
+    asyncio.run(results.settle(None))
+    end = datetime.fromtimestamp(runs[0].flow.began_s + last_s, UTC)
+    campaign.end_session(session, end="complete", monotonic_ns=round(last_s * 1e9), utc=end)
+
+
+def _compute(campaign: Path, run_ids: Sequence[str]) -> None:
+    try:
+        compute_and_write(campaign, run_ids)
+    except CampaignError as error:
+        raise RunFailed(str(error)) from error
+
+
+def _write_run(campaign: Campaign, run: _Run) -> float:
+    """Write one run without its result; when it ended, campaign time."""
+    flow, row = run.flow, run.row
+    # Each flow has a clock of its own, which begins with its first message: sums of days stay exact.
+    clock = {"boot_id": f"{IMPORTED}-{row.run_id}"}
+    receiver = flow.report["receiver"]
+    report = flow.report | {
+        "sender": flow.report["sender"] | clock,
+        "receiver": receiver and receiver | clock,
+    }
+    if report["flow_id"] == IMPORTED:
+        report["flow_id"] = row.run_id
+    document = _document(campaign, run, report)
+    campaign.write_flow(row.run_id, report)
+    campaign.write_intervals(row.run_id, interval_rows(report, -round(run.t_start_s * 1e9)))
+    campaign.write_run(document)
+    campaign.set_status(row.run_id, "invalid" if document["status"] == "invalid" else "done", _code(document))
+    came_from = Reason("", f"from {names(flow.sources)}")
+    _event(campaign, row, run.t_start_s, ("orchestrator", "imported"), came_from)
+    _event(campaign, row, run.t_start_s, ("generator", "first_packet"), Reason("", ""))
+    for reason in document["reasons"]:
+        told = Reason(reason["code"], reason["detail"])
+        _event(campaign, row, run.t_start_s, ("generator", "remark"), told)
+    return float(document["windows"]["measure"]["t_end_s"])
+
+
+def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[str, Any]:
+    """run.json: of the windows there is the one that goodput is taken over."""
+    flow = run.flow
+    began = datetime.fromtimestamp(flow.began_s, UTC)
+    document = new_run_document(campaign.name, campaign.workload, campaign.topology, run.row, began)
+    measure = Span(*(run.t_start_s + edge_ns / 1e9 for edge_ns in flow.measure_ns))
+    # Nothing planned the window, so no flow is too short for it.
+    reasons = [*flow.notes, *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]
+    coded = [reason.as_json() for reason in reasons]
+    return document | {
+        "ip_version": report["ip_version"],
+        "windows": document["windows"] | {"measure": measure.as_json()},
+        "t_first_packet_s": round(run.t_start_s, 6),
+        "started_utc": rfc3339(began),
+        "versions": {flow.generator: flow.version},
+        "status": "invalid" if first_invalidating(coded) else "done",
+        "reasons": coded,
+    }
+
+
+def _code(document: Mapping[str, Any]) -> str:
+    reason = first_invalidating(document["reasons"])
+    return reason.code if reason is not None else ""
+
+
+def _event(campaign: Campaign, row: PlanRow, t_s: float, what: tuple[str, str], reason: Reason) -> None:
+    source, event = what
+    told = {"t_s": t_s, "source": source, "event": event, "code": reason.code, "detail": reason.detail}
+    campaign.append_events(row.run_id, [told])

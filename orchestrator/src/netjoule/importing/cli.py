@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``netjoule import``."""
+
+from __future__ import annotations
+
+import platform
+from datetime import date, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["import_results"]
+
+
+class _Radio(StrEnum):
+    real = "real"
+    wired = "wired"
+    unknown = "unknown"
+
+
+class _Transport(StrEnum):
+    udp = "udp"
+    tcp = "tcp"
+    dccp_kernel = "dccp-kernel"
+
+
+def import_results(
+    places: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files of one of the programs, or their folders.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder of the campaign.")],
+    transport: Annotated[
+        _Transport | None, typer.Option("--transport", metavar="NAME", help="udp, tcp or dccp-kernel.")
+    ] = None,
+    offered_rate_mbps: Annotated[
+        float | None, typer.Option("--offered-rate-mbps", metavar="X", help="[default: what was sent]")
+    ] = None,
+    generator_version: Annotated[
+        str | None, typer.Option("--generator-version", metavar="V", help="Of the program.")
+    ] = None,
+    day: Annotated[
+        datetime | None,
+        typer.Option("--day", metavar="DAY", formats=["%Y-%m-%d"], help="UTC, of D-ITG's logs."),
+    ] = None,
+    radio_source: Annotated[
+        _Radio, typer.Option("--radio-source", metavar="WHAT", help="real, wired or unknown.")
+    ] = _Radio.unknown,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")] = False,
+) -> None:
+    """Bring old results of iperf3, D-ITG or NetPerfMeter into a campaign's tables.
+
+    They come without E_A. The options say what the files do not tell.
+
+    Example: netjoule import old-iperf3/ --out results/old
+    """
+    import netjoule
+    from netjoule import launch
+    from netjoule.clock import SystemClock
+    from netjoule.console import Output
+    from netjoule.errors import InvalidData
+    from netjoule.fingerprint import host_fingerprint
+    from netjoule.importing import campaign
+    from netjoule.importing.flows import Options
+    from netjoule.importing.read import read_all
+
+    output = Output(json_lines=json)
+    launch.require_free(out)
+    options = Options(
+        radio_source=radio_source.value,
+        transport=None if transport is None else transport.value,
+        offered_rate_mbps=offered_rate_mbps,
+        generator_version=generator_version,
+        day=_date(day),
+    )
+    found = read_all(places, options)
+    for words in found.left_out:
+        output.error(f"left out: {words}")
+        output.event({"event": "left_out", "detail": words})
+    if not found.flows:
+        raise InvalidData("no flow was found in the files", where=", ".join(map(str, places)))
+    rows = campaign.write(
+        out,
+        found,
+        options,
+        versions={"netjoule": netjoule.__version__, "python": platform.python_version()},
+        host=host_fingerprint(),
+        now=SystemClock().utc_now(),
+    )
+    for row in rows:
+        told = f"{row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.direction}"
+        output.say(f"{row.run_id}  {told}  {row.status}{f' ({row.reason})' if row.reason else ''}")
+        output.event({"event": "imported", "run_id": row.run_id, "status": row.status, "reason": row.reason})
+    output.say(f"{out}: {len(rows)} runs; next: netjoule report {out}")
+
+
+def _date(day: datetime | None) -> date | None:
+    return None if day is None else day.date()

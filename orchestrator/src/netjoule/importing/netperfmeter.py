@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NetPerfMeter's scalar and vector files as flows.
+
+A measurement leaves NAME-active.sca and NAME-passive.sca and, per flow and end, NAME-active-FLOW-STREAM.vec,
+any of them compressed as .bz2. A flow that sends both ways is two. The transport and the rate stand in the
+configuration that it writes (-config=FILE), which names the scalar files; without it the user says them. Its
+version stands nowhere. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from netjoule.generators.messages import Clocks
+from netjoule.generators.netperfmeter import as_report, read_scalars, read_vector
+from netjoule.importing.ditg import unlike_clocks_ns
+from netjoule.importing.flows import (
+    HOSTS,
+    FileRead,
+    Found,
+    ImportedFlow,
+    Options,
+    measured_ns,
+    rate_of,
+    settle_unknown,
+    spec_of,
+)
+from netjoule.importing.sources import Source
+from netjoule.verdict import Reason
+
+__all__ = ["format_of", "read"]
+
+GENERATOR = "netperfmeter"
+SCALARS, VECTORS, CONFIG = "netperfmeter-scalars", "netperfmeter-vectors", "netperfmeter-config"
+_TRANSPORT = {"UDP": "udp", "TCP": "tcp", "DCCP": "dccp-kernel"}
+_BEGINNINGS = {'scalar "netPerfMeter.': SCALARS, "AbsTime RelTime ": VECTORS, "NUM_FLOWS=": CONFIG}
+_FLOW = re.compile(r'"netPerfMeter\.(?:active|passive)\.flow\[(\d+)\]"')
+_SETTING = re.compile(
+    r"FLOW(\d+)_(PROTOCOL|(?:OUT|IN)BOUND_FRAME_(?:RATE|SIZE))(?:_VALUE1)?=\"?([\w.+-]+)\"?"
+)
+_NAMED = re.compile(r'SCALAR_(?:ACTIVE|PASSIVE)_NODE="([^"]+)"')
+_FILE = re.compile(r"-(?:active|passive)(?:-[0-9a-f]{8}-[0-9a-f]{4})?\.(?:sca|vec)$")
+_ENDS = ("active", "passive")
+_FIGURES = [f"{which} {what}" for which in ("First", "Last") for what in ("Transmission", "Reception")]
+_FIGURES += [f"{which} {what}" for which in ("Transmitted", "Received") for what in ("Packets", "Bytes")]
+_MOST_FIGURE = 2.0**53
+_MOST = {"Received Packets": 2e7}  # each is an object in memory
+_LONGEST_S = 86_400.0
+
+_Settings = Mapping[tuple[str, str], str]  # by number of the flow and name
+
+
+def format_of(text: str) -> str | None:
+    """Which of its files a text is; None when none."""
+    return next((kind for start, kind in _BEGINNINGS.items() if text.startswith(start)), None)
+
+
+def read(sources: Sequence[Source], options: Options) -> Found:
+    """The flows of all measurements among some files.
+
+    Raises InvalidData for a file that the user named and that cannot be used.
+    """
+    found = Found()
+    files = {source.path.with_name(source.name): source for source in sources}
+    configs = [source for source in sources if format_of(source.text) == CONFIG]
+    for path, source in files.items():
+        kind = format_of(source.text)
+        found.files.append(FileRead(source, str(kind), options.generator_version))
+        if kind != SCALARS or not path.name.endswith("-active.sca"):
+            continue
+        with found.reading(source):
+            config = next((c for c in configs if _names_it(c, path.name)), None)
+            measurement = _Measurement(path, files, config, options)
+            found.flows += list(measurement.flows())
+    measurements = {(path.parent, _stem(path)) for path in files if path.name.endswith("-active.sca")}
+    for path, source in files.items():
+        if source not in configs and (path.parent, _stem(path)) not in measurements:
+            with found.reading(source):
+                raise source.refuse(
+                    "the scalars of its measurement's active side are not among the files",
+                    next_step="import NAME-active.sca, NAME-passive.sca and the vectors beside them together",
+                )
+    return found
+
+
+def _stem(path: Path) -> str:
+    """Name of a measurement, by one of its files."""
+    return _FILE.sub("", path.name)
+
+
+def _names_it(config: Source, scalars: str) -> bool:
+    """Whether a configuration is that of a measurement, by the name of a scalar file."""
+    return any(Path(name).name.removesuffix(".bz2") == scalars for name in _NAMED.findall(config.text))
+
+
+class _Measurement:
+    """The files of one measurement; `path` is its active side's scalar file."""
+
+    def __init__(
+        self, path: Path, files: Mapping[Path, Source], config: Source | None, options: Options
+    ) -> None:
+        self._stem = path.name.removesuffix("-active.sca")
+        self._folder, self._files, self._config, self._options = path.parent, files, config, options
+        self._active = files[path]
+        self._settings: _Settings = (
+            {(flow, name): value for flow, name, value in _SETTING.findall(config.text)} if config else {}
+        )
+
+    def flows(self) -> Iterator[ImportedFlow]:
+        """Each flow and direction that carried something."""
+        numbers = sorted(set(map(int, _FLOW.findall(self._active.text))))
+        if not numbers:
+            raise self._active.refuse("it tells of no flow")
+        made = []
+        for number in numbers:
+            for direction, sender in (("up", "active"), ("down", "passive")):
+                _, text = self._of_flow(f"{self._stem}-{sender}.sca", number)
+                if self._scalars(text, number)["Transmitted Packets"] > 0:
+                    made.append((number, direction))
+        if not made:
+            raise self._active.refuse("none of its flows sent anything")
+        for number, direction in made:
+            yield self._flow(number, direction, company=len(made) > 1)
+
+    def _of_flow(self, name: str, number: int) -> tuple[Source, str]:
+        """A file with its text, in which the flow has number 0, the only one that its reader knows."""
+        source = self._files.get(self._folder / name)
+        if source is None:
+            raise self._active.refuse(
+                f"its measurement lacks {name}", next_step="import both beside each other"
+            )
+        text = source.text if number == 0 else source.text.replace("flow[0]", "flow[-]")
+        return source, text.replace(f"flow[{number}]", "flow[0]")
+
+    def _flow(self, number: int, direction: str, *, company: bool) -> ImportedFlow:
+        sender, receiver = _ENDS if direction == "up" else _ENDS[::-1]
+        named = {f"{end}.sca": f"{self._stem}-{end}.sca" for end in _ENDS}
+        named[f"{receiver}.vec"] = f"{self._stem}-{receiver}-{number:08x}-0000.vec"
+        found = {key: self._of_flow(name, number) for key, name in named.items()}
+        texts = {key: text for key, (_, text) in found.items()}
+        sources = tuple(source for source, _ in found.values())
+        sent = self._scalars(texts[f"{sender}.sca"], number)
+        first_us, last_us = sent["First Transmission"], sent["Last Transmission"]
+        packets, size_bytes = round(sent["Transmitted Packets"]), sent["Transmitted Bytes"]
+        zero_ns = round(first_us) * 1000
+        # It is told to send for whole seconds.
+        duration_s = float(max(1, math.ceil((last_us - first_us) * 1e-6)))
+        rate = rate_of(self._asked_mbps(number, direction), 8e-6 * size_bytes / duration_s, self._options)
+        spec = spec_of(
+            self._active,
+            generator=GENERATOR,
+            transport=self._transport(number),
+            payload_bytes=round(size_bytes / packets),
+            rate=rate,
+            duration_s=duration_s,
+            direction=direction,
+            ip_version=4,
+        )
+        came_us, delays_ms = _lines(*found[f"{receiver}.vec"])
+        shift_ns = unlike_clocks_ns(round(min(delays_ms) * 1e6)) if delays_ms else 0
+        got = self._scalars(texts[f"{receiver}.sca"], number)
+        self._require_a_day((last_us - first_us) * 1e-6)
+        # Where nothing arrived its times of arrival are 0.
+        ends_us = (got["First Reception"], got["Last Reception"]) if got["Received Packets"] else ()
+        for moment_us in (*ends_us, *came_us):
+            self._require_a_day((moment_us - first_us) * 1e-6 - shift_ns * 1e-9)
+        report = as_report(
+            spec,
+            texts,
+            Clocks(-zero_ns, 0),
+            hosts=HOSTS,
+            boot_id="unknown",
+            receiver_offset_ns=-shift_ns,
+        )
+        report = settle_unknown(report, rate)
+        report["generator"]["version"] = self._options.generator_version or "unknown"
+        if shift_ns:
+            report["receiver"]["one_way_delay_ms"] = None
+        notes = [rate.note, Reason("flows_at_once", "other flows of its measurement") if company else None]
+        if size_bytes % packets:
+            notes.append(Reason("message_sizes_vary", f"taken as {spec.payload_bytes} bytes, their mean"))
+        return ImportedFlow(
+            GENERATOR,
+            self._options.generator_version,
+            zero_ns * 1e-9,
+            report,
+            measured_ns(report, round(duration_s * 1e9)),
+            tuple(note for note in notes if note is not None),
+            (*sources, self._config) if self._config is not None else sources,
+        )
+
+    def _scalars(self, text: str, number: int) -> dict[str, float]:
+        """The figures that a flow is made of. Raises InvalidData when one is missing or none."""
+        try:
+            found = {name: float(value) for name, value in read_scalars(text).items()}
+        except ValueError as error:
+            raise self._active.refuse(f"a figure of flow {number} is no number: {error}") from error
+        for name in _FIGURES:
+            if name not in found:
+                raise self._active.refuse(f"flow {number} lacks '{name}'")
+            if not 0 <= found[name] <= _MOST.get(name, _MOST_FIGURE):
+                raise self._active.refuse(f"'{name}' of flow {number} is {found[name]:g}, out of bounds")
+        return found
+
+    def _require_a_day(self, seconds: float) -> None:
+        """Refuse times that lie apart as no measurement's do."""
+        if not abs(seconds) <= _LONGEST_S:
+            raise self._active.refuse(f"it has times {seconds:.0f} s apart")
+
+    def _transport(self, number: int) -> str:
+        told = self._settings.get((str(number), "PROTOCOL"))
+        if told is not None:
+            return _TRANSPORT.get(told, told)
+        if self._options.transport is None:
+            raise self._active.refuse(
+                "neither it nor a configuration beside it tells the transport",
+                next_step="import the file of -config= too, or name it: --transport udp, tcp or dccp-kernel",
+            )
+        return self._options.transport
+
+    def _asked_mbps(self, number: int, direction: str) -> float | None:
+        """Frames a second times their size, as configured; None for a saturated flow."""
+        way = "OUTBOUND" if direction == "up" else "INBOUND"
+        told = (self._settings.get((str(number), f"{way}_FRAME_{what}"), "0") for what in ("RATE", "SIZE"))
+        try:
+            frames_per_s, size_bytes = (float(value) for value in told)
+        except ValueError:
+            return None
+        return frames_per_s * size_bytes * 8e-6
+
+
+def _lines(source: Source, text: str) -> tuple[list[float], list[float]]:
+    """When messages arrived, wall microseconds, and their delays in ms, as a vector file has them."""
+    try:
+        rows = list(read_vector(text))
+    except (IndexError, ValueError) as error:
+        raise source.refuse(f"a line of it is broken: {error}") from error
+    if any(not math.isfinite(delay_ms + jitter_ms) for *_, delay_ms, jitter_ms in rows):
+        raise source.refuse("a delay or jitter is no number")
+    if any(not 0 < packets <= _MOST["Received Packets"] for _, _, packets, _, _ in rows):
+        raise source.refuse("its count of packets is out of bounds")
+    return [row[0] * 1e-3 for row in rows], [row[3] for row in rows]

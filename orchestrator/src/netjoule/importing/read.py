@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose each file is, by what it begins with, and all flows that the files tell of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from netjoule.importing import ditg, iperf3, netperfmeter, sources
+from netjoule.importing.flows import Found, Options
+from netjoule.importing.sources import Source
+
+__all__ = ["read_all"]
+
+_READERS = {"iperf3": iperf3.read, "ditg": ditg.read, "netperfmeter": netperfmeter.read}
+
+
+def read_all(places: Sequence[Path], options: Options) -> Found:
+    """The flows of files, and of all files in folders.
+
+    Raises:
+        UsageError: for a path where nothing is, or when something must be told that no file tells.
+        InvalidData: for a named file that cannot be used.
+    """
+    found = Found()
+    by_generator: dict[str, list[Source]] = defaultdict(list)
+    for path, named in sources.find(places):
+        with found.reading(Source.unread(path, named=named)):
+            source = sources.read(path, named=named)
+            by_generator[_generator_of(source)].append(source)
+    for name, members in by_generator.items():
+        found.add(_READERS[name](members, options))
+    return found
+
+
+def _generator_of(source: Source) -> str:
+    start = source.data[:200].decode("utf-8", errors="replace")
+    if start.lstrip().startswith("{"):
+        return "iperf3"
+    if ditg.is_text(start):
+        return "ditg"
+    if netperfmeter.format_of(start) is not None:
+        return "netperfmeter"
+    raise source.refuse(
+        "it is neither iperf3's JSON nor a decoded log of D-ITG nor a file of NetPerfMeter",
+        next_step="a binary log of D-ITG is decoded first: ITGDec LOG -l LOG.txt",
+    )
