@@ -47,6 +47,19 @@ def test_intervals_of_the_servers_end_get_the_controllers_clock(direction: str, 
     assert list(starts_s.values()) == [pytest.approx(6.0)]
 
 
+def test_a_drift_of_the_servers_clock_is_taken_out_of_its_intervals() -> None:
+    # The server is 5 s ahead when the client's clock shows 100 s, and gains 50 us with every second.
+    clock = {"offset_ns": 5_000_000_000, "reference_ns": 100_000_000_000, "drift_ppm": 50.0}
+    for elapsed_s in (-60, 0, 60):
+        at_client_ns = (100 + elapsed_s) * 10**9
+        at_server_ns = at_client_ns + 5 * 10**9 + elapsed_s * 50_000
+        interval = {"end": "receiver", "start_ns": at_server_ns, "end_ns": at_server_ns, "cpu_user_s": 0.1}
+        flow = {"direction": "up", "clock_offset": clock, "intervals": [interval]}
+        (row,) = interval_rows(flow, 0)
+        assert row["t_start_s"] == row["t_end_s"] == pytest.approx(100 + elapsed_s, abs=1e-9)
+        assert set(row) == {"end", "t_start_s", "t_end_s"}  # the table has no other columns
+
+
 # --- netjoule-traffic ------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use netjoule_transport::IpVersion;
 
+use crate::capture::CaptureSummary;
 use crate::certificate::Limits;
 use crate::clock_offset::ClockOffset;
 use crate::control::FlowRequest;
@@ -12,6 +13,7 @@ use crate::failure::Outcome;
 use crate::intervals::Interval;
 use crate::output::Output;
 use crate::report::{self, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart};
+use crate::traces::CongestionSample;
 
 /// Both halves of a report, before they become one.
 pub(crate) struct Halves {
@@ -25,6 +27,10 @@ pub(crate) struct Halves {
     pub(crate) intervals: Vec<Interval>,
     /// Which of the intervals came from the peer and were not printed yet.
     pub(crate) from_peer: Range<usize>,
+    /// The sending end's congestion control; `None` when it was not asked for.
+    pub(crate) congestion: Option<Vec<CongestionSample>>,
+    /// The packets in a file; `None` when they were not asked for.
+    pub(crate) capture: Option<CaptureSummary>,
     /// How it ended.
     pub(crate) end_reason: EndReason,
 }
@@ -56,7 +62,7 @@ fn report(
     halves: Halves,
     limits: &Limits,
 ) -> FlowReport {
-    let Halves { mut sender, path, receiver, intervals, end_reason, .. } = halves;
+    let Halves { mut sender, path, receiver, intervals, congestion, capture, end_reason, .. } = halves;
     let certificate = sender.pacing_certificate.take();
     let reconciles = report::reconciles(&sender, receiver.as_ref(), &intervals, request.payload_bytes);
     FlowReport {
@@ -80,6 +86,8 @@ fn report(
         sender,
         receiver,
         intervals,
+        congestion,
+        capture,
         reconciles,
         end_reason,
     }

@@ -2,6 +2,7 @@
 //! The command line: iperf's letters.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use netjoule_transport::Values;
@@ -147,6 +148,18 @@ pub struct SendArgs {
     /// Hold the pacing certificate to a limit, e.g. max_error_p99_us=60 (may stand several times)
     #[arg(long = "pacing-limit", value_name = "NAME=NUMBER")]
     pub pacing_limit: Vec<Limit>,
+    /// Report the sending end's congestion control once per interval
+    #[arg(long)]
+    pub traces: bool,
+    /// udp: report how long messages took to leave the sending host (the kernel stamps each: costs CPU time)
+    #[arg(long)]
+    pub tx_timestamps: bool,
+    /// Write this flow's packets, as this host sees them, to a pcapng file (needs libpcap and CAP_NET_RAW)
+    #[arg(long, value_name = "FILE")]
+    pub capture: Option<PathBuf>,
+    /// Keep only the packets' headers, no payload
+    #[arg(long, requires = "capture")]
+    pub capture_headers: bool,
     /// Wait for a line "go" on stdin before the flow, and for "end" after it, sockets open
     #[arg(long)]
     pub hold: bool,
@@ -181,6 +194,7 @@ impl SendArgs {
             ("carrier", text(&self.carrier)),
             ("peer_carrier", text(&self.peer_carrier)),
             ("ecn", self.no_ecn.then(|| Value::from(false))),
+            ("tx_timestamps", self.tx_timestamps.then(|| Value::from(true))),
         ];
         given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
     }

@@ -8,9 +8,10 @@ use netjoule_transport::{FlowSpec, IpVersion, Kind, PollFd, Protocol, Role, Stat
 use serde_json::json;
 
 use crate::assemble::{self, Halves};
+use crate::capture::Capture;
 use crate::channel::Channel;
 use crate::cli::{SendArgs, PORT};
-use crate::clock_offset::{ClockOffset, EXCHANGES};
+use crate::clock_offset::ClockOffset;
 use crate::control::{self, FlowRequest, Hello, Message, Welcome};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
@@ -20,7 +21,7 @@ use crate::registry;
 use crate::report::{Direction, Generator};
 use crate::sender::{self, Plan};
 use crate::session::{Scope, Session, StdinUse};
-use crate::target::Target;
+use crate::target::{self, Target};
 use crate::wait::{Signals, Waiter};
 
 /// How long the server may take to answer, and the data path to open, ns.
@@ -28,8 +29,6 @@ const ANSWER_NS: i64 = 10_000_000_000;
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long the peer's half of the report may take after this end is done, ns.
 const REPORT_NS: i64 = 90_000_000_000;
-/// How long one clock exchange may take, ns.
-const CLOCK_NS: i64 = 2_000_000_000;
 
 /// Run `send`; the exit code.
 pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
@@ -55,6 +54,9 @@ fn check(args: &SendArgs) -> Outcome<()> {
     }
     if args.transport == "null" && args.reverse {
         return usage("the null transport has no other end: -R makes no sense");
+    }
+    if args.transport == "null" && args.capture.is_some() {
+        return usage("the null transport sends no packets: --capture makes no sense");
     }
     if args.transport != "null" && args.to.is_none() {
         return usage("say where to: --to HOST (a netjoule-traffic serve must run there)");
@@ -112,7 +114,10 @@ impl<'a> Flow<'a> {
             sender::check_size(self.protocol, options, bytes, self.ip_version, mtu_bytes)?;
             sender::prepare(&mut self.session, self.request.pacing)?;
         }
-        let offset = self.measure_offset()?;
+        if !self.same_clock {
+            self.session.compare_clocks()?;
+        }
+        let offset_ns = self.session.clock_offset().offset_ns;
         output.event(
             "ready",
             json!({
@@ -125,19 +130,38 @@ impl<'a> Flow<'a> {
             }),
         )?;
         wait_for_go(&mut self.session, self.args.hold)?;
-        self.session.tell(&Message::Go { offset_ns: offset.offset_ns })?;
+        let capture = self.start_capture()?;
+        self.session.tell(&Message::Go { offset_ns })?;
         self.session.wait_for("the server to start", ANSWER_NS, |session| Ok(session.heard.started))?;
-        let halves = match self.request.direction {
+        self.session.keep_comparing(true);
+        let mut halves = match self.request.direction {
             Direction::Up => self.send(output)?,
-            Direction::Down => self.receive(offset, output)?,
+            Direction::Down => self.receive(offset_ns.saturating_neg(), output)?,
         };
-        let offset = if self.same_clock { offset } else { offset.with_drift(self.measure_offset()?) };
+        halves.capture = capture.map(Capture::end).transpose()?;
+        let offset = self.session.clock_offset();
         let limits = self.args.pacing_limits();
         assemble::finish(self.request, Some(self.ip_version), offset, halves, &limits, output)
     }
 
+    /// Begin to capture the flow's packets, if that was asked for.
+    fn start_capture(&self) -> Outcome<Option<Capture>> {
+        let Some(path) = &self.args.capture else { return Ok(None) };
+        let mut local = self.session.transport.local_address()?;
+        if local.ip().is_unspecified() {
+            local.set_ip(target::local_ip_towards(self.server)?);
+        }
+        let number = self.protocol.ip_protocol(&self.request.options);
+        Capture::start(path, local, self.server, number, self.args.capture_headers).map(Some)
+    }
+
     fn send(&mut self, output: Output) -> Outcome<Halves> {
         let sent = sender::run(&mut self.session, &Plan::of(self.request, self.protocol.kind()), output)?;
+        self.session.keep_comparing(false);
+        if !self.same_clock {
+            // Before "finished": the receiving end corrects its delays by it.
+            self.session.compare_clocks()?;
+        }
         self.session.tell(&Message::Finished { messages_sent: sent.part.messages_sent })?;
         self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
             Ok(session.heard.receiver.is_some())
@@ -151,12 +175,14 @@ impl<'a> Flow<'a> {
             receiver: self.session.heard.receiver.take(),
             from_peer: own..intervals.len(),
             intervals,
+            congestion: sent.congestion,
+            capture: None,
             end_reason: sent.end_reason,
         })
     }
 
-    fn receive(&mut self, offset: ClockOffset, output: Output) -> Outcome<Halves> {
-        let expectation = Expectation::of(self.request, self.protocol.kind(), -offset.offset_ns);
+    fn receive(&mut self, clock_ahead_ns: i64, output: Output) -> Outcome<Halves> {
+        let expectation = Expectation::of(self.request, self.protocol.kind(), clock_ahead_ns);
         let mut received = receiver::run(&mut self.session, &expectation, output)?;
         self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
             Ok(session.heard.sender.is_some())
@@ -167,24 +193,9 @@ impl<'a> Flow<'a> {
         let mut intervals = std::mem::take(&mut self.session.heard.intervals);
         let from_peer = 0..intervals.len();
         intervals.append(&mut received.intervals);
-        let end_reason = received.end_reason;
-        Ok(Halves { sender, path, receiver: Some(received.part), intervals, from_peer, end_reason })
-    }
-
-    /// The server's clock against ours, over the control channel; nothing to measure on one clock.
-    fn measure_offset(&mut self) -> Outcome<ClockOffset> {
-        if self.same_clock {
-            return Ok(ClockOffset::SAME_CLOCK);
-        }
-        self.session.heard.exchanges.clear();
-        for count in 1..=EXCHANGES {
-            self.session.tell(&Message::Clock { asked_ns: host::now_ns() })?;
-            self.session.wait_for_calmly("the server's clock", CLOCK_NS, |session| {
-                Ok(session.heard.exchanges.len() >= count)
-            })?;
-        }
-        ClockOffset::estimate(&self.session.heard.exchanges)
-            .ok_or_else(|| Failure::new(Code::Protocol, "the server did not tell its clock"))
+        let congestion = self.request.traces.then(|| std::mem::take(&mut self.session.heard.congestion));
+        let (receiver, end_reason) = (Some(received.part), received.end_reason);
+        Ok(Halves { sender, path, receiver, intervals, from_peer, congestion, capture: None, end_reason })
     }
 
     /// Keep the sockets open and idle as long as asked.
@@ -241,6 +252,8 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
         receiver: None,
         intervals: sent.intervals,
         from_peer: 0..0,
+        congestion: sent.congestion,
+        capture: None,
         end_reason: sent.end_reason,
     };
     let limits = args.pacing_limits();

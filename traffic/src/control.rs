@@ -7,8 +7,9 @@
 //!                               <-    welcome(token, data port, offer) | failure(code, message)
 //!   ... the client opens the data path and proves the token ...
 //!                               <-    open
-//!   clock(t0)                   ->                                     (8 times, not on the same boot)
-//!                               <-    clock_answer(t0, t1, t2)
+//!   clock(t0)                   ->                                     (not on the same boot: 8 times now and after
+//!                               <-    clock_answer(t0, t1, t2)          the messages, every 10 s between)
+//!   compared(t0, t1, t2, t3)    ->
 //!   go(offset)                  ->
 //!                               <-    started
 //!   ... messages; either end may say stop ...
@@ -21,10 +22,12 @@
 use netjoule_transport::{Values, TOKEN_BYTES};
 use serde::{Deserialize, Serialize};
 
+use crate::clock_offset::Exchange;
 use crate::failure::{Code, Failure, Outcome};
 use crate::intervals::Interval;
 use crate::pacing::Mode;
 use crate::report::{Direction, Generator, PathFacts, ReceiverPart, SenderPart};
+use crate::traces::CongestionSample;
 
 /// Version of this protocol; both ends must have the same.
 pub const VERSION: u32 = 1;
@@ -33,9 +36,13 @@ pub const PROTOCOL: &str = "netjoule";
 /// Longest line in bytes, line feed included.
 pub const LINE_BYTES: usize = 64 << 10;
 /// Intervals per line; keeps a line well under [`LINE_BYTES`].
-pub const INTERVALS_PER_LINE: usize = 150;
+pub const INTERVALS_PER_LINE: usize = 80;
 /// Intervals per end and flow.
 pub const INTERVALS: usize = 200_000;
+/// Samples of congestion control per line.
+pub const SAMPLES_PER_LINE: usize = 80;
+/// Samples of congestion control per flow.
+pub const SAMPLES: usize = INTERVALS + 2;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -68,6 +75,11 @@ pub enum Message {
         /// Server's clock at the answer, ns.
         answered_ns: i64,
     },
+    /// Client: what a comparison of clocks gave.
+    Compared {
+        /// All four time stamps.
+        exchange: Exchange,
+    },
     /// Client: start. `offset_ns` is the server's clock minus the client's.
     Go {
         /// Clock offset for one-way delays, ns.
@@ -86,6 +98,11 @@ pub enum Message {
     Intervals {
         /// At most [`INTERVALS_PER_LINE`].
         intervals: Vec<Interval>,
+    },
+    /// Some of the sending end's samples of congestion control, in order.
+    Congestion {
+        /// At most [`SAMPLES_PER_LINE`].
+        samples: Vec<CongestionSample>,
     },
     /// The sending end's half of the report.
     SenderPart {
@@ -151,6 +168,9 @@ pub struct FlowRequest {
     /// Options of the transport, as its own check completed them.
     #[serde(default)]
     pub options: Values,
+    /// Sample the sending end's congestion control once per interval.
+    #[serde(default)]
+    pub traces: bool,
 }
 
 /// The server's answer.
@@ -305,6 +325,7 @@ mod tests {
             data_address: "127.0.0.1".parse().unwrap(),
             control_apart: false,
             options: Values::new(),
+            traces: false,
         }
     }
 
@@ -346,9 +367,34 @@ mod tests {
             messages_duplicate: Some(u64::MAX),
             messages_reordered: Some(u64::MAX),
             jitter_ms: Some(f64::MIN_POSITIVE),
-            cpu_s: f64::MAX,
+            goodput_mbps: f64::MIN_POSITIVE,
+            cpu_s: f64::MIN_POSITIVE,
+            cpu_user_s: f64::MIN_POSITIVE,
+            cpu_system_s: f64::MIN_POSITIVE,
+            context_switches_voluntary: u64::MAX,
+            context_switches_involuntary: u64::MAX,
+            host_irq_s: Some(f64::MIN_POSITIVE),
+            host_softirq_s: Some(f64::MIN_POSITIVE),
         };
         let line = encode(&Message::Intervals { intervals: vec![interval; INTERVALS_PER_LINE] });
+        assert!(line.len() < LINE_BYTES, "{}", line.len());
+    }
+
+    #[test]
+    fn a_full_line_of_samples_stays_under_the_limit() {
+        let congestion = netjoule_transport::Congestion {
+            window_bytes: Some(u64::MAX),
+            slow_start_threshold_bytes: Some(u64::MAX),
+            pacing_rate_mbps: Some(f64::MIN_POSITIVE),
+            in_flight_bytes: Some(u64::MAX),
+            smoothed_rtt_ms: Some(f64::MIN_POSITIVE),
+            rtt_variation_ms: Some(f64::MIN_POSITIVE),
+            packets_lost: Some(u64::MAX),
+            packets_retransmitted: Some(u64::MAX),
+            loss_events: Some(u64::MAX),
+        };
+        let sample = CongestionSample { at_ns: i64::MIN, congestion };
+        let line = encode(&Message::Congestion { samples: vec![sample; SAMPLES_PER_LINE] });
         assert!(line.len() < LINE_BYTES, "{}", line.len());
     }
 

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::usage::Usage;
+
 /// Which end a figure belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -35,8 +37,29 @@ pub struct Interval {
     pub messages_reordered: Option<u64>,
     /// RFC 3550 jitter at the end of the interval in ms (receiver).
     pub jitter_ms: Option<f64>,
+    /// Payload rate over the interval, Mb/s.
+    pub goodput_mbps: f64,
     /// CPU time of that end's process in s.
     pub cpu_s: f64,
+    /// Its part in user space, s.
+    pub cpu_user_s: f64,
+    /// Its part in the kernel, s.
+    pub cpu_system_s: f64,
+    /// Context switches of that process because it waited.
+    pub context_switches_voluntary: u64,
+    /// Context switches because another process was due.
+    pub context_switches_involuntary: u64,
+    /// Time of all CPUs of that host in interrupt handlers, s; missing when it was not read.
+    pub host_irq_s: Option<f64>,
+    /// Time of all CPUs of that host in soft interrupts, s; missing when it was not read.
+    pub host_softirq_s: Option<f64>,
+}
+
+impl Interval {
+    fn set_goodput(&mut self) {
+        let bits_per_s = self.bytes as f64 * 8e9 / (self.end_ns - self.start_ns).max(1) as f64;
+        self.goodput_mbps = bits_per_s.round() / 1e6;
+    }
 }
 
 /// Contiguous intervals, all of one length.
@@ -45,24 +68,26 @@ pub struct Series {
     interval_ns: i64,
     closed: Vec<Interval>,
     current: Interval,
-    cpu_ns: i64,
+    usage: Usage,
+    /// Closed intervals that [`Self::charge`] has still to tell what was used, from the first.
+    uncharged: Option<usize>,
     handed_out: usize,
 }
 
 impl Series {
     /// The sender's grid starts with its flow.
-    pub fn sender(interval_ns: i64, start_ns: i64, cpu_ns: i64) -> Self {
-        Self::new(blank(End::Sender, start_ns, interval_ns), interval_ns, cpu_ns)
+    pub fn sender(interval_ns: i64, start_ns: i64, usage: Usage) -> Self {
+        Self::new(blank(End::Sender, start_ns, interval_ns), interval_ns, usage)
     }
 
     /// The receiver's grid is the multiples of the interval on its own clock.
-    pub fn receiver(interval_ns: i64, start_ns: i64, cpu_ns: i64) -> Self {
+    pub fn receiver(interval_ns: i64, start_ns: i64, usage: Usage) -> Self {
         let start_ns = start_ns.div_euclid(interval_ns) * interval_ns;
-        Self::new(blank(End::Receiver, start_ns, interval_ns), interval_ns, cpu_ns)
+        Self::new(blank(End::Receiver, start_ns, interval_ns), interval_ns, usage)
     }
 
-    fn new(current: Interval, interval_ns: i64, cpu_ns: i64) -> Self {
-        Self { interval_ns, closed: Vec::new(), current, cpu_ns, handed_out: 0 }
+    fn new(current: Interval, interval_ns: i64, usage: Usage) -> Self {
+        Self { interval_ns, closed: Vec::new(), current, usage, uncharged: None, handed_out: 0 }
     }
 
     /// Begin at `first_ns`, the first arrival, where that is earlier: a message may come while its flow is being set up.
@@ -73,22 +98,46 @@ impl Series {
         }
     }
 
-    /// Close every interval that ended by `now_ns`. `cpu_ns` reads the process's CPU time and is asked only then; after
-    /// several empty intervals their CPU time counts in the first.
-    pub fn roll(&mut self, now_ns: i64, jitter_ms: Option<f64>, cpu_ns: impl FnOnce() -> i64) {
-        if now_ns >= self.current.end_ns {
-            self.close(now_ns, jitter_ms, cpu_ns());
+    /// Close every interval that ended by `now_ns`. `usage` reads what the process used and is asked only then; after
+    /// several empty intervals theirs counts in the first.
+    pub fn roll(&mut self, now_ns: i64, jitter_ms: Option<f64>, usage: impl FnOnce() -> Usage) {
+        if self.turn(now_ns, jitter_ms) {
+            self.charge(usage());
         }
     }
 
+    /// Close every interval that ended by `now_ns`; whether there was one. [`Self::charge`] has to follow, as soon as
+    /// there is time for a reading: messages that are due do not wait for it.
+    pub fn turn(&mut self, now_ns: i64, jitter_ms: Option<f64>) -> bool {
+        let ended = now_ns >= self.current.end_ns;
+        if ended {
+            self.close(now_ns, jitter_ms);
+        }
+        ended
+    }
+
+    /// Tell the intervals closed since the last call what was used.
+    pub fn charge(&mut self, usage: Usage) {
+        let Some(interval) = self.uncharged.take().and_then(|first| self.closed.get_mut(first)) else {
+            return;
+        };
+        let used = usage.since(&self.usage);
+        self.usage = usage.carried_from(&self.usage);
+        (interval.cpu_s, interval.cpu_user_s, interval.cpu_system_s) =
+            (used.cpu_s, used.cpu_user_s, used.cpu_system_s);
+        interval.context_switches_voluntary = used.context_switches_voluntary;
+        interval.context_switches_involuntary = used.context_switches_involuntary;
+        (interval.host_irq_s, interval.host_softirq_s) = (used.host_irq_s, used.host_softirq_s);
+    }
+
     #[cold]
-    fn close(&mut self, now_ns: i64, jitter_ms: Option<f64>, cpu_ns: i64) {
-        self.current.cpu_s = (cpu_ns - self.cpu_ns).max(0) as f64 * 1e-9;
-        self.cpu_ns = cpu_ns;
+    fn close(&mut self, now_ns: i64, jitter_ms: Option<f64>) {
+        self.uncharged.get_or_insert(self.closed.len());
         while now_ns >= self.current.end_ns {
             if self.current.end == End::Receiver {
                 self.current.jitter_ms = jitter_ms;
             }
+            self.current.set_goodput();
             let next = blank(self.current.end, self.current.end_ns, self.interval_ns);
             self.closed.push(std::mem::replace(&mut self.current, next));
         }
@@ -107,6 +156,7 @@ impl Series {
             let here = left.min(interval.messages);
             interval.messages -= here;
             interval.bytes -= here * bytes;
+            interval.set_goodput();
             left -= here;
         }
     }
@@ -135,14 +185,16 @@ impl Series {
 
     /// Intervals closed since the last call, for live output.
     pub fn fresh(&mut self) -> &[Interval] {
-        let from = std::mem::replace(&mut self.handed_out, self.closed.len());
-        &self.closed[from..]
+        let to = self.uncharged.unwrap_or(self.closed.len());
+        let from = std::mem::replace(&mut self.handed_out, to);
+        &self.closed[from..to]
     }
 
     /// End at `now_ns`: the interval that holds it is closed whole.
-    pub fn finish(&mut self, now_ns: i64, jitter_ms: Option<f64>, cpu_ns: i64) {
+    pub fn finish(&mut self, now_ns: i64, jitter_ms: Option<f64>, usage: Usage) {
         let end_ns = self.current.end_ns.max(now_ns + 1);
-        self.close(end_ns, jitter_ms, cpu_ns);
+        self.close(end_ns, jitter_ms);
+        self.charge(usage);
     }
 
     /// Every closed interval.
@@ -163,7 +215,14 @@ fn blank(end: End, start_ns: i64, interval_ns: i64) -> Interval {
         messages_duplicate: known,
         messages_reordered: known,
         jitter_ms: None,
+        goodput_mbps: 0.0,
         cpu_s: 0.0,
+        cpu_user_s: 0.0,
+        cpu_system_s: 0.0,
+        context_switches_voluntary: 0,
+        context_switches_involuntary: 0,
+        host_irq_s: None,
+        host_softirq_s: None,
     }
 }
 
@@ -174,13 +233,18 @@ fn add(counter: &mut Option<u64>, messages: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::CpuTime;
     use proptest::prelude::*;
+
+    fn ran(total_ns: i64) -> Usage {
+        Usage { cpu: CpuTime { total_ns, ..CpuTime::default() }, irq: None }
+    }
 
     #[test]
     fn the_receivers_grid_is_multiples_of_the_interval() {
-        let mut series = Series::receiver(100, 1_234, 0);
-        series.roll(1_500, Some(0.5), || 40);
-        series.finish(1_510, Some(0.6), 70);
+        let mut series = Series::receiver(100, 1_234, ran(0));
+        series.roll(1_500, Some(0.5), || ran(40));
+        series.finish(1_510, Some(0.6), ran(70));
         let intervals = series.into_closed();
         assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (1_200, 1_300));
         assert_eq!(intervals.last().unwrap().end_ns, 1_600);
@@ -189,23 +253,23 @@ mod tests {
 
     #[test]
     fn the_grid_reaches_back_to_a_message_that_came_before_it_and_no_further() {
-        let mut series = Series::receiver(100, 1_234, 0);
+        let mut series = Series::receiver(100, 1_234, ran(0));
         series.reach_back(1_250);
         series.reach_back(1_049);
-        series.roll(1_210, None, || 0);
+        series.roll(1_210, None, || ran(0));
         series.reach_back(900);
-        series.finish(1_210, None, 0);
+        series.finish(1_210, None, ran(0));
         let starts: Vec<_> = series.into_closed().iter().map(|interval| interval.start_ns).collect();
         assert_eq!(starts, [1_000, 1_100, 1_200]);
     }
 
     #[test]
     fn a_late_message_takes_back_the_loss_that_it_was_taken_for() {
-        let mut series = Series::receiver(100, 0, 0);
+        let mut series = Series::receiver(100, 0, ran(0));
         series.count_lost(2);
-        series.roll(100, None, || 0);
+        series.roll(100, None, || ran(0));
         series.count_reordered();
-        series.finish(150, None, 0);
+        series.finish(150, None, ran(0));
         let intervals = series.into_closed();
         assert_eq!(intervals[0].messages_lost, Some(1));
         assert_eq!((intervals[1].messages_lost, intervals[1].messages_reordered), (Some(0), Some(1)));
@@ -213,21 +277,61 @@ mod tests {
 
     #[test]
     fn what_did_not_leave_is_taken_back_from_the_last_intervals() {
-        let mut series = Series::sender(100, 0, 0);
+        let mut series = Series::sender(100, 0, ran(0));
         series.count(3, 30);
-        series.roll(100, None, || 0);
+        series.roll(100, None, || ran(0));
         series.count(2, 20);
         series.take_back(4, 10);
-        series.finish(150, None, 0);
+        series.finish(150, None, ran(0));
         let counts: Vec<_> =
             series.into_closed().iter().map(|interval| (interval.messages, interval.bytes)).collect();
         assert_eq!(counts, [(1, 10), (0, 0)]);
     }
 
     #[test]
+    fn goodput_is_that_of_the_interval_also_after_something_was_taken_back() {
+        let mut series = Series::sender(100_000_000, 0, ran(0));
+        series.count(2, 2_500);
+        series.roll(100_000_000, None, || ran(0));
+        series.count(1, 1_250);
+        series.take_back(2, 1_250);
+        series.finish(100_000_000, None, ran(0));
+        let goodput: Vec<_> = series.into_closed().iter().map(|interval| interval.goodput_mbps).collect();
+        assert_eq!(goodput, [0.1, 0.0]);
+    }
+
+    #[test]
+    fn an_interval_has_what_was_used_in_it() {
+        let mut series = Series::sender(100, 0, ran(5));
+        let used = Usage {
+            cpu: CpuTime {
+                total_ns: 1_005,
+                user_ns: 30,
+                system_ns: 10,
+                switches_voluntary: 4,
+                switches_involuntary: 1,
+            },
+            irq: None,
+        };
+        series.roll(99, None, || unreachable!("the interval is not over"));
+        assert!(series.turn(100, None));
+        series.count(1, 64);
+        assert!(series.fresh().is_empty(), "nobody knows yet what was used in it");
+        series.charge(used);
+        assert_eq!(series.fresh().len(), 1);
+        series.charge(ran(7_777));
+        series.finish(150, None, used);
+        let intervals = series.into_closed();
+        let first = &intervals[0];
+        assert_eq!((first.cpu_s, first.cpu_user_s, first.cpu_system_s), (1e-6, 0.75e-6, 0.25e-6));
+        assert_eq!((first.context_switches_voluntary, first.context_switches_involuntary), (4, 1));
+        assert_eq!((first.host_irq_s, intervals[1].cpu_s), (None, 0.0));
+    }
+
+    #[test]
     fn the_sender_knows_nothing_of_losses() {
-        let mut series = Series::sender(100, 7, 0);
-        series.finish(7, None, 0);
+        let mut series = Series::sender(100, 7, ran(0));
+        series.finish(7, None, ran(0));
         let intervals = series.into_closed();
         assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (7, 107));
         assert_eq!(intervals[0].messages_lost, None);
@@ -239,18 +343,18 @@ mod tests {
             steps in proptest::collection::vec((0_i64..250, 0_u64..5), 0..60),
             start_ns in 0_i64..10_000,
         ) {
-            let mut series = Series::receiver(100, start_ns, 0);
+            let mut series = Series::receiver(100, start_ns, ran(0));
             let (mut now_ns, mut messages) = (start_ns, 0);
             let mut live = 0;
             for (step, count) in steps {
                 now_ns += step;
-                series.roll(now_ns, None, || now_ns);
+                series.roll(now_ns, None, || ran(now_ns));
                 series.count(count, 64 * count);
                 live += series.fresh().len();
                 messages += count;
             }
-            series.finish(now_ns, None, now_ns);
-        let intervals = series.into_closed();
+            series.finish(now_ns, None, ran(now_ns));
+            let intervals = series.into_closed();
             prop_assert!(live <= intervals.len());
             prop_assert_eq!(intervals.iter().map(|interval| interval.messages).sum::<u64>(), messages);
             prop_assert!(intervals[0].start_ns <= start_ns && start_ns - intervals[0].start_ns < 100);

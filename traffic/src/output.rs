@@ -9,6 +9,7 @@ use crate::certificate::PacingCertificate;
 use crate::failure::{Code, Failure, Outcome};
 use crate::intervals::{End, Interval};
 use crate::report::FlowReport;
+use crate::traces::CongestionSample;
 
 /// Where the words go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,11 @@ impl Output {
             Self::Plain => write(&plain_interval(interval)),
             Self::Silent => Ok(()),
         })
+    }
+
+    /// Samples of congestion control: for machines only, a person reads them in the report.
+    pub fn congestion(self, samples: &[CongestionSample]) -> Outcome<()> {
+        samples.iter().try_for_each(|sample| self.event("congestion", to_value(sample)))
     }
 
     /// The final report.
@@ -126,6 +132,12 @@ fn plain_report(report: &FlowReport) -> String {
             text.push_str(&format!(
                 "\none-way delay {:.3} ms median, {:.3} ms p99, jitter {jitter_ms:.3} ms",
                 delay.p50, delay.p99
+            ));
+        }
+        if let Some(bursts) = receiver.loss_bursts.as_ref().filter(|bursts| bursts.count > 0) {
+            text.push_str(&format!(
+                "\n{} loss bursts, {:.2} messages on average, {} at most",
+                bursts.count, bursts.mean_messages, bursts.max_messages
             ));
         }
     }

@@ -11,6 +11,7 @@ use crate::batch::Batch;
 use crate::certificate::{Basis, Certifier, HandOver, PacingCertificate, Totals};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
+use crate::instruments::{Instruments, Readings};
 use crate::intervals::Series;
 use crate::output::Output;
 use crate::pacing::{Mode, Pacer, Rest};
@@ -51,6 +52,7 @@ pub(crate) struct Pump<'a> {
     /// Refused by the host, or due while congestion control held a full queue back.
     refused: u64,
     series: Series,
+    instruments: Instruments,
     certifier: Certifier,
     /// What left since the clock was read last, until it is read again.
     handed: Option<HandOver>,
@@ -62,15 +64,16 @@ pub(crate) struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    /// A pump that starts at `start_ns`, where the process has used `cpu_ns` of CPU time.
-    pub(crate) fn new(plan: &'a Plan, batch: Batch, start_ns: i64, cpu_ns: i64) -> Self {
+    /// A pump that starts at `start_ns`, where the costs are those that `instruments` began with.
+    pub(crate) fn new(plan: &'a Plan, batch: Batch, start_ns: i64, instruments: Instruments) -> Self {
         Self {
             plan,
             pacer: Pacer::new(plan.pacing, plan.window_ns, plan.duration_ns, &plan.schedule),
             batch,
             counts: Counts { start_ns, scheduled: plan.schedule.count(), ..Counts::default() },
             refused: 0,
-            series: Series::sender(plan.interval_ns, start_ns, cpu_ns),
+            series: Series::sender(plan.interval_ns, start_ns, instruments.at_start()),
+            instruments,
             certifier: certifier_of(plan),
             handed: None,
             held_up: false,
@@ -107,8 +110,14 @@ impl<'a> Pump<'a> {
             if now_ns > last_call_ns {
                 return Ok(EndReason::Duration);
             }
-            self.series.roll(now_ns, None, host::total_ns);
+            let interval_ended = self.series.turn(now_ns, None);
             self.send_due(session, now_ns, output)?;
+            if interval_ended {
+                // What leaves now does not wait for these readings, and its hand-over is not as long as they are.
+                self.certify(host::now_ns());
+                self.series.charge(self.instruments.read());
+                self.look(session, now_ns, output)?;
+            }
             if self.done() == self.counts.scheduled {
                 return Ok(EndReason::Duration);
             }
@@ -261,11 +270,17 @@ impl<'a> Pump<'a> {
         self.counts
     }
 
-    /// The certificate and the intervals of a flow that ended at `end_ns` and took `cpu_s` of CPU time.
-    pub(crate) fn finish(self, cpu_s: f64, end_ns: i64) -> (PacingCertificate, Series) {
-        let Counts { scheduled, sent, start_ns, .. } = self.counts;
-        let totals = Totals { scheduled, sent, cpu_s, span_ns: end_ns - start_ns };
-        (self.certifier.finish(&totals), self.series)
+    /// Look at the transport, for what was asked for beside the messages.
+    pub(crate) fn look(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<()> {
+        self.instruments.look(&mut *session.transport, now_ns, output)
+    }
+
+    /// The certificate, the instruments and the intervals of a flow that ended at `end_ns`.
+    pub(crate) fn finish(self, end_ns: i64) -> (PacingCertificate, Readings, Series) {
+        let Counts { scheduled, sent, start_ns, bytes_sent, .. } = self.counts;
+        let readings = self.instruments.close(bytes_sent);
+        let totals = Totals { scheduled, sent, cpu_s: readings.cpu.cpu_s, span_ns: end_ns - start_ns };
+        (self.certifier.finish(&totals), readings, self.series)
     }
 
     /// Until the next message leaves (a full stream or queue: until the transport has news), and look around now and

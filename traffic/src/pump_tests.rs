@@ -151,6 +151,7 @@ fn plan(pacing: Mode, window_ns: i64) -> Plan {
         seed: 1,
         gso: false,
         kind: Kind::Datagram,
+        traces: false,
     }
 }
 

@@ -4,15 +4,18 @@
 use netjoule_transport::message::Header;
 use netjoule_transport::{Arrival, Kind};
 
+use crate::clock_offset::{Ahead, Side};
 use crate::control::{FlowRequest, Message};
+use crate::costs::Costs;
 use crate::delay::Delays;
 use crate::failure::{Code, Failure, Outcome};
-use crate::host::{self, CpuTime};
+use crate::host;
 use crate::intervals::{Interval, Series};
+use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
 use crate::output::Output;
-use crate::report::{goodput_mbps, EndReason, ReceiverPart};
-use crate::session::{Scope, Session};
+use crate::report::{arrival_stamp_source, goodput_mbps, Direction, EndReason, ReceiverPart};
+use crate::session::{Scope, Session, COMPARE_EVERY_NS};
 use crate::tracker::{Arrived, Tracker};
 
 /// After the sender finished, this long without an arrival means that nothing more comes, ns.
@@ -37,8 +40,10 @@ pub struct Expectation {
     pub duration_ns: i64,
     /// Length of an interval in ns.
     pub interval_ns: i64,
-    /// This end's clock minus the sender's, ns.
+    /// This end's clock minus the sender's as known at the start, ns.
     pub clock_ahead_ns: i64,
+    /// Which of the compared clocks this end reads.
+    pub side: Side,
     /// Datagrams or stream.
     pub kind: Kind,
 }
@@ -51,6 +56,10 @@ impl Expectation {
             duration_ns: request.duration_ns as i64,
             interval_ns: request.interval_ns as i64,
             clock_ahead_ns,
+            side: match request.direction {
+                Direction::Up => Side::Server,
+                Direction::Down => Side::Client,
+            },
             kind,
         }
     }
@@ -69,21 +78,31 @@ pub struct Received {
 
 /// Receive until the sender has finished and nothing more comes, and report.
 pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) -> Outcome<Received> {
-    let cpu_start = CpuTime::now();
-    let mut books = Books::new(expected, host::now_ns(), cpu_start.total_ns);
+    let follows = !session.heard.exchanges.is_empty();
+    let mut books = Books::new(expected, host::now_ns(), follows, Costs::start());
     let end_reason = listen(session, &mut books, output)?;
     session.close_books();
-    let cpu = CpuTime::now();
+    let closed_ns = host::now_ns();
+    session.keep_comparing(false);
     let counts = books.tracker.finish(session.heard.finished);
     // Messages lost after the last arrival belong to no gap; they show in the last interval.
     books.series.count_lost(session.heard.finished.unwrap_or(0).saturating_sub(books.tracker.next()));
     let bytes = counts.unique * expected.message_bytes as u64;
+    if session.compares_clocks() {
+        // Where it fails, the clocks are known as they were, with the residual to show for it; and what ails the control
+        // connection shows when the peer's half of the report is awaited.
+        let _ = session.compare_clocks();
+    }
+    books.delays_follow(session, 1);
+    let (one_way_delay_ms, pdv_ms) = books.delays.summary().unzip();
+    let (cpu, used) = books.costs.close(bytes);
     let arrivals_ns = books.first_ns.zip(books.last_ns).map_or(0, |(first, last)| last - first);
     let span_ns =
         if end_reason == EndReason::Duration { arrivals_ns.max(expected.duration_ns) } else { arrivals_ns };
     let mut transport_stats = session.transport.path_statistics();
     transport_stats.insert("messages_foreign".into(), books.foreign.into());
     let sent = counts.unique + counts.lost;
+    let loss_bursts = books.tracker.loss_bursts(session.heard.finished).summary();
     let part = ReceiverPart {
         host: host::host_name(),
         boot_id: host::boot_id(),
@@ -97,12 +116,16 @@ pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) ->
         goodput_mbps: goodput_mbps(bytes, span_ns),
         loss_ratio: (sent > 0).then(|| counts.lost as f64 / sent as f64),
         jitter_ms: books.jitter.ms(),
-        one_way_delay_ms: books.delays.summary(),
-        cpu: cpu.since(cpu_start).into(),
+        one_way_delay_ms,
+        pdv_ms,
+        ipdv_ms: books.ipdv.summary(),
+        loss_bursts: Some(loss_bursts),
+        arrival_stamp_source: arrival_stamp_source(&transport_stats),
+        cpu,
         transport_stats,
     };
     let jitter_ms = books.jitter.ms();
-    books.series.finish(host::now_ns(), jitter_ms, cpu.total_ns);
+    books.series.finish(closed_ns, jitter_ms, used);
     output.intervals(books.series.fresh())?;
     Ok(Received { part, intervals: books.series.into_closed(), end_reason })
 }
@@ -118,6 +141,8 @@ fn listen(session: &mut Session<'_>, books: &mut Books<'_>, output: Output) -> O
     let mut asked_to_stop = false;
     loop {
         let more = take_arrivals(session, books, output)?;
+        // Those after the messages come many at a time: the line is looked for once, with all of them.
+        books.delays_follow(session, COMPARE_EVERY_NS / 2);
         let now_ns = host::now_ns();
         if session.heard.interrupted && !asked_to_stop {
             asked_to_stop = true;
@@ -167,7 +192,7 @@ fn take_arrivals(session: &mut Session<'_>, books: &mut Books<'_>, output: Outpu
     if let (true, Some(first_ns)) = (had_none, books.first_ns) {
         output.event("started", serde_json::json!({ "first_packet_ns": first_ns }))?;
     }
-    books.series.roll(host::now_ns(), books.jitter.ms(), host::total_ns);
+    books.series.roll(host::now_ns(), books.jitter.ms(), || books.costs.read());
     output.intervals(books.series.fresh())?;
     Ok(more)
 }
@@ -178,6 +203,10 @@ struct Books<'a> {
     tracker: Tracker,
     jitter: Jitter,
     delays: Delays,
+    /// The comparison of clocks that the delays follow by now, by this end's clock; `None`: there is nothing to follow.
+    followed_ns: Option<i64>,
+    ipdv: Ipdv,
+    costs: Costs,
     series: Series,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
@@ -186,16 +215,31 @@ struct Books<'a> {
 }
 
 impl<'a> Books<'a> {
-    fn new(expected: &'a Expectation, start_ns: i64, cpu_ns: i64) -> Self {
+    fn new(expected: &'a Expectation, start_ns: i64, follows: bool, costs: Costs) -> Self {
         Self {
             expected,
             tracker: Tracker::default(),
             jitter: Jitter::default(),
-            delays: Delays::default(),
-            series: Series::receiver(expected.interval_ns, start_ns, cpu_ns),
+            followed_ns: follows.then_some(i64::MIN),
+            delays: Delays::new(Ahead::new(0, expected.clock_ahead_ns, 0.0), follows),
+            ipdv: Ipdv::default(),
+            series: Series::receiver(expected.interval_ns, start_ns, costs.at_start()),
+            costs,
             first_ns: None,
             last_ns: None,
             foreign: 0,
+        }
+    }
+
+    /// Have delays follow the comparisons of clocks, once the newest is by `after_ns` younger than the last followed.
+    fn delays_follow(&mut self, session: &Session<'_>, after_ns: i64) {
+        let (Some(followed_ns), Some(newest)) = (self.followed_ns, session.heard.exchanges.last()) else {
+            return;
+        };
+        let newest_ns = self.expected.side.seen_ns(newest);
+        if newest_ns.saturating_sub(followed_ns) >= after_ns {
+            self.followed_ns = Some(newest_ns);
+            self.delays.correct(self.expected.side, &session.clock_offset(), newest_ns);
         }
     }
 
@@ -209,7 +253,7 @@ impl<'a> Books<'a> {
         if self.first_ns.is_none() {
             self.series.reach_back(arrival.arrived_ns);
         }
-        self.series.roll(arrival.arrived_ns, self.jitter.ms(), host::total_ns);
+        self.series.roll(arrival.arrived_ns, self.jitter.ms(), || self.costs.read());
         match self.tracker.record(header.sequence) {
             Arrived::Duplicate => {
                 self.series.count_duplicate();
@@ -221,8 +265,9 @@ impl<'a> Books<'a> {
         }
         self.series.count(1, arrival.bytes.len() as u64);
         self.jitter.record(header.sent_ns, arrival.arrived_ns);
-        let sent_here_ns = header.sent_ns.saturating_add(self.expected.clock_ahead_ns);
-        self.delays.record(arrival.arrived_ns.saturating_sub(sent_here_ns));
+        let transit_ns = arrival.arrived_ns.saturating_sub(header.sent_ns);
+        self.delays.record(arrival.arrived_ns, transit_ns);
+        self.ipdv.record(header.sequence, arrival.arrived_ns, transit_ns, self.delays.drift());
         self.first_ns.get_or_insert(arrival.arrived_ns);
         self.last_ns = self.last_ns.max(Some(arrival.arrived_ns));
     }
@@ -237,6 +282,7 @@ mod tests {
         duration_ns: 1_000,
         interval_ns: 100,
         clock_ahead_ns: 1_000_000,
+        side: Side::Server,
         kind: Kind::Datagram,
     };
 
@@ -248,7 +294,7 @@ mod tests {
 
     #[test]
     fn arrivals_are_booked_once_with_their_delay_on_one_clock() {
-        let mut books = Books::new(&EXPECTED, 1_000_000, 0);
+        let mut books = Books::new(&EXPECTED, 1_000_000, false, Costs::start());
         arrive(&mut books, 0, 0, 1_000_050, 20);
         arrive(&mut books, 2, 100, 1_000_150, 20);
         arrive(&mut books, 2, 100, 1_000_160, 20);
@@ -257,9 +303,15 @@ mod tests {
         let counts = books.tracker.finish(Some(4));
         assert_eq!((counts.unique, counts.duplicate, counts.reordered, counts.lost), (3, 1, 1, 1));
         assert_eq!(books.foreign, 1);
-        let delay = books.delays.summary().unwrap();
+        let (delay, _) = books.delays.summary().unwrap();
         assert!((delay.max - 200e-6).abs() < 1e-12 && (delay.min - 50e-6).abs() < 1e-12, "{delay:?}");
-        books.series.finish(1_000_260, None, 0);
+        // Of 0, 1 and 2 the delays are 50, 200 and 50 ns, in whichever order they came.
+        let ipdv = books.ipdv.summary().unwrap();
+        assert_eq!((ipdv.pairs, (ipdv.max * 1e6).round(), (ipdv.min * 1e6).round()), (2, 150.0, -150.0));
+        let bursts = books.tracker.loss_bursts(Some(4)).summary();
+        assert_eq!((bursts.count, bursts.max_messages), (1, 1));
+        let used = books.costs.read();
+        books.series.finish(1_000_260, None, used);
         let intervals = books.series.into_closed();
         let lost: Vec<_> = intervals.iter().map(|interval| interval.messages_lost.unwrap()).collect();
         assert_eq!(lost, [0, 0, 0]);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flow report: both ends of one flow in one document (protocols/contracts/schemas/flow_report.schema.json). Pure.
 
+use netjoule_transport::stamps::{KERNEL_STAMPS, READ_STAMPS};
 use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
 
+use crate::capture::CaptureSummary;
 use crate::certificate::PacingCertificate;
 use crate::clock_offset::ClockOffset;
-use crate::delay::DelaySummary;
-use crate::host::CpuUse;
+use crate::cycles::CycleCounter;
+use crate::delay::{DelaySummary, DelayVariation};
+use crate::departure::DepartureSummary;
 use crate::intervals::{End, Interval};
+use crate::ipdv::IpdvSummary;
+use crate::loss::BurstSummary;
 use crate::pacing::Mode;
+use crate::traces::CongestionSample;
+use crate::usage::Used;
 
 /// Version of the document.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -116,6 +123,9 @@ pub struct SenderPart {
     pub bytes_sent: u64,
     /// Payload rate over the duration.
     pub goodput_mbps: f64,
+    /// From handing a message over to leaving the host, by the kernel's stamps; missing when they were not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departure_delay_us: Option<DepartureSummary>,
     /// CPU time of the process from start to end, s.
     #[serde(flatten)]
     pub cpu: Cpu,
@@ -155,6 +165,14 @@ pub struct ReceiverPart {
     pub jitter_ms: Option<f64>,
     /// One-way delay of first copies, ms.
     pub one_way_delay_ms: Option<DelaySummary>,
+    /// Packet delay variation: delay above the least one, ms.
+    pub pdv_ms: Option<DelayVariation>,
+    /// Inter-packet delay variation, ms.
+    pub ipdv_ms: Option<IpdvSummary>,
+    /// Runs of lost messages.
+    pub loss_bursts: Option<BurstSummary>,
+    /// Who stamped arrivals: "kernel", "read" (when they were read) or "mixed"; missing without any.
+    pub arrival_stamp_source: Option<String>,
     /// CPU time of the process from start to end, s.
     #[serde(flatten)]
     pub cpu: Cpu,
@@ -162,20 +180,56 @@ pub struct ReceiverPart {
     pub transport_stats: Values,
 }
 
-/// CPU seconds in a report.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// What an end took of its host from start to end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// All of it.
+    /// CPU time of the process, s.
     pub cpu_s: f64,
     /// In user space.
     pub cpu_user_s: f64,
     /// In the kernel.
     pub cpu_system_s: f64,
+    /// Context switches because the process waited.
+    pub context_switches_voluntary: u64,
+    /// Context switches because another process was due.
+    pub context_switches_involuntary: u64,
+    /// Time of all CPUs of the host in interrupt handlers, s.
+    pub host_irq_s: Option<f64>,
+    /// Time of all CPUs of the host in soft interrupts, s.
+    pub host_softirq_s: Option<f64>,
+    /// CPU cycles of the thread that runs the flow.
+    pub cycles: Option<u64>,
+    /// Over payload bytes sent, or received for the first time.
+    pub cycles_per_byte: Option<f64>,
+    /// "user_and_kernel", or "user" where the kernel keeps its own back; missing without a counter.
+    pub cycles_scope: Option<String>,
+    /// Why there are no cycles.
+    pub cycles_reason: Option<String>,
 }
 
-impl From<CpuUse> for Cpu {
-    fn from(used: CpuUse) -> Self {
-        Self { cpu_s: used.cpu_s, cpu_user_s: used.cpu_user_s, cpu_system_s: used.cpu_system_s }
+impl Cpu {
+    /// From what was used, and the counter that was started with the flow, over the flow's payload bytes.
+    pub fn new(used: Used, counter: Result<CycleCounter, String>, payload_bytes: u64) -> Self {
+        let told = counter.and_then(|mut counter| Ok((counter.read()?, counter.scope())));
+        let (cycles, scope, reason) = match told {
+            Ok((cycles, scope)) => (Some(cycles), Some(scope.name().to_owned()), None),
+            Err(reason) => (None, None, Some(reason)),
+        };
+        Self {
+            cpu_s: used.cpu_s,
+            cpu_user_s: used.cpu_user_s,
+            cpu_system_s: used.cpu_system_s,
+            context_switches_voluntary: used.context_switches_voluntary,
+            context_switches_involuntary: used.context_switches_involuntary,
+            host_irq_s: used.host_irq_s,
+            host_softirq_s: used.host_softirq_s,
+            cycles,
+            cycles_per_byte: cycles
+                .filter(|_| payload_bytes > 0)
+                .map(|cycles| cycles as f64 / payload_bytes as f64),
+            cycles_scope: scope,
+            cycles_reason: reason,
+        }
     }
 }
 
@@ -225,10 +279,28 @@ pub struct FlowReport {
     pub receiver: Option<ReceiverPart>,
     /// Intervals of both ends, the sender's first.
     pub intervals: Vec<Interval>,
+    /// Congestion control of the sending end, when traces were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<Vec<CongestionSample>>,
+    /// The flow's packets in a file, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureSummary>,
     /// Whether the books balance, see [`reconciles`].
     pub reconciles: bool,
     /// How the flow ended.
     pub end_reason: EndReason,
+}
+
+/// Who stamped the arrivals that a transport's statistics count: "kernel", "read" or "mixed"; `None` when they count none.
+pub fn arrival_stamp_source(transport_stats: &Values) -> Option<String> {
+    let count = |name: &str| transport_stats.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let source = match (count(KERNEL_STAMPS), count(READ_STAMPS)) {
+        (0, 0) => return None,
+        (_, 0) => "kernel",
+        (0, _) => "read",
+        _ => "mixed",
+    };
+    Some(source.into())
 }
 
 /// Payload rate in Mb/s; 0 for an empty span.
@@ -269,7 +341,6 @@ mod tests {
     use super::*;
 
     fn parts() -> (SenderPart, ReceiverPart, Vec<Interval>) {
-        let cpu = Cpu { cpu_s: 0.0, cpu_user_s: 0.0, cpu_system_s: 0.0 };
         let sender = SenderPart {
             host: "a".into(),
             boot_id: "b".into(),
@@ -282,7 +353,8 @@ mod tests {
             messages_not_sent: 1,
             bytes_sent: 900,
             goodput_mbps: 1.0,
-            cpu,
+            departure_delay_us: None,
+            cpu: Cpu::default(),
             transport_stats: Values::new(),
             pacing_certificate: None,
         };
@@ -300,7 +372,11 @@ mod tests {
             loss_ratio: None,
             jitter_ms: None,
             one_way_delay_ms: None,
-            cpu,
+            pdv_ms: None,
+            ipdv_ms: None,
+            loss_bursts: None,
+            arrival_stamp_source: None,
+            cpu: Cpu::default(),
             transport_stats: Values::new(),
         };
         let interval = |end, messages, lost| Interval {
@@ -313,7 +389,14 @@ mod tests {
             messages_duplicate: None,
             messages_reordered: None,
             jitter_ms: None,
+            goodput_mbps: 0.0,
             cpu_s: 0.0,
+            cpu_user_s: 0.0,
+            cpu_system_s: 0.0,
+            context_switches_voluntary: 0,
+            context_switches_involuntary: 0,
+            host_irq_s: None,
+            host_softirq_s: None,
         };
         let intervals = vec![interval(End::Sender, 9, None), interval(End::Receiver, 7, Some(2))];
         (sender, receiver, intervals)
@@ -330,6 +413,36 @@ mod tests {
         assert!(!reconciles(&sender, Some(&lossy), &intervals, 100));
         let late = SenderPart { messages_not_sent: 0, ..sender };
         assert!(!reconciles(&late, Some(&receiver), &intervals, 100));
+    }
+
+    #[test]
+    fn cycles_are_told_per_byte_or_why_they_are_not() {
+        let cpu = Cpu::new(Used::default(), Err("no counter".into()), 100);
+        assert_eq!(
+            (cpu.cycles, cpu.cycles_per_byte, cpu.cycles_reason),
+            (None, None, Some("no counter".into()))
+        );
+        let counter = CycleCounter::start();
+        let has_counter = counter.is_ok();
+        let cpu = Cpu::new(Used::default(), counter, 100);
+        assert_eq!((cpu.cycles.is_some(), cpu.cycles_reason.is_none()), (has_counter, has_counter));
+        assert_eq!(cpu.cycles_per_byte, cpu.cycles.map(|cycles| cycles as f64 / 100.0));
+    }
+
+    #[test]
+    fn who_stamped_arrivals_is_told_from_the_counts() {
+        let stats = |kernel: u64, read: u64| {
+            Values::from_iter([
+                (KERNEL_STAMPS.to_owned(), kernel.into()),
+                (READ_STAMPS.to_owned(), read.into()),
+            ])
+        };
+        for (kernel, read, source) in
+            [(0, 0, None), (5, 0, Some("kernel")), (0, 5, Some("read")), (5, 1, Some("mixed"))]
+        {
+            assert_eq!(arrival_stamp_source(&stats(kernel, read)).as_deref(), source);
+        }
+        assert_eq!(arrival_stamp_source(&Values::new()), None);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use netjoule_transport::{IpVersion, Kind, Protocol, State, Values};
 use crate::batch::Batch;
 use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
-use crate::host::{self, CpuTime};
+use crate::host;
+use crate::instruments::Instruments;
 use crate::intervals::Interval;
 use crate::output::Output;
 use crate::pacing::Mode;
@@ -14,6 +15,7 @@ use crate::pump::Pump;
 use crate::report::{goodput_mbps, EndReason, PathFacts, SenderPart};
 use crate::schedule::Schedule;
 use crate::session::{Scope, Session};
+use crate::traces::CongestionSample;
 
 /// Longest coalescing window, us.
 pub const LONGEST_WINDOW_US: u64 = 1_000_000;
@@ -44,6 +46,8 @@ pub struct Plan {
     pub gso: bool,
     /// Datagrams or stream.
     pub kind: Kind,
+    /// Sample congestion control once per interval.
+    pub traces: bool,
 }
 
 impl Plan {
@@ -59,6 +63,7 @@ impl Plan {
             seed: request.seed,
             gso: request.gso,
             kind,
+            traces: request.traces,
         }
     }
 }
@@ -72,6 +77,8 @@ pub struct Sent {
     pub path: PathFacts,
     /// Intervals.
     pub intervals: Vec<Interval>,
+    /// Congestion control during the flow; `None` when it was not asked for.
+    pub congestion: Option<Vec<CongestionSample>>,
     /// How it ended.
     pub end_reason: EndReason,
 }
@@ -121,21 +128,20 @@ pub fn prepare(session: &mut Session<'_>, pacing: Mode) -> Outcome<()> {
 /// Send the whole flow, wait until it has left, and report.
 pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Sent> {
     let batch = Batch::new(plan.message_bytes, session.transport.headroom_bytes(), plan.gso, plan.seed);
-    let cpu_start = CpuTime::now();
-    let mut pump = Pump::new(plan, batch, host::now_ns(), cpu_start.total_ns);
+    let instruments = Instruments::start(plan.traces);
+    let mut pump = Pump::new(plan, batch, host::now_ns(), instruments);
     let end_reason = pump.run(session, output)?;
     let stopped_ns = host::now_ns();
     pump.close_books(stopped_ns);
     drain(session, plan.kind)?;
     pump.take_back(session.transport.discard_held());
-    let cpu = CpuTime::now();
     let end_ns = host::now_ns();
+    pump.look(session, end_ns, output)?;
     let counts = pump.counts();
     let path = path_facts(session, plan.kind, counts.sent);
     let span_ns =
         if end_reason == EndReason::Duration { plan.duration_ns } else { stopped_ns - counts.start_ns };
-    let cpu_used = cpu.since(cpu_start);
-    let (pacing_certificate, mut series) = pump.finish(cpu_used.cpu_s, end_ns);
+    let (pacing_certificate, readings, mut series) = pump.finish(end_ns);
     let part = SenderPart {
         host: host::host_name(),
         boot_id: host::boot_id(),
@@ -148,13 +154,15 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
         messages_not_sent: counts.scheduled - counts.sent,
         bytes_sent: counts.bytes_sent,
         goodput_mbps: goodput_mbps(counts.bytes_sent, span_ns),
-        cpu: cpu_used.into(),
+        departure_delay_us: readings.departure_delay_us,
+        cpu: readings.cpu,
         transport_stats: session.transport.path_statistics(),
         pacing_certificate: Some(Box::new(pacing_certificate)),
     };
-    series.finish(end_ns, None, cpu.total_ns);
+    series.finish(end_ns, None, readings.used);
     output.intervals(series.fresh())?;
-    Ok(Sent { part, path, intervals: series.into_closed(), end_reason })
+    let intervals = series.into_closed();
+    Ok(Sent { part, path, intervals, congestion: readings.congestion, end_reason })
 }
 
 /// Serve the transport until everything has left, or the time for that is over.

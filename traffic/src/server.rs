@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::channel::Channel;
 use crate::cli::ServeArgs;
-use crate::control::{self, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE};
+use crate::control::{self, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
@@ -262,6 +262,9 @@ impl<'a> Flow<'a> {
         }
         self.session.tell(&Message::Finished { messages_sent: sent.part.messages_sent })?;
         self.tell_intervals(sent.intervals)?;
+        for some in sent.congestion.unwrap_or_default().chunks(SAMPLES_PER_LINE) {
+            self.session.tell(&Message::Congestion { samples: some.to_vec() })?;
+        }
         self.session.tell(&Message::SenderPart { sender: Box::new(sent.part), path: sent.path })?;
         Ok(sent.end_reason)
     }

@@ -7,12 +7,13 @@ use std::os::fd::AsRawFd;
 use netjoule_transport::{PollFd, State, Transport};
 
 use crate::channel::Channel;
-use crate::clock_offset::Exchange;
-use crate::control::{self, Message, INTERVALS};
+use crate::clock_offset::{self, ClockOffset, Exchange, EXCHANGES};
+use crate::control::{self, Message, INTERVALS, SAMPLES};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
 use crate::report::{PathFacts, ReceiverPart, SenderPart};
+use crate::traces::CongestionSample;
 use crate::wait::{self, Signals, Waiter};
 
 /// How long the peer's closing may take to arrive after it was announced, ns.
@@ -20,6 +21,10 @@ const PEER_CLOSE_NS: i64 = 300_000_000;
 /// How long the goodbye of a data connection may take, ns. Linux repeats a lost DCCP-Close after 3.2 s and again 6.4 s
 /// later (RFC 4340 section 8.3 asks for two round-trip times and a back-off); who left before would leave it unanswered.
 const PART_NS: i64 = 10_000_000_000;
+/// How long one comparison of clocks may take, ns.
+const CLOCK_NS: i64 = 2_000_000_000;
+/// How often the clocks are compared during a flow, ns: two short lines on the control connection.
+pub const COMPARE_EVERY_NS: i64 = 10_000_000_000;
 
 /// While the clock is watched, the data path is looked at this often, ns.
 const SPIN_LOOK_NS: i64 = 20_000;
@@ -61,10 +66,12 @@ pub struct Heard {
     pub finished: Option<u64>,
     /// The client is done.
     pub end: bool,
-    /// Clock exchanges completed.
+    /// Comparisons of the two ends' clocks, in order; none where both read the same clock.
     pub exchanges: Vec<Exchange>,
     /// The peer's intervals.
     pub intervals: Vec<Interval>,
+    /// The peer's congestion control when it sends, if that was asked for.
+    pub congestion: Vec<CongestionSample>,
     /// The peer's half when it sends.
     pub sender: Option<(SenderPart, PathFacts)>,
     /// The peer's half when it receives.
@@ -91,6 +98,9 @@ pub struct Session<'a> {
     waiter: Waiter,
     fds: Vec<PollFd>,
     flow_is_over: bool,
+    /// When the clocks are compared next; `None`: this end does not ask. At the end of time while they are compared many
+    /// times at once.
+    compare_at_ns: Option<i64>,
 }
 
 impl<'a> Session<'a> {
@@ -112,6 +122,7 @@ impl<'a> Session<'a> {
             waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
             fds: Vec::new(),
             flow_is_over: false,
+            compare_at_ns: None,
         })
     }
 
@@ -258,7 +269,50 @@ impl<'a> Session<'a> {
         if index < self.fds.len() && self.waiter.ready(index) {
             self.hear_stdin();
         }
-        Ok(())
+        self.compare_if_due()
+    }
+
+    /// The server's clock against ours, asked for now, [`EXCHANGES`] times; the server is told what came of it. Only the
+    /// client asks.
+    pub fn compare_clocks(&mut self) -> Outcome<()> {
+        self.compare_at_ns = Some(i64::MAX);
+        for _ in 0..EXCHANGES {
+            let asked_ns = host::now_ns();
+            self.tell(&Message::Clock { asked_ns })?;
+            self.wait_for_calmly("the server's clock", CLOCK_NS, |session| {
+                Ok(session.heard.exchanges.last().is_some_and(|last| last.asked_ns == asked_ns))
+            })?;
+        }
+        let newest = self.heard.exchanges.len().saturating_sub(EXCHANGES);
+        let told: Vec<_> = self.heard.exchanges[newest..].to_vec();
+        told.into_iter().try_for_each(|exchange| self.tell(&Message::Compared { exchange }))
+    }
+
+    /// From now on compare clocks every [`COMPARE_EVERY_NS`] (only an end that has done so before), or no more.
+    pub fn keep_comparing(&mut self, on: bool) {
+        let next_ns = if on { host::now_ns().saturating_add(COMPARE_EVERY_NS) } else { i64::MAX };
+        self.compare_at_ns = self.compare_at_ns.map(|_| next_ns);
+    }
+
+    /// Whether this end compares clocks.
+    pub fn compares_clocks(&self) -> bool {
+        self.compare_at_ns.is_some()
+    }
+
+    /// What all comparisons so far tell; both ends read the same clock where there is none.
+    pub fn clock_offset(&self) -> ClockOffset {
+        ClockOffset::fit(&self.heard.exchanges).unwrap_or(ClockOffset::SAME_CLOCK)
+    }
+
+    /// Nothing wakes up for this: it is asked when everything is looked at anyway.
+    fn compare_if_due(&mut self) -> Outcome<()> {
+        let Some(at_ns) = self.compare_at_ns else { return Ok(()) };
+        let now_ns = host::now_ns();
+        if now_ns < at_ns {
+            return Ok(());
+        }
+        self.compare_at_ns = Some(now_ns.saturating_add(COMPARE_EVERY_NS));
+        self.tell(&Message::Clock { asked_ns: now_ns })
     }
 
     fn hear_channel(&mut self) -> Outcome<()> {
@@ -285,7 +339,13 @@ impl<'a> Session<'a> {
                 return self.tell(&Message::ClockAnswer { asked_ns, arrived_ns: now_ns, answered_ns });
             }
             Message::ClockAnswer { asked_ns, arrived_ns, answered_ns } => {
-                heard.exchanges.push(Exchange { asked_ns, arrived_ns, answered_ns, heard_ns: now_ns });
+                let exchange = Exchange { asked_ns, arrived_ns, answered_ns, heard_ns: now_ns };
+                clock_offset::keep(&mut heard.exchanges, exchange);
+                let is_one_of_many = self.compare_at_ns == Some(i64::MAX);
+                return if is_one_of_many { Ok(()) } else { self.tell(&Message::Compared { exchange }) };
+            }
+            Message::Compared { exchange } => {
+                clock_offset::keep(&mut heard.exchanges, exchange);
             }
             Message::Go { offset_ns } => heard.go = Some(offset_ns),
             Message::Started => heard.started = true,
@@ -295,6 +355,12 @@ impl<'a> Session<'a> {
                 heard.intervals.extend(intervals);
                 if heard.intervals.len() > INTERVALS {
                     return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
+                }
+            }
+            Message::Congestion { samples } => {
+                heard.congestion.extend(samples);
+                if heard.congestion.len() > SAMPLES {
+                    return Err(Failure::new(Code::Protocol, "the peer sent too many samples"));
                 }
             }
             Message::SenderPart { sender, path } => heard.sender = Some((*sender, path)),

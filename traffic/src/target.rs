@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a flow goes, and what is asked of the server there.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::{socket, IpVersion, Values};
@@ -74,6 +74,7 @@ impl Target {
             window_us: args.window_us,
             gso: args.gso,
             seed: args.seed,
+            traces: args.traces,
             data_address: self.data,
             control_apart: self.control.ip() != self.data,
             options,
@@ -82,6 +83,16 @@ impl Target {
         request.check(control::Caps { duration_ns: units::LARGEST, rate_bps: units::LARGEST })?;
         Ok(request)
     }
+}
+
+/// The address of this host from which packets go to `remote`; nothing is sent.
+pub(crate) fn local_ip_towards(remote: SocketAddr) -> Outcome<IpAddr> {
+    let find = || {
+        let probe = UdpSocket::bind(socket::unspecified_like(remote))?;
+        probe.connect(remote)?;
+        probe.local_addr()
+    };
+    find().map(|local| local.ip()).map_err(Failure::system("find the way to the server"))
 }
 
 fn resolve(host: &str, port: u16, args: &SendArgs) -> Outcome<SocketAddr> {

@@ -4,6 +4,8 @@
 //! The last [`WINDOW`] sequence numbers are remembered one bit each. A message that falls out of the window unseen is
 //! lost for good; if it comes even later it counts as a duplicate, so that sent = unique + lost always holds.
 
+use crate::loss::LossBursts;
+
 /// Sequence numbers remembered; 128 KiB, a second and a half at 600,000 messages a second.
 const WINDOW: u64 = 1 << 20;
 const WORDS: usize = (WINDOW / 64) as usize;
@@ -42,11 +44,13 @@ pub struct Tracker {
     /// One past the highest sequence number seen.
     next: u64,
     counts: Counts,
+    /// Of what fell out of the window.
+    bursts: LossBursts,
 }
 
 impl Default for Tracker {
     fn default() -> Self {
-        Self { seen: vec![0; WORDS], next: 0, counts: Counts::default() }
+        Self { seen: vec![0; WORDS], next: 0, counts: Counts::default(), bursts: LossBursts::default() }
     }
 }
 
@@ -77,8 +81,13 @@ impl Tracker {
     /// Take the message that is next in order: by far the most are. Its place is that of the one that falls out.
     fn append(&mut self) {
         let (word, bit) = Self::place(self.next);
-        if self.next >= WINDOW && self.seen[word] & bit == 0 {
-            self.counts.lost += 1;
+        if self.next >= WINDOW {
+            if self.seen[word] & bit == 0 {
+                self.counts.lost += 1;
+                self.bursts.lost(1);
+            } else {
+                self.bursts.arrived();
+            }
         }
         self.seen[word] |= bit;
         self.counts.unique += 1;
@@ -106,6 +115,20 @@ impl Tracker {
         Counts { lost: self.counts.lost + gaps + tail, ..self.counts }
     }
 
+    /// Loss bursts when nothing more comes; `sent` as for [`Self::finish`].
+    pub fn loss_bursts(&self, sent: Option<u64>) -> LossBursts {
+        let mut bursts = self.bursts.clone();
+        for sequence in self.next.saturating_sub(WINDOW)..self.next {
+            if self.is_marked(sequence) {
+                bursts.arrived();
+            } else {
+                bursts.lost(1);
+            }
+        }
+        bursts.lost(sent.unwrap_or(self.next).saturating_sub(self.next));
+        bursts
+    }
+
     /// Move the window so that it ends before `next`, counting what falls out unseen.
     fn slide_to(&mut self, next: u64) {
         let oldest = self.next.saturating_sub(WINDOW);
@@ -113,12 +136,17 @@ impl Tracker {
         let remembered = self.next - oldest;
         let leaving = (new_oldest - oldest).min(remembered);
         for sequence in oldest..oldest + leaving {
-            if !self.is_marked(sequence) {
+            if self.is_marked(sequence) {
+                self.bursts.arrived();
+            } else {
                 self.counts.lost += 1;
+                self.bursts.lost(1);
             }
         }
         // A jump of more than a window loses messages that were never inside.
-        self.counts.lost += (new_oldest - oldest) - leaving;
+        let never_inside = (new_oldest - oldest) - leaving;
+        self.counts.lost += never_inside;
+        self.bursts.lost(never_inside);
         for sequence in self.next.max(new_oldest)..next {
             self.clear(sequence);
         }
@@ -172,6 +200,8 @@ mod tests {
         assert_eq!(tracker.record(1), Arrived::Duplicate);
         let counts = tracker.finish(None);
         assert_eq!((counts.unique, counts.unique + counts.lost), (3, 3 + 3 * WINDOW));
+        let bursts = tracker.loss_bursts(None).summary();
+        assert_eq!((bursts.count, bursts.max_messages), (2, 3 * WINDOW - 1));
     }
 
     #[test]
@@ -181,6 +211,7 @@ mod tests {
             tracker.record(sequence);
         }
         assert_eq!(tracker.finish(Some(2 * WINDOW + 77)).lost, 0);
+        assert_eq!(tracker.loss_bursts(Some(2 * WINDOW + 77)).summary().count, 0);
     }
 
     proptest! {
@@ -201,6 +232,15 @@ mod tests {
             prop_assert_eq!(counts.duplicate, (sequences.len() - set.len()) as u64);
             prop_assert_eq!(counts.reordered, reordered);
             prop_assert_eq!(counts.unique + counts.lost, sent);
+            let mut bursts = LossBursts::default();
+            for sequence in 0..sent {
+                if set.contains(&sequence) {
+                    bursts.arrived();
+                } else {
+                    bursts.lost(1);
+                }
+            }
+            prop_assert_eq!(tracker.loss_bursts(Some(sent)).summary(), bursts.summary());
         }
 
         #[test]
@@ -213,6 +253,11 @@ mod tests {
             }
             let counts = tracker.finish(None);
             prop_assert_eq!(counts.unique + counts.lost, sequence + 1);
+            // Every jump is a burst of its own.
+            let bursts = tracker.loss_bursts(None).summary();
+            prop_assert!(bursts.count <= counts.unique);
+            let mean_lost = bursts.mean_messages * bursts.count as f64;
+            prop_assert!((mean_lost - counts.lost as f64).abs() < 0.5);
         }
     }
 }

@@ -136,7 +136,7 @@ async def _sent(flow: Flow, due_s: float, time: CampaignTime, client_offset_ns: 
     first_ns = report["sender"]["first_packet_ns"]
     if first_ns is None:
         raise RunFailed("a burst of a load pulse sent nothing", code="generator_failed")
-    return time.from_ns(first_ns - controller_offset_ns(report, "sender", client_offset_ns))
+    return time.from_ns(first_ns - controller_offset_ns(report, "sender", client_offset_ns, first_ns))
 
 
 def _flow(workload: Workload, burst: Burst, code: Code) -> FlowSpec:

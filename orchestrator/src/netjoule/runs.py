@@ -251,7 +251,7 @@ class Runs:
         first_ns = report["sender"]["first_packet_ns"]
         if first_ns is None:
             raise RunFailed("the sender sent nothing", code="generator_failed")
-        offset_ns = controller_offset_ns(report, "sender", self._client_offset_ns())
+        offset_ns = controller_offset_ns(report, "sender", self._client_offset_ns(), first_ns)
         first_s = self._time.from_ns(first_ns - offset_ns)
         end_s = self._time.from_ns(report["sender"]["end_ns"] - offset_ns)
         windows = timeline.flow_windows(self._timing, first_s, end_s)

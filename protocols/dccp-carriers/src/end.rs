@@ -13,11 +13,12 @@ use netjoule_dccp::connection::{End as Ending, SendError, Spacing};
 use netjoule_dccp::{Config, Connection, Listener, ResetCode, State as Stage};
 use netjoule_transport::datagram::{self, GRO_BYTES};
 use netjoule_transport::{
-    socket, Arrival, BatchOutcome, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
-    Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
+    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
 use crate::carrier::Carrier;
+use crate::congestion;
 use crate::link::Link;
 use crate::options::Choice;
 use crate::reception::{self, Proven, Reception};
@@ -42,7 +43,7 @@ const READ_NS: i64 = 1_000_000;
 const READ_AGAIN_NS: i64 = 50_000;
 
 /// Greatest whole number that every reader of a report holds exactly.
-const MOST_FIGURE: f64 = ((1_u64 << 53) - 1) as f64;
+pub(crate) const MOST_FIGURE: f64 = ((1_u64 << 53) - 1) as f64;
 
 /// How far this end has come.
 enum Entry {
@@ -485,16 +486,28 @@ impl<C: Carrier> Transport for End<C> {
         values.insert("receive_buffer_bytes".into(), option(libc::SO_RCVBUF).into());
         values.insert("send_buffer_bytes".into(), option(libc::SO_SNDBUF).into());
         values.insert("refused_packets".into(), self.link.outbox.refused_packets.into());
+        if self.role == Role::Receiver {
+            stamps::report(self.link.stamp_counts(), &mut values);
+        }
         values
     }
 
-    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
+    fn congestion(&mut self) -> Option<Congestion> {
+        let figures = self.connection.as_ref()?.figures();
+        let outbox = &self.link.outbox;
+        let packet_bytes =
+            (outbox.data_packets > 0).then(|| outbox.data_bytes as f64 / outbox.data_packets as f64);
+        let figure = |wanted: &str| figures.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+        Some(congestion::of(figure, packet_bytes))
+    }
+
+    fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let outbox = &self.link.outbox;
         let headers = self.peer.map(|peer| IpVersion::of(peer.ip()).header_bytes() + C::HEADER_BYTES);
-        let measured = headers.filter(|_| outbox.data_packets > 0);
+        let measured = headers.filter(|_| outbox.data_packets > 0 && messages_sent > 0);
         let mean_bytes = outbox.data_bytes as f64 / outbox.data_packets as f64;
         Packetisation {
-            frames_per_message: Some(1.0),
+            frames_per_message: measured.map(|_| outbox.data_packets as f64 / messages_sent as f64),
             mean_ip_packet_bytes: measured.map(|headers| mean_bytes + headers as f64),
             source: if measured.is_some() {
                 PacketisationSource::Measured

@@ -11,11 +11,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::{
-    socket, Arrival, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result, Role,
-    SendOutcome, State, Transport, TransportError, Values,
+    socket, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
+    Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
+use crate::congestion;
 use crate::early::Early;
 use crate::options::Choice;
 use crate::retry::Retry;
@@ -388,6 +389,13 @@ impl Transport for KernelEnd {
             kernel_socket::figures(self.socket().as_raw_fd(), &mut values);
         }
         values
+    }
+
+    fn congestion(&mut self) -> Option<Congestion> {
+        let mut values = Values::new();
+        kernel_socket::figures(self.socket().as_raw_fd(), &mut values);
+        let figure = |name: &str| values.get(name).and_then(serde_json::Value::as_f64);
+        Some(congestion::of(figure, None))
     }
 
     fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {

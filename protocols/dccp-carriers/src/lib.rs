@@ -37,6 +37,7 @@
 //! Only packets of a process's socket have a `skuid`; the kernel's own Resets have none and meet the last rule.
 
 mod carrier;
+mod congestion;
 mod early;
 mod ecn;
 mod end;

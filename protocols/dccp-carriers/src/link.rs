@@ -8,6 +8,7 @@ use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::{Spacing, Transmit};
 use netjoule_dccp::Connection;
 use netjoule_transport::datagram::{self, Batch};
+use netjoule_transport::stamps::StampCounts;
 use netjoule_transport::{socket, Arrival, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
@@ -34,6 +35,11 @@ impl<C: Carrier> Link<C> {
         Ok(Self { carrier, outbox, ecn, batch: Batch::new(slot_bytes) })
     }
 
+    /// Where the arrival times so far came from.
+    pub(crate) fn stamp_counts(&self) -> StampCounts {
+        self.batch.stamp_counts()
+    }
+
     /// Read what has arrived, in at most `calls` system calls, and give every message to `sink`; how many there were.
     /// With `answer`, what the connection has to say about it (acknowledgements) leaves after each packet, and after
     /// each quarter of a train: the peer's congestion window opens by the acknowledgement.
@@ -50,10 +56,10 @@ impl<C: Carrier> Link<C> {
             if count == 0 {
                 break;
             }
-            let (difference_ns, read_ns) = datagram::clock_difference();
+            let read_ns = self.batch.read_ns();
             for index in 0..count {
-                let received = self.batch.datagram(index, difference_ns, read_ns);
-                let arrived_ns = received.arrived_ns.unwrap_or(read_ns);
+                let received = self.batch.datagram(index);
+                let arrived_ns = received.arrived_ns;
                 //= rfc6773#3.5
                 //# examining the values received in the ECN fields of incoming IP packets, relaying any packet markings to
                 //# the DCCP module.

@@ -10,7 +10,7 @@ use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, R
 use crate::end::End;
 use crate::kernel::KernelEnd;
 use crate::options::{CarrierKind, Choice};
-use crate::raw::RawCarrier;
+use crate::raw::{self, RawCarrier};
 use crate::udp::UdpCarrier;
 
 /// DCCP on the user-space stack.
@@ -121,6 +121,13 @@ macro_rules! protocol {
                 Self::choice(chosen).map(Choice::values)
             }
 
+            fn ip_protocol(&self, options: &Values) -> u8 {
+                match Self::choice(options) {
+                    Ok(Choice { carrier: CarrierKind::Udp, .. }) => 17,
+                    _ => raw::PROTOCOL as u8,
+                }
+            }
+
             fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
                 $carriers[0].limits(Ccid::Tfrc, ip_version, mtu_bytes)
             }
@@ -167,6 +174,17 @@ mod tests {
     fn most(protocol: &dyn Protocol, version: IpVersion, options: Value) -> usize {
         let Value::Object(options) = options else { panic!("not an object") };
         protocol.limits_with(version, 1500, &options).max_message_bytes
+    }
+
+    #[test]
+    fn the_carrier_says_what_stands_in_the_ip_header() {
+        let number = |protocol: &dyn Protocol, options: Value| {
+            let Value::Object(options) = options else { panic!("not an object") };
+            protocol.ip_protocol(&options)
+        };
+        assert_eq!(number(&Dccp, json!({})), 17);
+        assert_eq!(number(&Dccp, json!({ "carrier": "raw" })), 33);
+        assert_eq!(number(&DccpKernel, json!({})), 33);
     }
 
     #[test]

@@ -21,7 +21,7 @@ const ECT_0: u8 = 2;
 const CE: u8 = 3;
 
 fn now_ns() -> i64 {
-    datagram::clock_difference().1
+    datagram::now_ns()
 }
 
 fn flow(role: Role, gso: bool, ccid: u8, ecn: bool) -> FlowSpec {

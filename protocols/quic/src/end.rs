@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use netjoule_transport::{
-    socket, Arrival, FlowSpec, IpVersion, Kind, Packetisation, PollFd, Result, Role, SendOutcome, State,
-    Transport, TransportError, Values,
+    socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd, Result, Role,
+    SendOutcome, State, Transport, TransportError, Values,
 };
 
 use crate::certificate::Fingerprint;
@@ -272,7 +272,7 @@ impl Transport for End {
         let mut total = 0;
         while total < MESSAGES_PER_RECEIVE {
             let packets = endpoint.drain().map_err(lost)?;
-            let arrived_ns = netjoule_transport::datagram::now_ns();
+            let arrived_ns = endpoint.arrived_ns();
             let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns });
             let quic = &mut endpoint.driver.quic;
             let count = match messages {
@@ -329,7 +329,17 @@ impl Transport for End {
         if let Messages::StreamIn(receiver) = messages {
             values.insert("partial_message_bytes".to_owned(), receiver.partial_bytes().into());
         }
+        if self.role == Role::Receiver {
+            stamps::report(endpoint.wire().stamp_counts(), &mut values);
+        }
         values
+    }
+
+    fn congestion(&mut self) -> Option<Congestion> {
+        match &self.phase {
+            Phase::Open(endpoint, _) => statistics::congestion(&endpoint.driver.quic),
+            _ => None,
+        }
     }
 
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {

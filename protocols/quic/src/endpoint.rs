@@ -4,6 +4,8 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use netjoule_transport::stamps::now_ns;
+
 use crate::driver::{Driver, Transmit};
 use crate::error::QuicError;
 use crate::packet_size::holds_a_message;
@@ -23,6 +25,8 @@ pub(crate) struct Endpoint {
     wire: Wire,
     /// What was read last.
     arrived: Vec<u8>,
+    /// When it had arrived.
+    arrived_ns: i64,
     /// The last packet that quiche wrote.
     packet: Box<[u8; PACKET_BUFFER_BYTES]>,
     /// Set while that packet waits for its time.
@@ -38,6 +42,7 @@ impl Endpoint {
             driver,
             wire,
             arrived: vec![0; arrived_bytes],
+            arrived_ns: now_ns(),
             packet: Box::new([0; PACKET_BUFFER_BYTES]),
             held: None,
             data: DataPackets::default(),
@@ -75,7 +80,15 @@ impl Endpoint {
                 Err(error) => self.tolerate(error)?,
             }
         }
+        if packets > 0 {
+            self.arrived_ns = self.wire.arrived_ns();
+        }
         Ok(packets)
+    }
+
+    /// When the last packet so far had arrived, `CLOCK_MONOTONIC` ns: a message is there once its last packet is.
+    pub(crate) fn arrived_ns(&self) -> i64 {
+        self.arrived_ns
     }
 
     /// Runs the timers that are due.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use netjoule_transport::Values;
+use netjoule_transport::{Congestion, Values};
 use serde_json::{json, Value};
 
 use crate::config::CongestionControl;
@@ -63,6 +63,20 @@ pub(crate) fn of(quic: &quiche::Connection, congestion: CongestionControl, wire:
     put("udp_kernel_drops", json!(wire.kernel_drops));
     put("unreachable_answers", json!(wire.unreachable));
     values
+}
+
+/// Congestion control now. quiche tells neither its slow-start threshold nor what is in flight, and its pacing rate only
+/// with each packet.
+pub(crate) fn congestion(quic: &quiche::Connection) -> Option<Congestion> {
+    let path = quic.path_stats().find(|path| path.active)?;
+    Some(Congestion {
+        window_bytes: Some(path.cwnd as u64),
+        smoothed_rtt_ms: Some(milliseconds(path.rtt)),
+        rtt_variation_ms: Some(milliseconds(path.rttvar)),
+        packets_lost: Some(path.lost as u64),
+        packets_retransmitted: Some(path.retrans as u64),
+        ..Congestion::default()
+    })
 }
 
 fn milliseconds(duration: Duration) -> f64 {

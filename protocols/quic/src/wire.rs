@@ -2,17 +2,20 @@
 //! How do packets get into and out of the UDP socket?
 //!
 //! One packet per call, or, with GSO and GRO, trains of packets of one size (`UDP_SEGMENT`, `UDP_GRO`). A full
-//! socket buffer keeps what is waiting; the rest of the crate then makes no further packet.
+//! socket buffer keeps what is waiting; the rest of the crate then makes no further packet. The kernel stamps what
+//! arrives (`SO_TIMESTAMPNS`).
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
-use netjoule_transport::socket;
+use netjoule_transport::stamps::{ClockLook, StampClock, StampCounts};
+use netjoule_transport::{socket, TransportError};
 use nix::errno::Errno;
 use nix::sys::socket::{
     recvmsg, sendmsg, setsockopt, sockopt, ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage,
 };
+use nix::sys::time::TimeSpec;
 
 use crate::error::QuicError;
 
@@ -54,8 +57,13 @@ pub(crate) struct Wire {
     socket: UdpSocket,
     is_connected: bool,
     gso: bool,
-    /// Where the kernel writes the packet size of a train, once trains are expected.
-    control: Option<Vec<u8>>,
+    expects_trains: bool,
+    /// Where the kernel writes the time of arrival and the packet size of a train.
+    control: Vec<u8>,
+    /// Moves the kernel's times to the monotonic clock.
+    clock: StampClock,
+    /// The kernel's time of what was read last.
+    stamp_ns: Option<i64>,
     /// Packets that wait for the kernel: all `segment_bytes` long, the last may be shorter.
     batch: Vec<u8>,
     segment_bytes: usize,
@@ -69,11 +77,17 @@ pub(crate) struct Wire {
 impl Wire {
     /// Binds a socket to `local`.
     pub(crate) fn bind(local: SocketAddr, gso: bool) -> netjoule_transport::Result<Self> {
+        let socket: UdpSocket = socket::datagram(local)?.into();
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)
+            .map_err(|error| TransportError::io("ask for arrival time stamps")(error.into()))?;
         Ok(Self {
-            socket: socket::datagram(local)?.into(),
+            socket,
             is_connected: false,
             gso,
-            control: None,
+            expects_trains: false,
+            control: nix::cmsg_space!(i32, TimeSpec),
+            clock: StampClock::new(ClockLook::take()),
+            stamp_ns: None,
             batch: Vec::with_capacity(if gso { MAX_BATCH_BYTES } else { 2048 }),
             segment_bytes: 0,
             segments: 0,
@@ -118,20 +132,29 @@ impl Wire {
     /// `TRAIN_BUFFER_BYTES`.
     pub(crate) fn expect_trains(&mut self) -> bool {
         // A kernel without GRO (before 5.0) hands over single packets: no error.
-        if self.gso && setsockopt(&self.socket, sockopt::UdpGroSegment, &true).is_ok() {
-            self.control = Some(nix::cmsg_space!(i32));
-        }
-        self.control.is_some()
+        self.expects_trains |= self.gso && setsockopt(&self.socket, sockopt::UdpGroSegment, &true).is_ok();
+        self.expects_trains
+    }
+
+    /// When what was read last had arrived, `CLOCK_MONOTONIC` ns: by the kernel's stamp, or now where there is none to
+    /// believe.
+    pub(crate) fn arrived_ns(&mut self) -> i64 {
+        self.clock.look(ClockLook::take());
+        self.clock.monotonic_ns(self.stamp_ns).unwrap_or(self.clock.now_ns())
+    }
+
+    /// Where the times told by `arrived_ns` came from.
+    pub(crate) fn stamp_counts(&self) -> StampCounts {
+        self.clock.counts()
     }
 
     /// Reads a packet or a train; `None` when there is none.
     pub(crate) fn receive(&mut self, into: &mut [u8]) -> Result<Option<Received>, QuicError> {
-        let outcome = match &mut self.control {
-            Some(control) => receive_train(&self.socket, into, control),
-            None => self.socket.recv_from(into).map(|(len, from)| Received { len, packet_bytes: len, from }),
-        };
-        match outcome {
-            Ok(received) => Ok(Some(received)),
+        match receive_stamped(&self.socket, into, &mut self.control) {
+            Ok((received, stamp_ns)) => {
+                self.stamp_ns = stamp_ns;
+                Ok(Some(received))
+            }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
             // ICMP answers to earlier packets come as errors of whatever call is next.
             Err(error) => Err(socket_error(error, "reading from a UDP socket", self.segment_bytes)),
@@ -267,20 +290,34 @@ fn refuses_trains(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EIO | Errno::EINVAL))
 }
 
-fn receive_train(socket: &UdpSocket, into: &mut [u8], control: &mut Vec<u8>) -> io::Result<Received> {
+/// A packet or a train, and the kernel's time of its arrival (`CLOCK_REALTIME`, ns).
+fn receive_stamped(
+    socket: &UdpSocket,
+    into: &mut [u8],
+    control: &mut Vec<u8>,
+) -> io::Result<(Received, Option<i64>)> {
     let mut buffers = [IoSliceMut::new(into)];
     let fd = socket.as_raw_fd();
     let message = recvmsg::<SockaddrStorage>(fd, &mut buffers, Some(control), MsgFlags::empty())?;
-    let joined = message.cmsgs()?.find_map(|control| match control {
-        ControlMessageOwned::UdpGroSegments(bytes) => usize::try_from(bytes).ok().filter(|bytes| *bytes > 0),
-        _ => None,
-    });
+    let (mut joined, mut stamp_ns) = (None, None);
+    for control in message.cmsgs()? {
+        match control {
+            ControlMessageOwned::UdpGroSegments(bytes) => {
+                joined = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
+            }
+            ControlMessageOwned::ScmTimestampns(time) => {
+                stamp_ns = Some(time.tv_sec() * 1_000_000_000 + time.tv_nsec()).filter(|ns| *ns > 0);
+            }
+            _ => {}
+        }
+    }
     let from = message.address.and_then(|address| socket_address(&address));
-    Ok(Received {
+    let received = Received {
         len: message.bytes,
         packet_bytes: joined.unwrap_or(message.bytes),
         from: from.ok_or(ErrorKind::InvalidData)?,
-    })
+    };
+    Ok((received, stamp_ns))
 }
 
 fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -302,6 +339,7 @@ fn socket_error(error: io::Error, doing: &'static str, packet_bytes: usize) -> Q
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netjoule_transport::stamps::now_ns;
 
     /// SO_NO_CHECK of asm-generic/socket.h: the simplest way to make a kernel refuse trains.
     const SO_NO_CHECK: i32 = 11;
@@ -335,6 +373,26 @@ mod tests {
         assert_eq!(sender.counters().packets, 9);
         assert_eq!(sender.counters().bytes, sizes.iter().sum::<usize>() as u64);
         assert!(sender.counters().calls < 9);
+    }
+
+    #[test]
+    fn packets_have_the_time_at_which_they_came_not_at_which_they_were_read() {
+        let (mut sender, mut receiver) = connected(false);
+        let mut buffer = vec![0; TRAIN_BUFFER_BYTES];
+        // The kernel switches stamping on a moment after it was asked.
+        let stamped_while_sending = (0..1_000).any(|_| {
+            let before_ns = now_ns();
+            sender.push(&[1; 100]).unwrap();
+            let after_ns = now_ns();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert!(receiver.receive(&mut buffer).unwrap().is_some());
+            let arrived_ns = receiver.arrived_ns();
+            // 2 us: noise of the clocks.
+            assert!(arrived_ns >= before_ns - 2_000);
+            arrived_ns <= after_ns + 2_000
+        });
+        assert!(stamped_while_sending);
+        assert!(receiver.stamp_counts().kernel > 0);
     }
 
     #[test]

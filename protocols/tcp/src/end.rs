@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_transport::stream::StampedReader;
 use netjoule_transport::{
-    socket, Arrival, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result, Role,
-    SendOutcome, State, Transport, TransportError, Values,
+    socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
+    Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::{SockRef, Socket};
 
@@ -49,6 +50,8 @@ pub(crate) struct End {
     role: Role,
     cutter: Cutter,
     buffer: Vec<u8>,
+    /// Only at a receiving end, once it is open.
+    reader: Option<StampedReader>,
     /// Tail of a message that the kernel took only in part.
     pending: Vec<u8>,
     /// The kernel took nothing the last time: wait until it is writable.
@@ -88,6 +91,7 @@ impl End {
             role: flow.role,
             cutter: Cutter::new(flow.message_bytes.max(1)),
             buffer: vec![0; if receives { READ_BYTES } else { 0 }],
+            reader: None,
             pending: Vec::new(),
             full: false,
             blocked: 0,
@@ -107,9 +111,12 @@ impl End {
         TransportError::Lost(format!("the TCP connection with {} broke: {error}", self.peer_name()))
     }
 
-    fn opened(&mut self) -> Phase {
+    fn opened(&mut self) -> Result<Phase> {
         self.started = self.socket.as_ref().and_then(|socket| TcpInfo::read(socket.as_raw_fd()));
-        Phase::Open
+        if self.role == Role::Receiver {
+            self.reader = Some(StampedReader::new(self.connection()?)?);
+        }
+        Ok(Phase::Open)
     }
 
     fn listen_step(&mut self, mut listener: Listener) -> Result<Phase> {
@@ -119,7 +126,7 @@ impl End {
         // Four bytes into an empty send buffer: the kernel takes them whole or the connection is gone.
         socket.send_with_flags(ACCEPTED, libc::MSG_NOSIGNAL).map_err(|error| self.lost(&error))?;
         self.socket = Some(socket);
-        Ok(self.opened())
+        self.opened()
     }
 
     fn connect_step(&mut self) -> Result<Phase> {
@@ -149,7 +156,7 @@ impl End {
             Ok(length) => {
                 answer.extend_from_slice(&bytes[..length]);
                 match preface::judge(&answer, ACCEPTED) {
-                    Verdict::Proven => Ok(self.opened()),
+                    Verdict::Proven => self.opened(),
                     Verdict::More => Ok(Phase::Asking(answer)),
                     Verdict::Wrong => {
                         Err(TransportError::Refused(format!("{} is not a netjoule server", self.peer_name())))
@@ -296,15 +303,14 @@ impl Transport for End {
         if !matches!(self.phase, Phase::Open) {
             return Ok(0);
         }
-        let Some(mut socket) = self.socket.as_ref() else { return Ok(0) };
+        let (Some(socket), Some(reader)) = (&self.socket, &mut self.reader) else { return Ok(0) };
         for _ in 0..READS_PER_RECEIVE {
-            match socket.read(&mut self.buffer) {
-                Ok(0) => {
+            match reader.read(socket, &mut self.buffer) {
+                Ok((0, _)) => {
                     self.phase = Phase::Closed;
                     break;
                 }
-                Ok(length) => {
-                    let arrived_ns = netjoule_transport::datagram::now_ns();
+                Ok((length, arrived_ns)) => {
                     self.cutter.push(&self.buffer[..length], |bytes| {
                         total += 1;
                         sink(Arrival { bytes, arrived_ns });
@@ -340,7 +346,14 @@ impl Transport for End {
         if self.role == Role::Sender {
             values.insert("times_blocked".into(), self.blocked.into());
         }
+        if let Some(reader) = &self.reader {
+            stamps::report(reader.stamp_counts(), &mut values);
+        }
         values
+    }
+
+    fn congestion(&mut self) -> Option<Congestion> {
+        TcpInfo::read(self.socket.as_ref()?.as_raw_fd()).map(|info| info.congestion())
     }
 
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {

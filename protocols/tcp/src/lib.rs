@@ -29,6 +29,10 @@ impl Protocol for Tcp {
         Kind::Stream
     }
 
+    fn ip_protocol(&self, _options: &Values) -> u8 {
+        6
+    }
+
     fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32) -> Limits {
         Limits {
             min_message_bytes: message::HEADER_BYTES,

@@ -6,7 +6,7 @@
 
 use std::os::fd::RawFd;
 
-use netjoule_transport::{socket, Values};
+use netjoule_transport::{socket, Congestion, Values};
 
 /// Longest structure that is read, in bytes.
 const LENGTH_BYTES: usize = 256;
@@ -37,6 +37,9 @@ const FIELDS: [(&str, usize, usize); 19] = [
     ("bytes_sent", 200, 8),
 ];
 
+/// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): the slow-start threshold was never set.
+const NO_THRESHOLD: u64 = 0x7fff_ffff;
+
 /// What the kernel said about a connection.
 #[derive(Debug, Clone)]
 pub(crate) struct TcpInfo {
@@ -55,12 +58,42 @@ impl TcpInfo {
     /// A field by its report name; `None` when this kernel does not have it.
     pub(crate) fn field(&self, name: &str) -> Option<u64> {
         let (_, offset, width) = FIELDS.iter().find(|(field, ..)| *field == name)?;
-        let bytes = self.bytes.get(*offset..offset + width)?;
-        Some(match *width {
+        self.number(*offset, *width)
+    }
+
+    fn number(&self, offset: usize, width: usize) -> Option<u64> {
+        let bytes = self.bytes.get(offset..offset + width)?;
+        Some(match width {
             1 => bytes[0].into(),
             4 => u32::from_ne_bytes(bytes.try_into().ok()?).into(),
             _ => u64::from_ne_bytes(bytes.try_into().ok()?),
         })
+    }
+
+    /// Congestion control at this moment. Windows are counted in segments and told in bytes of the sending MSS; in flight
+    /// is what `tcp_packets_in_flight` (include/net/tcp.h) counts.
+    pub(crate) fn congestion(&self) -> Congestion {
+        let word = |offset| self.number(offset, 4);
+        let segment_bytes = word(16);
+        let bytes = |segments: Option<u64>| Some(segments?.saturating_mul(segment_bytes?));
+        let in_flight = || {
+            let gone = word(28)? + word(32)?;
+            Some((word(24)? + word(36)?).saturating_sub(gone))
+        };
+        let ms = |microseconds: Option<u64>| microseconds.map(|us| us as f64 * 1e-3);
+        // All ones: no pacing rate is set.
+        let pacing_rate = self.number(104, 8).filter(|rate| *rate != u64::MAX);
+        Congestion {
+            window_bytes: bytes(word(80)),
+            slow_start_threshold_bytes: bytes(word(76).filter(|segments| *segments < NO_THRESHOLD)),
+            pacing_rate_mbps: pacing_rate.map(|rate| rate as f64 * 8e-6),
+            in_flight_bytes: bytes(in_flight()),
+            smoothed_rtt_ms: ms(word(68).filter(|rtt_us| *rtt_us > 0)),
+            rtt_variation_ms: ms(word(72)),
+            packets_lost: None,
+            packets_retransmitted: word(100),
+            loss_events: None,
+        }
     }
 
     /// Options in use (`tcpi_options`); bit 0 is the time stamp.
@@ -89,6 +122,43 @@ mod tests {
         assert_eq!(info.field("rtt_us"), Some(1234));
         assert_eq!(info.field("bytes_sent"), None);
         assert!(!info.values().contains_key("bytes_sent"));
+    }
+
+    /// Offsets of `congestion` against the C library's structure.
+    #[test]
+    fn congestion_is_read_in_bytes_and_milliseconds() {
+        let mut info = TcpInfo { bytes: vec![0; 160] };
+        let mut put = |offset: usize, value: u32| {
+            info.bytes[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
+        };
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_snd_mss), 1_000);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_unacked), 9);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_sacked), 3);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_lost), 2);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_retrans), 1);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_rtt), 1_500);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_rttvar), 250);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_snd_ssthresh), 0x7fff_ffff);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_snd_cwnd), 10);
+        put(std::mem::offset_of!(libc::tcp_info, tcpi_total_retrans), 4);
+        let expected = Congestion {
+            window_bytes: Some(10_000),
+            slow_start_threshold_bytes: None,
+            pacing_rate_mbps: Some(0.0),
+            in_flight_bytes: Some(5_000),
+            smoothed_rtt_ms: Some(1.5),
+            rtt_variation_ms: Some(0.25),
+            packets_lost: None,
+            packets_retransmitted: Some(4),
+            loss_events: None,
+        };
+        assert_eq!(info.congestion(), expected);
+        info.bytes[104..112].fill(0xff);
+        info.bytes[76..80].copy_from_slice(&7_u32.to_ne_bytes());
+        let told = info.congestion();
+        assert_eq!((told.pacing_rate_mbps, told.slow_start_threshold_bytes), (None, Some(7_000)));
+        info.bytes.truncate(100);
+        assert_eq!(info.congestion().packets_retransmitted, None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! Many datagrams per system call, for every transport that puts messages into datagrams: `recvmmsg` with kernel
 //! time stamps, GRO trains and the IP header's ECN field, and GSO sending.
 //!
-//! Kernel stamps are `CLOCK_REALTIME`; they are moved to `CLOCK_MONOTONIC` with the difference of the two
-//! clocks read beside each batch (the only clock that this crate reads).
+//! Kernel stamps come beside each datagram, without a call of their own; the clocks are looked at once per batch to move
+//! them to `CLOCK_MONOTONIC` (see [`crate::stamps`]).
 
 use std::io;
 use std::mem;
@@ -13,19 +13,25 @@ use std::os::fd::{AsRawFd, RawFd};
 use socket2::{SockAddr, Socket};
 
 use crate::socket::set_option;
+use crate::stamps::{wide, ClockLook, StampClock, StampCounts};
 use crate::{IpVersion, Result, TransportError};
+
+pub use crate::stamps::now_ns;
 
 /// Datagrams (or GRO trains) taken per call.
 pub const BATCH: usize = 32;
 
 /// Room for the control messages of one datagram: time stamp, GRO size and ECN field, with alignment to spare.
-const CONTROL_WORDS: usize = 16;
+pub(crate) const CONTROL_WORDS: usize = 16;
 
 /// Largest train that GRO hands over, in bytes.
 pub const GRO_BYTES: usize = 65_536;
 
-/// A stamp older than this against the clock is not believed (the wall clock was set meanwhile).
-const OLDEST_STAMP_NS: i64 = 10_000_000_000;
+/// `SO_TIMESTAMPNS_NEW` (include/uapi/asm-generic/socket.h): seconds of 64 bits on every machine. Linux 5.1.
+const STAMP: libc::c_int = 64;
+
+/// `SO_TIMESTAMPNS_OLD`: seconds as the machine's `long`.
+const STAMP_BEFORE_5_1: libc::c_int = 35;
 
 /// Segments that one GSO call may carry on every kernel that has GSO (`UDP_MAX_SEGMENTS`).
 pub const GSO_SEGMENTS: usize = 64;
@@ -33,10 +39,10 @@ pub const GSO_SEGMENTS: usize = 64;
 /// Bytes that one GSO call may carry.
 pub const GSO_BYTES: usize = 65_000;
 
-/// Have the kernel stamp every arrival.
+/// Have the kernel stamp every arrival, by software when the packet enters the network stack.
 pub fn ask_for_stamps(socket: &Socket) -> Result<()> {
-    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
-        .map_err(TransportError::io("ask for arrival time stamps"))
+    let ask = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, 1);
+    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(TransportError::io("ask for arrival time stamps"))
 }
 
 /// Let the kernel join UDP datagrams of one flow into trains.
@@ -63,6 +69,7 @@ pub struct Batch {
     controls: Vec<[u64; CONTROL_WORDS]>,
     headers: Vec<libc::mmsghdr>,
     _vectors: Vec<libc::iovec>,
+    clock: StampClock,
 }
 
 impl std::fmt::Debug for Batch {
@@ -76,8 +83,8 @@ impl std::fmt::Debug for Batch {
 pub struct Received<'a> {
     /// Contents; several datagrams of [`Self::segment_bytes`] when the kernel joined them.
     pub bytes: &'a [u8],
-    /// Arrival, `CLOCK_MONOTONIC` ns; `None` without a credible stamp.
-    pub arrived_ns: Option<i64>,
+    /// Arrival, `CLOCK_MONOTONIC` ns: the kernel's stamp, or the time of reading where there is none to believe.
+    pub arrived_ns: i64,
     /// Length of each datagram when the kernel joined several (GRO).
     pub segment_bytes: Option<usize>,
     /// ECN field of the IP header (RFC 3168 section 5), 0 to 3; 0 unless [`ask_for_ecn`] was called. The kernel joins
@@ -87,9 +94,9 @@ pub struct Received<'a> {
 
 /// What the kernel tells beside a datagram.
 #[derive(Debug, Default)]
-struct Beside {
+pub(crate) struct Beside {
     /// `CLOCK_REALTIME` of its arrival, ns.
-    stamp_ns: Option<i64>,
+    pub(crate) stamp_ns: Option<i64>,
     segment_bytes: Option<usize>,
     ecn: u8,
 }
@@ -100,7 +107,7 @@ impl Beside {
     /// # Safety
     ///
     /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
-    unsafe fn of(header: &libc::msghdr) -> Self {
+    pub(crate) unsafe fn of(header: &libc::msghdr) -> Self {
         let mut beside = Self::default();
         // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
         // that the kernel writes for this kind of message, from the space that it wrote.
@@ -109,9 +116,13 @@ impl Beside {
             while !control.is_null() {
                 let data = libc::CMSG_DATA(control);
                 match ((*control).cmsg_level, (*control).cmsg_type) {
-                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                        let time = data.cast::<libc::timespec>().read_unaligned();
-                        beside.stamp_ns = Some(time.tv_sec * 1_000_000_000 + time.tv_nsec);
+                    (libc::SOL_SOCKET, STAMP) => {
+                        let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
+                        beside.stamp_ns = stamp_ns(seconds, ns);
+                    }
+                    (libc::SOL_SOCKET, STAMP_BEFORE_5_1) => {
+                        let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
+                        beside.stamp_ns = stamp_ns(wide(seconds), wide(ns));
                     }
                     (libc::SOL_UDP, libc::UDP_GRO) => {
                         let size = data.cast::<libc::c_int>().read_unaligned();
@@ -129,6 +140,11 @@ impl Beside {
         }
         beside
     }
+}
+
+/// Nanoseconds of a kernel stamp; a packet that was not stamped has 0.
+fn stamp_ns(seconds: i64, ns: i64) -> Option<i64> {
+    seconds.checked_mul(1_000_000_000)?.checked_add(ns).filter(|stamp_ns| *stamp_ns > 0)
 }
 
 impl Batch {
@@ -152,7 +168,8 @@ impl Batch {
                 header
             })
             .collect();
-        Self { buffer, slot_bytes, controls, headers, _vectors: vectors }
+        let clock = StampClock::new(ClockLook::take());
+        Self { buffer, slot_bytes, controls, headers, _vectors: vectors, clock }
     }
 
     /// Take what is waiting, at most one batch; 0 when nothing is.
@@ -170,6 +187,9 @@ impl Batch {
                 std::ptr::null_mut(),
             )
         };
+        if count > 0 {
+            self.clock.look(ClockLook::take());
+        }
         if count >= 0 {
             return Ok(count as usize);
         }
@@ -179,19 +199,28 @@ impl Batch {
         }
     }
 
-    /// Datagram `index` of the last [`Self::receive`]. `real_minus_monotonic_ns` is of that moment.
-    pub fn datagram(&self, index: usize, real_minus_monotonic_ns: i64, now_ns: i64) -> Received<'_> {
+    /// When the last batch had been read, `CLOCK_MONOTONIC` ns.
+    pub fn read_ns(&self) -> i64 {
+        self.clock.now_ns()
+    }
+
+    /// Where the arrival times of all datagrams so far came from.
+    pub fn stamp_counts(&self) -> StampCounts {
+        self.clock.counts()
+    }
+
+    /// Datagram `index` of the last [`Self::receive`]; ask for each once, in order.
+    pub fn datagram(&mut self, index: usize) -> Received<'_> {
         let header = &self.headers[index];
         let start = index * self.slot_bytes;
         let length = (header.msg_len as usize).min(self.slot_bytes);
         // SAFETY: the kernel filled the control buffer of this header, which self owns, up to msg_controllen.
         let beside = unsafe { Beside::of(&header.msg_hdr) };
         debug_assert_eq!(self.controls.len(), self.headers.len());
+        let arrived_ns = self.clock.monotonic_ns(beside.stamp_ns).unwrap_or(self.clock.now_ns());
         Received {
             bytes: &self.buffer[start..start + length],
-            arrived_ns: beside
-                .stamp_ns
-                .and_then(|real_ns| credible(real_ns - real_minus_monotonic_ns, now_ns)),
+            arrived_ns,
             segment_bytes: beside.segment_bytes,
             ecn: beside.ecn,
         }
@@ -231,35 +260,6 @@ pub fn receive_from(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<(us
     }
 }
 
-/// A stamp in the near past is believed, one just ahead of the clock is the clock, anything else is not.
-fn credible(stamp_ns: i64, now_ns: i64) -> Option<i64> {
-    match now_ns - stamp_ns {
-        age if age.abs() > OLDEST_STAMP_NS => None,
-        age if age < 0 => Some(now_ns),
-        _ => Some(stamp_ns),
-    }
-}
-
-/// `CLOCK_REALTIME` - `CLOCK_MONOTONIC` in ns, and the monotonic time it was read at.
-pub fn clock_difference() -> (i64, i64) {
-    let real_ns = read_clock(libc::CLOCK_REALTIME);
-    let monotonic_ns = read_clock(libc::CLOCK_MONOTONIC);
-    (real_ns - monotonic_ns, monotonic_ns)
-}
-
-/// `CLOCK_MONOTONIC` in ns: when something was read that has no kernel stamp. A time from before the read would let a
-/// message arrive before it was sent, where the reader was held up in between.
-pub fn now_ns() -> i64 {
-    read_clock(libc::CLOCK_MONOTONIC)
-}
-
-fn read_clock(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills a live timespec; both clocks exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
-
 /// Send `bytes` as datagrams of `segment_bytes` each in one call (UDP GSO).
 pub fn send_segmented(fd: RawFd, bytes: &[u8], segment_bytes: u16) -> io::Result<()> {
     let mut control = [0_u64; 4];
@@ -291,14 +291,6 @@ mod tests {
     use super::*;
     use crate::socket;
 
-    #[test]
-    fn only_stamps_of_the_near_past_are_believed() {
-        assert_eq!(credible(90, 100), Some(90));
-        assert_eq!(credible(103, 100), Some(100));
-        assert_eq!(credible(100, 100 + 2 * OLDEST_STAMP_NS), None);
-        assert_eq!(credible(100 + 2 * OLDEST_STAMP_NS, 100), None);
-    }
-
     /// Sockets of one address family, the first connected to the second, which tells ECN fields.
     fn pair(address: &str) -> (Socket, Socket, IpVersion) {
         let address: SocketAddr = address.parse().unwrap();
@@ -323,13 +315,48 @@ mod tests {
             assert_eq!((length, Some(from), field), (30, near.local_addr().unwrap().as_socket(), 0));
             let mut batch = Batch::new(64);
             assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 4, "{address}");
-            let (difference_ns, now_ns) = clock_difference();
             for (index, field) in [1, 2, 3, 0].into_iter().enumerate() {
-                let received = batch.datagram(index, difference_ns, now_ns);
+                let received = batch.datagram(index);
                 assert_eq!((received.bytes, received.ecn), (&[field; 30][..], field), "{address}");
-                assert!(received.arrived_ns.is_some());
             }
             assert_eq!(receive_from(&far, &mut buffer).unwrap(), None);
+        }
+    }
+
+    /// The kernel switches stamping on a moment after it was asked; until then it stamps what is read with that time.
+    fn await_stamping(near: &Socket, far: &Socket, batch: &mut Batch) {
+        for _ in 0..1_000 {
+            near.send(&[7; 30]).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 1);
+            if batch.datagram(0).arrived_ns < batch.read_ns() - 1_000_000 {
+                return;
+            }
+        }
+        panic!("the kernel does not stamp arrivals");
+    }
+
+    #[test]
+    fn arrivals_have_the_time_at_which_they_came_not_at_which_they_were_read() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (near, far, _) = pair(address);
+            let mut batch = Batch::new(64);
+            await_stamping(&near, &far, &mut batch);
+            let mut sent_ns = Vec::new();
+            for _ in 0..2 {
+                let before_ns = now_ns();
+                near.send(&[7; 30]).unwrap();
+                sent_ns.push((before_ns, now_ns()));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 2, "{address}");
+            for (index, (before_ns, after_ns)) in sent_ns.into_iter().enumerate() {
+                // Over loopback a packet arrives before the call that sends it returns. 2 us: noise of the clocks.
+                let arrived_ns = batch.datagram(index).arrived_ns;
+                let sending = before_ns - 2_000..=after_ns + 2_000;
+                assert!(sending.contains(&arrived_ns), "{address}: {arrived_ns} not in {sending:?}");
+            }
+            assert_eq!((batch.stamp_counts().read, batch.stamp_counts().clock_steps), (0, 0));
         }
     }
 
@@ -344,10 +371,15 @@ mod tests {
             }
             let mut batch = Batch::new(GRO_BYTES);
             let count = batch.receive(far.as_raw_fd()).unwrap();
-            let told: Vec<_> = (0..count).map(|index| batch.datagram(index, 0, 0)).collect();
-            assert_eq!(told.iter().map(|received| received.bytes.len()).sum::<usize>(), 600);
-            assert!(told.iter().all(|received| received.bytes.iter().all(|byte| *byte == received.ecn)));
-            assert!(told.iter().any(|received| received.segment_bytes == Some(100)), "{address}: no train");
+            let (mut bytes, mut any_train) = (0, false);
+            for index in 0..count {
+                let received = batch.datagram(index);
+                bytes += received.bytes.len();
+                any_train |= received.segment_bytes == Some(100);
+                assert!(received.bytes.iter().all(|byte| *byte == received.ecn));
+            }
+            assert_eq!(bytes, 600);
+            assert!(any_train, "{address}: no train");
         }
     }
 }

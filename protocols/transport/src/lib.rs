@@ -26,15 +26,19 @@
 //! messages back to back and its receiving end cuts the stream at that size.
 
 pub mod datagram;
+pub mod departures;
 pub mod launch;
 pub mod message;
 mod qdisc;
 pub mod socket;
+pub mod stamps;
+pub mod stream;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// Free-form named values: path statistics, offers.
@@ -184,6 +188,48 @@ pub struct Arrival<'a> {
     pub arrived_ns: i64,
 }
 
+/// A message, or a train of them, on its way out of the sending host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When it was handed over: the time in its header, `CLOCK_MONOTONIC` ns.
+    pub sent_ns: i64,
+    /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`.
+    pub left_ns: i64,
+}
+
+/// Congestion control of the sending end at one moment. What a transport does not know, or has no such thing as, is
+/// `None`. Counts are those of the whole connection so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Congestion {
+    /// Congestion window, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<u64>,
+    /// Slow-start threshold, bytes; `None` also while it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slow_start_threshold_bytes: Option<u64>,
+    /// Rate at which congestion control lets data leave, Mb/s: a pacing rate, or TFRC's allowed rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_rate_mbps: Option<f64>,
+    /// Sent and neither acknowledged nor taken for lost, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_bytes: Option<u64>,
+    /// Smoothed round-trip time, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smoothed_rtt_ms: Option<f64>,
+    /// Mean deviation of the round-trip time, ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_variation_ms: Option<f64>,
+    /// Packets taken for lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_lost: Option<u64>,
+    /// Packets that carried data once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets_retransmitted: Option<u64>,
+    /// Losses as congestion control counts them: all within a round trip are one event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_events: Option<u64>,
+}
+
 /// How messages became IP packets, as seen by the sending end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Packetisation {
@@ -285,6 +331,11 @@ pub trait Protocol: Sync {
             None => Ok(Values::new()),
             Some(name) => Err(TransportError::BadOption(format!("{} has no option {name}", self.name()))),
         }
+    }
+
+    /// Number in the IP header of the packets that carry a flow (IANA protocol numbers): 17, UDP, unless said otherwise.
+    fn ip_protocol(&self, _options: &Values) -> u8 {
+        17
     }
 
     /// Message sizes this protocol carries unfragmented over `ip_version` and an MTU of `mtu_bytes`.
@@ -413,6 +464,17 @@ pub trait Transport {
     /// Counters of the path and the connection so far (TCP_INFO, QUIC path statistics, socket drops), names
     /// with units. Numbers must be finite and at most 2^53 - 1.
     fn path_statistics(&mut self) -> Values;
+
+    /// Congestion control of the sending end now; `None` for a transport that has none. Costs a system call at most.
+    fn congestion(&mut self) -> Option<Congestion> {
+        None
+    }
+
+    /// Give every message that was stamped on its way out since the last call to `sink`. Nothing unless the transport
+    /// has the option `tx_timestamps` and was asked for it; trains are one entry.
+    fn departures(&mut self, _sink: &mut dyn FnMut(Departure)) -> Result<()> {
+        Ok(())
+    }
 
     /// How messages became packets; asked at the sending end after [`Transport::drained`].
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation;

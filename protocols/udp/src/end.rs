@@ -6,16 +6,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::datagram::{self, Batch, GRO_BYTES};
+use netjoule_transport::departures::Departures;
 use netjoule_transport::launch::LaunchTimes;
 use netjoule_transport::socket::is_unreachable;
 use netjoule_transport::{
-    socket, Arrival, BatchOutcome, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
-    Role, SendOutcome, State, Stop, Transport, TransportError, Values, TOKEN_BYTES,
+    socket, stamps, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation,
+    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    TOKEN_BYTES,
 };
 use socket2::Socket;
 
 use crate::handshake::{is_handshake, Acceptor, Initiator, DATAGRAM_BYTES};
-use crate::UDP_HEADER_BYTES;
+use crate::{TX_TIMESTAMPS, UDP_HEADER_BYTES};
 
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;
@@ -33,11 +35,16 @@ pub(crate) struct End {
     acceptor: Option<Acceptor>,
     peer: Option<SocketAddr>,
     role: Role,
-    message_bytes: usize,
     gso: bool,
     launch_times: Option<LaunchTimes>,
     batch: Batch,
     any_message_sent: bool,
+    /// Messages that the kernel took, and their bytes: as many packets, since fragmentation is forbidden.
+    datagrams_sent: u64,
+    bytes_sent: u64,
+    /// Transmit stamps are wanted; asked for with the first message, so that handshake datagrams have none.
+    stamps_departures: bool,
+    departures: Option<Departures>,
     refused_no_buffer: u64,
     refused_unreachable: u64,
 }
@@ -79,10 +86,14 @@ impl End {
             acceptor: None,
             peer,
             role: flow.role,
-            message_bytes: flow.message_bytes,
             gso: flow.gso,
             launch_times: None,
             any_message_sent: false,
+            datagrams_sent: 0,
+            bytes_sent: 0,
+            stamps_departures: flow.role == Role::Sender
+                && flow.options.get(TX_TIMESTAMPS) == Some(&true.into()),
+            departures: None,
             refused_no_buffer: 0,
             refused_unreachable: 0,
         })
@@ -167,7 +178,29 @@ impl End {
         self.send_quietly(verdict.reply.as_ref());
     }
 
+    /// Before a call that sends messages: have it stamped, if that is wanted.
+    fn before_sending(&mut self) -> Result<()> {
+        if self.stamps_departures && self.departures.is_none() {
+            self.departures = Some(Departures::ask(&self.socket)?);
+        }
+        Ok(())
+    }
+
+    /// A call has sent messages of `bytes` in all.
+    fn after_sending(&mut self, datagrams: usize, bytes: usize, now_ns: i64) -> Result<()> {
+        self.any_message_sent = true;
+        self.datagrams_sent += datagrams as u64;
+        self.bytes_sent += bytes as u64;
+        match &mut self.departures {
+            Some(departures) => departures.sent(&self.socket, now_ns).map_err(no_stamps),
+            None => Ok(()),
+        }
+    }
+
     fn refusal(&mut self, error: io::Error, message_bytes: usize) -> Result<()> {
+        if let Some(departures) = &mut self.departures {
+            departures.refused(&self.socket).map_err(no_stamps)?;
+        }
         if error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS) {
             self.refused_no_buffer += 1;
             return Ok(());
@@ -231,18 +264,19 @@ impl Transport for End {
                     let Some((bytes, length, _)) = self.read_one()? else { break };
                     self.answer(&bytes[..length]);
                 }
+                if let Some(departures) = &mut self.departures {
+                    departures.collect(&self.socket).map_err(no_stamps)?;
+                }
                 Phase::Open
             }
         };
         Ok(if matches!(self.phase, Phase::Open) { State::Open } else { State::Connecting })
     }
 
-    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
+        self.before_sending()?;
         match self.socket.send_with_flags(message, libc::MSG_DONTWAIT) {
-            Ok(_) => {
-                self.any_message_sent = true;
-                Ok(SendOutcome::Sent)
-            }
+            Ok(_) => self.after_sending(1, message.len(), now_ns).map(|()| SendOutcome::Sent),
             Err(error) => self.refusal(error, message.len()).map(|()| SendOutcome::Refused),
         }
     }
@@ -255,8 +289,11 @@ impl Transport for End {
             let count = train.len() / message_bytes;
             let outcome = match u16::try_from(message_bytes) {
                 Ok(segment) if count > 1 => {
+                    self.before_sending()?;
                     match datagram::send_segmented(self.socket.as_raw_fd(), train, segment) {
-                        Ok(()) => SendOutcome::Sent,
+                        Ok(()) => {
+                            self.after_sending(count, train.len(), now_ns).map(|()| SendOutcome::Sent)?
+                        }
                         Err(error) => self.refusal(error, message_bytes).map(|()| SendOutcome::Refused)?,
                     }
                 }
@@ -265,7 +302,6 @@ impl Transport for End {
             if outcome != SendOutcome::Sent {
                 return Ok(BatchOutcome { sent, stop: Stop::Refused });
             }
-            self.any_message_sent = true;
             sent += count;
         }
         Ok(BatchOutcome { sent, stop: Stop::None })
@@ -279,11 +315,9 @@ impl Transport for End {
 
     fn send_at(&mut self, message: &[u8], launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
         let Some(times) = self.launch_times else { return self.send(message, now_ns) };
+        self.before_sending()?;
         match times.send(self.socket.as_raw_fd(), message, launch_ns) {
-            Ok(()) => {
-                self.any_message_sent = true;
-                Ok(SendOutcome::Sent)
-            }
+            Ok(()) => self.after_sending(1, message.len(), launch_ns.max(now_ns)).map(|()| SendOutcome::Sent),
             Err(error) => self.refusal(error, message.len()).map(|()| SendOutcome::Refused),
         }
     }
@@ -304,14 +338,13 @@ impl Transport for End {
             if count == 0 {
                 break;
             }
-            let (difference_ns, read_ns) = datagram::clock_difference();
             for index in 0..count {
-                let received = self.batch.datagram(index, difference_ns, read_ns);
+                let received = self.batch.datagram(index);
                 if is_handshake(received.bytes) {
                     proofs.push(received.bytes.to_vec());
                     continue;
                 }
-                let arrived_ns = received.arrived_ns.unwrap_or(read_ns);
+                let arrived_ns = received.arrived_ns;
                 let piece = received.segment_bytes.unwrap_or(received.bytes.len()).max(1);
                 for bytes in received.bytes.chunks(piece) {
                     sink(Arrival { bytes, arrived_ns });
@@ -349,21 +382,46 @@ impl Transport for End {
         if self.role == Role::Sender {
             values.insert("refused_no_buffer".into(), self.refused_no_buffer.into());
             values.insert("refused_unreachable".into(), self.refused_unreachable.into());
+            if let Some(departures) = &self.departures {
+                values.insert("departures_not_stamped".into(), departures.missing().into());
+            }
+        } else {
+            stamps::report(self.batch.stamp_counts(), &mut values);
         }
         values
     }
 
-    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
-        let ip_version = self.peer.map(|peer| IpVersion::of(peer.ip()));
-        Packetisation {
-            frames_per_message: Some(1.0),
-            mean_ip_packet_bytes: ip_version
-                .map(|version| (self.message_bytes + UDP_HEADER_BYTES + version.header_bytes()) as f64),
-            source: PacketisationSource::Computed,
+    fn departures(&mut self, sink: &mut dyn FnMut(Departure)) -> Result<()> {
+        match &mut self.departures {
+            Some(departures) => departures.take(&self.socket, sink).map_err(no_stamps),
+            None => Ok(()),
+        }
+    }
+
+    fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
+        let headers = self.peer.map(|peer| IpVersion::of(peer.ip()).header_bytes() + UDP_HEADER_BYTES);
+        match headers.filter(|_| self.datagrams_sent > 0 && messages_sent > 0) {
+            Some(headers) => Packetisation {
+                frames_per_message: Some(self.datagrams_sent as f64 / messages_sent as f64),
+                mean_ip_packet_bytes: Some(
+                    self.bytes_sent as f64 / self.datagrams_sent as f64 + headers as f64,
+                ),
+                source: PacketisationSource::Measured,
+            },
+            None => Packetisation {
+                frames_per_message: None,
+                mean_ip_packet_bytes: None,
+                source: PacketisationSource::Unknown,
+            },
         }
     }
 
     fn close(&mut self, _now_ns: i64) {}
+}
+
+/// The error queue cannot be read.
+fn no_stamps(error: io::Error) -> TransportError {
+    TransportError::io("read the transmit time stamps of a UDP socket")(error)
 }
 
 #[cfg(test)]
@@ -425,6 +483,44 @@ mod tests {
                 assert_eq!(sequences(&mut server), (0..150).collect::<Vec<_>>());
                 assert!(client.drained());
             }
+        }
+    }
+
+    #[test]
+    fn packets_are_counted_with_and_without_trains() {
+        for (any_port, headers) in [("127.0.0.1:0", 28), ("[::1]:0", 48)] {
+            for gso in [false, true] {
+                let (mut client, _server) = open_pair(any_port, gso);
+                assert_eq!(client.packetisation(0).source, PacketisationSource::Unknown);
+                client.send_batch(&mut messages(150), 100, 0).unwrap();
+                let figures = client.packetisation(150);
+                assert_eq!(figures.source, PacketisationSource::Measured);
+                assert_eq!(figures.frames_per_message, Some(1.0));
+                assert_eq!(figures.mean_ip_packet_bytes, Some(f64::from(100 + headers)));
+            }
+        }
+    }
+
+    #[test]
+    fn every_call_is_stamped_on_its_way_out_when_asked() {
+        for (gso, calls) in [(false, 150), (true, 3)] {
+            let mut server =
+                End::listen("127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, gso)).unwrap();
+            let mut stamped = flow(Role::Sender, gso);
+            stamped.options.insert(TX_TIMESTAMPS.into(), true.into());
+            let mut client = End::connect(None, server.local_address().unwrap(), &stamped, 0).unwrap();
+            for now_ns in (0..).step_by(50_000_000).take(100) {
+                client.service(now_ns).unwrap();
+                server.service(now_ns).unwrap();
+            }
+            let sent_ns = stamps::now_ns();
+            client.send_batch(&mut messages(150), 100, sent_ns).unwrap();
+            let mut told = Vec::new();
+            client.departures(&mut |departure| told.push(departure)).unwrap();
+            assert_eq!(told.len(), calls);
+            assert!(told.iter().all(|departure| departure.sent_ns == sent_ns));
+            assert!(told.windows(2).all(|pair| pair[0].left_ns <= pair[1].left_ns), "{told:?}");
+            assert_eq!(client.path_statistics()["departures_not_stamped"], 0);
         }
     }
 

@@ -6,7 +6,9 @@ mod handshake;
 
 use std::net::{IpAddr, SocketAddr};
 
-use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
+use netjoule_transport::{
+    message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, TransportError, Values,
+};
 
 use crate::end::End;
 
@@ -15,6 +17,9 @@ const UDP_HEADER_BYTES: usize = 8;
 
 /// Most that the UDP length field leaves for a payload over IPv4 (65,535 - 20 - 8).
 const LARGEST_PAYLOAD_BYTES: usize = 65_507;
+
+/// Option: have the kernel stamp every message on its way out.
+const TX_TIMESTAMPS: &str = "tx_timestamps";
 
 /// UDP as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +32,16 @@ impl Protocol for Udp {
 
     fn kind(&self) -> Kind {
         Kind::Datagram
+    }
+
+    fn options(&self, chosen: &Values) -> Result<Values> {
+        match chosen.iter().find(|(name, value)| *name != TX_TIMESTAMPS || !value.is_boolean()) {
+            None => Ok(chosen.clone()),
+            Some((name, _)) if name == TX_TIMESTAMPS => {
+                Err(TransportError::BadOption(format!("{TX_TIMESTAMPS} of udp is true or false")))
+            }
+            Some((name, _)) => Err(TransportError::BadOption(format!("udp has no option {name}"))),
+        }
     }
 
     fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
@@ -64,6 +79,16 @@ impl Protocol for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_one_option_is_a_yes_or_no() {
+        let chosen = |name: &str, value: serde_json::Value| Values::from_iter([(name.to_owned(), value)]);
+        let asked = chosen(TX_TIMESTAMPS, true.into());
+        assert_eq!(Udp.options(&asked).unwrap(), asked);
+        assert_eq!(Udp.options(&Values::new()).unwrap(), Values::new());
+        assert!(Udp.options(&chosen(TX_TIMESTAMPS, 1.into())).is_err());
+        assert!(Udp.options(&chosen("ccid", 3.into())).is_err());
+    }
 
     #[test]
     fn limits_follow_the_mtu_and_the_ip_version() {

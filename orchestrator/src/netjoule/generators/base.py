@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import netjoule_contracts as contracts
 from netjoule.hosts import Host
 
 __all__ = [
@@ -146,16 +147,25 @@ class Generator(Protocol):
         ...
 
 
-def controller_offset_ns(report: Mapping[str, Any], end: str, client_offset_ns: int = 0) -> int:
+def controller_offset_ns(
+    report: Mapping[str, Any], end: str, client_offset_ns: int = 0, at_ns: int | None = None
+) -> int:
     """Clock of one end of a flow minus the controller's, nanoseconds.
 
     Args:
         report: the flow report; its `clock_offset` is the server's clock minus the client's.
         end: "sender" or "receiver".
         client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+        at_ns: when, on that end's clock; the server's may drift. Without it, at the offset's reference time.
     """
-    at_server = end == ("receiver" if report["direction"] == "up" else "sender")
-    return client_offset_ns + (int(report["clock_offset"]["offset_ns"]) if at_server else 0)
+    if end != ("receiver" if report["direction"] == "up" else "sender"):
+        return client_offset_ns
+    clock = report["clock_offset"]
+    offset_ns, drift = int(clock["offset_ns"]), (clock.get("drift_ppm") or 0.0) * 1e-6
+    if at_ns is not None and drift:
+        since_ns = at_ns - offset_ns - clock["reference_ns"]
+        offset_ns += round(since_ns * drift / (1.0 + drift))
+    return client_offset_ns + offset_ns
 
 
 def interval_rows(
@@ -168,9 +178,11 @@ def interval_rows(
         origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
         client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
     """
+    columns = {str(field["name"]) for field in contracts.table("intervals")["fields"]}
     for interval in report["intervals"]:
-        zero_ns = origin_ns + controller_offset_ns(report, interval["end"], client_offset_ns)
-        row = {k: v for k, v in interval.items() if k not in ("start_ns", "end_ns")}
-        row["t_start_s"] = (interval["start_ns"] - zero_ns) / 1e9
-        row["t_end_s"] = (interval["end_ns"] - zero_ns) / 1e9
+        end, start_ns, end_ns = interval["end"], interval["start_ns"], interval["end_ns"]
+        row = {name: value for name, value in interval.items() if name in columns}
+        for column, at_ns in (("t_start_s", start_ns), ("t_end_s", end_ns)):
+            zero_ns = origin_ns + controller_offset_ns(report, end, client_offset_ns, at_ns)
+            row[column] = (at_ns - zero_ns) / 1e9
         yield row

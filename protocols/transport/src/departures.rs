@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//! When datagrams left this host: transmit time stamps from the socket's error queue
+//! (Documentation/networking/timestamping.rst, `SOF_TIMESTAMPING_TX_SOFTWARE`).
+//!
+//! The kernel numbers the calls that send (`OPT_ID`) and stamps each when its device takes it; a GSO train is one call. One
+//! more socket buffer and a part of a call per message are the price, so it is only done when asked for.
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, RawFd};
+
+use socket2::Socket;
+
+use crate::socket::set_option;
+use crate::stamps::{wide, ClockLook, StampClock};
+use crate::{Departure, Result, TransportError};
+
+/// `SO_TIMESTAMPING_NEW` and, before Linux 5.1, `_OLD` (include/uapi/asm-generic/socket.h).
+const STAMPING: libc::c_int = 65;
+const STAMPING_BEFORE_5_1: libc::c_int = 37;
+/// `SCM_TSTAMP_SND` (include/uapi/linux/errqueue.h): the device took it.
+const LEFT: u32 = 0;
+/// Stamps read per call.
+const BATCH: usize = 32;
+/// Room for the control messages of one stamp: three times, an extended error and an address.
+const CONTROL_WORDS: usize = 32;
+/// After this many calls the error queue is read, so that it never fills the socket's buffer.
+const CALLS_PER_READ: usize = 64;
+/// Calls whose stamps may be outstanding, and stamps that may wait to be taken.
+const MOST_WAITING: usize = 1 << 16;
+
+/// Asks for transmit stamps and joins them with the messages that they belong to.
+pub struct Departures {
+    clock: StampClock,
+    calls: Calls,
+    calls_since_read: usize,
+    told: VecDeque<Departure>,
+    missing: u64,
+    controls: Vec<[u64; CONTROL_WORDS]>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+impl std::fmt::Debug for Departures {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Departures").field("missing", &self.missing).finish_non_exhaustive()
+    }
+}
+
+impl Departures {
+    /// Ask the kernel for stamps of everything that `socket` sends from now on.
+    pub fn ask(socket: &Socket) -> Result<Self> {
+        number_from_zero(socket.as_raw_fd()).map_err(TransportError::io("ask for transmit time stamps"))?;
+        let mut controls = vec![[0_u64; CONTROL_WORDS]; BATCH];
+        let headers = controls
+            .iter_mut()
+            .map(|control| {
+                // SAFETY: all-zero bytes are a valid msghdr; a stamp comes without any of the packet's bytes.
+                let mut header: libc::mmsghdr = unsafe { mem::zeroed() };
+                header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+                header
+            })
+            .collect();
+        Ok(Self {
+            clock: StampClock::new(ClockLook::take()),
+            calls: Calls::default(),
+            calls_since_read: 0,
+            told: VecDeque::new(),
+            missing: 0,
+            controls,
+            headers,
+        })
+    }
+
+    /// A call has sent what was handed over at `sent_ns`.
+    pub fn sent(&mut self, socket: &Socket, sent_ns: i64) -> io::Result<()> {
+        self.missing += self.calls.push(sent_ns);
+        self.calls_since_read += 1;
+        if self.calls_since_read >= CALLS_PER_READ {
+            self.read(socket.as_raw_fd())?;
+        }
+        Ok(())
+    }
+
+    /// Read the stamps that are there: while there are any, the socket counts as ready for whoever polls it.
+    pub fn collect(&mut self, socket: &Socket) -> io::Result<()> {
+        self.read(socket.as_raw_fd())
+    }
+
+    /// A call has failed. Whether the kernel counted it depends on its version (6.8), so the numbers begin anew, and
+    /// what is still outstanding goes without stamps.
+    pub fn refused(&mut self, socket: &Socket) -> io::Result<()> {
+        self.read(socket.as_raw_fd())?;
+        self.missing += self.calls.forget();
+        number_from_zero(socket.as_raw_fd())
+    }
+
+    /// Give everything that has been stamped to `sink`.
+    pub fn take(&mut self, socket: &Socket, sink: &mut dyn FnMut(Departure)) -> io::Result<()> {
+        self.read(socket.as_raw_fd())?;
+        self.told.drain(..).for_each(sink);
+        Ok(())
+    }
+
+    /// Calls without a stamp: it was lost, could not be told from others, is outstanding, or nobody took it in time.
+    pub fn missing(&self) -> u64 {
+        self.missing + self.calls.outstanding()
+    }
+
+    /// Read the whole error queue.
+    fn read(&mut self, fd: RawFd) -> io::Result<()> {
+        self.calls_since_read = 0;
+        loop {
+            for header in &mut self.headers {
+                header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
+            }
+            // SAFETY: every header points at a control buffer that self owns and that never moves.
+            let count = unsafe {
+                let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+                libc::recvmmsg(fd, self.headers.as_mut_ptr(), BATCH as _, flags as _, std::ptr::null_mut())
+            };
+            if count < 0 {
+                let error = io::Error::last_os_error();
+                return if error.kind() == io::ErrorKind::WouldBlock { Ok(()) } else { Err(error) };
+            }
+            self.clock.look(ClockLook::take());
+            debug_assert_eq!(self.controls.len(), self.headers.len());
+            for index in 0..count as usize {
+                // SAFETY: the kernel filled this control buffer up to msg_controllen.
+                if let Some(stamp) = unsafe { Stamp::of(&self.headers[index].msg_hdr) } {
+                    self.join(&stamp);
+                }
+            }
+            if (count as usize) < BATCH {
+                return Ok(());
+            }
+        }
+    }
+
+    fn join(&mut self, stamp: &Stamp) {
+        let Some(sent_ns) = self.calls.take(stamp.call) else { return };
+        match self.clock.monotonic_ns(Some(stamp.real_ns)) {
+            // Nothing leaves before it is sent: a stamp that says so is off by the clocks' noise.
+            Some(left_ns) if self.told.len() < MOST_WAITING => {
+                self.told.push_back(Departure { sent_ns, left_ns: left_ns.max(sent_ns) });
+            }
+            _ => self.missing += 1,
+        }
+    }
+}
+
+/// Switch stamping off and on, which sets the kernel's count of calls to zero.
+fn number_from_zero(fd: RawFd) -> io::Result<()> {
+    let wanted = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    let set = |name| {
+        set_option(fd, libc::SOL_SOCKET, name, 0)?;
+        set_option(fd, libc::SOL_SOCKET, name, wanted as libc::c_int)
+    };
+    set(STAMPING).or_else(|_| set(STAMPING_BEFORE_5_1))
+}
+
+/// One entry of the error queue.
+#[derive(Debug, Default)]
+struct Stamp {
+    /// `CLOCK_REALTIME` at which the device took the packet, ns.
+    real_ns: i64,
+    /// Number of the call.
+    call: u32,
+}
+
+impl Stamp {
+    /// Read the control messages of `header`; `None` for an entry that is no transmit stamp.
+    ///
+    /// # Safety
+    ///
+    /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
+    unsafe fn of(header: &libc::msghdr) -> Option<Self> {
+        let (mut real_ns, mut call) = (None, None);
+        // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
+        // that the kernel writes for this kind of message, from the space that it wrote.
+        unsafe {
+            let mut control = libc::CMSG_FIRSTHDR(header);
+            while !control.is_null() {
+                let data = libc::CMSG_DATA(control);
+                match ((*control).cmsg_level, (*control).cmsg_type) {
+                    // Three times: software, a deprecated one, hardware.
+                    (libc::SOL_SOCKET, STAMPING) => {
+                        let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
+                        real_ns = Some(seconds * 1_000_000_000 + ns);
+                    }
+                    (libc::SOL_SOCKET, STAMPING_BEFORE_5_1) => {
+                        let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
+                        real_ns = Some(wide(seconds) * 1_000_000_000 + wide(ns));
+                    }
+                    (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+                        let error = data.cast::<libc::sock_extended_err>().read_unaligned();
+                        let is_stamp = error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING;
+                        call = (is_stamp && error.ee_info == LEFT).then_some(error.ee_data);
+                    }
+                    _ => {}
+                }
+                control = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        Some(Self { real_ns: real_ns.filter(|ns| *ns > 0)?, call: call? })
+    }
+}
+
+/// When the calls whose stamps are outstanding were made. Pure.
+#[derive(Debug, Default)]
+struct Calls {
+    /// Number of the first in `sent_ns`.
+    first: u32,
+    /// `None`: its stamp has come.
+    sent_ns: VecDeque<Option<i64>>,
+}
+
+impl Calls {
+    /// The next call; how many were given up to make room.
+    fn push(&mut self, sent_ns: i64) -> u64 {
+        self.sent_ns.push_back(Some(sent_ns));
+        if self.sent_ns.len() <= MOST_WAITING {
+            return 0;
+        }
+        self.first = self.first.wrapping_add(1);
+        self.sent_ns.pop_front().flatten().map_or(0, |_| 1)
+    }
+
+    /// When call `number` was made; `None` when it is not outstanding.
+    fn take(&mut self, number: u32) -> Option<i64> {
+        let index = number.wrapping_sub(self.first) as usize;
+        let sent_ns = self.sent_ns.get_mut(index)?.take();
+        while self.sent_ns.front().is_some_and(Option::is_none) {
+            self.sent_ns.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        sent_ns
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.sent_ns.iter().flatten().count() as u64
+    }
+
+    /// The next call is number 0; how many were outstanding.
+    fn forget(&mut self) -> u64 {
+        let outstanding = self.outstanding();
+        *self = Self::default();
+        outstanding
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datagram::send_segmented;
+    use crate::socket;
+    use crate::stamps::now_ns;
+    use proptest::prelude::*;
+    use std::net::SocketAddr;
+
+    fn connected(address: &str) -> (Socket, Socket) {
+        let address: SocketAddr = address.parse().unwrap();
+        let [near, far] = [(); 2].map(|()| socket::datagram(address).unwrap());
+        near.connect(&far.local_addr().unwrap()).unwrap();
+        (near, far)
+    }
+
+    #[test]
+    fn every_datagram_and_every_train_over_loopback_is_stamped_while_it_is_sent() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (near, _far) = connected(address);
+            let mut departures = Departures::ask(&near).unwrap();
+            let (mut sending, mut told) = (Vec::new(), Vec::new());
+            for number in 0..3 * CALLS_PER_READ {
+                let before_ns = now_ns();
+                if number % 3 == 0 {
+                    send_segmented(near.as_raw_fd(), &[1; 200], 50).unwrap();
+                } else {
+                    near.send(&[1; 50]).unwrap();
+                }
+                sending.push((before_ns, now_ns()));
+                departures.sent(&near, before_ns).unwrap();
+            }
+            departures.take(&near, &mut |departure| told.push(departure)).unwrap();
+            assert_eq!((told.len(), departures.missing()), (sending.len(), 0), "{address}");
+            for (departure, (before_ns, after_ns)) in told.iter().zip(&sending) {
+                assert_eq!(departure.sent_ns, *before_ns);
+                // Over loopback the device has the packet before the call returns. 2 us: noise of the clocks.
+                assert!(
+                    (*before_ns..=after_ns + 2_000).contains(&departure.left_ns),
+                    "{address}: {departure:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn after_a_refused_call_the_numbers_begin_anew() {
+        let (near, _far) = connected("127.0.0.1:0");
+        let mut departures = Departures::ask(&near).unwrap();
+        let mut told = Vec::new();
+        for sent_ns in [10, 20] {
+            near.send(&[1; 50]).unwrap();
+            departures.sent(&near, sent_ns).unwrap();
+            assert!(near.send(&vec![1; 100_000]).is_err(), "larger than any datagram");
+            departures.refused(&near).unwrap();
+        }
+        near.send(&[1; 50]).unwrap();
+        departures.sent(&near, 30).unwrap();
+        departures.take(&near, &mut |departure| told.push(departure.sent_ns)).unwrap();
+        assert_eq!(told, [10, 20, 30]);
+    }
+
+    proptest! {
+        /// Stamps come in any order, some never: each is joined with its own call, and what is missing is counted.
+        #[test]
+        fn stamps_find_their_calls(
+            first in prop_oneof![Just(0_u32), Just(u32::MAX - 20)],
+            count in 1_u32..200,
+            lost in proptest::collection::hash_set(0_u32..200, 0..20),
+            swaps in proptest::collection::vec((0_usize..200, 0_usize..200), 0..50),
+        ) {
+            let mut calls = Calls { first, ..Calls::default() };
+            for call in 0..count {
+                prop_assert_eq!(calls.push(i64::from(call)), 0);
+            }
+            let mut stamped: Vec<u32> = (0..count).filter(|call| !lost.contains(call)).collect();
+            for (one, other) in swaps {
+                if one.max(other) < stamped.len() {
+                    stamped.swap(one, other);
+                }
+            }
+            for call in &stamped {
+                prop_assert_eq!(calls.take(first.wrapping_add(*call)), Some(i64::from(*call)));
+                prop_assert_eq!(calls.take(first.wrapping_add(*call)), None);
+            }
+            prop_assert_eq!(calls.outstanding(), u64::from(count) - stamped.len() as u64);
+        }
+    }
+
+    #[test]
+    fn calls_that_never_get_a_stamp_do_not_fill_the_memory() {
+        let mut calls = Calls::default();
+        let given_up: u64 = (0..MOST_WAITING as i64 + 10).map(|call| calls.push(call)).sum();
+        assert_eq!((given_up, calls.sent_ns.len()), (10, MOST_WAITING));
+        assert_eq!(calls.take(10), Some(10));
+    }
+}
