@@ -7,8 +7,9 @@
 #'
 #' @param campaign from [read_campaign()].
 #' @return data.table, one row per run and meter: run_id, meter_id, transport,
-#'   mini_block, attempt and the columns of [compute_ea()], floor_w (W) and
-#'   ea_above_floor_j_per_mbit from the null run of the same mini-block and attempt.
+#'   mini_block, attempt and the columns of [compute_ea()]; p_null_w, floor_w (W),
+#'   ea_above_floor_j_per_mbit and floor_reason from the null run of the same
+#'   mini-block and attempt.
 #' @export
 compute_campaign_ea <- function(campaign) {
   runs <- campaign$runs[measurable == TRUE]
@@ -27,7 +28,7 @@ compute_campaign_ea <- function(campaign) {
       )
     }
   }
-  add_floor(rbindlist(rows))
+  add_floor(rbindlist(rows), campaign$runs)
 }
 
 run_windows <- function(run) {
@@ -39,18 +40,23 @@ run_windows <- function(run) {
 
 #' Add the generator floor to recomputed runs
 #'
-#' floor_w = P_null - P_I(null); E_A above floor = (delta P - floor) / T_A.
+#' @param runs campaign$runs, with the facts of [sender_facts()].
 #' @noRd
-add_floor <- function(rows) {
+add_floor <- function(rows, runs) {
   if (nrow(rows) == 0L) {
     return(rows)
   }
-  floors <- rows[transport == "null", list(floor_w = delta_p_w[1]), by = list(meter_id, mini_block, attempt)]
-  rows[floors, floor_w := i.floor_w, on = c("meter_id", "mini_block", "attempt")]
-  if (!"floor_w" %in% names(rows)) rows[, floor_w := NA_real_]
-  rows[, ea_above_floor_j_per_mbit := fifelse(
-    transport != "null" & !is.na(t_a_mbps) & t_a_mbps > 0, (delta_p_w - floor_w) / t_a_mbps, NA_real_
-  )]
+  # A null run that does not count is no floor, but it was there.
+  nulls <- runs[transport == "null"][, key := paste(mini_block, attempt)]
+  key <- paste(rows$mini_block, rows$attempt)
+  null_id <- nulls$run_id[match(key, nulls$key)]
+  at <- match(paste(rows$meter_id, null_id), paste(rows$meter_id, rows$run_id))
+  reason <- floor_refusal(runs[match(rows$run_id, run_id)], runs[match(null_id, run_id)])
+  reason[is.na(at)] <- "null_run_invalid"
+  reason[is.na(null_id)] <- "no_null_run"
+  reason[rows$transport == "null"] <- "null_has_no_throughput"
+  floors <- floor_quantities(rows, rows[at], reason)
+  rows[, names(floors) := floors]
   rows[]
 }
 
@@ -63,12 +69,13 @@ add_floor <- function(rows) {
 #' @return data.table run_id, meter_id, quantity, ours, theirs, relative_difference, agrees.
 #' @export
 compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tolerance = 1e-6) {
+  floors <- c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit")
   quantities <- c(
     "window_t_start_s", "window_t_end_s", "p_a_w", "p_i_before_w", "p_i_after_w", "p_i_w", "delta_p_w",
-    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", "floor_w", "ea_above_floor_j_per_mbit"
+    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", floors
   )
-  # These may be refused for what the raw files do not tell: a spinning pacer, a busy core, a radio without air time.
-  refusable <- c("floor_w", "ea_above_floor_j_per_mbit", "ea_j_per_mbit")
+  # These may be refused for what is not looked at here: a null run at fault elsewhere, a radio without air time.
+  refusable <- c(floors, "ea_j_per_mbit")
   both <- merge(recomputed, campaign$results, by = c("run_id", "meter_id"), suffixes = c("_ours", "_theirs"))
   # With constant power the difference is rounding, and its sign decides whether E_A is empty: that is no disagreement.
   rounding <- is.na(both$ea_j_per_mbit_ours) & both$t_a_mbps_ours > 0 &
@@ -89,7 +96,7 @@ compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tol
     data.table(
       run_id = both$run_id, meter_id = both$meter_id, quantity = quantity, ours = ours, theirs = theirs,
       relative_difference = difference, agrees = !is.na(difference) & difference <= tolerance
-    )[!(quantity %in% refusable & is.na(theirs))]
+    )[!(quantity %in% refusable & is.na(theirs)) & !(quantity %in% floors & both$floor_reason_ours %in% without_null)]
   })
   setorderv(rbindlist(rows), c("run_id", "meter_id"))[]
 }

@@ -34,7 +34,7 @@ delta_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "reference", "transport", "direction",
   "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "dea_percent", "dea_ci95_low", "dea_ci95_high",
   "dgoodput_percent", "dgoodput_ci95_low", "dgoodput_ci95_high", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high",
-  "below_resolution_n"
+  "below_resolution_n", "pacing", "window_us", "gso"
 )
 
 #' Join each run with the reference run of its own mini-block and attempt
@@ -72,9 +72,8 @@ delta_of <- function(pairs) {
 }
 
 empty_delta <- function() {
-  text <- c(
-    "node", "meter_id", "device_model", "power_source", "radio_source", "reference", "transport", "direction", "method"
-  )
-  columns <- lapply(delta_columns, function(name) if (name %in% text) character() else numeric())
+  columns <- lapply(delta_columns, function(name) {
+    if (name %in% text_columns) character() else if (name == "gso") logical() else numeric()
+  })
   as.data.table(stats::setNames(columns, delta_columns))
 }

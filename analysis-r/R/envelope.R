@@ -27,7 +27,9 @@ ea_envelope <- function(campaign) {
   sizes <- length(unique(rows$payload_bytes))
   band <- cells[, envelope_of(.SD, sizes), by = keys]
   band <- left_out[band, on = keys]
-  band <- band[order(meter_id, transport_factor(transport), direction, offered_rate_mbps)]
+  band <- band[order(
+    meter_id, pacing != "absolute", pacing, window_us, gso, transport_factor(transport), direction, offered_rate_mbps
+  )]
   setcolorder(band, envelope_columns)
   band[]
 }
@@ -36,7 +38,7 @@ envelope_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "offered_rate_mbps",
   "payload_sizes", "complete", "payload_bytes_least", "ea_least_j_per_mbit", "ea_least_ci95_low", "ea_least_ci95_high",
   "payload_bytes_greatest", "ea_greatest_j_per_mbit", "ea_greatest_ci95_low", "ea_greatest_ci95_high", "n_runs",
-  "runs_left_out"
+  "runs_left_out", "pacing", "window_us", "gso"
 )
 
 envelope_of <- function(cells, sizes) {
@@ -52,9 +54,8 @@ envelope_of <- function(cells, sizes) {
 }
 
 empty_envelope <- function() {
-  text <- c("node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction")
   columns <- lapply(envelope_columns, function(name) {
-    if (name %in% text) character() else if (name == "complete") logical() else numeric()
+    if (name %in% text_columns) character() else if (name %in% c("complete", "gso")) logical() else numeric()
   })
   as.data.table(stats::setNames(columns, envelope_columns))
 }

@@ -2,29 +2,50 @@
 
 #' All figures of a campaign
 #'
-#' One set per meter; the first meter's set carries the plain names, the sets of
-#' the others end in -<meter_id>. Goodput, loss and PHY rates belong to the flow
-#' and are drawn once. A figure without data is left out.
+#' One set per meter and pacing; the first meter's set carries the plain names, the
+#' sets of the others end in -<meter_id>, those of further pacings in -<pacing>.
+#' Goodput and loss belong to the flow and are drawn once per pacing, PHY rates once.
+#' A figure without data is left out.
 #'
 #' @return list of list(name, title, plot, width_in, height_in, meter_id or NA).
 #' @noRd
 campaign_figures <- function(campaign, tables) {
-  summary <- tables$ea_summary
-  per_meter <- lapply(campaign$meters$meter_id, function(id) meter_figures(campaign, tables, id))
-  rows <- panel_rows(summary)
-  flow <- list(
-    figure("goodput", "Goodput", plot_goodput(summary, campaign), height_in = 1.9 + 3 * rows),
-    figure("loss", "Loss", plot_loss(summary, campaign), height_in = 1.9 + 3 * rows),
-    figure("phy-rates", "PHY rates", plot_phy_rates(tables$phy_rates, campaign), phy_height(tables$phy_rates))
-  )
-  all <- c(unlist(per_meter, recursive = FALSE), flow)
+  sets <- lapply(by_variant(campaign, tables), function(part) {
+    per_meter <- lapply(campaign$meters$meter_id, function(id) {
+      meter_figures(part$campaign, part$tables, id, part$suffix)
+    })
+    c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables$ea_summary, part$suffix))
+  })
+  phy <- figure("phy-rates", "PHY rates", plot_phy_rates(tables$phy_rates, campaign), phy_height(tables$phy_rates))
+  all <- c(unlist(sets, recursive = FALSE), list(phy), pacer_figures(campaign, tables$pacer_verdict))
   all[!vapply(all, function(one) is.null(one$plot), NA)]
 }
 
-meter_figures <- function(campaign, tables, id) {
+flow_figures <- function(campaign, summary, suffix) {
+  height <- 1.9 + 3 * panel_rows(summary)
+  list(
+    figure(paste0("goodput", suffix), "Goodput", plot_goodput(summary, campaign), height),
+    figure(paste0("loss", suffix), "Loss", plot_loss(summary, campaign), height)
+  )
+}
+
+pacer_figures <- function(campaign, verdict) {
+  if (is.null(verdict)) {
+    return(NULL)
+  }
+  lapply(unique(verdict$meter_id), function(id) {
+    sizes <- length(unique(verdict[meter_id == id, payload_bytes]))
+    name <- paste0("pacer", meter_suffix(campaign, id))
+    figure(name, "Spinning against sleeping", plot_pacer(verdict, campaign, id), 2.2 + 2.6 * sizes, id)
+  })
+}
+
+meter_suffix <- function(campaign, id) if (identical(id, campaign$meters$meter_id[1])) "" else paste0("-", id)
+
+meter_figures <- function(campaign, tables, id, of_pacing = "") {
   summary <- tables$ea_summary
   rows <- panel_rows(summary[meter_id == id])
-  suffix <- if (identical(id, campaign$meters$meter_id[1])) "" else paste0("-", id)
+  suffix <- paste0(meter_suffix(campaign, id), of_pacing)
   transports <- length(unique(tables$envelope$transport))
   envelope_rows <- ceiling(max(1L, transports) / panel_columns(max(1L, transports)))
   list(

@@ -39,7 +39,8 @@ plot_ea <- function(summary, campaign, meter_id) {
 
 subtitle_words <- function(campaign, meter_id, ...) {
   whose <- if (!is.null(meter_id)) paste0(meter_title(campaign, meter_id), "\n")
-  paste0(whose, paste(strwrap(paste(c(...), collapse = " "), 102L), collapse = "\n"))
+  pacing <- if (!is.null(campaign$pacing_words)) start_sentence("", paste0(campaign$pacing_words, "."))
+  paste0(whose, paste(strwrap(paste(c(pacing, ...), collapse = " "), 102L), collapse = "\n"))
 }
 
 # What an unusual point means, said only when there is one.

@@ -20,13 +20,14 @@ plot_floor <- function(summary, campaign, meter_id) {
   if (nrow(floor) == 0L || nrow(above) == 0L) {
     return(NULL)
   }
+  empty <- floor_empty_words(rows)
   # The division sign of patchwork, by name: the package is not attached.
   stacked <- patchwork::wrap_plots(floor_panel(floor, rows), above_panel(above, rows), ncol = 1L)
   plot <- stacked + patchwork::plot_layout(heights = c(1, 1.4)) + patchwork::plot_annotation(
     title = "Generator floor, and energy per megabit above it",
     subtitle = subtitle_words(
       campaign, chosen, interval_words(campaign, chosen, above$n), point_words(above),
-      "Floor: the same messages built, timed and dropped (null)."
+      if (is.null(empty)) "Floor: the same messages built, timed and dropped (null)." else empty
     ),
     caption = source_line(campaign, chosen), theme = netjoule_theme()
   )

@@ -115,7 +115,7 @@ join_runs <- function(plan, read) {
   }
   edges <- as.vector(outer(setdiff(window_names, "warm_up"), c("_start_s", "_end_s"), paste0))
   rows[, measurable := rowSums(is.na(as.matrix(.SD))) == 0L, .SDcols = edges]
-  runs <- plan[rows, on = "run_id"]
+  runs <- with_pacing(plan[rows, on = "run_id"])
   runs[, usable := status == "done" & valid & has_result]
   runs[, measurable := measurable & usable & (has_intervals | transport == "null")]
   runs[]
@@ -135,7 +135,7 @@ join_results <- function(plan, read, meters) {
   cell <- c(
     "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "loss_ratio", "achieved_ratio", "usable",
-    "generator", "generator_version", "jitter_ms"
+    "generator", "generator_version", "jitter_ms", pacing_keys
   )
   # A plan without the column is a problem that is told, not the end.
   if (!"generator" %in% names(runs)) runs[, generator := NA_character_]

@@ -67,9 +67,11 @@ run_row <- function(run_id, run, flow, result, has_intervals) {
     mean_ip_packet_bytes = pick_number(flow, "mean_ip_packet_bytes"),
     packetisation_source = pick_text(flow, "packetisation_source"),
     generator_version = pick_text(flow, "generator", "version"), jitter_ms = pick_number(flow, "receiver", "jitter_ms"),
-    loss_ratio = pick_number(result, "loss_ratio"), achieved_ratio = pick_number(result, "achieved_ratio"),
+    run_pacing = pick_text(run, "pacing", "mode"), run_window_us = pick_number(run, "pacing", "window_us"),
+    run_gso = pick_flag(run, "pacing", "gso"), loss_ratio = pick_number(result, "loss_ratio"),
+    achieved_ratio = pick_number(result, "achieved_ratio"),
     valid = isTRUE(pick_flag(result, "valid")), has_result = !is.null(result), has_intervals = has_intervals
-  ), windows))
+  ), sender_facts(run, flow), windows))
 }
 
 # Fields of result.json that are read; a test holds them to its schema.

@@ -8,19 +8,29 @@
 #' @return character vector, plain text.
 #' @noRd
 summary_sentences <- function(campaign, tables, id) {
-  model <- if (is_modelled(campaign, id)) "In this model, " else ""
-  summary <- tables$ea_summary[meter_id == id]
-  sentences <- c(
-    range_sentences(summary, model),
-    delta_sentences(tables$delta_ea[meter_id == id], model),
-    floor_sentences(summary, model),
-    constant_power_sentences(summary, model),
-    held_back_sentence(summary), resolution_sentence(summary), hollow_sentence(summary, model)
-  )
+  sentences <- unlist(lapply(by_variant(campaign, tables), variant_sentences, id = id), use.names = FALSE)
   if (length(sentences) > 0L) {
     return(sentences)
   }
   "No energy per megabit could be computed for this meter; the table of notes says why."
+}
+
+variant_sentences <- function(part, id) {
+  pacing <- part$campaign$pacing_words
+  model <- c(if (is_modelled(part$campaign, id)) "in this model, ", if (!is.null(pacing)) paste0("with ", pacing, ", "))
+  model <- if (is.null(model)) "" else start_sentence("", paste(model, collapse = ""))
+  summary <- part$tables$ea_summary[meter_id == id]
+  c(
+    range_sentences(summary, model),
+    delta_sentences(part$tables$delta_ea[meter_id == id], model),
+    floor_sentences(summary, model), floor_warning(summary, model), floor_empty_sentence(summary, model),
+    constant_power_sentences(summary, model),
+    under_pacing(c(held_back_sentence(summary), resolution_sentence(summary)), pacing), hollow_sentence(summary, model)
+  )
+}
+
+under_pacing <- function(sentences, pacing) {
+  if (is.null(pacing) || is.null(sentences)) sentences else paste0("With ", pacing, ": ", tolower_first(sentences))
 }
 
 range_sentences <- function(summary, model) {
@@ -116,6 +126,31 @@ floor_sentences <- function(summary, model) {
   ))
 }
 
+#' Warn where much of E_A is the generator's own
+#' @noRd
+floor_warning <- function(summary, model) {
+  large <- floor_large_cells(summary)
+  if (nrow(large) == 0L) {
+    return(NULL)
+  }
+  most <- large[which.max(floor_ratio)]
+  start_sentence(model, sprintf(
+    paste(
+      "the generator floor takes over %g %% of P_A - P_I in %d of %d cells (floor_large), most for %s at %g bytes and",
+      "%s Mb/s: %s %%. There E_A tells more of the sender than of its packets: read E_A above floor."
+    ),
+    100 * greatest_floor_ratio, nrow(large), nrow(summary[transport != "null"]), transport_label(most$transport),
+    most$payload_bytes, number_text(most$offered_rate_mbps), number_text(signif(100 * most$floor_ratio, 2))
+  ))
+}
+
+floor_empty_sentence <- function(summary, model) {
+  words <- floor_empty_words(summary)
+  if (is.null(words)) NULL else start_sentence(model, paste(words, collapse = " "))
+}
+
+tolower_first <- function(text) paste0(tolower(substr(text, 1L, 1L)), substring(text, 2L))
+
 #' Warn where E_A times rate stays constant over load
 #'
 #' P_A - P_I that does not grow with load means that E_A falls as 1 / load: that
@@ -135,7 +170,7 @@ constant_power_sentences <- function(summary, model) {
     start_sentence(model, sprintf(
       paste(
         "%s at %g bytes adds nearly the same power at every load (%s to %s W), so E_A falls as 1 over load:",
-        "consistent with a busy-waiting sender or a wrong idle baseline."
+        "consistent with a busy-waiting sender or a wrong idle baseline. The workload pacer tells which."
       ),
       transport_label(group$transport[1]), group$payload_bytes[1], short(power[1]), short(power[2])
     ))

@@ -16,8 +16,9 @@ report <- function(campaign, tables, figures, path = file.path(campaign$dir, "re
       tag$meta(charset = "utf-8"), tag$meta(name = "viewport", content = "width=device-width, initial-scale=1"),
       tag$title(paste("netjoule:", plain_text(campaign$name))), tag$style(htmltools::HTML(report_css()))
     ),
-    tag$body(report_header(campaign), tag$main(
-      section_summary(campaign, tables), section_figures(campaign, figures), section_tables(campaign, tables),
+    tag$body(report_header(campaign, tables), tag$main(
+      section_summary(campaign, tables), section_pacer(campaign, tables), section_figures(campaign, figures),
+      section_tables(campaign, tables),
       section_method(campaign), section_invalid(campaign, tables), section_environment(campaign),
       section_glossary(campaign), report_footer(campaign)
     ))
@@ -30,11 +31,11 @@ report <- function(campaign, tables, figures, path = file.path(campaign$dir, "re
   path
 }
 
-report_header <- function(campaign) {
+report_header <- function(campaign, tables = NULL) {
   meters <- campaign$meters
   sections <- c(
-    summary = "Summary", figures = "Figures", tables = "Tables", method = "Method", invalid = "Invalid runs",
-    environment = "Environment", glossary = "Glossary"
+    summary = "Summary", if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"), figures = "Figures", tables = "Tables",
+    method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
   )
   tag$header(
     class = "top", tag$h1("What a megabit cost: ", plain_text(campaign$name)),
@@ -98,6 +99,31 @@ section_figures <- function(campaign, figures) {
   )
 }
 
+#' What the arms spin and absolute say about power that stays constant over load
+#' @noRd
+section_pacer <- function(campaign, tables) {
+  verdict <- tables$pacer_verdict
+  if (is.null(verdict)) {
+    return(NULL)
+  }
+  tag$section(
+    id = "pacer", tag$h2("Constant power: from the sender or not?"),
+    tag$p(
+      "Power above idle that stays the same at every load makes E_A fall as 1 over load. A sender that waits in a ",
+      "busy loop looks like that, and so does an idle power that was read too low. The same schedules were sent by a ",
+      "pacer that spins and by one that sleeps: only what the sender draws differs between the two."
+    ),
+    tag$ul(lapply(unique(verdict$words), tag$li)),
+    html_table(verdict, c(
+      node = "node", meter = "meter_id", transport = "transport", "payload B" = "payload_bytes",
+      "load Mb/s" = "offered_rate_mbps", "spin W" = "delta_p_spin_w", "absolute W" = "delta_p_absolute_w",
+      "difference W" = "difference_w", "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high",
+      "exponent, spin" = "exponent_spin", "exponent, absolute" = "exponent_absolute", verdict = "verdict",
+      reason = "reason"
+    ), paste("P_A - P_I, which is E_A times T_A, by pacing.", source_line(campaign, NULL, 10000L)))
+  )
+}
+
 section_tables <- function(campaign, tables) {
   tag$section(
     id = "tables", tag$h2("Tables"),
@@ -118,6 +144,7 @@ meter_tables <- function(campaign, tables, id) {
   list(
     tag$h3(paste0(meter_title(campaign, id), " (meter ", id, ")")),
     html_table(tables$ea_summary[meter_id == id], c(
+      pacing_column(tables$ea_summary),
       transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps", blocks = "n",
       "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "goodput Mb/s" = "goodput_mbps",
@@ -125,16 +152,19 @@ meter_tables <- function(campaign, tables, id) {
       "frames per message" = "frames_per_message",
       "P_A W" = "p_a_w",
       "P_A - P_I W" = "delta_p_w",
-      "floor W" = "floor_w", "E_A above floor J/Mb" = "ea_above_floor_j_per_mbit",
+      "floor W" = "floor_w", "u95 floor" = "u95_floor_w", "E_A above floor J/Mb" = "ea_above_floor_j_per_mbit",
+      "u95 above floor" = "u95_ea_above_floor_j_per_mbit", "floor empty for" = "floor_reason",
       "runs below resolution" = "below_resolution_n", hollow = "hollow"
     ), paste("E_A per cell.", sources)),
     tag$details(tag$summary("Envelope"), html_table(tables$envelope[meter_id == id], c(
+      pacing_column(tables$envelope),
       transport = "transport", "load Mb/s" = "offered_rate_mbps", "sizes" = "payload_sizes", complete = "complete",
       "least J/Mb" = "ea_least_j_per_mbit", "at B" = "payload_bytes_least", "greatest J/Mb" = "ea_greatest_j_per_mbit",
       "at B" = "payload_bytes_greatest", runs = "n_runs", "runs left out" = "runs_left_out"
     ), paste("Energy envelope.", sources))),
     if (nrow(tables$delta_ea[meter_id == id]) > 0L) {
       tag$details(tag$summary("Differences against UDP"), html_table(tables$delta_ea[meter_id == id], c(
+        pacing_column(tables$delta_ea),
         transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps", pairs = "n_pairs",
         method = "method", "dE_A %" = "dea_percent", "95 % low" = "dea_ci95_low", "95 % high" = "dea_ci95_high",
         "goodput %" = "dgoodput_percent", "P_A difference W" = "dp_a_w", "95 % low" = "dp_a_ci95_low",
@@ -142,6 +172,17 @@ meter_tables <- function(campaign, tables, id) {
       ), paste("Positive dE_A: less than UDP. Per cell, uncorrected: exploratory.", sources)))
     }
   )
+}
+
+# Which pacing a row is of, where a campaign has several.
+pacing_column <- function(rows) {
+  variants <- pacing_variants(rows)
+  if (nrow(variants) > 1L) {
+    c(
+      pacing = "pacing", if (any(variants$window_us > 0)) c("window us" = "window_us"),
+      if (any(variants$gso)) c(offload = "gso")
+    )
+  }
 }
 
 section_method <- function(campaign) {
@@ -162,7 +203,9 @@ section_method <- function(campaign) {
       ),
       tag$li(
         "The generator floor is the same schedule with transport null: messages are built, timed and dropped. E_A ",
-        "above floor takes it off."
+        "above floor takes it off: (P_A - P_null) / T_A, each power above the idle power of its own run. It is empty ",
+        "where either run sent under 99 % of its schedule, where the pacer spun, where a core was over 90 % busy, and ",
+        "without a valid null run."
       ),
       tag$li(
         "Energy envelope: the band between least and greatest E_A over message sizes. Runs outside the device model's ",

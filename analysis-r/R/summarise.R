@@ -3,7 +3,7 @@
 # What identifies a cell of one meter; every table across runs is keyed by it.
 cell_keys <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "payload_bytes",
-  "offered_rate_mbps"
+  "offered_rate_mbps", pacing_keys
 )
 
 #' Mean with a 95 % t interval
@@ -64,10 +64,12 @@ summarise_ea <- function(campaign) {
   summary[]
 }
 
-# By meter, size and load; transports in the order of the legends, null last.
+# By meter, pacing (absolute first), size and load; transports in the order of the legends, null last.
 in_cell_order <- function(rows) {
-  columns <- c("meter_id", "payload_bytes", "offered_rate_mbps")
-  rows[do.call(order, c(unclass(rows)[columns], list(transport_factor(rows$transport), rows$direction)))]
+  rows[order(
+    meter_id, pacing != "absolute", pacing, window_us, gso, payload_bytes, offered_rate_mbps,
+    transport_factor(transport), direction
+  )]
 }
 
 summary_columns <- c(
@@ -76,8 +78,8 @@ summary_columns <- c(
   "loss_ratio", "frames_per_message", "p_a_w", "floor_w", "ea_above_floor_j_per_mbit", "below_resolution_n", "hollow",
   "direction", "ea_upper_limit_j_per_mbit", "goodput_ci95_low", "goodput_ci95_high", "loss_ci95_low", "loss_ci95_high",
   "floor_ci95_low", "floor_ci95_high", "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "p_i_w", "delta_p_w",
-  "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n",
-  "generator", "generator_version", "jitter_ms"
+  "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n", "generator", "generator_version",
+  "jitter_ms", pacing_keys, "u95_floor_w", "u95_ea_above_floor_j_per_mbit", "floor_ratio", "floor_reason"
 )
 
 summarise_cell <- function(rows) {
@@ -101,38 +103,56 @@ summarise_cell <- function(rows) {
     tail_energy_j = mean_or_na(rows$tail_energy_j),
     no_goodput_n = sum(is.na(rows$ea) & rows$t_a_mbps == 0, na.rm = TRUE),
     generator = listed(rows$generator), generator_version = listed(rows$generator_version),
-    jitter_ms = mean_interval(per_block("jitter_ms"))$mean
+    jitter_ms = mean_interval(per_block("jitter_ms"))$mean, u95_floor_w = mean_or_na(rows$u95_floor_w),
+    u95_ea_above_floor_j_per_mbit = mean_or_na(rows$u95_ea_above_floor_j_per_mbit), floor_ratio = floor_ratio_of(rows),
+    floor_reason = codes_text(rows$floor_reason)
   )
 }
 
 # What runs of a cell were made with; more than one where their generator was changed between them.
 listed <- function(x) paste(sort(unique(x[!is.na(x)])), collapse = ", ")
 
+# Share of P_A - P_I that the floor takes; none of a difference that the meter does not resolve.
+floor_ratio_of <- function(rows) {
+  with_floor <- rows[!is_null & !is.na(floor_w)]
+  added <- mean_or_na(with_floor$delta_p_w)
+  if (any(rows$below_resolution) || is.na(added) || added <= 0) NA_real_ else mean(with_floor$floor_w) / added
+}
+
+codes_text <- function(codes) {
+  codes <- sort(unique(codes[!is.na(codes)]))
+  if (length(codes) > 0L) paste(codes, collapse = ";") else NA_character_
+}
+
 mean_or_na <- function(x) {
   x <- x[!is.na(x)]
   if (length(x) == 0L) NA_real_ else mean(x)
 }
 
-#' Give null runs the floor that the transports of their mini-block used
-#'
-#' A floor that was refused (pacer spinning, core busy) is empty for all of them.
+#' Give null runs the floor that the transports of their mini-block used, or why none did
 #' @noRd
 null_floor <- function(rows) {
-  used <- rows[!is.na(floor_run_id) & !is.na(floor_w), list(floor_w = floor_w[1]), by = list(meter_id, floor_run_id)]
-  own <- used$floor_w[match(
-    paste(rows$meter_id, rows$run_id), paste(used$meter_id, used$floor_run_id)
-  )]
-  rows[transport == "null", floor_w := own[rows$transport == "null"]]
+  rows[, is_null := transport == "null"]
+  used <- rows[is_null == FALSE & !is.na(floor_run_id), list(
+    floor_w = floor_w[!is.na(floor_w)][1], u95_floor_w = u95_floor_w[!is.na(floor_w)][1],
+    floor_reason = if (all(is.na(floor_w))) codes_text(floor_reason) else NA_character_
+  ), by = list(meter_id, run_id = floor_run_id)]
+  own <- used[rows, on = list(meter_id, run_id)]
+  for (column in c("floor_w", "u95_floor_w", "floor_reason")) {
+    set(rows, which(rows$is_null), column, own[[column]][rows$is_null])
+  }
   rows[]
 }
 
+# Columns of the tables across runs that hold words; an empty table has them too.
+text_columns <- c(
+  "node", "meter_id", "device_model", "device_form", "power_source", "radio_source", "transport", "direction",
+  "generator", "generator_version", "pacing", "floor_reason", "reference", "method"
+)
+
 empty_summary <- function() {
-  text <- c(
-    "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "generator",
-    "generator_version"
-  )
   columns <- lapply(summary_columns, function(name) {
-    if (name %in% text) character() else if (name == "hollow") logical() else numeric()
+    if (name %in% text_columns) character() else if (name %in% c("hollow", "gso")) logical() else numeric()
   })
   as.data.table(stats::setNames(columns, summary_columns))
 }

@@ -7,12 +7,15 @@
 #' @noRd
 campaign_tables <- function(campaign) {
   recomputed <- compute_campaign_ea(campaign)
-  list(
+  tables <- list(
     ea_summary = summarise_ea(campaign), envelope = ea_envelope(campaign), delta_ea = delta_ea(campaign),
     phy_rates = phy_rate_shares(campaign), mcs_histogram = mcs_histogram(campaign), runs = run_table(campaign),
     invalid_runs = invalid_runs(campaign), run_notes = run_notes(campaign),
     ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check()
   )
+  # Only a campaign that spun and slept has this table.
+  tables$pacer_verdict <- pacer_verdict(campaign)
+  tables
 }
 
 # One row per usable run and meter: the per-run numbers as result.json gives them.
@@ -22,9 +25,10 @@ run_table <- function(campaign) {
     "radio_source", "transport", "direction", "payload_bytes", "offered_rate_mbps", "window_t_start_s",
     "window_t_end_s", "p_a_w", "p_i_w", "delta_p_w", "u_delta_p_w", "t_a_mbps", "u95_t_a_mbps", "loss_ratio",
     "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
-    "below_resolution", "hollow", "extrapolated_ratio", "floor_w", "ea_above_floor_j_per_mbit",
-    "u95_ea_above_floor_j_per_mbit", "tail_energy_j", "grade", "quantity", "frames_per_message",
-    "mean_ip_packet_bytes", "packetisation_source", "generator", "generator_version", "jitter_ms"
+    "below_resolution", "hollow", "extrapolated_ratio", "p_null_w", "floor_w", "u95_floor_w",
+    "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit", "floor_reason", "tail_energy_j", "grade", "quantity",
+    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "generator", "generator_version",
+    "jitter_ms", pacing_keys
   )
   if (nrow(campaign$results) == 0L) {
     return(as.data.table(stats::setNames(rep(list(character()), length(columns)), columns)))
@@ -48,6 +52,8 @@ empty_check <- function() {
 #' @export
 write_tables <- function(tables, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
+  # Most campaigns have no verdict: one of an earlier analysis would be read as this one's.
+  unlink(file.path(out_dir, "pacer_verdict.csv"))
   vapply(names(tables), function(name) {
     path <- file.path(out_dir, paste0(name, ".csv"))
     fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)

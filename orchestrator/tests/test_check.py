@@ -127,6 +127,27 @@ JSON_DEFECTS = [
         "3.5 is not delta_p_w /",
     ),
     ("@result.json", ["nodes", 0, "delta_p_w"], 3.5, "field nodes.0.delta_p_w", "3.5 is not p_a_w - p_i_w"),
+    (
+        "@result.json",
+        ["nodes", 0, "floor", "ea_above_floor_j_per_mbit"],
+        3.5,
+        "field nodes.0.floor.ea_above_floor_j_per_mbit",
+        "3.5 is not (delta_p_w - floor_w) / t_a_mbps",
+    ),
+    (
+        "@result.json",
+        ["nodes", 0, "floor", "reason"],
+        "floor_spinning",
+        "field nodes.0.floor.floor_w",
+        "with the reason 'floor_spinning': it is one or the other",
+    ),
+    (
+        "@result.json",
+        ["nodes", 0, "floor", "reason"],
+        "bad_luck",
+        "field nodes.0.floor.reason",
+        "'bad_luck' is not in reasons.json",
+    ),
     ("@result.json", ["transport"], "tcp", "field transport", "'tcp', but run.json has 'udp'"),
     ("@result.json", ["valid"], "yes", "field valid", "is not true or false"),
     (

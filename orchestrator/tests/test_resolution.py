@@ -30,6 +30,29 @@ def test_an_unknown_device_model_is_refused_with_the_known_ones():
     resolution.check_models(bench(model="linear"))
 
 
+CPU_WANTED = {"device_form": "cpu"}
+
+
+def test_a_question_about_the_sender_needs_a_device_model_that_sees_its_cpu():
+    asking = synthetic.workload(**CPU_WANTED)
+    with pytest.raises(
+        UsageError,
+        match=r"workload tiny needs a device model of form cpu, and the meters read linear \(linear\);"
+        r".*the device model laptop-cpu of form cpu",
+    ):
+        resolution.check_form(asking, bench(model="linear"))
+    resolution.check_form(asking, bench(model="laptop-cpu"))
+    resolution.check_form(synthetic.workload(), bench(model="linear"))
+
+
+def test_a_real_device_and_a_model_that_cannot_be_asked_about_are_let_through(monkeypatch):
+    meter = synthetic.topology().document["meters"][0] | {"resource": "/dev/ttyUSB0"}
+    del meter["device"]
+    resolution.check_form(synthetic.workload(**CPU_WANTED), synthetic.topology(meters=[meter]))
+    monkeypatch.setattr(resolution, "describe_model", lambda name: None)
+    resolution.check_form(synthetic.workload(**CPU_WANTED), bench(model="linear"))
+
+
 def test_models_that_cannot_be_asked_about_are_left_to_the_run(monkeypatch):
     def lacking(name):
         raise HostLacks(name)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grades in words, out of the results of a campaign."""
+"""Grades, warnings and verdicts in words, out of the results of a campaign."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from netjoule.summary import grade_lines
+import pytest
+
+from netjoule.summary import floor_warnings, grade_lines, summary_tables, verdict_rows, warning_line
 
 
 def result(campaign: Path, run_id: str, valid: bool, *nodes: dict[str, Any]) -> None:
@@ -25,6 +27,74 @@ def test_grades_are_counted_by_meter_and_what_limits_them_is_said(tmp_path: Path
         "(kept from a better one by: accuracy unknown, wide)",
         "grade of meter wt: 1 x A",
     ]
+
+
+def floored(campaign: Path, run_id: str, floor_w: float | None, *codes: str, **changes: Any) -> None:
+    node = {"meter_id": "m", "delta_p_w": 1.0, "below_resolution": False, "floor": {"floor_w": floor_w}}
+    document = {
+        "valid": True,
+        "transport": run_id,
+        "payload_bytes": 64,
+        "offered_rate_mbps": 1.0,
+        "reasons": [{"code": code, "detail": ""} for code in codes],
+        "nodes": [node | changes.pop("node", {})],
+    }
+    folder = campaign / "runs" / run_id
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text(json.dumps(document | changes))
+
+
+def test_a_large_floor_is_counted_by_meter_with_its_worst_cell(tmp_path: Path) -> None:
+    floored(tmp_path, "udp", 0.3, "floor_large")
+    floored(tmp_path, "tcp", 0.45, "floor_large")
+    floored(tmp_path, "quic", 0.1)
+    floored(tmp_path, "dccp", None)
+    floored(tmp_path, "lost", 0.9, "floor_large", valid=False)
+    floored(tmp_path, "weak", 0.9, node={"below_resolution": True})
+    (warning,) = floor_warnings(tmp_path)
+    assert warning == {
+        "code": "floor_large",
+        "meter_id": "m",
+        "runs": 2,
+        "of_runs": 3,
+        "floor_ratio": pytest.approx(0.45),
+        "cell": "tcp 64 B 1 Mb/s",
+    }
+    assert warning_line(warning).startswith(
+        "warning floor_large: at meter m the generator floor is over 20 % of P_A - P_I in 2 of 3 runs,"
+        " at most 45 % (tcp 64 B 1 Mb/s)"
+    )
+
+
+def test_no_large_floor_no_warning(tmp_path: Path) -> None:
+    floored(tmp_path, "udp", 0.19)
+    assert floor_warnings(tmp_path) == []
+
+
+def test_the_pacers_verdict_is_read_where_there_is_one(tmp_path: Path) -> None:
+    assert verdict_rows(tmp_path) == []
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/pacer_verdict.csv").write_text('transport,words\nudp,"It spins, so there."\n')
+    assert verdict_rows(tmp_path) == [{"transport": "udp", "words": "It spins, so there."}]
+
+
+def row(**changes: str) -> dict[str, str]:
+    names = ("node", "transport", "payload_bytes", "offered_rate_mbps", "ea_j_per_mbit_mean")
+    plain = dict(zip(names, ("client", "udp", "64", "1", "0.1"), strict=True))
+    return plain | {"meter_id": "m", "n": "2"} | changes
+
+
+def test_cells_of_different_pacing_stand_in_tables_of_their_own() -> None:
+    rows = [row(pacing=pacing, window_us="0", gso="false") for pacing in ("absolute", "spin")]
+    first, second = summary_tables([*rows, row(pacing="spin", transport="null")])
+    assert [len(table.rows) for table in (first, second)] == [1, 1]
+    assert str(first.title).endswith("; pacing absolute")
+    assert str(second.title).endswith("; pacing spin")
+    windowed = rows[0] | {"window_us": "200", "gso": "true"}
+    _, third = summary_tables([rows[0], windowed])
+    assert str(third.title).endswith("; pacing absolute, window 200 us, offload")
+    (alone,) = summary_tables(rows[:1])
+    assert "pacing" not in str(alone.title)
 
 
 def test_a_campaign_without_results_has_no_grades(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+import yaml
 
 from netjoule import limits, topology, workload
 from netjoule.errors import UsageError
@@ -37,6 +38,17 @@ def test_every_workload_of_the_library_fits_the_shipped_testbed(path, emulated):
     loaded = workload.load(path)
     assert loaded.name == path.stem
     limits.check_workload(loaded, emulated)
+
+
+def test_the_pacer_spins_and_sleeps_at_the_studys_loads_and_sizes():
+    pacer = yaml.safe_load((ROOT / "workloads" / "pacer.yaml").read_text())
+    assert pacer["pacing"] == ["absolute", "spin"]
+    assert pacer["transports"] == ["udp", "dccp", "null"]
+    assert pacer["offered_rate_mbps"] == [0.065, 0.639]
+    assert pacer["payload_bytes"] == [300, 1431]
+    assert pacer["blocks"] >= 2, "one block gives no interval"
+    # Only a device model with a CPU term sees a sender spin.
+    assert pacer["device_form"] == "cpu"
 
 
 def test_table_i_is_the_published_sweep():
@@ -208,7 +220,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_an_unknown_name_lists_the_library():
-    with pytest.raises(UsageError, match=r"demo, skype, table-i, youtube"):
+    with pytest.raises(UsageError, match=r"demo, pacer, skype, table-i, youtube"):
         workload.find("nope", ROOT / "workloads")
 
 

@@ -30,15 +30,16 @@ synthetic_meter <- function(meter_id = "client-wt210", node = "client", idle_w =
 #' @param noise_w standard deviation of the run-to-run power, W (seeded).
 #' @param loss share of messages lost on datagram transports, by rate.
 #' @param held_back share of messages that DCCP's congestion control does not let leave, by rate.
+#' @param pacings factor of the campaign; a meter's power function may take the pacing as its fourth argument.
 synthetic_campaign <- function(dir = tempfile("campaign"), name = "synthetic",
                                transports = c("udp", "tcp", "quic", "null"), payload_bytes = c(64, 1440),
                                offered_rate_mbps = c(1, 10), blocks = 3, meters = list(synthetic_meter()),
                                noise_w = 0, loss = function(rate_mbps) 0, held_back = function(rate_mbps) 0,
-                               phy_rate_mbps = function(n) rep(216, n), seed = 1) {
+                               phy_rate_mbps = function(n) rep(216, n), seed = 1, pacings = "absolute") {
   set.seed(seed)
   dir.create(dir, recursive = TRUE)
   for (sub in c("meters", "radio", "runs")) dir.create(file.path(dir, sub))
-  plan <- synthetic_plan(transports, payload_bytes, offered_rate_mbps, blocks)
+  plan <- synthetic_plan(transports, payload_bytes, offered_rate_mbps, blocks, pacings)
   step <- sum(unlist(timeline))
   plan$t0 <- (seq_len(nrow(plan)) - 1) * step
   noise <- matrix(rnorm(nrow(plan) * length(meters), sd = noise_w), nrow(plan))
@@ -46,17 +47,15 @@ synthetic_campaign <- function(dir = tempfile("campaign"), name = "synthetic",
   for (i in seq_len(nrow(plan))) write_synthetic_run(dir, name, plan, i, meters, noise, path)
   for (k in seq_along(meters)) write_synthetic_meter(dir, plan, meters[[k]], noise[, k])
   write_synthetic_radio(dir, nrow(plan) * step, phy_rate_mbps)
-  columns <- c(
-    "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
-    "generator", "seed", "status", "reason"
-  )
-  data.table::fwrite(plan[, columns], file.path(dir, "plan.csv"), na = "")
+  data.table::fwrite(plan[, intersect(names(schema_columns("plan")), names(plan))], file.path(dir, "plan.csv"), na = "")
   write_json(file.path(dir, "campaign.json"), synthetic_meta(name, transports, meters))
   dir
 }
 
-synthetic_plan <- function(transports, payload_bytes, offered_rate_mbps, blocks) {
-  cells <- expand.grid(payload_bytes = payload_bytes, offered_rate_mbps = offered_rate_mbps)
+synthetic_plan <- function(transports, payload_bytes, offered_rate_mbps, blocks, pacings) {
+  cells <- expand.grid(
+    payload_bytes = payload_bytes, offered_rate_mbps = offered_rate_mbps, pacing = pacings, stringsAsFactors = FALSE
+  )
   rows <- list()
   for (block in seq_len(blocks)) {
     for (cell in sample(nrow(cells))) {
@@ -65,7 +64,8 @@ synthetic_plan <- function(transports, payload_bytes, offered_rate_mbps, blocks)
         block = block, mini_block = length(rows) + 1, order = seq_len(count), attempt = 1,
         transport = sample(transports), payload_bytes = cells$payload_bytes[cell],
         offered_rate_mbps = cells$offered_rate_mbps[cell], direction = "up", generator = "netjoule-traffic",
-        seed = length(rows) * count + seq_len(count), status = "done", reason = ""
+        seed = length(rows) * count + seq_len(count), status = "done", reason = "", pacing = cells$pacing[cell],
+        window_us = 0, gso = FALSE
       )
     }
   }
@@ -99,24 +99,28 @@ write_synthetic_run <- function(dir, name, plan, i, meters, noise, path) {
     schema_version = 1L, run_id = row$run_id, campaign = name, block = row$block, mini_block = row$mini_block,
     attempt = row$attempt, order = row$order, transport = row$transport, payload_bytes = row$payload_bytes,
     offered_rate_mbps = row$offered_rate_mbps, direction = row$direction, generator = row$generator, ip_version = 4L,
-    pacing = list(mode = "absolute", window_us = 0L, gso = FALSE), seed = row$seed,
+    pacing = list(mode = row$pacing, window_us = 0L, gso = FALSE), seed = row$seed,
     hosts = list(client = "client", server = "server"), radio_source = "link-model", windows = spans,
     t_first_packet_s = spans$warm_up$t_start_s, started_utc = "2026-01-01T00:00:00Z",
     versions = list(netjoule = "0.1.0"), status = "done", reasons = list()
   ))
-  write_json(file.path(run_dir, "flow.json"), synthetic_flow(row, goodput))
+  write_json(file.path(run_dir, "flow.json"), synthetic_flow(row, goodput, shares$sent))
   write_synthetic_intervals(run_dir, row, spans, goodput)
   write_json(file.path(run_dir, "result.json"), synthetic_result(plan, i, spans, goodput, meters, noise, shares))
 }
 
-synthetic_flow <- function(row, goodput) {
+synthetic_flow <- function(row, goodput, sent_share) {
   packed <- min(1, row$payload_bytes / 1440 + 1 / row$offered_rate_mbps)
   frames <- if (row$transport != "null") if (row$transport %in% c("tcp", "quic")) packed else 1
   list(
     schema_version = 1L, kind = "flow_report", flow_id = row$run_id, transport = row$transport,
     payload_bytes = row$payload_bytes, offered_rate_mbps = row$offered_rate_mbps, frames_per_message = frames,
     mean_ip_packet_bytes = if (is.null(frames)) NULL else row$payload_bytes / frames + 28,
-    packetisation_source = "computed", reconciles = TRUE
+    packetisation_source = "computed", pacing = list(mode = row$pacing, window_us = 0L, gso = FALSE),
+    sender = list(
+      start_ns = 0, first_packet_ns = 0, end_ns = 2.5e9, messages_scheduled = 1000, messages_sent = 1000 * sent_share,
+      cpu_s = if (row$pacing == "spin") 2.4 else 0.1
+    ), reconciles = TRUE
   )
 }
 
@@ -137,7 +141,7 @@ synthetic_result <- function(plan, i, spans, goodput, meters, noise, shares) {
   row <- plan[i, ]
   null_row <- which(plan$mini_block == row$mini_block & plan$transport == "null")
   nodes <- lapply(seq_along(meters), function(k) {
-    synthetic_node(plan, i, null_row, meters[[k]], noise[, k], goodput)
+    synthetic_node(plan, i, null_row, meters[[k]], noise[, k], goodput, shares)
   })
   is_null <- row$transport == "null"
   list(
@@ -149,14 +153,33 @@ synthetic_result <- function(plan, i, spans, goodput, meters, noise, shares) {
   )
 }
 
-synthetic_node <- function(plan, i, null_row, meter, noise, goodput) {
+#' Power above idle of a run; a power function may or may not ask for the pacing
+power_of <- function(meter, row, transport = row$transport) {
+  given <- list(transport, row$payload_bytes, row$offered_rate_mbps, row$pacing)
+  do.call(meter$power, given[seq_along(formals(meter$power))])
+}
+
+# Why result.json has no floor: what this generator can make go wrong.
+refused_floor <- function(row, null_row, shares) {
+  if (length(null_row) == 0) {
+    "no_null_run"
+  } else if (shares$sent < 0.99) {
+    "floor_achieved_low"
+  } else if (row$pacing == "spin") {
+    "floor_spinning"
+  }
+}
+
+synthetic_node <- function(plan, i, null_row, meter, noise, goodput, shares) {
   row <- plan[i, ]
-  delta <- meter$power(row$transport, row$payload_bytes, row$offered_rate_mbps) + noise[i]
+  delta <- power_of(meter, row) + noise[i]
   is_null <- row$transport == "null"
   has_ea <- !is_null && goodput > 0 && delta >= 0
-  floor <- no_floor()
-  if (!is_null && length(null_row) == 1) {
-    floor_w <- meter$power("null", row$payload_bytes, row$offered_rate_mbps) + noise[null_row]
+  refused <- refused_floor(row, null_row, shares)
+  floor <- no_floor(refused, if (length(null_row) == 1) plan$run_id[null_row])
+  if (is_null) floor <- no_floor("null_has_no_throughput", row$run_id)
+  if (!is_null && is.null(refused)) {
+    floor_w <- power_of(meter, row, "null") + noise[null_row]
     floor <- list(
       run_id = plan$run_id[null_row], p_null_w = meter$idle_w + floor_w, floor_w = floor_w, u95_floor_w = 0.002,
       ea_above_floor_j_per_mbit = if (has_ea) (delta - floor_w) / goodput, u95_ea_above_floor_j_per_mbit = 0.001,
@@ -184,10 +207,10 @@ synthetic_node <- function(plan, i, null_row, meter, noise, goodput) {
   )
 }
 
-no_floor <- function() {
+no_floor <- function(reason = "no_null_run", run_id = NULL) {
   list(
-    run_id = NULL, p_null_w = NULL, floor_w = NULL, u95_floor_w = NULL, ea_above_floor_j_per_mbit = NULL,
-    u95_ea_above_floor_j_per_mbit = NULL, reason = "no_null_run"
+    run_id = run_id, p_null_w = NULL, floor_w = NULL, u95_floor_w = NULL, ea_above_floor_j_per_mbit = NULL,
+    u95_ea_above_floor_j_per_mbit = NULL, reason = reason
   )
 }
 
@@ -195,7 +218,7 @@ no_floor <- function() {
 write_synthetic_meter <- function(dir, plan, meter, noise) {
   per_run <- lapply(seq_len(nrow(plan)), function(i) {
     row <- plan[i, ]
-    delta <- meter$power(row$transport, row$payload_bytes, row$offered_rate_mbps) + noise[i]
+    delta <- power_of(meter, row) + noise[i]
     ticks <- round(unlist(timeline) / tick_s)
     rep(meter$idle_w + c(0, delta, delta, 0), ticks)
   })

@@ -16,19 +16,41 @@ vector_intervals <- function(rows) {
   })))
 }
 
-test_that("compute_ea finds every number of the shared vectors", {
+vector_ea <- function(input, windows, intervals) {
+  compute_ea(
+    vector_readings(input$readings), vector_intervals(intervals),
+    lapply(windows, function(window) c(window$t_start_s, window$t_end_s)), input$update_interval_s, input$lag_s,
+    if (is.null(input$semantics)) "interval_mean" else input$semantics, or_na(input$counter_modulus_j)
+  )
+}
+
+# The floor of a vector: the reason that the readings of null or both senders give, and the numbers without one.
+vector_floor <- function(input, ours) {
+  null <- input$null
+  if (is.null(null)) {
+    return(floor_quantities(ours, ours[NA_integer_], "no_null_run"))
+  }
+  theirs <- vector_ea(input, null$windows, list())
+  facts <- function(end, windows) sender_facts(c(end$run, list(windows = windows)), end$flow)
+  refusal <- floor_refusal(facts(input, input$windows), facts(null, null$windows))
+  floor_quantities(ours, theirs, if (nzchar(theirs$reasons)) "null_run_invalid" else refusal)
+}
+
+test_that("compute_ea finds every number of the shared vectors, and the floor's", {
   contract("vectors", "ea", "step.json")
+  contract("vectors", "ea", "floor-given.json")
   paths <- list.files(file.path(contracts_dir(), "vectors", "ea"), pattern = "\\.json$", full.names = TRUE)
   expect_gt(length(paths), 10)
   for (path in paths) {
     vector <- jsonlite::fromJSON(path, simplifyVector = FALSE)
     input <- vector$input
-    windows <- lapply(input$windows, function(window) c(window$t_start_s, window$t_end_s))
-    ours <- compute_ea(
-      vector_readings(input$readings), vector_intervals(input$intervals), windows, input$update_interval_s, input$lag_s,
-      if (is.null(input$semantics)) "interval_mean" else input$semantics, or_na(input$counter_modulus_j)
-    )
-    for (name in setdiff(names(vector$expected), "reasons")) {
+    ours <- vector_ea(input, input$windows, input$intervals)
+    if ("null" %in% names(input)) ours <- cbind(ours, vector_floor(input, ours))
+    if ("floor_reason" %in% names(vector$expected)) {
+      expected <- vector$expected$floor_reason
+      expect_identical(ours$floor_reason, if (is.null(expected)) NA_character_ else expected, label = vector$name)
+    }
+    for (name in setdiff(names(vector$expected), c("reasons", "floor_reason"))) {
       expect_equal(ours[[name]], or_na(vector$expected[[name]]), tolerance = 1e-9, label = paste(vector$name, name))
     }
     reasons <- strsplit(ours$reasons, ";", fixed = TRUE)[[1]]
@@ -127,6 +149,52 @@ test_that("a refused floor is not compared", {
     })
   }
   check <- compare_ea(read_campaign(dir))
+  expect_false("floor_w" %in% check$quantity)
+  expect_true(all(check$agrees))
+})
+
+test_that("a floor that the raw files refuse is a disagreement", {
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"))
+  expect_true(all(c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit") %in% compare_ea(read_campaign(dir))$quantity))
+  null <- grep("null", list.files(file.path(dir, "runs")), value = TRUE)
+  change <- function(edit) edit_json(file.path(dir, "runs", null, "flow.json"), edit)
+  reason <- function() {
+    campaign <- read_campaign(dir)
+    recomputed <- compute_campaign_ea(campaign)
+    wrong <- compare_ea(campaign, recomputed)[agrees == FALSE, quantity]
+    expect_setequal(wrong, c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit"))
+    recomputed[transport == "udp", floor_reason]
+  }
+  change(function(doc) {
+    doc$sender$messages_sent <- 980
+    doc
+  })
+  expect_identical(reason(), "floor_achieved_low")
+  change(function(doc) {
+    doc$sender$messages_sent <- 1000
+    doc$pacing$mode <- "spin"
+    doc
+  })
+  expect_identical(reason(), "floor_spinning")
+  change(function(doc) {
+    doc$pacing$mode <- "absolute"
+    doc$sender$cpu_s <- 2.3
+    doc
+  })
+  expect_identical(reason(), "floor_core_busy")
+})
+
+test_that("a null run that does not count is no floor to hold against result.json", {
+  dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"))
+  null <- grep("null", list.files(file.path(dir, "runs")), value = TRUE)
+  edit_json(file.path(dir, "runs", null, "result.json"), function(doc) {
+    doc$valid <- FALSE
+    doc
+  })
+  campaign <- read_campaign(dir)
+  recomputed <- compute_campaign_ea(campaign)
+  expect_identical(recomputed$floor_reason, "null_run_invalid")
+  check <- compare_ea(campaign, recomputed)
   expect_false("floor_w" %in% check$quantity)
   expect_true(all(check$agrees))
 })

@@ -109,6 +109,23 @@ test_that("power that does not grow with load is called by its name", {
   expect_true(all(grepl("UDP at", named)))
 })
 
+test_that("a large floor is warned of with its code, and an empty one is said to be empty", {
+  meter <- synthetic_meter(power = function(transport, size, rate) if (transport == "null") 0.4 else rate)
+  dir <- synthetic_campaign(
+    payload_bytes = 64, transports = c("udp", "dccp", "null"), blocks = 2, meters = list(meter),
+    held_back = function(rate) if (rate == 10) 0.2 else 0
+  )
+  campaign <- read_campaign(dir)
+  sentences <- summary_sentences(campaign, campaign_tables(campaign), "client-wt210")
+  warning <- grep("floor_large", sentences, value = TRUE)
+  expect_length(warning, 1)
+  expect_match(warning, "^In this model, the generator floor takes over 20 % of P_A - P_I in 2 of 4 cells")
+  expect_match(warning, "most for UDP at 64 bytes and 1 Mb/s: 40 %.", fixed = TRUE)
+  expect_match(sentences, "E_A above floor is empty in 1 cell(s): floor_achieved_low.", fixed = TRUE, all = FALSE)
+  small <- read_campaign(synthetic_campaign(blocks = 2, offered_rate_mbps = 10, payload_bytes = 64))
+  expect_false(any(grepl("floor_large", summary_sentences(small, campaign_tables(small), "client-wt210"))))
+})
+
 test_that("few blocks are said to be few", {
   single <- read_campaign(synthetic_campaign(blocks = 1))
   expect_match(certainty_sentences(single, campaign_tables(single))[1], "single block")

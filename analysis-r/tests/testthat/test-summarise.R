@@ -32,6 +32,42 @@ test_that("a noiseless campaign gives the closed form in every cell", {
   expect_identical(names(summary), summary_columns)
 })
 
+test_that("the floor's share, uncertainty and refusal stand in the cell", {
+  dir <- synthetic_campaign(
+    payload_bytes = 64, offered_rate_mbps = c(1, 10), transports = c("udp", "dccp", "null"), blocks = 2,
+    meters = list(synthetic_meter(power = function(transport, size, rate) if (transport == "null") 0.3 else rate)),
+    held_back = function(rate) if (rate == 10) 0.2 else 0
+  )
+  summary <- summarise_ea(read_campaign(dir))
+  udp <- summary[transport == "udp"]
+  expect_equal(udp$floor_ratio, c(0.3, 0.03))
+  expect_equal(udp$u95_floor_w, c(0.002, 0.002))
+  expect_equal(udp$u95_ea_above_floor_j_per_mbit, c(0.001, 0.001))
+  expect_identical(udp$floor_reason, c(NA_character_, NA_character_))
+  dccp <- summary[transport == "dccp"]
+  expect_identical(dccp$floor_reason, c(NA_character_, "floor_achieved_low"))
+  expect_identical(is.na(dccp$ea_above_floor_j_per_mbit), c(FALSE, TRUE))
+  null <- summary[transport == "null"]
+  expect_equal(null$floor_w, c(0.3, 0.3))
+  expect_identical(null$floor_ratio, c(NA_real_, NA_real_))
+  expect_identical(null$floor_reason, c(NA_character_, NA_character_))
+  large <- floor_large_cells(summary)
+  expect_identical(large[, c("transport", "offered_rate_mbps")], data.table(
+    transport = c("udp", "dccp"), offered_rate_mbps = 1
+  ))
+  expect_identical(floor_empty_words(summary), "E_A above floor is empty in 1 cell(s): floor_achieved_low.")
+})
+
+test_that("a floor that no transport could use is empty for null too, with the reason", {
+  dir <- synthetic_campaign(
+    payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"), blocks = 2, pacings = "spin"
+  )
+  summary <- summarise_ea(read_campaign(dir))
+  expect_identical(summary$floor_w, c(NA_real_, NA_real_))
+  expect_identical(summary$floor_reason, c("floor_spinning", "floor_spinning"))
+  expect_identical(summary$floor_ratio, c(NA_real_, NA_real_))
+})
+
 test_that("a single block has no interval", {
   summary <- summarise_ea(read_campaign(synthetic_campaign(blocks = 1)))
   expect_true(all(is.na(summary$ea_ci95_low)))

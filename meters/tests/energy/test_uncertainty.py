@@ -17,7 +17,6 @@ from netjoule_meters.energy.uncertainty import (
     PowerTerm,
     SpecificationTerm,
     Throughput,
-    floor_spread,
     half_width_95,
     specification_u95,
     spread,
@@ -117,13 +116,6 @@ def test_negative_difference_has_a_positive_upper_limit() -> None:
 def test_same_generator_state_gives_the_same_digits() -> None:
     case = budget(term(9.5, 0.01), term(8.0, 0.01))
     assert spread(case, EXACT, TEN_MBPS, rng()) == spread(case, EXACT, TEN_MBPS, rng())
-
-
-def test_gain_cancels_partly_above_the_floor() -> None:
-    run, null = budget(term(9.5), term(8.0)), budget(term(9.0), term(8.0))
-    found = floor_spread(run, null, Accuracy(0.01, 0.0, known=True), TEN_MBPS, rng=rng(), draws=DRAWS)
-    assert found.u95_floor_w == pytest.approx(0.95 * 1.0 * 0.01, rel=0.01)
-    assert found.u95_ea_above_floor == pytest.approx(0.95 * 0.05 * 0.01, rel=0.01)
 
 
 def test_half_width_of_a_rectangle() -> None:

@@ -230,6 +230,25 @@ def _node(
         yield Defect(
             file, f"field {place}.ea_j_per_mbit", f"{ea:g} is not delta_p_w / t_a_mbps = {delta / t_a:g}"
         )
+    yield from _floor(file, f"{place}.floor", _part(node, "floor"), delta, t_a)
+
+
+def _floor(
+    file: str, place: str, floor: Mapping[str, Any], delta: float | None, t_a: float | None
+) -> Iterator[Defect]:
+    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I."""
+    floor_w, above = (_number(floor.get(k)) for k in ("floor_w", "ea_above_floor_j_per_mbit"))
+    code = floor.get("reason")
+    if code is not None and str(code) not in reason_codes():
+        yield Defect(file, f"field {place}.reason", f"{code!r} is not in reasons.json")
+    if floor and (floor_w is None) == (code is None):
+        words = f"{floor.get('floor_w')!r}, with the reason {code!r}: it is one or the other"
+        yield Defect(file, f"field {place}.floor_w", words)
+    if above is None or floor_w is None or delta is None or not t_a:
+        return
+    if not _close(above * t_a, delta - floor_w, delta):
+        words = f"{above:g} is not (delta_p_w - floor_w) / t_a_mbps = {(delta - floor_w) / t_a:g}"
+        yield Defect(file, f"field {place}.ea_above_floor_j_per_mbit", words)
 
 
 def _close(value: float, expected: float, scale: float) -> bool:

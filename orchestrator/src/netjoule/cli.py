@@ -455,6 +455,14 @@ def _analyse(campaign: Path, verb: Any, output: Output) -> None:
         output.show(table)
     for line in summary.grade_lines(campaign):
         output.say(line)
+    for warning in summary.floor_warnings(campaign):
+        output.say(summary.warning_line(warning))
+        output.event({"event": "warning", **warning})
+    verdicts = summary.verdict_rows(campaign)
+    for words in dict.fromkeys(row["words"] for row in verdicts):
+        output.say(words)
+    for row in verdicts:
+        output.event({"event": "pacer_verdict", **summary.typed(row)})
     for row in rows:
         output.event({"event": "ea", **summary.typed(row)})
     for path in summary.made_files(campaign):

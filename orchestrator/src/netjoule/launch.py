@@ -86,6 +86,7 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
         emulated_config.check_emulations(inputs.topology)
     instruments.check_meters(inputs.topology)
     resolution.check_models(inputs.topology)
+    resolution.check_form(inputs.workload, inputs.topology)
     paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
     timeline.check_timing(inputs.workload.timing, paces)
     return inputs

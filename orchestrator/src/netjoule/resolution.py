@@ -23,7 +23,15 @@ from netjoule.instruments import instrument_of, wants_ranging
 from netjoule.topology import Meter, Topology
 from netjoule.workload import Workload
 
-__all__ = ["Estimate", "added_power_w", "check_models", "describe_model", "estimate", "least_resolved_w"]
+__all__ = [
+    "Estimate",
+    "added_power_w",
+    "check_form",
+    "check_models",
+    "describe_model",
+    "estimate",
+    "least_resolved_w",
+]
 
 # One frame on a quiet 802.11n channel: contention, preamble, SIFS and acknowledgement, then the payload
 # at 216 Mb/s. Aggregation makes it less, retries make it more.
@@ -33,6 +41,8 @@ _HEADER_BYTES = 80
 # CPU time of one message on its sender, of the order that iperf3 and netjoule-traffic need.
 _CPU_PER_MESSAGE_S = 8e-6
 _TIMEOUT_S = 30
+# What is recommended where a workload asks for a form.
+_MODEL_OF_FORM = {"cpu": "laptop-cpu"}
 _UNKNOWN_MODEL = 2  # netjoule-device: usage
 
 
@@ -91,6 +101,30 @@ def check_models(topology: Topology) -> None:
         if answer is not None and answer.returncode == _UNKNOWN_MODEL:
             words = answer.stderr.strip().removeprefix("netjoule-device: ")
             raise UsageError(words, where=f"topology, meter {meter.meter_id}")
+
+
+def check_form(workload: Workload, topology: Topology) -> None:
+    """Refuse a testbed whose device models cannot answer what a workload asks (its `device_form`).
+
+    Silent when a meter reads a real device, or when netjoule-device cannot be asked.
+
+    Raises:
+        UsageError: naming the models there are and one that can.
+    """
+    wanted = workload.document.get("device_form")
+    models = [meter.device_model for meter in topology.meters]
+    if wanted is None or not models or None in models:
+        return
+    forms = {name: (describe_model(name) or {}).get("form") for name in models if name}
+    if wanted in forms.values() or None in forms.values():
+        return
+    found = ", ".join(f"{name} ({form})" for name, form in forms.items())
+    advice = f" {_MODEL_OF_FORM[wanted]}" if wanted in _MODEL_OF_FORM else ""
+    raise UsageError(
+        f"workload {workload.name} needs a device model of form {wanted}, and the meters read {found}",
+        where=f"topology {topology.name}, field meters",
+        next_step=f"give one of them the device model{advice} of form {wanted}",
+    )
 
 
 def describe_model(name: str) -> dict[str, Any] | None:

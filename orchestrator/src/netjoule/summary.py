@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of E_A that ``demo`` and ``analyse`` print, from R's tables/ea_summary.csv."""
+"""What ``demo`` and ``analyse`` print: E_A and the pacer's verdict from R's tables, grades, warnings."""
 
 from __future__ import annotations
 
@@ -7,16 +7,30 @@ import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from rich import box
 from rich.table import Table
 
 from netjoule import files
 from netjoule.errors import InvalidData, file_errors
+from netjoule_meters.energy import GREATEST_FLOOR_RATIO
 
-__all__ = ["SUMMARY_FILE", "grade_lines", "made_files", "summary_rows", "summary_tables", "typed"]
+__all__ = [
+    "SUMMARY_FILE",
+    "floor_warnings",
+    "grade_lines",
+    "made_files",
+    "summary_rows",
+    "summary_tables",
+    "typed",
+    "verdict_rows",
+    "warning_line",
+]
 
 SUMMARY_FILE = "tables/ea_summary.csv"
+VERDICT_FILE = "tables/pacer_verdict.csv"
+FLOOR_LARGE = "floor_large"
 
 Row = Mapping[str, str]
 
@@ -32,8 +46,7 @@ def summary_rows(campaign: Path) -> list[dict[str, str]]:
         raise InvalidData(
             "there is no summary table", where=str(path), next_step="run 'netjoule analyse' first"
         )
-    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
-        rows = list(csv.DictReader(handle))
+    rows = _read(path)
     wanted = {"meter_id", "node", "transport", "payload_bytes", "offered_rate_mbps", "ea_j_per_mbit_mean"}
     if rows and not wanted <= set(rows[0]):
         missing = ", ".join(sorted(wanted - set(rows[0])))
@@ -41,12 +54,28 @@ def summary_rows(campaign: Path) -> list[dict[str, str]]:
     return rows
 
 
+def verdict_rows(campaign: Path) -> list[dict[str, str]]:
+    """Rows of the pacer's verdict; none of a campaign that did not both spin and sleep."""
+    path = campaign / VERDICT_FILE
+    return _read(path) if path.is_file() else []
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))
+
+
 def summary_tables(rows: list[dict[str, str]]) -> Iterator[Table]:
-    """One table per meter: E_A by transport and size, with uncertainty and source labels."""
-    for meter_id in dict.fromkeys(row["meter_id"] for row in rows):
-        of_meter = [row for row in rows if row["meter_id"] == meter_id and row["transport"] != "null"]
-        if of_meter:
-            yield _table(meter_id, sorted(of_meter, key=_order))
+    """One table per meter and pacing: E_A by transport and size, with uncertainty and source labels."""
+    several = len({_pacing(row) for row in rows}) > 1
+    for meter_id, pacing in dict.fromkeys((row["meter_id"], _pacing(row)) for row in rows):
+        of_table = [
+            row
+            for row in rows
+            if (row["meter_id"], _pacing(row)) == (meter_id, pacing) and row["transport"] != "null"
+        ]
+        if of_table:
+            yield _table(meter_id, sorted(of_table, key=_order), pacing if several else "")
 
 
 def grade_lines(campaign: Path) -> list[str]:
@@ -60,6 +89,48 @@ def grade_lines(campaign: Path) -> list[str]:
                 grades.setdefault(node["meter_id"], Counter())[node["grade"]] += 1
                 limits.setdefault(node["meter_id"], Counter()).update(node.get("grade_limits", []))
     return [_grade_line(meter_id, count, limits[meter_id]) for meter_id, count in grades.items()]
+
+
+def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
+    """Where the generator floor is a large part of P_A - P_I (reason floor_large): one warning per meter."""
+    runs: Counter[str] = Counter()
+    large: dict[str, list[tuple[float, str]]] = {}
+    for path in sorted(campaign.glob("runs/*/result.json")):
+        result = files.read_json(path)
+        warned = {reason["code"] for reason in result.get("reasons", [])} if result.get("valid") else set()
+        for node in result.get("nodes", []) if result.get("valid") else []:
+            floor_w, delta_w = node.get("floor", {}).get("floor_w"), node.get("delta_p_w")
+            if floor_w is None or node.get("below_resolution") or not delta_w or delta_w <= 0:
+                continue
+            runs[node["meter_id"]] += 1
+            share = floor_w / delta_w
+            if FLOOR_LARGE in warned and share > GREATEST_FLOOR_RATIO:
+                large.setdefault(node["meter_id"], []).append((share, _cell_words(result)))
+    return [
+        {
+            "code": FLOOR_LARGE,
+            "meter_id": meter_id,
+            "runs": len(found),
+            "of_runs": runs[meter_id],
+            "floor_ratio": max(found)[0],
+            "cell": max(found)[1],
+        }
+        for meter_id, found in large.items()
+    ]
+
+
+def _cell_words(result: Mapping[str, Any]) -> str:
+    return f"{result['transport']} {result['payload_bytes']} B {result['offered_rate_mbps']:g} Mb/s"
+
+
+def warning_line(warning: Mapping[str, Any]) -> str:
+    """A warning of `floor_warnings` for people."""
+    return (
+        f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"
+        f" {100 * GREATEST_FLOOR_RATIO:g} % of P_A - P_I in {warning['runs']} of {warning['of_runs']} runs,"
+        f" at most {100 * warning['floor_ratio']:.0f} % ({warning['cell']});"
+        " read E_A above floor there (tables/ea_summary.csv)"
+    )
 
 
 def _grade_line(meter_id: str, count: Counter[str], limits: Counter[str]) -> str:
@@ -80,14 +151,24 @@ def made_files(campaign: Path) -> list[Path]:
     return [*figures, *([report] if report.is_file() else [])]
 
 
-def _table(meter_id: str, rows: list[dict[str, str]]) -> Table:
+def _pacing(row: Row) -> str:
+    """The pacing of a cell in words; empty in tables of versions that knew only one."""
+    words = [f"pacing {row['pacing']}"] if row.get("pacing") else []
+    if _number(row.get("window_us")):
+        words.append(f"window {row['window_us']} us")
+    if _true(row.get("gso")):
+        words.append("offload")
+    return ", ".join(words)
+
+
+def _table(meter_id: str, rows: list[dict[str, str]], pacing: str = "") -> Table:
     first = rows[0]
     model = f" by device model {first['device_model']}" if first.get("device_model") else ""
     table = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1),
         title=f"E_A of {first['node']} (meter {meter_id}): power {first.get('power_source', '?')}{model}, "
-        f"radio {first.get('radio_source', '?')}",
+        f"radio {first.get('radio_source', '?')}{f'; {pacing}' if pacing else ''}",
         title_justify="left",
         caption=_caption(first),
         caption_justify="left",

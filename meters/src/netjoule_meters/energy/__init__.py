@@ -11,10 +11,12 @@ from netjoule_meters.energy.align_campaign import align_campaign
 from netjoule_meters.energy.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
 from netjoule_meters.energy.campaign_files import CampaignError
 from netjoule_meters.energy.compute import compute_and_write, compute_run
+from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
 
 __all__ = [
     "BARKER_13",
+    "GREATEST_FLOOR_RATIO",
     "Alignment",
     "CampaignError",
     "FloorResult",

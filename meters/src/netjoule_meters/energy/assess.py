@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from netjoule_meters.energy.extrapolation import extrapolated_ratio, is_hollow
-from netjoule_meters.energy.floor import floor_reason
+from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO, floor_ratio
 from netjoule_meters.energy.grade import Grade, grade_of
+from netjoule_meters.energy.node_floor import NullPower, empty_floor, node_floor
 from netjoule_meters.energy.node_power import MeterInput, NodePower, node_power
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
 from netjoule_meters.energy.throughput import achieved_ratio, bookkeeping_defects, goodput_mbps, loss_ratio
@@ -20,7 +21,6 @@ from netjoule_meters.energy.uncertainty import (
     TIMEBASE_RATIO,
     Spread,
     Throughput,
-    floor_spread,
     specification_u95,
     spread,
     u95_throughput_mbps,
@@ -51,15 +51,6 @@ class RunInput:
     def is_null(self) -> bool:
         """Whether the run has no receiver by design."""
         return bool(self.run["transport"] == NULL_TRANSPORT)
-
-
-@dataclass(frozen=True, slots=True)
-class NullPower:
-    """The null run of the mini-block: its documents and its power at each meter."""
-
-    source: RunInput
-    nodes: dict[str, NodePower]
-    usable: bool
 
 
 def assess_run(
@@ -157,11 +148,17 @@ def _null_power(null: RunInput | None, invalidating: Collection[str]) -> NullPow
     if null is None:
         return None
     measure = null.window("measure")
-    if measure is None:
-        return NullPower(null, {}, usable=False)
-    nodes = {meter.meter_id: node_power(meter, measure, _windows(null)) for meter in null.meters}
+    nodes = {}
+    if measure is not None:
+        nodes = {meter.meter_id: node_power(meter, measure, _windows(null)) for meter in null.meters}
     codes = {reason["code"] for reason in null.run["reasons"]} | {r.code for r in _flow_reasons(null)}
-    return NullPower(null, nodes, usable=null.run["status"] == "done" and not codes & set(invalidating))
+    codes |= {reason.code for power in nodes.values() for reason in power.reasons}
+    return NullPower(
+        run=null.run,
+        flow=null.flow,
+        nodes=nodes,
+        valid=null.run["status"] == "done" and measure is not None and not codes & set(invalidating),
+    )
 
 
 def _node(
@@ -292,7 +289,17 @@ def _node_reasons(node: NodeResult) -> list[Reason]:
     if node.hollow and node.extrapolated_ratio is not None:
         detail = f"meter {node.meter_id}: {100 * node.extrapolated_ratio:.1f} % of the window is extrapolated"
         reasons.append(Reason("extrapolated_model", detail))
-    return reasons
+    return [*reasons, *_floor_warning(node)]
+
+
+def _floor_warning(node: NodeResult) -> list[Reason]:
+    """Warn where much of E_A is the generator's own; a difference below resolution has no shares."""
+    floor_w, delta_w = node.floor.floor_w, node.delta_p_w
+    share = floor_ratio(floor_w, delta_w)
+    if share is None or share <= GREATEST_FLOOR_RATIO or node.below_resolution:
+        return []
+    found = f"the floor of {floor_w:.4f} W is {100 * share:.0f} % of P_A - P_I, {delta_w:.4f} W"
+    return [Reason("floor_large", f"meter {node.meter_id}: {found}")]
 
 
 def _floor(
@@ -305,34 +312,5 @@ def _floor(
     rng: np.random.Generator,
 ) -> FloorResult:
     if source.is_null:
-        return _empty_floor(source.run["run_id"], "null_has_no_throughput")
-    null_node = None if null is None else null.nodes.get(meter.meter_id)
-    if null is None or null_node is None or null_node.budget is None or not null.usable or null_node.reasons:
-        return _empty_floor(None if null is None else null.source.run["run_id"], "no_null_run")
-    run_id = null.source.run["run_id"]
-    reason = floor_reason(source.run, source.flow, null.source.run, null.source.flow)
-    if reason is not None:
-        return _empty_floor(run_id, reason)
-    null_delta_w = null_node.budget.delta_w
-    above: float | None = None
-    u95_above: float | None = None
-    if power.budget is None:
-        widths = floor_spread(null_node.budget, null_node.budget, meter.accuracy, None, rng=rng)
-    else:
-        widths = floor_spread(power.budget, null_node.budget, meter.accuracy, rate, rng=rng)
-        if rate is not None:
-            above = (power.budget.delta_w - null_delta_w) / rate.t_a_mbps
-            u95_above = widths.u95_ea_above_floor
-    return FloorResult(
-        run_id=run_id,
-        p_null_w=null_node.active.mean_w,
-        floor_w=null_delta_w,
-        u95_floor_w=widths.u95_floor_w,
-        ea_above_floor_j_per_mbit=above,
-        u95_ea_above_floor_j_per_mbit=u95_above,
-        reason=None,
-    )
-
-
-def _empty_floor(run_id: str | None, reason: str) -> FloorResult:
-    return FloorResult(run_id, None, None, None, None, None, reason)
+        return empty_floor(source.run["run_id"], "null_has_no_throughput")
+    return node_floor(source.run, source.flow, meter, power, rate, null=null, rng=rng)

@@ -9,7 +9,10 @@ from netjoule_meters.energy.throughput import achieved_ratio
 
 LEAST_ACHIEVED_RATIO = 0.99
 GREATEST_BUSY_CORES = 0.9
+GREATEST_FLOOR_RATIO = 0.2
+"""A floor over this share of P_A - P_I is warned of: much of E_A is then the generator's own."""
 SPINNING_MODES = ("spin", "busy", "busy-wait")
+"""Pacers that never sleep. `hybrid` is none: it sleeps first, and its short spin is the same in null."""
 
 
 def floor_reason(
@@ -18,15 +21,31 @@ def floor_reason(
     """Return the code that leaves the floor empty, or None.
 
     The floor compares two senders at the same work, so both must have reached 99 % of their schedule,
-    at least in the measure window, without a spinning pacer and without filling a core.
+    at least in the measure window. A pacer that spins fills its core whatever there is to send, and so does
+    a sender that cannot keep up: the work of sending then takes the place of waiting and does not show as
+    power.
     """
     if not (_kept_pace(run, flow) and _kept_pace(null_run, null_flow)):
         return "floor_achieved_low"
-    if any((doc.get("pacing") or {}).get("mode") in SPINNING_MODES for doc in (run, null_run)):
+    if any(pacing_mode(*docs) in SPINNING_MODES for docs in ((run, flow), (null_run, null_flow))):
         return "floor_spinning"
     if any((busy_cores(doc) or 0.0) > GREATEST_BUSY_CORES for doc in (flow, null_flow)):
         return "floor_core_busy"
     return None
+
+
+def pacing_mode(run: dict[str, Any], flow: dict[str, Any]) -> str | None:
+    """Return how a run was paced: as the sender reports it, else as it was asked."""
+    for document in (flow, run):
+        mode = (document.get("pacing") or {}).get("mode")
+        if mode is not None:
+            return str(mode)
+    return None
+
+
+def floor_ratio(floor_w: float | None, delta_w: float | None) -> float | None:
+    """Return the floor's share of P_A - P_I; None without a floor or without power above idle."""
+    return floor_w / delta_w if floor_w is not None and delta_w is not None and delta_w > 0 else None
 
 
 def _kept_pace(run: dict[str, Any], flow: dict[str, Any]) -> bool:

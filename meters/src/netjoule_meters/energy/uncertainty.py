@@ -15,7 +15,8 @@ t_a         one message at each edge of the window, and the residual of the rece
 
 Limits +-a of a specification are rectangular: u = a / sqrt(3). Gain and offset hold the whole specification;
 its terms (range, power factor, crest factor, time since calibration ...) are listed beside them where the
-passport states them. Idle windows that neighbouring runs share are treated as if each run had its own.
+passport states them. Within one run the idle windows that it shares with its neighbours are treated as its
+own; E_A above the floor, which two runs make, draws a window that they share once (`floor_spread`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -117,6 +119,14 @@ class Spread:
     u95_ea: float | None
     ea_upper: float | None
     u95_by_component: dict[str, float] | None
+
+
+class SharedIdle(Enum):
+    """Which idle window of a run is also one of the null run's: its first, its last or none."""
+
+    NONE = "none"
+    BEFORE = "before"
+    AFTER = "after"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,18 +246,34 @@ def floor_spread(
     accuracy: Accuracy,
     throughput: Throughput | None,
     *,
+    shared: SharedIdle = SharedIdle.NONE,
     rng: np.random.Generator,
     draws: int = DRAWS,
 ) -> FloorSpread:
-    """Return the uncertainty of the generator floor and of E_A above it; gain is common to both runs."""
-    gain = _rectangular(rng, accuracy.reading_ratio if accuracy.known else 0.0, draws)
-    floor = (null.delta_w + _draw(null, accuracy, rng, draws).total()) * (1 + gain)
+    """Return the uncertainty of the generator floor P_null - P_I and of E_A above it.
+
+    Drawn once for both runs: the gain, the range error of idle power (two idle powers are one reading on one
+    range) and the idle window that the two share, if any. Everything else is drawn for each run.
+    """
+    gain = 1 + _rectangular(rng, accuracy.reading_ratio if accuracy.known else 0.0, draws)
+    idle_offset = _offset(accuracy, rng, draws)
+    before, after = (_window_error(term, rng, draws) for term in (run.before, run.after))
+    null_before = after if shared is SharedIdle.AFTER else _window_error(null.before, rng, draws)
+    null_after = before if shared is SharedIdle.BEFORE else _window_error(null.after, rng, draws)
+
+    def above_idle(budget: PowerBudget, first: FloatArray, last: FloatArray) -> FloatArray:
+        """Power above idle in W; `first` and `last` are the errors of its idle windows."""
+        idle = (1 - budget.after_share) * first + budget.after_share * last + idle_offset
+        active = _window_error(budget.active, rng, draws) + _offset(accuracy, rng, draws)
+        drift = _rectangular(rng, budget.drift_half_width_w, draws)
+        return (budget.delta_w + active - idle + drift) * gain
+
+    floor = above_idle(null, null_before, null_after)
     u95_floor_w = half_width_95(floor)
     if throughput is None or throughput.t_a_mbps <= 0:
         return FloorSpread(u95_floor_w, None)
-    active = (run.delta_w + _draw(run, accuracy, rng, draws).total()) * (1 + gain)
     rate = _draw_rate(throughput, rng, draws) * (1 + _rectangular(rng, throughput.timebase_ratio, draws))
-    return FloorSpread(u95_floor_w, half_width_95((active - floor) / rate))
+    return FloorSpread(u95_floor_w, half_width_95((above_idle(run, before, after) - floor) / rate))
 
 
 def half_width_95(samples: FloatArray) -> float:
@@ -266,9 +292,19 @@ def _draw(budget: PowerBudget, accuracy: Accuracy, rng: np.random.Generator, dra
     noise = joined(lambda term: term.noise.draw(rng, draws))
     edges = joined(lambda term: _rectangles(rng, term.edge_half_widths_w, draws))
     resolution = joined(lambda term: _rectangles(rng, term.resolution_half_widths_w, draws))
-    limit_w = accuracy.range_w if accuracy.known and not accuracy.zeroed else 0.0
-    offset = _rectangular(rng, limit_w, draws) - _rectangular(rng, limit_w, draws)
+    offset = _offset(accuracy, rng, draws) - _offset(accuracy, rng, draws)
     return _Draws(noise, offset, resolution, edges, _rectangular(rng, budget.drift_half_width_w, draws))
+
+
+def _window_error(term: PowerTerm, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Errors of the mean power of one window in W, but for gain and offset."""
+    half_widths = (*term.edge_half_widths_w, *term.resolution_half_widths_w)
+    return term.noise.draw(rng, draws) + _rectangles(rng, half_widths, draws)
+
+
+def _offset(accuracy: Accuracy, rng: np.random.Generator, draws: int) -> FloatArray:
+    """Range errors of one power in W; none of a zeroed meter, whose offset cancels."""
+    return _rectangular(rng, accuracy.range_w if accuracy.known and not accuracy.zeroed else 0.0, draws)
 
 
 def _draw_rate(throughput: Throughput, rng: np.random.Generator, draws: int) -> FloatArray:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# When the generator floor may be used: an independent second reading of the rules
+# that result.json's floor reasons follow (DESIGN: achieved / asked, spinning, busy core).
+
+least_achieved_ratio <- 0.99
+greatest_busy_cores <- 0.9
+greatest_floor_ratio <- 0.2
+spinning_modes <- c("spin", "busy", "busy-wait")
+
+# Codes that say that there is nothing to compare with, rather than that the comparison would be unfair.
+without_null <- c("no_null_run", "null_run_invalid")
+
+#' What run.json and flow.json say of a sender
+#'
+#' @param run,flow documents as nested lists; flow NULL when missing.
+#' @return list sent_pacing (mode), sent_ratio (messages sent over scheduled),
+#'   window_sent_ratio (the same of the sender's whole intervals in the measure window),
+#'   busy_cores (CPU seconds per second); NA when not told.
+#' @noRd
+sender_facts <- function(run, flow) {
+  number <- function(...) pick_number(flow, "sender", ...)
+  sent_pacing <- pick_text(flow, "pacing", "mode")
+  seconds <- 1e-9 * (number("end_ns") - number("start_ns"))
+  list(
+    sent_pacing = if (is.na(sent_pacing)) pick_text(run, "pacing", "mode") else sent_pacing,
+    sent_ratio = ratio_or_na(number("messages_sent"), number("messages_scheduled")),
+    window_sent_ratio = window_sent_ratio(run, flow),
+    busy_cores = ratio_or_na(number("cpu_s"), seconds)
+  )
+}
+
+ratio_or_na <- function(part, whole) if (!is.na(whole) && whole > 0) part / whole else NA_real_
+
+# One message more is allowed for, which may lie on the window's edge.
+window_sent_ratio <- function(run, flow) {
+  zero_ns <- pick_number(flow, "sender", "first_packet_ns") - 1e9 * pick_number(run, "t_first_packet_s")
+  low <- zero_ns + 1e9 * pick_number(run, "windows", "measure", "t_start_s")
+  high <- zero_ns + 1e9 * pick_number(run, "windows", "measure", "t_end_s")
+  inside <- Filter(function(interval) {
+    isTRUE(pick_text(interval, "end") == "sender" && pick_number(interval, "start_ns") >= low &&
+      pick_number(interval, "end_ns") <= high)
+  }, pick(flow, "intervals", default = list()))
+  total <- function(name) sum(vapply(inside, pick_number, 0, name))
+  seconds <- 1e-9 * (total("end_ns") - total("start_ns"))
+  asked <- pick_number(run, "offered_rate_mbps") * 1e6 * seconds / (8 * pick_number(run, "payload_bytes"))
+  ratio_or_na(total("messages") + 1, asked)
+}
+
+#' Code that refuses a floor, NA when it may be used
+#'
+#' @param own,null data.tables or lists of [sender_facts()], row by row.
+#' @noRd
+floor_refusal <- function(own, null) {
+  kept <- function(facts) {
+    ratio <- pmax(facts$sent_ratio, facts$window_sent_ratio, na.rm = TRUE)
+    !is.na(facts$sent_ratio) & ratio >= least_achieved_ratio
+  }
+  spins <- function(facts) facts$sent_pacing %in% spinning_modes
+  busy <- function(facts) !is.na(facts$busy_cores) & facts$busy_cores > greatest_busy_cores
+  fcase(
+    !kept(own) | !kept(null), "floor_achieved_low",
+    spins(own) | spins(null), "floor_spinning",
+    busy(own) | busy(null), "floor_core_busy",
+    default = NA_character_
+  )
+}
+
+#' Numbers of the floor: P_null - P_I, and what is left of E_A without it
+#'
+#' @param own,null rows of [compute_ea()]: run and null run of the same mini-block and meter.
+#' @param reason from [floor_refusal()] or a code of `without_null`; NA when the floor may be used.
+#' @return data.table p_null_w, floor_w (W), ea_above_floor_j_per_mbit, floor_reason.
+#' @noRd
+floor_quantities <- function(own, null, reason) {
+  given <- is.na(reason)
+  floor_w <- fifelse(given, null$delta_p_w, NA_real_)
+  arrived <- !is.na(own$t_a_mbps) & own$t_a_mbps > 0
+  data.table(
+    p_null_w = fifelse(given, null$p_a_w, NA_real_), floor_w = floor_w,
+    ea_above_floor_j_per_mbit = fifelse(arrived, (own$delta_p_w - floor_w) / own$t_a_mbps, NA_real_),
+    floor_reason = reason
+  )
+}
+
+#' Cells of which the floor takes a large part; of an extrapolated model no share is told
+#' @noRd
+floor_large_cells <- function(rows) {
+  rows[transport != "null" & !hollow & !is.na(floor_ratio) & floor_ratio > greatest_floor_ratio]
+}
+
+# Refusals of the cells' floors, most frequent first; that a campaign flew no null at all is no news of a cell.
+floor_empty_words <- function(rows) {
+  codes <- unlist(strsplit(rows[transport != "null" & !is.na(floor_reason), floor_reason], ";", fixed = TRUE))
+  codes <- codes[codes != "no_null_run"]
+  if (length(codes) == 0L) {
+    return(NULL)
+  }
+  counts <- sort(table(codes), decreasing = TRUE)
+  sprintf("E_A above floor is empty in %d cell(s): %s.", as.integer(counts), names(counts))
+}
