@@ -59,8 +59,8 @@ fmt: ## put Rust and Python into their format
 dist: ## static netjoule-traffic and netjoule-link for lab hosts of other machines, into dist/<machine>/
 	@scripts/dist.sh
 
-bench: setup ## ratios against iperf3, the link model, UDP and the kernel's DCCP, in one run on this machine
-	@scripts/setup.sh guest
+bench: setup ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, the link model and the kernel's DCCP, in one run on this machine
+	@scripts/setup.sh guest-test
 	@scripts/bench.sh
 
 clean: ## remove what setup and builds made (results stay)

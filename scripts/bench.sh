@@ -3,4 +3,6 @@
 # All benches in one run; what is printed also goes to docs/benchmarks.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-exec .venv/bin/python scripts/bench --write "$@"
+cargo build --quiet --release --locked
+cargo build --quiet --release --locked --package netjoule-quic --example quiche_loop
+PYTHONPATH=scripts/bench exec .venv/bin/python -m netjoule_bench --write --fetch-iperf3 "$@"

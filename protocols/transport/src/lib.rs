@@ -29,6 +29,7 @@ pub mod datagram;
 pub mod departures;
 pub mod launch;
 pub mod message;
+pub mod outgoing;
 mod qdisc;
 pub mod socket;
 pub mod stamps;

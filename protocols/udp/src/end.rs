@@ -16,7 +16,9 @@ use netjoule_transport::{
 };
 use socket2::Socket;
 
+use crate::departure::{self, Way};
 use crate::handshake::{is_handshake, Acceptor, Initiator, DATAGRAM_BYTES};
+use crate::rest::Rest;
 use crate::{TX_TIMESTAMPS, UDP_HEADER_BYTES};
 
 /// `recvmmsg` calls per [`Transport::receive`].
@@ -35,9 +37,10 @@ pub(crate) struct End {
     acceptor: Option<Acceptor>,
     peer: Option<SocketAddr>,
     role: Role,
-    gso: bool,
+    way: Way,
     launch_times: Option<LaunchTimes>,
     batch: Batch,
+    rest: Rest,
     any_message_sent: bool,
     /// Messages that the kernel took, and their bytes: as many packets, since fragmentation is forbidden.
     datagrams_sent: u64,
@@ -86,8 +89,9 @@ impl End {
             acceptor: None,
             peer,
             role: flow.role,
-            gso: flow.gso,
+            way: Way::of(flow),
             launch_times: None,
+            rest: Rest::new(receives && departure::is_fast(flow)),
             any_message_sent: false,
             datagrams_sent: 0,
             bytes_sent: 0,
@@ -197,6 +201,14 @@ impl End {
         }
     }
 
+    /// One hand-over has sent `taken` messages. The kernel stamps calls, and each datagram of a `sendmmsg` as one.
+    fn handed_over(&mut self, taken: usize, message_bytes: usize, now_ns: i64) -> Result<()> {
+        if self.way.is_one_train() {
+            return self.after_sending(taken, taken * message_bytes, now_ns);
+        }
+        (0..taken).try_for_each(|_| self.after_sending(1, message_bytes, now_ns))
+    }
+
     fn refusal(&mut self, error: io::Error, message_bytes: usize) -> Result<()> {
         if let Some(departures) = &mut self.departures {
             departures.refused(&self.socket).map_err(no_stamps)?;
@@ -242,7 +254,8 @@ impl Transport for End {
     }
 
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
-        let read = !matches!(self.phase, Phase::Open) || self.role == Role::Receiver || self.answers_proofs();
+        let awaits_messages = self.role == Role::Receiver && self.rest.until_ns().is_none();
+        let read = !matches!(self.phase, Phase::Open) || awaits_messages || self.answers_proofs();
         if read {
             fds.push(PollFd { fd: self.socket.as_raw_fd(), read: true, write: false });
         }
@@ -251,7 +264,8 @@ impl Transport for End {
     fn next_wakeup_ns(&self) -> Option<i64> {
         match &self.phase {
             Phase::Initiating(initiator) => Some(initiator.due_ns()),
-            _ => None,
+            Phase::Accepting(_) => None,
+            Phase::Open => self.rest.until_ns(),
         }
     }
 
@@ -282,27 +296,26 @@ impl Transport for End {
     }
 
     fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
-        let per_call =
-            if self.gso { (datagram::GSO_BYTES / message_bytes).clamp(1, datagram::GSO_SEGMENTS) } else { 1 };
+        let messages = batch.len() / message_bytes;
         let mut sent = 0;
-        for train in batch.chunks(per_call * message_bytes) {
-            let count = train.len() / message_bytes;
-            let outcome = match u16::try_from(message_bytes) {
-                Ok(segment) if count > 1 => {
-                    self.before_sending()?;
-                    match datagram::send_segmented(self.socket.as_raw_fd(), train, segment) {
-                        Ok(()) => {
-                            self.after_sending(count, train.len(), now_ns).map(|()| SendOutcome::Sent)?
-                        }
-                        Err(error) => self.refusal(error, message_bytes).map(|()| SendOutcome::Refused)?,
+        while sent < messages {
+            let rest = &batch[sent * message_bytes..];
+            let taken = if messages - sent == 1 {
+                usize::from(self.send(rest, now_ns)? == SendOutcome::Sent)
+            } else {
+                self.before_sending()?;
+                match self.way.hand_over(&self.socket, rest, message_bytes) {
+                    Ok(taken) => {
+                        self.handed_over(taken, message_bytes, now_ns)?;
+                        taken
                     }
+                    Err(error) => self.refusal(error, message_bytes).map(|()| 0)?,
                 }
-                _ => self.send(train, now_ns)?,
             };
-            if outcome != SendOutcome::Sent {
+            if taken == 0 {
                 return Ok(BatchOutcome { sent, stop: Stop::Refused });
             }
-            sent += count;
+            sent += taken;
         }
         Ok(BatchOutcome { sent, stop: Stop::None })
     }
@@ -326,7 +339,10 @@ impl Transport for End {
         Ok(())
     }
 
-    fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+    fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+        if self.rest.lasts(now_ns) {
+            return Ok(0);
+        }
         let mut total = 0;
         let mut proofs = Vec::new();
         for _ in 0..CALLS_PER_RECEIVE {
@@ -335,6 +351,9 @@ impl Transport for End {
                 Err(error) if is_unreachable(&error) => 0,
                 Err(error) => return Err(TransportError::io("receive UDP datagrams")(error)),
             };
+            if count < datagram::BATCH {
+                self.rest.emptied(total + count > 0, datagram::now_ns());
+            }
             if count == 0 {
                 break;
             }
@@ -381,6 +400,7 @@ impl Transport for End {
         }
         if self.role == Role::Sender {
             values.insert("refused_no_buffer".into(), self.refused_no_buffer.into());
+            values.insert("send_call".into(), self.way.name().into());
             values.insert("refused_unreachable".into(), self.refused_unreachable.into());
             if let Some(departures) = &self.departures {
                 values.insert("departures_not_stamped".into(), departures.missing().into());
@@ -522,6 +542,38 @@ mod tests {
             assert!(told.windows(2).all(|pair| pair[0].left_ns <= pair[1].left_ns), "{told:?}");
             assert_eq!(client.path_statistics()["departures_not_stamped"], 0);
         }
+    }
+
+    #[test]
+    fn a_batch_crosses_whole_however_many_calls_it_takes() {
+        let (mut client, mut server) = open_pair("127.0.0.1:0", false);
+        client.way = Way::Together(netjoule_transport::outgoing::Outgoing::new(7));
+        let outcome = client.send_batch(&mut messages(150), 100, 0).unwrap();
+        assert_eq!(outcome, BatchOutcome { sent: 150, stop: Stop::None });
+        assert_eq!(sequences(&mut server), (0..150).collect::<Vec<_>>());
+        assert_eq!(client.path_statistics()["send_call"], "sendmmsg");
+    }
+
+    #[test]
+    fn the_receiver_of_a_fast_flow_rests_and_loses_nothing() {
+        let (mut client, mut server) = open_pair("127.0.0.1:0", false);
+        server.rest = Rest::new(true);
+        let watches = |end: &End| {
+            let mut fds = Vec::new();
+            end.poll_fds(&mut fds);
+            !fds.is_empty()
+        };
+        assert!(watches(&server));
+        client.send_batch(&mut messages(40), 100, 0).unwrap();
+        assert_eq!(sequences(&mut server).len(), 40);
+        let until_ns = server.next_wakeup_ns().unwrap();
+        assert!(!watches(&server));
+        client.send_batch(&mut messages(7), 100, 0).unwrap();
+        let mut seen = 0;
+        assert_eq!(server.receive(until_ns - 1, &mut |_| seen += 1).unwrap(), 0);
+        assert_eq!(server.receive(until_ns, &mut |_| seen += 1).unwrap(), 7);
+        assert_eq!(server.receive(2 * until_ns, &mut |_| seen += 1).unwrap(), 0);
+        assert_eq!((seen, server.next_wakeup_ns(), watches(&server)), (7, None, true));
     }
 
     #[test]

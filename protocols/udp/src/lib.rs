@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over UDP: one message, one datagram, never fragmented.
 
+mod departure;
 mod end;
 mod handshake;
+mod rest;
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tables import Section
+from netjoule_bench.tables import Section
 
 
 def section(repo: Path) -> Section:

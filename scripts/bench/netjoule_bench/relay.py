@@ -7,7 +7,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from tables import Section
+from netjoule_bench.tables import Section
 
 LIMIT = 0.10
 

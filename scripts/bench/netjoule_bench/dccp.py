@@ -4,15 +4,22 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import delayed
-from generators import Flow, NetjouleTraffic
-from tables import Section
-from veth import VETH, Route
+from netjoule_bench import delayed
+from netjoule_bench.flow import Flow
+from netjoule_bench.netjoule_traffic import NetjouleTraffic
+from netjoule_bench.repeats import interleaved
+from netjoule_bench.tables import Section
+from netjoule_bench.veth import VETH, Route
 
-ARMS = {"udp": ("udp",), "dccp, CCID 2": ("dccp", "--ccid", "2"), "dccp, CCID 3": ("dccp", "--ccid", "3")}
+ARMS: dict[str, tuple[str, ...]] = {
+    "udp": ("udp",),
+    "dccp, CCID 2": ("dccp", "--ccid", "2"),
+    "dccp, CCID 3": ("dccp", "--ccid", "3"),
+}
 SATURATION = Flow(payload_bytes=1440, rate_mbps=60_000, seconds=0)
 LEAST_SHARE = 0.7
 LEAST_GSO_MBPS = 2000.0
@@ -163,11 +170,10 @@ def thin_flow(ours: NetjouleTraffic, route: Route, seconds: float, repeats: int)
 def _interleaved(
     ours: NetjouleTraffic, route: Route, flow: Flow, repeats: int, options: tuple[str, ...]
 ) -> dict[str, list[Report]]:
-    taken: dict[str, list[Report]] = {arm: [] for arm in ARMS}
-    for _ in range(repeats):
-        for arm, (transport, *own) in ARMS.items():
-            taken[arm].append(ours.report(route, transport, flow, *own, *options))
-    return taken
+    def arm(transport: str, *own: str) -> Callable[[], Report]:
+        return lambda: ours.report(route, transport, flow, *own, *options)
+
+    return interleaved({name: arm(*words) for name, words in ARMS.items()}, repeats)
 
 
 def _goodput_mbps(report: Report) -> float:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from veth import Route
+from netjoule_bench.netjoule_traffic import built
+from netjoule_bench.veth import Route
 
 _ADDRESSES = {"station": "10.79.0.2/24", "far": "10.79.0.1/24"}
 
@@ -25,9 +25,7 @@ def path(repo: Path, round_trip_ms: float) -> Iterator[Route]:
         FileNotFoundError: when netjoule-link is not built.
         RuntimeError: when it does not start, or ends before it is told to.
     """
-    binary = Path(os.environ.get("NETJOULE_BIN_DIR", repo / "target/release")) / "netjoule-link"
-    if not binary.exists():
-        raise FileNotFoundError(f"no {binary}: cargo build --release")
+    binary = built(repo, "netjoule-link")
     for name in _ADDRESSES:
         subprocess.run(["ip", "netns", "add", name], check=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many datagrams in one call (`sendmmsg`, sendmmsg(2)).
+//!
+//! Saves the entry into the kernel per message and nothing else: every datagram still goes through the stack by itself.
+
+use std::io;
+use std::os::fd::RawFd;
+
+/// Headers for `sendmmsg`, allocated once.
+pub struct Outgoing {
+    headers: Vec<libc::mmsghdr>,
+    vectors: Vec<libc::iovec>,
+}
+
+impl std::fmt::Debug for Outgoing {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Outgoing").field("messages", &self.headers.len()).finish()
+    }
+}
+
+impl Outgoing {
+    /// Room for `messages` per call.
+    pub fn new(messages: usize) -> Self {
+        let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut vectors = vec![empty; messages];
+        let headers = vectors
+            .iter_mut()
+            .map(|vector| {
+                // SAFETY: all-zero bytes are a valid mmsghdr.
+                let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
+                header.msg_hdr.msg_iov = vector;
+                header.msg_hdr.msg_iovlen = 1;
+                header
+            })
+            .collect();
+        Self { headers, vectors }
+    }
+
+    /// Send messages of `message_bytes` that lie back to back over a connected socket; how many the kernel took, counted
+    /// from the front. Messages beyond the room are left.
+    ///
+    /// # Errors
+    /// Why the first message was not taken. The kernel keeps the reason for a later one to itself: offering the rest
+    /// again tells it.
+    pub fn send(&mut self, fd: RawFd, messages: &[u8], message_bytes: usize) -> io::Result<usize> {
+        let mut count = 0;
+        for (vector, message) in self.vectors.iter_mut().zip(messages.chunks_exact(message_bytes)) {
+            vector.iov_base = message.as_ptr().cast_mut().cast();
+            vector.iov_len = message.len();
+            count += 1;
+        }
+        // SAFETY: the first `count` headers point to vectors owned by self, which never move, and those to live messages;
+        // sendmmsg does not write through iov_base.
+        let sent = unsafe { libc::sendmmsg(fd, self.headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket;
+    use std::os::fd::AsRawFd;
+
+    fn pair() -> (socket2::Socket, socket2::Socket) {
+        let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
+        near.connect(&far.local_addr().unwrap()).unwrap();
+        (near, far)
+    }
+
+    fn arrived(far: &socket2::Socket) -> Vec<Vec<u8>> {
+        let mut buffer = [0; 64];
+        let mut found = Vec::new();
+        while let Some((length, _)) = socket::receive_from(far, &mut buffer).unwrap() {
+            found.push(buffer[..length].to_vec());
+        }
+        found
+    }
+
+    #[test]
+    fn every_message_is_a_datagram_of_its_own_and_what_finds_no_room_is_left() {
+        let (near, far) = pair();
+        let mut outgoing = Outgoing::new(3);
+        let messages: Vec<u8> = (0..50).collect();
+        assert_eq!(outgoing.send(near.as_raw_fd(), &messages, 10).unwrap(), 3);
+        assert_eq!(outgoing.send(near.as_raw_fd(), &messages[30..], 10).unwrap(), 2);
+        assert_eq!(arrived(&far), messages.chunks(10).map(<[u8]>::to_vec).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_first_failure_is_told_and_a_later_one_cuts_the_batch() {
+        let (near, far) = pair();
+        let mut outgoing = Outgoing::new(4);
+        // Longer than any UDP datagram.
+        let error = outgoing.send(near.as_raw_fd(), &[0; 140_000], 70_000).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE));
+        assert_eq!(arrived(&far), Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn nothing_to_send_is_nothing_sent() {
+        let (near, _far) = pair();
+        assert_eq!(Outgoing::new(4).send(near.as_raw_fd(), &[], 10).unwrap(), 0);
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How do messages that are due at the same time go to the kernel?
+//!
+//! One call each below [`MANY_PPS`]: every message then has the truest time of its own. Above it `sendmmsg`, and with GSO
+//! trains. Nothing waits here for company: what is handed over are messages that are due, and they leave within the
+//! call, so no sleep can hold any of them back.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::datagram::{self, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_transport::outgoing::Outgoing;
+use netjoule_transport::{FlowSpec, Role};
+use socket2::Socket;
+
+/// From this many messages a second on, calls are shared.
+const MANY_PPS: u64 = 100_000;
+/// Messages per `sendmmsg`: more than the engine offers at once.
+const MESSAGES_PER_CALL: usize = 64;
+
+/// Whether a flow has so many messages that calls are shared.
+pub(crate) fn is_fast(flow: &FlowSpec) -> bool {
+    flow.rate_bps / (8 * flow.message_bytes.max(1) as u64) >= MANY_PPS
+}
+
+/// How a sending end hands over several messages.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// One `send` each.
+    Singly,
+    /// One `sendmmsg` for all.
+    Together(Outgoing),
+    /// One GSO train for all.
+    Train,
+}
+
+impl Way {
+    /// The way of a flow.
+    pub(crate) fn of(flow: &FlowSpec) -> Self {
+        match flow.role {
+            Role::Sender if flow.gso => Self::Train,
+            Role::Sender if is_fast(flow) => Self::Together(Outgoing::new(MESSAGES_PER_CALL)),
+            Role::Sender | Role::Receiver => Self::Singly,
+        }
+    }
+
+    /// Its name in the flow's statistics.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Singly => "send",
+            Self::Together(_) => "sendmmsg",
+            Self::Train => "gso",
+        }
+    }
+
+    /// Whether several messages are one packet to the kernel.
+    pub(crate) fn is_one_train(&self) -> bool {
+        matches!(self, Self::Train)
+    }
+
+    /// Give the kernel messages of `message_bytes` that lie back to back; how many it took from the front, at least one.
+    ///
+    /// # Errors
+    /// Why it took none. A device that takes no trains is no error: from then on messages go together without.
+    pub(crate) fn hand_over(
+        &mut self,
+        socket: &Socket,
+        messages: &[u8],
+        message_bytes: usize,
+    ) -> io::Result<usize> {
+        let fd = socket.as_raw_fd();
+        match self {
+            Self::Singly => socket.send_with_flags(&messages[..message_bytes], libc::MSG_DONTWAIT).map(|_| 1),
+            Self::Together(outgoing) => outgoing.send(fd, messages, message_bytes),
+            Self::Train => match train(messages, message_bytes) {
+                Some((train, segment_bytes)) => match datagram::send_segmented(fd, train, segment_bytes) {
+                    Ok(()) => Ok(train.len() / message_bytes),
+                    Err(error) if refuses_trains(&error) => {
+                        *self = Self::Together(Outgoing::new(MESSAGES_PER_CALL));
+                        self.hand_over(socket, messages, message_bytes)
+                    }
+                    Err(error) => Err(error),
+                },
+                None => socket.send_with_flags(&messages[..message_bytes], libc::MSG_DONTWAIT).map(|_| 1),
+            },
+        }
+    }
+}
+
+/// The longest train at the front of `messages` and its segment size; `None` where a train would be one message.
+fn train(messages: &[u8], message_bytes: usize) -> Option<(&[u8], u16)> {
+    let segment_bytes = u16::try_from(message_bytes).ok()?;
+    let count = (GSO_BYTES / message_bytes).min(GSO_SEGMENTS).min(messages.len() / message_bytes);
+    (count > 1).then(|| (&messages[..count * message_bytes], segment_bytes))
+}
+
+/// udp_send_skb (net/ipv4/udp.c): EIO without checksum offload or with IPsec, EINVAL for a socket without checksums;
+/// kernels before 4.18 do not know the control message.
+fn refuses_trains(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use netjoule_transport::{socket, Values};
+
+    fn flow(role: Role, gso: bool, rate_bps: u64) -> FlowSpec {
+        FlowSpec { message_bytes: 64, role, token: [0; 16], gso, seed: 0, rate_bps, options: Values::new() }
+    }
+
+    #[test]
+    fn a_thin_flow_goes_singly_a_fast_one_together_and_gso_in_trains() {
+        let name = |role, gso, rate_bps| Way::of(&flow(role, gso, rate_bps)).name();
+        assert_eq!(name(Role::Sender, false, 30_000_000), "send");
+        assert_eq!(name(Role::Sender, false, 51_199_999), "send");
+        assert_eq!(name(Role::Sender, false, 51_200_000), "sendmmsg");
+        assert_eq!(name(Role::Sender, true, 30_000_000), "gso");
+        assert_eq!(name(Role::Receiver, true, 51_200_000), "send");
+        assert_eq!(name(Role::Sender, false, 0), "send");
+    }
+
+    #[test]
+    fn a_train_has_what_one_call_may_carry() {
+        let messages = vec![0; 6400];
+        assert_eq!(train(&messages, 64), Some((&messages[..4096], 64)));
+        assert_eq!(train(&messages[..128], 64), Some((&messages[..128], 64)));
+        assert_eq!(train(&messages[..64], 64), None);
+        let long = vec![0; 130_000];
+        assert_eq!(train(&long, 1440).map(|(train, _)| train.len()), Some(45 * 1440));
+        assert_eq!(train(&long, 40_000), None);
+    }
+
+    /// `SO_NO_CHECK` (asm-generic/socket.h): the simplest way to make a kernel refuse trains.
+    const SO_NO_CHECK: libc::c_int = 11;
+
+    #[test]
+    fn where_trains_are_refused_messages_go_together() {
+        let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
+        near.connect(&far.local_addr().unwrap()).unwrap();
+        socket::set_option(near.as_raw_fd(), libc::SOL_SOCKET, SO_NO_CHECK, 1).unwrap();
+        let mut way = Way::of(&flow(Role::Sender, true, 0));
+        assert_eq!(way.hand_over(&near, &[7; 640], 64).unwrap(), 10);
+        assert_eq!(way.name(), "sendmmsg");
+        let mut buffer = [0; 100];
+        for _ in 0..10 {
+            assert_eq!(socket::receive_from(&far, &mut buffer).unwrap().map(|(length, _)| length), Some(64));
+        }
+        assert_eq!(socket::receive_from(&far, &mut buffer).unwrap(), None);
+    }
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
+NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
+against the kernel's; the running link against its model; the meter logger's CPU.
+
+Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from netjoule_bench import (
+    cpu,
+    dccp,
+    fidelity,
+    goodput,
+    greatest,
+    guest,
+    host,
+    meters,
+    neighbours,
+    newer_iperf3,
+    relay,
+    skype,
+    wire,
+)
+from netjoule_bench.contest import Contest
+from netjoule_bench.iperf3 import Iperf3
+from netjoule_bench.netjoule_traffic import NetjouleTraffic
+from netjoule_bench.tables import Section, markdown, pruned, text
+from netjoule_bench.veth import enter_sandbox, pair
+
+REPO = Path(__file__).resolve().parents[3]
+PAGE = REPO / "docs" / "benchmarks.md"
+SCRATCH = REPO / ".setup" / "newer-iperf3"
+NAMES = ["cpu", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "meters", "dccp", "guest"]
+
+
+def main() -> int:
+    """Run the benches named on the command line (all by default); 0 when every limit holds, else 1."""
+    options = _options()
+    if options.fetch_iperf3 and (problem := newer_iperf3.fetch(SCRATCH)):
+        print(f"bench: no newer iperf3: {problem}", file=sys.stderr)
+    enter_sandbox(sys.orig_argv[1:])
+    contest = _contest(quick=options.quick)
+    machine = host.Watch()
+    writes = options.write and not options.quick
+    sections: list[Section] = []
+    with pair():
+        for name in options.only or NAMES:
+            for section in _benches(contest, options.quick)[name]():
+                print(text(section), flush=True)
+                sections.append(section)
+                if writes:
+                    # After every table, so that a run that is stopped keeps what it has.
+                    _put(markdown([section], machine.sentence(REPO, contest), _page()))
+    if writes and not options.only:
+        _put(pruned(_page(), {section.title for section in sections}))
+    return 1 if any(section.missed for section in sections) else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--only", choices=NAMES, action="append", help="this bench (may be repeated)")
+    parser.add_argument(
+        "--quick", action="store_true", help="one round, short flows, four rates: a look, not a result"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into docs/benchmarks.md (not with --quick)"
+    )
+    parser.add_argument(
+        "--fetch-iperf3",
+        action="store_true",
+        help="unpack Debian 13's iperf3 from this host's own mirror into .setup (nothing is installed)",
+    )
+    return parser.parse_args()
+
+
+def _contest(*, quick: bool) -> Contest:
+    newer, why = newer_iperf3.find(SCRATCH)
+    others, missing = neighbours.installed()
+    return Contest(
+        ours=NetjouleTraffic.find(REPO),
+        iperf3=Iperf3.find(),
+        newer=newer,
+        neighbours=others,
+        seconds=2.0 if quick else 10.0,
+        repeats=1 if quick else 5,
+        absent=missing | ({newer_iperf3.WANTED: why} if why else {}),
+    )
+
+
+def _benches(contest: Contest, quick: bool) -> dict[str, Callable[[], Iterator[Section]]]:
+    probe_s = 1.0 if quick else 2.0
+    dccp_repeats = 1 if quick else 3
+    rates = fidelity.QUICK_RATES_MBPS if quick else fidelity.RATES_MBPS
+
+    def one(make: Callable[[], Section | None]) -> Callable[[], Iterator[Section]]:
+        return lambda: iter([section] if (section := make()) is not None else [])
+
+    return {
+        "cpu": one(lambda: cpu.section(contest)),
+        "skype": one(lambda: skype.section(contest)),
+        "wire": one(lambda: wire.section(contest, probe_s)),
+        "pps": one(lambda: greatest.section(contest, probe_s)),
+        "tcp": one(lambda: goodput.tcp(contest)),
+        "quic": one(lambda: goodput.quic(contest, REPO)),
+        "fidelity": one(lambda: fidelity.section(contest, contest.seconds, rates)),
+        "relay": one(lambda: relay.section(REPO)),
+        "meters": one(lambda: meters.section(10.0 if quick else 60.0)),
+        "dccp": lambda: iter(dccp.sections(REPO, contest.ours, contest.seconds, dccp_repeats)),
+        "guest": one(lambda: guest.section(REPO)),
+    }
+
+
+def _page() -> str:
+    return PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+
+
+def _put(page: str) -> None:
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("bench: stopped; namespaces and programs are gone", file=sys.stderr)
+        sys.exit(130)
+    except FileNotFoundError as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        sys.exit(3)
+    except (subprocess.SubprocessError, RuntimeError) as problem:
+        print(f"bench: {problem}", file=sys.stderr)
+        sys.exit(1)

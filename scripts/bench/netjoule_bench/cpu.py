@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU per message of 64 bytes at 30 Mb/s against iperf3 at the same delivered rate, and departure errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from netjoule_bench.contest import Arms, Contest
+from netjoule_bench.flow import Flow, Outcome, figures
+from netjoule_bench.repeats import interleaved, median, ratio, shown
+from netjoule_bench.tables import Section, Verdict, at_most
+
+RATE_MBPS = 30.0
+PAYLOAD_BYTES = 64
+SAME_RATE = 0.01  # delivered rates may differ by this share and still count as the same
+
+
+class _Limit(NamedTuple):
+    """What one of our arms is held to: its CPU against iperf3's, and its p99 departure error."""
+
+    window_us: int
+    gso: bool
+    greatest_ratio: float
+    greatest_p99_us: float
+
+
+_LIMITS = [_Limit(50, False, 0.9, 60), _Limit(50, True, 0.75, 60), _Limit(200, True, 0.35, 220)]
+
+
+def section(contest: Contest) -> Section:
+    """One row per window, plain and GSO, and one per other generator."""
+    flow = Flow(PAYLOAD_BYTES, RATE_MBPS, contest.seconds)
+    taken = interleaved(_ours(contest, flow) | contest.others(flow), contest.repeats)
+    return judged(taken, contest.reference).with_absent(contest.absent)
+
+
+def judged(taken: Mapping[str, Sequence[Outcome]], reference: str) -> Section:
+    """The section from the outcomes of all rounds; pure."""
+    return Section(
+        title="CPU per message, UDP 64 B at 30 Mb/s (58.6 kpps), pacing absolute",
+        columns=[
+            "generator",
+            "sender us/message",
+            "receiver us/message",
+            "sender against iperf3",
+            "both against iperf3",
+            "received pps",
+            "departure error p50 us",
+            "p99 us",
+        ],
+        rows=[_row(name, outcomes, taken[reference]) for name, outcomes in taken.items()],
+        note="CPU of the whole process, start-up included; what a veth pair costs in the kernel is the "
+        "sender's. Ratios are within a round. Errors are those of the flow's pacing certificate, which no "
+        "other generator has.",
+        verdicts=[verdict for limit in _LIMITS for verdict in _verdicts(taken, taken[reference], limit)],
+    )
+
+
+def _name(window_us: int, *, gso: bool) -> str:
+    return f"netjoule-traffic, window {window_us} us{', GSO' if gso else ''}"
+
+
+def _ours(contest: Contest, flow: Flow) -> Arms:
+    def arm(window_us: int, *, gso: bool) -> Callable[[], Outcome]:
+        options = ["--pacing", "absolute", "--window-us", str(window_us), *(["--gso"] if gso else [])]
+        return lambda: contest.ours.run(flow, *options)
+
+    return {
+        _name(window_us, gso=gso): arm(window_us, gso=gso)
+        for gso in (False, True)
+        for window_us in (0, 50, 200)
+    }
+
+
+def _row(name: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome]) -> list[str]:
+    return [
+        name,
+        shown(median(figures(outcomes, lambda o: o.sender_us))),
+        shown(median(figures(outcomes, lambda o: o.receiver_us))),
+        shown(_against(outcomes, reference, lambda o: o.sender_us)),
+        shown(_against(outcomes, reference, lambda o: o.sender_us + o.receiver_us)),
+        shown(median(figures(outcomes, lambda o: o.received_pps)), ",.0f"),
+        shown(median(figures(outcomes, lambda o: o.departures.p50_us)), ".1f"),
+        shown(median(figures(outcomes, lambda o: o.departures.p99_us)), ".1f"),
+    ]
+
+
+def _against(
+    outcomes: Sequence[Outcome], reference: Sequence[Outcome], figure: Callable[[Outcome], float]
+) -> float | None:
+    return ratio(figures(outcomes, figure), figures(reference, figure))
+
+
+def _verdicts(
+    taken: Mapping[str, Sequence[Outcome]], reference: Sequence[Outcome], limit: _Limit
+) -> list[Verdict]:
+    name = _name(limit.window_us, gso=limit.gso)
+    outcomes = taken[name]
+    share = _against(outcomes, reference, lambda o: o.sender_us)
+    cost = at_most(f"sender CPU per message against iperf3, {name}", share, limit.greatest_ratio)
+    rates = _against(outcomes, reference, lambda o: o.received_pps)
+    if rates is None or abs(rates - 1) > SAME_RATE:
+        cost = Verdict(cost.what, cost.limit, f"delivered rates differ: {shown(rates, '.3f')}", None)
+    p99_us = median(figures(outcomes, lambda o: o.departures.p99_us))
+    return [cost, at_most(f"p99 departure error in us, {name}", p99_us, limit.greatest_p99_us, "{:.0f}")]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A thin flow: skype's 300 bytes at 65 kb/s. What does it cost, and how many messages leave in time?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from netjoule_bench.contest import Contest
+from netjoule_bench.flow import Flow, Outcome, figures
+from netjoule_bench.repeats import interleaved, median, shown
+from netjoule_bench.tables import Section, at_least, at_most
+
+RATE_MBPS, PAYLOAD_BYTES = 0.065, 300
+MOST_CORE_SHARE_PERCENT = 1.0
+LEAST_IN_TIME_PERCENT = 95.0
+OURS = "netjoule-traffic, window 0"
+
+
+def section(contest: Contest) -> Section:
+    """One row per generator."""
+    flow = Flow(PAYLOAD_BYTES, RATE_MBPS, contest.seconds)
+    arms = {OURS: lambda: contest.ours.run(flow, "--pacing", "absolute", "--window-us", "0")}
+    taken = interleaved(arms | contest.others(flow), contest.repeats)
+    return judged(taken, contest.seconds).with_absent(contest.absent)
+
+
+def judged(taken: Mapping[str, Sequence[Outcome]], seconds: float) -> Section:
+    """The section from the outcomes of all rounds; pure."""
+    rows = [
+        [
+            name,
+            shown(_percent(outcomes, lambda o: o.sender_cpu_s / seconds), ".3f"),
+            shown(_percent(outcomes, lambda o: o.receiver_cpu_s / seconds), ".3f"),
+            shown(_percent(outcomes, lambda o: o.departures.within_50us), ".1f"),
+            shown(median(figures(outcomes, lambda o: o.departures.p99_us)), ".1f"),
+        ]
+        for name, outcomes in taken.items()
+    ]
+    share = _percent(taken[OURS], lambda o: o.sender_cpu_s / seconds)
+    in_time = _percent(taken[OURS], lambda o: o.departures.within_50us)
+    return Section(
+        title="A thin flow: UDP 300 B at 65 kb/s (skype), window 0",
+        columns=["generator", "sender, % of a core", "receiver, % of a core", "within 50 us %", "p99 us"],
+        rows=rows,
+        note="CPU of the whole process over the flow's time, start-up included.",
+        verdicts=[
+            at_most("skype: sender, % of a core", share, MOST_CORE_SHARE_PERCENT),
+            at_least("skype: departures within 50 us, %", in_time, LEAST_IN_TIME_PERCENT, "{:.1f}"),
+        ],
+    )
+
+
+def _percent(outcomes: Sequence[Outcome], share: Callable[[Outcome], float | None]) -> float | None:
+    middle = median(figures(outcomes, share))
+    return None if middle is None else 100 * middle

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an outsider sees: a tap on the wire times every packet, whoever sent it.
+
+Pacing certificates are the sender's own word. This bench checks it with a capture, and gives the same figure
+for generators that tell none. The tap costs CPU on the sender's core, so these flows are not those of the
+other tables.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import signal
+import struct
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from netjoule_bench.contest import Contest
+from netjoule_bench.flow import Flow, Outcome
+from netjoule_bench.processes import Running
+from netjoule_bench.repeats import interleaved, median, shown
+from netjoule_bench.tables import Section
+from netjoule_bench.veth import RECEIVER_DEVICE, RECEIVER_NETNS
+
+PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
+_NANOSECOND_PCAP = 0xA1B23C4D
+_FILE_HEADER, _PACKET_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
+_ETHERNET_BYTES, _IP_UDP_BYTES = 14, 28
+
+
+def section(contest: Contest, seconds: float) -> Section | None:
+    """One row per generator; None where there is no tcpdump."""
+    if shutil.which("tcpdump") is None:
+        return None
+    flow = Flow(PAYLOAD_BYTES, RATE_MBPS, seconds)
+
+    def ours(*options: str) -> Callable[[], Outcome]:
+        return lambda: contest.ours.run(flow, *options)
+
+    def seen(run: Callable[[], Outcome]) -> Callable[[], tuple[list[float], float | None]]:
+        return lambda: _seen(run, flow)
+
+    arms = {f"netjoule-traffic, window {us} us": ours("--window-us", str(us)) for us in (0, 50, 200)}
+    arms["netjoule-traffic, window 200 us, GSO"] = ours("--window-us", "200", "--gso")
+    arms |= contest.others(flow)
+    taken = interleaved({name: seen(run) for name, run in arms.items()}, contest.repeats)
+    return judged(taken).with_absent(contest.absent)
+
+
+def judged(taken: Mapping[str, Sequence[tuple[list[float], float | None]]]) -> Section:
+    """The section from each round's errors in us, rising, and the certified p99; pure."""
+    rows = []
+    for name, rounds in taken.items():
+        errors = [errors for errors, _ in rounds]
+        inside = [sum(us <= 50 for us in found) / len(found) if found else None for found in errors]
+        share = median(inside)
+        rows.append(
+            [
+                name,
+                shown(median([quantile(found, 0.5) for found in errors]), ".1f"),
+                shown(median([quantile(found, 0.99) for found in errors]), ".1f"),
+                shown(None if share is None else 100 * share, ".1f"),
+                shown(median([certified for _, certified in rounds]), ".1f"),
+            ]
+        )
+    return Section(
+        title="Departure error as a tap on the wire sees it, UDP 64 B at 30 Mb/s",
+        columns=["generator", "p50 us", "p99 us", "within 50 us %", "certified p99 us"],
+        rows=rows,
+        note="Packet k against its place on the asked schedule, which begins where no packet is early; "
+        "packets of one train leave together. The tap (tcpdump) disturbs the sender: no limit is set here.",
+    )
+
+
+def errors_us(times_ns: Sequence[int], period_ns: float) -> list[float]:
+    """How late each message is against a constant schedule, in us, rising; the least late one is in time."""
+    late = [time_ns - index * period_ns for index, time_ns in enumerate(times_ns)]
+    earliest = min(late, default=0.0)
+    return sorted((value - earliest) * 1e-3 for value in late)
+
+
+def quantile(ordered: Sequence[float], share: float) -> float | None:
+    """The least value that ``share`` of them do not exceed; None when there is none."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
+
+
+def message_times_ns(pcap: bytes, payload_bytes: int) -> Iterator[int]:
+    """When each message passed, in ns: one time per message of ``payload_bytes``, repeated within a train.
+
+    Packets of another length are not the flow's.
+
+    Raises:
+        ValueError: for a file that is not a capture in nanoseconds of this byte order.
+    """
+    magic = _FILE_HEADER.unpack_from(pcap)[0] if len(pcap) >= _FILE_HEADER.size else 0
+    if magic != _NANOSECOND_PCAP:
+        raise ValueError("not a capture with nanosecond times")
+    at = _FILE_HEADER.size
+    while at + _PACKET_HEADER.size <= len(pcap):
+        seconds, nanoseconds, kept_bytes, _ = _PACKET_HEADER.unpack_from(pcap, at)
+        ip_bytes = int.from_bytes(pcap[at + 32 : at + 34], "big")  # total length, behind both headers
+        at += _PACKET_HEADER.size + kept_bytes
+        messages, rest = divmod(ip_bytes - _IP_UDP_BYTES, payload_bytes)
+        if rest == 0 and messages > 0:
+            yield from [seconds * 10**9 + nanoseconds] * messages
+
+
+def _seen(run: Callable[[], Outcome], flow: Flow) -> tuple[list[float], float | None]:
+    """Errors that the tap saw, none when it lost packets, and the certified p99."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "flow.pcap"
+        watch = ["tcpdump", "-i", RECEIVER_DEVICE, "-Z", "root", "--time-stamp-precision=nano"]
+        watch += ["-s", str(_ETHERNET_BYTES + _IP_UDP_BYTES), "-B", "65536", "-w", str(file), "udp"]
+        with Running(RECEIVER_NETNS, watch) as tap:
+            tap.wait_for_line("listening")
+            outcome = run()
+            tap.tell(signal.SIGINT)
+            said = tap.finish(tolerate=True).text
+        times_ns = list(message_times_ns(file.read_bytes(), flow.payload_bytes))
+    complete = "\n0 packets dropped by kernel" in f"\n{said}"
+    period_ns = 1e9 * flow.seconds / flow.messages
+    return errors_us(times_ns, period_ns) if complete else [], outcome.departures.p99_us
