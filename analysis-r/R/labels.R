@@ -96,9 +96,22 @@ option_words <- function(campaign) {
     carrier <- pick_text(options[[transport]], "carrier")
     over <- c(udp = "UDP", raw = "raw IP")[carrier]
     if (is.na(over)) over <- plain_text(carrier, 10L)
-    words <- c(if (!is.na(ccid)) paste("CCID", number_text(ccid)), if (!is.na(carrier)) paste("over", over))
+    others <- setdiff(names(options[[transport]]), c("ccid", "carrier"))
+    words <- c(
+      if (!is.na(ccid)) paste("CCID", number_text(ccid)), if (!is.na(carrier)) paste("over", over),
+      vapply(others, function(name) option_setting(name, options[[transport]][[name]]), "", USE.NAMES = FALSE)
+    )
     paste0(transport_label(transport), ": ", paste(words, collapse = " "))
   }, "", USE.NAMES = FALSE)
+}
+
+# "congestion_control reno", "early_data", "no nodelay".
+option_setting <- function(name, value) {
+  name <- plain_text(name, 32L)
+  if (isTRUE(value)) {
+    return(name)
+  }
+  if (isFALSE(value)) paste("no", name) else paste(name, plain_text(as.character(value), 20L))
 }
 
 radio_source <- function(campaign) {

@@ -106,7 +106,8 @@ floor_words <- function(rows) {
 #' @noRd
 held_back <- function(rows) {
   least_achieved_ratio <- 0.99
-  controlled <- transport_styles$transport[transport_styles$controlled]
+  styles <- transport_looks()
+  controlled <- styles$transport[styles$controlled]
   rows[transport %in% controlled & !is.na(achieved_ratio) & achieved_ratio < least_achieved_ratio]
 }
 

@@ -69,7 +69,8 @@ plot_loss <- function(summary, campaign) {
   # A share cannot leave 0..1; the t interval can, and is cut there.
   points[, `:=`(value = 100 * value, low = 100 * pmax(low, 0), high = 100 * pmin(high, 1))]
   points <- spread_loads(points)
-  streams <- intersect(transport_styles$transport[transport_styles$kind == "stream"], rows$transport)
+  styles <- transport_looks()
+  streams <- intersect(styles$transport[styles$kind == "stream"], rows$transport)
   plot <- ggplot(points, cell_aes()) +
     cell_layers(points) +
     payload_facets(summary) +

@@ -6,25 +6,30 @@
 # Shapes are the fillable ones, so that a hollow point is a point without fill;
 # 25, the downward triangle, is kept for upper limits.
 transport_styles <- data.frame(
-  transport = c("udp", "tcp", "quic", "quic-datagram", "dccp", "dccp-kernel", "null"),
-  label = c("UDP", "TCP", "QUIC", "QUIC datagram", "DCCP", "DCCP (kernel)", "generator floor (null)"),
-  colour = c("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555"),
-  shape = c(21, 22, 23, 23, 24, 24, 21),
-  linetype = c("solid", "solid", "solid", "42", "solid", "42", "22"),
-  kind = c("datagram", "stream", "stream", "datagram", "datagram", "datagram", "none"),
+  transport = c("udp", "tcp", "quic", "quic-datagram", "dccp", "dccp-kernel", "null", "mptcp", "sctp"),
+  label = c("UDP", "TCP", "QUIC", "QUIC datagram", "DCCP", "DCCP (kernel)", "generator floor (null)", "MPTCP", "SCTP"),
+  colour = c("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555", "#882255", "#999933"),
+  shape = c(21, 22, 23, 23, 24, 24, 21, 22, 22),
+  linetype = c("solid", "solid", "solid", "42", "solid", "42", "22", "42", "42"),
+  kind = c("datagram", "stream", "stream", "datagram", "datagram", "datagram", "none", "stream", "stream"),
   # Sends less than it is asked when the path is the limit: that is the transport's answer, not a defect.
-  controlled = c(FALSE, TRUE, TRUE, TRUE, TRUE, TRUE, FALSE)
+  controlled = c(FALSE, TRUE, TRUE, TRUE, TRUE, TRUE, FALSE, TRUE, TRUE)
 )
 
-style_values <- function(column) stats::setNames(transport_styles[[column]], transport_styles$transport)
+style_values <- function(column) {
+  styles <- transport_looks()
+  stats::setNames(styles[[column]], styles$transport)
+}
 
 transport_label <- function(transport) {
-  label <- transport_styles$label[match(transport, transport_styles$transport)]
+  styles <- transport_looks()
+  label <- styles$label[match(transport, styles$transport)]
   ifelse(is.na(label), plain_text(transport, 20L), label)
 }
 
 transport_factor <- function(transport) {
-  levels <- c(transport_styles$transport, setdiff(sort(unique(transport)), transport_styles$transport))
+  known <- transport_looks()$transport
+  levels <- c(known, setdiff(sort(unique(transport)), known))
   factor(transport, levels = levels)
 }
 

@@ -39,15 +39,21 @@ def program(folder: Path, name: str, script: str, monkeypatch: pytest.MonkeyPatc
     [
         ("dccp", {"ccid": 3, "carrier": "udp"}, ["--ccid", "3", "--carrier", "udp"]),
         ("dccp", {"ccid": 2, "carrier": "raw"}, ["--ccid", "2", "--carrier", "raw"]),
-        ("dccp", {"ccid": 3, "carrier": "udp", "ecn": True}, ["--ccid", "3", "--carrier", "udp"]),
+        ("dccp", {"ccid": 3, "carrier": "udp", "ecn": True}, ["--ccid", "3", "--carrier", "udp", "--ecn"]),
         ("dccp", {"ccid": 3, "ecn": False}, ["--ccid", "3", "--no-ecn"]),
         ("dccp-kernel", {"ccid": 2}, ["--ccid", "2"]),
+        (
+            "tcp",
+            {"congestion_control": "bbr", "nodelay": False},
+            ["--congestion-control", "bbr", "--no-nodelay"],
+        ),
+        ("quic", {"early_data": True, "cc_pacing": False}, ["--early-data", "--no-cc-pacing"]),
         ("udp", {}, []),
     ],
 )
 def test_options_reach_netjoule_traffic(transport: str, options: dict[str, Any], expected: list[str]) -> None:
     argv = send_arguments(spec(transport, **options), ENDS)
-    start = argv.index("--ccid") if "--ccid" in argv else len(argv)
+    start = argv.index(expected[0]) if expected else len(argv)
     assert argv[start : start + len(expected)] == expected
     assert "--carrier" in argv or "carrier" not in options
 

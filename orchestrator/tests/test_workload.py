@@ -155,7 +155,7 @@ def test_a_workload_survives_campaign_json(tmp_path):
         ("[0.5, 3]", "[0.5, 0]", 5, "offered_rate_mbps.1", "above 0 Mb/s"),
         ("[64]", "[8]", 4, "payload_bytes.0", "least allowed 16 byte"),
         ("[64]", "[64, 64]", 4, "payload_bytes", "twice"),
-        ("[udp, null]", "[udp, sctp]", 3, "transports.1", "'sctp' is not one of"),
+        ("[udp, null]", "[udp, pigeon]", 3, "transports.1", "'pigeon' is not one of"),
         ("measure_s: 2", "measure_s: long", 7, "timing.measure_s", "not a number"),
         ("measure_s: 2, ", "", 7, "timing", "'measure_s' is missing"),
         ("name: small", "name: small\nname: big", 3, "name", "twice"),
@@ -246,6 +246,8 @@ def test_iperf3_makes_udp_and_tcp_only_and_our_pacer_the_floor(tmp_path):
         ("dccp", 6, 1500, 1420),
         ("tcp", 4, 1500, None),
         ("quic", 6, 1500, None),
+        ("mptcp", 4, 1500, None),
+        ("sctp", 4, 1500, 65536),
     ],
 )
 def test_greatest_payload(transport, ip_version, mtu, limit):
@@ -342,7 +344,7 @@ def test_a_workload_without_dccp_has_no_options(tmp_path):
     ("options", "field", "words"),
     [
         ("{dccp: {ccid: 2}}", "transport_options.dccp", "options for dccp, which is not a transport of this"),
-        ("{udp: {}}", "transport_options.udp", "unknown field"),
+        ("{pigeon: {}}", "transport_options.pigeon", "unknown field"),
     ],
 )
 def test_options_of_another_transport_are_refused(tmp_path, options, field, words):
@@ -366,6 +368,39 @@ def test_an_option_that_dccp_has_not_is_refused(tmp_path, options, words):
     with pytest.raises(UsageError) as caught:
         workload.load(write(tmp_path, text))
     assert words in caught.value.what
+
+
+OPTIONS = """transport_options:
+  tcp: {congestion_control: reno, nodelay: false, notsent_lowat_bytes: 16384, zerocopy: true}
+  quic: {congestion_control: bbr2, cc_pacing: false, early_data: true}
+  sctp: {ordered: false, lifetime_ms: 100}
+"""
+
+
+def test_options_are_those_that_the_transports_tell_of_themselves(tmp_path):
+    text = GOOD.replace("[udp, null]", "[tcp, quic, sctp, mptcp]") + OPTIONS
+    loaded = workload.load(write(tmp_path, text))
+    assert loaded.options_of("tcp")["congestion_control"] == "reno"
+    assert loaded.options_of("quic") == {"congestion_control": "bbr2", "cc_pacing": False, "early_data": True}
+    assert loaded.options_of("mptcp") == {}
+    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("{tcp: {congestion_control: ../reno}}", "'../reno'"),
+        ("{tcp: {notsent_lowat_bytes: -1}}", "least allowed 0"),
+        ("{tcp: {nodelay: 1}}", "nodelay"),
+        ("{quic: {congestion_control: vegas}}", "'vegas' is not one of"),
+        ("{quic: {zerocopy: true}}", "unknown field"),
+    ],
+)
+def test_a_value_that_a_transport_does_not_take_is_refused(tmp_path, options, words):
+    text = GOOD.replace("[udp, null]", "[tcp, quic]") + f"transport_options: {options}\n"
+    with pytest.raises(UsageError) as caught:
+        workload.load(write(tmp_path, text))
+    assert words in f"{caught.value.where} {caught.value.what}"
 
 
 # -- other generators -------------------------------------------------------------------------------

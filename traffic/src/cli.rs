@@ -6,19 +6,21 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use netjoule_transport::Values;
-use serde_json::Value;
 
+use crate::catalogue::TransportsArgs;
 use crate::certificate::{Limit, Limits};
 use crate::dissect::DissectArgs;
 use crate::pacing::Mode;
+use crate::registry;
 use crate::selftest::SelftestArgs;
 use crate::sender::LONGEST_WINDOW_US;
+use crate::transport_options::TransportOptions;
 use crate::units;
 
 /// Default port of the control channel.
 pub const PORT: u16 = 5301;
 
-/// Controlled flows over UDP, TCP, DCCP and QUIC, with an honest report of both ends.
+/// Controlled flows over UDP, TCP, DCCP, QUIC and others, with an honest report of both ends.
 #[derive(Debug, Parser)]
 #[command(name = "netjoule-traffic", version, arg_required_else_help = true)]
 pub struct Cli {
@@ -39,6 +41,9 @@ pub enum Command {
                       Rates: k M G (10^3..) or Ki Mi Gi (2^10..), b = bit/s (default), B = byte/s."
     )]
     Send(Box<SendArgs>),
+    /// Say which transports this host has, why not the rest, and what can be chosen about each.
+    #[command(after_help = "Example: netjoule-traffic transports --json")]
+    Transports(TransportsArgs),
     /// Say what can carry DCCP on this host, and why not the rest.
     #[command(after_help = "Example: netjoule-traffic carriers --json")]
     Carriers(CarriersArgs),
@@ -83,6 +88,9 @@ pub struct ServeArgs {
     /// Longest wait for a held flow to go on, in s
     #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_hold_s: u32,
+    /// Write what happens to each flow's connection to a file in this folder, where the transport can (QUIC: qlog)
+    #[arg(long, value_name = "DIR")]
+    pub qlog: Option<PathBuf>,
     /// Print events as lines of JSON
     #[arg(long)]
     pub json: bool,
@@ -94,8 +102,8 @@ pub struct ServeArgs {
 /// `send`.
 #[derive(Debug, Args)]
 pub struct SendArgs {
-    /// udp, tcp, quic, quic-datagram, dccp, dccp-kernel or null
-    #[arg(long, value_name = "NAME", default_value = "udp")]
+    /// What carries the messages
+    #[arg(long, value_name = "NAME", default_value = "udp", help = transport_help())]
     pub transport: String,
     /// Server: address for the data; the port is that of control
     #[arg(long, value_name = "HOST[:PORT]")]
@@ -106,18 +114,6 @@ pub struct SendArgs {
     /// Offered load: payload bits per second
     #[arg(short = 'b', long = "rate", value_name = "RATE", default_value = "1M", value_parser = units::rate_bps)]
     pub rate: u64,
-    /// DCCP: congestion control, 2 (TCP-like) or 3 (TFRC, the default)
-    #[arg(long, value_name = "N")]
-    pub ccid: Option<u8>,
-    /// dccp: what carries the packets, udp (RFC 6773, the default) or raw (IP protocol 33, needs CAP_NET_RAW)
-    #[arg(long, value_name = "NAME")]
-    pub carrier: Option<String>,
-    /// DCCP: what carries the packets at the server (raw or kernel where this end has the other; default: the same)
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
-    pub peer_carrier: Option<String>,
-    /// dccp over UDP: packets are not ECN-capable, congestion shows as loss only
-    #[arg(long)]
-    pub no_ecn: bool,
     /// Message size in bytes
     #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
     pub length: u64,
@@ -142,7 +138,7 @@ pub struct SendArgs {
     /// Messages due within this many us leave together, late
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=LONGEST_WINDOW_US))]
     pub window_us: u64,
-    /// Messages that leave together go to the kernel as one GSO train (tcp: the kernel decides anyway)
+    /// Messages that leave together go to the kernel in one call: as a GSO train, or sharing packets of a stream
     #[arg(long)]
     pub gso: bool,
     /// Hold the pacing certificate to a limit, e.g. max_error_p99_us=60 (may stand several times)
@@ -151,9 +147,6 @@ pub struct SendArgs {
     /// Report the sending end's congestion control once per interval
     #[arg(long)]
     pub traces: bool,
-    /// udp: report how long messages took to leave the sending host (the kernel stamps each: costs CPU time)
-    #[arg(long)]
-    pub tx_timestamps: bool,
     /// Write this flow's packets, as this host sees them, to a pcapng file (needs libpcap and CAP_NET_RAW)
     #[arg(long, value_name = "FILE")]
     pub capture: Option<PathBuf>,
@@ -175,9 +168,15 @@ pub struct SendArgs {
     /// Use IPv6 only
     #[arg(short = '6')]
     pub six: bool,
+    /// Write what happens to the connection to a file in this folder, where the transport can (QUIC: qlog)
+    #[arg(long, value_name = "DIR")]
+    pub qlog: Option<PathBuf>,
     /// Print events and the report as lines of JSON
     #[arg(long)]
     pub json: bool,
+    /// What was chosen about the transport
+    #[command(flatten)]
+    pub transport_options: TransportOptions,
 }
 
 impl SendArgs {
@@ -188,16 +187,12 @@ impl SendArgs {
 
     /// The options given to the transport, by name.
     pub fn options(&self) -> Values {
-        let text = |value: &Option<String>| value.clone().map(Value::from);
-        let given = [
-            ("ccid", self.ccid.map(Value::from)),
-            ("carrier", text(&self.carrier)),
-            ("peer_carrier", text(&self.peer_carrier)),
-            ("ecn", self.no_ecn.then(|| Value::from(false))),
-            ("tx_timestamps", self.tx_timestamps.then(|| Value::from(true))),
-        ];
-        given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+        self.transport_options.chosen.clone()
     }
+}
+
+fn transport_help() -> String {
+    format!("What carries the messages: {}", registry::names().collect::<Vec<_>>().join(", "))
 }
 
 /// A host with an optional port, as in `10.0.0.1`, `host:5301`, `fe80::1`, `[fe80::1]:5301`.

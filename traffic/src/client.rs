@@ -13,6 +13,7 @@ use crate::channel::Channel;
 use crate::cli::{SendArgs, PORT};
 use crate::clock_offset::ClockOffset;
 use crate::control::{self, FlowRequest, Hello, Message, Welcome};
+use crate::event_log;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::output::Output;
@@ -34,7 +35,7 @@ const REPORT_NS: i64 = 90_000_000_000;
 pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     let protocol = registry::protocol(&args.transport)?;
     let options = protocol.options(&args.options())?;
-    check(args)?;
+    check(args, protocol)?;
     if args.transport == "null" {
         return run_null(args, protocol, signals, output);
     }
@@ -47,8 +48,12 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     outcome
 }
 
-fn check(args: &SendArgs) -> Outcome<()> {
+fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
     let usage = |message: &str| Err(Failure::new(Code::Usage, message));
+    if args.qlog.is_some() && !protocol.keeps_event_log() {
+        let message = format!("{} keeps no record of its events: leave --qlog out", protocol.name());
+        return Err(Failure::new(Code::Usage, message));
+    }
     if !(0.0..=86_400.0).contains(&args.linger_s) {
         return usage("--linger-s must be between 0 and 86400");
     }
@@ -95,6 +100,7 @@ impl<'a> Flow<'a> {
             seed: args.seed,
             rate_bps: args.rate,
             options: request.options.clone(),
+            event_log: event_log::stem(args.qlog.as_deref(), &request.flow_id, "client")?,
         };
         let transport = protocol.connect(args.bind, server, &spec, &welcome.offer, host::now_ns())?;
         let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
@@ -238,6 +244,7 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
         seed: args.seed,
         rate_bps: args.rate,
         options: Values::new(),
+        event_log: None,
     };
     let transport = protocol.connect(None, nowhere, &spec, &Values::new(), host::now_ns())?;
     let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };

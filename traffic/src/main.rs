@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `netjoule-traffic serve | send | carriers | selftest | dissect`.
+//! `netjoule-traffic serve | send | transports | carriers | selftest | dissect`.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use netjoule_traffic::cli::{self, Cli, Command};
 use netjoule_traffic::failure::{Code, Failure, Outcome};
 use netjoule_traffic::output::Output;
 use netjoule_traffic::wait::Signals;
-use netjoule_traffic::{carriers, client, dissect, host, selftest, server};
+use netjoule_traffic::{carriers, catalogue, client, dissect, host, selftest, server};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let json = match &cli.command {
         Command::Serve(args) => args.json,
         Command::Send(args) => args.json,
+        Command::Transports(args) => args.json,
         Command::Carriers(args) => args.json,
         Command::Selftest(args) => args.json,
         Command::Dissect(args) => args.json,
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match &cli.command {
         Command::Serve(args) => prepared(|signals| server::run(args, signals, output)),
         Command::Send(args) => prepared(|signals| client::run(args, signals, output)),
+        Command::Transports(args) => catalogue::run(args),
         Command::Carriers(_) => carriers::run(output),
         // Starts programs of its own; signals end all of them.
         Command::Selftest(args) => selftest::run(args, output),

@@ -6,9 +6,11 @@ use netjoule_transport::Protocol;
 use crate::failure::{Code, Failure, Outcome};
 
 /// Transports of this build.
-const PROTOCOLS: [&dyn Protocol; 7] = [
+const PROTOCOLS: &[&dyn Protocol] = &[
     &netjoule_udp::Udp,
     &netjoule_tcp::Tcp,
+    &netjoule_tcp::Mptcp,
+    &netjoule_sctp::Sctp,
     &netjoule_dccp_carriers::Dccp,
     &netjoule_dccp_carriers::DccpKernel,
     &netjoule_quic::Quic,
@@ -22,6 +24,11 @@ pub fn protocol(name: &str) -> Outcome<&'static dyn Protocol> {
         let known: Vec<_> = names().collect();
         Failure::new(Code::Usage, format!("unknown transport {name:?}; known are {}", known.join(", ")))
     })
+}
+
+/// Every transport.
+pub fn all() -> impl Iterator<Item = &'static dyn Protocol> {
+    PROTOCOLS.iter().copied()
 }
 
 /// Every name that the command line takes.
@@ -38,7 +45,7 @@ mod tests {
         for name in names() {
             assert_eq!(protocol(name).map(Protocol::name).unwrap(), name);
         }
-        let unknown = protocol("sctp").map(Protocol::name).unwrap_err();
+        let unknown = protocol("carrier-pigeon").map(Protocol::name).unwrap_err();
         assert_eq!(unknown.code, Code::Usage);
         assert!(unknown.message.contains("dccp-kernel"), "{unknown}");
     }

@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::channel::Channel;
 use crate::cli::ServeArgs;
 use crate::control::{self, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE};
+use crate::event_log;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
@@ -190,6 +191,7 @@ impl<'a> Flow<'a> {
             seed: request.seed,
             rate_bps: request.rate_bps,
             options,
+            event_log: event_log::stem(server.args.qlog.as_deref(), &request.flow_id, "server")?,
         };
         // Only who started the server may lift the rule that data goes to the control connection's peer.
         let apart = server.args.control_bind.is_some();

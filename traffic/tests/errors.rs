@@ -29,7 +29,7 @@ fn bad_flags_and_quantities_are_usage_errors() {
         assert_eq!(finished.stderr.lines().count(), 1, "{args:?}: {}", finished.stderr);
     }
     assert_clear(&send(&["-b", "1M"]), 2, "usage", "--to");
-    assert_clear(&send(&["--transport", "sctp", "--to", "h"]), 2, "usage", "unknown transport");
+    assert_clear(&send(&["--transport", "carrier-pigeon", "--to", "h"]), 2, "usage", "unknown transport");
     assert_clear(&send(&["--transport", "null", "-R"]), 2, "usage", "-R");
     assert_clear(&send(&["--to", "h:x"]), 2, "usage", "port");
 }

@@ -18,7 +18,7 @@ from netjoule.errors import HostLacks
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["Carrier", "ask", "hold", "left_open", "needed", "parsed", "require"]
+__all__ = ["Carrier", "answer", "ask", "hold", "left_open", "needed", "parsed", "require"]
 
 _TIMEOUT_S = 60
 _WORDS = {"raw": "DCCP over raw IP (protocol 33)", "kernel": "the kernel's DCCP"}
@@ -96,19 +96,23 @@ def ask(*, in_sandbox: bool = False) -> list[Carrier]:
     Raises:
         HostLacks: when the program is missing, does not answer or cannot be asked there.
     """
-    argv = [programs.find("netjoule-traffic"), "carriers", "--json"]
-    if in_sandbox:
-        inside = "import sys; from netjoule import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
-        argv = [sys.executable, "-c", inside, *argv]
     try:
-        return parsed(_answer(argv))
+        return parsed(answer(("carriers", "--json"), in_sandbox=in_sandbox))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise HostLacks(
             "netjoule-traffic does not tell its DCCP carriers", next_step="build it again with 'make setup'"
         ) from error
 
 
-def _answer(argv: Sequence[str]) -> str:
+def answer(question: Sequence[str], *, in_sandbox: bool) -> str:
+    """What netjoule-traffic prints when it is asked this.
+
+    Raises HostLacks without the program; OSError or subprocess.SubprocessError when it does not answer.
+    """
+    argv = [programs.find("netjoule-traffic"), *question]
+    if in_sandbox:
+        inside = "import sys; from netjoule import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
+        argv = [sys.executable, "-c", inside, *argv]
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
     )

@@ -132,7 +132,7 @@ def plan(
 
     Example: netjoule plan table-i
     """
-    from netjoule import carriers, launch
+    from netjoule import carriers, launch, presence
     from netjoule.forecast import forecast
     from netjoule.resolution import estimate
 
@@ -150,6 +150,7 @@ def plan(
             **asdict(forecast(inputs.workload, inputs.topology)),
             "resolution": resolution,
             "carriers": carriers.left_open(inputs.workload, inputs.topology),
+            "transports": presence.left_open(inputs.workload, inputs.topology),
         }
     )
     if rows:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from netjoule import carriers, generators, programs, sandbox
+from netjoule import carriers, generators, presence, programs, sandbox, transports
 from netjoule.analysis import environment
 from netjoule.carriers import Carrier
 from netjoule.errors import HostLacks, NetjouleError
@@ -63,6 +63,8 @@ def examine(results: Path) -> Iterator[Finding]:
     socket = found.get("kernel") if isinstance(found, dict) else None
     yield from _other_generators(kernel_has_dccp=socket is not None and socket.available)
     yield from _dccp(found)
+    yield from _kernel_transports()
+    yield _congestion_controls()
     yield from _guest()
     yield _r()
     yield _cores()
@@ -136,6 +138,39 @@ def _dccp(found: dict[str, Carrier] | HostLacks) -> Iterator[Finding]:
             yield Finding(words, True, False, f"in campaigns of the emulated testbed; else {carrier.reason}")
         else:
             yield Finding(words, False, False, carrier.reason)
+
+
+def _kernel_transports() -> Iterator[Finding]:
+    """Transports that need something of the kernel; DCCP's have findings of their own."""
+    wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
+    try:
+        found = {p.name: p for p in presence.ask()}
+    except HostLacks as error:
+        yield Finding("transports", False, False, str(error))
+        return
+    for name in wanted:
+        here = found.get(name)
+        if here is None:
+            seen = "netjoule-traffic does not know it"
+            yield Finding(name, False, False, seen, "build it again: 'make setup'")
+        else:
+            yield Finding(name, here.available, False, "yes" if here.available else here.reason)
+
+
+def _congestion_controls(folder: Path = Path("/proc/sys/net/ipv4")) -> Finding:
+    """What workloads may choose for tcp; those that are loaded and open to ordinary users."""
+    try:
+        loaded, allowed = (
+            (folder / f"tcp_{which}_congestion_control").read_text().split()
+            for which in ("available", "allowed")
+        )
+    except OSError as error:
+        return Finding("TCP congestion control", False, False, f"not told: {error.strerror}")
+    kept = [name for name in loaded if name not in allowed]
+    seen = ", ".join(name for name in loaded if name in allowed) or "none"
+    if kept:
+        seen += f"; only for root: {', '.join(kept)}"
+    return Finding("TCP congestion control", True, False, seen)
 
 
 def _raw_in_sandbox() -> bool:

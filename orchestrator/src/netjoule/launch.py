@@ -22,6 +22,7 @@ from netjoule import (
     instruments,
     limits,
     plan,
+    presence,
     programs,
     resolution,
     sandbox,
@@ -81,6 +82,7 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
     inputs = Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
     limits.check_workload(inputs.workload, inputs.topology)
     carriers.require(inputs.workload, inputs.topology)
+    presence.require(inputs.workload, inputs.topology)
     if inputs.topology.kind == topology.EMULATED:
         emulated_config.check_control(inputs.topology)
         emulated_config.check_emulations(inputs.topology)
@@ -190,6 +192,7 @@ def resume(path: Path, output: Output, *, verify: bool = True) -> int:
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
     carriers.require(campaign.workload, campaign.topology)
+    presence.require(campaign.workload, campaign.topology)
     if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
         return _inside(["resume", str(path)], output)
     with Campaign.open(path) as campaign:
@@ -338,6 +341,7 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
         f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
         *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
         *(f"carriers   {line}" for line in carriers.left_open(inputs.workload, inputs.topology)),
+        *(f"transports {line}" for line in presence.left_open(inputs.workload, inputs.topology)),
     ]
 
 

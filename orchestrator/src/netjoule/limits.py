@@ -6,28 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netjoule import transports
 from netjoule.errors import UsageError
 from netjoule.timeline import MeterPace, check_timing
 from netjoule.topology import Topology
-from netjoule.workload import STREAM_TRANSPORTS, Workload
+from netjoule.workload import Workload
 
 __all__ = ["check_workload", "greatest_payload"]
 
-_IP_HEADER = {4: 20, 6: 40}
-_UDP_HEADER = 8
-# RFC 9000 17.3.1 short header: 1 byte of flags, the 8-byte connection id we use, up to 4 bytes of packet
-# number; 16 bytes of AEAD tag; RFC 9221 4: DATAGRAM frame type and a 2-byte length.
-_QUIC_DATAGRAM_OVERHEAD = 1 + 8 + 4 + 16 + 1 + 2
-# The QUIC of this build sends no packet that would need more than an Ethernet MTU.
-_QUIC_GREATEST_MTU = 1500
-# RFC 4340 5.1: generic header with 48-bit sequence numbers, which is all that a Data packet has.
-_DCCP_DATA_HEADER = 16
-# Kept free for options (feature negotiation, timestamps, NDP count), so that no message is refused midway.
-_DCCP_OPTION_ROOM = 16
-# By CCID. With 3, what Linux keeps free itself. With 2 Linux keeps no more, and then drops a full packet in
-# silence whenever an Ack Vector and a feature change must travel in it (seen on 6.1: a flow of 1440-byte
-# messages stops after 6 packets); unknown counts as 2, which is the kernel's default.
-_DCCP_KERNEL_OPTION_ROOM = {2: 64, 3: 24}
 # Sequence number and send time that every message carries inside its size.
 _LEAST_PAYLOAD = 16
 
@@ -40,22 +26,11 @@ def greatest_payload(
     ``null`` has the limit of udp, whose schedule it stands for.
 
     Args:
-        options: of the transport, as the workload has them; dccp without any travels in UDP.
+        options: of the transport, as the workload has them; one that is not told counts as the worst.
     """
-    if transport in STREAM_TRANSPORTS:
-        return None
-    if transport == "quic-datagram":
-        mtu_bytes = min(mtu_bytes, _QUIC_GREATEST_MTU)
-    ip_payload = mtu_bytes - _IP_HEADER[ip_version]
-    if transport == "dccp-kernel":
-        ccid = (options or {}).get("ccid", 2)
-        return ip_payload - _DCCP_DATA_HEADER - _DCCP_KERNEL_OPTION_ROOM[ccid]
-    if transport == "dccp" and (options or {}).get("carrier") == "raw":
-        return ip_payload - _DCCP_DATA_HEADER - _DCCP_OPTION_ROOM
-    udp_payload = ip_payload - _UDP_HEADER
-    if transport == "dccp":
-        return udp_payload - _DCCP_DATA_HEADER - _DCCP_OPTION_ROOM
-    return udp_payload - _QUIC_DATAGRAM_OVERHEAD if transport == "quic-datagram" else udp_payload
+    return transports.greatest_message(
+        "udp" if transport == "null" else transport, ip_version, mtu_bytes, options or {}
+    )
 
 
 def check_workload(workload: Workload, topology: Topology) -> None:

@@ -176,6 +176,7 @@ class LabTestbed:
                 self._note(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
             for host in ends:
                 await binaries.require_carriers(host, workload)
+                await binaries.require_transports(host, workload)
 
     async def _note_records(self) -> None:
         """What provisioning wrote down of each host, into campaign.json; a change since then is told."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import netjoule_contracts as contracts
+from netjoule import transports
 from netjoule.errors import RunFailed
-from netjoule.workload import CONGESTION_CONTROLLED
 
 __all__ = ["Reason", "first_invalidating", "invalidates", "judge_flow"]
 
@@ -45,7 +45,7 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
     scheduled, sent = sender["messages_scheduled"], sender["messages_sent"]
     held_back = False
     if scheduled and sent / scheduled < MIN_ACHIEVED_RATIO:
-        held_back = report["transport"] in CONGESTION_CONTROLLED
+        held_back = transports.is_congestion_controlled(report["transport"])
         words = f"{sent} of {scheduled} scheduled messages were sent"
         lagged = Reason("generator_lagged", words)
         reasons.append(Reason("transport_held_back", words) if held_back else lagged)

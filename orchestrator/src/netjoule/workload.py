@@ -13,9 +13,6 @@ from netjoule.errors import UsageError
 from netjoule.yamlfile import Document
 
 __all__ = [
-    "CONGESTION_CONTROLLED",
-    "DATAGRAM_TRANSPORTS",
-    "STREAM_TRANSPORTS",
     "Pace",
     "Timing",
     "Workload",
@@ -23,10 +20,6 @@ __all__ = [
     "load",
 ]
 
-DATAGRAM_TRANSPORTS = frozenset({"udp", "dccp", "dccp-kernel", "quic-datagram"})
-STREAM_TRANSPORTS = frozenset({"tcp", "quic"})
-# They send less than they are asked when the path, not the host, is the limit.
-CONGESTION_CONTROLLED = frozenset({"tcp", "quic", "quic-datagram", "dccp", "dccp-kernel"})
 # The seed study ran CCID 3; UDP needs no privilege at either end.
 _DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
     "dccp": {"ccid": 3, "carrier": "udp"},
@@ -86,7 +79,7 @@ class Workload:
     """A validated workload with its defaults filled in.
 
     Attributes:
-        transport_options: by transport, only for transports that have options.
+        transport_options: by transport, only where something was chosen or DCCP's defaults hold.
         paces: ways of pacing, each a factor.
         pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
         load_pulses: rate and size of the coded bursts that align meters; None for a campaign without.
@@ -290,13 +283,14 @@ def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
             raise document.refuse(
                 ("transport_options", transport),
                 f"{value['generator']} takes no options of {transport}",
-                "leave them out: the settings of its hosts decide (sysctl net.dccp.default)",
+                "leave them out: the settings of its hosts decide (for DCCP sysctl net.dccp.default)",
             )
-    return {
-        transport: defaults | given.get(transport, {})
-        for transport, defaults in _DEFAULT_OPTIONS.items()
-        if transport in value["transports"] and transport in taken
+    chosen = {
+        transport: _DEFAULT_OPTIONS.get(transport, {}) | given.get(transport, {})
+        for transport in value["transports"]
+        if transport in taken
     }
+    return {transport: options for transport, options in sorted(chosen.items()) if options}
 
 
 def _listed(names: list[str]) -> str:

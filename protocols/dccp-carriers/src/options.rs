@@ -2,8 +2,45 @@
 //! What a user can choose about a DCCP flow: congestion control and what carries the packets at each end.
 
 use netjoule_dccp::ccid::Ccid;
+use netjoule_transport::options::{Domain, OptionSpec, Setting};
 use netjoule_transport::{Result, TransportError, Values};
 use serde_json::Value;
+
+const CCID: OptionSpec = OptionSpec {
+    name: "ccid",
+    about: "congestion control: 2 is TCP-like (RFC 4341), 3 is TFRC (RFC 4342)",
+    domain: Domain::Numbers(&[2, 3]),
+    default: Some(Setting::Number(3)),
+    seldom: false,
+};
+const CARRIER: OptionSpec = OptionSpec {
+    name: "carrier",
+    about: "what carries the packets: udp (RFC 6773) or raw (IP protocol 33, needs CAP_NET_RAW at both ends)",
+    domain: Domain::Words(&["udp", "raw"]),
+    default: Some(Setting::Word("udp")),
+    seldom: false,
+};
+const PEER_CARRIER: OptionSpec = OptionSpec {
+    name: "peer_carrier",
+    about:
+        "what carries the packets at the server, raw or kernel where this end has the other; else the same",
+    domain: Domain::Words(&["udp", "raw", "kernel"]),
+    default: None,
+    seldom: true,
+};
+const ECN: OptionSpec = OptionSpec {
+    name: "ecn",
+    about:
+        "packets are ECN-capable (RFC 4340 section 12); so they are over carrier udp, over raw they cannot be",
+    domain: Domain::Flag,
+    default: None,
+    seldom: false,
+};
+
+/// What the user-space stack offers.
+pub(crate) const USER_SPACE: [OptionSpec; 4] = [CCID, CARRIER, PEER_CARRIER, ECN];
+/// What the kernel's socket offers.
+pub(crate) const KERNEL: [OptionSpec; 2] = [CCID, PEER_CARRIER];
 
 /// What carries the packets at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use netjoule_dccp::ccid::Ccid;
+use netjoule_transport::options::OptionSpec;
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
 use crate::end::End;
 use crate::kernel::KernelEnd;
-use crate::options::{CarrierKind, Choice};
+use crate::kernel_socket;
+use crate::options::{self, CarrierKind, Choice};
 use crate::raw::{self, RawCarrier};
 use crate::udp::UdpCarrier;
 
@@ -101,7 +103,7 @@ fn listen(
 }
 
 macro_rules! protocol {
-    ($protocol:ty, $name:literal, $carriers:expr) => {
+    ($protocol:ty, $name:literal, $label:literal, $carriers:expr, $specs:expr, $host_dependent:literal, $missing:expr) => {
         impl $protocol {
             fn choice(values: &Values) -> Result<Choice> {
                 Choice::of($name, values, &$carriers)
@@ -115,6 +117,26 @@ macro_rules! protocol {
 
             fn kind(&self) -> Kind {
                 Kind::Datagram
+            }
+
+            fn label(&self) -> &'static str {
+                $label
+            }
+
+            fn is_congestion_controlled(&self) -> bool {
+                true
+            }
+
+            fn option_specs(&self) -> &'static [OptionSpec] {
+                $specs
+            }
+
+            fn is_host_dependent(&self) -> bool {
+                $host_dependent
+            }
+
+            fn missing(&self) -> Option<String> {
+                $missing
             }
 
             fn options(&self, chosen: &Values) -> Result<Values> {
@@ -163,8 +185,16 @@ macro_rules! protocol {
     };
 }
 
-protocol!(Dccp, "dccp", USER_SPACE);
-protocol!(DccpKernel, "dccp-kernel", KERNEL);
+protocol!(Dccp, "dccp", "DCCP", USER_SPACE, &options::USER_SPACE, false, None);
+protocol!(
+    DccpKernel,
+    "dccp-kernel",
+    "DCCP (kernel)",
+    KERNEL,
+    &options::KERNEL,
+    true,
+    kernel_socket::available().err().map(|error| error.to_string())
+);
 
 #[cfg(test)]
 mod tests {

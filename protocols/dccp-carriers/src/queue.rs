@@ -34,6 +34,7 @@ mod tests {
                 seed: 0,
                 rate_bps,
                 options: Values::new(),
+                event_log: None,
             })
         };
         assert_eq!(messages(0, 1440), 16);

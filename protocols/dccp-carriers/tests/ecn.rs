@@ -27,7 +27,16 @@ fn now_ns() -> i64 {
 fn flow(role: Role, gso: bool, ccid: u8, ecn: bool) -> FlowSpec {
     let chosen = json!({ "ccid": ccid, "ecn": ecn });
     let options = Dccp.options(chosen.as_object().unwrap()).unwrap();
-    FlowSpec { message_bytes: SIZE, role, token: [3; 16], gso, seed: 0, rate_bps: 10_000_000_000, options }
+    FlowSpec {
+        message_bytes: SIZE,
+        role,
+        token: [3; 16],
+        gso,
+        seed: 0,
+        rate_bps: 10_000_000_000,
+        options,
+        event_log: None,
+    }
 }
 
 /// A packet as the relay saw it: its type and its ECN field.

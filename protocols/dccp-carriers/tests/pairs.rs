@@ -23,7 +23,16 @@ fn now_ns() -> i64 {
 fn flow(role: Role, token: [u8; 16], gso: bool, ccid: u8, carrier: &str) -> FlowSpec {
     let chosen = json!({ "ccid": ccid, "carrier": carrier });
     let options = Dccp.options(chosen.as_object().unwrap()).unwrap();
-    FlowSpec { message_bytes: SIZE, role, token, gso, seed: 0, rate_bps: 10_000_000_000, options }
+    FlowSpec {
+        message_bytes: SIZE,
+        role,
+        token,
+        gso,
+        seed: 0,
+        rate_bps: 10_000_000_000,
+        options,
+        event_log: None,
+    }
 }
 
 fn listen(any_port: &str, flow: &FlowSpec) -> Box<dyn Transport> {

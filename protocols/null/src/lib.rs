@@ -26,6 +26,14 @@ impl Protocol for Null {
         Kind::Datagram
     }
 
+    fn label(&self) -> &'static str {
+        "generator floor (null)"
+    }
+
+    fn is_congestion_controlled(&self) -> bool {
+        false
+    }
+
     fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32) -> Limits {
         Limits {
             min_message_bytes: message::HEADER_BYTES,
@@ -142,6 +150,7 @@ mod tests {
             seed: 0,
             rate_bps: 0,
             options: Values::new(),
+            event_log: None,
         }
     }
 

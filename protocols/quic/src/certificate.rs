@@ -24,6 +24,9 @@ use crate::error::QuicError;
 /// Length of a fingerprint in bytes.
 pub const FINGERPRINT_BYTES: usize = 32;
 
+/// Of the key that seals session tickets.
+const TICKET_KEY_BYTES: usize = 48;
+
 /// End of validity, 2100-01-01: the pinned fingerprint limits trust, not the date.
 const NOT_AFTER_UNIX_S: i64 = 4_102_444_800;
 
@@ -86,10 +89,11 @@ pub struct Identity {
     certificate: X509,
     key: PKey<Private>,
     fingerprint: Fingerprint,
+    ticket_key: [u8; TICKET_KEY_BYTES],
 }
 
 impl Identity {
-    /// Makes a P-256 key and its self-signed certificate.
+    /// Makes a P-256 key and its self-signed certificate, and a key for session tickets: they are good for this flow only.
     ///
     /// # Errors
     /// `QuicError::Certificate` when BoringSSL refuses.
@@ -97,7 +101,14 @@ impl Identity {
         let key = PKey::from_ec_key(EcKey::generate(&*EcGroup::from_curve_name(Nid::X9_62_PRIME256V1)?)?)?;
         let certificate = self_signed(&key)?;
         let fingerprint = Fingerprint::of(&certificate)?;
-        Ok(Self { certificate, key, fingerprint })
+        let mut ticket_key = [0; TICKET_KEY_BYTES];
+        boring::rand::rand_bytes(&mut ticket_key)?;
+        Ok(Self { certificate, key, fingerprint, ticket_key })
+    }
+
+    /// What seals session tickets.
+    pub(crate) fn ticket_key(&self) -> &[u8] {
+        &self.ticket_key
     }
 
     /// What the control channel tells the client.
@@ -105,9 +116,9 @@ impl Identity {
         self.fingerprint
     }
 
-    /// TLS context of a server that shows this certificate.
-    pub(crate) fn server_context(&self) -> Result<SslContextBuilder, QuicError> {
-        let mut context = bare_context()?;
+    /// TLS context of a server that shows this certificate, and gives tickets if `resumable`.
+    pub(crate) fn server_context(&self, resumable: bool) -> Result<SslContextBuilder, QuicError> {
+        let mut context = bare_context(resumable)?;
         context.set_certificate(&self.certificate)?;
         context.set_private_key(&self.key)?;
         Ok(context)
@@ -139,9 +150,10 @@ impl Pin {
         Some(QuicError::WrongCertificate { announced: self.expected, shown })
     }
 
-    /// TLS context of a client that accepts the pinned certificate only.
-    pub(crate) fn client_context(&self) -> Result<SslContextBuilder, QuicError> {
-        let mut context = bare_context()?;
+    /// TLS context of a client that accepts the pinned certificate only, and keeps tickets if `resumable`. Who resumes is not
+    /// shown the certificate again: only the server that showed it can open the ticket.
+    pub(crate) fn client_context(&self, resumable: bool) -> Result<SslContextBuilder, QuicError> {
+        let mut context = bare_context(resumable)?;
         let pin = self.clone();
         context.set_custom_verify_callback(SslVerifyMode::PEER, move |tls| {
             let shown = tls.peer_certificate().and_then(|certificate| Fingerprint::of(&certificate).ok());
@@ -163,10 +175,12 @@ impl Pin {
     }
 }
 
-fn bare_context() -> Result<SslContextBuilder, QuicError> {
+fn bare_context(resumable: bool) -> Result<SslContextBuilder, QuicError> {
     let mut context = SslContextBuilder::new(SslMethod::tls())?;
-    // A flow is never resumed; tickets would only be packets in the idle window before it.
-    context.set_options(SslOptions::NO_TICKET);
+    if !resumable {
+        // Tickets would only be packets in the idle window before the flow.
+        context.set_options(SslOptions::NO_TICKET);
+    }
     Ok(context)
 }
 

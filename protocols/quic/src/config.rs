@@ -5,6 +5,7 @@ use boring::ssl::SslContextBuilder;
 use netjoule_transport::Kind;
 
 use crate::certificate::{Fingerprint, Identity, Pin};
+use crate::choice::Choice;
 use crate::error::QuicError;
 use crate::packet_size::{udp_payload_bytes, CONNECTION_ID_BYTES};
 
@@ -31,8 +32,8 @@ const IDLE_TIMEOUT_MS: u64 = 2 * 3600 * 1000;
 pub(crate) struct Options {
     /// MTU of the path in bytes, IP header included.
     pub(crate) mtu_bytes: usize,
-    /// Congestion control.
-    pub(crate) congestion_control: CongestionControl,
+    /// The user's choices.
+    pub(crate) choice: Choice,
     /// Size of every message in bytes.
     pub(crate) message_bytes: usize,
 }
@@ -51,36 +52,6 @@ impl Options {
     /// Messages that the queue of DATAGRAM frames holds before it refuses.
     pub(crate) fn datagram_send_queue(&self) -> usize {
         DATAGRAM_SEND_QUEUE_BYTES / self.message_bytes.clamp(16, 2048)
-    }
-}
-
-/// Congestion control of the sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CongestionControl {
-    /// RFC 9438, as Linux' TCP does by default.
-    Cubic,
-    /// RFC 9002 section 7.
-    Reno,
-    /// BBR version 2; the only one that quiche paces.
-    Bbr2,
-}
-
-impl CongestionControl {
-    /// The name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cubic => "cubic",
-            Self::Reno => "reno",
-            Self::Bbr2 => "bbr2",
-        }
-    }
-
-    fn algorithm(self) -> quiche::CongestionControlAlgorithm {
-        match self {
-            Self::Cubic => quiche::CongestionControlAlgorithm::CUBIC,
-            Self::Reno => quiche::CongestionControlAlgorithm::Reno,
-            Self::Bbr2 => quiche::CongestionControlAlgorithm::Bbr2Gcongestion,
-        }
     }
 }
 
@@ -103,7 +74,13 @@ pub(crate) fn server(
     is_ipv6: bool,
     identity: &Identity,
 ) -> Result<quiche::Config, QuicError> {
-    common(options, is_ipv6, identity.server_context()?)
+    let resumable = options.choice.early_data;
+    let mut config = common(options, is_ipv6, identity.server_context(resumable)?)?;
+    if resumable {
+        // Each connection has settings of its own: the tickets of one must be good for the next.
+        config.set_ticket_key(identity.ticket_key()).map_err(refused)?;
+    }
+    Ok(config)
 }
 
 /// Settings of the end that connects, and its pin on the certificate with `fingerprint`.
@@ -113,14 +90,13 @@ pub(crate) fn client(
     fingerprint: Fingerprint,
 ) -> Result<(quiche::Config, Pin), QuicError> {
     let pin = Pin::new(fingerprint);
-    let config = common(options, is_ipv6, pin.client_context()?)?;
+    let config = common(options, is_ipv6, pin.client_context(options.choice.early_data)?)?;
     Ok((config, pin))
 }
 
 fn common(options: &Options, is_ipv6: bool, tls: SslContextBuilder) -> Result<quiche::Config, QuicError> {
     let payload_bytes = udp_payload_bytes(is_ipv6, options.mtu_bytes)
         .ok_or(QuicError::MtuTooSmall { mtu_bytes: options.mtu_bytes })?;
-    let refused = |source| QuicError::Library { doing: "setting up the connection", source };
 
     let mut config =
         quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls).map_err(refused)?;
@@ -142,8 +118,15 @@ fn common(options: &Options, is_ipv6: bool, tls: SslContextBuilder) -> Result<qu
 
     config.set_max_idle_timeout(IDLE_TIMEOUT_MS);
     config.set_disable_active_migration(true);
-    config.set_cc_algorithm(options.congestion_control.algorithm());
+    config.set_cc_algorithm(options.choice.congestion_control.algorithm());
     // The flow's own absolute deadlines pace it. quiche's pacing acts on BBR only, which needs it.
-    config.enable_pacing(options.congestion_control == CongestionControl::Bbr2);
+    config.enable_pacing(options.choice.is_paced);
+    if options.choice.early_data {
+        config.enable_early_data();
+    }
     Ok(config)
+}
+
+fn refused(source: quiche::Error) -> QuicError {
+    QuicError::Library { doing: "setting up the connection", source }
 }

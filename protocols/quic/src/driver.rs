@@ -9,16 +9,8 @@ use std::time::Instant;
 
 use crate::certificate::{Fingerprint, Identity, Pin};
 use crate::config::{self, Options};
+use crate::departure::Transmit;
 use crate::error::QuicError;
-
-/// A packet to put on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Transmit {
-    /// Bytes written to the caller's buffer.
-    pub(crate) len: usize,
-    /// Not to be sent before this time (the congestion controller's pacing).
-    pub(crate) at: Instant,
-}
 
 /// One end of one connection.
 pub(crate) struct Driver {
@@ -97,9 +89,22 @@ impl Driver {
         self.quic.on_timeout();
     }
 
-    /// Whether both ends have finished the handshake (the client has then checked the certificate).
+    /// Whether both ends have finished the handshake (the client has then checked the certificate, or resumed a session with
+    /// who showed it).
     pub(crate) fn is_established(&self) -> bool {
         self.quic.is_established()
+    }
+
+    /// Whether streams can be used: established, or before that with 0-RTT keys.
+    pub(crate) fn carries_data(&self) -> bool {
+        self.quic.is_established() || self.quic.is_in_early_data()
+    }
+
+    /// Before the first packet: resume `session`, which an earlier connection with the same server left.
+    pub(crate) fn resume(&mut self, session: &[u8]) -> Result<(), QuicError> {
+        self.quic
+            .set_session(session)
+            .map_err(|source| QuicError::Library { doing: "resuming the first connection", source })
     }
 
     /// Says goodbye; the packet comes with the next `transmit`.

@@ -5,22 +5,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
 use netjoule_transport::{
-    socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd, Result, Role,
-    SendOutcome, State, Transport, TransportError, Values,
+    socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd,
+    Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
 use crate::certificate::Fingerprint;
+use crate::choice::Choice;
 use crate::clock::Anchor;
 use crate::config::{connection_id, Options, MAX_MTU_BYTES};
-use crate::driver::Driver;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
-use crate::greeting::{Greeting, Progress};
 use crate::listener::Listener;
+use crate::opening::{Opening, Target};
 use crate::packetisation::DataPackets;
 use crate::stream::{StreamReceiver, StreamSender};
 use crate::wire::{route_mtu_bytes, Wire};
-use crate::{datagram, packetisation, statistics, QuicWith};
+use crate::{datagram, packetisation, statistics};
 
 /// Name of the fingerprint in a listening end's offer.
 const OFFERED_FINGERPRINT: &str = "certificate_sha256";
@@ -30,7 +30,7 @@ const MESSAGES_PER_RECEIVE: usize = 512;
 
 enum Phase {
     Listening(Listener),
-    Greeting(Endpoint, Greeting),
+    Opening(Opening),
     Open(Endpoint, Messages),
     /// Only while one phase becomes the next, or after a failure in between.
     Gone,
@@ -45,72 +45,83 @@ enum Messages {
 
 pub(crate) struct End {
     phase: Phase,
-    protocol: QuicWith,
+    kind: Kind,
+    choice: Choice,
     role: Role,
     message_bytes: usize,
+    /// Messages that are due together share packets of a stream.
+    joins: bool,
     ip_version: IpVersion,
     clock: Anchor,
     /// What had been sent before the first message.
     before_messages: Option<DataPackets>,
+    /// How long a client's opening took.
+    opening: Values,
 }
 
 impl End {
     pub(crate) fn connect(
-        protocol: QuicWith,
+        kind: Kind,
         local: Option<IpAddr>,
         remote: SocketAddr,
         flow: &FlowSpec,
         offer: &Values,
+        now_ns: i64,
     ) -> Result<Self> {
         let fingerprint: Fingerprint = offer
             .get(OFFERED_FINGERPRINT)
             .and_then(|value| value.as_str())
             .ok_or(QuicError::NoFingerprint)?
             .parse()?;
-        let bind_to = local.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0));
-        let mut wire = Wire::bind(bind_to, flow.gso)?;
-        wire.connect(remote)?;
-        let local = wire.local_address()?;
-        let options = options(protocol, flow).on_route(socket::path_mtu_bytes(wire.fd(), remote.is_ipv4()));
-        let id = connection_id(protocol.kind, flow.seed);
-        let driver = Driver::connect(&options, fingerprint, &id, local, remote)?;
-        let mut endpoint = Endpoint::new(driver, wire);
-        endpoint.flush()?;
-        let phase = Phase::Greeting(endpoint, Greeting::client(flow.token));
-        Self::new(phase, protocol, flow, remote.ip())
+        let target = Target {
+            options: options(flow)?,
+            fingerprint,
+            local: local.map_or_else(|| socket::unspecified_like(remote), |ip| SocketAddr::new(ip, 0)),
+            remote,
+            connection_id: connection_id(kind, flow.seed),
+            token: flow.token,
+            gso: flow.gso,
+            event_log: flow.event_log.clone(),
+        };
+        Self::new(Phase::Opening(Opening::start(target, now_ns)?), kind, flow, remote.ip())
     }
 
     pub(crate) fn listen(
-        protocol: QuicWith,
+        kind: Kind,
         local: SocketAddr,
         allowed_peer: Option<IpAddr>,
         flow: &FlowSpec,
     ) -> Result<Self> {
         let wire = Wire::bind(local, flow.gso)?;
         // The client draws from the same seed: its ids and these must differ.
-        let id = connection_id(protocol.kind, !flow.seed);
-        let listener = Listener::new(wire, allowed_peer, flow.token, id, options(protocol, flow))?;
-        Self::new(Phase::Listening(listener), protocol, flow, local.ip())
+        let id = connection_id(kind, !flow.seed);
+        let log = flow.event_log.clone();
+        let listener = Listener::new(wire, allowed_peer, flow.token, id, options(flow)?, log)?;
+        Self::new(Phase::Listening(listener), kind, flow, local.ip())
     }
 
-    fn new(phase: Phase, protocol: QuicWith, flow: &FlowSpec, address: IpAddr) -> Result<Self> {
+    fn new(phase: Phase, kind: Kind, flow: &FlowSpec, address: IpAddr) -> Result<Self> {
         let clock =
             Anchor::take().map_err(|errno| TransportError::io("read CLOCK_MONOTONIC")(errno.into()))?;
         Ok(Self {
             phase,
-            protocol,
+            kind,
+            choice: Choice::of(&flow.options)?,
             role: flow.role,
             message_bytes: flow.message_bytes,
+            joins: flow.gso && kind == Kind::Stream,
             ip_version: IpVersion::of(address),
             clock,
             before_messages: None,
+            opening: Values::new(),
         })
     }
 
     fn wire(&self) -> Option<&Wire> {
         match &self.phase {
             Phase::Listening(listener) => Some(listener.wire()),
-            Phase::Greeting(endpoint, _) | Phase::Open(endpoint, _) => Some(endpoint.wire()),
+            Phase::Opening(opening) => Some(opening.endpoint().wire()),
+            Phase::Open(endpoint, _) => Some(endpoint.wire()),
             Phase::Gone => None,
         }
     }
@@ -139,39 +150,52 @@ impl End {
         }
     }
 
-    fn service_greeting(&mut self) -> Result<State> {
-        let Phase::Greeting(endpoint, greeting) = &mut self.phase else { return Ok(State::Connecting) };
-        endpoint.drain()?;
-        endpoint.run_timers();
-        let mut progress = Progress::Underway;
-        if endpoint.driver.is_established() {
-            progress = greeting
-                .advance(&mut endpoint.driver.quic)
-                .map_err(|source| QuicError::Library { doing: "proving the flow's token", source })?;
+    fn service_opening(&mut self, now_ns: i64) -> Result<State> {
+        let Phase::Opening(opening) = &mut self.phase else { return Ok(State::Connecting) };
+        if !opening.service(now_ns)? {
+            return Ok(State::Connecting);
         }
-        endpoint.flush()?;
-        endpoint.driver.health()?;
-        match progress {
-            Progress::Underway => Ok(State::Connecting),
-            Progress::Wrong => Err(QuicError::BadGreeting { peer: endpoint.peer() }.into()),
-            Progress::Done => match std::mem::replace(&mut self.phase, Phase::Gone) {
-                Phase::Greeting(endpoint, _) => self.become_open(endpoint),
-                _ => Ok(State::Connecting),
-            },
-        }
+        let Phase::Opening(opening) = std::mem::replace(&mut self.phase, Phase::Gone) else {
+            return Ok(State::Connecting);
+        };
+        let (endpoint, times) = opening.into_open(now_ns);
+        self.opening = times;
+        self.become_open(endpoint)
     }
 
     fn become_open(&mut self, endpoint: Endpoint) -> Result<State> {
-        if self.protocol.kind == Kind::Datagram && self.role == Role::Sender {
+        if self.kind == Kind::Datagram && self.role == Role::Sender {
             datagram::check_size(&endpoint.driver.quic, self.message_bytes)?;
         }
-        let messages = match (self.protocol.kind, self.role) {
+        let messages = match (self.kind, self.role) {
             (Kind::Datagram, _) => Messages::Datagrams,
             (Kind::Stream, Role::Sender) => Messages::StreamOut(StreamSender::default()),
             (Kind::Stream, Role::Receiver) => Messages::StreamIn(StreamReceiver::new(self.message_bytes)),
         };
         self.phase = Phase::Open(endpoint, messages);
         Ok(State::Open)
+    }
+
+    /// Offers whole messages (one, of datagrams) and makes packets of what the window allows.
+    fn offer(&mut self, batch: &[u8], message_bytes: usize) -> Result<BatchOutcome> {
+        let Phase::Open(endpoint, messages) = &mut self.phase else { return Err(not_open()) };
+        self.before_messages.get_or_insert(endpoint.data());
+        let quic = &mut endpoint.driver.quic;
+        let outcome = match messages {
+            Messages::StreamOut(sender) => {
+                sender.offer(quic, batch, message_bytes).map_err(|source| stream_error(endpoint, source))?
+            }
+            Messages::Datagrams => match datagram::offer(quic, batch)? {
+                SendOutcome::Sent => BatchOutcome { sent: 1, stop: Stop::None },
+                _ => BatchOutcome { sent: 0, stop: Stop::Refused },
+            },
+            Messages::StreamIn(_) => {
+                return Err(TransportError::Unsupported("this end receives; it cannot send".to_owned()))
+            }
+        };
+        // Like a TCP socket with nodelay and like a UDP socket: what the window allows becomes a packet now.
+        endpoint.packetise().map_err(lost)?;
+        Ok(outcome)
     }
 
     fn service_open(&mut self) -> Result<State> {
@@ -227,37 +251,42 @@ impl Transport for End {
     fn next_wakeup_ns(&self) -> Option<i64> {
         let at: Option<Instant> = match &self.phase {
             Phase::Listening(listener) => listener.wakeup_at(),
-            Phase::Greeting(endpoint, _) | Phase::Open(endpoint, _) => endpoint.wakeup_at(),
+            Phase::Opening(opening) => opening.endpoint().wakeup_at(),
+            Phase::Open(endpoint, _) => endpoint.wakeup_at(),
             Phase::Gone => None,
         };
         at.map(|instant| self.clock.monotonic_ns(instant))
     }
 
-    fn service(&mut self, _now_ns: i64) -> Result<State> {
+    fn service(&mut self, now_ns: i64) -> Result<State> {
         match self.phase {
             Phase::Listening(_) => self.service_listener(),
-            Phase::Greeting(..) => self.service_greeting(),
+            Phase::Opening(_) => self.service_opening(now_ns),
             Phase::Open(..) => self.service_open(),
             Phase::Gone => Ok(State::Closed),
         }
     }
 
     fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
-        let Phase::Open(endpoint, messages) = &mut self.phase else { return Err(not_open()) };
-        self.before_messages.get_or_insert(endpoint.data());
-        let quic = &mut endpoint.driver.quic;
-        let outcome = match messages {
-            Messages::StreamOut(sender) => {
-                sender.offer(quic, message).map_err(|source| stream_error(endpoint, source))?
+        let BatchOutcome { sent, stop } = self.offer(message, message.len())?;
+        Ok(match stop {
+            _ if sent == 1 => SendOutcome::Sent,
+            Stop::Refused => SendOutcome::Refused,
+            _ => SendOutcome::WouldBlock,
+        })
+    }
+
+    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, _now_ns: i64) -> Result<BatchOutcome> {
+        let at_once = if self.joins { batch.len() } else { message_bytes };
+        let mut sent = 0;
+        for some in batch.chunks(at_once.max(1)) {
+            let outcome = self.offer(some, message_bytes)?;
+            sent += outcome.sent;
+            if outcome.stop != Stop::None {
+                return Ok(BatchOutcome { sent, stop: outcome.stop });
             }
-            Messages::Datagrams => datagram::offer(quic, message)?,
-            Messages::StreamIn(_) => {
-                return Err(TransportError::Unsupported("this end receives; it cannot send".to_owned()))
-            }
-        };
-        // Like a TCP socket with nodelay and like a UDP socket: what the window allows becomes a packet now.
-        endpoint.packetise().map_err(lost)?;
-        Ok(outcome)
+        }
+        Ok(BatchOutcome { sent, stop: Stop::None })
     }
 
     fn flush(&mut self, _now_ns: i64) -> Result<()> {
@@ -315,9 +344,10 @@ impl Transport for End {
     fn path_statistics(&mut self) -> Values {
         let Phase::Open(endpoint, messages) = &self.phase else { return Values::new() };
         let wire = endpoint.wire().counters();
-        let mut values = statistics::of(&endpoint.driver.quic, self.protocol.congestion_control, wire);
+        let mut values = statistics::of(&endpoint.driver.quic, self.choice, wire, endpoint.waits());
+        values.extend(self.opening.clone());
         values.insert("gso".to_owned(), endpoint.wire().uses_gso().into());
-        match self.protocol.kind {
+        match self.kind {
             // Every accepted message becomes packets at once, whenever the congestion window allows.
             Kind::Stream => values.insert("nodelay".to_owned(), true.into()),
             Kind::Datagram => endpoint
@@ -351,21 +381,22 @@ impl Transport for End {
     }
 
     fn close(&mut self, _now_ns: i64) {
-        if let Phase::Greeting(endpoint, _) | Phase::Open(endpoint, _) = &mut self.phase {
-            endpoint.driver.close();
-            // Best effort: a peer that misses it learns of the end over the control channel.
-            let _ = endpoint.flush();
+        match &mut self.phase {
+            Phase::Opening(opening) => opening.close(),
+            Phase::Open(endpoint, _) => {
+                endpoint.driver.close();
+                // Best effort: a peer that misses it learns of the end over the control channel.
+                let _ = endpoint.flush();
+            }
+            Phase::Listening(_) | Phase::Gone => (),
         }
     }
 }
 
 /// Before the route is known.
-fn options(protocol: QuicWith, flow: &FlowSpec) -> Options {
-    Options {
-        mtu_bytes: MAX_MTU_BYTES,
-        congestion_control: protocol.congestion_control,
-        message_bytes: flow.message_bytes,
-    }
+fn options(flow: &FlowSpec) -> Result<Options> {
+    let choice = Choice::of(&flow.options)?;
+    Ok(Options { mtu_bytes: MAX_MTU_BYTES, choice, message_bytes: flow.message_bytes })
 }
 
 fn not_open() -> TransportError {

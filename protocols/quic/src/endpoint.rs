@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use netjoule_transport::stamps::now_ns;
 
-use crate::driver::{Driver, Transmit};
+use crate::departure::{Departure, Transmit, Waits};
+use crate::driver::Driver;
 use crate::error::QuicError;
 use crate::packet_size::holds_a_message;
 use crate::packetisation::DataPackets;
@@ -29,8 +30,8 @@ pub(crate) struct Endpoint {
     arrived_ns: i64,
     /// The last packet that quiche wrote.
     packet: Box<[u8; PACKET_BUFFER_BYTES]>,
-    /// Set while that packet waits for its time.
-    held: Option<Transmit>,
+    /// Where that packet waits for its time.
+    departure: Departure,
     data: DataPackets,
 }
 
@@ -44,7 +45,7 @@ impl Endpoint {
             arrived: vec![0; arrived_bytes],
             arrived_ns: now_ns(),
             packet: Box::new([0; PACKET_BUFFER_BYTES]),
-            held: None,
+            departure: Departure::default(),
             data: DataPackets::default(),
         }
     }
@@ -101,17 +102,7 @@ impl Endpoint {
     /// Turns what the connection wants to send into packets. With GSO they may wait for `flush`.
     pub(crate) fn packetise(&mut self) -> Result<(), QuicError> {
         while !self.wire.is_blocked() {
-            let next = match self.held.take() {
-                Some(held) => held,
-                None => match self.driver.transmit(&mut self.packet[..])? {
-                    Some(transmit) => transmit,
-                    None => return Ok(()),
-                },
-            };
-            if next.at > Instant::now() {
-                self.held = Some(next);
-                return Ok(());
-            }
+            let Some(next) = self.next_to_leave()? else { return Ok(()) };
             if holds_a_message(next.len, self.driver.quic.destination_id().len()) {
                 self.data.packets += 1;
                 self.data.bytes += next.len as u64;
@@ -120,6 +111,16 @@ impl Endpoint {
             self.accept_loss(outcome)?;
         }
         Ok(())
+    }
+
+    /// The packet whose time has come, written anew when none is kept; `None` when there is none yet.
+    fn next_to_leave(&mut self) -> Result<Option<Transmit>, QuicError> {
+        if let Some(due) = self.departure.at() {
+            let now = Instant::now();
+            return Ok(if due <= now { self.departure.release(now) } else { None });
+        }
+        let Some(written) = self.driver.transmit(&mut self.packet[..])? else { return Ok(None) };
+        Ok(self.departure.admit(written, Instant::now()))
     }
 
     /// Hands everything that may leave now to the kernel.
@@ -135,13 +136,17 @@ impl Endpoint {
 
     /// When the connection wants attention although no packet comes; `None` for never.
     pub(crate) fn wakeup_at(&self) -> Option<Instant> {
-        let held_until = self.held.map(|held| held.at);
-        self.driver.timeout_at().into_iter().chain(held_until).min()
+        self.driver.timeout_at().into_iter().chain(self.departure.at()).min()
     }
 
     /// Whether a packet is ready that has not left.
     pub(crate) fn has_waiting_packet(&self) -> bool {
-        self.held.is_some() || self.wire.is_blocked()
+        self.departure.at().is_some() || self.wire.is_blocked()
+    }
+
+    /// How packets waited for their times.
+    pub(crate) fn waits(&self) -> Waits {
+        self.departure.waits()
     }
 
     fn accept_loss(&mut self, outcome: Result<(), QuicError>) -> Result<(), QuicError> {

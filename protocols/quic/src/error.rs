@@ -115,6 +115,14 @@ pub enum QuicError {
         /// The other end.
         peer: SocketAddr,
     },
+    /// The record of the connection's events could not be written.
+    #[error("cannot write {path}: {source}; name another folder with --qlog")]
+    EventLog {
+        /// The file.
+        path: std::path::PathBuf,
+        /// The operating system's error.
+        source: std::io::Error,
+    },
     /// quiche refused.
     #[error("QUIC failed while {doing}: {source}")]
     Library {
@@ -137,6 +145,9 @@ impl From<QuicError> for TransportError {
     fn from(error: QuicError) -> Self {
         match error {
             QuicError::Socket { doing, source } => Self::Io { context: doing.to_owned(), source },
+            QuicError::EventLog { path, source } => {
+                Self::Io { context: format!("write {} (--qlog names the folder)", path.display()), source }
+            }
             QuicError::MtuTooSmall { .. }
             | QuicError::MessageTooLarge { .. }
             | QuicError::DatagramsRefused

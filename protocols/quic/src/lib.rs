@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over QUIC (quiche): messages in a reliable stream, or one per DATAGRAM frame (RFC 9221).
 //!
-//! Bottom up: [`packet_size`] (what fits), `certificate` (the pin), `config` (settings), `driver` (a connection
-//! without a socket), `wire` (a socket without a connection), `endpoint` (both together), `greeting` and
-//! `listener` (who may connect), `stream` with `framing` and `datagram` (how messages travel), `end` (the
-//! whole, as the traffic engine sees it), `protocol` (the names that the engine asks for).
+//! Bottom up: [`packet_size`] (what fits), `certificate` (the pin), `choice` (what a user may choose), `config` (settings),
+//! `driver` (a connection without a socket), `departure` (when a packet may leave), `wire` (a socket without a
+//! connection), `endpoint` (all of these together), `qlog` (its record), `greeting`, `opening` and `listener` (who may
+//! connect, and how), `stream` with `framing` and `datagram` (how messages travel), `end` (the whole, as the traffic engine
+//! sees it), `protocol` (the names that the engine asks for).
 
 #![forbid(unsafe_code)]
 
 mod certificate;
+mod choice;
 mod clock;
 mod config;
 mod datagram;
+mod departure;
 mod driver;
 mod end;
 mod endpoint;
@@ -19,14 +22,17 @@ mod error;
 mod framing;
 mod greeting;
 mod listener;
+mod opening;
 pub mod packet_size;
 mod packetisation;
 mod protocol;
+mod qlog;
 mod statistics;
 mod stream;
 mod wire;
 
 pub use crate::certificate::{Fingerprint, Identity, FINGERPRINT_BYTES};
-pub use crate::config::{CongestionControl, ALPN, MAX_MTU_BYTES};
+pub use crate::choice::CongestionControl;
+pub use crate::config::{ALPN, MAX_MTU_BYTES};
 pub use crate::error::QuicError;
-pub use crate::protocol::{Quic, QuicDatagram, QuicWith};
+pub use crate::protocol::{Quic, QuicDatagram};

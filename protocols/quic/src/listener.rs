@@ -6,6 +6,7 @@
 //! before their address is proven (RFC 9000 section 8.1, kept by quiche).
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use netjoule_transport::TOKEN_BYTES;
@@ -16,6 +17,7 @@ use crate::driver::Driver;
 use crate::endpoint::{Endpoint, PACKET_BUFFER_BYTES, READ_BATCH};
 use crate::error::QuicError;
 use crate::greeting::{Greeting, Progress};
+use crate::qlog::EventLog;
 use crate::wire::{route_mtu_bytes, Wire};
 
 /// How many may be in the middle of knocking; a further one replaces the oldest.
@@ -24,6 +26,9 @@ const MAX_CANDIDATES: usize = 8;
 struct Candidate {
     driver: Driver,
     greeting: Greeting,
+    /// The token was right. With early data that is known before the handshake is done, which proves the address.
+    is_proven: bool,
+    log: Option<EventLog>,
 }
 
 /// A listening end.
@@ -36,16 +41,19 @@ pub(crate) struct Listener {
     options: Options,
     identity: Identity,
     candidates: Vec<Candidate>,
+    event_log: Option<PathBuf>,
 }
 
 impl Listener {
-    /// Listens on `wire`'s address; `connection_id` goes into the peer's packets.
+    /// Listens on `wire`'s address; `connection_id` goes into the peer's packets; the proven peer's connection is recorded in
+    /// `event_log`.
     pub(crate) fn new(
         wire: Wire,
         allowed_peer: Option<IpAddr>,
         token: [u8; TOKEN_BYTES],
         connection_id: Vec<u8>,
         options: Options,
+        event_log: Option<PathBuf>,
     ) -> Result<Self, QuicError> {
         let local = wire.local_address()?;
         let identity = Identity::generate()?;
@@ -58,6 +66,7 @@ impl Listener {
             options,
             identity,
             candidates: Vec::new(),
+            event_log,
         })
     }
 
@@ -104,7 +113,10 @@ impl Listener {
         if self.candidates.is_empty() {
             return Ok(Err(Box::new(self)));
         }
-        let driver = self.candidates.swap_remove(0).driver;
+        let Candidate { driver, log, .. } = self.candidates.swap_remove(0);
+        if let Some((log, stem)) = log.zip(self.event_log) {
+            log.keep(&stem)?;
+        }
         self.wire.connect(driver.peer())?;
         let mut endpoint = Endpoint::new(driver, self.wire);
         endpoint.flush()?;
@@ -119,11 +131,16 @@ impl Listener {
             known.driver.receive(packet);
         } else if opens_a_connection(packet) {
             let mut driver = self.accept(from)?;
+            let log = self.event_log.is_some().then(EventLog::held);
+            if let Some(log) = &log {
+                log.attach(&mut driver.quic, "server");
+            }
             driver.receive(packet);
             if self.candidates.len() == MAX_CANDIDATES {
                 self.candidates.remove(0);
             }
-            self.candidates.push(Candidate { driver, greeting: Greeting::server(self.token) });
+            let greeting = Greeting::server(self.token);
+            self.candidates.push(Candidate { driver, greeting, is_proven: false, log });
         }
         Ok(())
     }
@@ -144,17 +161,21 @@ fn opens_a_connection(packet: &mut [u8]) -> bool {
 
 /// Does for one candidate what is due.
 fn advance(candidate: &mut Candidate, wire: &mut Wire) -> Progress {
-    let Candidate { driver, greeting } = candidate;
+    let Candidate { driver, greeting, is_proven, .. } = candidate;
     if driver.timeout_at().is_some_and(|at| at <= Instant::now()) {
         driver.on_timeout();
     }
     let mut progress = Progress::Underway;
-    if driver.is_established() {
+    if !*is_proven && driver.carries_data() {
         progress = greeting.advance(&mut driver.quic).unwrap_or(Progress::Wrong);
+        *is_proven = progress == Progress::Done;
     }
-    if progress == Progress::Done {
-        // The rest is sent over the connected socket.
-        return progress;
+    if *is_proven {
+        if driver.is_established() {
+            // The rest is sent over the connected socket.
+            return Progress::Done;
+        }
+        progress = Progress::Underway;
     }
     if progress == Progress::Wrong {
         driver.turn_away();

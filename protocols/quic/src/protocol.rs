@@ -3,103 +3,72 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use netjoule_transport::options::{complete, OptionSpec};
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
-use crate::config::{CongestionControl, MAX_MTU_BYTES};
+use crate::choice::{Choice, OPTIONS};
+use crate::config::MAX_MTU_BYTES;
 use crate::end::End;
 use crate::packet_size::{datagram_message_bytes, udp_payload_bytes, CONNECTION_ID_BYTES};
 
 /// A stream cuts messages anywhere; this only keeps a slip of the pen from being sent.
 const LARGEST_STREAM_MESSAGE_BYTES: usize = 1 << 20;
 
-/// QUIC's reliable stream as a [`Protocol`], with CUBIC.
+/// QUIC's reliable stream as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]
 pub struct Quic;
 
-/// QUIC's DATAGRAM frames (RFC 9221) as a [`Protocol`], with CUBIC.
+/// QUIC's DATAGRAM frames (RFC 9221) as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]
 pub struct QuicDatagram;
 
-/// QUIC as a [`Protocol`] with a chosen congestion control; both ends should choose the same.
-#[derive(Debug, Clone, Copy)]
-pub struct QuicWith {
-    /// Stream or datagrams.
-    pub kind: Kind,
-    /// Congestion control of the sending end.
-    pub congestion_control: CongestionControl,
-}
-
-impl Quic {
-    const INNER: QuicWith = QuicWith { kind: Kind::Stream, congestion_control: CongestionControl::Cubic };
-}
-
-impl QuicDatagram {
-    const INNER: QuicWith = QuicWith { kind: Kind::Datagram, congestion_control: CongestionControl::Cubic };
-}
-
-impl Protocol for QuicWith {
-    fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::Stream => "quic",
-            Kind::Datagram => "quic-datagram",
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
-        let used_mtu_bytes = (mtu_bytes as usize).min(MAX_MTU_BYTES);
-        match (udp_payload_bytes(ip_version == IpVersion::V6, used_mtu_bytes), self.kind) {
-            (None, _) => mtu_too_small(ip_version, mtu_bytes),
-            (Some(_), Kind::Stream) => Limits {
-                min_message_bytes: message::HEADER_BYTES,
-                max_message_bytes: LARGEST_STREAM_MESSAGE_BYTES,
-                reason: "a stream cuts messages as it likes; 1 MiB is netjoule's own bound".to_owned(),
-            },
-            (Some(payload_bytes), Kind::Datagram) => {
-                datagram_limits(ip_version, used_mtu_bytes, payload_bytes)
-            }
-        }
-    }
-
-    fn connect(
-        &self,
-        local: Option<IpAddr>,
-        remote: SocketAddr,
-        flow: &FlowSpec,
-        offer: &Values,
-        _now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
-        Ok(Box::new(End::connect(*self, local, remote, flow, offer)?))
-    }
-
-    fn listen(
-        &self,
-        local: SocketAddr,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-        _now_ns: i64,
-    ) -> Result<Box<dyn Transport>> {
-        Ok(Box::new(End::listen(*self, local, allowed_peer, flow)?))
+fn limits(kind: Kind, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
+    let used_mtu_bytes = (mtu_bytes as usize).min(MAX_MTU_BYTES);
+    match (udp_payload_bytes(ip_version == IpVersion::V6, used_mtu_bytes), kind) {
+        (None, _) => mtu_too_small(ip_version, mtu_bytes),
+        (Some(_), Kind::Stream) => Limits {
+            min_message_bytes: message::HEADER_BYTES,
+            max_message_bytes: LARGEST_STREAM_MESSAGE_BYTES,
+            reason: "a stream cuts messages as it likes; 1 MiB is netjoule's own bound".to_owned(),
+        },
+        (Some(payload_bytes), Kind::Datagram) => datagram_limits(ip_version, used_mtu_bytes, payload_bytes),
     }
 }
 
-/// The two names of the registry differ from [`QuicWith`] only in being constants without fields.
-macro_rules! forward {
-    ($name:ty) => {
-        impl Protocol for $name {
+/// The two differ only in how messages travel.
+macro_rules! protocol {
+    ($protocol:ty, $name:literal, $label:literal, $kind:expr) => {
+        impl Protocol for $protocol {
             fn name(&self) -> &'static str {
-                Self::INNER.name()
+                $name
             }
 
             fn kind(&self) -> Kind {
-                Self::INNER.kind()
+                $kind
+            }
+
+            fn label(&self) -> &'static str {
+                $label
+            }
+
+            fn is_congestion_controlled(&self) -> bool {
+                true
+            }
+
+            fn keeps_event_log(&self) -> bool {
+                true
+            }
+
+            fn option_specs(&self) -> &'static [OptionSpec] {
+                &OPTIONS
+            }
+
+            fn options(&self, chosen: &Values) -> Result<Values> {
+                Choice::of(&complete($name, &OPTIONS, chosen)?).map(Choice::values)
             }
 
             fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
-                Self::INNER.limits(ip_version, mtu_bytes)
+                limits($kind, ip_version, mtu_bytes)
             }
 
             fn connect(
@@ -110,7 +79,7 @@ macro_rules! forward {
                 offer: &Values,
                 now_ns: i64,
             ) -> Result<Box<dyn Transport>> {
-                Self::INNER.connect(local, remote, flow, offer, now_ns)
+                Ok(Box::new(End::connect($kind, local, remote, flow, offer, now_ns)?))
             }
 
             fn listen(
@@ -118,16 +87,16 @@ macro_rules! forward {
                 local: SocketAddr,
                 allowed_peer: Option<IpAddr>,
                 flow: &FlowSpec,
-                now_ns: i64,
+                _now_ns: i64,
             ) -> Result<Box<dyn Transport>> {
-                Self::INNER.listen(local, allowed_peer, flow, now_ns)
+                Ok(Box::new(End::listen($kind, local, allowed_peer, flow)?))
             }
         }
     };
 }
 
-forward!(Quic);
-forward!(QuicDatagram);
+protocol!(Quic, "quic", "QUIC", Kind::Stream);
+protocol!(QuicDatagram, "quic-datagram", "QUIC datagram", Kind::Datagram);
 
 fn datagram_limits(ip_version: IpVersion, mtu_bytes: usize, payload_bytes: usize) -> Limits {
     let max_message_bytes = datagram_message_bytes(payload_bytes);

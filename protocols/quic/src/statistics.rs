@@ -6,12 +6,16 @@ use std::time::Duration;
 use netjoule_transport::{Congestion, Values};
 use serde_json::{json, Value};
 
-use crate::config::CongestionControl;
+use crate::choice::Choice;
+use crate::departure::Waits;
 use crate::wire::Counters;
 
-/// Figures of the connection since its start, its handshake included; names carry units. The pace hint of
-/// quiche is off (`quiche_pacing` false) except with BBR: the flow's own schedule is what spaces messages.
-pub(crate) fn of(quic: &quiche::Connection, congestion: CongestionControl, wire: Counters) -> Values {
+/// `ssl_early_data_reason_t` of BoringSSL: the server took the early data.
+const EARLY_DATA_ACCEPTED: u32 = 2;
+
+/// Figures of the connection since its start, its handshake included; names carry units. `quiche_pacing`: quiche gives
+/// packets times, and none left before its time.
+pub(crate) fn of(quic: &quiche::Connection, choice: Choice, wire: Counters, waits: Waits) -> Values {
     let mut values = Values::new();
     // What is not known has no entry.
     let mut put = |name: &str, value: Value| {
@@ -20,8 +24,16 @@ pub(crate) fn of(quic: &quiche::Connection, congestion: CongestionControl, wire:
         }
     };
     put("library", json!("quiche"));
-    put("congestion_control", json!(congestion.name()));
+    put("congestion_control", json!(choice.congestion_control.name()));
     put("quiche_pacing", json!(quic.pacing_enabled()));
+    if quic.pacing_enabled() {
+        put("packets_held_for_their_time", json!(waits.held));
+        put("latest_departure_us", json!(waits.latest.as_secs_f64() * 1e6));
+    }
+    if choice.early_data {
+        put("session_resumed", json!(quic.is_resumed()));
+        put("early_data_accepted", json!(quic.early_data_reason() == EARLY_DATA_ACCEPTED));
+    }
     put("source_connection_id_bytes", json!(quic.source_id().len()));
     put("destination_connection_id_bytes", json!(quic.destination_id().len()));
     put("max_udp_payload_bytes", json!(quic.max_send_udp_payload_size()));

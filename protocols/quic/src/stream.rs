@@ -4,7 +4,7 @@
 //! The sender ends its direction after the last message; the receiver, having read that end, ends its own.
 //! A sender that has read the receiver's end therefore knows that everything arrived.
 
-use netjoule_transport::SendOutcome;
+use netjoule_transport::{BatchOutcome, Stop};
 
 use crate::framing::Cutter;
 use crate::greeting::STREAM;
@@ -20,23 +20,22 @@ pub(crate) struct StreamSender {
 }
 
 impl StreamSender {
-    /// Accepts `message` whole or not at all.
+    /// Accepts messages of `message_bytes` in order, each whole or not at all.
     pub(crate) fn offer(
         &mut self,
         quic: &mut quiche::Connection,
-        message: &[u8],
-    ) -> quiche::Result<SendOutcome> {
+        batch: &[u8],
+        message_bytes: usize,
+    ) -> quiche::Result<BatchOutcome> {
         self.push_pending(quic)?;
-        if !self.pending.is_empty() {
-            return Ok(SendOutcome::WouldBlock);
+        let mut sent = 0;
+        if self.pending.is_empty() {
+            let taken_bytes = write(quic, batch)?;
+            sent = taken_bytes.div_ceil(message_bytes);
+            self.pending.extend_from_slice(&batch[taken_bytes..sent * message_bytes]);
         }
-        match write(quic, message)? {
-            0 => Ok(SendOutcome::WouldBlock),
-            count => {
-                self.pending.extend_from_slice(&message[count..]);
-                Ok(SendOutcome::Sent)
-            }
-        }
+        let is_all = sent * message_bytes == batch.len();
+        Ok(BatchOutcome { sent, stop: if is_all { Stop::None } else { Stop::WouldBlock } })
     }
 
     /// Moves on what was left over, then the end of the stream.

@@ -6,7 +6,7 @@ mod common;
 use std::os::fd::AsRawFd;
 
 use common::{ends, flow, now_ns, open, opposite, run, wait};
-use netjoule_quic::{CongestionControl, Quic, QuicDatagram, QuicWith};
+use netjoule_quic::{Quic, QuicDatagram};
 use netjoule_transport::{Kind, PacketisationSource, Protocol, Role, State, Transport, TransportError};
 
 const PROTOCOLS: [&dyn Protocol; 2] = [&Quic, &QuicDatagram];
@@ -191,17 +191,6 @@ fn only_the_allowed_address_gets_an_answer() {
         open(&mut *client, &mut *server).unwrap();
         assert_eq!(stranger.service(now_ns()).unwrap(), State::Connecting);
     }
-}
-
-#[test]
-fn a_paced_congestion_control_delivers_all() {
-    let protocol = QuicWith { kind: Kind::Stream, congestion_control: CongestionControl::Bbr2 };
-    let (mut client, mut server) = opened(&protocol, "127.0.0.1", Role::Sender, 1200);
-    let tally = run(&mut *client, &mut *server, 1200, 500);
-    assert_eq!(tally.sequences, (0..500).collect::<Vec<_>>());
-    let values = client.path_statistics();
-    assert_eq!(values["congestion_control"], "bbr2");
-    assert_eq!(values["quiche_pacing"], true);
 }
 
 #[test]

@@ -7,23 +7,24 @@ use std::os::fd::AsRawFd;
 
 use netjoule_transport::stream::StampedReader;
 use netjoule_transport::{
-    socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
-    Result, Role, SendOutcome, State, Transport, TransportError, Values,
+    socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
+    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 use socket2::{SockRef, Socket};
 
+use crate::choice::Choice;
+use crate::congestion;
 use crate::cutter::Cutter;
+use crate::flavour::Flavour;
 use crate::listener::Listener;
 use crate::preface::{self, Verdict, ACCEPTED};
 use crate::tcp_info::TcpInfo;
+use crate::writer::Writer;
 
 /// Bytes read per call.
 const READ_BYTES: usize = 256 << 10;
 /// Reads per [`Transport::receive`].
 const READS_PER_RECEIVE: usize = 4;
-/// Unsent bytes the kernel may hold before the stream counts as full. Without it a sender could put megabytes
-/// into the kernel at once, and a message would count as sent long before it leaves.
-const NOT_SENT_LOW_WATER_BYTES: libc::c_int = 128 << 10;
 /// TCP header without options in bytes.
 const TCP_HEADER_BYTES: u64 = 20;
 /// Time stamp option with padding in bytes (RFC 7323), and the `tcpi_options` bit that says it is in use.
@@ -42,6 +43,10 @@ enum Phase {
 }
 
 pub(crate) struct End {
+    flavour: Flavour,
+    choice: Choice,
+    /// Messages that are due together go to the kernel in one call.
+    joins: bool,
     phase: Phase,
     /// The connection; the listener's socket while there is none.
     socket: Option<Socket>,
@@ -52,8 +57,7 @@ pub(crate) struct End {
     buffer: Vec<u8>,
     /// Only at a receiving end, once it is open.
     reader: Option<StampedReader>,
-    /// Tail of a message that the kernel took only in part.
-    pending: Vec<u8>,
+    writer: Writer,
     /// The kernel took nothing the last time: wait until it is writable.
     full: bool,
     blocked: u64,
@@ -61,29 +65,51 @@ pub(crate) struct End {
 }
 
 impl End {
-    pub(crate) fn connect(local: Option<IpAddr>, remote: SocketAddr, flow: &FlowSpec) -> Result<Self> {
-        let socket = socket::stream(remote)?;
-        prepare(&socket)?;
+    pub(crate) fn connect(
+        flavour: Flavour,
+        local: Option<IpAddr>,
+        remote: SocketAddr,
+        flow: &FlowSpec,
+    ) -> Result<Self> {
+        let socket = flavour.open(remote)?;
+        Choice::of(&flow.options).apply(&socket, flavour, flow.role)?;
         if let Some(ip) = local {
             let local = SocketAddr::new(ip, 0);
-            socket.bind(&local.into()).map_err(TransportError::io(format!("bind TCP {local}")))?;
+            let binding = format!("bind {} {local}", flavour.name());
+            socket.bind(&local.into()).map_err(TransportError::io(binding))?;
         }
         match socket.connect(&remote.into()) {
             Ok(()) => {}
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(error) => return Err(refused(remote, &error)),
+            Err(error) => return Err(refused(flavour, remote, &error)),
         }
-        Ok(Self::new(Phase::Connecting, Some(socket), Some(remote), flow))
+        Ok(Self::new(flavour, Phase::Connecting, Some(socket), Some(remote), flow))
     }
 
-    pub(crate) fn listen(local: SocketAddr, allowed_peer: Option<IpAddr>, flow: &FlowSpec) -> Result<Self> {
-        let listener = Listener::bind(local, allowed_peer, &flow.token)?;
-        Ok(Self::new(Phase::Listening(listener), None, None, flow))
+    pub(crate) fn listen(
+        flavour: Flavour,
+        local: SocketAddr,
+        allowed_peer: Option<IpAddr>,
+        flow: &FlowSpec,
+    ) -> Result<Self> {
+        let listener = Listener::bind(flavour, local, allowed_peer, &flow.token)?;
+        // What this host lacks is said before a client comes.
+        Choice::of(&flow.options).apply(listener.socket(), flavour, flow.role)?;
+        Ok(Self::new(flavour, Phase::Listening(listener), None, None, flow))
     }
 
-    fn new(phase: Phase, socket: Option<Socket>, peer: Option<SocketAddr>, flow: &FlowSpec) -> Self {
+    fn new(
+        flavour: Flavour,
+        phase: Phase,
+        socket: Option<Socket>,
+        peer: Option<SocketAddr>,
+        flow: &FlowSpec,
+    ) -> Self {
         let receives = flow.role == Role::Receiver;
+        let choice = Choice::of(&flow.options);
         Self {
+            flavour,
+            joins: flow.gso,
             phase,
             socket,
             preface: preface::encode(&flow.token).to_vec(),
@@ -92,7 +118,8 @@ impl End {
             cutter: Cutter::new(flow.message_bytes.max(1)),
             buffer: vec![0; if receives { READ_BYTES } else { 0 }],
             reader: None,
-            pending: Vec::new(),
+            writer: Writer::new(choice.zero_copy && !receives),
+            choice,
             full: false,
             blocked: 0,
             started: None,
@@ -100,7 +127,7 @@ impl End {
     }
 
     fn connection(&self) -> Result<&Socket> {
-        self.socket.as_ref().ok_or_else(|| TransportError::Lost("the TCP flow has no connection yet".into()))
+        self.socket.as_ref().ok_or_else(no_connection)
     }
 
     fn peer_name(&self) -> String {
@@ -121,7 +148,7 @@ impl End {
 
     fn listen_step(&mut self, mut listener: Listener) -> Result<Phase> {
         let Some((socket, peer)) = listener.step()? else { return Ok(Phase::Listening(listener)) };
-        prepare(&socket)?;
+        self.choice.apply(&socket, self.flavour, self.role)?;
         self.peer = Some(peer);
         // Four bytes into an empty send buffer: the kernel takes them whole or the connection is gone.
         socket.send_with_flags(ACCEPTED, libc::MSG_NOSIGNAL).map_err(|error| self.lost(&error))?;
@@ -133,14 +160,14 @@ impl End {
         let remote = self.peer.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
         let socket = self.connection()?;
         if let Some(error) = socket.take_error().map_err(TransportError::io("ask for the socket's error"))? {
-            return Err(refused(remote, &error));
+            return Err(refused(self.flavour, remote, &error));
         }
         match socket.send_with_flags(&self.preface, libc::MSG_NOSIGNAL) {
             Ok(length) if length == self.preface.len() => Ok(Phase::Asking(Vec::new())),
             Ok(_) => Err(TransportError::Lost("the kernel took only a part of the preface".into())),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Phase::Connecting),
             Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Phase::Connecting),
-            Err(error) => Err(refused(remote, &error)),
+            Err(error) => Err(refused(self.flavour, remote, &error)),
         }
     }
 
@@ -170,16 +197,23 @@ impl End {
 
     /// Write what the kernel took only in part before; true when nothing is left.
     fn push_pending(&mut self) -> Result<bool> {
-        while !self.pending.is_empty() {
-            match self.connection()?.send_with_flags(&self.pending, libc::MSG_NOSIGNAL) {
-                Ok(length) => {
-                    self.pending.drain(..length);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) => return Err(self.lost(&error)),
-            }
+        let Some(socket) = &self.socket else { return Ok(true) };
+        self.writer.push_pending(socket).map_err(|error| self.lost(&error))
+    }
+
+    /// Offer whole messages in one call; how many were accepted.
+    fn offer(&mut self, messages: &[u8], message_bytes: usize) -> Result<usize> {
+        // Full until the next attempt, whatever becomes free meanwhile: the socket's readiness must wake the engine.
+        self.full = true;
+        let mut accepted = 0;
+        if self.push_pending()? {
+            let socket = self.socket.as_ref().ok_or_else(no_connection)?;
+            accepted =
+                self.writer.offer(socket, messages, message_bytes).map_err(|error| self.lost(&error))?;
         }
-        Ok(true)
+        self.full = accepted * message_bytes < messages.len();
+        self.blocked += u64::from(self.full);
+        Ok(accepted)
     }
 
     /// A sending end reads nothing but the peer's goodbye.
@@ -192,20 +226,12 @@ impl End {
     }
 }
 
-fn refused(remote: SocketAddr, error: &io::Error) -> TransportError {
-    TransportError::Refused(format!("cannot connect to TCP {remote}: {error}"))
+fn no_connection() -> TransportError {
+    TransportError::Lost("the TCP flow has no connection yet".into())
 }
 
-/// Nagle off, so that each message leaves when it is due; a small unsent queue, so that "full" is felt at once.
-fn prepare(socket: &Socket) -> Result<()> {
-    socket.set_nodelay(true).map_err(TransportError::io("set TCP_NODELAY"))?;
-    socket::set_option(
-        socket.as_raw_fd(),
-        libc::IPPROTO_TCP,
-        libc::TCP_NOTSENT_LOWAT,
-        NOT_SENT_LOW_WATER_BYTES,
-    )
-    .map_err(TransportError::io("set TCP_NOTSENT_LOWAT"))
+fn refused(flavour: Flavour, remote: SocketAddr, error: &io::Error) -> TransportError {
+    TransportError::Refused(format!("cannot connect to {} {remote}: {error}", flavour.name()))
 }
 
 /// Bytes that the peer has not acknowledged, with those not yet sent.
@@ -244,7 +270,7 @@ impl Transport for End {
             Phase::Connecting => fds.push(PollFd { fd, read: false, write: true }),
             Phase::Asking(_) => fds.push(PollFd { fd, read: true, write: false }),
             Phase::Open => {
-                let write = self.full || !self.pending.is_empty();
+                let write = self.full || self.writer.has_pending();
                 fds.push(PollFd { fd, read: self.role == Role::Receiver, write });
             }
             Phase::Listening(_) | Phase::Closed => {}
@@ -258,6 +284,8 @@ impl Transport for End {
             Phase::Asking(answer) => self.ask_step(answer)?,
             Phase::Open if self.role == Role::Sender => {
                 self.push_pending()?;
+                let heard = self.socket.as_ref().map_or(Ok(()), |socket| self.writer.service(socket));
+                heard.map_err(|error| self.lost(&error))?;
                 if self.heard_goodbye()? {
                     Phase::Closed
                 } else {
@@ -274,24 +302,23 @@ impl Transport for End {
     }
 
     fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
-        // Full until the next attempt, whatever becomes free meanwhile: the socket's readiness must wake the engine.
-        self.full = true;
-        if !self.push_pending()? {
-            self.blocked += 1;
-            return Ok(SendOutcome::WouldBlock);
+        match self.offer(message, message.len())? {
+            0 => Ok(SendOutcome::WouldBlock),
+            _ => Ok(SendOutcome::Sent),
         }
-        match self.connection()?.send_with_flags(message, libc::MSG_NOSIGNAL) {
-            Ok(length) => {
-                self.full = false;
-                self.pending.extend_from_slice(&message[length..]);
-                Ok(SendOutcome::Sent)
+    }
+
+    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, _now_ns: i64) -> Result<BatchOutcome> {
+        let messages = batch.len() / message_bytes;
+        let at_once = if self.joins { messages } else { 1 };
+        let mut sent = 0;
+        for some in batch.chunks(at_once.max(1) * message_bytes) {
+            sent += self.offer(some, message_bytes)?;
+            if self.full {
+                return Ok(BatchOutcome { sent, stop: Stop::WouldBlock });
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.blocked += 1;
-                Ok(SendOutcome::WouldBlock)
-            }
-            Err(error) => Err(self.lost(&error)),
         }
+        Ok(BatchOutcome { sent, stop: Stop::None })
     }
 
     fn flush(&mut self, _now_ns: i64) -> Result<()> {
@@ -329,7 +356,7 @@ impl Transport for End {
     }
 
     fn drained(&self) -> bool {
-        self.pending.is_empty() && self.socket.as_ref().is_none_or(|socket| unacknowledged_bytes(socket) == 0)
+        self.writer.is_clear() && self.socket.as_ref().is_none_or(|socket| unacknowledged_bytes(socket) == 0)
     }
 
     fn path_statistics(&mut self) -> Values {
@@ -337,14 +364,19 @@ impl Transport for End {
         let mut values = TcpInfo::read(socket.as_raw_fd()).map_or_else(Values::new, |info| info.values());
         let reference = SockRef::from(socket);
         values.insert("nodelay".into(), reference.nodelay().unwrap_or(false).into());
-        values.insert("not_sent_low_water_bytes".into(), NOT_SENT_LOW_WATER_BYTES.into());
+        let low_water = socket::get_option(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT);
+        if let Ok(bytes) = low_water {
+            values.insert("not_sent_low_water_bytes".into(), bytes.into());
+        }
         values.insert("receive_buffer_bytes".into(), reference.recv_buffer_size().unwrap_or(0).into());
         values.insert("send_buffer_bytes".into(), reference.send_buffer_size().unwrap_or(0).into());
-        if let Some(name) = congestion_control(socket) {
+        if let Some(name) = congestion::in_use(socket) {
             values.insert("congestion_control".into(), name.into());
         }
+        values.extend(self.flavour.values(socket.as_raw_fd()));
         if self.role == Role::Sender {
             values.insert("times_blocked".into(), self.blocked.into());
+            values.extend(self.writer.values());
         }
         if let Some(reader) = &self.reader {
             stamps::report(reader.stamp_counts(), &mut values);
@@ -358,8 +390,10 @@ impl Transport for End {
 
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let figures = self.socket.as_ref().and_then(|socket| {
-            let now = TcpInfo::read(socket.as_raw_fd())?;
-            measured(self.started.as_ref()?, &now, IpVersion::of(self.peer?.ip()), messages_sent)
+            let fd = socket.as_raw_fd();
+            let now = TcpInfo::read(fd).filter(|_| self.flavour.has_one_path(fd))?;
+            let headers = header_bytes(&now, IpVersion::of(self.peer?.ip())) + self.flavour.option_bytes(fd);
+            measured(self.started.as_ref()?, &now, headers, messages_sent)
         });
         match figures {
             Some((frames_per_message, mean_ip_packet_bytes)) => Packetisation {
@@ -382,23 +416,20 @@ impl Transport for End {
     }
 }
 
+/// Bytes of IP and TCP header in a data segment.
+fn header_bytes(info: &TcpInfo, ip_version: IpVersion) -> u64 {
+    let options = if info.options() & TIMESTAMP_OPTION_BIT == 0 { 0 } else { TIMESTAMP_OPTION_BYTES };
+    ip_version.header_bytes() as u64 + TCP_HEADER_BYTES + options
+}
+
 /// Data segments per message and mean IP packet size between two readings; `None` when nothing was sent or the
 /// kernel is too old to count (data segments: Linux 4.6, bytes sent: 4.19). Retransmissions count as packets.
-fn measured(start: &TcpInfo, end: &TcpInfo, ip_version: IpVersion, messages: u64) -> Option<(f64, f64)> {
+fn measured(start: &TcpInfo, end: &TcpInfo, header_bytes: u64, messages: u64) -> Option<(f64, f64)> {
     let difference = |name| Some(end.field(name)?.saturating_sub(start.field(name)?));
     let segments = difference("data_segments_out").filter(|segments| *segments > 0)?;
     let bytes = difference("bytes_sent")?;
-    let options = if end.options() & TIMESTAMP_OPTION_BIT == 0 { 0 } else { TIMESTAMP_OPTION_BYTES };
-    let headers = ip_version.header_bytes() as u64 + TCP_HEADER_BYTES + options;
     let frames_per_message = (messages > 0).then(|| segments as f64 / messages as f64)?;
-    Some((frames_per_message, bytes as f64 / segments as f64 + headers as f64))
-}
-
-fn congestion_control(socket: &Socket) -> Option<String> {
-    let mut bytes = [0; 16];
-    socket::get_option_bytes(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut bytes).ok()?;
-    let name = bytes.split(|byte| *byte == 0).next()?;
-    String::from_utf8(name.to_vec()).ok()
+    Some((frames_per_message, bytes as f64 / segments as f64 + header_bytes as f64))
 }
 
 #[cfg(test)]
@@ -416,6 +447,7 @@ mod tests {
             seed: 0,
             rate_bps: 0,
             options: Values::new(),
+            event_log: None,
         }
     }
 
@@ -434,9 +466,10 @@ mod tests {
     #[test]
     fn a_stream_keeps_every_message_and_feels_back_pressure() {
         for any_port in ["127.0.0.1:0", "[::1]:0"] {
-            let mut server = End::listen(any_port.parse().unwrap(), None, &flow(Role::Receiver, 1)).unwrap();
+            let mut server =
+                End::listen(Flavour::Tcp, any_port.parse().unwrap(), None, &flow(Role::Receiver, 1)).unwrap();
             let address = server.local_address().unwrap();
-            let mut client = End::connect(None, address, &flow(Role::Sender, 1)).unwrap();
+            let mut client = End::connect(Flavour::Tcp, None, address, &flow(Role::Sender, 1)).unwrap();
             assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
             let mut message = vec![0; 1000];
             let mut sent = 0;
@@ -477,15 +510,19 @@ mod tests {
 
     #[test]
     fn a_full_stream_asks_to_be_woken_until_the_next_attempt() {
-        let mut server = End::listen("127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1)).unwrap();
-        let mut client = End::connect(None, server.local_address().unwrap(), &flow(Role::Sender, 1)).unwrap();
+        let mut server =
+            End::listen(Flavour::Tcp, "127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1))
+                .unwrap();
+        let mut client =
+            End::connect(Flavour::Tcp, None, server.local_address().unwrap(), &flow(Role::Sender, 1))
+                .unwrap();
         assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
         assert!(!waits_for_room(&client));
         let message = vec![0; 1000];
         while client.send(&message, 0).unwrap() == SendOutcome::Sent {}
         assert!(waits_for_room(&client));
         // Room is made and what was begun is written, so the stream now stands exactly at a message border.
-        while !client.pending.is_empty() || unacknowledged_bytes(client.socket.as_ref().unwrap()) > 0 {
+        while client.writer.has_pending() || unacknowledged_bytes(client.socket.as_ref().unwrap()) > 0 {
             server.receive(0, &mut |_| {}).unwrap();
             client.flush(0).unwrap();
         }
@@ -496,12 +533,14 @@ mod tests {
 
     #[test]
     fn a_wrong_token_is_turned_away_and_the_right_one_still_gets_in() {
-        let mut server = End::listen("127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1)).unwrap();
+        let mut server =
+            End::listen(Flavour::Tcp, "127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1))
+                .unwrap();
         let address = server.local_address().unwrap();
-        let mut stranger = End::connect(None, address, &flow(Role::Sender, 2)).unwrap();
+        let mut stranger = End::connect(Flavour::Tcp, None, address, &flow(Role::Sender, 2)).unwrap();
         let (refusal, _) = service_both(&mut stranger, &mut server);
         assert!(matches!(refusal, Err(TransportError::Refused(_) | TransportError::Lost(_))), "{refusal:?}");
-        let mut client = End::connect(None, address, &flow(Role::Sender, 1)).unwrap();
+        let mut client = End::connect(Flavour::Tcp, None, address, &flow(Role::Sender, 1)).unwrap();
         assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
     }
 
@@ -509,7 +548,7 @@ mod tests {
     fn a_closed_port_refuses() {
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut outcome = None;
-        match End::connect(None, closed, &flow(Role::Sender, 1)) {
+        match End::connect(Flavour::Tcp, None, closed, &flow(Role::Sender, 1)) {
             Err(error) => outcome = Some(error),
             Ok(mut client) => {
                 for _ in 0..10_000 {

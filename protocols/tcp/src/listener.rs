@@ -5,9 +5,10 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::{socket, PollFd, Result, TransportError, TOKEN_BYTES};
+use netjoule_transport::{PollFd, Result, TransportError, TOKEN_BYTES};
 use socket2::Socket;
 
+use crate::flavour::Flavour;
 use crate::preface::{self, Verdict};
 
 /// Connections that may wait for their preface at once; more are turned away.
@@ -30,14 +31,15 @@ struct Candidate {
 impl Listener {
     /// Listen on `local` for a client that knows `token`.
     pub(crate) fn bind(
+        flavour: Flavour,
         local: SocketAddr,
         allowed_peer: Option<IpAddr>,
         token: &[u8; TOKEN_BYTES],
     ) -> Result<Self> {
-        let socket = socket::stream(local)?;
+        let (socket, name) = (flavour.open(local)?, flavour.name());
         socket.set_reuse_address(true).map_err(TransportError::io("set SO_REUSEADDR"))?;
-        socket.bind(&local.into()).map_err(TransportError::io(format!("bind TCP {local}")))?;
-        socket.listen(CANDIDATES as i32).map_err(TransportError::io(format!("listen on TCP {local}")))?;
+        socket.bind(&local.into()).map_err(TransportError::io(format!("bind {name} {local}")))?;
+        socket.listen(CANDIDATES as i32).map_err(TransportError::io(format!("listen on {name} {local}")))?;
         let expected = preface::encode(token).to_vec();
         Ok(Self { socket, expected, allowed_peer, candidates: Vec::new() })
     }

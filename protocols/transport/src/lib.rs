@@ -29,6 +29,7 @@ pub mod datagram;
 pub mod departures;
 pub mod launch;
 pub mod message;
+pub mod options;
 pub mod outgoing;
 mod qdisc;
 pub mod socket;
@@ -38,6 +39,7 @@ pub mod stream;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -130,6 +132,9 @@ pub struct FlowSpec {
     pub rate_bps: u64,
     /// What [`Protocol::options`] made of the user's choices.
     pub options: Values,
+    /// Where this end may write the events of its connection, for transports that can (QUIC's qlog): a file name without
+    /// its ending, in a folder that exists. `None`: nothing is written.
+    pub event_log: Option<PathBuf>,
 }
 
 /// Message sizes a transport can carry unfragmented.
@@ -322,16 +327,40 @@ pub trait Protocol: Sync {
     /// Datagrams or stream.
     fn kind(&self) -> Kind;
 
-    /// The user's choices (command-line names and values) checked and completed with defaults; both ends of a flow do
-    /// this, and what comes out stands in the flow's report. By default a transport has no options.
+    /// Name in figures and tables.
+    fn label(&self) -> &'static str;
+
+    /// Sends less than it is asked when the path is the limit: that is its answer then, not a defect of the sender.
+    fn is_congestion_controlled(&self) -> bool;
+
+    /// What may be chosen about this transport. By default nothing.
+    fn option_specs(&self) -> &'static [options::OptionSpec] {
+        &[]
+    }
+
+    /// Whether an end writes [`FlowSpec::event_log`]. By default it does not.
+    fn keeps_event_log(&self) -> bool {
+        false
+    }
+
+    /// Whether some hosts lack what it needs: only then may [`Self::missing`] say something. By default none does.
+    fn is_host_dependent(&self) -> bool {
+        false
+    }
+
+    /// What this host lacks for this transport, in one sentence; tried as this user in this network namespace, without
+    /// sending anything. `None` when it can be used.
+    fn missing(&self) -> Option<String> {
+        None
+    }
+
+    /// The user's choices (names and values) checked and completed with defaults; both ends of a flow do this, and what
+    /// comes out stands in the flow's report.
     ///
     /// # Errors
     /// [`TransportError::BadOption`].
     fn options(&self, chosen: &Values) -> Result<Values> {
-        match chosen.keys().next() {
-            None => Ok(Values::new()),
-            Some(name) => Err(TransportError::BadOption(format!("{} has no option {name}", self.name()))),
-        }
+        options::complete(self.name(), self.option_specs(), chosen)
     }
 
     /// Number in the IP header of the packets that carry a flow (IANA protocol numbers): 17, UDP, unless said otherwise.
@@ -406,7 +435,8 @@ pub trait Transport {
     /// more often does no harm.
     fn service(&mut self, now_ns: i64) -> Result<State>;
 
-    /// Offer one message for sending.
+    /// Offer one message for sending. Behind its header is filler that means nothing: a transport that has to keep messages
+    /// until they were acknowledged may send the filler of another message of the flow in its place.
     fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome>;
 
     /// Free bytes that this transport wants before every message of a batch, for a header of its own: then messages need

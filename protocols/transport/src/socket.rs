@@ -39,7 +39,25 @@ pub fn prepare_datagram(socket: &Socket, local: SocketAddr) -> Result<()> {
 
 /// A non-blocking TCP socket, not yet bound or connected.
 pub fn stream(family_of: SocketAddr) -> Result<Socket> {
-    open(family_of, Type::STREAM, Protocol::TCP)
+    stream_of(Protocol::TCP, "TCP", family_of)
+}
+
+/// A non-blocking socket of a connection-oriented protocol with TCP's calls (`name` in error sentences), not yet bound or
+/// connected.
+///
+/// # Errors
+/// [`TransportError::HostLacks`] when the kernel does not have the protocol, or has it switched off.
+pub fn stream_of(protocol: Protocol, name: &str, family_of: SocketAddr) -> Result<Socket> {
+    open(family_of, Type::STREAM, protocol).map_err(|error| match error {
+        TransportError::Io { source, .. } if lacks_protocol(&source) => {
+            TransportError::HostLacks(format!("this kernel has no {name}: {source}"))
+        }
+        error => error,
+    })
+}
+
+fn lacks_protocol(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPROTONOSUPPORT | libc::ENOPROTOOPT | libc::ESOCKTNOSUPPORT))
 }
 
 fn open(family_of: SocketAddr, kind: Type, protocol: Protocol) -> Result<Socket> {

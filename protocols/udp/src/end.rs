@@ -458,6 +458,7 @@ mod tests {
             seed: 0,
             rate_bps: 0,
             options: Values::new(),
+            event_log: None,
         }
     }
 

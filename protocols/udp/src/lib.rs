@@ -8,9 +8,8 @@ mod rest;
 
 use std::net::{IpAddr, SocketAddr};
 
-use netjoule_transport::{
-    message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, TransportError, Values,
-};
+use netjoule_transport::options::{Domain, OptionSpec};
+use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
 use crate::end::End;
 
@@ -22,6 +21,16 @@ const LARGEST_PAYLOAD_BYTES: usize = 65_507;
 
 /// Option: have the kernel stamp every message on its way out.
 const TX_TIMESTAMPS: &str = "tx_timestamps";
+
+/// What may be chosen.
+const OPTIONS: [OptionSpec; 1] = [OptionSpec {
+    name: TX_TIMESTAMPS,
+    about:
+        "the kernel stamps every message on its way out, see departure_delay_us; costs the sender CPU time",
+    domain: Domain::Flag,
+    default: None,
+    seldom: false,
+}];
 
 /// UDP as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]
@@ -36,14 +45,16 @@ impl Protocol for Udp {
         Kind::Datagram
     }
 
-    fn options(&self, chosen: &Values) -> Result<Values> {
-        match chosen.iter().find(|(name, value)| *name != TX_TIMESTAMPS || !value.is_boolean()) {
-            None => Ok(chosen.clone()),
-            Some((name, _)) if name == TX_TIMESTAMPS => {
-                Err(TransportError::BadOption(format!("{TX_TIMESTAMPS} of udp is true or false")))
-            }
-            Some((name, _)) => Err(TransportError::BadOption(format!("udp has no option {name}"))),
-        }
+    fn option_specs(&self) -> &'static [OptionSpec] {
+        &OPTIONS
+    }
+
+    fn label(&self) -> &'static str {
+        "UDP"
+    }
+
+    fn is_congestion_controlled(&self) -> bool {
+        false
     }
 
     fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {

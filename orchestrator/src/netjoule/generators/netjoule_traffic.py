@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from netjoule import programs
+from netjoule import programs, transports
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
 from netjoule.generators.server import ServerProcess
@@ -25,11 +25,7 @@ class NetjouleTraffic:
     """The project's own generator; sender and sockets stay open and silent around the flow."""
 
     name = "netjoule-traffic"
-    ability = Ability(
-        frozenset({"udp", "tcp", "quic", "quic-datagram", "dccp", "dccp-kernel", "null"}),
-        options=frozenset({"dccp", "dccp-kernel"}),
-        paces=True,
-    )
+    ability = Ability(transports.names(), options=transports.with_options(), paces=True)
 
     def require(self) -> None:
         """Nothing but the program. Raises HostLacks without it."""
@@ -104,11 +100,8 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
     if spec.gso:
         argv.append("--gso")
     argv += limit_arguments(spec.pacing_limits)
-    for name in ("ccid", "carrier"):
-        if name in spec.options:
-            argv += [f"--{name}", str(spec.options[name])]
-    if spec.options.get("ecn") is False:
-        argv.append("--no-ecn")
+    for name, value in spec.options.items():
+        argv += _option_arguments(name.replace("_", "-"), value)
     if spec.direction == "down":
         argv.append("-R")
     if spec.transport != "null":
@@ -120,6 +113,12 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
 def limit_arguments(limits: Mapping[str, float]) -> list[str]:
     """What the pacing certificate is held to, as arguments of `send` and `selftest`."""
     return [word for name, value in limits.items() for word in ("--pacing-limit", f"{name}={value:g}")]
+
+
+def _option_arguments(flag: str, value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", str(value)]
 
 
 def _joined(address: str, port: int) -> str:

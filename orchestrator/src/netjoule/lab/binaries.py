@@ -15,14 +15,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netjoule import carriers, programs
+from netjoule import carriers, presence, programs
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.workload import Workload
 
 if TYPE_CHECKING:  # Ansible asks for builds, and has no use for an SSH of ours
     from netjoule.ssh import SshHost
 
-__all__ = ["PROGRAM", "Build", "build_for", "builds", "provide", "require_carriers"]
+__all__ = ["PROGRAM", "Build", "build_for", "builds", "provide", "require_carriers", "require_transports"]
 
 PROGRAM = "netjoule-traffic"
 INSTALLED = f"/usr/local/bin/{PROGRAM}"
@@ -148,6 +148,25 @@ async def require_carriers(host: SshHost, workload: Workload) -> None:
             f"netjoule-traffic does not tell its DCCP carriers ({_words(said.err or said.out)})", where=where
         ) from error
     carriers.hold(workload, found, where=where)
+
+
+async def require_transports(host: SshHost, workload: Workload) -> None:
+    """Refuse a workload with a transport that a host's kernel lacks; asked only when one may be lacking.
+
+    Raises:
+        HostLacks: naming transport, reason and host.
+    """
+    if not presence.needed(workload):
+        return
+    where = f"host {host.name}"
+    said = await host.ask([host.programs[PROGRAM], *presence.QUESTION])
+    try:
+        found = presence.parsed(said.out)
+    except (ValueError, KeyError, TypeError) as error:
+        raise HostLacks(
+            f"netjoule-traffic does not tell its transports ({_words(said.err or said.out)})", where=where
+        ) from error
+    presence.hold(workload, found, where=where)
 
 
 def _words(said: str) -> str:

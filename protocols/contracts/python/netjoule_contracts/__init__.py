@@ -25,6 +25,7 @@ __all__ = [
     "schema",
     "table",
     "table_defects",
+    "transports",
     "validate",
 ]
 
@@ -56,15 +57,53 @@ def root() -> Path:
 
 
 @functools.cache
+def transports() -> dict[str, dict[str, Any]]:
+    """Description of every transport by its name, in the order of netjoule-traffic's registry."""
+    return {entry["name"]: entry for entry in _load(root() / "transports.json")["transports"]}
+
+
+@functools.cache
 def schema(name: str) -> dict[str, Any]:
-    """JSON Schema ``name`` (for example ``"run"``)."""
-    return _load(root() / "schemas" / f"{name}.schema.json")
+    """JSON Schema ``name`` (for example ``"run"``), with the transports that there are."""
+    made: dict[str, Any] = _with_transports(_load(root() / "schemas" / f"{name}.schema.json"))
+    return made
 
 
 @functools.cache
 def table(name: str) -> dict[str, Any]:
-    """Table Schema ``name`` (for example ``"plan"``)."""
-    return _load(root() / "tables" / f"{name}.table.json")
+    """Table Schema ``name`` (for example ``"plan"``), with the transports that there are."""
+    made: dict[str, Any] = _with_transports(_load(root() / "tables" / f"{name}.table.json"))
+    return made
+
+
+def _with_transports(node: Any) -> Any:
+    """The same with names and options of transports where a contract leaves them to transports.json."""
+    if isinstance(node, list):
+        return [_with_transports(entry) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    made = {key: _with_transports(value) for key, value in node.items() if key != "x-transports"}
+    if node.get("x-transports") == "names":
+        # The pattern is for readers of the file itself.
+        made.pop("pattern")
+        made["enum"] = list(transports())
+    elif node.get("x-transports") == "options":
+        options = {name: _options_of(entry) for name, entry in transports().items() if entry["options"]}
+        made |= _closed(options)
+    return made
+
+
+def _options_of(transport: dict[str, Any]) -> dict[str, Any]:
+    options = {
+        option["name"]: {"description": option["description"], **option["value"]}
+        for option in transport["options"]
+        if not option.get("seldom", False)
+    }
+    return {"description": f"Options of {transport['label']}.", "type": "object"} | _closed(options)
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"properties": properties, "required": [], "additionalProperties": False}
 
 
 @functools.cache

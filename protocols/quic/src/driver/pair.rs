@@ -6,12 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::Driver;
 use crate::certificate::{Fingerprint, Identity};
-use crate::config::{CongestionControl, Options};
+use crate::choice::{Choice, CongestionControl};
+use crate::config::Options;
 use crate::endpoint::PACKET_BUFFER_BYTES;
 
 /// With a queue of 64 datagrams.
-pub(crate) const OPTIONS: Options =
-    Options { mtu_bytes: 1500, congestion_control: CongestionControl::Cubic, message_bytes: 2048 };
+pub(crate) const OPTIONS: Options = Options {
+    mtu_bytes: 1500,
+    choice: Choice { congestion_control: CongestionControl::Cubic, is_paced: false, early_data: false },
+    message_bytes: 2048,
+};
 
 /// Which end a packet comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +41,18 @@ pub(crate) struct Pair {
 impl Pair {
     /// A client that trusts `fingerprint`, and a server with `identity`.
     pub(crate) fn new(identity: &Identity, fingerprint: Fingerprint, connection_id_bytes: usize) -> Self {
+        Self::with(OPTIONS, identity, fingerprint, connection_id_bytes)
+    }
+
+    /// The same with other options.
+    pub(crate) fn with(
+        options: Options,
+        identity: &Identity,
+        fingerprint: Fingerprint,
+        connection_id_bytes: usize,
+    ) -> Self {
         let client_address: SocketAddr = "192.0.2.1:1111".parse().unwrap();
         let server_address: SocketAddr = "192.0.2.2:2222".parse().unwrap();
-        let options = OPTIONS;
         let (client_id, server_id) = (vec![1; connection_id_bytes], vec![2; connection_id_bytes]);
         Self {
             client: Driver::connect(&options, fingerprint, &client_id, client_address, server_address)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two connections in memory: what fits, what is refused, what survives a bad wire.
 
-use netjoule_transport::SendOutcome;
+use netjoule_transport::{BatchOutcome, SendOutcome, Stop};
 
 use super::pair::{Fate, Pair, OPTIONS};
 use crate::certificate::Identity;
@@ -9,6 +9,9 @@ use crate::datagram;
 use crate::error::QuicError;
 use crate::greeting::{Greeting, Progress};
 use crate::stream::{StreamReceiver, StreamSender};
+
+/// One message was offered and accepted.
+const ONE: BatchOutcome = BatchOutcome { sent: 1, stop: Stop::None };
 
 #[test]
 fn the_datagram_limit_of_the_connection_is_the_one_that_was_computed() {
@@ -69,9 +72,7 @@ fn a_stream_survives_loss_duplication_and_damage() {
     let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
     let (mut offered, mut arrived, mut carried) = (0_u8, Vec::new(), 0_u32);
     while !sender.is_drained() {
-        while offered < 200
-            && sender.offer(&mut pair.client.quic, &[offered; 1000]).unwrap() == SendOutcome::Sent
-        {
+        while offered < 200 && sender.offer(&mut pair.client.quic, &[offered; 1000], 1000).unwrap() == ONE {
             offered += 1;
         }
         if offered == 200 {
@@ -147,6 +148,103 @@ fn the_greeting_tells_a_wrong_token() {
     assert_eq!(client.advance(&mut pair.client.quic), Ok(Progress::Underway));
     pair.exchange();
     assert_eq!(server.advance(&mut pair.server.quic), Ok(Progress::Wrong));
+}
+
+#[test]
+fn a_batch_that_the_window_cuts_is_accepted_up_to_a_message_and_its_rest_follows() {
+    let mut pair = Pair::established(0);
+    greet(&mut pair);
+    let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
+    let batch: Vec<u8> = (0..100).flat_map(|number: u8| [number; 1000]).collect();
+    let first = sender.offer(&mut pair.client.quic, &batch, 1000).unwrap();
+    assert!(first.sent > 0 && first.sent < 100 && first.stop == Stop::WouldBlock, "{first:?}");
+    let mut arrived = Vec::new();
+    let mut next = first.sent;
+    while arrived.len() < 100 {
+        pair.exchange();
+        receiver.collect(&mut pair.server.quic, &mut |message| arrived.push(message.to_vec())).unwrap();
+        pair.exchange();
+        next += sender.offer(&mut pair.client.quic, &batch[next * 1000..], 1000).unwrap().sent;
+    }
+    let expected: Vec<Vec<u8>> = (0..100).map(|number| vec![number; 1000]).collect();
+    assert_eq!(arrived, expected);
+}
+
+/// A pair whose second connection resumes the first with early data.
+fn resumed(identity: &Identity) -> Pair {
+    let mut options = OPTIONS;
+    options.choice.early_data = true;
+    let mut first = Pair::with(options, identity, identity.fingerprint(), 8);
+    first.exchange();
+    let session = first.client.quic.session().expect("no ticket came").to_vec();
+    let mut second = Pair::with(options, identity, identity.fingerprint(), 8);
+    second.client.resume(&session).unwrap();
+    second
+}
+
+#[test]
+fn a_resumed_connection_carries_the_token_before_its_handshake_is_done() {
+    let identity = Identity::generate().unwrap();
+    let mut pair = resumed(&identity);
+    let mut server = Greeting::server([1; 16]);
+    let flight = first_flight(&mut pair);
+    flight.iter().for_each(|packet| pair.server.receive(&mut packet.clone()));
+    assert!(!pair.server.is_established() && pair.server.carries_data());
+    assert_eq!(server.advance(&mut pair.server.quic), Ok(Progress::Done));
+    assert!(!pair.server.is_established());
+    pair.exchange();
+    assert!(pair.client.is_established() && pair.server.is_established());
+    assert!(pair.client.quic.is_resumed() && pair.server.quic.is_resumed());
+}
+
+#[test]
+fn replayed_early_data_never_finishes_a_handshake() {
+    let identity = Identity::generate().unwrap();
+    let mut pair = resumed(&identity);
+    let flight = first_flight(&mut pair);
+    let mut replay = Pair::with(
+        {
+            let mut options = OPTIONS;
+            options.choice.early_data = true;
+            options
+        },
+        &identity,
+        identity.fingerprint(),
+        8,
+    );
+    for server in [&mut pair.server, &mut replay.server] {
+        let mut greeting = Greeting::server([1; 16]);
+        flight.iter().for_each(|packet| server.receive(&mut packet.clone()));
+        assert_eq!(greeting.advance(&mut server.quic), Ok(Progress::Done), "the token is right in both");
+        assert!(!server.is_established());
+    }
+    pair.exchange();
+    assert!(pair.server.is_established());
+    // Who replays cannot answer: nothing that it has makes a Finished message.
+    flight.iter().for_each(|packet| replay.server.receive(&mut packet.clone()));
+    assert!(!replay.server.is_established());
+}
+
+#[test]
+fn without_early_data_the_server_gives_no_ticket() {
+    let pair = Pair::established(8);
+    assert!(pair.client.quic.session().is_none());
+}
+
+/// The client's first packets, its token among them.
+fn first_flight(pair: &mut Pair) -> Vec<Vec<u8>> {
+    let mut flight = Vec::new();
+    let mut packet = [0; 2048];
+    let mut greeting = Greeting::client([1; 16]);
+    while let Some(transmit) = pair.client.transmit(&mut packet).unwrap() {
+        flight.push(packet[..transmit.len].to_vec());
+    }
+    assert!(pair.client.carries_data() && !pair.client.is_established());
+    assert_eq!(greeting.advance(&mut pair.client.quic), Ok(Progress::Underway));
+    while let Some(transmit) = pair.client.transmit(&mut packet).unwrap() {
+        flight.push(packet[..transmit.len].to_vec());
+    }
+    flight
 }
 
 fn greet(pair: &mut Pair) {

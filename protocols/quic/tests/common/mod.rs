@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A small engine for tests: waits for descriptors and timers as the real one does, with a deadline.
 
+// Each test file is its own crate and uses a part of this.
+#![allow(dead_code)]
+
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -56,6 +59,7 @@ pub(crate) fn flow(role: Role, message_bytes: usize) -> FlowSpec {
         seed: 7,
         rate_bps: 0,
         options: Values::new(),
+        event_log: None,
     }
 }
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The kernel's SCTP socket (include/uapi/linux/sctp.h): how it is told what to do, and what it says of itself.
+//!
+//! Structures are written and read by field offset; they are the ABI of 64-bit Linux.
+
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+
+use libc::c_int;
+use netjoule_transport::{socket, Result, TransportError, Values};
+use nix::sys::socket::{recvmsg, MsgFlags};
+use socket2::{Protocol, Socket};
+
+use crate::choice::{Choice, Reliability};
+
+const SOL_SCTP: c_int = libc::IPPROTO_SCTP;
+const SCTP_GET_ASSOC_STATS: c_int = 112;
+const SCTP_DEFAULT_PRINFO: c_int = 114;
+const SCTP_PR_ASSOC_STATUS: c_int = 115;
+
+/// `struct sctp_sndinfo`: sid, flags (u16), ppid, context, assoc_id (u32).
+const SNDINFO_BYTES: usize = 16;
+const SNDINFO_FLAGS: usize = 2;
+/// `struct sctp_default_prinfo`: assoc_id, value (u32), policy (u16).
+const PRINFO_BYTES: usize = 12;
+const PRINFO_VALUE: usize = 4;
+const PRINFO_POLICY: usize = 8;
+/// `struct sctp_paddrparams`, packed: assoc_id, address (128 bytes), hbinterval, pathmaxrxt (u16), pathmtu, sackdelay,
+/// flags, flow label, DSCP.
+const PADDRPARAMS_BYTES: usize = 156;
+const PADDRPARAMS_FLAGS: usize = 146;
+const SPP_HB_DISABLE: u32 = 1 << 1;
+/// `struct sctp_prstatus`: assoc_id (u32), sid, policy (u16), abandoned unsent, abandoned sent (u64).
+const PRSTATUS_BYTES: usize = 24;
+const PRSTATUS_POLICY: usize = 6;
+const PRSTATUS_COUNTS: usize = 8;
+/// `struct sctp_status`: the primary path's `struct sctp_paddrinfo` begins at 24.
+const STATUS_BYTES: usize = 176;
+/// `struct sctp_assoc_stats`: assoc_id, an address, then u64 counters.
+const STATS_BYTES: usize = 256;
+/// Places in what `SO_MEMINFO` returns (include/uapi/linux/sock_diag.h).
+const MEMINFO_WMEM_QUEUED: usize = 5;
+
+/// Report name and offset of the fields of `sctp_status` (u32).
+const STATUS_FIELDS: [(&str, usize); 6] = [
+    ("peer_window_bytes", 8),
+    ("fragmentation_point_bytes", 20),
+    ("congestion_window_bytes", 160),
+    ("srtt_ms", 164),
+    ("rto_ms", 168),
+    ("path_mtu_bytes", 172),
+];
+
+/// Report name and offset of the fields of `sctp_assoc_stats` (u64).
+const STATS_FIELDS: [(&str, usize); 11] = [
+    ("sacks_received", 144),
+    ("sacks_sent", 152),
+    ("packets_sent", 160),
+    ("packets_received", 168),
+    ("data_chunks_retransmitted", 176),
+    ("data_chunks_received_twice", 192),
+    ("gap_acknowledgements_received", 200),
+    ("unordered_data_chunks_sent", 208),
+    ("unordered_data_chunks_received", 216),
+    ("ordered_data_chunks_sent", 224),
+    ("ordered_data_chunks_received", 232),
+];
+
+/// A non-blocking socket, not yet bound or connected.
+///
+/// # Errors
+/// [`TransportError::HostLacks`] without SCTP in the kernel.
+pub(crate) fn open(family_of: SocketAddr) -> Result<Socket> {
+    socket::stream_of(
+        Protocol::SCTP,
+        "SCTP (modprobe sctp loads it where the kernel comes with it)",
+        family_of,
+    )
+}
+
+/// Before the association stands: packets are not delayed, and none is sent while nothing is to be said. Without heartbeats
+/// an idle association is silent (RFC 9260 section 8.3 would send one every 30 s).
+pub(crate) fn prepare(socket: &Socket, choice: Choice) -> Result<()> {
+    let fd = socket.as_raw_fd();
+    socket::set_option(fd, SOL_SCTP, libc::SCTP_NODELAY, choice.nodelay.into())
+        .map_err(TransportError::io("set SCTP_NODELAY"))?;
+    let mut parameters = [0; PADDRPARAMS_BYTES];
+    put(&mut parameters, PADDRPARAMS_FLAGS, &SPP_HB_DISABLE.to_ne_bytes());
+    socket::set_option_bytes(fd, SOL_SCTP, libc::SCTP_PEER_ADDR_PARAMS, &parameters)
+        .map_err(TransportError::io("switch SCTP's heartbeats off"))
+}
+
+/// At the sending end, once the flow is open: how its messages travel.
+///
+/// # Errors
+/// [`TransportError::HostLacks`] when the kernel gives no message up (sysctl net.sctp.prsctp_enable).
+pub(crate) fn prepare_sending(socket: &Socket, choice: Choice) -> Result<()> {
+    let fd = socket.as_raw_fd();
+    if !choice.ordered {
+        let mut info = [0; SNDINFO_BYTES];
+        put(&mut info, SNDINFO_FLAGS, &(libc::SCTP_UNORDERED as u16).to_ne_bytes());
+        socket::set_option_bytes(fd, SOL_SCTP, libc::SCTP_DEFAULT_SNDINFO, &info)
+            .map_err(TransportError::io("send SCTP messages unordered"))?;
+    }
+    let (policy, value) = match choice.reliability {
+        Reliability::Full => return Ok(()),
+        Reliability::Lifetime(lifetime_ms) => (libc::SCTP_PR_SCTP_TTL, lifetime_ms),
+        Reliability::Retransmissions(most) => (libc::SCTP_PR_SCTP_RTX, most),
+    };
+    let mut info = [0; PRINFO_BYTES];
+    put(&mut info, PRINFO_VALUE, &value.to_ne_bytes());
+    put(&mut info, PRINFO_POLICY, &(policy as u16).to_ne_bytes());
+    socket::set_option_bytes(fd, SOL_SCTP, SCTP_DEFAULT_PRINFO, &info).map_err(|error| {
+        TransportError::HostLacks(format!(
+            "this kernel gives no SCTP message up: {error} (sysctl net.sctp.prsctp_enable)"
+        ))
+    })
+}
+
+/// Whether messages leave unordered, and after what they are given up: as the kernel has it.
+pub(crate) fn sending(fd: RawFd) -> Option<(bool, Reliability)> {
+    let mut info = [0; SNDINFO_BYTES];
+    socket::get_option_bytes(fd, SOL_SCTP, libc::SCTP_DEFAULT_SNDINFO, &mut info).ok()?;
+    let flags = u16::from_ne_bytes(at(&info, SNDINFO_FLAGS)?);
+    let mut info = [0; PRINFO_BYTES];
+    socket::get_option_bytes(fd, SOL_SCTP, SCTP_DEFAULT_PRINFO, &mut info).ok()?;
+    let value = u32::from_ne_bytes(at(&info, PRINFO_VALUE)?);
+    let reliability =
+        match c_int::from(u16::from_ne_bytes(at(&info, PRINFO_POLICY)?)) & libc::SCTP_PR_SCTP_MASK {
+            libc::SCTP_PR_SCTP_TTL => Reliability::Lifetime(value),
+            libc::SCTP_PR_SCTP_RTX => Reliability::Retransmissions(value),
+            _ => Reliability::Full,
+        };
+    Some((flags & libc::SCTP_UNORDERED as u16 != 0, reliability))
+}
+
+/// Whether messages are not held back.
+pub(crate) fn nodelay(fd: RawFd) -> Option<bool> {
+    socket::get_option(fd, SOL_SCTP, libc::SCTP_NODELAY).ok().map(|value| value != 0)
+}
+
+/// Bytes of memory that wait to be sent or acknowledged.
+pub(crate) fn queued_bytes(fd: RawFd) -> Option<u32> {
+    let mut meminfo = [0; 4 * (MEMINFO_WMEM_QUEUED + 1)];
+    socket::get_option_bytes(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut meminfo).ok()?;
+    Some(u32::from_ne_bytes(at(&meminfo, 4 * MEMINFO_WMEM_QUEUED)?))
+}
+
+/// MTU of the path in bytes as SCTP knows it.
+pub(crate) fn path_mtu_bytes(fd: RawFd) -> Option<u32> {
+    let status = status(fd)?;
+    let (_, offset) = STATUS_FIELDS.iter().find(|(name, _)| *name == "path_mtu_bytes")?;
+    Some(u32::from_ne_bytes(at(&status, *offset)?)).filter(|mtu| *mtu > 0)
+}
+
+/// Counters of an association.
+#[derive(Debug, Clone)]
+pub(crate) struct Statistics(Vec<u8>);
+
+impl Statistics {
+    /// Ask the kernel; `None` when it does not answer.
+    pub(crate) fn read(fd: RawFd) -> Option<Self> {
+        let mut bytes = vec![0; STATS_BYTES];
+        let length = socket::get_option_bytes(fd, SOL_SCTP, SCTP_GET_ASSOC_STATS, &mut bytes).ok()?;
+        bytes.truncate(length);
+        Some(Self(bytes))
+    }
+
+    /// A counter by its report name.
+    pub(crate) fn field(&self, name: &str) -> Option<u64> {
+        let (_, offset) = STATS_FIELDS.iter().find(|(field, _)| *field == name)?;
+        Some(u64::from_ne_bytes(at(&self.0, *offset)?))
+    }
+
+    /// Data chunks sent for the first time.
+    pub(crate) fn data_chunks_sent(&self) -> Option<u64> {
+        Some(self.field("ordered_data_chunks_sent")? + self.field("unordered_data_chunks_sent")?)
+    }
+}
+
+/// Counters of the association and its path so far.
+pub(crate) fn values(fd: RawFd) -> Values {
+    let mut values = Values::new();
+    if let Some(statistics) = Statistics::read(fd) {
+        values.extend(STATS_FIELDS.iter().filter_map(|(name, _)| {
+            Some(((*name).to_owned(), statistics.field(name)?.min((1 << 53) - 1).into()))
+        }));
+    }
+    if let Some(status) = status(fd) {
+        values.extend(STATUS_FIELDS.iter().filter_map(|(name, offset)| {
+            Some(((*name).to_owned(), u32::from_ne_bytes(at(&status, *offset)?).into()))
+        }));
+    }
+    if let Some(abandoned) = messages_abandoned(fd) {
+        values.insert("messages_given_up".to_owned(), abandoned.into());
+    }
+    values
+}
+
+/// Of these some may have arrived: their acknowledgement came when they had been given up.
+fn messages_abandoned(fd: RawFd) -> Option<u64> {
+    let mut status = [0; PRSTATUS_BYTES];
+    put(&mut status, PRSTATUS_POLICY, &(libc::SCTP_PR_SCTP_ALL as u16).to_ne_bytes());
+    socket::get_option_bytes(fd, SOL_SCTP, SCTP_PR_ASSOC_STATUS, &mut status).ok()?;
+    let count = |offset| Some(u64::from_ne_bytes(at(&status, offset)?));
+    Some(count(PRSTATUS_COUNTS)? + count(PRSTATUS_COUNTS + 8)?)
+}
+
+fn status(fd: RawFd) -> Option<[u8; STATUS_BYTES]> {
+    let mut status = [0; STATUS_BYTES];
+    socket::get_option_bytes(fd, SOL_SCTP, libc::SCTP_STATUS, &mut status).ok()?;
+    Some(status)
+}
+
+/// What was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// So many bytes, which end a message or not.
+    Bytes(usize, bool),
+    /// Nothing is waiting.
+    Nothing,
+    /// The peer will send no more.
+    End,
+}
+
+/// Read a message, or a part of one that is longer than `into`.
+pub(crate) fn receive(socket: &Socket, into: &mut [u8]) -> io::Result<Read> {
+    let mut buffers = [IoSliceMut::new(into)];
+    match recvmsg::<()>(socket.as_raw_fd(), &mut buffers, None, MsgFlags::empty()) {
+        Ok(message) if message.bytes == 0 => Ok(Read::End),
+        Ok(message) => Ok(Read::Bytes(message.bytes, message.flags.contains(MsgFlags::MSG_EOR))),
+        Err(errno) => match io::Error::from(errno) {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(Read::Nothing),
+            // The association has ended in peace.
+            error if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Read::End),
+            error => Err(error),
+        },
+    }
+}
+
+fn put(bytes: &mut [u8], offset: usize, value: &[u8]) {
+    bytes[offset..offset + value.len()].copy_from_slice(value);
+}
+
+fn at<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {
+    bytes.get(offset..offset + N)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_sctp_is_named_as_what_is_missing() {
+        if let Err(error) = open("127.0.0.1:0".parse().unwrap()) {
+            assert!(matches!(error, TransportError::HostLacks(_)), "{error:?}");
+            assert!(error.to_string().contains("modprobe sctp"), "{error}");
+        }
+    }
+
+    #[test]
+    fn counters_that_the_kernel_does_not_have_are_left_out() {
+        let mut bytes = vec![0; 232];
+        bytes[224..232].copy_from_slice(&9_u64.to_ne_bytes());
+        let statistics = Statistics(bytes);
+        assert_eq!(statistics.field("ordered_data_chunks_sent"), Some(9));
+        assert_eq!(statistics.field("ordered_data_chunks_received"), None);
+    }
+}
