@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint fmt bench dist clean
+.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint fmt bench soak dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 
@@ -62,6 +62,10 @@ dist: ## static netjoule-traffic and netjoule-link for lab hosts of other machin
 bench: setup ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, the link model and the kernel's DCCP, in one run on this machine
 	@scripts/setup.sh guest-test
 	@scripts/bench.sh
+
+soak: ## 20 minutes at 10,000 messages a second: neither end of netjoule-traffic may grow
+	cargo build --quiet --release --locked --package netjoule-traffic
+	@python3 scripts/soak.py
 
 clean: ## remove what setup and builds made (results stay)
 	rm -rf target .venv .r-library .setup

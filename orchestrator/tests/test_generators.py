@@ -2,6 +2,7 @@
 """Generators: arguments, and iperf3's real output (3.12, recorded) as flow reports."""
 
 import asyncio
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -126,6 +127,41 @@ def test_a_sender_that_is_not_ready_is_told_by_kind(
     fake_program(tmp_path, "netjoule-traffic", script, monkeypatch)
     with pytest.raises(error, match="this host has no such socket"):
         asyncio.run(NetjouleTraffic().open(spec("udp"), ENDS))
+
+
+def test_a_secret_reaches_both_ends_by_the_environment_and_by_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "log"
+    script = (
+        f"""echo "$NETJOULE_TRAFFIC_SECRET" "$@" >>{log}; """
+        """echo '{"event":"listening"}'; echo '{"event":"ready"}'; read word"""
+    )
+    fake_program(tmp_path, "netjoule-traffic", script, monkeypatch)
+    monkeypatch.setenv("RACK_TRAFFIC_SECRET", "correct horse battery")
+    ends = dataclasses.replace(ENDS, traffic_secret="env:RACK_TRAFFIC_SECRET")
+
+    async def both_ends() -> None:
+        server = await NetjouleTraffic().serve(ends)
+        flow = await NetjouleTraffic().open(spec("udp"), ends)
+        await flow.end()
+        await server.stop()
+
+    asyncio.run(both_ends())
+    lines = log.read_text().splitlines()
+    assert [line.split(" ")[3] for line in lines] == ["serve", "send"]
+    for line in lines:
+        words = line.removeprefix("correct horse battery ")
+        assert words != line
+        assert "horse" not in words
+        assert "--secret env:NETJOULE_TRAFFIC_SECRET" in words
+
+
+def test_a_secret_that_is_not_there_is_missed_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RACK_TRAFFIC_SECRET", raising=False)
+    ends = dataclasses.replace(ENDS, traffic_secret="env:RACK_TRAFFIC_SECRET")
+    with pytest.raises(HostLacks, match=r"traffic_secret: .*RACK_TRAFFIC_SECRET"):
+        asyncio.run(NetjouleTraffic().serve(ends))
 
 
 def test_a_flow_holds_until_go_and_stays_until_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -144,6 +144,15 @@ def test_a_literal_secret_is_refused_and_never_shown(tmp_path, literal):
     assert "hunter2" not in str(caught.value)
 
 
+def test_the_flows_secret_is_a_reference_and_stays_one(tmp_path):
+    assert load(tmp_path, GOOD).traffic_secret is None
+    loaded = load(tmp_path, GOOD + "traffic_secret: vault:rack/traffic\n")
+    assert loaded.traffic_secret == loaded.document["traffic_secret"] == "vault:rack/traffic"
+    with pytest.raises(UsageError, match=r"field traffic_secret: .*by reference") as caught:
+        load(tmp_path, GOOD + "traffic_secret: hunter2-canary\n")
+    assert "hunter2" not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["password", "snmp_community", "api_key", "AuthToken", "wifi_psk"])
 def test_settings_of_a_meter_take_secrets_by_reference_only(tmp_path, name):
     text = GOOD.replace("update_interval_s: 0.1", f"update_interval_s: 0.1, {name}: hunter2-canary")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The control connection: lines over TCP with limits on length and waiting. Never blocks longer than told.
+//! The control connection: lines over TCP with limits on length, on their sum, on their order and on waiting. Never
+//! blocks longer than told.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -9,9 +10,10 @@ use std::time::Duration;
 use netjoule_transport::PollFd;
 use socket2::{SockRef, Socket, TcpKeepalive};
 
-use crate::control::{self, Message, LINE_BYTES};
+use crate::control::{self, take_line, Message, LINE_BYTES};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
+use crate::order::{Order, Side};
 use crate::wait::Waiter;
 
 /// How long a peer may take to accept our lines, ns.
@@ -19,12 +21,22 @@ const WRITE_NS: i64 = 10_000_000_000;
 /// A silent connection is probed after this long, so that a vanished host is noticed at all.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_PROBE: Duration = Duration::from_secs(10);
+/// What was said and not acknowledged for so long is lost, and the connection with it (TCP_USER_TIMEOUT, RFC 5482): a path
+/// that comes back sooner costs a flow nothing, one that does not ends it in bounded time.
+const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
+/// Most bytes that a client may say during a flow: it asks for the time and says when to go and to stop.
+const CLIENT_BYTES: usize = 16 << 20;
+/// Most bytes that a server may say: its half of the report with every interval.
+const SERVER_BYTES: usize = 256 << 20;
 
 /// Lines to and from the peer.
 #[derive(Debug)]
 pub struct Channel {
     stream: TcpStream,
     received: Vec<u8>,
+    /// Bytes that the peer may still say.
+    left_bytes: usize,
+    order: Order,
     waiter: Waiter,
 }
 
@@ -32,9 +44,13 @@ impl Channel {
     /// Connect to a server's control port within `timeout`.
     pub fn connect(remote: SocketAddr, local: Option<IpAddr>, timeout: Duration) -> Outcome<Self> {
         let refused = |error: io::Error| {
+            let hint = match error.kind() {
+                io::ErrorKind::AddrNotAvailable => "no local port is free: net.ipv4.ip_local_port_range",
+                _ => "is netjoule-traffic serve running there?",
+            };
             Failure::new(
                 Code::Refused,
-                format!("cannot reach the server's control port {remote}: {error} (is netjoule-traffic serve running there?)"),
+                format!("cannot reach the server's control port {remote}: {error} ({hint})"),
             )
         };
         let socket = Socket::new(socket2::Domain::for_address(remote), socket2::Type::STREAM, None)
@@ -45,20 +61,26 @@ impl Channel {
                 .map_err(|error| Failure::new(Code::Refused, format!("cannot bind to {ip}: {error}")))?;
         }
         socket.connect_timeout(&remote.into(), timeout).map_err(refused)?;
-        Self::new(socket.into(), Vec::new())
+        Self::new(socket.into(), Side::Server)
     }
 
-    /// Take over a connection; `received` are bytes already read from it.
-    pub fn new(stream: TcpStream, received: Vec<u8>) -> Outcome<Self> {
+    /// Take over a connection with this kind of peer. Nothing that it said is waiting elsewhere.
+    pub fn new(stream: TcpStream, peer: Side) -> Outcome<Self> {
         let prepare = || {
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
+            let socket = SockRef::from(&stream);
+            socket.set_tcp_user_timeout(Some(UNACKNOWLEDGED))?;
             let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_IDLE).with_interval(KEEPALIVE_PROBE);
-            SockRef::from(&stream).set_tcp_keepalive(&keepalive)
+            socket.set_tcp_keepalive(&keepalive)
         };
         prepare().map_err(Failure::system("prepare the control connection"))?;
         let waiter = Waiter::new().map_err(Failure::system("open a timer"))?;
-        Ok(Self { stream, received, waiter })
+        let left_bytes = match peer {
+            Side::Client => CLIENT_BYTES,
+            Side::Server => SERVER_BYTES,
+        };
+        Ok(Self { stream, received: Vec::new(), left_bytes, order: Order::of(peer), waiter })
     }
 
     /// Descriptor to wait for.
@@ -102,8 +124,10 @@ impl Channel {
     pub fn receive(&mut self) -> Outcome<Vec<Message>> {
         let ended = self.fill()?;
         let mut messages = Vec::new();
-        while let Some(line) = self.take_line()? {
-            messages.push(control::decode(&line)?);
+        while let Some(line) = take_line(&mut self.received)? {
+            let message = control::decode(&line)?;
+            self.order.admit(&message)?;
+            messages.push(message);
         }
         match ended {
             Some(reason) if messages.is_empty() => Err(lost(&reason)),
@@ -117,7 +141,10 @@ impl Channel {
         while self.received.len() < 2 * LINE_BYTES {
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Ok(Some("the peer closed it".into())),
-                Ok(length) => self.received.extend_from_slice(&bytes[..length]),
+                Ok(length) => {
+                    self.left_bytes = self.left_bytes.checked_sub(length).ok_or_else(talks_too_much)?;
+                    self.received.extend_from_slice(&bytes[..length]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Ok(Some(error.to_string())),
@@ -125,23 +152,10 @@ impl Channel {
         }
         Ok(None)
     }
-
-    fn take_line(&mut self) -> Outcome<Option<Vec<u8>>> {
-        take_line(&mut self.received)
-    }
 }
 
-/// Cut the first whole line off `received`, without its line feed; an error when it is too long.
-pub fn take_line(received: &mut Vec<u8>) -> Outcome<Option<Vec<u8>>> {
-    match received.iter().position(|byte| *byte == b'\n') {
-        Some(length) if length < LINE_BYTES => {
-            let mut line: Vec<u8> = received.drain(..=length).collect();
-            line.pop();
-            Ok(Some(line))
-        }
-        None if received.len() < LINE_BYTES => Ok(None),
-        _ => Err(Failure::new(Code::Protocol, format!("the peer sent a line of over {LINE_BYTES} bytes"))),
-    }
+fn talks_too_much() -> Failure {
+    Failure::new(Code::Protocol, "the peer said more than any flow needs")
 }
 
 fn lost(reason: &str) -> Failure {
@@ -156,7 +170,7 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();
-        (Channel::new(near, Vec::new()).unwrap(), far)
+        (Channel::new(near, Side::Server).unwrap(), far)
     }
 
     fn receive_some(channel: &mut Channel) -> Outcome<Vec<Message>> {
@@ -175,7 +189,7 @@ mod tests {
         far.write_all(b"{\"type\":\"open\"}\n{\"type\":\"sta").unwrap();
         assert_eq!(receive_some(&mut channel).unwrap(), [Message::Open]);
         far.write_all(b"rted\"}\n").unwrap();
-        drop(far);
+        far.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(receive_some(&mut channel).unwrap(), [Message::Started]);
         assert_eq!(receive_some(&mut channel).unwrap_err().code, Code::ControlLost);
     }
@@ -186,6 +200,35 @@ mod tests {
         let writer = std::thread::spawn(move || while far.write_all(&[b'x'; 4096]).is_ok() {});
         assert_eq!(receive_some(&mut channel).unwrap_err().code, Code::Protocol);
         assert!(channel.received.len() <= 2 * LINE_BYTES + (16 << 10));
+        drop(channel);
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn a_peer_that_speaks_out_of_turn_is_cut_off() {
+        let lines: [&[u8]; 4] =
+            [b"{\"type\":\"started\"}\n", b"{\"type\":\"go\",\"offset_ns\":0}\n", b"\n", b"\xff\n"];
+        for line in lines {
+            let (mut channel, mut far) = pair();
+            far.write_all(line).unwrap();
+            assert_eq!(receive_some(&mut channel).unwrap_err().code, Code::Protocol, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_cannot_talk_for_ever() {
+        let (channel, mut far) = pair();
+        let mut channel = Channel::new(channel.stream, Side::Client).unwrap();
+        let question = control::encode(&Message::Clock { asked_ns: 0 }).repeat(1_000);
+        let writer = std::thread::spawn(move || while far.write_all(question.as_bytes()).is_ok() {});
+        let mut heard_bytes = 0;
+        let failure = loop {
+            match channel.receive() {
+                Ok(messages) => heard_bytes += messages.len() * 20,
+                Err(failure) => break failure,
+            }
+        };
+        assert_eq!((failure.code, heard_bytes <= CLIENT_BYTES), (Code::Protocol, true));
         drop(channel);
         writer.join().unwrap();
     }

@@ -32,7 +32,7 @@ pub struct Cli {
 /// The programs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Wait for flows, one after the other.
+    /// Wait for flows.
     #[command(after_help = "Example: netjoule-traffic serve --bind 10.77.0.3 --max-rate 100M")]
     Serve(ServeArgs),
     /// Run one flow and print its report.
@@ -91,6 +91,15 @@ pub struct ServeArgs {
     /// Write what happens to each flow's connection to a file in this folder, where the transport can (QUIC: qlog)
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
+    /// Flows at once; who comes then is told that the server is busy
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub max_flows: u32,
+    /// How many of them for one client (default: all)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub max_flows_per_peer: Option<u32>,
+    /// Serve only who knows this secret: env:NAME (variable) or file:PATH (first line)
+    #[arg(long, value_name = "REFERENCE")]
+    pub secret: Option<String>,
     /// Print events as lines of JSON
     #[arg(long)]
     pub json: bool,
@@ -159,6 +168,9 @@ pub struct SendArgs {
     /// Keep the sockets open and idle for this long after the flow, in s
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     pub linger_s: f64,
+    /// Prove this secret to the server: env:NAME (variable) or file:PATH (first line)
+    #[arg(long, value_name = "REFERENCE")]
+    pub secret: Option<String>,
     /// auto: ends of the same boot share a clock; exchange: always measure the offset (time namespaces)
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = ["auto", "exchange"])]
     pub clock: String,

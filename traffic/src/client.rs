@@ -15,11 +15,14 @@ use crate::clock_offset::ClockOffset;
 use crate::control::{self, FlowRequest, Hello, Message, Welcome};
 use crate::event_log;
 use crate::failure::{Code, Failure, Outcome};
+use crate::greeting::{Call, Reply};
 use crate::host;
 use crate::output::Output;
+use crate::partial::{self, Remains};
 use crate::receiver::{self, Expectation};
 use crate::registry;
-use crate::report::{Direction, Generator};
+use crate::report::{Direction, EndReason, Generator};
+use crate::secret::Secret;
 use crate::sender::{self, Plan};
 use crate::session::{Scope, Session, StdinUse};
 use crate::target::{self, Target};
@@ -42,7 +45,8 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     let target = Target::resolve(args)?;
     sender::check_size(protocol, &options, args.length, target.ip_version(), target.mtu_bytes(args))?;
     let request = target.request(args, options)?;
-    let mut flow = Flow::open(args, protocol, &target, &request, signals)?;
+    let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
+    let mut flow = Flow::open(args, protocol, &target, &request, secret.as_ref(), signals)?;
     let outcome = flow.run(output).and_then(|code| flow.linger().map(|()| code));
     flow.say_goodbye(outcome.as_ref().err());
     outcome
@@ -86,11 +90,12 @@ impl<'a> Flow<'a> {
         protocol: &'a dyn Protocol,
         target: &Target,
         request: &'a FlowRequest,
+        secret: Option<&Secret>,
         signals: &'a Signals,
     ) -> Outcome<Self> {
         let local = args.bind.filter(|_| !request.control_apart);
         let mut channel = Channel::connect(target.control, local, CONNECT)?;
-        let welcome = greet(&mut channel, request)?;
+        let welcome = greet(&mut channel, request, secret)?;
         let server = target.data_address(welcome.data_port);
         let spec = FlowSpec {
             message_bytes: args.length as usize,
@@ -164,21 +169,31 @@ impl<'a> Flow<'a> {
     fn send(&mut self, output: Output) -> Outcome<Halves> {
         let sent = sender::run(&mut self.session, &Plan::of(self.request, self.protocol.kind()), output)?;
         self.session.keep_comparing(false);
-        if !self.same_clock {
-            // Before "finished": the receiving end corrects its delays by it.
-            self.session.compare_clocks()?;
-        }
-        self.session.tell(&Message::Finished { messages_sent: sent.part.messages_sent })?;
-        self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
-            Ok(session.heard.receiver.is_some())
-        })?;
+        let messages_sent = sent.part.messages_sent;
+        let interrupted = sent.end_reason == EndReason::Interrupted;
+        let same_clock = self.same_clock;
+        let answered = sent.failure.map_or(Ok(()), Err).and_then(|()| {
+            if interrupted {
+                self.session.tell(&Message::Stop)?;
+            }
+            if !same_clock {
+                // Before "finished": the receiving end corrects its delays by it.
+                self.session.compare_clocks()?;
+            }
+            self.session.tell(&Message::Finished { messages_sent })?;
+            self.await_report(|session| session.heard.receiver.is_some())
+        });
         let mut intervals = sent.intervals;
         let own = intervals.len();
         intervals.append(&mut self.session.heard.intervals);
+        let receiver = self.session.heard.receiver.take();
+        if let Err(failure) = answered {
+            return Err(self.keep(Remains { sender: Some(sent.part), receiver, intervals }, failure, output));
+        }
         Ok(Halves {
             sender: sent.part,
             path: sent.path,
-            receiver: self.session.heard.receiver.take(),
+            receiver,
             from_peer: own..intervals.len(),
             intervals,
             congestion: sent.congestion,
@@ -190,18 +205,50 @@ impl<'a> Flow<'a> {
     fn receive(&mut self, clock_ahead_ns: i64, output: Output) -> Outcome<Halves> {
         let expectation = Expectation::of(self.request, self.protocol.kind(), clock_ahead_ns);
         let mut received = receiver::run(&mut self.session, &expectation, output)?;
-        self.session.wait_for_calmly("the server's report", REPORT_NS, |session| {
-            Ok(session.heard.sender.is_some())
-        })?;
-        let (sender, path) = self.session.heard.sender.take().ok_or_else(|| {
-            Failure::new(Code::Protocol, "the server ended the flow without its half of the report")
-        })?;
+        let answered = received
+            .failure
+            .map_or(Ok(()), Err)
+            .and_then(|()| self.await_report(|session| session.heard.sender.is_some()));
         let mut intervals = std::mem::take(&mut self.session.heard.intervals);
         let from_peer = 0..intervals.len();
         intervals.append(&mut received.intervals);
-        let congestion = self.request.traces.then(|| std::mem::take(&mut self.session.heard.congestion));
-        let (receiver, end_reason) = (Some(received.part), received.end_reason);
-        Ok(Halves { sender, path, receiver, intervals, from_peer, congestion, capture: None, end_reason })
+        let told = self.session.heard.sender.take();
+        let receiver = Some(received.part);
+        match (answered, told) {
+            (Ok(()), Some((sender, path))) => {
+                let congestion =
+                    self.request.traces.then(|| std::mem::take(&mut self.session.heard.congestion));
+                let end_reason = received.end_reason;
+                Ok(Halves {
+                    sender,
+                    path,
+                    receiver,
+                    intervals,
+                    from_peer,
+                    congestion,
+                    capture: None,
+                    end_reason,
+                })
+            }
+            (answered, told) => {
+                let failure = answered.err().unwrap_or_else(|| {
+                    Failure::new(Code::Protocol, "the server ended the flow without its half of the report")
+                });
+                let sender = told.map(|(sender, _)| sender);
+                Err(self.keep(Remains { sender, receiver, intervals }, failure, output))
+            }
+        }
+    }
+
+    fn await_report(&mut self, is_there: impl Fn(&Session<'_>) -> bool) -> Outcome<()> {
+        self.session.wait_for_calmly("the server's report", REPORT_NS, |session| Ok(is_there(session)))
+    }
+
+    /// Print what there is of a flow that failed; its failure.
+    fn keep(&self, remains: Remains, failure: Failure, output: Output) -> Failure {
+        // Where stdout is gone nothing can be kept.
+        let _ = partial::print(self.request, remains, &failure, output);
+        failure
     }
 
     /// Keep the sockets open and idle as long as asked.
@@ -253,6 +300,11 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
     output.event("ready", json!({ "flow_id": request.flow_id, "transport": "null", "direction": "up" }))?;
     wait_for_go(&mut session, args.hold)?;
     let sent = sender::run(&mut session, &Plan::of(&request, Kind::Datagram), output)?;
+    if let Some(failure) = sent.failure {
+        let remains = Remains { sender: Some(sent.part), receiver: None, intervals: sent.intervals };
+        partial::print(&request, remains, &failure, output)?;
+        return Err(failure);
+    }
     let halves = Halves {
         sender: sent.part,
         path: sent.path,
@@ -269,15 +321,19 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
     Ok(code)
 }
 
-/// Say hello and wait for the welcome.
-fn greet(channel: &mut Channel, request: &FlowRequest) -> Outcome<Welcome> {
-    channel.send(&Message::Hello(Box::new(Hello {
+/// Say hello, prove the secret if the server asks for it, and wait for the welcome.
+fn greet(channel: &mut Channel, request: &FlowRequest, secret: Option<&Secret>) -> Outcome<Welcome> {
+    let hello = Hello {
         protocol: control::PROTOCOL.into(),
         version: control::VERSION,
         generator: Generator::this(),
         boot_id: host::boot_id(),
+        nonce: String::new(),
         flow: request.clone(),
-    })))?;
+    };
+    let nonce = host::random_bytes().map_err(Failure::system("draw a nonce"))?;
+    let mut call = Call::new(hello, nonce, secret);
+    channel.send(call.hello())?;
     let mut waiter = Waiter::new().map_err(Failure::system("open a timer"))?;
     let deadline_ns = host::now_ns() + ANSWER_NS;
     loop {
@@ -285,17 +341,11 @@ fn greet(channel: &mut Channel, request: &FlowRequest) -> Outcome<Welcome> {
             let server = channel.peer().map_or_else(|_| "the server".into(), |peer| peer.to_string());
             Failure { message: format!("{server} did not welcome the flow: {error}"), ..error }
         })?;
-        match messages.into_iter().next() {
-            Some(Message::Welcome(welcome)) => return Ok(*welcome),
-            Some(Message::Failure { code, message }) => {
-                let refusal = control::refusal(&code, &message);
-                return Err(Failure {
-                    message: format!("the server refused the flow: {}", refusal.message),
-                    ..refusal
-                });
+        for message in messages {
+            match call.hear(message)? {
+                Reply::Say(proof) => channel.send(&proof)?,
+                Reply::Enter(welcome) => return Ok(*welcome),
             }
-            Some(_) => return Err(Failure::new(Code::Protocol, "the server did not answer with a welcome")),
-            None => {}
         }
         let now_ns = host::now_ns();
         if now_ns >= deadline_ns {

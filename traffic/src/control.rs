@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! client                              server
-//!   hello(version, flow)        ->
-//!                               <-    welcome(token, data port, offer) | failure(code, message)
+//!   hello(version, nonce, flow) ->
+//!                               <-    challenge(nonce)                   (when the server has a shared secret)
+//!   proof                       ->
+//!                               <-    welcome(token, data port, offer, proof) | failure(code, message)
 //!   ... the client opens the data path and proves the token ...
 //!                               <-    open
 //!   clock(t0)                   ->                                     (not on the same boot: 8 times now and after
@@ -17,7 +19,8 @@
 //!   intervals ..., part         <->   (each end's half, to the client in the end)
 //!   end                         ->
 //! ```
-//! A connection that ends early ends the flow.
+//! A connection that ends early ends the flow. How the two ends greet each other is [`crate::greeting`]'s, in which order
+//! they may speak afterwards [`crate::order`]'s.
 
 use netjoule_transport::{Values, TOKEN_BYTES};
 use serde::{Deserialize, Serialize};
@@ -30,7 +33,7 @@ use crate::report::{Direction, Generator, PathFacts, ReceiverPart, SenderPart};
 use crate::traces::CongestionSample;
 
 /// Version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// What a hello starts with.
 pub const PROTOCOL: &str = "netjoule";
 /// Longest line in bytes, line feed included.
@@ -43,6 +46,10 @@ pub const INTERVALS: usize = 200_000;
 pub const SAMPLES_PER_LINE: usize = 80;
 /// Samples of congestion control per flow.
 pub const SAMPLES: usize = INTERVALS + 2;
+/// Longest interval of a report, ns: a day.
+pub const LONGEST_INTERVAL_NS: u64 = 86_400 * 1_000_000_000;
+/// Longest name of a transport that is worth looking up, in bytes.
+const TRANSPORT_NAME_BYTES: usize = 32;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,6 +57,16 @@ pub const SAMPLES: usize = INTERVALS + 2;
 pub enum Message {
     /// Client: who I am and what I want.
     Hello(Box<Hello>),
+    /// Server: prove that you know the shared secret.
+    Challenge {
+        /// Server's nonce, in hexadecimal.
+        nonce: String,
+    },
+    /// Client: I know it.
+    Proof {
+        /// The client's proof ([`crate::secret`]), in hexadecimal.
+        proof: String,
+    },
     /// Server: come in.
     Welcome(Box<Welcome>),
     /// Either: this flow ends here, for this reason.
@@ -131,6 +148,8 @@ pub struct Hello {
     pub generator: Generator,
     /// Boot of the client's host.
     pub boot_id: String,
+    /// Client's nonce for proofs of a shared secret, in hexadecimal.
+    pub nonce: String,
     /// What is asked for.
     pub flow: FlowRequest,
 }
@@ -186,6 +205,9 @@ pub struct Welcome {
     pub token: String,
     /// What the transport needs to connect.
     pub offer: Values,
+    /// The server's proof of a shared secret, in hexadecimal; none where it asked for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<String>,
 }
 
 /// What a server allows.
@@ -206,6 +228,9 @@ impl FlowRequest {
         }
         if let Err(sentence) = self.pacing.fits(self.window_us, self.gso) {
             return usage(sentence.into());
+        }
+        if self.interval_ns > LONGEST_INTERVAL_NS {
+            return usage("an interval is at most a day".into());
         }
         let intervals = self.duration_ns / self.interval_ns;
         if intervals > INTERVALS as u64 / 2 {
@@ -248,6 +273,8 @@ pub fn encode(message: &Message) -> String {
 /// A line from the wire.
 pub fn decode(line: &[u8]) -> Outcome<Message> {
     serde_json::from_slice(line).map_err(|error| {
+        // It may quote what was said.
+        let error = printable(&error.to_string(), 200);
         Failure::new(Code::Protocol, format!("the peer said something unintelligible: {error}"))
     })
 }
@@ -261,17 +288,22 @@ pub fn expect_hello(line: &[u8]) -> Outcome<Hello> {
         return Err(unknown());
     }
     if value["version"] != VERSION {
+        let theirs =
+            value["version"].as_u64().map_or_else(|| "unknown".into(), |version| version.to_string());
         return Err(Failure::new(
             Code::Protocol,
             format!(
-                "the client speaks version {} of the control protocol, this server version {VERSION}; use the same netjoule-traffic at both ends",
-                value["version"]
+                "the client speaks version {theirs} of the control protocol, this server version {VERSION}; use the same netjoule-traffic at both ends",
             ),
         ));
     }
     let Message::Hello(hello) = decode(line)? else { return Err(unknown()) };
     let id = &hello.flow.flow_id;
-    // The name is printed: it must not be able to steer a terminal.
+    // Both names are printed: they must not be able to fill a log or steer a terminal.
+    if hello.flow.transport.len() > TRANSPORT_NAME_BYTES {
+        let message = format!("a transport's name has at most {TRANSPORT_NAME_BYTES} bytes");
+        return Err(Failure::new(Code::Usage, message));
+    }
     if id.len() > 64 || !id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return Err(Failure::new(Code::Usage, "a flow's name is at most 64 letters, digits and dashes"));
     }
@@ -280,26 +312,59 @@ pub fn expect_hello(line: &[u8]) -> Outcome<Hello> {
 
 /// A failure that the peer sent, with its sentence made fit for a terminal: one line, not endless.
 pub fn refusal(code: &str, message: &str) -> Failure {
-    let message: String = message.chars().filter(|c| !c.is_control()).take(500).collect();
-    Failure::new(Code::named(code), message)
+    Failure::new(Code::named(code), printable(message, 500))
+}
+
+/// The first `most` characters of what a peer said that cannot steer a terminal.
+fn printable(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !c.is_control()).take(most).collect()
+}
+
+/// Cut the first whole line off `received`, without its line feed; an error when it is too long.
+pub fn take_line(received: &mut Vec<u8>) -> Outcome<Option<Vec<u8>>> {
+    match received.iter().position(|byte| *byte == b'\n') {
+        Some(length) if length < LINE_BYTES => {
+            let mut line: Vec<u8> = received.drain(..=length).collect();
+            line.pop();
+            Ok(Some(line))
+        }
+        None if received.len() < LINE_BYTES => Ok(None),
+        _ => Err(Failure::new(Code::Protocol, format!("the peer sent a line of over {LINE_BYTES} bytes"))),
+    }
+}
+
+/// A failure as a message.
+pub fn failure_message(failure: &Failure) -> Message {
+    Message::Failure { code: failure.code.name().into(), message: failure.message.clone() }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Exactly `N` bytes from hexadecimal; `None` for any other text.
+pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != 2 * N {
+        return None;
+    }
+    let digit = |index: usize| char::from(digits[index]).to_digit(16).map(|value| value as u8);
+    let mut bytes = [0; N];
+    for (byte, index) in bytes.iter_mut().zip((0..).step_by(2)) {
+        *byte = digit(index)? << 4 | digit(index + 1)?;
+    }
+    Some(bytes)
 }
 
 /// A token as text.
 pub fn token_text(token: &[u8; TOKEN_BYTES]) -> String {
-    token.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(token)
 }
 
 /// A token from text.
 pub fn token_from(text: &str) -> Outcome<[u8; TOKEN_BYTES]> {
-    let bad = || Failure::new(Code::Protocol, "the server sent a malformed token");
-    if text.len() != 2 * TOKEN_BYTES || !text.is_ascii() {
-        return Err(bad());
-    }
-    let mut token = [0; TOKEN_BYTES];
-    for (byte, index) in token.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(&text[index..index + 2], 16).map_err(|_| bad())?;
-    }
-    Ok(token)
+    from_hex(text).ok_or_else(|| Failure::new(Code::Protocol, "the server sent a malformed token"))
 }
 
 #[cfg(test)]
@@ -335,6 +400,7 @@ mod tests {
             version,
             generator: Generator::this(),
             boot_id: "b".into(),
+            nonce: hex(&[7; 16]),
             flow: request(),
         }))
     }
@@ -402,7 +468,7 @@ mod tests {
     fn a_hello_of_another_version_is_told_so() {
         assert_eq!(expect_hello(encode(&hello(VERSION)).as_bytes()).unwrap().flow, request());
         let error = expect_hello(encode(&hello(VERSION + 1)).as_bytes()).unwrap_err();
-        assert!(error.message.contains("version 2"), "{error}");
+        assert!(error.message.contains(&format!("version {}", VERSION + 1)), "{error}");
         for line in ["GET / HTTP/1.1", "{}", "null", "{\"type\":\"open\"}"] {
             assert_eq!(expect_hello(line.as_bytes()).unwrap_err().code, Code::Protocol);
         }
@@ -419,6 +485,9 @@ mod tests {
         assert!(fine.check(CAPS).unwrap_err().message.contains("intervals"));
         let shared = FlowRequest { pacing: Mode::SoTxtime, window_us: 50, ..request() };
         assert!(shared.check(CAPS).unwrap_err().message.contains("window"));
+        // Beyond any number that the arithmetic of intervals could hold.
+        let endless = FlowRequest { interval_ns: u64::MAX, ..request() };
+        assert!(endless.check(CAPS).unwrap_err().message.contains("at most a day"));
         let empty = FlowRequest { payload_bytes: 0, ..request() };
         assert_eq!(empty.check(CAPS).unwrap_err().code, Code::Usage);
     }
@@ -430,6 +499,13 @@ mod tests {
         let line = encode(&Message::Hello(hello));
         assert_eq!(expect_hello(line.as_bytes()).unwrap_err().code, Code::Usage);
         assert_eq!(refusal("busy", "no\u{1b}[31m way\n").message, "no[31m way");
+        let Message::Hello(mut long) = self::hello(VERSION) else { panic!("not a hello") };
+        long.flow.transport = "x".repeat(60_000);
+        let refused = expect_hello(encode(&Message::Hello(long)).as_bytes()).unwrap_err();
+        assert!(refused.code == Code::Usage && refused.message.len() < 100, "{refused}");
+        let quoting =
+            decode(format!(r#"{{"type":"\u001b]0;{}"}}"#, "x".repeat(9_999)).as_bytes()).unwrap_err();
+        assert!(!quoting.message.contains('\u{1b}') && quoting.message.len() < 300, "{quoting}");
         assert_eq!(refusal("busy", &"x".repeat(9_999)).message.len(), 500);
     }
 
@@ -443,6 +519,28 @@ mod tests {
         #[test]
         fn tokens_survive_as_text(token: [u8; TOKEN_BYTES]) {
             prop_assert_eq!(token_from(&token_text(&token)).unwrap(), token);
+        }
+
+        #[test]
+        fn a_request_of_any_numbers_is_taken_or_refused_and_one_that_is_taken_stays_within_bounds(
+            numbers: [u64; 6], exponents in proptest::collection::vec(0_u32..64, 6), gso: bool,
+        ) {
+            let number = |index: usize| numbers[index] >> exponents[index];
+            let wild = FlowRequest {
+                payload_bytes: number(0),
+                rate_bps: number(1),
+                duration_ns: number(2),
+                interval_ns: number(3),
+                window_us: number(4),
+                seed: number(5),
+                gso,
+                ..request()
+            };
+            if wild.check(CAPS).is_ok() {
+                prop_assert!(wild.duration_ns <= CAPS.duration_ns && wild.rate_bps <= CAPS.rate_bps);
+                prop_assert!(wild.duration_ns / wild.interval_ns <= INTERVALS as u64 / 2);
+                prop_assert!(wild.interval_ns <= LONGEST_INTERVAL_NS && wild.payload_bytes > 0);
+            }
         }
 
         #[test]

@@ -62,6 +62,20 @@ impl Interval {
     }
 }
 
+/// Intervals that a flow may have beyond its duration, for its beginning and its drain.
+const SPARE_INTERVALS: i64 = 16;
+/// Most intervals that room is made for at once.
+const MOST_ROOM: i64 = 120_000;
+
+/// Memory for the intervals of a flow, taken before it begins: so that it neither grows nor moves while the flow is on.
+pub fn room(duration_ns: i64, interval_ns: i64) -> Vec<Interval> {
+    let intervals = (duration_ns / interval_ns + SPARE_INTERVALS).min(MOST_ROOM) as usize;
+    // Memory is the process's only when it has been written.
+    let mut room = vec![blank(End::Receiver, 0, interval_ns); intervals];
+    room.clear();
+    room
+}
+
 /// Contiguous intervals, all of one length.
 #[derive(Debug)]
 pub struct Series {
@@ -88,6 +102,12 @@ impl Series {
 
     fn new(current: Interval, interval_ns: i64, usage: Usage) -> Self {
         Self { interval_ns, closed: Vec::new(), current, usage, uncharged: None, handed_out: 0 }
+    }
+
+    /// Put closed intervals into `room` (see [`room`]). Before the first is closed.
+    pub fn move_into(&mut self, room: Vec<Interval>) {
+        debug_assert!(self.closed.is_empty() && room.is_empty());
+        self.closed = room;
     }
 
     /// Begin at `first_ns`, the first arrival, where that is earlier: a message may come while its flow is being set up.
@@ -238,6 +258,16 @@ mod tests {
 
     fn ran(total_ns: i64) -> Usage {
         Usage { cpu: CpuTime { total_ns, ..CpuTime::default() }, irq: None }
+    }
+
+    #[test]
+    fn room_for_a_flow_is_made_once() {
+        let mut series = Series::sender(100, 0, Usage::default());
+        let room = room(100_000, 100);
+        let place = room.as_ptr();
+        series.move_into(room);
+        series.roll(100_000, None, Usage::default);
+        assert_eq!((series.closed.len(), series.closed.as_ptr()), (1_000, place));
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! netjoule's traffic engine: paced flows over any transport, and one honest report of both ends.
 //!
 //! Pure parts (no socket, no clock): [`units`], [`schedule`], [`pacing`], [`certificate`], [`tracker`], [`jitter`],
-//! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`intervals`], [`clock_offset`], [`control`], [`report`], `batch`. Parts that touch the system: [`host`]
-//! (clocks, CPU, identity), [`usage`], [`cycles`] and [`costs`] (what a flow takes of its host), [`traces`], [`capture`],
-//! [`wait`] (sleeping and polling), [`channel`] (the control connection), [`session`] (all of
-//! one flow's descriptors), `lobby` (where clients wait), `target` (names and addresses). On top: [`sender`] and
-//! [`receiver`] are the two ends of a flow (`pump` hands its messages over), [`client`] and [`server`] the two programs;
-//! `assemble` joins both halves into the report, [`selftest`] certifies a host.
+//! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`intervals`], [`clock_offset`], [`control`],
+//! [`greeting`], [`order`], [`report`], `batch`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`],
+//! [`cycles`] and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling),
+//! [`channel`] (the control connection), [`session`] (all of one flow's descriptors), `lobby` (where clients wait),
+//! `places` (the flows that are on), `target` (names and addresses). On top: [`sender`] and [`receiver`] are the two ends
+//! of a flow (`pump` hands its messages over), [`client`] and [`server`] the two programs; `doorkeeper` lets clients in,
+//! `assemble` joins both halves into the report, `partial` prints what there is when a flow fails, [`selftest`] certifies a
+//! host.
 
 mod assemble;
 mod batch;
@@ -21,13 +23,17 @@ pub mod client;
 pub mod clock_offset;
 pub mod control;
 pub mod costs;
+mod crowd;
 pub mod cycles;
 pub mod delay;
 pub mod departure;
+mod descriptors;
 pub mod dissect;
 pub mod distribution;
+mod doorkeeper;
 mod event_log;
 pub mod failure;
+pub mod greeting;
 pub mod host;
 mod instruments;
 pub mod intervals;
@@ -35,13 +41,18 @@ pub mod ipdv;
 pub mod jitter;
 mod lobby;
 pub mod loss;
+pub mod order;
 pub mod output;
 pub mod pacing;
+mod partial;
+mod places;
 mod pump;
 pub mod receiver;
 pub mod registry;
 pub mod report;
 pub mod schedule;
+mod second_signal;
+pub mod secret;
 pub mod selftest;
 pub mod sender;
 pub mod server;

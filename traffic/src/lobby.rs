@@ -1,183 +1,276 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where control connections wait: a helper thread accepts them, reads their first line, and hands one over at a time.
+//! Where control connections wait until they have said who they are and what they want, and a place is free for them.
+//!
+//! All of them are served by one thread that never waits for one. What strangers can take is bounded: connections,
+//! their time, the bytes that are kept of them. Who is turned away is told why and given a moment to read it.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{mpsc, Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 
-use crate::channel;
-use crate::control::{self, Hello, Message};
+use netjoule_transport::PollFd;
+
+use crate::control::{self, Message};
+use crate::crowd::{self, Crowd};
 use crate::failure::{Code, Failure, Outcome};
+use crate::greeting::{Greeting, Guest, Step};
+use crate::host;
+use crate::secret::Secret;
 
-/// How long a client may take for its first line.
-const HELLO: Duration = Duration::from_secs(5);
-/// How long a client waits for a flow that is just ending before it is told that the server is busy.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Control connections that may wait for their first line at once.
-const VISITORS: usize = 16;
+/// How long a client may take for its whole greeting, ns.
+pub(crate) const GREETING_NS: i64 = 5_000_000_000;
+/// How long a client waits for a flow that is just ending before it is told that the server is busy, ns.
+const PATIENCE_NS: i64 = 1_000_000_000;
+/// How long who was turned away may take to go, ns.
+const LEAVING_NS: i64 = 1_000_000_000;
+/// How many bytes of it are read meanwhile, so that the refusal is not lost with a reset.
+const LEAVING_BYTES: usize = 1 << 20;
+/// Most bytes that are kept of all who greet.
+const KEPT_BYTES: usize = 16 << 20;
+/// New connections taken at once before the others are looked at again.
+const ACCEPTS: usize = 64;
+/// How long the door stays shut when the system has no descriptors or memory left, ns.
+const SHUT_NS: i64 = 100_000_000;
 
-/// A client that may come in: its connection, what was read beyond the hello, the hello.
-pub(crate) type Visitor = (TcpStream, Vec<u8>, Hello);
+/// A client that may come in, and its connection.
+pub(crate) struct Entry {
+    pub(crate) stream: TcpStream,
+    pub(crate) peer: IpAddr,
+    pub(crate) guest: Guest,
+}
 
-/// Where clients wait for the main thread.
+/// The listener and everybody who waits, in order of arrival.
 pub(crate) struct Lobby {
-    visitors: mpsc::Receiver<Visitor>,
-    bell: UnixStream,
-    slot: Arc<Slot>,
+    listener: Option<TcpListener>,
+    visitors: Vec<Visitor>,
+    most: usize,
+    secret: Option<Secret>,
+    /// Given up for a moment to turn somebody away when no other descriptor is left.
+    spare: Option<File>,
+    shut_until_ns: i64,
 }
 
-/// Room for one flow.
-#[derive(Default)]
-struct Slot {
-    taken: Mutex<bool>,
-    freed: Condvar,
+struct Visitor {
+    stream: TcpStream,
+    peer: IpAddr,
+    stage: Stage,
+    deadline_ns: i64,
 }
 
-impl Slot {
-    /// Take the room, waiting [`PATIENCE`] for a flow that is just ending; false when it stays taken.
-    fn take(&self) -> bool {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.freed.wait_timeout_while(taken, PATIENCE, |taken| *taken);
-        let (mut taken, outcome) = waited.unwrap_or_else(PoisonError::into_inner);
-        if outcome.timed_out() {
-            return false;
-        }
-        *taken = true;
-        true
-    }
-
-    fn free(&self) {
-        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.freed.notify_one();
-    }
+enum Stage {
+    Greeting(Greeting),
+    /// Has said all; waits for a place.
+    Ready(Box<Guest>),
+    /// Was turned away; bytes read since.
+    Leaving(usize),
 }
 
 impl Lobby {
-    /// Start the helper thread.
-    pub(crate) fn open(listener: TcpListener) -> Outcome<Self> {
-        let (bell, button) = UnixStream::pair().map_err(Failure::system("open a socket pair"))?;
-        bell.set_nonblocking(true).map_err(Failure::system("prepare a socket pair"))?;
-        let (sender, visitors) = mpsc::channel();
-        let slot = Arc::new(Slot::default());
-        let door = Door { sender, button: Arc::new(button), slot: slot.clone(), waiting: Arc::default() };
-        std::thread::Builder::new()
-            .name("accept".into())
-            .spawn(move || door.accept_forever(&listener))
-            .map_err(Failure::system("start a thread"))?;
-        Ok(Self { visitors, bell, slot })
+    /// Let up to `most` connections wait. Who does not know `secret` does not come in.
+    pub(crate) fn open(listener: TcpListener, most: usize, secret: Option<Secret>) -> Outcome<Self> {
+        listener.set_nonblocking(true).map_err(Failure::system("prepare the control port"))?;
+        let spare = File::open("/dev/null").map_err(Failure::system("keep a descriptor in reserve"))?;
+        Ok(Self {
+            listener: Some(listener),
+            visitors: Vec::new(),
+            most,
+            secret,
+            spare: Some(spare),
+            shut_until_ns: 0,
+        })
     }
 
-    /// Descriptor that is readable when a client waits.
-    pub(crate) fn bell(&self) -> RawFd {
-        self.bell.as_raw_fd()
+    /// Close the door and everything behind it.
+    pub(crate) fn close(&mut self) {
+        self.listener = None;
+        self.visitors.clear();
+        self.spare = None;
     }
 
-    /// Answer the bell; the client that rang. It has the only place until [`Self::free`].
-    pub(crate) fn visitor(&self) -> Option<Visitor> {
-        let _ = (&self.bell).read(&mut [0]);
-        self.visitors.try_recv().ok()
-    }
-
-    /// Let the next client in.
-    pub(crate) fn free(&self) {
-        self.slot.free();
-    }
-}
-
-/// The accepting side of the lobby.
-#[derive(Clone)]
-struct Door {
-    sender: mpsc::Sender<Visitor>,
-    button: Arc<UnixStream>,
-    slot: Arc<Slot>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Door {
-    fn accept_forever(self, listener: &TcpListener) {
-        loop {
-            let stream = match listener.accept() {
-                Ok((stream, _)) => stream,
-                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
-                Err(_) => {
-                    // Out of descriptors or memory: wait for some to come back instead of spinning.
-                    std::thread::sleep(Duration::from_millis(100));
-                    continue;
-                }
-            };
-            if self.waiting.fetch_add(1, Ordering::AcqRel) >= VISITORS {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let door = self.clone();
-            let thread = std::thread::Builder::new().name("hello".into()).spawn(move || {
-                door.meet(stream);
-                door.waiting.fetch_sub(1, Ordering::AcqRel);
-            });
-            if thread.is_err() {
-                self.waiting.fetch_sub(1, Ordering::AcqRel);
-            }
-        }
-    }
-
-    /// Read the hello; hand the client over or say why not.
-    fn meet(&self, mut stream: TcpStream) {
-        let mut rest = Vec::new();
-        let outcome = read_hello(&mut stream, &mut rest).and_then(|hello| {
-            if !self.slot.take() {
-                return Err(Failure::new(
-                    Code::Busy,
-                    "the server is busy with another flow; try again later",
-                ));
-            }
-            Ok(hello)
+    /// Descriptors to wait for: the door, then each visitor in order.
+    pub(crate) fn poll_fds(&self, now_ns: i64, fds: &mut Vec<PollFd>) {
+        let Some(listener) = &self.listener else { return };
+        let door = PollFd { fd: listener.as_raw_fd(), read: now_ns >= self.shut_until_ns, write: false };
+        let visitors = self.visitors.iter().map(|visitor| PollFd {
+            fd: visitor.stream.as_raw_fd(),
+            // What a ready one says early stays in its connection; its end is told in any case.
+            read: !matches!(visitor.stage, Stage::Ready(_)),
+            write: false,
         });
-        match outcome {
-            Ok(hello) => {
-                if let Ok(stream) = stream.try_clone() {
-                    let handed_over = self.sender.send((stream, rest, hello)).is_ok();
-                    if handed_over && (&*self.button).write_all(b"!").is_ok() {
-                        return;
-                    }
+        fds.extend(std::iter::once(door).chain(visitors));
+    }
+
+    /// When [`Self::serve`] has something to do though nobody speaks.
+    pub(crate) fn next_deadline_ns(&self, now_ns: i64) -> Option<i64> {
+        let door = (self.shut_until_ns > now_ns).then_some(self.shut_until_ns);
+        self.visitors.iter().map(|visitor| visitor.deadline_ns).chain(door).min()
+    }
+
+    /// Hear who has spoken, turn away whose time is up, let new ones in. `ready` is of [`Self::poll_fds`]'s descriptors.
+    pub(crate) fn serve(&mut self, now_ns: i64, ready: &dyn Fn(usize) -> bool) {
+        let secret = self.secret.as_ref();
+        let mut place = 0;
+        self.visitors.retain_mut(|visitor| {
+            place += 1;
+            (!ready(place) || visitor.hear(now_ns, secret)) && visitor.keeps_time(now_ns)
+        });
+        while self.visitors.iter().map(Visitor::held_bytes).sum::<usize>() > KEPT_BYTES {
+            self.turn_biggest_away(now_ns);
+        }
+        if ready(0) && now_ns >= self.shut_until_ns {
+            self.accept(now_ns);
+        }
+    }
+
+    /// The first who is ready and may have a place.
+    pub(crate) fn take(&mut self, may_enter: impl Fn(IpAddr) -> bool) -> Option<Entry> {
+        let waits = |visitor: &Visitor| matches!(visitor.stage, Stage::Ready(_)) && may_enter(visitor.peer);
+        let Visitor { stream, peer, stage, .. } = self.visitors.remove(self.visitors.iter().position(waits)?);
+        match stage {
+            Stage::Ready(guest) => Some(Entry { stream, peer, guest: *guest }),
+            _ => None,
+        }
+    }
+
+    fn accept(&mut self, now_ns: i64) {
+        for _ in 0..ACCEPTS {
+            let Some(listener) = &self.listener else { return };
+            match listener.accept() {
+                Ok((stream, from)) => self.admit(stream, crowd::host_of(from.ip()), now_ns),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if is_exhaustion(&error) => {
+                    self.turn_next_away();
+                    self.shut_until_ns = now_ns + SHUT_NS;
+                    return;
                 }
-                self.slot.free();
-            }
-            Err(failure) => {
-                let line = control::encode(&failure_message(&failure));
-                let _ =
-                    stream.set_write_timeout(Some(HELLO)).and_then(|()| stream.write_all(line.as_bytes()));
+                // Somebody who has gone again (accept(2) tells the new socket's errors, too).
+                Err(_) => {}
             }
         }
     }
-}
 
-fn read_hello(stream: &mut TcpStream, received: &mut Vec<u8>) -> Outcome<Hello> {
-    let deadline = Instant::now() + HELLO;
-    let mut bytes = [0; 4096];
-    loop {
-        if let Some(line) = channel::take_line(received)? {
-            return control::expect_hello(&line);
+    fn admit(&mut self, stream: TcpStream, peer: IpAddr, now_ns: i64) {
+        if self.visitors.len() >= self.most {
+            self.make_room(now_ns);
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Failure::new(Code::Timeout, "no hello within 5 s"));
+        if stream.set_nonblocking(true).is_ok() {
+            let deadline_ns = now_ns + GREETING_NS;
+            let stage = Stage::Greeting(Greeting::default());
+            self.visitors.push(Visitor { stream, peer, stage, deadline_ns });
         }
-        let length = stream
-            .set_read_timeout(Some(left))
-            .and_then(|()| stream.read(&mut bytes))
-            .map_err(|error| Failure::new(Code::Timeout, format!("no hello: {error}")))?;
-        if length == 0 {
-            return Err(Failure::new(Code::ControlLost, "the client left without a hello"));
+    }
+
+    /// Whoever crowds the lobby makes room: the oldest who is leaving anyway, else the oldest of the host that has most.
+    fn make_room(&mut self, now_ns: i64) {
+        let leaving = self.visitors.iter().position(|visitor| matches!(visitor.stage, Stage::Leaving(_)));
+        let place = leaving.or_else(|| {
+            let crowd: Crowd = self.visitors.iter().map(|visitor| visitor.peer).collect();
+            let crowding = crowd.greatest()?;
+            self.visitors.iter().position(|visitor| visitor.peer == crowding)
+        });
+        if let Some(place) = place {
+            let mut visitor = self.visitors.remove(place);
+            visitor.turn_away(&busy("too many control connections wait at this server"), now_ns);
         }
-        received.extend_from_slice(&bytes[..length]);
+    }
+
+    fn turn_biggest_away(&mut self, now_ns: i64) {
+        if let Some(visitor) = self.visitors.iter_mut().max_by_key(|visitor| visitor.held_bytes()) {
+            visitor.turn_away(&busy("this server keeps too many half greetings"), now_ns);
+        }
+    }
+
+    /// Tell the next one in the queue that nothing is left, with the descriptor that was kept for it.
+    fn turn_next_away(&mut self) {
+        self.spare = None;
+        if let Some(Ok((mut stream, _))) = self.listener.as_ref().map(TcpListener::accept) {
+            let _ = stream.set_nonblocking(true);
+            tell(&mut stream, &control::failure_message(&busy("this server can open no further file")));
+        }
+        self.spare = File::open("/dev/null").ok();
     }
 }
 
-/// A failure as a control message.
-pub(crate) fn failure_message(failure: &Failure) -> Message {
-    Message::Failure { code: failure.code.name().into(), message: failure.message.clone() }
+impl Visitor {
+    fn held_bytes(&self) -> usize {
+        match &self.stage {
+            Stage::Greeting(greeting) => greeting.held_bytes(),
+            _ => 0,
+        }
+    }
+
+    /// Read once; false when it has gone.
+    fn hear(&mut self, now_ns: i64, secret: Option<&Secret>) -> bool {
+        let mut bytes = [0; 16 << 10];
+        let length = match self.stream.read(&mut bytes) {
+            Ok(0) => return false,
+            Ok(length) => length,
+            Err(error) => return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        };
+        match &mut self.stage {
+            Stage::Greeting(greeting) => {
+                let mut fresh_nonce =
+                    || host::random_bytes().map_err(Failure::system("draw a nonce for a client"));
+                match greeting.hear(&bytes[..length], secret, &mut fresh_nonce) {
+                    Ok(Step::More) => {}
+                    Ok(Step::Say(message)) => return tell(&mut self.stream, &message),
+                    Ok(Step::Enter(guest)) => {
+                        self.stage = Stage::Ready(guest);
+                        self.deadline_ns = now_ns + PATIENCE_NS;
+                    }
+                    Err(failure) => self.turn_away(&failure, now_ns),
+                }
+                true
+            }
+            Stage::Leaving(read) => {
+                *read += length;
+                *read < LEAVING_BYTES
+            }
+            // It was told to wait, and its end or its impatience is the same.
+            Stage::Ready(_) => false,
+        }
+    }
+
+    /// False when its time is over for good.
+    fn keeps_time(&mut self, now_ns: i64) -> bool {
+        if now_ns < self.deadline_ns {
+            return true;
+        }
+        let failure = match &self.stage {
+            Stage::Greeting(_) => Failure::new(
+                Code::Timeout,
+                format!("no complete greeting within {} s", GREETING_NS / 1_000_000_000),
+            ),
+            Stage::Ready(_) => busy("the server is busy with another flow"),
+            Stage::Leaving(_) => return false,
+        };
+        self.turn_away(&failure, now_ns);
+        true
+    }
+
+    fn turn_away(&mut self, failure: &Failure, now_ns: i64) {
+        tell(&mut self.stream, &control::failure_message(failure));
+        let _ = self.stream.shutdown(Shutdown::Write);
+        self.stage = Stage::Leaving(0);
+        self.deadline_ns = now_ns + LEAVING_NS;
+    }
 }
+
+/// Say something short to somebody who has heard little so far; false when it cannot be said without waiting.
+pub(crate) fn tell(stream: &mut TcpStream, message: &Message) -> bool {
+    let line = control::encode(message);
+    stream.write(line.as_bytes()).is_ok_and(|length| length == line.len())
+}
+
+fn busy(why: &str) -> Failure {
+    Failure::new(Code::Busy, format!("{why}; try again later"))
+}
+
+/// Whether accepting failed because this host has run out of something.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+#[cfg(test)]
+mod tests;

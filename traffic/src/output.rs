@@ -61,7 +61,7 @@ impl Output {
     /// One line for a person on stderr.
     pub fn complain(self, message: &str) {
         // Nothing is left to do when stderr is gone too.
-        let _ = writeln!(std::io::stderr(), "netjoule-traffic: {message}");
+        let _ = std::io::stderr().write_all(format!("netjoule-traffic: {message}\n").as_bytes());
     }
 
     /// A failure: an event for machines, always one line on stderr.
@@ -72,10 +72,11 @@ impl Output {
     }
 }
 
-/// Write a line to stdout now.
+/// Write a line to stdout now, in one piece: a server's flows, each a process, share it.
 pub fn write(line: &str) -> Outcome<()> {
     let mut stdout = std::io::stdout().lock();
-    writeln!(stdout, "{line}")
+    stdout
+        .write_all(format!("{line}\n").as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::new(Code::Interrupted, format!("stdout was closed: {error}")))
 }

@@ -12,7 +12,7 @@ use crate::certificate::{Basis, Certifier, HandOver, PacingCertificate, Totals};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::instruments::{Instruments, Readings};
-use crate::intervals::Series;
+use crate::intervals::{Interval, Series};
 use crate::output::Output;
 use crate::pacing::{Mode, Pacer, Rest};
 use crate::report::EndReason;
@@ -80,6 +80,11 @@ impl<'a> Pump<'a> {
             held_back_below: 0,
             looked_around_ns: start_ns,
         }
+    }
+
+    /// Memory for the intervals, taken beforehand.
+    pub(crate) fn keep_intervals_in(&mut self, room: Vec<Interval>) {
+        self.series.move_into(room);
     }
 
     fn launches(&self) -> bool {

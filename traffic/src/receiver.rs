@@ -10,13 +10,16 @@ use crate::costs::Costs;
 use crate::delay::Delays;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::intervals::{Interval, Series};
+use crate::intervals::{self, Interval, Series};
 use crate::ipdv::Ipdv;
 use crate::jitter::Jitter;
 use crate::output::Output;
 use crate::report::{arrival_stamp_source, goodput_mbps, Direction, EndReason, ReceiverPart};
 use crate::session::{Scope, Session, COMPARE_EVERY_NS};
 use crate::tracker::{Arrived, Tracker};
+
+#[doc(hidden)]
+pub mod any_arrivals;
 
 /// After the sender finished, this long without an arrival means that nothing more comes, ns.
 const DATAGRAM_QUIET_NS: i64 = 500_000_000;
@@ -74,13 +77,17 @@ pub struct Received {
     pub intervals: Vec<Interval>,
     /// How it ended.
     pub end_reason: EndReason,
+    /// What broke, where something did: then this half is all that is known.
+    pub failure: Option<Failure>,
 }
 
 /// Receive until the sender has finished and nothing more comes, and report.
 pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) -> Outcome<Received> {
     let follows = !session.heard.exchanges.is_empty();
+    let room = intervals::room(expected.duration_ns, expected.interval_ns);
     let mut books = Books::new(expected, host::now_ns(), follows, Costs::start());
-    let end_reason = listen(session, &mut books, output)?;
+    books.series.move_into(room);
+    let (end_reason, failure) = EndReason::or_failed(listen(session, &mut books, output));
     session.close_books();
     let closed_ns = host::now_ns();
     session.keep_comparing(false);
@@ -127,7 +134,7 @@ pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) ->
     let jitter_ms = books.jitter.ms();
     books.series.finish(closed_ns, jitter_ms, used);
     output.intervals(books.series.fresh())?;
-    Ok(Received { part, intervals: books.series.into_closed(), end_reason })
+    Ok(Received { part, intervals: books.series.into_closed(), end_reason, failure })
 }
 
 fn listen(session: &mut Session<'_>, books: &mut Books<'_>, output: Output) -> Outcome<EndReason> {

@@ -11,6 +11,7 @@ use crate::clock_offset::ClockOffset;
 use crate::cycles::CycleCounter;
 use crate::delay::{DelaySummary, DelayVariation};
 use crate::departure::DepartureSummary;
+use crate::failure::{Failure, Outcome};
 use crate::intervals::{End, Interval};
 use crate::ipdv::IpdvSummary;
 use crate::loss::BurstSummary;
@@ -81,6 +82,18 @@ pub enum EndReason {
     Interrupted,
     /// The other end was told to stop.
     PeerInterrupted,
+    /// Something broke; the report is what this end knows.
+    Failed,
+}
+
+impl EndReason {
+    /// How a flow ended that may have failed, and with what.
+    pub fn or_failed(ended: Outcome<Self>) -> (Self, Option<Failure>) {
+        match ended {
+            Ok(reason) => (reason, None),
+            Err(failure) => (Self::Failed, Some(failure)),
+        }
+    }
 }
 
 /// What the sending end knows about the path and its packets.

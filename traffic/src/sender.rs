@@ -8,7 +8,7 @@ use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::instruments::Instruments;
-use crate::intervals::Interval;
+use crate::intervals::{self, Interval};
 use crate::output::Output;
 use crate::pacing::Mode;
 use crate::pump::Pump;
@@ -81,6 +81,8 @@ pub struct Sent {
     pub congestion: Option<Vec<CongestionSample>>,
     /// How it ended.
     pub end_reason: EndReason,
+    /// What broke, where something did: then this half is all that is known.
+    pub failure: Option<Failure>,
 }
 
 /// Refuse a size that `protocol` cannot carry unfragmented over this path, naming the limit.
@@ -127,13 +129,16 @@ pub fn prepare(session: &mut Session<'_>, pacing: Mode) -> Outcome<()> {
 
 /// Send the whole flow, wait until it has left, and report.
 pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Sent> {
+    let room = intervals::room(plan.duration_ns, plan.interval_ns);
     let batch = Batch::new(plan.message_bytes, session.transport.headroom_bytes(), plan.gso, plan.seed);
     let instruments = Instruments::start(plan.traces);
     let mut pump = Pump::new(plan, batch, host::now_ns(), instruments);
-    let end_reason = pump.run(session, output)?;
+    pump.keep_intervals_in(room);
+    let ended = pump.run(session, output);
     let stopped_ns = host::now_ns();
     pump.close_books(stopped_ns);
-    drain(session, plan.kind)?;
+    let ended = ended.and_then(|reason| drain(session, plan.kind).map(|()| reason));
+    let (end_reason, failure) = EndReason::or_failed(ended);
     pump.take_back(session.transport.discard_held());
     let end_ns = host::now_ns();
     pump.look(session, end_ns, output)?;
@@ -162,7 +167,7 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
     series.finish(end_ns, None, readings.used);
     output.intervals(series.fresh())?;
     let intervals = series.into_closed();
-    Ok(Sent { part, path, intervals, congestion: readings.congestion, end_reason })
+    Ok(Sent { part, path, intervals, congestion: readings.congestion, end_reason, failure })
 }
 
 /// Serve the transport until everything has left, or the time for that is over.

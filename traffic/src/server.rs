@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `serve`: flows one after the other, from the asked end.
-//!
-//! The main thread runs the flows, so that its own run time is the flow's. A helper thread accepts control
-//! connections and hands over the first that asks while no flow is on; others are told that the server is busy.
+//! `serve`: a flow, from the asked end. It runs in a process of its own, which does nothing else, so that its run time is
+//! the flow's; who comes in when is [`crate::doorkeeper`]'s.
 
-use std::io::Read;
-use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::AsRawFd;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 
-use netjoule_transport::{FlowSpec, IpVersion, PollFd, Protocol, Role, State, Transport};
-use serde_json::json;
+use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport, TransportError};
+use serde_json::{json, Value};
 
 use crate::channel::Channel;
 use crate::cli::ServeArgs;
-use crate::control::{self, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE};
+use crate::control::{
+    self, failure_message, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE,
+};
+use crate::doorkeeper;
 use crate::event_log;
 use crate::failure::{Code, Failure, Outcome};
+use crate::greeting::Guest;
 use crate::host;
 use crate::intervals::Interval;
-use crate::lobby::{failure_message, Lobby, Visitor};
-use crate::output::{self, Output};
+use crate::order::Side;
+use crate::output::Output;
 use crate::receiver::{self, Expectation};
 use crate::registry;
-use crate::report::{Direction, EndReason, Generator};
+use crate::report::{Direction, EndReason, Generator, PathFacts, SenderPart};
+use crate::secret::Proof;
 use crate::sender::{self, Plan};
 use crate::session::{Session, StdinUse};
-use crate::wait::{Signals, Waiter};
+use crate::traces::CongestionSample;
+use crate::wait::Signals;
 
 /// How long a client may take to open the data path, ns.
 const OPEN_NS: i64 = 10_000_000_000;
@@ -34,75 +36,56 @@ const GOODBYE_NS: i64 = 2_000_000_000;
 
 /// Run `serve`; the exit code.
 pub fn run(args: &ServeArgs, signals: &Signals, output: Output) -> Outcome<u8> {
-    let control = SocketAddr::new(args.control_bind.unwrap_or(args.bind), args.port);
-    let listener = TcpListener::bind(control).map_err(|error| {
-        Failure::new(
-            Code::Refused,
-            format!("cannot listen on {control}: {error} (choose another --bind or --port)"),
-        )
-    })?;
-    let address = listener.local_addr().map_err(Failure::system("read the control address"))?;
-    output::write(&json!({ "event": "listening", "control": address.to_string() }).to_string())?;
-    let lobby = Lobby::open(listener)?;
-    let server = Server { args, signals, output };
-    let mut waiter = Waiter::new().map_err(Failure::system("open a timer"))?;
-    loop {
-        if server.should_end(&lobby, &mut waiter)? {
-            return Ok(0);
-        }
-        let Some(visitor) = lobby.visitor() else { continue };
-        let interrupted = server.serve(visitor);
-        lobby.free();
-        if interrupted {
-            return Ok(1);
-        }
-    }
+    doorkeeper::run(Server { args, signals, output })
 }
 
-struct Server<'a> {
-    args: &'a ServeArgs,
-    signals: &'a Signals,
-    output: Output,
+/// What every flow of this server shares.
+pub(crate) struct Server<'a> {
+    pub(crate) args: &'a ServeArgs,
+    pub(crate) signals: &'a Signals,
+    pub(crate) output: Output,
 }
 
 impl Server<'_> {
-    /// Sleep until a client rings; true when it is time to end instead.
-    fn should_end(&self, lobby: &Lobby, waiter: &mut Waiter) -> Outcome<bool> {
-        let readable = |fd| PollFd { fd, read: true, write: false };
-        let mut fds = vec![readable(self.signals.fd()), readable(lobby.bell())];
-        if self.args.exit_with_stdin {
-            fds.push(readable(std::io::stdin().as_raw_fd()));
-        }
-        waiter.wait(&fds, None, host::now_ns()).map_err(Failure::system("wait for clients"))?;
-        let stdin_ended = waiter.ready(2) && !matches!(std::io::stdin().lock().read(&mut [0; 4096]), Ok(1..));
-        Ok((waiter.ready(0) && self.signals.take()) || stdin_ended)
-    }
-
     /// Serve one flow whatever happens; true when this process was told to stop meanwhile.
-    fn serve(&self, (stream, rest, hello): Visitor) -> bool {
+    pub(crate) fn serve(&self, stream: TcpStream, guest: &Guest) -> bool {
+        let hello = &guest.hello;
         let id = &hello.flow.flow_id;
-        let _ =
-            self.output.event("flow_started", json!({ "flow_id": id, "transport": hello.flow.transport }));
-        let mut interrupted = false;
-        let outcome = Channel::new(stream, rest).and_then(|channel| {
-            let mut flow = Flow::open(self, channel, &hello.flow)?;
+        let _ = self.output.event(
+            "flow_started",
+            json!({ "flow_id": id, "transport": hello.flow.transport, "process": std::process::id() }),
+        );
+        let (mut interrupted, mut half) = (false, None);
+        let outcome = Channel::new(stream, Side::Client).and_then(|channel| {
+            let mut flow = Flow::open(self, channel, &hello.flow, guest.proof.as_ref())?;
             let outcome = flow.run();
             if let Err(failure) = &outcome {
                 let _ = flow.session.tell(&failure_message(failure));
             }
             flow.close(outcome.is_ok());
             interrupted = flow.session.heard.interrupted;
+            half = flow.half.take();
             outcome
         });
-        let fields = match &outcome {
-            Ok(reason) => json!({ "flow_id": id, "end_reason": reason }),
-            Err(failure) => {
-                self.output.complain(&format!("flow {id} failed: {failure}"));
-                json!({ "flow_id": id, "code": failure.code.name(), "message": failure.message })
+        match &outcome {
+            Ok(reason) => {
+                let fields = json!({ "flow_id": id, "end_reason": reason });
+                let _ = self.output.event("flow_finished", fields);
             }
-        };
-        let _ = self.output.event(if outcome.is_ok() { "flow_finished" } else { "flow_failed" }, fields);
+            Err(failure) => self.tell_failure(id, failure, half),
+        }
         interrupted
+    }
+
+    /// Say that a flow failed; `half` is this end's half of its report as far as it came.
+    pub(crate) fn tell_failure(&self, flow_id: &str, failure: &Failure, half: Option<(&'static str, Value)>) {
+        self.output.complain(&format!("flow {flow_id} failed: {failure}"));
+        let mut fields =
+            json!({ "flow_id": flow_id, "code": failure.code.name(), "message": failure.message });
+        if let Some((name, part)) = half {
+            fields[name] = part;
+        }
+        let _ = self.output.event("flow_failed", fields);
     }
 
     fn caps(&self) -> Caps {
@@ -135,14 +118,30 @@ impl Server<'_> {
             ));
         }
         let at = |ip| SocketAddr::new(ip, self.args.data_port);
-        let listening = protocol.listen(at(wanted), allowed_peer, spec, host::now_ns());
-        match listening {
+        let mut listening = protocol.listen(at(wanted), allowed_peer, spec, host::now_ns());
+        if listening.is_err() && bind.is_unspecified() {
             // Behind address translation the client's name for us is not ours.
-            Err(_) if bind.is_unspecified() => {
-                Ok(protocol.listen(at(bind), allowed_peer, spec, host::now_ns())?)
-            }
-            other => Ok(other?),
+            listening = protocol.listen(at(bind), allowed_peer, spec, host::now_ns());
         }
+        listening.map_err(|error| self.without_port(error))
+    }
+
+    /// A failure to listen; when it is for want of a port or a descriptor, with what to do about it.
+    fn without_port(&self, error: TransportError) -> Failure {
+        let hint = match &error {
+            TransportError::Io { source, .. } => match (source.raw_os_error(), self.args.data_port) {
+                (Some(libc::EADDRINUSE), 0) => "every port is in use: net.ipv4.ip_local_port_range",
+                (Some(libc::EADDRINUSE), _) => "another program has it: serve --data-port",
+                (Some(libc::EMFILE), _) => "it may open no further file: ulimit -n",
+                (Some(libc::ENFILE | libc::ENOBUFS | libc::ENOMEM), _) => {
+                    "its host has no memory or files left"
+                }
+                _ => return error.into(),
+            },
+            _ => return error.into(),
+        };
+        let message = format!("the server has no port for the data now: {error} ({hint})");
+        Failure::new(Code::Refused, message)
     }
 }
 
@@ -151,16 +150,22 @@ struct Flow<'a> {
     protocol: &'a dyn Protocol,
     request: &'a FlowRequest,
     session: Session<'a>,
+    /// This end's half of the report, by its name there, until the client has it.
+    half: Option<(&'static str, Value)>,
 }
 
 impl<'a> Flow<'a> {
-    fn open(server: &'a Server<'a>, mut channel: Channel, request: &'a FlowRequest) -> Outcome<Self> {
-        match Self::welcome(server, &mut channel, request) {
+    fn open(
+        server: &'a Server<'a>,
+        mut channel: Channel,
+        request: &'a FlowRequest,
+        proof: Option<&Proof>,
+    ) -> Outcome<Self> {
+        match Self::welcome(server, &mut channel, request, proof) {
             Ok((protocol, transport)) => {
-                let stdin_use =
-                    if server.args.exit_with_stdin { StdinUse::EndStops } else { StdinUse::Ignored };
-                let session = Session::new(transport, Some(channel), server.signals, stdin_use)?;
-                Ok(Self { server, protocol, request, session })
+                // The end of stdin is the doorkeeper's to hear; it then says so with a signal.
+                let session = Session::new(transport, Some(channel), server.signals, StdinUse::Ignored)?;
+                Ok(Self { server, protocol, request, session, half: None })
             }
             Err(failure) => {
                 let _ = channel.send(&failure_message(&failure));
@@ -173,6 +178,7 @@ impl<'a> Flow<'a> {
         server: &Server<'_>,
         channel: &mut Channel,
         request: &FlowRequest,
+        proof: Option<&Proof>,
     ) -> Outcome<(&'static dyn Protocol, Box<dyn Transport>)> {
         request.check(server.caps())?;
         let protocol = registry::protocol(&request.transport)?;
@@ -210,6 +216,7 @@ impl<'a> Flow<'a> {
             data_port: transport.local_address()?.port(),
             token: control::token_text(&token),
             offer: transport.offer(),
+            proof: proof.map(|proof| control::hex(proof)),
         })))?;
         Ok((protocol, transport))
     }
@@ -251,8 +258,11 @@ impl<'a> Flow<'a> {
         let clock_ahead_ns = self.session.heard.go.unwrap_or(0);
         let expectation = Expectation::of(self.request, self.protocol.kind(), clock_ahead_ns);
         let received = receiver::run(&mut self.session, &expectation, Output::Silent)?;
-        self.tell_intervals(received.intervals)?;
-        self.session.tell(&Message::ReceiverPart { receiver: Box::new(received.part) })?;
+        self.half = serde_json::to_value(&received.part).ok().map(|part| ("receiver", part));
+        let told = self
+            .tell_intervals(received.intervals)
+            .and_then(|()| self.session.tell(&Message::ReceiverPart { receiver: Box::new(received.part) }));
+        received.failure.map_or(told, Err)?;
         Ok(received.end_reason)
     }
 
@@ -262,13 +272,25 @@ impl<'a> Flow<'a> {
         if sent.end_reason == EndReason::Interrupted {
             self.session.tell(&Message::Stop)?;
         }
-        self.session.tell(&Message::Finished { messages_sent: sent.part.messages_sent })?;
-        self.tell_intervals(sent.intervals)?;
-        for some in sent.congestion.unwrap_or_default().chunks(SAMPLES_PER_LINE) {
+        self.half = serde_json::to_value(&sent.part).ok().map(|part| ("sender", part));
+        let told = self.tell_sent(sent.part, sent.path, sent.intervals, sent.congestion);
+        sent.failure.map_or(told, Err)?;
+        Ok(sent.end_reason)
+    }
+
+    fn tell_sent(
+        &mut self,
+        part: SenderPart,
+        path: PathFacts,
+        intervals: Vec<Interval>,
+        congestion: Option<Vec<CongestionSample>>,
+    ) -> Outcome<()> {
+        self.session.tell(&Message::Finished { messages_sent: part.messages_sent })?;
+        self.tell_intervals(intervals)?;
+        for some in congestion.unwrap_or_default().chunks(SAMPLES_PER_LINE) {
             self.session.tell(&Message::Congestion { samples: some.to_vec() })?;
         }
-        self.session.tell(&Message::SenderPart { sender: Box::new(sent.part), path: sent.path })?;
-        Ok(sent.end_reason)
+        self.session.tell(&Message::SenderPart { sender: Box::new(part), path })
     }
 
     fn tell_intervals(&mut self, intervals: Vec<Interval>) -> Outcome<()> {

@@ -366,7 +366,7 @@ impl<'a> Session<'a> {
             Message::SenderPart { sender, path } => heard.sender = Some((*sender, path)),
             Message::ReceiverPart { receiver } => heard.receiver = Some(*receiver),
             Message::End => heard.end = true,
-            Message::Hello(_) | Message::Welcome(_) => {
+            Message::Hello(_) | Message::Challenge { .. } | Message::Proof { .. } | Message::Welcome(_) => {
                 return Err(Failure::new(Code::Protocol, "the peer began again in the middle of a flow"));
             }
         }

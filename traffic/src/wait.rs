@@ -12,6 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use netjoule_transport::PollFd;
 
 use crate::host;
+use crate::second_signal;
 
 /// From this length on a wait is armed as an absolute timer, in ns.
 const TIMER_FROM_NS: i64 = 1_000_000;
@@ -173,12 +174,16 @@ impl Signals {
         self.fd.as_raw_fd()
     }
 
-    /// Take one pending signal; false when there is none.
+    /// Take one pending signal; false when there is none. After one was taken the next ends the process at once.
     pub fn take(&self) -> bool {
         let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
         // SAFETY: reads into a live buffer of the structure's size.
         let length = unsafe { libc::read(self.fd(), info.as_mut_ptr().cast(), info.len()) };
-        length == info.len() as isize
+        let taken = length == info.len() as isize;
+        if taken {
+            second_signal::ends_at_once();
+        }
+        taken
     }
 }
 

@@ -264,9 +264,10 @@ def require_as_described(testbed: Path, output: Output, *, called: str = "") -> 
 def require_secrets(of: Topology) -> None:
     """Resolve every reference once, so that a missing secret stops the command before the first packet.
 
-    On a lab only the meters' are needed: the passphrase of the radio network belongs to provisioning.
+    On a lab the radio network's passphrase is not needed: it belongs to provisioning.
     """
-    needed = of.document if of.kind == topology.EMULATED else of.document["meters"]
+    flows = [of.document["meters"], of.traffic_secret]
+    needed = of.document if of.kind == topology.EMULATED else flows
     for reference in secrets.references(needed):
         secrets.resolve(reference, where=f"topology {of.name}")
 

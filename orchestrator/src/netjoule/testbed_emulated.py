@@ -114,6 +114,7 @@ class EmulatedTestbed:
             server_test_address=self.topology.test_address(server, family),
             server_control_address=control_address(self.topology, "server"),
             server_port=SERVER_PORT,
+            traffic_secret=self.topology.traffic_secret,
         )
 
     @property

@@ -106,6 +106,7 @@ class LabTestbed:
             server_test_address=self.topology.test_address(self.server.name, family),
             server_control_address=self._server_control,
             server_port=SERVER_PORT,
+            traffic_secret=self.topology.traffic_secret,
         )
 
     @property

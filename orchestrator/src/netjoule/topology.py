@@ -116,6 +116,12 @@ class Topology:
         return dict(self.document.get("wifi", {}))
 
     @property
+    def traffic_secret(self) -> str | None:
+        """Reference to the secret that both ends of netjoule-traffic share; None without one."""
+        reference = self.document.get("traffic_secret")
+        return None if reference is None else str(reference)
+
+    @property
     def mtu_bytes(self) -> int:
         """MTU of the path in bytes; 1500 unless the link says otherwise."""
         return int(self.link.get("mtu", _DEFAULT_MTU))

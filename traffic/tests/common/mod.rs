@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-traffic");
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-traffic");
 
 /// Every transport with two ends.
 pub(crate) const TRANSPORTS: [&str; 5] = ["udp", "tcp", "dccp", "quic", "quic-datagram"];
@@ -29,7 +29,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(bind: &str, more: &[&str]) -> Self {
-        let mut child = Command::new(BINARY)
+        Self::start_by(Command::new(BINARY), bind, more)
+    }
+
+    /// The same by a command that runs the binary with the arguments that follow.
+    pub(crate) fn start_by(mut command: Command, bind: &str, more: &[&str]) -> Self {
+        let mut child = command
             .args(["serve", "--bind", bind, "--port", "0", "--json", "--exit-with-stdin"])
             .args(more)
             .stdin(Stdio::piped())
@@ -89,7 +94,12 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(BINARY)
+        Self::start_by(Command::new(BINARY), args)
+    }
+
+    /// The same by a command that runs the binary with the arguments that follow.
+    pub(crate) fn start_by(mut command: Command, args: &[&str]) -> Self {
+        let mut child = command
             .arg("send")
             .args(args)
             .arg("--json")
@@ -129,8 +139,13 @@ pub(crate) fn send(args: &[&str]) -> Finished {
 
 /// Ask a child to stop the way a shell does.
 pub(crate) fn terminate(child: &Child) {
-    // SAFETY: a plain system call on a child that has not been waited for, so the number is still its own.
-    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    signal(child.id(), libc::SIGTERM);
+}
+
+/// Send a signal to a child that has not been waited for, or to one of its own: the number is still its own.
+pub(crate) fn signal(process: u32, number: i32) {
+    // SAFETY: a plain system call.
+    unsafe { libc::kill(process as i32, number) };
 }
 
 fn next_event(stdout: &mut impl BufRead) -> Option<Value> {

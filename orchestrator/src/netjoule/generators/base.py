@@ -65,13 +65,17 @@ class Ability:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The two hosts of a flow and the server's addresses on the test and the control network."""
+    """The two hosts of a flow and the server's addresses on the test and the control network.
+
+    `traffic_secret` is the reference to what both ends of netjoule-traffic share; None without one.
+    """
 
     client: Host
     server: Host
     server_test_address: str
     server_control_address: str
     server_port: int
+    traffic_secret: str | None = None
 
 
 class Server(Protocol):

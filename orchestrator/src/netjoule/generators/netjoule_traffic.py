@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from netjoule import programs, transports
+from netjoule import programs, secrets, transports
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
 from netjoule.generators.server import ServerProcess
@@ -17,6 +17,7 @@ __all__ = ["NetjouleTraffic"]
 
 READY_TIMEOUT_S = 15.0
 REPORT_GRACE_S = 20.0  # drain, linger and the exchange of reports after the flow's schedule
+_SECRET_VARIABLE = "NETJOULE_TRAFFIC_SECRET"  # noqa: S105 - its name
 _EXIT_USAGE = 2
 _EXIT_HOST_LACKS = 3
 
@@ -43,14 +44,15 @@ class NetjouleTraffic:
         """Start the server; it answers all flows of a session."""
         argv = [programs.find(self.name), "serve", "--bind", ends.server_test_address]
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
-        process = await ends.server.start(argv, name=f"{self.name} serve")
+        argv += _secret_arguments(ends)
+        process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
         await process.expect("listening", READY_TIMEOUT_S)
         return ServerProcess(process)
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> _TrafficFlow:
         """Start a sender that waits for `go`. Raises RunFailed (generator_failed) when it is not ready."""
         argv = [programs.find(self.name), *send_arguments(spec, ends)]
-        process = await ends.client.start(argv, name=f"{self.name} send")
+        process = await ends.client.start(argv, name=f"{self.name} send", env=_environment(ends))
         flow = _TrafficFlow(process, spec.duration_s)
         try:
             await process.expect("ready", READY_TIMEOUT_S)
@@ -107,6 +109,7 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
     if spec.transport != "null":
         argv += ["--to", _joined(ends.server_test_address, ends.server_port)]
         argv += ["--control", _joined(ends.server_control_address, ends.server_port)]
+        argv += _secret_arguments(ends)
     return [*argv, "--hold", "--json"]
 
 
@@ -119,6 +122,17 @@ def _option_arguments(flag: str, value: Any) -> list[str]:
     if isinstance(value, bool):
         return [f"--{flag}" if value else f"--no-{flag}"]
     return [f"--{flag}", str(value)]
+
+
+def _secret_arguments(ends: Endpoints) -> list[str]:
+    """A reference to `_environment`'s variable: every user of a host can read arguments."""
+    return [] if ends.traffic_secret is None else ["--secret", f"env:{_SECRET_VARIABLE}"]
+
+
+def _environment(ends: Endpoints) -> dict[str, str]:
+    if ends.traffic_secret is None:
+        return {}
+    return {_SECRET_VARIABLE: secrets.resolve(ends.traffic_secret, where="traffic_secret").reveal()}
 
 
 def _joined(address: str, port: int) -> str:

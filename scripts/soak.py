@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""20 minutes of 10,000 messages a second over loopback: after two minutes neither end may grow by 1 MB.
+
+Prints the resident memory of the sender, of the server's process of the flow and of the server itself, minute
+by minute, and whether the books balance. Exit codes: 0 passed, 1 failed, 3 the binary has not been built.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+REPO = Path(__file__).resolve().parent.parent
+BINARY = REPO / "target" / "release" / "netjoule-traffic"
+MESSAGES_PER_S = 10_000
+MOST_GROWTH_KB = 1_000
+# The last interval is not looked at: the report is put together then.
+LEFT_OUT_S = 1
+
+
+@dataclass
+class Watched:
+    """One process and its resident memory in KB, second by second."""
+
+    name: str
+    pid: int
+    sizes_kb: list[int] = field(default_factory=list)
+
+    def look(self) -> None:
+        """Take a reading. The exact sum: VmRSS of /proc/PID/status lags behind by some pages per core."""
+        for line in Path(f"/proc/{self.pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+            if line.startswith("Rss:"):
+                self.sizes_kb.append(int(line.split()[1]))
+
+    def growth_kb(self, warm_up_s: int) -> int:
+        """Most that it grew by since the end of the warm-up, KB."""
+        counted = self.sizes_kb[warm_up_s:]
+        return max(counted) - counted[0]
+
+
+def main() -> int:
+    """Run one flow and judge it; the exit code."""
+    asked = _arguments()
+    if not BINARY.exists():
+        print("soak: netjoule-traffic has not been built: cargo build --release", file=sys.stderr)
+        return 3
+    seconds, warm_up_s = round(60 * asked.minutes), round(60 * asked.warm_up_minutes)
+    print(_host())
+    print(f"{asked.transport}, {asked.size} B, {MESSAGES_PER_S} messages/s, {asked.minutes:g} min")
+    with _server() as (server, to):
+        sender = _sender(asked.transport, to, asked.size, seconds)
+        flow = _next(server, "flow_started")
+        watched = [
+            Watched("sender", sender.pid),
+            Watched("receiver", flow["process"]),
+            Watched("server", server.pid),
+        ]
+        for second in range(1, seconds - LEFT_OUT_S + 1):
+            _next(sender, "interval")
+            for process in watched:
+                process.look()
+            if second % 60 == 0:
+                sizes = ", ".join(f"{process.name} {process.sizes_kb[-1]} KB" for process in watched)
+                print(f"minute {second // 60:3}: {sizes}", flush=True)
+        report = _next(sender, "report")
+        code = sender.wait()
+    return _judge(watched, warm_up_s, report, code)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=20.0)
+    parser.add_argument("--warm-up-minutes", type=float, default=2.0)
+    parser.add_argument("--transport", default="udp")
+    parser.add_argument("--size", type=int, default=64, help="bytes of a message")
+    asked = parser.parse_args()
+    if not 0 <= asked.warm_up_minutes < asked.minutes - LEFT_OUT_S / 60:
+        parser.error("the warm-up must be shorter than the run")
+    return asked
+
+
+def _host() -> str:
+    said = subprocess.run(
+        ["git", "-C", str(REPO), "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    commit = said.stdout.strip() or "unknown"
+    return f"Host: {platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}, commit {commit}."
+
+
+@contextmanager
+def _server() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server on a free port of the loopback, and where it listens; it ends with the block."""
+    argv = [str(BINARY), "serve", "--port", "0", "--json", "--exit-with-stdin"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield server, str(_next(server, "listening")["control"])
+        finally:
+            _pipe(server.stdin).close()
+
+
+def _sender(transport: str, to: str, size: int, seconds: int) -> subprocess.Popen[str]:
+    argv = [str(BINARY), "send", "--transport", transport, "--to", to, "--json", "-i", "1"]
+    argv += ["-l", str(size), "-b", str(MESSAGES_PER_S * size * 8), "-t", str(seconds)]
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+
+def _next(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+    """The next event of this name; others are skipped."""
+    for line in _pipe(process.stdout):
+        said: dict[str, Any] = json.loads(line)
+        if said["event"] == event:
+            return said
+        if said["event"] == "error":
+            break
+    sys.exit(f"soak: {process.args!r} ended without {event!r}")
+
+
+def _pipe(stream: IO[str] | None) -> IO[str]:
+    assert stream is not None
+    return stream
+
+
+def _judge(watched: list[Watched], warm_up_s: int, report: dict[str, Any], code: int) -> int:
+    sender, receiver = report["sender"], report["receiver"]
+    books = "balance" if report["reconciles"] else "do not balance"
+    passed = code == 0 and bool(report["reconciles"])
+    print(
+        f"{sender['messages_sent']} of {sender['messages_scheduled']} messages sent, "
+        f"{receiver['messages_lost']} lost, the books {books}; "
+        f"CPU {sender['cpu_s']:.1f} s and {receiver['cpu_s']:.1f} s"
+    )
+    for process in watched:
+        growth_kb = process.growth_kb(warm_up_s)
+        passed &= growth_kb < MOST_GROWTH_KB
+        print(f"{process.name}: grew by {growth_kb} KB after {warm_up_s} s (limit {MOST_GROWTH_KB} KB)")
+    print("passed" if passed else "FAILED", time.strftime("%Y-%m-%d", time.gmtime()))
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who comes in when: hears clients in the lobby, gives each flow a process of its own, ends everything in order.
+
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
+
+use netjoule_transport::PollFd;
+use serde_json::json;
+
+use crate::control::failure_message;
+use crate::descriptors;
+use crate::failure::{Code, Failure, Outcome};
+use crate::host;
+use crate::lobby::{self, Entry, Lobby};
+use crate::output;
+use crate::places::{Ended, Places};
+use crate::secret::Secret;
+use crate::server::Server;
+use crate::wait::Waiter;
+
+/// Listen, say so, and let clients in until told to end; the exit code.
+pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
+    let (args, output) = (server.args, server.output);
+    let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
+    let files = descriptors::raise_limit()?;
+    let connections = descriptors::connections(files, args.max_flows.into())?;
+    let control = SocketAddr::new(args.control_bind.unwrap_or(args.bind), args.port);
+    let listener = TcpListener::bind(control).map_err(|error| {
+        Failure::new(
+            Code::Refused,
+            format!("cannot listen on {control}: {error} (choose another --bind or --port)"),
+        )
+    })?;
+    let address = listener.local_addr().map_err(Failure::system("read the control address"))?;
+    let listening = json!({
+        "event": "listening",
+        "control": address.to_string(),
+        "connections": connections,
+        "asks_for_secret": secret.is_some(),
+    });
+    output::write(&listening.to_string())?;
+    if connections < descriptors::ENOUGH_CONNECTIONS {
+        output.complain(&format!(
+            "only {connections} control connections may wait: the limit on open files is {files} (ulimit -n)"
+        ));
+    }
+    let most_per_peer = args.max_flows_per_peer.unwrap_or(args.max_flows);
+    let mut doorkeeper = Doorkeeper {
+        server,
+        lobby: Lobby::open(listener, connections, secret)?,
+        places: Places::new(args.max_flows as usize, most_per_peer as usize),
+        waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
+        fds: Vec::new(),
+        closing: false,
+    };
+    doorkeeper.keep()
+}
+
+/// The server's own process: one thread, which waits for everything at once.
+struct Doorkeeper<'a> {
+    server: Server<'a>,
+    lobby: Lobby,
+    places: Places,
+    waiter: Waiter,
+    fds: Vec<PollFd>,
+    closing: bool,
+}
+
+/// Where the descriptors of a look begin.
+struct Looked {
+    flows: usize,
+    lobby: usize,
+    told_to_end: bool,
+}
+
+impl Doorkeeper<'_> {
+    /// Let clients in until told to end; the exit code: 1 when that stopped a flow.
+    fn keep(&mut self) -> Outcome<u8> {
+        loop {
+            let looked = self.look()?;
+            if looked.told_to_end {
+                break;
+            }
+            self.clear_places(looked.flows);
+            self.lobby.serve(host::now_ns(), &|index| self.waiter.ready(looked.lobby + index));
+            while let Some(entry) = self.lobby.take(|peer| self.places.has_room_for(peer)) {
+                self.let_in(entry);
+            }
+        }
+        self.closing = true;
+        self.lobby.close();
+        self.places.stop();
+        let mut interrupted = false;
+        while !self.places.are_free() {
+            let looked = self.look()?;
+            interrupted |= self.clear_places(looked.flows);
+        }
+        Ok(u8::from(interrupted))
+    }
+
+    /// Sleep until something happens.
+    fn look(&mut self) -> Outcome<Looked> {
+        let now_ns = host::now_ns();
+        let readable = |fd| PollFd { fd, read: true, write: false };
+        let heeds_stdin = self.server.args.exit_with_stdin && !self.closing;
+        self.fds.clear();
+        self.fds.push(readable(self.server.signals.fd()));
+        if heeds_stdin {
+            self.fds.push(readable(std::io::stdin().as_raw_fd()));
+        }
+        let flows = self.fds.len();
+        self.places.poll_fds(&mut self.fds);
+        let lobby = self.fds.len();
+        self.lobby.poll_fds(now_ns, &mut self.fds);
+        let deadline_ns = self.lobby.next_deadline_ns(now_ns);
+        self.waiter.wait(&self.fds, deadline_ns, now_ns).map_err(Failure::system("wait for clients"))?;
+        let stdin_ended = heeds_stdin
+            && self.waiter.ready(1)
+            && !matches!(std::io::stdin().lock().read(&mut [0; 4096]), Ok(1..));
+        let told_to_end = (self.waiter.ready(0) && self.server.signals.take()) || stdin_ended;
+        Ok(Looked { flows, lobby, told_to_end })
+    }
+
+    /// See which flows have ended; whether one of them had been told to stop.
+    fn clear_places(&mut self, flows: usize) -> bool {
+        let ended = self.places.clear(&|index| self.waiter.ready(flows + index));
+        for (flow_id, failure) in ended.iter().filter_map(Ended::failure) {
+            self.server.tell_failure(flow_id, &failure, None);
+        }
+        ended.contains(&Ended::Interrupted)
+    }
+
+    /// Give a client a process for its flow, or tell it that there is none.
+    fn let_in(&mut self, entry: Entry) {
+        let Entry { stream, peer, guest } = entry;
+        let flow_id = guest.hello.flow.flow_id.clone();
+        let mut waiting = Some((stream, guest));
+        let started = self.places.start(peer, &flow_id, || {
+            self.lobby.close();
+            waiting.take().is_some_and(|(stream, guest)| self.server.serve(stream, &guest))
+        });
+        if let (Err(failure), Some((mut stream, _))) = (started, waiting) {
+            lobby::tell(&mut stream, &failure_message(&failure));
+            self.server.tell_failure(&flow_id, &failure, None);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is printed of a flow that failed: the request, why, and as much of both halves as this end knows
+//! (protocols/contracts/schemas/partial_flow_report.schema.json). Pure but for the printing.
+
+use serde::Serialize;
+use serde_json::json;
+
+use crate::assemble::Halves;
+use crate::control::FlowRequest;
+use crate::failure::{Failure, Outcome};
+use crate::intervals::Interval;
+use crate::output::{self, Output};
+use crate::report::{Direction, EndReason, Generator, ReceiverPart, SenderPart, SCHEMA_VERSION};
+
+/// What is left of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct Remains {
+    /// The sending end's counts.
+    pub(crate) sender: Option<SenderPart>,
+    /// The receiving end's counts. Without the sender's it does not know of messages after the last that arrived.
+    pub(crate) receiver: Option<ReceiverPart>,
+    /// Intervals of both ends as far as they are here.
+    pub(crate) intervals: Vec<Interval>,
+}
+
+impl From<Halves> for Remains {
+    fn from(halves: Halves) -> Self {
+        Self { sender: Some(halves.sender), receiver: halves.receiver, intervals: halves.intervals }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct PartialReport<'a> {
+    schema_version: u32,
+    kind: &'static str,
+    generator: Generator,
+    flow_id: &'a str,
+    transport: &'a str,
+    direction: Direction,
+    payload_bytes: u64,
+    offered_rate_mbps: f64,
+    duration_s: f64,
+    interval_s: f64,
+    end_reason: EndReason,
+    failure: Cause<'a>,
+    sender: Option<SenderPart>,
+    receiver: Option<ReceiverPart>,
+    intervals: Vec<Interval>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cause<'a> {
+    code: &'static str,
+    message: &'a str,
+}
+
+/// Print it: as the event `partial_report`, or in a line for people. The failure itself is told by whoever ends the
+/// command.
+pub(crate) fn print(
+    request: &FlowRequest,
+    remains: Remains,
+    failure: &Failure,
+    output: Output,
+) -> Outcome<()> {
+    match output {
+        Output::Json => output.event("partial_report", json!(report(request, remains, failure))),
+        Output::Plain => output::write(&words(&remains)),
+        Output::Silent => Ok(()),
+    }
+}
+
+fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failure) -> PartialReport<'a> {
+    // A certificate is of a whole flow.
+    if let Some(sender) = &mut remains.sender {
+        sender.pacing_certificate = None;
+    }
+    PartialReport {
+        schema_version: SCHEMA_VERSION,
+        kind: "partial_flow_report",
+        generator: Generator::this(),
+        flow_id: &request.flow_id,
+        transport: &request.transport,
+        direction: request.direction,
+        payload_bytes: request.payload_bytes,
+        offered_rate_mbps: request.rate_bps as f64 * 1e-6,
+        duration_s: request.duration_ns as f64 * 1e-9,
+        interval_s: request.interval_ns as f64 * 1e-9,
+        end_reason: EndReason::Failed,
+        failure: Cause { code: failure.code.name(), message: &failure.message },
+        sender: remains.sender,
+        receiver: remains.receiver,
+        intervals: remains.intervals,
+    }
+}
+
+fn words(remains: &Remains) -> String {
+    let sent = remains.sender.as_ref().map_or_else(
+        || "what was sent is not known".into(),
+        |sender| format!("{} of {} messages sent", sender.messages_sent, sender.messages_scheduled),
+    );
+    let received = remains.receiver.as_ref().map_or_else(
+        || "what was received is not known".into(),
+        |receiver| format!("{} received", receiver.messages_received_unique),
+    );
+    format!("the flow failed: {sent}, {received}")
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The flows that are on, each in a process of its own.
+//!
+//! So a flow's CPU time is that of its process and nobody else's, its memory goes with it, and one that fails takes no
+//! other along. The server itself has no second thread, which makes forking safe, and stays small.
+
+use std::io::{PipeReader, PipeWriter};
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use netjoule_transport::PollFd;
+
+use crate::crowd::Crowd;
+use crate::failure::{Code, Failure, Outcome};
+
+/// Exit status of a flow's process that was told to stop.
+const INTERRUPTED: i32 = 1;
+/// Exit status of one that broke (as Rust's own).
+const BROKEN: i32 = 101;
+
+/// Room for flows.
+#[derive(Debug)]
+pub(crate) struct Places {
+    most: usize,
+    most_per_peer: usize,
+    taken: Vec<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    process: libc::pid_t,
+    peer: IpAddr,
+    flow_id: String,
+    /// Ends when the process does: it alone has the other end.
+    leash: PipeReader,
+}
+
+/// How a flow's process ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It has said itself how.
+    Told,
+    /// It was told to stop, and has said so.
+    Interrupted,
+    /// It died without a word.
+    Broken {
+        /// The flow's name.
+        flow_id: String,
+        /// What became of the process.
+        how: String,
+    },
+}
+
+impl Places {
+    /// Room for `most` flows, `most_per_peer` of them from one host.
+    pub(crate) fn new(most: usize, most_per_peer: usize) -> Self {
+        Self { most, most_per_peer, taken: Vec::new() }
+    }
+
+    /// Whether no flow is on.
+    pub(crate) fn are_free(&self) -> bool {
+        self.taken.is_empty()
+    }
+
+    /// Whether a flow of this peer may begin.
+    pub(crate) fn has_room_for(&self, peer: IpAddr) -> bool {
+        let crowd: Crowd = self.taken.iter().map(|place| place.peer).collect();
+        self.taken.len() < self.most && crowd.count(peer) < self.most_per_peer
+    }
+
+    /// Descriptors to wait for: one per flow, readable when its process has ended.
+    pub(crate) fn poll_fds(&self, fds: &mut Vec<PollFd>) {
+        let leashes = self.taken.iter().map(|place| place.leash.as_raw_fd());
+        fds.extend(leashes.map(|fd| PollFd { fd, read: true, write: false }));
+    }
+
+    /// Do `work` in a process of its own; it says whether it was told to stop meanwhile. This process must have no other
+    /// thread.
+    ///
+    /// # Errors
+    /// [`Code::System`] when the host gives no process or descriptor; nothing was begun then.
+    pub(crate) fn start(
+        &mut self,
+        peer: IpAddr,
+        flow_id: &str,
+        work: impl FnOnce() -> bool,
+    ) -> Outcome<libc::pid_t> {
+        let (leash, tether) = std::io::pipe().map_err(Failure::system("open a pipe for a flow"))?;
+        // SAFETY: no system call with arguments. There is one thread, so the child has everything this process has.
+        let (server, process) = unsafe { (libc::getpid(), libc::fork()) };
+        match process {
+            -1 => Err(Failure::system("start a process for a flow")(std::io::Error::last_os_error())),
+            0 => {
+                drop(leash);
+                self.taken.clear();
+                lead_own_life(server);
+                let outcome = catch_unwind(AssertUnwindSafe(work));
+                end(tether, outcome.map_or(BROKEN, |interrupted| if interrupted { INTERRUPTED } else { 0 }))
+            }
+            _ => {
+                self.taken.push(Place { process, peer, flow_id: flow_id.to_owned(), leash });
+                Ok(process)
+            }
+        }
+    }
+
+    /// Tell every flow to stop.
+    pub(crate) fn stop(&self) {
+        for place in &self.taken {
+            // SAFETY: plain integers. The process has not been waited for, so the number is still its own.
+            unsafe { libc::kill(place.process, libc::SIGTERM) };
+        }
+    }
+
+    /// Clear the places of the processes that have ended. `ready` is of [`Self::poll_fds`]'s descriptors.
+    pub(crate) fn clear(&mut self, ready: &dyn Fn(usize) -> bool) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        let mut index = 0;
+        self.taken.retain(|place| {
+            index += 1;
+            if ready(index - 1) {
+                ended.push(how_it_ended(wait_for(place.process), &place.flow_id));
+            }
+            !ready(index - 1)
+        });
+        ended
+    }
+}
+
+/// What a flow's process does first: it ends with the server, and what a terminal says to the server's group it hears from
+/// the server, once.
+fn lead_own_life(server: libc::pid_t) {
+    // SAFETY: plain integers and constants.
+    unsafe {
+        libc::setpgid(0, 0);
+        // Words on a terminal that stops background groups (stty tostop) must not stop the flow.
+        libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // It may have ended before that took effect.
+        if libc::getppid() != server {
+            libc::_exit(BROKEN);
+        }
+    }
+}
+
+/// Ends this process; its leash with it.
+fn end(tether: PipeWriter, status: i32) -> ! {
+    // Held open until here, and closed by the kernel with everything else.
+    std::mem::forget(tether);
+    std::process::exit(status)
+}
+
+/// Status of a child that has ended or is ending.
+fn wait_for(process: libc::pid_t) -> Option<libc::c_int> {
+    let mut status = 0;
+    // SAFETY: writes into a live integer.
+    while unsafe { libc::waitpid(process, &mut status, 0) } < 0 {
+        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+    Some(status)
+}
+
+fn how_it_ended(status: Option<libc::c_int>, flow_id: &str) -> Ended {
+    let how = match status {
+        Some(status) if libc::WIFEXITED(status) => match libc::WEXITSTATUS(status) {
+            0 => return Ended::Told,
+            INTERRUPTED => return Ended::Interrupted,
+            code => format!("ended with code {code}"),
+        },
+        Some(status) => format!("was killed by signal {}", libc::WTERMSIG(status)),
+        None => "is gone".into(),
+    };
+    Ended::Broken { flow_id: flow_id.to_owned(), how }
+}
+
+impl Ended {
+    /// What there is to complain about.
+    pub(crate) fn failure(&self) -> Option<(&str, Failure)> {
+        match self {
+            Self::Broken { flow_id, how } => {
+                Some((flow_id, Failure::new(Code::System, format!("the flow's process {how}"))))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_is_told_apart_from_one_that_dies() {
+        // As wait(2) encodes them.
+        assert_eq!(how_it_ended(Some(0), "a"), Ended::Told);
+        assert_eq!(how_it_ended(Some(1 << 8), "a"), Ended::Interrupted);
+        for (status, words) in [(101 << 8, "code 101"), (9, "signal 9")] {
+            let ended = how_it_ended(Some(status), "a");
+            let (flow_id, failure) = ended.failure().unwrap();
+            assert!(flow_id == "a" && failure.message.contains(words), "{failure}");
+        }
+        assert_eq!(Ended::Told.failure(), None);
+    }
+
+    #[test]
+    fn places_are_bounded_in_all_and_by_peer() {
+        let peers: [IpAddr; 2] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        let mut places = Places::new(3, 2);
+        for (peer, room) in [(0, true), (0, true), (0, false), (1, true), (1, false)] {
+            assert_eq!(places.has_room_for(peers[peer]), room);
+            if room {
+                let (leash, _) = std::io::pipe().unwrap();
+                places.taken.push(Place { process: 0, peer: peers[peer], flow_id: "f".into(), leash });
+            }
+        }
+        assert!(!places.are_free());
+        places.taken.clear();
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Many at once: a thousand who connect and say nothing, several flows, a host without descriptors.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::common::{assert_honest, send, signal, Client, Server, BINARY};
+use crate::conversation::{hello, request, Conversation};
+
+const CROWD: usize = 1_000;
+
+/// Lets this process, the crowd, have that many connections.
+fn allow_open_files(wanted: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills and reads a live structure.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        limit.rlim_cur = limit.rlim_cur.max(wanted.min(limit.rlim_max));
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+    }
+    assert!(limit.rlim_cur >= wanted, "this host lets a process open only {} files", limit.rlim_cur);
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(&server.control).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+#[test]
+fn a_flow_runs_past_a_thousand_idle_connections_which_are_dropped_in_time() {
+    allow_open_files(CROWD as u64 + 512);
+    let server = Server::start("127.0.0.1", &[]);
+    let crowd: Vec<_> = (0..CROWD).map(|_| connect(&server)).collect();
+    for transport in ["udp", "tcp"] {
+        let finished = send(&["--transport", transport, "--to", &server.control, "-b", "1M", "-t", "0.2"]);
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        assert_honest(finished.report());
+    }
+    // Each is told, and its connection ends; reading would time out otherwise.
+    for mut stream in crowd {
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.contains("no complete greeting within 5 s"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_server_with_few_descriptors_says_so_and_lets_newcomers_in_before_the_silent() {
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 48; exec \"$0\" \"$@\"", BINARY]);
+    let mut server = Server::start_by(limited, "127.0.0.1", &[]);
+    let silent: Vec<_> = (0..100).map(|_| connect(&server)).collect();
+    assert_honest(send(&["--to", &server.control, "-b", "1M", "-t", "0.1"]).report());
+    drop(silent);
+    server.end();
+    let mut stderr = String::new();
+    server.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert!(stderr.contains("ulimit -n"), "{stderr}");
+}
+
+#[test]
+fn a_limit_that_leaves_no_room_is_refused_at_once() {
+    let output =
+        Command::new("sh").args(["-c", "ulimit -n 24; exec \"$0\" serve --port 0", BINARY]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("too few for a server"));
+}
+
+/// Changes how many files another process may have open; `None`: as many as its hard limit.
+fn limit_open_files(process: u32, most: Option<u64>) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills and reads a live structure.
+    let outcome = unsafe {
+        libc::prlimit(process as i32, libc::RLIMIT_NOFILE, std::ptr::null(), &mut limit);
+        limit.rlim_cur = most.unwrap_or(limit.rlim_max);
+        libc::prlimit(process as i32, libc::RLIMIT_NOFILE, &limit, std::ptr::null_mut())
+    };
+    assert_eq!(outcome, 0);
+}
+
+#[test]
+fn a_server_that_runs_out_of_descriptors_refuses_in_words_and_lives_on() {
+    let server = Server::start("127.0.0.1", &[]);
+    let process = server.child.id();
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count() as u64;
+    limit_open_files(process, Some(open + 2));
+    let mut crowd: Vec<_> = (0..4).map(|_| Conversation::begin(&server.control)).collect();
+    let (code, message) = crowd[3].refusal();
+    assert_eq!(code, "busy", "{message}");
+    assert!(message.contains("no further file"), "{message}");
+    limit_open_files(process, None);
+    assert_honest(send(&["--to", &server.control, "-b", "1M", "-t", "0.1"]).report());
+}
+
+#[test]
+fn as_many_flows_run_at_once_as_the_server_allows_each_with_its_own_books() {
+    let server = Server::start("127.0.0.1", &["--max-flows", "3"]);
+    let args =
+        |transport| ["--transport", transport, "--to", &server.control, "-b", "2M", "-t", "0.5", "--hold"];
+    let mut clients: Vec<_> = ["udp", "tcp", "quic"].map(|name| Client::start(&args(name))).into();
+    for client in &mut clients {
+        client.expect("ready");
+    }
+    let fourth = send(&["--to", &server.control, "-t", "0.1"]);
+    assert_eq!(fourth.code, 1);
+    assert!(fourth.stderr.contains("busy"), "{}", fourth.stderr);
+    for client in &mut clients {
+        client.say("go");
+    }
+    for client in &mut clients {
+        assert_honest(&client.expect("report"));
+        client.say("end");
+    }
+    assert!(clients.into_iter().all(|client| client.finish().code == 0));
+}
+
+#[test]
+fn one_client_does_not_get_every_place_when_each_has_a_share() {
+    let server = Server::start("0.0.0.0", &["--max-flows", "2", "--max-flows-per-peer", "1"]);
+    let (_, port) = server.control.rsplit_once(':').unwrap();
+    let (here, there) = (format!("127.0.0.1:{port}"), format!("127.0.0.2:{port}"));
+    let mut first = Client::start(&["--to", &here, "--bind", "127.0.0.1", "-t", "0.1", "--hold"]);
+    first.expect("ready");
+    let again = send(&["--to", &here, "--bind", "127.0.0.1", "-t", "0.1"]);
+    assert!(again.code == 1 && again.stderr.contains("busy"), "{}", again.stderr);
+    let other = send(&["--to", &there, "--bind", "127.0.0.2", "-t", "0.1"]);
+    assert_eq!(other.code, 0, "{}", other.stderr);
+    first.say("go");
+    first.expect("report");
+    first.say("end");
+    assert_eq!(first.finish().code, 0);
+}
+
+#[test]
+fn a_flow_whose_process_dies_takes_nobody_along() {
+    let mut server = Server::start("127.0.0.1", &["--max-flows", "2"]);
+    let mut doomed = Conversation::begin(&server.control);
+    doomed.say(&hello(&request(&json!({}))));
+    assert_eq!(doomed.hear().unwrap()["type"], "welcome");
+    let process = server.expect("flow_started")["process"].as_u64().unwrap() as u32;
+    assert_ne!(process, server.child.id());
+    let mut other = Client::start(&["--to", &server.control, "-b", "1M", "-t", "0.3", "--hold"]);
+    other.expect("ready");
+    signal(process, libc::SIGKILL);
+    let failed = server.expect("flow_failed");
+    assert_eq!(failed["code"], "system");
+    assert!(failed["message"].as_str().unwrap().contains("signal 9"), "{failed}");
+    assert_eq!(doomed.hear(), None);
+    other.say("go");
+    assert_honest(&other.expect("report"));
+    other.say("end");
+    assert_eq!(other.finish().code, 0);
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a server and a client do when others misbehave, or the host or the path does: the real binary, real connections.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod clocks;
+mod conversation;
+mod crowds;
+mod network;
+mod outages;
+mod ports;
+mod reflection;
+mod rubbish;
+mod secrets;
+mod slow_receivers;
+mod soak;
+mod stops;
