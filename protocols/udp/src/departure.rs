@@ -106,7 +106,16 @@ mod tests {
     use netjoule_transport::{socket, Values};
 
     fn flow(role: Role, gso: bool, rate_bps: u64) -> FlowSpec {
-        FlowSpec { message_bytes: 64, role, token: [0; 16], gso, seed: 0, rate_bps, options: Values::new() }
+        FlowSpec {
+            message_bytes: 64,
+            role,
+            token: [0; 16],
+            gso,
+            seed: 0,
+            rate_bps,
+            options: Values::new(),
+            event_log: None,
+        }
     }
 
     #[test]
