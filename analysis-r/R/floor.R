@@ -32,8 +32,12 @@ sender_facts <- function(run, flow) {
 
 ratio_or_na <- function(part, whole) if (!is.na(whole) && whole > 0) part / whole else NA_real_
 
-# One message more is allowed for, which may lie on the window's edge.
+# One message more is allowed for, which may lie on the window's edge. A profile asks for other messages than those of a
+# constant rate.
 window_sent_ratio <- function(run, flow) {
+  if (length(pick(flow, "profile", default = list())) > 0L) {
+    return(NA_real_)
+  }
   zero_ns <- pick_number(flow, "sender", "first_packet_ns") - 1e9 * pick_number(run, "t_first_packet_s")
   low <- zero_ns + 1e9 * pick_number(run, "windows", "measure", "t_start_s")
   high <- zero_ns + 1e9 * pick_number(run, "windows", "measure", "t_end_s")

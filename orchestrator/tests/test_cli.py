@@ -393,10 +393,11 @@ def test_analyse_gives_machines_rows_and_files(campaign_dir, monkeypatch, capsys
     monkeypatch.setattr(analysis, "run_analysis", fake_r)
     assert run_command(["analyse", str(campaign_dir), "--json"]) == 0
     events = lines(capsys.readouterr().out)
-    assert [e["event"] for e in events] == ["table", "ea", "ea", "ea", "ea", "file"]
-    assert events[1]["ea_j_per_mbit_mean"] == 0.1234
-    assert events[1]["hollow"] is False
-    assert events[1]["ea_upper_limit_j_per_mbit"] is None
+    assert [e["event"] for e in events] == ["table", "warning", "ea", "ea", "ea", "ea", "file"]
+    assert (events[1]["code"], events[1]["of_runs"]) == ("floor_large", 1)
+    assert events[2]["ea_j_per_mbit_mean"] == 0.1234
+    assert events[2]["hollow"] is False
+    assert events[2]["ea_upper_limit_j_per_mbit"] is None
 
 
 # -- meters -----------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ use crate::control::FlowRequest;
 use crate::failure::Outcome;
 use crate::intervals::Interval;
 use crate::output::Output;
-use crate::report::{self, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart};
+use crate::report::{
+    self, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart, Sizes,
+};
 use crate::traces::CongestionSample;
 
 /// Both halves of a report, before they become one.
@@ -66,7 +68,14 @@ fn report(
 ) -> FlowReport {
     let Halves { mut sender, path, receiver, intervals, congestion, capture, end_reason, .. } = halves;
     let certificate = sender.pacing_certificate.take();
-    let reconciles = report::reconciles(&sender, receiver.as_ref(), &intervals, request.payload_bytes);
+    let profile = request.profile.as_ref().map(|profile| profile.facts.clone());
+    let one_size = Sizes::one(request.payload_bytes, sender.messages_scheduled);
+    let sizes = profile.as_ref().map_or(one_size, |facts| Sizes {
+        least: facts.least_message_bytes,
+        greatest: facts.greatest_message_bytes,
+        scheduled_bytes: facts.bytes,
+    });
+    let reconciles = report::reconciles(&sender, receiver.as_ref(), &intervals, sizes);
     FlowReport {
         schema_version: report::SCHEMA_VERSION,
         kind: "flow_report".into(),
@@ -81,6 +90,8 @@ fn report(
         duration_s: request.duration_ns as f64 * 1e-9,
         interval_s: request.interval_ns as f64 * 1e-9,
         seed: request.seed,
+        schedule_digest: Some(request.schedule_digest()),
+        profile,
         pacing: Pacing::new(request.pacing, request.window_us, request.gso),
         pacing_certificate: certificate.map(|found| Box::new(found.judged(limits))),
         path,

@@ -18,8 +18,12 @@ pub(crate) struct Batch {
     payload: Vec<u8>,
     headroom_bytes: usize,
     most_messages: usize,
-    /// Size of the messages that `bytes` is laid out for.
+    /// Whether each message tells its own length.
+    states_lengths: bool,
+    /// Size of the messages that `bytes` is laid out for ...
     laid_out_bytes: usize,
+    /// ... and how many of them.
+    laid_out_messages: usize,
 }
 
 impl Batch {
@@ -27,9 +31,22 @@ impl Batch {
     pub(crate) fn new(largest_bytes: usize, headroom_bytes: usize, trains: bool, seed: u64) -> Self {
         let most_messages = if trains { TRAIN_MESSAGES } else { BATCH_MESSAGES };
         let payload = filler(largest_bytes.max(BATCH_BYTES), seed);
-        let mut batch = Self { bytes: Vec::new(), payload, headroom_bytes, most_messages, laid_out_bytes: 0 };
-        batch.lay_out(largest_bytes);
+        let mut batch = Self {
+            bytes: Vec::new(),
+            payload,
+            headroom_bytes,
+            most_messages,
+            states_lengths: false,
+            laid_out_bytes: largest_bytes,
+            laid_out_messages: 0,
+        };
+        batch.lay_out(batch.most(largest_bytes));
         batch
+    }
+
+    /// Have each message tell its own length, as messages of several sizes do.
+    pub(crate) fn state_lengths(&mut self, states_lengths: bool) {
+        self.states_lengths = states_lengths;
     }
 
     /// Free bytes before every message.
@@ -50,26 +67,35 @@ impl Batch {
         mut header: impl FnMut(usize) -> Header,
     ) -> &mut [u8] {
         if self.laid_out_bytes != message_bytes {
-            self.lay_out(message_bytes);
+            self.laid_out_bytes = message_bytes;
+            self.laid_out_messages = 0;
+        }
+        if self.laid_out_messages < messages {
+            self.lay_out(messages);
         }
         let stride = self.headroom_bytes + message_bytes;
         let batch = &mut self.bytes[..messages * stride];
         for (index, message) in batch.chunks_exact_mut(stride).enumerate() {
-            header(index).write(&mut message[self.headroom_bytes..]);
+            let (header, message) = (header(index), &mut message[self.headroom_bytes..]);
+            match self.states_lengths {
+                true => header.write_with_length(message),
+                false => header.write(message),
+            }
         }
         batch
     }
 
-    /// Put payload where messages of this size lie: what the transport wrote before others must not become payload.
+    /// Put payload where so many messages lie: what the transport wrote before others must not become payload.
     #[cold]
-    fn lay_out(&mut self, message_bytes: usize) {
-        let stride = self.headroom_bytes + message_bytes;
-        self.bytes.resize(self.bytes.len().max(self.most(message_bytes) * stride), 0);
-        let payload = self.payload.chunks_exact(message_bytes).cycle();
-        for (message, payload) in self.bytes.chunks_exact_mut(stride).zip(payload) {
+    fn lay_out(&mut self, messages: usize) {
+        let stride = self.headroom_bytes + self.laid_out_bytes;
+        self.bytes.resize(self.bytes.len().max(messages * stride), 0);
+        let payload = self.payload.chunks_exact(self.laid_out_bytes).cycle();
+        let places = self.bytes.chunks_exact_mut(stride).zip(payload).take(messages);
+        for (message, payload) in places.skip(self.laid_out_messages) {
             message[self.headroom_bytes..].copy_from_slice(payload);
         }
-        self.laid_out_bytes = message_bytes;
+        self.laid_out_messages = messages;
     }
 }
 
@@ -121,6 +147,18 @@ mod tests {
             batch.fill(5, size, header).chunks_exact_mut(8 + size).for_each(|one| one[..8].fill(0xee));
         }
         assert_eq!(payload(batch.fill(1, 40, header)), first);
+    }
+
+    #[test]
+    fn messages_of_several_sizes_tell_their_lengths() {
+        let mut batch = Batch::new(300, 8, false, 1);
+        batch.state_lengths(true);
+        for (messages, size) in [(2, 40), (1, 299), (32, 17), (3, 300)] {
+            for (index, message) in batch.fill(messages, size, header).chunks_exact(8 + size).enumerate() {
+                assert_eq!(netjoule_transport::message::length(&message[8..], 300), Some(size));
+                assert_eq!(Header::read(&message[8..]), Some(header(index)));
+            }
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::catalogue::TransportsArgs;
 use crate::certificate::{Limit, Limits};
 use crate::dissect::DissectArgs;
 use crate::pacing::Mode;
+use crate::profile::ProfileArgs;
 use crate::registry;
 use crate::selftest::SelftestArgs;
 use crate::sender::LONGEST_WINDOW_US;
@@ -54,6 +55,10 @@ pub enum Command {
     /// Read a capture file: one line per DCCP packet.
     #[command(after_help = "Example: netjoule-traffic dissect capture.pcapng --udp-port 6511 --json")]
     Dissect(DissectArgs),
+    /// Turn a capture file into a profile (sizes and times, nothing else), or say what a profile gives.
+    #[command(after_help = "Example: netjoule-traffic profile call.pcapng --flow 2 -o call.json\n\
+                      Example: netjoule-traffic profile call.json -t 60 --schedule-seed 7 --json")]
+    Profile(ProfileArgs),
 }
 
 /// `carriers`.
@@ -123,6 +128,13 @@ pub struct SendArgs {
     /// Offered load: payload bits per second
     #[arg(short = 'b', long = "rate", value_name = "RATE", default_value = "1M", value_parser = units::rate_bps)]
     pub rate: u64,
+    /// What to send instead of messages of one size at a constant rate: a profile (JSON) or a trace (CSV or NDJSON of
+    /// t_s and bytes); - reads one line of JSON from stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "length"])]
+    pub profile: Option<PathBuf>,
+    /// Seed of the profile's schedule: the same seed, profile and duration give the same schedule everywhere
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "profile", value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
+    pub schedule_seed: u64,
     /// Message size in bytes
     #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
     pub length: u64,
@@ -289,5 +301,19 @@ mod tests {
         let Command::Send(args) = cli.command else { panic!("not send") };
         assert_eq!((args.rate, args.length, args.time, args.reverse), (30_000_000, 64, 2_000_000_000, true));
         assert!(Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30K"]).is_err());
+    }
+
+    #[test]
+    fn a_profile_stands_instead_of_rate_and_length() {
+        let parse =
+            |more: &[&str]| Cli::try_parse_from([&["x", "send", "--profile", "p.json"], more].concat());
+        let Command::Send(args) = parse(&["--schedule-seed", "9", "-t", "2"]).unwrap().command else {
+            panic!("not send")
+        };
+        assert_eq!((args.profile, args.schedule_seed), (Some("p.json".into()), 9));
+        for contradiction in [["-b", "1M"], ["-l", "64"]] {
+            assert!(parse(&contradiction).is_err(), "{contradiction:?}");
+        }
+        assert!(Cli::try_parse_from(["x", "send", "--schedule-seed", "9"]).is_err());
     }
 }

@@ -17,6 +17,7 @@ use crate::event_log;
 use crate::failure::{Code, Failure, Outcome};
 use crate::greeting::{Call, Reply};
 use crate::host;
+use crate::load::Load;
 use crate::output::Output;
 use crate::partial::{self, Remains};
 use crate::receiver::{self, Expectation};
@@ -39,14 +40,15 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     let protocol = registry::protocol(&args.transport)?;
     let options = protocol.options(&args.options())?;
     check(args, protocol)?;
+    let load = Load::of(args)?;
     if args.transport == "null" {
-        return run_null(args, protocol, signals, output);
+        return run_null(args, &load, protocol, signals, output);
     }
     let target = Target::resolve(args)?;
-    sender::check_size(protocol, &options, args.length, target.ip_version(), target.mtu_bytes(args))?;
-    let request = target.request(args, options)?;
+    sender::check_size(protocol, &options, load.message_bytes, target.ip_version(), target.mtu_bytes(args))?;
+    let request = target.request(args, &load, options)?;
     let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
-    let mut flow = Flow::open(args, protocol, &target, &request, secret.as_ref(), signals)?;
+    let mut flow = Flow::open(args, &load, protocol, &target, &request, secret.as_ref(), signals)?;
     let outcome = flow.run(output).and_then(|code| flow.linger().map(|()| code));
     flow.say_goodbye(outcome.as_ref().err());
     outcome
@@ -76,6 +78,7 @@ fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
 /// A flow whose data path stands.
 struct Flow<'a> {
     args: &'a SendArgs,
+    load: &'a Load,
     protocol: &'a dyn Protocol,
     request: &'a FlowRequest,
     session: Session<'a>,
@@ -87,6 +90,7 @@ struct Flow<'a> {
 impl<'a> Flow<'a> {
     fn open(
         args: &'a SendArgs,
+        load: &'a Load,
         protocol: &'a dyn Protocol,
         target: &Target,
         request: &'a FlowRequest,
@@ -97,31 +101,42 @@ impl<'a> Flow<'a> {
         let mut channel = Channel::connect(target.control, local, CONNECT)?;
         let welcome = greet(&mut channel, request, secret)?;
         let server = target.data_address(welcome.data_port);
+        tell_profile(&mut channel, &load.profile_text)?;
         let spec = FlowSpec {
-            message_bytes: args.length as usize,
+            message_bytes: load.message_bytes as usize,
             role: if args.reverse { Role::Receiver } else { Role::Sender },
             token: control::token_from(&welcome.token)?,
             gso: args.gso,
             seed: args.seed,
-            rate_bps: args.rate,
+            rate_bps: load.burst_rate_bps,
             options: request.options.clone(),
             event_log: event_log::stem(args.qlog.as_deref(), &request.flow_id, "client")?,
         };
         let transport = protocol.connect(args.bind, server, &spec, &welcome.offer, host::now_ns())?;
         let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
         let mut session = Session::new(transport, Some(channel), signals, stdin_use)?;
+        session.hear_lines(&load.stdin_rest);
         session.state = session.transport.service(host::now_ns())?;
         session.wait_for("the data path to open", ANSWER_NS, |session| {
             Ok(session.state == State::Open && session.heard.open)
         })?;
         let same_clock = args.clock == "auto" && welcome.boot_id == host::boot_id();
-        Ok(Self { args, protocol, request, session, ip_version: target.ip_version(), same_clock, server })
+        Ok(Self {
+            args,
+            load,
+            protocol,
+            request,
+            session,
+            ip_version: target.ip_version(),
+            same_clock,
+            server,
+        })
     }
 
     fn run(&mut self, output: Output) -> Outcome<u8> {
         if !self.args.reverse {
             let mtu_bytes = self.session.transport.path_mtu_bytes().unwrap_or(u32::from(u16::MAX));
-            let (bytes, options) = (self.args.length, &self.request.options);
+            let (bytes, options) = (self.load.message_bytes, &self.request.options);
             sender::check_size(self.protocol, options, bytes, self.ip_version, mtu_bytes)?;
             sender::prepare(&mut self.session, self.request.pacing)?;
         }
@@ -167,7 +182,8 @@ impl<'a> Flow<'a> {
     }
 
     fn send(&mut self, output: Output) -> Outcome<Halves> {
-        let sent = sender::run(&mut self.session, &Plan::of(self.request, self.protocol.kind()), output)?;
+        let plan = Plan::of(self.request, self.load.schedule.clone(), self.protocol.kind());
+        let sent = sender::run(&mut self.session, &plan, output)?;
         self.session.keep_comparing(false);
         let messages_sent = sent.part.messages_sent;
         let interrupted = sent.end_reason == EndReason::Interrupted;
@@ -277,19 +293,25 @@ impl<'a> Flow<'a> {
     }
 }
 
-fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output: Output) -> Outcome<u8> {
+fn run_null(
+    args: &SendArgs,
+    load: &Load,
+    protocol: &dyn Protocol,
+    signals: &Signals,
+    output: Output,
+) -> Outcome<u8> {
     // With another end, the limit follows from the address; here there is none.
-    sender::check_size(protocol, &Values::new(), args.length, IpVersion::V4, u32::from(u16::MAX))?;
+    sender::check_size(protocol, &Values::new(), load.message_bytes, IpVersion::V4, u32::from(u16::MAX))?;
     let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let target = Target { data: nowhere.ip(), scope: nowhere, control: nowhere };
-    let request = target.request(args, Values::new())?;
+    let request = target.request(args, load, Values::new())?;
     let spec = FlowSpec {
-        message_bytes: args.length as usize,
+        message_bytes: load.message_bytes as usize,
         role: Role::Sender,
         token: [0; 16],
         gso: false,
         seed: args.seed,
-        rate_bps: args.rate,
+        rate_bps: load.burst_rate_bps,
         options: Values::new(),
         event_log: None,
     };
@@ -297,9 +319,11 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
     let stdin_use = if args.hold { StdinUse::Lines } else { StdinUse::Ignored };
     let mut session = Session::new(transport, None, signals, stdin_use)?;
     sender::prepare(&mut session, request.pacing)?;
+    session.hear_lines(&load.stdin_rest);
     output.event("ready", json!({ "flow_id": request.flow_id, "transport": "null", "direction": "up" }))?;
     wait_for_go(&mut session, args.hold)?;
-    let sent = sender::run(&mut session, &Plan::of(&request, Kind::Datagram), output)?;
+    let plan = Plan::of(&request, load.schedule.clone(), Kind::Datagram);
+    let sent = sender::run(&mut session, &plan, output)?;
     if let Some(failure) = sent.failure {
         let remains = Remains { sender: Some(sent.part), receiver: None, intervals: sent.intervals };
         partial::print(&request, remains, &failure, output)?;
@@ -319,6 +343,19 @@ fn run_null(args: &SendArgs, protocol: &dyn Protocol, signals: &Signals, output:
     let code = assemble::finish(&request, None, ClockOffset::SAME_CLOCK, halves, &limits, output)?;
     linger(&mut session, args)?;
     Ok(code)
+}
+
+/// Send the profile that the server is to send by, if it is.
+fn tell_profile(channel: &mut Channel, text: &str) -> Outcome<()> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end =
+            rest.char_indices().nth(control::PROFILE_CHARACTERS_PER_LINE).map_or(rest.len(), |(end, _)| end);
+        let (part, later) = rest.split_at(end);
+        channel.send(&Message::Profile { part: part.into() })?;
+        rest = later;
+    }
+    Ok(())
 }
 
 /// Say hello, prove the secret if the server asks for it, and wait for the welcome.

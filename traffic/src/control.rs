@@ -7,6 +7,7 @@
 //!                               <-    challenge(nonce)                   (when the server has a shared secret)
 //!   proof                       ->
 //!                               <-    welcome(token, data port, offer, proof) | failure(code, message)
+//!   profile(part) ...           ->    (only where the server is to send what a profile gives)
 //!   ... the client opens the data path and proves the token ...
 //!                               <-    open
 //!   clock(t0)                   ->                                     (not on the same boot: 8 times now and after
@@ -22,14 +23,18 @@
 //! A connection that ends early ends the flow. How the two ends greet each other is [`crate::greeting`]'s, in which order
 //! they may speak afterwards [`crate::order`]'s.
 
+use netjoule_transport::message::{HEADER_BYTES, SEQUENCE_LIMIT};
 use netjoule_transport::{Values, TOKEN_BYTES};
 use serde::{Deserialize, Serialize};
 
 use crate::clock_offset::Exchange;
 use crate::failure::{Code, Failure, Outcome};
 use crate::intervals::Interval;
+use crate::load::ProfileRequest;
 use crate::pacing::Mode;
 use crate::report::{Direction, Generator, PathFacts, ReceiverPart, SenderPart};
+use crate::schedule::profile::LONGEST_TEXT_BYTES;
+use crate::schedule::{Schedule, MOST_MESSAGES};
 use crate::traces::CongestionSample;
 
 /// Version of this protocol; both ends must have the same.
@@ -50,6 +55,8 @@ pub const SAMPLES: usize = INTERVALS + 2;
 pub const LONGEST_INTERVAL_NS: u64 = 86_400 * 1_000_000_000;
 /// Longest name of a transport that is worth looking up, in bytes.
 const TRANSPORT_NAME_BYTES: usize = 32;
+/// Characters of a profile per line; escaped they stay well under [`LINE_BYTES`].
+pub const PROFILE_CHARACTERS_PER_LINE: usize = 10_000;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +82,11 @@ pub enum Message {
         code: String,
         /// One sentence.
         message: String,
+    },
+    /// Client: some of the profile that the server is to send by, in order.
+    Profile {
+        /// At most [`PROFILE_CHARACTERS_PER_LINE`].
+        part: String,
     },
     /// Server: the data path stands.
     Open,
@@ -163,9 +175,9 @@ pub struct FlowRequest {
     pub transport: String,
     /// Who sends.
     pub direction: Direction,
-    /// Message size.
+    /// Message size; with a profile the greatest that it can give.
     pub payload_bytes: u64,
-    /// Payload bit/s.
+    /// Payload bit/s; with a profile the mean of its schedule.
     pub rate_bps: u64,
     /// Duration.
     pub duration_ns: u64,
@@ -190,6 +202,9 @@ pub struct FlowRequest {
     /// Sample the sending end's congestion control once per interval.
     #[serde(default)]
     pub traces: bool,
+    /// What is sent when it is not messages of one size at a constant rate.
+    #[serde(default)]
+    pub profile: Option<ProfileRequest>,
 }
 
 /// The server's answer.
@@ -259,7 +274,51 @@ impl FlowRequest {
                 ),
             ));
         }
+        match &self.profile {
+            None if self.constant_schedule().count() > SEQUENCE_LIMIT => {
+                usage("more than 2^40 messages are too many; ask for fewer, larger ones".into())
+            }
+            None => Ok(()),
+            Some(profile) => self.check_profile(profile, caps),
+        }
+    }
+
+    /// A profile of another end: its figures must fit each other and the server's cap also in bursts.
+    fn check_profile(&self, profile: &ProfileRequest, caps: Caps) -> Outcome<()> {
+        let facts = &profile.facts;
+        let sizes = HEADER_BYTES as u64..=self.payload_bytes;
+        let fits = facts.messages <= MOST_MESSAGES as u64
+            && sizes.contains(&facts.least_message_bytes)
+            && sizes.contains(&facts.greatest_message_bytes)
+            && facts.mean_rate_bps(self.duration_ns) == self.rate_bps
+            && profile.text_bytes <= LONGEST_TEXT_BYTES as u64
+            && (profile.text_bytes > 0) == (self.direction == Direction::Down);
+        if !fits {
+            return Err(Failure::new(Code::Usage, "the profile's figures contradict the flow's"));
+        }
+        if facts.burst_rate_bps > caps.rate_bps {
+            return Err(Failure::new(
+                Code::Refused,
+                format!(
+                    "the server allows at most {} Mb/s, and the profile's bursts have {} Mb/s over 10 ms (serve --max-rate)",
+                    caps.rate_bps as f64 / 1e6,
+                    facts.burst_rate_bps as f64 / 1e6
+                ),
+            ));
+        }
         Ok(())
+    }
+
+    /// The schedule of a flow without a profile.
+    pub fn constant_schedule(&self) -> Schedule {
+        Schedule::new(self.rate_bps, self.payload_bytes, self.duration_ns)
+    }
+
+    /// Name of the flow's schedule.
+    pub fn schedule_digest(&self) -> String {
+        self.profile
+            .as_ref()
+            .map_or_else(|| self.constant_schedule().digest(), |profile| profile.digest.clone())
     }
 }
 
@@ -370,6 +429,7 @@ pub fn token_from(text: &str) -> Outcome<[u8; TOKEN_BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::ProfileFacts;
     use proptest::prelude::*;
 
     const CAPS: Caps = Caps { duration_ns: 10_000_000_000, rate_bps: 1_000_000 };
@@ -391,6 +451,7 @@ mod tests {
             control_apart: false,
             options: Values::new(),
             traces: false,
+            profile: None,
         }
     }
 
@@ -485,11 +546,68 @@ mod tests {
         assert!(fine.check(CAPS).unwrap_err().message.contains("intervals"));
         let shared = FlowRequest { pacing: Mode::SoTxtime, window_us: 50, ..request() };
         assert!(shared.check(CAPS).unwrap_err().message.contains("window"));
+        let endless = Caps { duration_ns: u64::MAX, rate_bps: u64::MAX };
+        let many = FlowRequest { rate_bps: 1 << 50, duration_ns: 1 << 50, interval_ns: 1 << 40, ..request() };
+        assert!(many.check(endless).unwrap_err().message.contains("2^40 messages"));
         // Beyond any number that the arithmetic of intervals could hold.
         let endless = FlowRequest { interval_ns: u64::MAX, ..request() };
         assert!(endless.check(CAPS).unwrap_err().message.contains("at most a day"));
         let empty = FlowRequest { payload_bytes: 0, ..request() };
         assert_eq!(empty.check(CAPS).unwrap_err().code, Code::Usage);
+    }
+
+    /// 1000 messages of 64 to 200 bytes in 10 s.
+    fn profiled() -> FlowRequest {
+        let facts = ProfileFacts {
+            name: "x".into(),
+            shape: "messages".into(),
+            seed: 1,
+            messages: 1_000,
+            bytes: 100_000,
+            least_message_bytes: 64,
+            greatest_message_bytes: 200,
+            last_due_ns: 9_000_000_000,
+            burst_rate_bps: 900_000,
+        };
+        FlowRequest {
+            payload_bytes: 200,
+            rate_bps: 80_000,
+            profile: Some(ProfileRequest { facts, digest: "fnv1a64:0".into(), text_bytes: 0 }),
+            ..request()
+        }
+    }
+
+    #[test]
+    fn a_profile_is_told_and_its_figures_must_fit() {
+        assert_eq!(profiled().check(CAPS), Ok(()));
+        assert_eq!(profiled().schedule_digest(), "fnv1a64:0");
+        let line = serde_json::to_string(&profiled()).unwrap();
+        assert_eq!(serde_json::from_str::<FlowRequest>(&line).unwrap(), profiled());
+        let contradictions: [fn(&mut FlowRequest); 6] = [
+            |flow| flow.rate_bps += 1,
+            |flow| flow.payload_bytes = 199,
+            |flow| flow.direction = Direction::Down,
+            |flow| flow.profile.as_mut().unwrap().text_bytes = 1,
+            |flow| flow.profile.as_mut().unwrap().facts.least_message_bytes = 15,
+            |flow| flow.profile.as_mut().unwrap().facts.messages = u64::MAX,
+        ];
+        for contradict in contradictions {
+            let mut flow = profiled();
+            contradict(&mut flow);
+            assert_eq!(flow.check(CAPS).unwrap_err().code, Code::Usage, "{flow:?}");
+        }
+        let mut bursts = profiled();
+        bursts.profile.as_mut().unwrap().facts.burst_rate_bps = 1_000_001;
+        let refusal = bursts.check(CAPS).unwrap_err();
+        assert!(refusal.code == Code::Refused && refusal.message.contains("--max-rate"), "{refusal}");
+    }
+
+    #[test]
+    fn a_full_line_of_a_profile_stays_under_the_limit() {
+        for character in ["\"", "\n", "\u{1}", "\u{1f980}"] {
+            let line = encode(&Message::Profile { part: character.repeat(PROFILE_CHARACTERS_PER_LINE) });
+            assert!(line.len() < LINE_BYTES, "{}", line.len());
+        }
     }
 
     #[test]

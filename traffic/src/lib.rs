@@ -3,14 +3,15 @@
 //!
 //! Pure parts (no socket, no clock): [`units`], [`schedule`], [`pacing`], [`certificate`], [`tracker`], [`jitter`],
 //! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`intervals`], [`clock_offset`], [`control`],
-//! [`greeting`], [`order`], [`report`], `batch`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`],
+//! [`greeting`], [`order`], [`report`], `batch`, `accepted`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`],
 //! [`cycles`] and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling),
 //! [`channel`] (the control connection), [`session`] (all of one flow's descriptors), `lobby` (where clients wait),
-//! `places` (the flows that are on), `target` (names and addresses). On top: [`sender`] and [`receiver`] are the two ends
+//! `places` (the flows that are on), `target` (names and addresses), [`load`] (what is to be sent). On top: [`sender`] and [`receiver`] are the two ends
 //! of a flow (`pump` hands its messages over), [`client`] and [`server`] the two programs; `doorkeeper` lets clients in,
 //! `assemble` joins both halves into the report, `partial` prints what there is when a flow fails, [`selftest`] certifies a
-//! host.
+//! host, [`profile`] makes profiles of captures.
 
+mod accepted;
 mod assemble;
 mod batch;
 pub mod capture;
@@ -39,6 +40,7 @@ mod instruments;
 pub mod intervals;
 pub mod ipdv;
 pub mod jitter;
+pub mod load;
 mod lobby;
 pub mod loss;
 pub mod order;
@@ -46,6 +48,7 @@ pub mod output;
 pub mod pacing;
 mod partial;
 mod places;
+pub mod profile;
 mod pump;
 pub mod receiver;
 pub mod registry;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `netjoule-traffic serve | send | transports | carriers | selftest | dissect`.
+//! `netjoule-traffic serve | send | transports | carriers | selftest | dissect | profile`.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use netjoule_traffic::cli::{self, Cli, Command};
 use netjoule_traffic::failure::{Code, Failure, Outcome};
 use netjoule_traffic::output::Output;
 use netjoule_traffic::wait::Signals;
-use netjoule_traffic::{carriers, catalogue, client, dissect, host, selftest, server};
+use netjoule_traffic::{carriers, catalogue, client, dissect, host, profile, selftest, server};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Command::Carriers(args) => args.json,
         Command::Selftest(args) => args.json,
         Command::Dissect(args) => args.json,
+        Command::Profile(args) => args.json,
     };
     let output = if json { Output::Json } else { Output::Plain };
     let outcome = match &cli.command {
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Selftest(args) => selftest::run(args, output),
         // Reads a file and nothing else: signals end it as they end any program.
         Command::Dissect(args) => dissect::run(args),
+        Command::Profile(args) => profile::run(args, output),
     };
     match outcome {
         Ok(code) => ExitCode::from(code),

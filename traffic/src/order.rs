@@ -67,6 +67,8 @@ impl Order {
             // A client's greeting is heard in the lobby.
             Message::Hello(_) | Message::Proof { .. } => false,
             Message::Challenge { .. } => !client && !self.welcomed && first(&mut self.challenged),
+            // In as many parts as it takes; the session bounds their length.
+            Message::Profile { .. } => client && !self.begun,
             Message::Welcome(_) => !client && first(&mut self.welcomed),
             Message::Open => !client && first(&mut self.open),
             Message::Clock { .. } | Message::Compared { .. } => client && !self.ended,
@@ -117,6 +119,14 @@ mod tests {
 
     const GO: Message = Message::Go { offset_ns: 0 };
     const FINISHED: Message = Message::Finished { messages_sent: 1 };
+
+    #[test]
+    fn a_profile_comes_from_the_client_before_the_flow() {
+        let part = || Message::Profile { part: String::new() };
+        assert!(!refused(Side::Client, &[part()], &part()));
+        assert!(refused(Side::Client, &[part(), GO], &part()));
+        assert!(refused(Side::Server, &[], &part()));
+    }
 
     #[test]
     fn whole_flows_pass() {

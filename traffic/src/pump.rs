@@ -7,6 +7,7 @@
 use netjoule_transport::message::Header;
 use netjoule_transport::{BatchOutcome, SendOutcome, State, Stop};
 
+use crate::accepted::Accepted;
 use crate::batch::Batch;
 use crate::certificate::{Basis, Certifier, HandOver, PacingCertificate, Totals};
 use crate::failure::{Code, Failure, Outcome};
@@ -49,6 +50,7 @@ pub(crate) struct Pump<'a> {
     pacer: Pacer,
     batch: Batch,
     counts: Counts,
+    accepted: Accepted,
     /// Refused by the host, or due while congestion control held a full queue back.
     refused: u64,
     series: Series,
@@ -71,6 +73,7 @@ impl<'a> Pump<'a> {
             pacer: Pacer::new(plan.pacing, plan.window_ns, plan.duration_ns, &plan.schedule),
             batch,
             counts: Counts { start_ns, scheduled: plan.schedule.count(), ..Counts::default() },
+            accepted: Accepted::default(),
             refused: 0,
             series: Series::sender(plan.interval_ns, start_ns, instruments.at_start()),
             instruments,
@@ -93,7 +96,7 @@ impl<'a> Pump<'a> {
 
     /// Messages of the schedule that were offered and are accounted for.
     fn done(&self) -> u64 {
-        self.counts.sent + self.refused
+        self.accepted.messages() + self.refused
     }
 
     /// How many messages of the schedule may have left by now.
@@ -124,7 +127,7 @@ impl<'a> Pump<'a> {
                 self.look(session, now_ns, output)?;
             }
             if self.done() == self.counts.scheduled {
-                return Ok(EndReason::Duration);
+                return self.sit_out(session, output);
             }
             output.intervals(self.series.fresh())?;
             now_ns = self.rest(session, last_call_ns)?;
@@ -156,11 +159,11 @@ impl<'a> Pump<'a> {
             return Ok(Stop::None);
         }
         let size = self.plan.schedule.message_bytes(first);
-        let messages = self.alike(first, due, size);
+        let messages = self.plan.schedule.alike(first, due.min(self.batch.most(size) as u64)) as usize;
         let outcome = if self.launches() {
             self.hand_ahead(session, messages, size, now_ns)?
         } else {
-            let sequence = self.counts.sent;
+            let sequence = self.accepted.messages();
             let header = |index: usize| Header { sequence: sequence + index as u64, sent_ns: now_ns };
             session.transport.send_batch(self.batch.fill(messages, size, header), size, now_ns)?
         };
@@ -185,13 +188,6 @@ impl<'a> Pump<'a> {
         Ok(outcome.stop)
     }
 
-    /// How many of the `due` messages from `first` on go at once: those of one size.
-    fn alike(&self, first: u64, due: u64, size: usize) -> usize {
-        let most = due.min(self.batch.most(size) as u64);
-        let same = |index: &u64| self.plan.schedule.message_bytes(*index) == size;
-        1 + (first + 1..first + most).take_while(same).count()
-    }
-
     /// Give the kernel messages with their deadlines as launch times.
     fn hand_ahead(
         &mut self,
@@ -203,7 +199,8 @@ impl<'a> Pump<'a> {
         let first = self.done();
         for sent in 0..messages {
             let launch_ns = self.counts.start_ns + self.plan.schedule.due_ns(first + sent as u64);
-            let header = Header { sequence: self.counts.sent + sent as u64, sent_ns: launch_ns.max(now_ns) };
+            let sequence = self.accepted.messages() + sent as u64;
+            let header = Header { sequence, sent_ns: launch_ns.max(now_ns) };
             let headroom_bytes = self.batch.headroom_bytes();
             let message = &self.batch.fill(1, size, |_| header)[headroom_bytes..];
             let stop = match session.transport.send_at(message, launch_ns, now_ns)? {
@@ -219,8 +216,7 @@ impl<'a> Pump<'a> {
 
     /// Count messages that left.
     fn book(&mut self, first: u64, sent: u64, size: usize, now_ns: i64) {
-        self.counts.sent += sent;
-        self.counts.bytes_sent += sent * size as u64;
+        self.accepted.add(sent, size);
         self.series.count(sent, sent * size as u64);
         self.counts.last_ns = Some(now_ns);
         let late = self.held_back_below.saturating_sub(first).min(sent);
@@ -262,17 +258,16 @@ impl<'a> Pump<'a> {
 
     /// Messages that were counted as sent have not left after all.
     pub(crate) fn take_back(&mut self, messages: u64) {
-        let messages = messages.min(self.counts.sent);
-        let size = self.plan.message_bytes as u64;
-        self.counts.sent -= messages;
-        self.counts.bytes_sent -= (messages * size).min(self.counts.bytes_sent);
-        self.refused += messages;
-        self.series.take_back(messages, size);
+        for _ in 0..messages {
+            let Some(size) = self.accepted.take_back() else { return };
+            self.refused += 1;
+            self.series.take_back(1, size as u64);
+        }
     }
 
     /// What was counted so far.
     pub(crate) fn counts(&self) -> Counts {
-        self.counts
+        Counts { sent: self.accepted.messages(), bytes_sent: self.accepted.bytes(), ..self.counts }
     }
 
     /// Look at the transport, for what was asked for beside the messages.
@@ -282,7 +277,7 @@ impl<'a> Pump<'a> {
 
     /// The certificate, the instruments and the intervals of a flow that ended at `end_ns`.
     pub(crate) fn finish(self, end_ns: i64) -> (PacingCertificate, Readings, Series) {
-        let Counts { scheduled, sent, start_ns, bytes_sent, .. } = self.counts;
+        let Counts { scheduled, sent, start_ns, bytes_sent, .. } = self.counts();
         let readings = self.instruments.close(bytes_sent);
         let totals = Totals { scheduled, sent, cpu_s: readings.cpu.cpu_s, span_ns: end_ns - start_ns };
         (self.certifier.finish(&totals), readings, self.series)
@@ -305,12 +300,32 @@ impl<'a> Pump<'a> {
             self.held_back_below = self.released(after_ns);
         }
         if session.state == State::Closed {
-            return Err(Failure::new(
-                Code::DataLost,
-                "the peer closed the data connection before the flow's end",
-            ));
+            return Err(closed_by_peer());
         }
         Ok(after_ns)
+    }
+
+    /// All has been sent: the flow of a profile may end in silence, which is part of it.
+    fn sit_out(&mut self, session: &mut Session<'_>, output: Output) -> Outcome<EndReason> {
+        let end_ns = self.counts.start_ns + self.plan.duration_ns;
+        let mut now_ns = host::now_ns();
+        self.certify(now_ns);
+        session.transport.expect_send(None);
+        while self.plan.schedule.states_lengths() && now_ns < end_ns {
+            now_ns = session.wait_from(now_ns, Some(end_ns), Scope::All)?;
+            if self.series.turn(now_ns, None) {
+                self.series.charge(self.instruments.read());
+                self.look(session, now_ns, output)?;
+            }
+            output.intervals(self.series.fresh())?;
+            match (session.heard.interrupted, session.heard.stop, session.state) {
+                (true, ..) => return Ok(EndReason::Interrupted),
+                (_, true, _) => return Ok(EndReason::PeerInterrupted),
+                (.., State::Closed) => return Err(closed_by_peer()),
+                _ => {}
+            }
+        }
+        Ok(EndReason::Duration)
     }
 
     fn wait(&mut self, session: &mut Session<'_>, rest: Rest, now_ns: i64) -> Outcome<i64> {
@@ -336,6 +351,10 @@ impl<'a> Pump<'a> {
             }
         }
     }
+}
+
+fn closed_by_peer() -> Failure {
+    Failure::new(Code::DataLost, "the peer closed the data connection before the flow's end")
 }
 
 fn certifier_of(plan: &Plan) -> Certifier {

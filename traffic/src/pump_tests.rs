@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use netjoule_transport::{
-    Arrival, Kind, Packetisation, PacketisationSource, PollFd, Result, Transport, Values,
+    message, Arrival, Kind, Packetisation, PacketisationSource, PollFd, Result, Transport, Values,
 };
 
 use super::*;
-use crate::schedule::Schedule;
+use crate::schedule::{text, Schedule};
 use crate::sender;
 use crate::session::StdinUse;
 use crate::wait::Signals;
@@ -20,6 +20,8 @@ use crate::wait::Signals;
 struct Log {
     /// Sequence numbers with the time of departure in their header.
     messages: Vec<(u64, i64)>,
+    /// Their sizes, and what each says of its own.
+    sizes: Vec<(usize, Option<usize>)>,
     /// Messages per hand-over.
     batches: Vec<usize>,
     /// Launch times told ahead.
@@ -81,6 +83,7 @@ impl Transport for Recorder {
         }
         let header = Header::read(message).unwrap();
         log.messages.push((header.sequence, header.sent_ns));
+        log.sizes.push((message.len(), message::length(message, 0)));
         log.held += 1;
         Ok(SendOutcome::Sent)
     }
@@ -190,6 +193,35 @@ fn every_message_leaves_once_in_order_and_never_early_in_every_mode() {
         let certificate = sent.part.pacing_certificate.unwrap();
         assert_eq!((certificate.departures, certificate.messages_early), (200, 0), "{mode}");
         assert_eq!((certificate.achieved_ratio, certificate.held_back_ratio), (1.0, 0.0), "{mode}");
+    }
+}
+
+#[test]
+fn a_profile_is_handed_over_bit_for_bit_in_every_mode_and_to_its_end() {
+    let busy = r#"{"schema_version":1,"name":"busy","messages":{
+        "size_bytes":{"distribution":"uniform","min":16,"max":900},
+        "inter_departure_s":{"distribution":"exponential","mean":0.0002}}}"#;
+    let profile = text::read(busy.as_bytes(), "busy").unwrap();
+    // The last 5 ms are silence.
+    let schedule = Schedule::of_profile(&profile, 7, 15_000_000).unwrap();
+    let sizes: Vec<_> = (0..schedule.count()).map(|index| schedule.message_bytes(index)).collect();
+    let due: Vec<_> = (0..schedule.count()).map(|index| schedule.due_ns(index)).collect();
+    for (mode, window_ns) in MENU {
+        for gso in [false, mode != Mode::SoTxtime] {
+            let plan = Plan { schedule: schedule.clone(), message_bytes: 900, gso, ..plan(mode, window_ns) };
+            let (sent, log) = fly(&plan, None, Stop::None);
+            let stated: Vec<_> = sizes.iter().map(|size| (*size, Some(*size))).collect();
+            assert_eq!(log.sizes, stated, "{mode}");
+            for ((_, sent_ns), due_ns) in log.messages.iter().zip(&due) {
+                assert!(sent_ns - sent.part.start_ns >= *due_ns, "{mode}");
+            }
+            if mode == Mode::SoTxtime {
+                let launches: Vec<_> = log.launches.iter().map(|at_ns| at_ns - sent.part.start_ns).collect();
+                assert_eq!(launches, due);
+            }
+            assert_eq!(sent.part.bytes_sent, schedule.total_bytes(), "{mode}");
+            assert!(sent.part.end_ns - sent.part.start_ns >= plan.duration_ns, "{mode}");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The receiving end: what arrived, what did not, how late and how evenly.
 
-use netjoule_transport::message::Header;
+use netjoule_transport::message::{self, Header};
 use netjoule_transport::{Arrival, Kind};
 
 use crate::clock_offset::{Ahead, Side};
@@ -37,7 +37,7 @@ const STOP_NS: i64 = 5_000_000_000;
 /// What to expect.
 #[derive(Debug, Clone, Copy)]
 pub struct Expectation {
-    /// Size of a message.
+    /// Size of a message, or of the largest.
     pub message_bytes: usize,
     /// Length of the flow in ns.
     pub duration_ns: i64,
@@ -94,7 +94,7 @@ pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) ->
     let counts = books.tracker.finish(session.heard.finished);
     // Messages lost after the last arrival belong to no gap; they show in the last interval.
     books.series.count_lost(session.heard.finished.unwrap_or(0).saturating_sub(books.tracker.next()));
-    let bytes = counts.unique * expected.message_bytes as u64;
+    let bytes = books.unique_bytes;
     if session.compares_clocks() {
         // Where it fails, the clocks are known as they were, with the residual to show for it; and what ails the control
         // connection shows when the peer's half of the report is awaited.
@@ -217,6 +217,8 @@ struct Books<'a> {
     series: Series,
     first_ns: Option<i64>,
     last_ns: Option<i64>,
+    /// Payload bytes of first copies.
+    unique_bytes: u64,
     /// Datagrams that were no messages of this flow.
     foreign: u64,
 }
@@ -234,6 +236,7 @@ impl<'a> Books<'a> {
             costs,
             first_ns: None,
             last_ns: None,
+            unique_bytes: 0,
             foreign: 0,
         }
     }
@@ -251,8 +254,8 @@ impl<'a> Books<'a> {
     }
 
     fn arrive(&mut self, arrival: Arrival<'_>) {
-        let header =
-            Header::read(arrival.bytes).filter(|_| arrival.bytes.len() == self.expected.message_bytes);
+        let header = Header::read(arrival.bytes)
+            .filter(|_| message::is_whole(arrival.bytes, self.expected.message_bytes));
         let Some(header) = header else {
             self.foreign += 1;
             return;
@@ -270,6 +273,7 @@ impl<'a> Books<'a> {
             Arrived::InOrder { skipped: 0 } => {}
             Arrived::InOrder { skipped } => self.series.count_lost(skipped),
         }
+        self.unique_bytes += arrival.bytes.len() as u64;
         self.series.count(1, arrival.bytes.len() as u64);
         self.jitter.record(header.sent_ns, arrival.arrived_ns);
         let transit_ns = arrival.arrived_ns.saturating_sub(header.sent_ns);
@@ -309,7 +313,7 @@ mod tests {
         arrive(&mut books, 3, 0, 1_000_260, 19);
         let counts = books.tracker.finish(Some(4));
         assert_eq!((counts.unique, counts.duplicate, counts.reordered, counts.lost), (3, 1, 1, 1));
-        assert_eq!(books.foreign, 1);
+        assert_eq!((books.foreign, books.unique_bytes), (1, 60));
         let (delay, _) = books.delays.summary().unwrap();
         assert!((delay.max - 200e-6).abs() < 1e-12 && (delay.min - 50e-6).abs() < 1e-12, "{delay:?}");
         // Of 0, 1 and 2 the delays are 50, 200 and 50 ns, in whichever order they came.
@@ -323,5 +327,20 @@ mod tests {
         let lost: Vec<_> = intervals.iter().map(|interval| interval.messages_lost.unwrap()).collect();
         assert_eq!(lost, [0, 0, 0]);
         assert_eq!(intervals.iter().map(|interval| interval.messages).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn messages_of_several_sizes_are_booked_with_their_own() {
+        let mut books = Books::new(&EXPECTED, 1_000_000, false, Costs::start());
+        for (sequence, length) in [(0, 20), (1, 16), (1, 16), (2, 19)] {
+            let mut message = vec![0; length];
+            Header { sequence, sent_ns: 0 }.write_with_length(&mut message);
+            books.arrive(Arrival { bytes: &message, arrived_ns: 1_000_050 });
+        }
+        // A datagram that was cut off on its way says so.
+        let mut message = vec![0; 18];
+        Header { sequence: 3, sent_ns: 0 }.write_with_length(&mut message);
+        books.arrive(Arrival { bytes: &message[..17], arrived_ns: 1_000_060 });
+        assert_eq!((books.tracker.unique(), books.unique_bytes, books.foreign), (3, 55, 1));
     }
 }

@@ -16,6 +16,7 @@ use crate::intervals::{End, Interval};
 use crate::ipdv::IpdvSummary;
 use crate::loss::BurstSummary;
 use crate::pacing::Mode;
+use crate::schedule::ProfileFacts;
 use crate::traces::CongestionSample;
 use crate::usage::Used;
 
@@ -266,9 +267,9 @@ pub struct FlowReport {
     pub direction: Direction,
     /// 4 or 6; missing for null.
     pub ip_version: Option<u8>,
-    /// Size of a message.
+    /// Size of a message; with a profile the greatest that it can give.
     pub payload_bytes: u64,
-    /// Payload rate asked for.
+    /// Payload rate asked for; with a profile the mean of its schedule.
     pub offered_rate_mbps: f64,
     /// Duration asked for.
     pub duration_s: f64,
@@ -276,6 +277,12 @@ pub struct FlowReport {
     pub interval_s: f64,
     /// Seed of the payload bytes.
     pub seed: u64,
+    /// Name of the schedule: flows with the same one had the same messages to send at the same times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_digest: Option<String>,
+    /// What the schedule amounts to when it came of a profile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileFacts>,
     /// Pacing.
     pub pacing: Pacing,
     /// How well the sending end kept its schedule.
@@ -324,24 +331,52 @@ pub fn goodput_mbps(bytes: u64, span_ns: i64) -> f64 {
     bytes as f64 * 8e3 / span_ns as f64
 }
 
-/// Whether the books balance: scheduled = sent + not sent, sent = received + lost, bytes = messages * size, and
-/// intervals add up to the totals at both ends.
+/// Sizes of the messages of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Smallest message in bytes.
+    pub least: u64,
+    /// Largest message in bytes.
+    pub greatest: u64,
+    /// All messages of the schedule together, in bytes.
+    pub scheduled_bytes: u64,
+}
+
+impl Sizes {
+    /// `messages` of one size.
+    pub fn one(payload_bytes: u64, messages: u64) -> Self {
+        let scheduled_bytes = messages.saturating_mul(payload_bytes);
+        Self { least: payload_bytes, greatest: payload_bytes, scheduled_bytes }
+    }
+
+    /// Whether so many messages can have so many bytes; with one size, only if they have that size.
+    fn fit(&self, messages: u64, bytes: Option<u64>) -> bool {
+        let range = messages.saturating_mul(self.least)..=messages.saturating_mul(self.greatest);
+        bytes.is_some_and(|bytes| range.contains(&bytes))
+    }
+}
+
+/// Whether the books balance: scheduled = sent + not sent, sent = received + lost, the bytes of each part are such as its
+/// messages can have, and intervals add up to the totals at both ends.
 pub fn reconciles(
     sender: &SenderPart,
     receiver: Option<&ReceiverPart>,
     intervals: &[Interval],
-    payload_bytes: u64,
+    sizes: Sizes,
 ) -> bool {
     let total = |end, value: fn(&Interval) -> u64| {
         intervals.iter().filter(|interval| interval.end == end).map(value).sum::<u64>()
     };
     let sender_balances = sender.messages_scheduled == sender.messages_sent + sender.messages_not_sent
-        && sender.bytes_sent == sender.messages_sent * payload_bytes
+        && sizes.fit(sender.messages_sent, Some(sender.bytes_sent))
+        && sizes.fit(sender.messages_not_sent, sizes.scheduled_bytes.checked_sub(sender.bytes_sent))
         && total(End::Sender, |interval| interval.messages) == sender.messages_sent
         && total(End::Sender, |interval| interval.bytes) == sender.bytes_sent;
     let receiver_balances = receiver.is_none_or(|receiver| {
         sender.messages_sent == receiver.messages_received_unique + receiver.messages_lost
-            && receiver.bytes_received_unique == receiver.messages_received_unique * payload_bytes
+            && sizes.fit(receiver.messages_received_unique, Some(receiver.bytes_received_unique))
+            && sizes
+                .fit(receiver.messages_lost, sender.bytes_sent.checked_sub(receiver.bytes_received_unique))
             && total(End::Receiver, |interval| interval.messages) == receiver.messages_received_unique
             && total(End::Receiver, |interval| interval.bytes) == receiver.bytes_received_unique
             && total(End::Receiver, |interval| interval.messages_lost.unwrap_or(0)) == receiver.messages_lost
@@ -418,14 +453,29 @@ mod tests {
     #[test]
     fn balanced_books_reconcile_and_any_slip_shows() {
         let (sender, receiver, intervals) = parts();
-        assert!(reconciles(&sender, Some(&receiver), &intervals, 100));
-        assert!(reconciles(&sender, None, &intervals[..1], 100));
-        assert!(!reconciles(&sender, Some(&receiver), &intervals[..1], 100));
-        assert!(!reconciles(&sender, Some(&receiver), &intervals, 101));
+        let sizes = Sizes::one(100, 10);
+        assert!(reconciles(&sender, Some(&receiver), &intervals, sizes));
+        assert!(reconciles(&sender, None, &intervals[..1], sizes));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals[..1], sizes));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, Sizes::one(101, 10)));
         let lossy = ReceiverPart { messages_lost: 3, ..receiver.clone() };
-        assert!(!reconciles(&sender, Some(&lossy), &intervals, 100));
+        assert!(!reconciles(&sender, Some(&lossy), &intervals, sizes));
         let late = SenderPart { messages_not_sent: 0, ..sender };
-        assert!(!reconciles(&late, Some(&receiver), &intervals, 100));
+        assert!(!reconciles(&late, Some(&receiver), &intervals, sizes));
+    }
+
+    #[test]
+    fn bytes_of_several_sizes_must_be_such_as_the_messages_can_have() {
+        let (sender, receiver, intervals) = parts();
+        // One message not sent and two lost: of 64 to 150 bytes each.
+        let sizes = |scheduled_bytes| Sizes { least: 64, greatest: 150, scheduled_bytes };
+        assert!(reconciles(&sender, Some(&receiver), &intervals, sizes(964)));
+        assert!(reconciles(&sender, Some(&receiver), &intervals, sizes(1_050)));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, sizes(963)));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, sizes(1_051)));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, sizes(800)));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, Sizes { least: 101, ..sizes(1_050) }));
+        assert!(!reconciles(&sender, Some(&receiver), &intervals, Sizes { greatest: 99, ..sizes(999) }));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sending end: what is asked, the flow itself ([`Pump`]), the wait until everything has left, and the report.
 
-use netjoule_transport::{IpVersion, Kind, Protocol, State, Values};
+use netjoule_transport::{IpVersion, Kind, PacketisationSource, Protocol, State, Values};
 
 use crate::batch::Batch;
 use crate::control::FlowRequest;
@@ -11,7 +11,7 @@ use crate::instruments::Instruments;
 use crate::intervals::{self, Interval};
 use crate::output::Output;
 use crate::pacing::Mode;
-use crate::pump::Pump;
+use crate::pump::{Counts, Pump};
 use crate::report::{goodput_mbps, EndReason, PathFacts, SenderPart};
 use crate::schedule::Schedule;
 use crate::session::{Scope, Session};
@@ -51,10 +51,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of a checked request.
-    pub fn of(request: &FlowRequest, kind: Kind) -> Self {
+    /// The plan of a checked request and its schedule.
+    pub fn of(request: &FlowRequest, schedule: Schedule, kind: Kind) -> Self {
         Self {
-            schedule: Schedule::new(request.rate_bps, request.payload_bytes, request.duration_ns),
+            schedule,
             message_bytes: request.payload_bytes as usize,
             duration_ns: request.duration_ns as i64,
             pacing: request.pacing,
@@ -130,7 +130,8 @@ pub fn prepare(session: &mut Session<'_>, pacing: Mode) -> Outcome<()> {
 /// Send the whole flow, wait until it has left, and report.
 pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Sent> {
     let room = intervals::room(plan.duration_ns, plan.interval_ns);
-    let batch = Batch::new(plan.message_bytes, session.transport.headroom_bytes(), plan.gso, plan.seed);
+    let mut batch = Batch::new(plan.message_bytes, session.transport.headroom_bytes(), plan.gso, plan.seed);
+    batch.state_lengths(plan.schedule.states_lengths());
     let instruments = Instruments::start(plan.traces);
     let mut pump = Pump::new(plan, batch, host::now_ns(), instruments);
     pump.keep_intervals_in(room);
@@ -143,7 +144,7 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
     let end_ns = host::now_ns();
     pump.look(session, end_ns, output)?;
     let counts = pump.counts();
-    let path = path_facts(session, plan.kind, counts.sent);
+    let path = path_facts(session, plan, counts);
     let span_ns =
         if end_reason == EndReason::Duration { plan.duration_ns } else { stopped_ns - counts.start_ns };
     let (pacing_certificate, readings, mut series) = pump.finish(end_ns);
@@ -184,12 +185,17 @@ fn drain(session: &mut Session<'_>, kind: Kind) -> Outcome<()> {
     Ok(())
 }
 
-fn path_facts(session: &mut Session<'_>, kind: Kind, messages_sent: u64) -> PathFacts {
-    let packets = session.transport.packetisation(messages_sent);
+fn path_facts(session: &mut Session<'_>, plan: &Plan, counts: Counts) -> PathFacts {
+    let mut packets = session.transport.packetisation(counts.sent);
+    if packets.source == PacketisationSource::Computed && counts.sent > 0 {
+        // Computed from the largest message: the mean packet is smaller by as much as the mean message is.
+        let spared = plan.message_bytes as f64 - counts.bytes_sent as f64 / counts.sent as f64;
+        packets.mean_ip_packet_bytes = packets.mean_ip_packet_bytes.map(|bytes| bytes - spared);
+    }
     let nodelay = session.transport.path_statistics().get("nodelay").and_then(serde_json::Value::as_bool);
     PathFacts {
         mtu_bytes: session.transport.path_mtu_bytes(),
-        nodelay: nodelay.filter(|_| kind == Kind::Stream),
+        nodelay: nodelay.filter(|_| plan.kind == Kind::Stream),
         frames_per_message: packets.frames_per_message,
         mean_ip_packet_bytes: packets.mean_ip_packet_bytes,
         packetisation_source: packets.source.name().into(),

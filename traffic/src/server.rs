@@ -23,6 +23,7 @@ use crate::output::Output;
 use crate::receiver::{self, Expectation};
 use crate::registry;
 use crate::report::{Direction, EndReason, Generator, PathFacts, SenderPart};
+use crate::schedule::Schedule;
 use crate::secret::Proof;
 use crate::sender::{self, Plan};
 use crate::session::{Session, StdinUse};
@@ -31,6 +32,8 @@ use crate::wait::Signals;
 
 /// How long a client may take to open the data path, ns.
 const OPEN_NS: i64 = 10_000_000_000;
+/// How long a client may take for its profile, ns.
+const PROFILE_NS: i64 = 10_000_000_000;
 /// How long an interrupted flow waits for the client's goodbye, ns.
 const GOODBYE_NS: i64 = 2_000_000_000;
 
@@ -195,7 +198,10 @@ impl<'a> Flow<'a> {
             token,
             gso: request.gso,
             seed: request.seed,
-            rate_bps: request.rate_bps,
+            rate_bps: request
+                .profile
+                .as_ref()
+                .map_or(request.rate_bps, |profile| profile.facts.burst_rate_bps),
             options,
             event_log: event_log::stem(server.args.qlog.as_deref(), &request.flow_id, "server")?,
         };
@@ -223,7 +229,9 @@ impl<'a> Flow<'a> {
 
     fn run(&mut self) -> Outcome<EndReason> {
         self.session.wait_for("the client's data", OPEN_NS, |session| Ok(session.state == State::Open))?;
+        let mut schedule = None;
         if self.request.direction == Direction::Down {
+            schedule = Some(self.schedule()?);
             let mtu_bytes = self.session.transport.path_mtu_bytes().unwrap_or(u32::from(u16::MAX));
             let version = IpVersion::of(self.request.data_address);
             let (bytes, options) = (self.request.payload_bytes, &self.request.options);
@@ -234,9 +242,9 @@ impl<'a> Flow<'a> {
         let hold_ns = self.server.hold_ns();
         self.session.wait_for("the client's go", hold_ns, |session| Ok(session.heard.go.is_some()))?;
         self.session.tell(&Message::Started)?;
-        let end_reason = match self.request.direction {
-            Direction::Up => self.receive()?,
-            Direction::Down => self.send()?,
+        let end_reason = match schedule {
+            None => self.receive()?,
+            Some(schedule) => self.send(schedule)?,
         };
         self.hold(end_reason)?;
         Ok(end_reason)
@@ -266,9 +274,19 @@ impl<'a> Flow<'a> {
         Ok(received.end_reason)
     }
 
-    fn send(&mut self) -> Outcome<EndReason> {
-        let sent =
-            sender::run(&mut self.session, &Plan::of(self.request, self.protocol.kind()), Output::Silent)?;
+    /// What this end is to send: of a profile what the client's text gives, once it is here.
+    fn schedule(&mut self) -> Outcome<Schedule> {
+        let Some(profile) = &self.request.profile else { return Ok(self.request.constant_schedule()) };
+        self.session.wait_for("the client's profile", PROFILE_NS, |session| {
+            Ok(session.heard.profile.len() as u64 >= profile.text_bytes)
+        })?;
+        let text = std::mem::take(&mut self.session.heard.profile);
+        profile.schedule(&text, self.request.duration_ns)
+    }
+
+    fn send(&mut self, schedule: Schedule) -> Outcome<EndReason> {
+        let plan = Plan::of(self.request, schedule, self.protocol.kind());
+        let sent = sender::run(&mut self.session, &plan, Output::Silent)?;
         if sent.end_reason == EndReason::Interrupted {
             self.session.tell(&Message::Stop)?;
         }

@@ -13,6 +13,7 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
 use crate::report::{PathFacts, ReceiverPart, SenderPart};
+use crate::schedule::profile::LONGEST_TEXT_BYTES;
 use crate::traces::CongestionSample;
 use crate::wait::{self, Signals, Waiter};
 
@@ -56,6 +57,8 @@ pub struct Heard {
     pub interrupted: bool,
     /// The peer asks to end the flow early.
     pub stop: bool,
+    /// What came of the profile that this end is to send by.
+    pub profile: String,
     /// The server's data path stands.
     pub open: bool,
     /// The client says go; its clock offset.
@@ -333,6 +336,12 @@ impl<'a> Session<'a> {
                 let message = format!("the other end ended the flow: {}", failure.message);
                 return Err(Failure { message, ..failure });
             }
+            Message::Profile { part } => {
+                heard.profile.push_str(&part);
+                if heard.profile.len() > LONGEST_TEXT_BYTES {
+                    return Err(Failure::new(Code::Protocol, "the peer sent too long a profile"));
+                }
+            }
             Message::Open => heard.open = true,
             Message::Clock { asked_ns } => {
                 let answered_ns = host::now_ns();
@@ -380,16 +389,19 @@ impl<'a> Session<'a> {
                 self.heard.stdin_ended = true;
                 self.heard.interrupted |= self.stdin_use == StdinUse::EndStops;
             }
-            Ok(length) if self.stdin_use == StdinUse::Lines => {
-                self.stdin_bytes.extend_from_slice(&bytes[..length]);
-                while let Some(end) = self.stdin_bytes.iter().position(|byte| *byte == b'\n') {
-                    let line: Vec<u8> = self.stdin_bytes.drain(..=end).collect();
-                    self.heard.lines.push(String::from_utf8_lossy(&line).trim().to_owned());
-                }
-                // A line of this length is not one of ours.
-                self.stdin_bytes.truncate(4096);
-            }
+            Ok(length) if self.stdin_use == StdinUse::Lines => self.hear_lines(&bytes[..length]),
             Ok(_) => {}
         }
+    }
+
+    /// Lines of stdin, the last of them perhaps unfinished.
+    pub fn hear_lines(&mut self, bytes: &[u8]) {
+        self.stdin_bytes.extend_from_slice(bytes);
+        while let Some(end) = self.stdin_bytes.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.stdin_bytes.drain(..=end).collect();
+            self.heard.lines.push(String::from_utf8_lossy(&line).trim().to_owned());
+        }
+        // A line of this length is not one of ours.
+        self.stdin_bytes.truncate(4096);
     }
 }

@@ -10,6 +10,7 @@ use crate::cli::{host_and_port, SendArgs, PORT};
 use crate::control::{self, FlowRequest};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
+use crate::load::Load;
 use crate::report::Direction;
 use crate::units;
 
@@ -60,14 +61,14 @@ impl Target {
             .unwrap_or(u32::from(u16::MAX))
     }
 
-    pub(crate) fn request(&self, args: &SendArgs, options: Values) -> Outcome<FlowRequest> {
+    pub(crate) fn request(&self, args: &SendArgs, load: &Load, options: Values) -> Outcome<FlowRequest> {
         let name = host::random_bytes::<16>().map_err(Failure::system("draw a flow name"))?;
         let request = FlowRequest {
             flow_id: control::token_text(&name),
             transport: args.transport.clone(),
             direction: if args.reverse { Direction::Down } else { Direction::Up },
-            payload_bytes: args.length,
-            rate_bps: args.rate,
+            payload_bytes: load.message_bytes,
+            rate_bps: load.rate_bps,
             duration_ns: args.time,
             interval_ns: args.interval,
             pacing: args.pacing,
@@ -78,6 +79,7 @@ impl Target {
             data_address: self.data,
             control_apart: self.control.ip() != self.data,
             options,
+            profile: load.profile.clone(),
         };
         // No caps on this end; the server has its own.
         request.check(control::Caps { duration_ns: units::LARGEST, rate_bps: units::LARGEST })?;

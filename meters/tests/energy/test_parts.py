@@ -198,6 +198,18 @@ def test_floor_reasons(
     assert floor_reason(run, flow, run, null_flow) == reason
 
 
+def test_a_profile_is_held_to_its_whole_schedule_alone() -> None:
+    """What a profile asks for in the measure window does not follow from rate and size."""
+    window = {"measure": {"t_start_s": 0.0, "t_end_s": 1.0}}
+    run = {"offered_rate_mbps": 0.8, "payload_bytes": 1000, "windows": window, "t_first_packet_s": 0.0}
+    interval = {"end": "sender", "start_ns": 0, "end_ns": 10**9, "messages": 100}
+    flow = flow_doc(sent=98) | {"intervals": [interval]}
+    flow["sender"] = {**flow_doc(sent=98)["sender"], "first_packet_ns": 0}  # type: ignore[dict-item]
+    assert floor_reason(run, flow, run, flow) is None
+    talk = flow | {"profile": {"name": "talk"}}
+    assert floor_reason(run, talk, run, flow) == "floor_achieved_low"
+
+
 def test_busy_cores_needs_times() -> None:
     assert busy_cores({"sender": {"cpu_s": 0.5}}) is None
     assert busy_cores(flow_doc(cpu_s=0.5)) == pytest.approx(0.5)

@@ -52,6 +52,7 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     yield from _runs(
         path, rows, meter_ids, settled=campaign.get("status") == "complete", imported="imported" in campaign
     )
+    yield from _schedules(path, campaign, rows)
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
 
@@ -73,6 +74,9 @@ def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
     for part in ("workload", "topology"):
         if part in campaign:
             yield from check_tables.against(file, campaign[part], part, prefix=f"{part}.")
+    profile = _part(campaign, "workload").get("profile")
+    if profile is not None:
+        yield from check_tables.against(file, profile, "profile", prefix="workload.profile.")
     wanted = _names(_list(campaign.get("topology"), "meters"))
     for index, passport in enumerate(_list(campaign, "meters")):
         yield from check_tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
@@ -190,6 +194,29 @@ def _runs(
     for row in rows:
         if row.status in plan.FINAL:
             yield from check_run(path, row, meter_ids, settled=settled, imported=imported)
+
+
+def _schedules(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+    """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives."""
+    seed = campaign.get("seed")
+    if rows is None or not isinstance(seed, int) or "profile" not in _part(campaign, "workload"):
+        return
+    first: dict[tuple[int, object], tuple[str, object]] = {}
+    for row in rows:
+        file = f"runs/{row.run_id}/flow.json"
+        flow: dict[str, Any] = {}
+        if row.status not in plan.FINAL or not (path / file).exists():
+            continue
+        if list(check_tables.document(file, path / file, "flow_report", flow)):
+            continue  # told already
+        if _part(flow, "profile").get("seed") != plan.schedule_seed(seed, row.mini_block):
+            yield Defect(
+                file, "field profile.seed", "not the one that the campaign's seed gives its mini-block"
+            )
+        digest = flow.get("schedule_digest")
+        run_id, other = first.setdefault((row.mini_block, flow["duration_s"]), (row.run_id, digest))
+        if digest != other:
+            yield Defect(file, "field schedule_digest", f"another schedule than that of run {run_id}")
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:

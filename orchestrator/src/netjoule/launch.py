@@ -23,6 +23,7 @@ from netjoule import (
     limits,
     plan,
     presence,
+    profiles,
     programs,
     resolution,
     sandbox,
@@ -339,6 +340,7 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
             if len(inputs.workload.paces) > 1
             else []
         ),
+        *([f"profile    {profiles.words(inputs.workload.profile)}"] if inputs.workload.profile else []),
         f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
         *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
         *(f"carriers   {line}" for line in carriers.left_open(inputs.workload, inputs.topology)),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from netjoule.workload import Pace, Workload
 
-__all__ = ["MiniBlock", "PlanRow", "expand", "next_mini_block", "with_repeats"]
+__all__ = ["MiniBlock", "PlanRow", "expand", "next_mini_block", "schedule_seed", "with_repeats"]
 
 FINAL = frozenset({"done", "invalid", "superseded"})
 
@@ -133,6 +133,11 @@ def with_repeats(rows: Sequence[PlanRow], seed: int, max_attempts: int) -> tuple
         after = max(i for i, r in enumerate(out) if r.block == first.block)
         out[after + 1 : after + 1] = _repeat(group, seed)
     return tuple(out)
+
+
+def schedule_seed(seed: int, mini_block: int) -> int:
+    """Seed of what a profile sends in a mini-block: the same for every transport, null and every attempt."""
+    return _rng(seed, "schedule", mini_block).randrange(2**32)
 
 
 def _repeat(group: Sequence[PlanRow], seed: int) -> list[PlanRow]:

@@ -75,6 +75,7 @@ def heaviest_flows(workload: Workload, duration_s: float) -> list[FlowSpec]:
             ip_version=workload.ip_version,
             seed=0,
             options=workload.options_of(transport),
+            profile=workload.profile,
         )
         for payload in sorted({max(workload.payload_bytes), min(workload.payload_bytes)}, reverse=True)
     ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from netjoule import timeline
+from netjoule import plan, timeline
 from netjoule.generators import FlowSpec
 from netjoule.plan import PlanRow
 from netjoule.session import rfc3339
@@ -51,8 +51,13 @@ def new_run_document(
     }
 
 
-def flow_spec(workload: Workload, row: PlanRow, guard_s: float) -> FlowSpec:
-    """The flow of a run; `guard_s` keeps its end out of the measure window's last reading."""
+def flow_spec(workload: Workload, row: PlanRow, guard_s: float, seed: int) -> FlowSpec:
+    """The flow of a run.
+
+    Args:
+        guard_s: keeps its end out of the measure window's last reading.
+        seed: of the campaign.
+    """
     return FlowSpec(
         run_id=row.run_id,
         transport=row.transport,
@@ -67,4 +72,6 @@ def flow_spec(workload: Workload, row: PlanRow, guard_s: float) -> FlowSpec:
         gso=row.gso,
         pacing_limits=workload.pacing_limits,
         options=workload.options_of(row.transport),
+        profile=workload.profile,
+        schedule_seed=plan.schedule_seed(seed, row.mini_block),
     )

@@ -237,7 +237,7 @@ class Runs:
         if await self._testbed.ensure_server(maker):
             died = Reason("generator_failed", "the server had ended")
             self._event(run.row, "generator", "server_restarted", died)
-        spec = flow_spec(self._workload, run.row, self._guard_s)
+        spec = flow_spec(self._workload, run.row, self._guard_s, self._campaign.seed)
         run.flow = await maker.open(spec, self._testbed.endpoints)
         holds = "holds its sockets" if run.flow.holds else "has no process while idle"
         self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))

@@ -49,9 +49,9 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
         words = f"{sent} of {scheduled} scheduled messages were sent"
         lagged = Reason("generator_lagged", words)
         reasons.append(Reason("transport_held_back", words) if held_back else lagged)
-    # Congestion control may let nothing through for seconds: then the flow's end counts, not its last
-    # message.
-    last_ns = sender["end_ns"] if held_back else sender["last_packet_ns"]
+    # Congestion control may let nothing through for seconds, and a profile may be silent as long: then the
+    # flow's end counts, not its last message.
+    last_ns = sender["end_ns"] if held_back or report.get("profile") else sender["last_packet_ns"]
     # A slow schedule sends its last message up to one message period before its end.
     period_s = 8e-6 * report["payload_bytes"] / report["offered_rate_mbps"]
     short_s = (t_measure_end_ns - last_ns) / 1e9 if last_ns is not None else 0.0

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from netjoule import generators, yamlfile
+from netjoule import generators, profiles, yamlfile
 from netjoule.errors import UsageError
 from netjoule.yamlfile import Document
 
@@ -82,6 +82,7 @@ class Workload:
         transport_options: by transport, only where something was chosen or DCCP's defaults hold.
         paces: ways of pacing, each a factor.
         pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
+        profile: what is sent instead of messages of one size at a constant rate; see profile.schema.json.
         load_pulses: rate and size of the coded bursts that align meters; None for a campaign without.
         document: the effective workload, as campaign.json keeps it.
     """
@@ -101,6 +102,7 @@ class Workload:
     pacing_limits: dict[str, float]
     max_attempts: int
     load_pulses: dict[str, Any] | None
+    profile: dict[str, Any] | None
     seed: int | None
     document: dict[str, Any]
 
@@ -128,7 +130,9 @@ def load(path: Path) -> Workload:
     Raises:
         UsageError: naming file, line and field of what does not fit.
     """
-    return _validated(yamlfile.load(path))
+    document = yamlfile.load(path)
+    profiles.embed(document, path.parent)
+    return _validated(document)
 
 
 def find(name: str, library: Path) -> Path:
@@ -161,6 +165,7 @@ def _validated(document: Document) -> Workload:
     _spell_out_pacing(document)
     value["limits"] = {**_DEFAULTS["limits"], **value["limits"]}
     _check_generator(document)
+    profiles.check(document)
     paces = _paces(document)
     options = _effective_options(document)
     if options:
@@ -181,6 +186,7 @@ def _validated(document: Document) -> Workload:
         pacing_limits={name: float(limit) for name, limit in value.get("pacing_limits", {}).items()},
         max_attempts=value["limits"]["max_attempts"],
         load_pulses=value.get("load_pulses"),
+        profile=value.get("profile"),
         seed=value.get("seed"),
         document=value,
     )
@@ -208,6 +214,12 @@ def _check_generator(document: Document) -> None:
                 ("payload_bytes", index),
                 f"a message of {name} has at least {ability.least_payload_bytes} bytes, not {payload}",
             )
+    if "profile" in value and not ability.profiles:
+        raise document.refuse(
+            ("profile",),
+            f"{name} takes no profile",
+            "use generator netjoule-traffic, or leave the profile out",
+        )
 
 
 def _spell_out_pacing(document: Document) -> None:

@@ -307,7 +307,7 @@ impl Transport for End {
             let count = match messages {
                 Messages::Datagrams => datagram::collect(quic, &mut deliver),
                 Messages::StreamIn(receiver) => {
-                    receiver.collect(quic, &mut deliver).map_err(|source| stream_error(endpoint, source))?
+                    receiver.collect(quic, &mut deliver).map_err(|error| own_reason(endpoint, error))?
                 }
                 Messages::StreamOut(_) => 0,
             };
@@ -403,10 +403,14 @@ fn not_open() -> TransportError {
     TransportError::Lost("the QUIC flow is not open".to_owned())
 }
 
-/// A stream call fails when the connection has: then its own reason says more.
+/// A stream call fails when the connection has.
 fn stream_error(endpoint: &Endpoint, source: quiche::Error) -> TransportError {
-    let library = QuicError::Library { doing: "using the stream", source };
-    lost(endpoint.driver.health().err().unwrap_or(library))
+    own_reason(endpoint, QuicError::Library { doing: "using the stream", source })
+}
+
+/// When the connection has failed, its own reason says more than `error`.
+fn own_reason(endpoint: &Endpoint, error: QuicError) -> TransportError {
+    lost(endpoint.driver.health().err().unwrap_or(error))
 }
 
 /// Of an open connection every failure is a loss.

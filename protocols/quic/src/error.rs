@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use netjoule_transport::cutter::OutOfStep;
 use netjoule_transport::TransportError;
 
 use crate::certificate::Fingerprint;
@@ -123,6 +124,9 @@ pub enum QuicError {
         /// The operating system's error.
         source: std::io::Error,
     },
+    /// What came over the stream are no messages of this flow.
+    #[error(transparent)]
+    OutOfStep(#[from] OutOfStep),
     /// quiche refused.
     #[error("QUIC failed while {doing}: {source}")]
     Library {
@@ -152,9 +156,10 @@ impl From<QuicError> for TransportError {
             | QuicError::MessageTooLarge { .. }
             | QuicError::DatagramsRefused
             | QuicError::PacketTooLarge { .. } => Self::Unsupported(error.to_string()),
-            QuicError::TimedOut { .. } | QuicError::Closed { .. } | QuicError::ProtocolViolation { .. } => {
-                Self::Lost(error.to_string())
-            }
+            QuicError::TimedOut { .. }
+            | QuicError::Closed { .. }
+            | QuicError::OutOfStep(_)
+            | QuicError::ProtocolViolation { .. } => Self::Lost(error.to_string()),
             QuicError::BadFingerprint { .. }
             | QuicError::Certificate(_)
             | QuicError::WrongCertificate { .. }

@@ -4,7 +4,7 @@
 //! Bottom up: [`packet_size`] (what fits), `certificate` (the pin), `choice` (what a user may choose), `config` (settings),
 //! `driver` (a connection without a socket), `departure` (when a packet may leave), `wire` (a socket without a
 //! connection), `endpoint` (all of these together), `qlog` (its record), `greeting`, `opening` and `listener` (who may
-//! connect, and how), `stream` with `framing` and `datagram` (how messages travel), `end` (the whole, as the traffic engine
+//! connect, and how), `stream` and `datagram` (how messages travel), `end` (the whole, as the traffic engine
 //! sees it), `protocol` (the names that the engine asks for).
 
 #![forbid(unsafe_code)]
@@ -19,7 +19,6 @@ mod driver;
 mod end;
 mod endpoint;
 mod error;
-mod framing;
 mod greeting;
 mod listener;
 mod opening;

@@ -4,9 +4,10 @@
 //! The sender ends its direction after the last message; the receiver, having read that end, ends its own.
 //! A sender that has read the receiver's end therefore knows that everything arrived.
 
+use netjoule_transport::cutter::Cutter;
 use netjoule_transport::{BatchOutcome, Stop};
 
-use crate::framing::Cutter;
+use crate::error::QuicError;
 use crate::greeting::STREAM;
 
 /// The sending end.
@@ -96,14 +97,15 @@ impl StreamReceiver {
         &mut self,
         quic: &mut quiche::Connection,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> quiche::Result<usize> {
+    ) -> Result<usize, QuicError> {
+        let library = |source| QuicError::Library { doing: "using the stream", source };
         let mut messages = 0;
         while !self.is_finished {
-            let Some((count, is_end)) = read(quic, &mut self.buffer)? else { break };
-            messages += self.cutter.feed(&self.buffer[..count], sink);
+            let Some((count, is_end)) = read(quic, &mut self.buffer).map_err(library)? else { break };
+            messages += self.cutter.feed(&self.buffer[..count], sink)?;
             if is_end {
                 self.is_finished = true;
-                quic.stream_send(STREAM, &[], true)?;
+                quic.stream_send(STREAM, &[], true).map_err(library)?;
             }
         }
         Ok(messages)

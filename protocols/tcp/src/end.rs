@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_transport::cutter::Cutter;
 use netjoule_transport::stream::StampedReader;
 use netjoule_transport::{
     socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
@@ -14,7 +15,6 @@ use socket2::{SockRef, Socket};
 
 use crate::choice::Choice;
 use crate::congestion;
-use crate::cutter::Cutter;
 use crate::flavour::Flavour;
 use crate::listener::Listener;
 use crate::preface::{self, Verdict, ACCEPTED};
@@ -115,7 +115,7 @@ impl End {
             preface: preface::encode(&flow.token).to_vec(),
             peer,
             role: flow.role,
-            cutter: Cutter::new(flow.message_bytes.max(1)),
+            cutter: Cutter::new(flow.message_bytes),
             buffer: vec![0; if receives { READ_BYTES } else { 0 }],
             reader: None,
             writer: Writer::new(choice.zero_copy && !receives),
@@ -338,10 +338,8 @@ impl Transport for End {
                     break;
                 }
                 Ok((length, arrived_ns)) => {
-                    self.cutter.push(&self.buffer[..length], |bytes| {
-                        total += 1;
-                        sink(Arrival { bytes, arrived_ns });
-                    });
+                    let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns });
+                    total += self.cutter.feed(&self.buffer[..length], &mut deliver)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(self.lost(&error)),

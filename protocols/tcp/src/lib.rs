@@ -6,7 +6,6 @@
 
 mod choice;
 mod congestion;
-mod cutter;
 mod end;
 mod flavour;
 mod listener;

@@ -21,10 +21,12 @@
 //! 5. [`Transport::close`] says goodbye; the engine services until [`Transport::parted`], for a second at most;
 //!    dropping the value closes its descriptors.
 //!
-//! Every message of a flow has the same size, [`FlowSpec::message_bytes`], and starts with the 16-byte
-//! header of [`message`]. A datagram transport puts one message into one datagram; a stream transport writes
-//! messages back to back and its receiving end cuts the stream at that size.
+//! Every message of a flow has the same size, [`FlowSpec::message_bytes`], or in a flow of several sizes at most that;
+//! it starts with the 16-byte header of [`message`]. A datagram transport puts one message into one datagram; a stream
+//! transport writes messages back to back and its receiving end cuts the stream with a [`cutter::Cutter`]. The messages
+//! of one batch always have one size, so only a receiving end meets messages of several.
 
+pub mod cutter;
 pub mod datagram;
 pub mod departures;
 pub mod launch;
@@ -118,7 +120,8 @@ impl IpVersion {
 /// What one end needs to know about its flow.
 #[derive(Debug, Clone)]
 pub struct FlowSpec {
-    /// Size of every message in bytes, header included (at least [`message::HEADER_BYTES`]).
+    /// Size of every message in bytes, header included (at least [`message::HEADER_BYTES`]); in a flow of several
+    /// sizes the greatest.
     pub message_bytes: usize,
     /// Whether this end sends or receives messages.
     pub role: Role,
@@ -128,7 +131,8 @@ pub struct FlowSpec {
     pub gso: bool,
     /// Seed for anything a transport draws at random that need not be secret.
     pub seed: u64,
-    /// Offered load in payload bit/s: what a transport sizes its queues by. 0 when not known.
+    /// Offered load in payload bit/s (of a flow in bursts: in its bursts): what a transport sizes its queues by. 0 when
+    /// not known.
     pub rate_bps: u64,
     /// What [`Protocol::options`] made of the user's choices.
     pub options: Values,
@@ -188,7 +192,7 @@ pub enum SendOutcome {
 /// A message that arrived.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
-    /// The message, exactly [`FlowSpec::message_bytes`] long for streams; as received for datagrams.
+    /// The message, as long as it says for streams ([`message::length`]); as received for datagrams.
     pub bytes: &'a [u8],
     /// When it arrived (kernel's stamp where there is one), `CLOCK_MONOTONIC` ns of this host.
     pub arrived_ns: i64,
@@ -445,8 +449,9 @@ pub trait Transport {
         0
     }
 
-    /// Offer messages in order, each [`FlowSpec::message_bytes`] long and behind [`Self::headroom_bytes`] free bytes. What the
-    /// free bytes hold afterwards is nobody's concern; the messages stay as they are.
+    /// Offer messages in order, each `message_bytes` long (at most [`FlowSpec::message_bytes`]) and behind
+    /// [`Self::headroom_bytes`] free bytes. What the free bytes hold afterwards is nobody's concern; the messages stay as
+    /// they are.
     fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
         let headroom_bytes = self.headroom_bytes();
         let mut sent = 0;

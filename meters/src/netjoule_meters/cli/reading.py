@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,6 +22,7 @@ from netjoule_meters.cli.options import (
 )
 from netjoule_meters.cli.sparkline import sparkline
 from netjoule_meters.cli.until_signal import open_until_signal
+from netjoule_meters.reading import Flag
 
 if TYPE_CHECKING:
     from netjoule_meters.adapters.base import Meter
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 _DEFAULT_COUNT = 5
 _HISTORY = 240
+# Updates without a value that a new range may cost before the first reading is taken as it is.
+_MOST_UNSETTLED = 5
 
 
 def read_command(
@@ -53,11 +56,22 @@ def read_command(
     """
     named = chosen_meter(adapter_name, port, setting, config, meter_id)
     with open_until_signal(named) as (meter, stop):
-        readings = meter.readings(stop)
+        readings = _settled(meter.readings(stop))
         if watch and not as_json:
             _watch(meter, readings, count)
         else:
             _print(meter, readings, _DEFAULT_COUNT if count is None and not watch else count, as_json)
+
+
+def _settled(readings: Iterable[Reading]) -> Iterator[Reading]:
+    """Leave out the first readings while the instrument has none to give: the range was set a moment ago."""
+    unsettled = 0
+    for reading in readings:
+        if reading.flag is Flag.NO_DATA and unsettled < _MOST_UNSETTLED:
+            unsettled += 1
+            continue
+        unsettled = _MOST_UNSETTLED
+        yield reading
 
 
 def _print(meter: Meter, readings: Iterable[Reading], count: int | None, as_json: bool) -> None:

@@ -62,12 +62,13 @@ def _kept_pace(run: dict[str, Any], flow: dict[str, Any]) -> bool:
 def _ratio_in_window(run: dict[str, Any], flow: dict[str, Any]) -> float | None:
     """Return messages sent over messages asked in the sender's whole intervals inside the measure window.
 
-    One message more is allowed for, which may lie on the window's edge. None when the report lacks it.
+    One message more is allowed for, which may lie on the window's edge. None when the report lacks it, or
+    when a profile asked for other messages than those of a constant rate.
     """
     window = (run.get("windows") or {}).get("measure")
     t_first_s = run.get("t_first_packet_s")
     first_ns = (flow.get("sender") or {}).get("first_packet_ns")
-    if window is None or t_first_s is None or first_ns is None:
+    if window is None or t_first_s is None or first_ns is None or flow.get("profile"):
         return None
     zero_ns = first_ns - t_first_s * 1e9
     inside = [

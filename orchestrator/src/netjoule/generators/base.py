@@ -27,7 +27,11 @@ INTERVAL_S = 0.1
 
 @dataclass(frozen=True)
 class FlowSpec:
-    """One flow to make; the rate counts payload bits."""
+    """One flow to make; the rate counts payload bits.
+
+    With a profile its schedule comes of profile, schedule_seed and duration_s; payload_bytes is then its
+    greatest message and offered_rate_mbps the mean that the workload names.
+    """
 
     run_id: str
     transport: str
@@ -42,6 +46,8 @@ class FlowSpec:
     gso: bool = False
     pacing_limits: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    profile: Mapping[str, Any] | None = None
+    schedule_seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class Ability:
         least_payload_bytes: its own header in every message.
         options: transports whose transport_options reach it.
         paces: it takes a pacing, a window and trains, and certifies how it kept its schedule.
+        profiles: it sends what a profile gives.
     """
 
     transports: frozenset[str]
@@ -61,6 +68,7 @@ class Ability:
     least_payload_bytes: int = 16
     options: frozenset[str] = frozenset()
     paces: bool = False
+    profiles: bool = False
 
 
 @dataclass(frozen=True)

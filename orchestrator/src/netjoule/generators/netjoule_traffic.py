@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,7 @@ class NetjouleTraffic:
     """The project's own generator; sender and sockets stay open and silent around the flow."""
 
     name = "netjoule-traffic"
-    ability = Ability(transports.names(), options=transports.with_options(), paces=True)
+    ability = Ability(transports.names(), options=transports.with_options(), paces=True, profiles=True)
 
     def require(self) -> None:
         """Nothing but the program. Raises HostLacks without it."""
@@ -55,6 +56,9 @@ class NetjouleTraffic:
         process = await ends.client.start(argv, name=f"{self.name} send", env=_environment(ends))
         flow = _TrafficFlow(process, spec.duration_s)
         try:
+            if spec.profile is not None:
+                # Over stdin, so that no file need be brought to the host.
+                await process.write_line(json.dumps(spec.profile))
             await process.expect("ready", READY_TIMEOUT_S)
         except ProcessEnded as error:
             await flow.end()
@@ -96,8 +100,12 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
 
     The rate goes out in bit/s without a prefix, so that no rounding of units can creep in.
     """
-    argv = ["send", "--transport", spec.transport, "-b", str(round(spec.offered_rate_mbps * 1e6))]
-    argv += ["-l", str(spec.payload_bytes), "-t", f"{spec.duration_s:.6f}", "-i", f"{INTERVAL_S:g}"]
+    argv = ["send", "--transport", spec.transport]
+    if spec.profile is None:
+        argv += ["-b", str(round(spec.offered_rate_mbps * 1e6)), "-l", str(spec.payload_bytes)]
+    else:
+        argv += ["--profile", "-", "--schedule-seed", str(spec.schedule_seed)]
+    argv += ["-t", f"{spec.duration_s:.6f}", "-i", f"{INTERVAL_S:g}"]
     argv += ["--seed", str(spec.seed), "--pacing", spec.pacing, "--window-us", str(spec.window_us)]
     if spec.gso:
         argv.append("--gso")

@@ -65,6 +65,13 @@ fn another_certificate_ends_the_handshake_and_both_ends_say_why() {
     assert!(sentence.contains("did not accept the certificate"), "{sentence}");
 }
 
+/// A message of the flow's size: its first three bytes say so ([`netjoule_transport::message`]).
+fn message(number: u8) -> [u8; 1000] {
+    let mut message = [number; 1000];
+    message[..3].fill(0);
+    message
+}
+
 #[test]
 fn a_stream_survives_loss_duplication_and_damage() {
     let mut pair = Pair::established(0);
@@ -72,7 +79,7 @@ fn a_stream_survives_loss_duplication_and_damage() {
     let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
     let (mut offered, mut arrived, mut carried) = (0_u8, Vec::new(), 0_u32);
     while !sender.is_drained() {
-        while offered < 200 && sender.offer(&mut pair.client.quic, &[offered; 1000], 1000).unwrap() == ONE {
+        while offered < 200 && sender.offer(&mut pair.client.quic, &message(offered), 1000).unwrap() == ONE {
             offered += 1;
         }
         if offered == 200 {
@@ -95,7 +102,7 @@ fn a_stream_survives_loss_duplication_and_damage() {
             pair.run_next_timer();
         }
     }
-    let expected: Vec<Vec<u8>> = (0..200).map(|number| vec![number; 1000]).collect();
+    let expected: Vec<Vec<u8>> = (0..200).map(|number| message(number).to_vec()).collect();
     assert_eq!(arrived, expected);
     assert_eq!(receiver.partial_bytes(), 0);
     assert!(pair.client.quic.stats().retrans > 0);
@@ -155,7 +162,7 @@ fn a_batch_that_the_window_cuts_is_accepted_up_to_a_message_and_its_rest_follows
     let mut pair = Pair::established(0);
     greet(&mut pair);
     let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
-    let batch: Vec<u8> = (0..100).flat_map(|number: u8| [number; 1000]).collect();
+    let batch: Vec<u8> = (0..100).flat_map(message).collect();
     let first = sender.offer(&mut pair.client.quic, &batch, 1000).unwrap();
     assert!(first.sent > 0 && first.sent < 100 && first.stop == Stop::WouldBlock, "{first:?}");
     let mut arrived = Vec::new();
@@ -166,7 +173,7 @@ fn a_batch_that_the_window_cuts_is_accepted_up_to_a_message_and_its_rest_follows
         pair.exchange();
         next += sender.offer(&mut pair.client.quic, &batch[next * 1000..], 1000).unwrap().sent;
     }
-    let expected: Vec<Vec<u8>> = (0..100).map(|number| vec![number; 1000]).collect();
+    let expected: Vec<Vec<u8>> = (0..100).map(|number| message(number).to_vec()).collect();
     assert_eq!(arrived, expected);
 }
 
