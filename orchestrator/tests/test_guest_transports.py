@@ -19,15 +19,17 @@ FLOWS = r"""
 modprobe sctp
 ip link set lo up
 "$1" transports --json
-"$1" serve --bind 127.0.0.1 --json >/dev/null &
-sleep 2
+mkfifo /tmp/events
+"$1" serve --bind 127.0.0.1 --json >/tmp/events &
+server=$!
+{ read listening; cat >/dev/null & } </tmp/events
 for direction in "" -R; do
   for options in "sctp" "sctp --no-ordered --lifetime-ms 900" "mptcp" "mptcp --congestion-control reno"; do
     "$1" send --to 127.0.0.1 -b 1M -l 1000 -t 1 --json $direction --transport $options |
       grep '"event":"report"'
   done
 done
-kill $!
+kill $server
 """
 
 

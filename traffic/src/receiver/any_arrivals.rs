@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The books over any arrivals, without a transport: what the fuzz target `payload` drives.
 
+pub use netjoule_transport::message::{is_whole, HEADER_BYTES};
+
 use netjoule_transport::{Arrival, Kind};
 
 use super::{Books, Expectation};

@@ -2,7 +2,7 @@
 //! What the fuzz target `payload` asserts about any bytes. Shared by path with the fuzz crate.
 
 use netjoule_traffic::intervals::{End, Interval};
-use netjoule_traffic::receiver::any_arrivals::{book, Booked};
+use netjoule_traffic::receiver::any_arrivals::{book, is_whole, Booked, HEADER_BYTES};
 
 const INTERVAL_NS: i64 = 100_000_000;
 /// Later than this nothing arrives.
@@ -33,13 +33,22 @@ fn balances(booked: &Booked, arrivals: &[(&[u8], i64)], sent: u64, message_bytes
     let counts = &booked.counts;
     assert_eq!(counts.unique + counts.duplicate + booked.foreign, arrivals.len() as u64);
     assert!(counts.unique + counts.lost >= sent && counts.reordered <= counts.unique);
-    let sizes = arrivals.iter().filter(|(bytes, _)| bytes.len() != message_bytes).count() as u64;
-    assert!(booked.foreign >= sizes);
+    let whole: Vec<u64> = arrivals
+        .iter()
+        .filter(|(bytes, _)| is_whole(bytes, message_bytes))
+        .map(|(bytes, _)| bytes.len() as u64)
+        .collect();
+    assert!(booked.foreign >= (arrivals.len() - whole.len()) as u64);
     let intervals = &booked.intervals;
     assert!(intervals.len() as i64 <= LONGEST_NS / INTERVAL_NS + 1, "{} intervals", intervals.len());
     let sum = |of: fn(&Interval) -> u64| intervals.iter().map(of).sum::<u64>();
     assert_eq!(sum(|interval| interval.messages), counts.unique);
-    assert_eq!(sum(|interval| interval.bytes), counts.unique * message_bytes as u64);
+    // A message may state a length of its own, up to the flow's.
+    let bytes = sum(|interval| interval.bytes);
+    assert!(bytes <= whole.iter().sum() && bytes >= counts.unique * HEADER_BYTES as u64);
+    if whole.iter().all(|length| *length == message_bytes as u64) {
+        assert_eq!(bytes, counts.unique * message_bytes as u64);
+    }
     assert_eq!(sum(|interval| interval.messages_duplicate.unwrap_or(0)), counts.duplicate);
     for pair in intervals.windows(2) {
         assert_eq!(pair[0].end_ns, pair[1].start_ns);
