@@ -18,9 +18,10 @@ compute_campaign_ea <- function(campaign) {
     readings <- read_meter(campaign, meter$meter_id)
     for (run in split(runs, by = "run_id")) {
       intervals <- read_receiver_intervals(campaign, run$run_id, run$transport)
+      own <- flows_of_node(campaign$flows, run$run_id, meter$node)
       result <- compute_ea(
-        readings, intervals, run_windows(run), meter$update_interval_s, meter$lag_s, meter$semantics,
-        meter$counter_modulus_j
+        readings, joined_intervals(intervals), run_windows(run), meter$update_interval_s, meter$lag_s,
+        meter$semantics, meter$counter_modulus_j, if (!is.null(own)) intervals[flow %in% own]
       )
       rows[[length(rows) + 1L]] <- cbind(
         run[, c("run_id", "transport", "mini_block", "attempt"), with = FALSE],

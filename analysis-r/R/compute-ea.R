@@ -39,12 +39,14 @@ count_spacing <- 3
 #' @param lag_s how long after its interval a reading is logged, in s.
 #' @param semantics interval_mean, instantaneous or energy_counter.
 #' @param counter_modulus_j where an energy counter starts again from 0, in J; NA when unknown.
+#' @param own intervals of the flows that the meter's node moved, where these are not all: T_A is
+#'   then theirs, in the window of all; NULL takes `intervals`.
 #' @return one-row data.table: window_t_start_s, window_t_end_s, p_a_w, p_i_before_w,
 #'   p_i_after_w, p_i_w, delta_p_w, t_a_mbps, ea_j_per_mbit, coverage, tail_energy_j,
 #'   reasons (codes joined by ";", "" when none).
 #' @export
 compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, semantics = "interval_mean",
-                       counter_modulus_j = NA_real_) {
+                       counter_modulus_j = NA_real_, own = NULL) {
   effective <- effective_window(intervals, windows$measure)
   span <- effective$span
   meter <- list(
@@ -56,7 +58,7 @@ compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, s
   after <- mean_over(windows$idle_after)
   tail <- mean_over(windows$tail)
   p_i <- idle_power(before$power_w, after$power_w, windows$idle_before, windows$idle_after, mean(span))
-  t_a <- 8e-6 * effective$bytes / diff(span)
+  t_a <- 8e-6 * (if (is.null(own)) effective$bytes else bytes_within(own, span)) / diff(span)
   delta <- active$power_w - p_i
   data.table(
     window_t_start_s = span[1], window_t_end_s = span[2],

@@ -30,6 +30,24 @@ sender_facts <- function(run, flow) {
   )
 }
 
+#' The same of a run with several flows: that of the flow that kept its schedule worst, and of the busiest
+#'
+#' @param flows reports, flow 1 first.
+#' @noRd
+sender_facts_of_all <- function(run, flows) {
+  if (length(flows) < 2L) {
+    return(sender_facts(run, flows[[1]]))
+  }
+  facts <- Map(function(asked, flow) sender_facts(utils::modifyList(run, asked), flow), run$flows, flows)
+  of <- function(name) vapply(facts, function(one) as.numeric(one[[name]]), 0)
+  kept <- pmax(of("sent_ratio"), of("window_sent_ratio"), na.rm = TRUE)
+  kept[is.na(of("sent_ratio"))] <- -Inf
+  worst <- facts[[which.min(kept)]]
+  busy <- of("busy_cores")
+  worst$busy_cores <- if (all(is.na(busy))) NA_real_ else max(busy, na.rm = TRUE)
+  worst
+}
+
 ratio_or_na <- function(part, whole) if (!is.na(whole) && whole > 0) part / whole else NA_real_
 
 # One message more is allowed for, which may lie on the window's edge. A profile asks for other messages than those of a

@@ -10,8 +10,8 @@
 #' @param campaign_dir folder of the campaign.
 #' @param contracts folder of the contracts, NA when there is none.
 #' @return nj_campaign: list of dir, name, meta (campaign.json as nested lists),
-#'   plan, meters, runs, results (one row per run and meter), problems (run_id,
-#'   code, detail), contracts.
+#'   plan, meters, runs, results (one row per run and meter), flows (one row per run
+#'   and flow, of runs with several), problems (run_id, code, detail), contracts.
 #' @export
 read_campaign <- function(campaign_dir, contracts = contracts_dir()) {
   if (!dir.exists(campaign_dir)) {
@@ -31,7 +31,8 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir()) {
   structure(class = "nj_campaign", list(
     dir = campaign_dir, name = campaign_name(meta, campaign_dir), meta = meta, plan = plan$rows, meters = meters,
     runs = join_runs(plan$rows, read), results = join_results(plan$rows, read, meters),
-    problems = join_problems(plan, read), contracts = contracts
+    flows = rbindlist(lapply(read, function(one) one$flows)), problems = join_problems(plan, read),
+    contracts = contracts
   ))
 }
 
@@ -135,7 +136,7 @@ join_results <- function(plan, read, meters) {
   cell <- c(
     "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "loss_ratio", "achieved_ratio", "usable",
-    "generator", "generator_version", "jitter_ms", pacing_keys
+    "generator", "generator_version", "jitter_ms", "flows", "jain_goodput", "jain_demand_met", pacing_keys
   )
   # A plan without the column is a problem that is told, not the end.
   if (!"generator" %in% names(runs)) runs[, generator := NA_character_]
@@ -171,13 +172,18 @@ read_meter <- function(campaign, meter_id) {
   setorderv(rows, "t_s")
 }
 
+#' Receivers' intervals of a run
+#'
+#' @return data.table flow, t_start_s, t_end_s (s), bytes; a file without the column has flow 1.
+#' @noRd
 read_receiver_intervals <- function(campaign, run_id, transport) {
   if (transport == "null") {
-    return(data.table(t_start_s = numeric(), t_end_s = numeric(), bytes = numeric()))
+    return(data.table(flow = numeric(), t_start_s = numeric(), t_end_s = numeric(), bytes = numeric()))
   }
   path <- file.path(campaign$dir, "runs", run_id, "intervals.csv")
   rows <- read_contract_csv(path, "intervals", campaign$contracts)$rows
-  rows[end == "receiver", list(t_start_s, t_end_s, bytes)]
+  if (!"flow" %in% names(rows)) rows[, flow := 1]
+  rows[end == "receiver", list(flow, t_start_s, t_end_s, bytes)]
 }
 
 #' @export

@@ -9,7 +9,7 @@ window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
 #'
 #' @param campaign_dir folder.
 #' @param run_id asserted plain name.
-#' @return list run (one-row data.table or NULL), results (data.table), problems
+#' @return list run (one-row data.table or NULL), results, flows (data.tables), problems
 #'   (data.table code, detail).
 #' @noRd
 read_run <- function(campaign_dir, run_id) {
@@ -18,10 +18,25 @@ read_run <- function(campaign_dir, run_id) {
   result <- read_run_json(campaign_dir, run_id, "result.json")
   problems <- rbind(run$problems, flow$problems, result$problems)
   has_intervals <- file.exists(file.path(campaign_dir, "runs", run_id, "intervals.csv"))
-  row <- if (!is.null(run$doc)) run_row(run_id, run$doc, flow$doc, result$doc, has_intervals)
+  further <- read_further_flows(campaign_dir, run_id, run$doc)
+  problems <- rbind(problems, further$problems)
+  flows <- c(list(flow$doc), further$docs)
+  row <- if (!is.null(run$doc)) run_row(run_id, run$doc, flows, result$doc, has_intervals)
   results <- if (!is.null(run$doc) && !is.null(result$doc)) result_rows(run_id, result$doc)
   reasons <- rbind(doc_reasons(run$doc), doc_reasons(result$doc))
-  list(run = row, results = results, problems = rbind(problems, reasons))
+  list(run = row, results = results, flows = flow_rows(run_id, result$doc), problems = rbind(problems, reasons))
+}
+
+# Reports of the second flow and further ones of a run with several.
+read_further_flows <- function(campaign_dir, run_id, run) {
+  count <- length(pick(run, "flows", default = list()))
+  read <- lapply(seq_len(max(count - 1L, 0L)) + 1L, function(number) {
+    read_run_json(campaign_dir, run_id, file.path("flows", paste0(number, ".json")))
+  })
+  list(
+    docs = lapply(read, function(one) one$doc),
+    problems = rbind(problem_rows(list()), rbindlist(lapply(read, function(one) one$problems)))
+  )
 }
 
 read_run_json <- function(campaign_dir, run_id, name) {
@@ -53,7 +68,9 @@ doc_reasons <- function(doc) {
   problem_rows(reasons)
 }
 
-run_row <- function(run_id, run, flow, result, has_intervals) {
+# `flows`: reports of all flows, that of flow 1 first; what is told of one flow is flow 1's.
+run_row <- function(run_id, run, flows, result, has_intervals) {
+  flow <- flows[[1]]
   windows <- unlist(lapply(window_names, function(name) {
     stats::setNames(
       list(pick_number(run, "windows", name, "t_start_s"), pick_number(run, "windows", name, "t_end_s")),
@@ -70,8 +87,10 @@ run_row <- function(run_id, run, flow, result, has_intervals) {
     run_pacing = pick_text(run, "pacing", "mode"), run_window_us = pick_number(run, "pacing", "window_us"),
     run_gso = pick_flag(run, "pacing", "gso"), loss_ratio = pick_number(result, "loss_ratio"),
     achieved_ratio = pick_number(result, "achieved_ratio"),
+    flows = length(flows), jain_goodput = pick_number(result, "fairness", "jain_goodput"),
+    jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
     valid = isTRUE(pick_flag(result, "valid")), has_result = !is.null(result), has_intervals = has_intervals
-  ), sender_facts(run, flow), windows))
+  ), sender_facts_of_all(run, flows), windows))
 }
 
 # Fields of result.json that are read; a test holds them to its schema.
@@ -88,13 +107,18 @@ floor_numbers <- c(
 
 result_rows <- function(run_id, result) {
   shared <- list(
-    run_id = run_id, t_a_mbps = pick_number(result, "t_a_mbps"), u95_t_a_mbps = pick_number(result, "u95_t_a_mbps"),
-    window_t_start_s = pick_number(result, "window", "t_start_s"),
+    run_id = run_id, window_t_start_s = pick_number(result, "window", "t_start_s"),
     window_t_end_s = pick_number(result, "window", "t_end_s")
   )
   rbindlist(lapply(pick(result, "nodes", default = list()), function(node) {
+    # A client whose flows are not all flows of the run has a T_A of its own, whose uncertainty is not told apart.
+    own <- "t_a_mbps" %in% names(node)
     as.data.table(c(
       shared,
+      list(
+        t_a_mbps = pick_number(if (own) node else result, "t_a_mbps"),
+        u95_t_a_mbps = if (own) NA_real_ else pick_number(result, "u95_t_a_mbps")
+      ),
       stats::setNames(lapply(node_text, function(name) pick_text(node, name)), node_text),
       stats::setNames(lapply(node_numbers, function(name) pick_number(node, name)), node_numbers),
       stats::setNames(lapply(floor_numbers, function(name) pick_number(node, "floor", name)), floor_numbers),

@@ -17,8 +17,8 @@ report <- function(campaign, tables, figures, path = file.path(campaign$dir, "re
       tag$title(paste("netjoule:", plain_text(campaign$name))), tag$style(htmltools::HTML(report_css()))
     ),
     tag$body(report_header(campaign, tables), tag$main(
-      section_summary(campaign, tables), section_pacer(campaign, tables), section_figures(campaign, figures),
-      section_tables(campaign, tables),
+      section_summary(campaign, tables), section_pacer(campaign, tables), section_fairness(campaign, tables),
+      section_figures(campaign, figures), section_tables(campaign, tables),
       section_method(campaign), section_invalid(campaign, tables), section_environment(campaign),
       section_glossary(campaign), report_footer(campaign)
     ))
@@ -34,7 +34,8 @@ report <- function(campaign, tables, figures, path = file.path(campaign$dir, "re
 report_header <- function(campaign, tables = NULL) {
   meters <- campaign$meters
   sections <- c(
-    summary = "Summary", if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"), figures = "Figures", tables = "Tables",
+    summary = "Summary", if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"),
+    if (!is.null(tables$fairness)) c(fairness = "Fairness"), figures = "Figures", tables = "Tables",
     method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
   )
   tag$header(

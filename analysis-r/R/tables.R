@@ -15,6 +15,9 @@ campaign_tables <- function(campaign) {
   )
   # Only a campaign that spun and slept has this table.
   tables$pacer_verdict <- pacer_verdict(campaign)
+  # And only one whose runs have several flows these two.
+  tables$flows <- flow_table(campaign)
+  tables$fairness <- fairness(campaign)
   tables
 }
 
@@ -28,7 +31,7 @@ run_table <- function(campaign) {
     "below_resolution", "hollow", "extrapolated_ratio", "p_null_w", "floor_w", "u95_floor_w",
     "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit", "floor_reason", "tail_energy_j", "grade", "quantity",
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "generator", "generator_version",
-    "jitter_ms", pacing_keys
+    "jitter_ms", pacing_keys, if (nrow(campaign$flows) > 0L) c("flows", "jain_goodput", "jain_demand_met")
   )
   if (nrow(campaign$results) == 0L) {
     return(as.data.table(stats::setNames(rep(list(character()), length(columns)), columns)))
@@ -52,8 +55,8 @@ empty_check <- function() {
 #' @export
 write_tables <- function(tables, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
-  # Most campaigns have no verdict: one of an earlier analysis would be read as this one's.
-  unlink(file.path(out_dir, "pacer_verdict.csv"))
+  # Most campaigns have none of these: one of an earlier analysis would be read as this one's.
+  unlink(file.path(out_dir, c("pacer_verdict.csv", "flows.csv", "fairness.csv")))
   vapply(names(tables), function(name) {
     path <- file.path(out_dir, paste0(name, ".csv"))
     fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)

@@ -294,7 +294,7 @@ def flow_intervals(end: str, start_ns: int, end_ns: int, messages: int, payload:
 def intervals(report: dict[str, Any]) -> list[dict[str, Any]]:
     rows = []
     for interval in report["intervals"]:
-        row = dict(interval)
+        row = dict(interval) | {"flow": 1}
         row["t_start_s"] = (row.pop("start_ns") - ORIGIN_NS) / 1e9
         row["t_end_s"] = (row.pop("end_ns") - ORIGIN_NS) / 1e9
         rows.append(row)

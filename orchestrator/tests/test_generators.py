@@ -58,7 +58,7 @@ def test_a_drift_of_the_servers_clock_is_taken_out_of_its_intervals() -> None:
         flow = {"direction": "up", "clock_offset": clock, "intervals": [interval]}
         (row,) = interval_rows(flow, 0)
         assert row["t_start_s"] == row["t_end_s"] == pytest.approx(100 + elapsed_s, abs=1e-9)
-        assert set(row) == {"end", "t_start_s", "t_end_s"}  # the table has no other columns
+        assert set(row) == {"end", "t_start_s", "t_end_s", "flow"}  # the table has no other columns
 
 
 # --- netjoule-traffic ------------------------------------------------------------------------------

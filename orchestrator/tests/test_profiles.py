@@ -21,8 +21,10 @@ from netjoule.errors import UsageError
 from netjoule.generators import FlowSpec
 from netjoule.generators.base import Endpoints
 from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
+from netjoule.plan import PlanRow
 from netjoule.planfile import read_plan
 from netjoule.run_document import flow_spec
+from netjoule.run_flows import flows_of
 from netjoule.verdict import judge_flow
 from netjoule.workload import Workload
 
@@ -154,6 +156,10 @@ def test_the_greatest_message_of_a_profile(shape: dict[str, Any], greatest: int)
     assert profiles.greatest_message_bytes(shape) == greatest
 
 
+def first_spec(load: Workload, row: PlanRow, seed: int) -> FlowSpec:
+    return flow_spec(load, row, 0.1, seed, flow=flows_of(load, row, ["client"])[0])
+
+
 # --- the schedule of a mini-block ------------------------------------------------------------------
 
 
@@ -162,7 +168,7 @@ def test_a_mini_block_has_one_schedule_seed_and_every_other_another() -> None:
     rows = plan.expand(load, 11)
     seeds: dict[int, set[int]] = {}
     for row in rows:
-        flow = flow_spec(load, row, 0.1, 11)
+        flow = first_spec(load, row, 11)
         assert flow.profile == BUSY
         seeds.setdefault(row.mini_block, set()).add(flow.schedule_seed)
     assert [len(found) for found in seeds.values()] == [1, 1, 1]
@@ -171,8 +177,8 @@ def test_a_mini_block_has_one_schedule_seed_and_every_other_another() -> None:
         [replace(row, status="invalid" if row.transport == "udp" else "done") for row in rows], 11, 2
     )
     repeated = next(row for row in again if row.attempt == 2)
-    assert flow_spec(load, repeated, 0.1, 11).schedule_seed in seeds[repeated.mini_block]
-    assert flow_spec(load, rows[0], 0.1, 12).schedule_seed not in seeds[rows[0].mini_block]
+    assert first_spec(load, repeated, 11).schedule_seed in seeds[repeated.mini_block]
+    assert first_spec(load, rows[0], 12).schedule_seed not in seeds[rows[0].mini_block]
 
 
 def test_the_sender_is_told_of_a_profile_instead_of_size_and_rate() -> None:
@@ -207,7 +213,7 @@ def _mini_block(direction: str, transports: list[str]) -> dict[str, dict[str, An
     async def run() -> dict[str, dict[str, Any]]:
         server = await NetjouleTraffic().serve(ends)
         try:
-            flows = [flow_spec(load, row, 0.1, 5) for row in plan.expand(load, 5)]
+            flows = [first_spec(load, row, 5) for row in plan.expand(load, 5)]
             return {flow.transport: await _flow(ends, replace(flow, duration_s=0.5)) for flow in flows}
         finally:
             await server.stop()

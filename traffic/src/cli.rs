@@ -36,9 +36,10 @@ pub enum Command {
     /// Wait for flows.
     #[command(after_help = "Example: netjoule-traffic serve --bind 10.77.0.3 --max-rate 100M")]
     Serve(ServeArgs),
-    /// Run one flow and print its report.
+    /// Run one flow and print its report, or several at once and how evenly they shared the path.
     #[command(
         after_help = "Example: netjoule-traffic send --transport udp --to 10.77.0.3 -b 30M -l 1440 -t 10 --json\n\
+                      Example: netjoule-traffic send --transport udp,tcp -P 2 --bidir --to 10.77.0.3 -b 5M (8 flows)\n\
                       Rates: k M G (10^3..) or Ki Mi Gi (2^10..), b = bit/s (default), B = byte/s."
     )]
     Send(Box<SendArgs>),
@@ -114,11 +115,17 @@ pub struct ServeArgs {
 }
 
 /// `send`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SendArgs {
-    /// What carries the messages
-    #[arg(long, value_name = "NAME", default_value = "udp", help = transport_help())]
+    /// What carries the messages; several names with commas between them: flows side by side
+    #[arg(long, value_name = "NAME[,NAME..]", default_value = "udp", help = transport_help())]
     pub transport: String,
+    /// So many flows of each transport at once, each with the rate, length or profile given (the server: --max-flows)
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub parallel: u32,
+    /// Both directions at once: each flow up, and one like it down
+    #[arg(long, conflicts_with = "reverse")]
+    pub bidir: bool,
     /// Server: address for the data; the port is that of control
     #[arg(long, value_name = "HOST[:PORT]")]
     pub to: Option<String>,
@@ -216,7 +223,8 @@ impl SendArgs {
 }
 
 fn transport_help() -> String {
-    format!("What carries the messages: {}", registry::names().collect::<Vec<_>>().join(", "))
+    let names = registry::names().collect::<Vec<_>>().join(", ");
+    format!("What carries the messages (several with commas between them: side by side): {names}")
 }
 
 /// A host with an optional port, as in `10.0.0.1`, `host:5301`, `fe80::1`, `[fe80::1]:5301`.
@@ -301,6 +309,16 @@ mod tests {
         let Command::Send(args) = cli.command else { panic!("not send") };
         assert_eq!((args.rate, args.length, args.time, args.reverse), (30_000_000, 64, 2_000_000_000, true));
         assert!(Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30K"]).is_err());
+    }
+
+    #[test]
+    fn iperfs_letters_for_several_flows_parse() {
+        let cli = Cli::try_parse_from(["x", "send", "-P", "4", "--bidir"]).unwrap();
+        let Command::Send(args) = cli.command else { panic!("not send") };
+        assert_eq!((args.parallel, args.bidir), (4, true));
+        for contradiction in [&["--bidir", "-R"][..], &["-P", "0"], &["-P", "65"]] {
+            assert!(Cli::try_parse_from([&["x", "send"], contradiction].concat()).is_err(), "{contradiction:?}");
+        }
     }
 
     #[test]

@@ -54,7 +54,8 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     outcome
 }
 
-fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
+/// Whether the flags make sense together for this transport.
+pub(crate) fn check(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<()> {
     let usage = |message: &str| Err(Failure::new(Code::Usage, message));
     if args.qlog.is_some() && !protocol.keeps_event_log() {
         let message = format!("{} keeps no record of its events: leave --qlog out", protocol.name());

@@ -2,12 +2,12 @@
 //! netjoule's traffic engine: paced flows over any transport, and one honest report of both ends.
 //!
 //! Pure parts (no socket, no clock): [`units`], [`schedule`], [`pacing`], [`certificate`], [`tracker`], [`jitter`],
-//! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`intervals`], [`clock_offset`], [`control`],
+//! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`fairness`], [`intervals`], [`clock_offset`], [`control`],
 //! [`greeting`], [`order`], [`report`], `batch`, `accepted`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`],
 //! [`cycles`] and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling),
 //! [`channel`] (the control connection), [`session`] (all of one flow's descriptors), `lobby` (where clients wait),
 //! `places` (the flows that are on), `target` (names and addresses), [`load`] (what is to be sent). On top: [`sender`] and [`receiver`] are the two ends
-//! of a flow (`pump` hands its messages over), [`client`] and [`server`] the two programs; `doorkeeper` lets clients in,
+//! of a flow (`pump` hands its messages over), [`client`] and [`server`] the two programs, [`several`] is `send` with several flows; `doorkeeper` lets clients in,
 //! `assemble` joins both halves into the report, `partial` prints what there is when a flow fails, [`selftest`] certifies a
 //! host, [`profile`] makes profiles of captures.
 
@@ -34,6 +34,7 @@ pub mod distribution;
 mod doorkeeper;
 mod event_log;
 pub mod failure;
+pub mod fairness;
 pub mod greeting;
 pub mod host;
 mod instruments;
@@ -60,6 +61,7 @@ pub mod selftest;
 pub mod sender;
 pub mod server;
 pub mod session;
+pub mod several;
 mod target;
 pub mod traces;
 pub mod tracker;

@@ -8,7 +8,7 @@ use netjoule_traffic::cli::{self, Cli, Command};
 use netjoule_traffic::failure::{Code, Failure, Outcome};
 use netjoule_traffic::output::Output;
 use netjoule_traffic::wait::Signals;
-use netjoule_traffic::{carriers, catalogue, client, dissect, host, profile, selftest, server};
+use netjoule_traffic::{carriers, catalogue, dissect, host, profile, selftest, server, several};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let output = if json { Output::Json } else { Output::Plain };
     let outcome = match &cli.command {
         Command::Serve(args) => prepared(|signals| server::run(args, signals, output)),
-        Command::Send(args) => prepared(|signals| client::run(args, signals, output)),
+        Command::Send(args) => prepared(|signals| several::run(args, signals, output)),
         Command::Transports(args) => catalogue::run(args),
         Command::Carriers(_) => carriers::run(output),
         // Starts programs of its own; signals end all of them.

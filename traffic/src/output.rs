@@ -92,7 +92,8 @@ fn end_name(end: End) -> &'static str {
     }
 }
 
-fn plain_interval(interval: &Interval) -> String {
+/// An interval for a person.
+pub(crate) fn plain_interval(interval: &Interval) -> String {
     let span_ns = interval.end_ns - interval.start_ns;
     let lost = interval.messages_lost.map_or_else(String::new, |lost| format!(", {lost} lost"));
     format!(
@@ -103,7 +104,8 @@ fn plain_interval(interval: &Interval) -> String {
     )
 }
 
-fn plain_report(report: &FlowReport) -> String {
+/// A report for a person.
+pub(crate) fn plain_report(report: &FlowReport) -> String {
     let sender = &report.sender;
     let mut text = format!(
         "{} {} B, {} Mb/s offered for {} s: {} of {} messages sent, {:.4} Mb/s, {:.3} s CPU",

@@ -128,9 +128,9 @@ impl Places {
     }
 }
 
-/// What a flow's process does first: it ends with the server, and what a terminal says to the server's group it hears from
-/// the server, once.
-fn lead_own_life(server: libc::pid_t) {
+/// What a flow's process does first: it ends with the process that started it, and what a terminal says to that one's group
+/// it hears from that one, once.
+pub(crate) fn lead_own_life(server: libc::pid_t) {
     // SAFETY: plain integers and constants.
     unsafe {
         libc::setpgid(0, 0);
@@ -152,7 +152,7 @@ fn end(tether: PipeWriter, status: i32) -> ! {
 }
 
 /// Status of a child that has ended or is ending.
-fn wait_for(process: libc::pid_t) -> Option<libc::c_int> {
+pub(crate) fn wait_for(process: libc::pid_t) -> Option<libc::c_int> {
     let mut status = 0;
     // SAFETY: writes into a live integer.
     while unsafe { libc::waitpid(process, &mut status, 0) } < 0 {

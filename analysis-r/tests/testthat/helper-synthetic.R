@@ -133,7 +133,7 @@ write_synthetic_intervals <- function(run_dir, row, spans, goodput) {
   data.table::fwrite(data.frame(
     end = "receiver", t_start_s = sprintf("%.6f", starts), t_end_s = sprintf("%.6f", starts + tick_s), messages = 10,
     bytes = goodput * 1e6 / 8 * tick_s, messages_lost = 0, messages_duplicate = 0, messages_reordered = 0,
-    jitter_ms = 0.1, cpu_s = 0.001
+    jitter_ms = 0.1, cpu_s = 0.001, flow = 1
   ), file.path(run_dir, "intervals.csv"))
 }
 

@@ -92,11 +92,11 @@ def found_floor(case: dict[str, Any]) -> dict[str, Any]:
         of_null = windows(null_case)
         node = node_power(meter, of_null["measure"], of_null)
         run = null_case["run"] | {"run_id": "null", "windows": null_case["windows"]}
-        null = NullPower(run, null_case["flow"], {"m1": node}, valid=not node.reasons)
+        null = NullPower(run, ((run, null_case["flow"]),), {"m1": node}, valid=not node.reasons)
     rate = Throughput(goodput_mbps(span) or 0.0, 0.0, 0.0)
     run = case["run"] | {"windows": case["windows"]}
     rng = np.random.default_rng(1)
-    floor = node_floor(run, case["flow"], meter, power, rate, null=null, rng=rng)
+    floor = node_floor(((run, case["flow"]),), meter, power, rate, null=null, rng=rng)
     return {
         "p_null_w": floor.p_null_w,
         "floor_w": floor.floor_w,

@@ -36,7 +36,7 @@ class Carrier:
 def needed(workload: Workload) -> dict[str, str]:
     """Transports whose carrier not every host has, with that carrier."""
     found = {}
-    for transport in workload.transports:
+    for transport in workload.all_transports():
         if transport == "dccp-kernel":
             found[transport] = "kernel"
         elif workload.options_of(transport).get("carrier") == "raw":

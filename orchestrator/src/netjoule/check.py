@@ -224,7 +224,7 @@ def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> It
     hosts = set(_part(_part(campaign, "topology"), "hosts"))
     if (path / "clocks.csv").exists():
         yield from check_tables.table("clocks.csv", path / "clocks.csv", "clocks")
-        yield from check_tables.rising("clocks.csv", path / "clocks.csv", "t_s", by="host")
+        yield from check_tables.rising("clocks.csv", path / "clocks.csv", "t_s", by=("host",))
         for line, cells in check_tables.rows(path / "clocks.csv"):
             if cells.get("host") not in hosts:
                 yield Defect(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -59,10 +59,8 @@ def check_run(
         yield from _events(f"{base}/events.csv", folder / "events.csv")
     if run.get("status") == "failed":
         return
-    flow: dict[str, Any] = {}
-    yield from check_tables.document(f"{base}/flow.json", folder / "flow.json", "flow_report", flow)
-    yield from _flow(f"{base}/flow.json", flow, run)
-    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", flow)
+    flows = yield from _flows(base, folder, run)
+    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", flows)
     result: dict[str, Any] = {}
     if settled or (folder / "result.json").exists():
         yield from check_tables.document(f"{base}/result.json", folder / "result.json", "result", result)
@@ -137,6 +135,29 @@ def _events(file: str, path: Path) -> Iterator[Defect]:
             yield Defect(file, f"line {line}, column code", f"{cells['code']!r} is not in reasons.json")
 
 
+def _flows(
+    base: str, folder: Path, run: Mapping[str, Any]
+) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
+    """Defects of the reports of all flows; the reports by the flows' numbers."""
+    found: dict[int, dict[str, Any]] = {}
+    asked = run.get("flows")
+    several = [one for one in asked if isinstance(one, Mapping)] if isinstance(asked, list) else []
+    for number, expected in enumerate(several or [run], start=1):
+        name = "flow.json" if number == 1 else f"flows/{number}.json"
+        flow: dict[str, Any] = {}
+        yield from check_tables.document(f"{base}/{name}", folder / name, "flow_report", flow)
+        if several and expected.get("flow") != number:
+            yield Defect(f"{base}/run.json", f"field flows.{number - 1}.flow", "flows are numbered from 1")
+        # Options and reasons are the run's; those of what runs beside its transport stand in the campaign.
+        names = ["reasons", "ip_version"]
+        if expected.get("transport") == run.get("transport"):
+            names.append("transport_options")
+        of_run = {key: run[key] for key in names if key in run}
+        yield from _flow(f"{base}/{name}", flow, {**expected, **of_run})
+        found[number] = flow
+    return found
+
+
 def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
     if not flow:
         return
@@ -173,24 +194,26 @@ def _bookkeeping(file: str, flow: Mapping[str, Any]) -> Iterator[Defect]:
         yield Defect(file, "field reconciles", "false, but the run is not invalid for bookkeeping_mismatch")
 
 
-def _intervals(file: str, path: Path, flow: Mapping[str, Any]) -> Iterator[Defect]:
+def _intervals(file: str, path: Path, flows: Mapping[int, Mapping[str, Any]]) -> Iterator[Defect]:
     if not path.exists():
         yield Defect(file, "", "the file is missing")
         return
     yield from check_tables.table(file, path, "intervals")
-    yield from check_tables.rising(file, path, "t_start_s", by="end")
-    expected = _part(flow, "receiver").get("bytes_received_unique")
-    if expected is None:
-        return
-    received = sum(
-        check_tables.number(cells.get("bytes", "")) or 0
-        for _, cells in check_tables.rows(path)
-        if cells.get("end") == "receiver"
-    )
-    if received != expected:
-        yield Defect(
-            file, "column bytes", f"the receiver's intervals sum to {received:.0f}, flow.json has {expected}"
-        )
+    yield from check_tables.rising(file, path, "t_start_s", by=("flow", "end"))
+    received = dict.fromkeys(flows, 0.0)
+    for line, cells in check_tables.rows(path):
+        flow = int(check_tables.number(cells.get("flow", "1")) or 0)
+        if flow not in flows:
+            yield Defect(file, f"line {line}, column flow", f"the run has no flow {cells.get('flow')}")
+            return
+        if cells.get("end") == "receiver":
+            received[flow] += check_tables.number(cells.get("bytes", "")) or 0
+    for number, flow_report in flows.items():
+        expected = _part(flow_report, "receiver").get("bytes_received_unique")
+        if expected is not None and received[number] != expected:
+            where = "flow.json" if number == 1 else f"flows/{number}.json"
+            words = f"the receiver's intervals sum to {received[number]:.0f}, {where} has {expected}"
+            yield Defect(file, "column bytes", words)
 
 
 def _result(
@@ -225,7 +248,7 @@ def _node(
     p_a, p_i, delta = (_number(node.get(k)) for k in ("p_a_w", "p_i_w", "delta_p_w"))
     if p_a is not None and p_i is not None and delta is not None and not _close(delta, p_a - p_i, p_a):
         yield Defect(file, f"field {place}.delta_p_w", f"{delta:g} is not p_a_w - p_i_w = {p_a - p_i:g}")
-    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(result.get("t_a_mbps"))
+    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(node.get("t_a_mbps", result.get("t_a_mbps")))
     if ea is not None and delta is not None and t_a and not _close(ea * t_a, delta, delta):
         yield Defect(
             file, f"field {place}.ea_j_per_mbit", f"{ea:g} is not delta_p_w / t_a_mbps = {delta / t_a:g}"

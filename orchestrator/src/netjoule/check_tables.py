@@ -104,12 +104,12 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def rising(
-    file: str, path: Path, column: str, *, by: str | None = None, strictly: bool = False
+    file: str, path: Path, column: str, *, by: tuple[str, ...] = (), strictly: bool = False
 ) -> Iterator[Defect]:
-    """Report the first place where ``column`` goes back, for all rows or per value of column ``by``."""
-    last: dict[str, float] = {}
+    """Report the first place where ``column`` goes back, for all rows or per values of the columns ``by``."""
+    last: dict[tuple[str, ...], float] = {}
     for line, row in rows(path):
-        key = row.get(by, "") if by else ""
+        key = tuple(row.get(name, "") for name in by)
         value = number(row.get(column, ""))
         if value is None:
             continue

@@ -152,7 +152,7 @@ def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output, *
         argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
         return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
     if inputs.topology.kind != topology.EMULATED:
-        with _hosts_of(inputs.topology, out, now, seed):
+        with _hosts_of(inputs.topology, out, now, seed, inputs.workload.clients):
             if verify:
                 require_as_described(inputs.topology_file, output)
     with Campaign.create(
@@ -202,17 +202,22 @@ def resume(path: Path, output: Output, *, verify: bool = True) -> int:
             output.event({"event": "nothing_to_do", "campaign": str(path)})
             return 0
         if campaign.topology.kind != topology.EMULATED:
-            with _hosts_of(campaign.topology, path, campaign.created, campaign.seed):
+            with _hosts_of(
+                campaign.topology, path, campaign.created, campaign.seed, campaign.workload.clients
+            ):
                 if verify:
                     _require_as_recorded(campaign, output)
         return _run(campaign, output)
 
 
-def _hosts_of(of: Topology, path: Path, created: datetime, seed: int) -> AbstractContextManager[None]:
+def _hosts_of(
+    of: Topology, path: Path, created: datetime, seed: int, clients: int
+) -> AbstractContextManager[None]:
     """The hosts that a campaign needs, kept for it. Raises NetjouleError when it cannot have one."""
     from netjoule.lab import hold, reach
 
-    return hold.held(of, reach.needed_hosts(of), hold.campaign_owner(path, created, seed), all_needed=True)
+    owner = hold.campaign_owner(path, created, seed)
+    return hold.held(of, reach.needed_hosts(of, clients), owner, all_needed=True)
 
 
 def _require_as_recorded(campaign: Campaign, output: Output) -> None:
@@ -341,11 +346,23 @@ def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -
             else []
         ),
         *([f"profile    {profiles.words(inputs.workload.profile)}"] if inputs.workload.profile else []),
+        *([f"flows      {_flows_text(inputs.workload)}"] if inputs.workload.flows > 1 else []),
         f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
         *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
         *(f"carriers   {line}" for line in carriers.left_open(inputs.workload, inputs.topology)),
         *(f"transports {line}" for line in presence.left_open(inputs.workload, inputs.topology)),
     ]
+
+
+def _flows_text(of: Workload) -> str:
+    """What runs at once, e.g. "2 of the run's transport beside tcp, up and down: 6 in a run"."""
+    parts = [f"{of.parallel} of the run's transport"]
+    if of.beside:
+        parts.append("beside " + ", ".join(other.transport for other in of.beside))
+    text = " ".join(parts)
+    text += ", up and down" if of.direction == "both" else ""
+    text += f", at {of.clients} clients" if of.clients > 1 else ""
+    return f"{text}: {of.flows} in a run"
 
 
 def _resolution_text(found: Estimate, of: Workload) -> str:

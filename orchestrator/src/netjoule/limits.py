@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule import transports
 from netjoule.errors import UsageError
 from netjoule.timeline import MeterPace, check_timing
-from netjoule.topology import Topology
+from netjoule.topology import EMULATED, Topology
 from netjoule.workload import Workload
 
 __all__ = ["check_workload", "greatest_payload"]
@@ -40,15 +40,20 @@ def check_workload(workload: Workload, topology: Topology) -> None:
         UsageError: for a size over a transport's limit, a floor where there is none, or windows too
             short for the meters.
     """
-    if workload.direction == "down" and "null" in workload.transports:
+    if workload.direction != "up" and "null" in workload.transports:
         raise UsageError(
-            "null is the floor of a sending client, and with direction down the server sends",
+            "null is the floor of a sending client,"
+            f" and with direction {workload.direction} the server sends",
             where=f"workload {workload.name}, field transports",
             next_step='leave "null" out, or use direction: up',
         )
+    _check_clients(workload, topology)
     _check_family(workload, topology)
     for transport in workload.transports:
-        _check_sizes(workload, transport, topology.mtu_bytes)
+        _check_sizes(workload, transport, workload.payload_bytes, topology.mtu_bytes)
+    for other in workload.beside:
+        sizes = workload.payload_bytes if other.payload_bytes is None else (other.payload_bytes,)
+        _check_sizes(workload, other.transport, sizes, topology.mtu_bytes)
     # An instrument publishes one update late; its passport tells the exact lag once it answers.
     paces = [
         MeterPace(meter.meter_id, meter.update_interval_s, meter.update_interval_s)
@@ -58,10 +63,24 @@ def check_workload(workload: Workload, topology: Topology) -> None:
     check_timing(workload.timing, paces)
 
 
+def _check_clients(workload: Workload, topology: Topology) -> None:
+    there = len(topology.hosts_with("client"))
+    where = f"workload {workload.name}, field clients"
+    if workload.clients > there:
+        raise UsageError(
+            f"the workload needs {workload.clients} clients, and {topology.name} has {there}",
+            where=where,
+            next_step="give more hosts the role client, or ask for fewer",
+        )
+    if workload.clients > 1 and topology.kind == EMULATED:
+        raise UsageError(
+            "the emulated testbed has one station", where=where, next_step="use clients: 1, or kind lab"
+        )
+
+
 def _check_family(workload: Workload, topology: Topology) -> None:
     family = f"ipv{workload.ip_version}"
-    for role in ("client", "server"):
-        name = topology.host_with(role)
+    for name in (*topology.hosts_with("client")[: workload.clients], topology.host_with("server")):
         if family not in topology.hosts[name].get("test_addresses", {}):
             raise UsageError(
                 f"the workload uses IPv{workload.ip_version}, and host {name} has no {family} address",
@@ -70,13 +89,13 @@ def _check_family(workload: Workload, topology: Topology) -> None:
             )
 
 
-def _check_sizes(workload: Workload, transport: str, mtu_bytes: int) -> None:
+def _check_sizes(workload: Workload, transport: str, sizes: Sequence[int], mtu_bytes: int) -> None:
     options = workload.options_of(transport)
     greatest = greatest_payload(transport, workload.ip_version, mtu_bytes, options)
     named = transport
     if options:
         named += f" ({', '.join(f'{name} {value}' for name, value in options.items())})"
-    for payload in workload.payload_bytes:
+    for payload in sizes:
         if greatest is not None and payload > greatest:
             raise UsageError(
                 f"{named} over IPv{workload.ip_version}, MTU {mtu_bytes}, carries {greatest} bytes"

@@ -33,7 +33,7 @@ class Presence:
 def needed(workload: Workload) -> list[str]:
     """Transports of a workload that a host may lack; those whose carrier is asked for are left to that."""
     asked = carriers.needed(workload)
-    return [t for t in workload.transports if t in transports.host_dependent() and t not in asked]
+    return [t for t in workload.all_transports() if t in transports.host_dependent() and t not in asked]
 
 
 def require(workload: Workload, of: Topology) -> None:

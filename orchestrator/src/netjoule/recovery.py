@@ -41,9 +41,10 @@ def sealed_status(folder: Path) -> tuple[str, str] | None:
 
 def discard(folder: Path) -> None:
     """Remove the partial files of an unfinished run; its events stay."""
-    for part in _RUN_PARTS:
-        with file_errors("remove", folder / part):
-            (folder / part).unlink(missing_ok=True)
+    parts = [folder / part for part in _RUN_PARTS]
+    for part in [*parts, *(folder / "flows").glob("*.json")]:
+        with file_errors("remove", part):
+            part.unlink(missing_ok=True)
 
 
 def last_logged_s(campaign: Path) -> float:

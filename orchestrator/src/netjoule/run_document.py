@@ -9,6 +9,7 @@ from typing import Any
 from netjoule import plan, timeline
 from netjoule.generators import FlowSpec
 from netjoule.plan import PlanRow
+from netjoule.run_flows import RunFlow, flows_of
 from netjoule.session import rfc3339
 from netjoule.store import SCHEMA_VERSION
 from netjoule.topology import Topology
@@ -23,6 +24,8 @@ def new_run_document(
     campaign: str, workload: Workload, topology: Topology, row: PlanRow, now: datetime
 ) -> dict[str, Any]:
     """run.json of a run that begins `now`: what is asked, all windows still unknown."""
+    flows = flows_of(workload, row, topology.hosts_with("client"))
+    several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
     return {
         "schema_version": SCHEMA_VERSION,
         "run_id": row.run_id,
@@ -36,6 +39,7 @@ def new_run_document(
         "payload_bytes": row.payload_bytes,
         "offered_rate_mbps": row.offered_rate_mbps,
         "direction": row.direction,
+        **several,
         "generator": row.generator,
         "ip_version": workload.ip_version,
         "pacing": row.pace.as_json(),
@@ -51,27 +55,28 @@ def new_run_document(
     }
 
 
-def flow_spec(workload: Workload, row: PlanRow, guard_s: float, seed: int) -> FlowSpec:
-    """The flow of a run.
+def flow_spec(workload: Workload, row: PlanRow, guard_s: float, seed: int, *, flow: RunFlow) -> FlowSpec:
+    """One flow of a run.
 
     Args:
         guard_s: keeps its end out of the measure window's last reading.
         seed: of the campaign.
+        flow: which of the run's.
     """
     return FlowSpec(
         run_id=row.run_id,
-        transport=row.transport,
-        payload_bytes=row.payload_bytes,
-        offered_rate_mbps=row.offered_rate_mbps,
+        transport=flow.transport,
+        payload_bytes=flow.payload_bytes,
+        offered_rate_mbps=flow.offered_rate_mbps,
         duration_s=timeline.flow_duration_s(workload.timing, guard_s),
-        direction=row.direction,
+        direction=flow.direction,
         ip_version=workload.ip_version,
-        seed=row.seed,
+        seed=flow.seed(row.seed),
         pacing=row.pacing,
         window_us=row.window_us,
         gso=row.gso,
         pacing_limits=workload.pacing_limits,
-        options=workload.options_of(row.transport),
+        options=flow.options,
         profile=workload.profile,
-        schedule_seed=plan.schedule_seed(seed, row.mini_block),
+        schedule_seed=flow.seed(plan.schedule_seed(seed, row.mini_block)),
     )

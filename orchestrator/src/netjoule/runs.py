@@ -9,7 +9,7 @@ a window.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,11 +17,14 @@ from netjoule import files, plan, pulses, reader_cost, timeline
 from netjoule.clock import CampaignTime, offset_ns_at
 from netjoule.elements import RETURN_S, Elements
 from netjoule.errors import RunFailed
-from netjoule.generators import Flow, Generator, controller_offset_ns, interval_rows
+from netjoule.flow_group import FlowGroup, open_group
+from netjoule.generators import Generator, controller_offset_ns, interval_rows
+from netjoule.generators.base import Endpoints
 from netjoule.plan import FINAL, MiniBlock, PlanRow
 from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.radio_log import RadioLog
 from netjoule.run_document import flow_spec, new_run_document
+from netjoule.run_flows import RunFlow, flows_of
 from netjoule.session import rfc3339
 from netjoule.settling import Results
 from netjoule.store import Campaign
@@ -47,7 +50,7 @@ class _Open:
     row: PlanRow
     document: dict[str, Any]
     began_s: float
-    flow: Flow | None = None
+    flow: FlowGroup | None = None
     reasons: list[Reason] = field(default_factory=list)
 
 
@@ -226,43 +229,77 @@ class Runs:
             self._clocks[row["host"]] = row
         return rows
 
-    def _client_offset_ns(self) -> int:
-        """The client's clock minus the controller's, as last seen, carried on to now."""
-        row = self._clocks.get(self._testbed.endpoints.client.name)
+    def _client_offset_ns(self, client: str | None = None) -> int:
+        """A client's clock minus the controller's, as last seen, carried on to now; by default the first's."""
+        row = self._clocks.get(client or self._testbed.endpoints.client.name)
         return offset_ns_at(row, self._time.now_s()) if row is not None else 0
 
-    async def _start_sender(self, run: _Open) -> Flow:
+    def _ends(self) -> dict[str, Endpoints]:
+        """Both ends of the flows of each client, by its name in the topology."""
+        names = self._campaign.topology.hosts_with("client")
+        return dict(zip(names, self._testbed.endpoints.of_each_client(), strict=False))
+
+    def _flow_offset_ns(self, flow: RunFlow) -> int:
+        return self._client_offset_ns(self._ends()[flow.client].client.name)
+
+    async def _start_sender(self, run: _Open) -> FlowGroup:
         maker, version = await self._generator(run.row.generator)
         run.document["versions"] = {run.row.generator: version}
         if await self._testbed.ensure_server(maker):
             died = Reason("generator_failed", "the server had ended")
             self._event(run.row, "generator", "server_restarted", died)
-        spec = flow_spec(self._workload, run.row, self._guard_s, self._campaign.seed)
-        run.flow = await maker.open(spec, self._testbed.endpoints)
+        seed, ends = self._campaign.seed, self._ends()
+        asked = [
+            (flow, flow_spec(self._workload, run.row, self._guard_s, seed, flow=flow))
+            for flow in flows_of(self._workload, run.row, tuple(ends))
+        ]
+        run.flow = await open_group(maker, asked, ends)
         holds = "holds its sockets" if run.flow.holds else "has no process while idle"
         self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))
         return run.flow
 
-    async def _measure(self, run: _Open, flow: Flow) -> None:
+    async def _measure(self, run: _Open, group: FlowGroup) -> None:
         """From `go` to the end of the tail; the run is then open."""
         run.document["started_utc"] = rfc3339(self._time.clock.utc_now())
-        await flow.go()
-        report = await flow.report()
-        first_ns = report["sender"]["first_packet_ns"]
-        if first_ns is None:
-            raise RunFailed("the sender sent nothing", code="generator_failed")
-        offset_ns = controller_offset_ns(report, "sender", self._client_offset_ns(), first_ns)
-        first_s = self._time.from_ns(first_ns - offset_ns)
-        end_s = self._time.from_ns(report["sender"]["end_ns"] - offset_ns)
+        await group.go()
+        reports = await group.reports()
+        spans = [self._span_of(flow, report, several=len(reports) > 1) for flow, report in reports]
+        # Where all flows are on: from the first packet of the last to begin; the tail follows the last to end.
+        first_s, end_s = max(span.t_start_s for span in spans), max(span.t_end_s for span in spans)
         windows = timeline.flow_windows(self._timing, first_s, end_s)
-        self._write_flow(run, report, first_s)
-        window_end_ns = self._time.origin_ns + round(windows.measure.t_end_s * 1e9) + offset_ns
-        run.reasons += judge_flow(report, window_end_ns)
-        run.document["t_first_packet_s"] = round(windows.warm_up.t_start_s, 6)
+        for (flow, report), span in zip(reports, spans, strict=True):
+            self._write_flow(run, flow, report, span.t_start_s)
+            run.reasons += self._judged(flow, report, windows.measure.t_end_s, several=len(reports) > 1)
+        self._write_intervals(run, reports)
+        # Of flow 1, whose report is flow.json: it ties that report's clock to campaign time.
+        run.document["t_first_packet_s"] = round(spans[0].t_start_s, 6)
         for name in ("warm_up", "measure", "tail"):
             run.document["windows"][name] = getattr(windows, name).as_json()
         await self._time.sleep_until(windows.tail.t_end_s)
         self._open = run
+
+    def _span_of(self, flow: RunFlow, report: Mapping[str, Any], *, several: bool) -> Span:
+        """From a flow's first packet to its end, in campaign time.
+
+        Raises:
+            RunFailed: when it sent nothing.
+        """
+        first_ns = report["sender"]["first_packet_ns"]
+        if first_ns is None:
+            who = f"{flow}: the sender" if several else "the sender"
+            raise RunFailed(f"{who} sent nothing", code="generator_failed")
+        offset_ns = controller_offset_ns(report, "sender", self._flow_offset_ns(flow), first_ns)
+        end_ns = report["sender"]["end_ns"]
+        return Span(self._time.from_ns(first_ns - offset_ns), self._time.from_ns(end_ns - offset_ns))
+
+    def _judged(
+        self, flow: RunFlow, report: Mapping[str, Any], t_end_s: float, *, several: bool
+    ) -> list[Reason]:
+        """Reasons that a flow gives, named by it where there are others; `t_end_s`: of the measure window."""
+        at_ns = report["sender"]["first_packet_ns"]
+        offset_ns = controller_offset_ns(report, "sender", self._flow_offset_ns(flow), at_ns)
+        reasons = judge_flow(report, self._time.origin_ns + round(t_end_s * 1e9) + offset_ns)
+        return [Reason(r.code, f"{flow}: {r.detail}") for r in reasons] if several else reasons
 
     async def _give_up(self, run: _Open, error: RunFailed) -> None:
         """Record a run that has no usable flow; its mini-block will be repeated."""
@@ -407,14 +444,22 @@ class Runs:
         campaign, now = self._campaign, self._time.clock.utc_now()
         return new_run_document(campaign.name, self._workload, campaign.topology, row, now)
 
-    def _write_flow(self, run: _Open, report: dict[str, Any], first_s: float) -> None:
-        run_id = run.row.run_id
-        self._campaign.write_flow(run_id, report)
-        self._campaign.write_intervals(
-            run_id, interval_rows(report, self._time.origin_ns, self._client_offset_ns())
-        )
-        self._event(run.row, "generator", "first_packet", Reason("", ""), t_s=first_s)
-        self._event(run.row, "generator", "report", Reason("", ""))
+    def _write_flow(self, run: _Open, flow: RunFlow, report: dict[str, Any], first_s: float) -> None:
+        self._campaign.write_flow(run.row.run_id, report, flow.flow)
+        named = Reason("", str(flow) if "flows" in run.document else "")
+        if "flows" in run.document:
+            run.document["flows"][flow.flow - 1]["t_first_packet_s"] = round(first_s, 6)
+        self._event(run.row, "generator", "first_packet", named, t_s=first_s)
+        self._event(run.row, "generator", "report", named)
+
+    def _write_intervals(self, run: _Open, reports: Sequence[tuple[RunFlow, dict[str, Any]]]) -> None:
+        """Of all flows, in one table: first all of flow 1."""
+        rows = [
+            row
+            for flow, report in reports
+            for row in interval_rows(report, self._time.origin_ns, self._flow_offset_ns(flow), flow.flow)
+        ]
+        self._campaign.write_intervals(run.row.run_id, rows)
 
     async def _generator(self, name: str) -> tuple[Generator, str]:
         if name not in self._generators:

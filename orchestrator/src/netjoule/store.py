@@ -320,9 +320,13 @@ class Campaign:
         """Write runs/<run_id>/run.json; ``document`` must fit the contract ``run``."""
         self._write_run_part(str(document["run_id"]), "run.json", "run", document)
 
-    def write_flow(self, run_id: str, document: Mapping[str, Any]) -> None:
-        """Write runs/<run_id>/flow.json; ``document`` must fit the contract ``flow_report``."""
-        self._write_run_part(run_id, "flow.json", "flow_report", document)
+    def write_flow(self, run_id: str, document: Mapping[str, Any], flow: int = 1) -> None:
+        """Write the report of a flow; ``document`` must fit the contract ``flow_report``.
+
+        The first flow's is runs/<run_id>/flow.json, further ones are flows/<number>.json beside it.
+        """
+        name = "flow.json" if flow == 1 else f"flows/{flow}.json"
+        self._write_run_part(run_id, name, "flow_report", document)
 
     def write_intervals(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Write runs/<run_id>/intervals.csv whole (columns of Table Schema ``intervals``)."""

@@ -115,6 +115,7 @@ class EmulatedTestbed:
             server_control_address=control_address(self.topology, "server"),
             server_port=SERVER_PORT,
             traffic_secret=self.topology.traffic_secret,
+            flows=self.campaign.workload.flows,
         )
 
     @property

@@ -73,7 +73,8 @@ class LabTestbed:
         self.versions: dict[str, str | None] = {}
         self._folder, self._stack = folder, stack
         self._parts = Parts(stack)
-        self._hosts = {name: self._host(name) for name in needed_hosts(self.topology)}
+        needed = needed_hosts(self.topology, campaign.workload.clients)
+        self._hosts = {name: self._host(name) for name in needed}
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
         self._loggers: list[ControllerLogger | HostLogger] = []
         self._agents: dict[str, tuple[str, ...]] = {}
@@ -92,6 +93,12 @@ class LabTestbed:
         return self._hosts[self.topology.host_with("client")]
 
     @property
+    def clients(self) -> tuple[SshHost, ...]:
+        """All clients that take part, the first one first."""
+        names = self.topology.hosts_with("client")[: self.campaign.workload.clients]
+        return tuple(self._hosts[name] for name in names)
+
+    @property
     def server(self) -> SshHost:
         """The other end."""
         return self._hosts[self.topology.host_with("server")]
@@ -107,6 +114,8 @@ class LabTestbed:
             server_control_address=self._server_control,
             server_port=SERVER_PORT,
             traffic_secret=self.topology.traffic_secret,
+            flows=self.campaign.workload.flows,
+            further_clients=self.clients[1:],
         )
 
     @property
@@ -161,7 +170,7 @@ class LabTestbed:
     async def _check_control(self) -> None:
         self._server_control = await control_number(self.topology, self.server.name, self.client)
         for host in self._hosts.values():
-            peers = {"the server": self._server_control} if host is self.client else {}
+            peers = {"the server": self._server_control} if host in self.clients else {}
             await require_control_off_the_radio(self.topology, host, peers)
 
     async def _provide_programs(self) -> None:
@@ -170,7 +179,7 @@ class LabTestbed:
         used = {workload.generator_of(transport) for transport in workload.transports}
         if binaries.PROGRAM in used or workload.load_pulses is not None:
             version = await NetjouleTraffic().version()
-            ends = list(dict.fromkeys((self.client, self.server)))
+            ends = list(dict.fromkeys((*self.clients, self.server)))
             found = await all_or_none([binaries.provide(host, version) for host in ends])
             for host, words in zip(ends, found, strict=True):
                 self.versions[f"{binaries.PROGRAM} on {host.name}"] = words

@@ -13,6 +13,7 @@ from netjoule.errors import UsageError
 from netjoule.yamlfile import Document
 
 __all__ = [
+    "Beside",
     "Pace",
     "Timing",
     "Workload",
@@ -31,11 +32,15 @@ _DEFAULTS: dict[str, Any] = {
     "generator": "netjoule-traffic",
     "direction": "up",
     "ip_version": 4,
+    "parallel": 1,
+    "clients": 1,
     "pacing": "absolute",
     "window_us": 0,
     "gso": False,
     "limits": {"max_attempts": 3},
 }
+# A server of netjoule-traffic has room for so many (serve --max-flows).
+_MOST_FLOWS = 64
 # The kernel takes launch times for datagrams alone; null drops whatever it is given.
 _LAUNCHED = frozenset({"udp", "null"})
 
@@ -56,6 +61,15 @@ class Pace:
         """In words: ``absolute``, ``absolute, window 50 us, GSO``."""
         window = f", window {self.window_us} us" if self.window_us else ""
         return self.mode + window + (", GSO" if self.gso else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A flow that runs side by side with the run's transport; what is None is the cell's."""
+
+    transport: str
+    payload_bytes: int | None = None
+    offered_rate_mbps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +94,10 @@ class Workload:
 
     Attributes:
         transport_options: by transport, only where something was chosen or DCCP's defaults hold.
+        direction: up, down or both.
+        parallel: flows of the run's transport at once, at each client and in each direction.
+        clients: how many hosts with the role client take part.
+        beside: what runs side by side with them in every run.
         paces: ways of pacing, each a factor.
         pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
         profile: what is sent instead of messages of one size at a constant rate; see profile.schema.json.
@@ -96,6 +114,9 @@ class Workload:
     offered_rate_mbps: tuple[float, ...]
     direction: str
     ip_version: int
+    parallel: int
+    clients: int
+    beside: tuple[Beside, ...]
     blocks: int
     timing: Timing
     paces: tuple[Pace, ...]
@@ -118,6 +139,15 @@ class Workload:
     def generator_of(self, transport: str) -> str:
         """Which program makes the flows of a transport; the null floor is always our own pacer's."""
         return "netjoule-traffic" if transport == "null" else self.generator
+
+    @property
+    def flows(self) -> int:
+        """How many flows a run has."""
+        return self.clients * (self.parallel + len(self.beside)) * (2 if self.direction == "both" else 1)
+
+    def all_transports(self) -> tuple[str, ...]:
+        """Every transport of any flow, each once."""
+        return tuple(dict.fromkeys([*self.transports, *(other.transport for other in self.beside)]))
 
     def options_of(self, transport: str) -> dict[str, Any]:
         """Options of a transport; empty when it has none."""
@@ -180,6 +210,9 @@ def _validated(document: Document) -> Workload:
         offered_rate_mbps=tuple(float(r) for r in value["offered_rate_mbps"]),
         direction=value["direction"],
         ip_version=value["ip_version"],
+        parallel=value["parallel"],
+        clients=value["clients"],
+        beside=_beside(document),
         blocks=value["blocks"],
         timing=Timing(**{k: float(v) for k, v in value["timing"].items()}),
         paces=paces,
@@ -220,6 +253,36 @@ def _check_generator(document: Document) -> None:
             f"{name} takes no profile",
             "use generator netjoule-traffic, or leave the profile out",
         )
+
+
+def _beside(document: Document) -> tuple[Beside, ...]:
+    """What runs side by side with every run's transport.
+
+    Raises:
+        UsageError: for more flows than a server takes, for null as a companion, and for several flows of a
+            generator that makes one.
+    """
+    value = document.value
+    others = value.get("beside", [])
+    for index, other in enumerate(others):
+        if other["transport"] == "null":
+            place = ("beside", index, "transport")
+            raise document.refuse(place, "null sends nothing, so nothing shares the path with it")
+    ways = 2 if value["direction"] == "both" else 1
+    at_once = value["clients"] * (value["parallel"] + len(others)) * ways
+    for field in ("parallel", "clients", "beside"):
+        if value.get(field, 1) != 1 and not generators.ABILITIES[value["generator"]].several:
+            words = f"{value['generator']} makes one flow at a time here"
+            raise document.refuse((field,), words, "use generator netjoule-traffic")
+    if at_once > _MOST_FLOWS:
+        field = max(("parallel", "clients"), key=lambda name: value[name])
+        raise document.refuse((field,), f"{at_once} flows at once, and a server takes {_MOST_FLOWS} at most")
+    own_load = any({"payload_bytes", "offered_rate_mbps"} & set(other) for other in others)
+    if "profile" in value and own_load:
+        raise document.refuse(
+            ("beside",), "with a profile every flow sends it", "leave payload_bytes and offered_rate_mbps out"
+        )
+    return tuple(Beside(**other) for other in others)
 
 
 def _spell_out_pacing(document: Document) -> None:
@@ -284,8 +347,9 @@ def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
     value = document.value
     taken = generators.ABILITIES[value["generator"]].options
     given: dict[str, dict[str, Any]] = value.get("transport_options", {})
+    named = dict.fromkeys([*value["transports"], *(other["transport"] for other in value.get("beside", []))])
     for transport in given:
-        if transport not in value["transports"]:
+        if transport not in named:
             raise document.refuse(
                 ("transport_options", transport),
                 f"options for {transport}, which is not a transport of this workload",
@@ -299,7 +363,7 @@ def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
             )
     chosen = {
         transport: _DEFAULT_OPTIONS.get(transport, {}) | given.get(transport, {})
-        for transport in value["transports"]
+        for transport in named
         if transport in taken
     }
     return {transport: options for transport, options in sorted(chosen.items()) if options}

@@ -4,18 +4,33 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from netjoule_meters.energy.extrapolation import extrapolated_ratio, is_hollow
-from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO, floor_ratio
+from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO, FlowPart, floor_ratio
 from netjoule_meters.energy.grade import Grade, grade_of
 from netjoule_meters.energy.node_floor import NullPower, empty_floor, node_floor
 from netjoule_meters.energy.node_power import MeterInput, NodePower, node_power
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
-from netjoule_meters.energy.throughput import achieved_ratio, bookkeeping_defects, goodput_mbps, loss_ratio
+from netjoule_meters.energy.several_flows import (
+    FlowInput,
+    edge_bytes,
+    fairness,
+    flows_of_node,
+    shares,
+    size_within,
+    summed,
+)
+from netjoule_meters.energy.throughput import (
+    MEGABITS_PER_BYTE,
+    achieved_ratio,
+    bookkeeping_defects,
+    goodput_mbps,
+    loss_ratio,
+)
 from netjoule_meters.energy.uncertainty import (
     RESOLUTION_FACTOR,
     TIMEBASE_RATIO,
@@ -35,12 +50,23 @@ _ROUNDING_RATIO = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class RunInput:
-    """Everything one run left behind: run.json, flow.json ({} when missing), receiver intervals, meters."""
+    """Everything one run left behind: run.json, flow.json ({} when missing), receiver intervals, meters.
+
+    flows: of a run with several; intervals are then those of all receivers, joined.
+    """
 
     run: dict[str, Any]
     flow: dict[str, Any]
     intervals: Intervals
     meters: tuple[MeterInput, ...]
+    flows: tuple[FlowInput, ...] = ()
+
+    @property
+    def parts(self) -> tuple[FlowPart, ...]:
+        """Each flow by itself: run.json as if it were the run's only one, and its report."""
+        if not self.flows:
+            return ((self.run, self.flow),)
+        return tuple(({**self.run, **flow.asked}, flow.report) for flow in self.flows)
 
     def window(self, name: str) -> Window | None:
         """Return a window of run.json, None when the run did not reach it."""
@@ -74,7 +100,10 @@ def assess_run(
     nodes = []
     for meter in source.meters:
         power = node_power(meter, span.window, _windows(source))
-        node = _node(source, meter, power, rate, null=null_power, rng=rng)
+        own = _node_throughput(source, span, meter.node, rate)
+        node = _node(source, meter, power, own, null=null_power, rng=rng)
+        if own is not rate:
+            node = replace(node, t_a_mbps=0.0 if own is None else own.t_a_mbps)
         nodes.append(node)
         reasons += [*power.reasons, *_node_reasons(node)]
     return _result(source, span, u95_t_a, reasons=reasons, nodes=nodes, invalidating=invalidating)
@@ -91,6 +120,8 @@ def _result(
 ) -> Result:
     run = source.run
     kept = tuple(dict.fromkeys(reasons))
+    counts = summed(flow.report for flow in source.flows) if source.flows else source.flow
+    several = shares(source.flows, span.window, received=not source.is_null) if source.flows and span else ()
     window = None if span is None else {"t_start_s": span.window.start_s, "t_end_s": span.window.end_s}
     return Result(
         run_id=run["run_id"],
@@ -101,11 +132,13 @@ def _result(
         window=window,
         t_a_mbps=None if span is None else goodput_mbps(span),
         u95_t_a_mbps=u95_t_a,
-        loss_ratio=loss_ratio(source.flow),
-        achieved_ratio=achieved_ratio(source.flow),
+        loss_ratio=loss_ratio(counts),
+        achieved_ratio=achieved_ratio(counts),
         valid=run["status"] == "done" and not any(reason.code in invalidating for reason in kept),
         reasons=kept,
         nodes=tuple(nodes),
+        flows=several,
+        fairness=fairness(several) if several else None,
     )
 
 
@@ -114,10 +147,15 @@ def _windows(source: RunInput) -> dict[str, Window | None]:
 
 
 def _flow_reasons(source: RunInput) -> list[Reason]:
-    if not source.flow:
-        known = bool(source.run["reasons"])
-        return [] if known else [Reason("generator_failed", "the run has no flow report")]
-    return [Reason("bookkeeping_mismatch", defect) for defect in bookkeeping_defects(source.flow)]
+    found: list[Reason] = []
+    for run, flow in source.parts:
+        named = f"flow {run['flow']}: " if source.flows else ""
+        if not flow:
+            missing = Reason("generator_failed", f"{named}the run has no flow report")
+            found += [] if source.run["reasons"] else [missing]
+            continue
+        found += [Reason("bookkeeping_mismatch", f"{named}{defect}") for defect in bookkeeping_defects(flow)]
+    return found
 
 
 def _span_reasons(source: RunInput, measure: Window, span: MeasuredSpan) -> list[Reason]:
@@ -135,12 +173,35 @@ def _throughput(source: RunInput, span: MeasuredSpan) -> Throughput | None:
     t_a_mbps = goodput_mbps(span)
     if not t_a_mbps or not span.size_bytes:
         return None
-    residual_ns = (source.flow.get("clock_offset") or {}).get("residual_ns") or 0
+    at_edge = edge_bytes(source.flows) if source.flows else float(source.run["payload_bytes"])
     return Throughput(
         t_a_mbps=t_a_mbps,
-        message_ratio=float(source.run["payload_bytes"]) / span.size_bytes,
-        clock_ratio=abs(float(residual_ns)) * 1e-9 / span.window.length_s,
+        message_ratio=at_edge / span.size_bytes,
+        clock_ratio=_residual_ns(source) * 1e-9 / span.window.length_s,
         timebase_ratio=TIMEBASE_RATIO,
+    )
+
+
+def _residual_ns(source: RunInput) -> float:
+    """The greatest residual of any flow's clock offset."""
+    offsets = [flow.get("clock_offset") or {} for _, flow in source.parts]
+    return max(abs(float(offset.get("residual_ns") or 0)) for offset in offsets)
+
+
+def _node_throughput(
+    source: RunInput, span: MeasuredSpan, node: str, whole: Throughput | None
+) -> Throughput | None:
+    """T_A that E_A of a node refers to: on a client that of its own flows, elsewhere the run's."""
+    own = flows_of_node(source.flows, node)
+    if whole is None or len(own) == len(source.flows):
+        return whole
+    size_bytes = sum(size_within(flow.intervals, span.window) for flow in own)
+    if size_bytes <= 0:
+        return None
+    return replace(
+        whole,
+        t_a_mbps=MEGABITS_PER_BYTE * size_bytes / span.window.length_s,
+        message_ratio=edge_bytes(own) / size_bytes,
     )
 
 
@@ -155,7 +216,7 @@ def _null_power(null: RunInput | None, invalidating: Collection[str]) -> NullPow
     codes |= {reason.code for power in nodes.values() for reason in power.reasons}
     return NullPower(
         run=null.run,
-        flow=null.flow,
+        parts=null.parts,
         nodes=nodes,
         valid=null.run["status"] == "done" and measure is not None and not codes & set(invalidating),
     )
@@ -313,4 +374,4 @@ def _floor(
 ) -> FloorResult:
     if source.is_null:
         return empty_floor(source.run["run_id"], "null_has_no_throughput")
-    return node_floor(source.run, source.flow, meter, power, rate, null=null, rng=rng)
+    return node_floor(source.parts, meter, power, rate, null=null, rng=rng)

@@ -23,6 +23,7 @@ from netjoule_meters.energy.node_power import UNKNOWN_POWER, MeterInput
 from netjoule_meters.energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
 from netjoule_meters.energy.resolution import counter_step_j, step_of_decimals
 from netjoule_meters.energy.series import lines_between
+from netjoule_meters.energy.several_flows import FlowInput, joined
 from netjoule_meters.energy.uncertainty import Accuracy, SpecificationTerm
 from netjoule_meters.energy.windows import FloatArray, Intervals
 
@@ -130,13 +131,15 @@ def read_run_input(campaign: Path, known: Campaign, run_id: str) -> RunInput:
     run = read_run(campaign, run_id)
     flow_path, intervals_path = folder / "flow.json", folder / "intervals.csv"
     flow = _read_flow(flow_path) if flow_path.exists() else {}
-    intervals = read_receiver_intervals(intervals_path) if intervals_path.exists() else _no_intervals()
+    by_flow = _read_intervals_by_flow(intervals_path) if intervals_path.exists() else {}
+    flows = _read_flows(folder, run, flow, by_flow)
+    intervals = joined(list(by_flow.values()))
     t_from_s, t_to_s = _extent(run)
     meters = tuple(
         read_meter(campaign, passport, t_from_s, t_to_s, known.lags.get(str(passport["meter_id"])))
         for passport in known.passports
     )
-    return RunInput(run, flow, intervals, meters)
+    return RunInput(run, flow, intervals, meters, flows)
 
 
 def _read_flow(path: Path) -> dict[str, Any]:
@@ -146,6 +149,19 @@ def _read_flow(path: Path) -> dict[str, Any]:
         if not isinstance(flow.get(part), dict | None):
             raise CampaignError(f"{path}: {part} must be an object or null")
     return flow
+
+
+def _read_flows(
+    folder: Path, run: dict[str, Any], first: dict[str, Any], by_flow: dict[int, Intervals]
+) -> tuple[FlowInput, ...]:
+    """Return the flows of a run with several, by their numbers; none for a run with one."""
+    found = []
+    for asked in run.get("flows") or ():
+        number = int(asked["flow"])
+        path = folder / "flows" / f"{number}.json"
+        report = first if number == 1 else _read_flow(path) if path.exists() else {}
+        found.append(FlowInput(asked, report, by_flow.get(number, _no_intervals())))
+    return tuple(found)
 
 
 def find_null_run(campaign: Path, run: dict[str, Any]) -> str | None:
@@ -160,12 +176,24 @@ def find_null_run(campaign: Path, run: dict[str, Any]) -> str | None:
 
 
 def read_receiver_intervals(path: Path) -> Intervals:
-    """Return the receiver's rows of intervals.csv in time order."""
+    """Return the receiver's rows of intervals.csv in time order; of several flows joined to one series."""
+    return joined(list(_read_intervals_by_flow(path).values()))
+
+
+def _read_intervals_by_flow(path: Path) -> dict[int, Intervals]:
+    """Return each flow's receiver rows of intervals.csv in time order; a file without flows has flow 1."""
     rows = [row for row in _rows(path, INTERVAL_COLUMNS) if row["end"] == "receiver"]
+    cells: dict[int, list[list[float]]] = {}
     try:
-        cells = [[float(row[name]) for name in INTERVAL_COLUMNS[1:]] for row in rows]
+        for row in rows:
+            numbers = [float(row[name]) for name in INTERVAL_COLUMNS[1:]]
+            cells.setdefault(int(row.get("flow") or 1), []).append(numbers)
     except (TypeError, ValueError) as error:
         raise CampaignError(f"{path}: a receiver interval is not a number: {error}") from None
+    return {flow: _intervals_of(path, numbers) for flow, numbers in sorted(cells.items())}
+
+
+def _intervals_of(path: Path, cells: list[list[float]]) -> Intervals:
     table = np.array(cells, dtype=np.float64).reshape(-1, 3)
     if not np.all(np.isfinite(table)):
         raise CampaignError(f"{path}: a receiver interval is not a finite number")

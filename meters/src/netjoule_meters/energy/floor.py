@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from netjoule_meters.energy.throughput import achieved_ratio
@@ -13,6 +14,21 @@ GREATEST_FLOOR_RATIO = 0.2
 """A floor over this share of P_A - P_I is warned of: much of E_A is then the generator's own."""
 SPINNING_MODES = ("spin", "busy", "busy-wait")
 """Pacers that never sleep. `hybrid` is none: it sleeps first, and its short spin is the same in null."""
+
+
+FlowPart = tuple[dict[str, Any], dict[str, Any]]
+"""A flow by itself: run.json as if it were the run's only one, and its report."""
+
+
+def floor_reason_of_all(flows: Sequence[FlowPart], null_flows: Sequence[FlowPart]) -> str | None:
+    """Return the first code that any flow with its counterpart in null gives, or None.
+
+    A null run has as many flows as the runs of its mini-block, in the same order.
+    """
+    if len(flows) != len(null_flows):
+        return "null_run_invalid"
+    found = (floor_reason(*own, *null) for own, null in zip(flows, null_flows, strict=True))
+    return next((reason for reason in found if reason is not None), None)
 
 
 def floor_reason(

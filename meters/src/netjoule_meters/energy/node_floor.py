@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from netjoule_meters.energy.floor import floor_reason
+from netjoule_meters.energy.floor import FlowPart, floor_reason_of_all
 from netjoule_meters.energy.node_power import MeterInput, NodePower
 from netjoule_meters.energy.power import WindowMean
 from netjoule_meters.energy.result import FloorResult
@@ -19,17 +19,16 @@ from netjoule_meters.energy.windows import EDGE_TOLERANCE_S
 
 @dataclass(frozen=True, slots=True)
 class NullPower:
-    """The null run of a mini-block: run.json, flow.json and its power by meter_id; whether it counts."""
+    """The null run of a mini-block: run.json, its flows and its power by meter_id; whether it counts."""
 
     run: dict[str, Any]
-    flow: dict[str, Any]
+    parts: tuple[FlowPart, ...]
     nodes: Mapping[str, NodePower]
     valid: bool
 
 
 def node_floor(
-    run: dict[str, Any],
-    flow: dict[str, Any],
+    parts: Sequence[FlowPart],
     meter: MeterInput,
     power: NodePower,
     rate: Throughput | None,
@@ -42,7 +41,7 @@ def node_floor(
     Both powers are taken above the idle power of their own run, so that E_A above the floor,
     (P_A - P_null) / T_A, does not hold what idle power moved by between the two runs.
 
-    run, flow: documents of the run. power: of the run at this meter. rate: None leaves E_A above floor empty.
+    parts: the flows of the run. power: of the run at this meter. rate: None leaves E_A above floor empty.
     """
     if null is None:
         return empty_floor(None, "no_null_run")
@@ -50,7 +49,7 @@ def node_floor(
     own = null.nodes.get(meter.meter_id)
     if not null.valid or own is None or own.budget is None:
         return empty_floor(run_id, "null_run_invalid")
-    reason = floor_reason(run, flow, null.run, null.flow)
+    reason = floor_reason_of_all(parts, null.parts)
     if reason is not None:
         return empty_floor(run_id, reason)
     floor_w = own.budget.delta_w

@@ -33,6 +33,30 @@ class FloorResult:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowShare:
+    """What one flow of several got in the window."""
+
+    flow: int
+    client: str
+    transport: str
+    direction: str
+    payload_bytes: int
+    offered_rate_mbps: float
+    goodput_mbps: float | None
+    demand_met_ratio: float | None
+    loss_ratio: float | None
+    achieved_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """Jain's index of the flows' goodputs, and of goodput over offered load."""
+
+    jain_goodput: float | None
+    jain_demand_met: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeResult:
     """What one meter says about one run; numbers are None where they do not exist, `ea_reason` says why."""
 
@@ -69,11 +93,15 @@ class NodeResult:
     specification: dict[str, float] | None
     integrator: IntegratorCheck | None
     floor: FloorResult
+    t_a_mbps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Per-run numbers of every meter; `window` is the effective measure window in campaign seconds."""
+    """Per-run numbers of every meter; `window` is the effective measure window in campaign seconds.
+
+    flows and fairness: only of a run with several flows; t_a_mbps of a node: only where it is not the run's.
+    """
 
     run_id: str
     transport: str
@@ -88,10 +116,22 @@ class Result:
     valid: bool
     reasons: tuple[Reason, ...]
     nodes: tuple[NodeResult, ...]
+    flows: tuple[FlowShare, ...] = ()
+    fairness: Fairness | None = None
 
     def to_document(self) -> dict[str, Any]:
         """Return the JSON document."""
         body = asdict(self)
         body["reasons"] = [asdict(reason) for reason in self.reasons]
-        body["nodes"] = [{**asdict(node), "grade_limits": list(node.grade_limits)} for node in self.nodes]
+        body["nodes"] = [_node_document(node) for node in self.nodes]
+        body["flows"] = [asdict(flow) for flow in self.flows]
+        if self.fairness is None:
+            del body["flows"], body["fairness"]
         return {"schema_version": SCHEMA_VERSION, **body}
+
+
+def _node_document(node: NodeResult) -> dict[str, Any]:
+    body = {**asdict(node), "grade_limits": list(node.grade_limits)}
+    if node.t_a_mbps is None:
+        del body["t_a_mbps"]
+    return body

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import netjoule_contracts as contracts
@@ -61,6 +61,7 @@ class Ability:
         options: transports whose transport_options reach it.
         paces: it takes a pacing, a window and trains, and certifies how it kept its schedule.
         profiles: it sends what a profile gives.
+        several: it makes several flows at once, its server takes them.
     """
 
     transports: frozenset[str]
@@ -69,13 +70,15 @@ class Ability:
     options: frozenset[str] = frozenset()
     paces: bool = False
     profiles: bool = False
+    several: bool = False
 
 
 @dataclass(frozen=True)
 class Endpoints:
     """The two hosts of a flow and the server's addresses on the test and the control network.
 
-    `traffic_secret` is the reference to what both ends of netjoule-traffic share; None without one.
+    `traffic_secret` is the reference to what both ends of netjoule-traffic share; None without one. `flows`
+    is how many flows the server must take at once; `further_clients` take part beside the first.
     """
 
     client: Host
@@ -84,6 +87,13 @@ class Endpoints:
     server_control_address: str
     server_port: int
     traffic_secret: str | None = None
+    flows: int = 1
+    further_clients: tuple[Host, ...] = ()
+
+    def of_each_client(self) -> tuple[Endpoints, ...]:
+        """The same for the flows of each client, the first one's first."""
+        clients = (self.client, *self.further_clients)
+        return tuple(replace(self, client=client, further_clients=()) for client in clients)
 
 
 class Server(Protocol):
@@ -181,7 +191,7 @@ def controller_offset_ns(
 
 
 def interval_rows(
-    report: Mapping[str, Any], origin_ns: int, client_offset_ns: int = 0
+    report: Mapping[str, Any], origin_ns: int, client_offset_ns: int = 0, flow: int = 1
 ) -> Iterator[dict[str, Any]]:
     """Rows of intervals.csv, in campaign time, from a flow report.
 
@@ -189,11 +199,12 @@ def interval_rows(
         report: the flow report; its times are CLOCK_MONOTONIC of each end.
         origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
         client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+        flow: number of the flow in its run.
     """
     columns = {str(field["name"]) for field in contracts.table("intervals")["fields"]}
     for interval in report["intervals"]:
         end, start_ns, end_ns = interval["end"], interval["start_ns"], interval["end_ns"]
-        row = {name: value for name, value in interval.items() if name in columns}
+        row = {name: value for name, value in interval.items() if name in columns} | {"flow": flow}
         for column, at_ns in (("t_start_s", start_ns), ("t_end_s", end_ns)):
             zero_ns = origin_ns + controller_offset_ns(report, end, client_offset_ns, at_ns)
             row[column] = (at_ns - zero_ns) / 1e9

@@ -27,7 +27,14 @@ class NetjouleTraffic:
     """The project's own generator; sender and sockets stay open and silent around the flow."""
 
     name = "netjoule-traffic"
-    ability = Ability(transports.names(), options=transports.with_options(), paces=True, profiles=True)
+    ability = Ability(
+        transports.names(),
+        directions=frozenset({"up", "down", "both"}),
+        options=transports.with_options(),
+        paces=True,
+        profiles=True,
+        several=True,
+    )
 
     def require(self) -> None:
         """Nothing but the program. Raises HostLacks without it."""
@@ -45,6 +52,8 @@ class NetjouleTraffic:
         """Start the server; it answers all flows of a session."""
         argv = [programs.find(self.name), "serve", "--bind", ends.server_test_address]
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
+        if ends.flows > 1:
+            argv += ["--max-flows", str(ends.flows)]
         argv += _secret_arguments(ends)
         process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
         await process.expect("listening", READY_TIMEOUT_S)

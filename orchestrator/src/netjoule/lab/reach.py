@@ -18,9 +18,9 @@ BRIDGE = "br-netjoule"
 """What the role access_point calls the bridge of radio and cable."""
 
 
-def needed_hosts(topology: Topology) -> list[str]:
-    """Hosts that take part: the first client and server, every host with a radio or a meter's cable."""
-    ends = [topology.host_with("client"), topology.host_with("server")]
+def needed_hosts(topology: Topology, clients: int = 1) -> list[str]:
+    """Hosts that take part: the first clients and server, every host with a radio or a meter's cable."""
+    ends = [*topology.hosts_with("client")[:clients], topology.host_with("server")]
     radios = [name for name in topology.hosts if topology.host(name).radio is not None]
     meters = [meter.host for meter in topology.meters if meter.host is not None]
     return list(dict.fromkeys([*ends, *radios, *meters]))

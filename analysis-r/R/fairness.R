@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs with several flows: what each got, and how evenly they shared the path. Most campaigns have none.
+
+#' Jain's fairness index, (sum x)^2 / (n sum x^2)
+#'
+#' Jain, Chiu, Hawe: DEC-TR-301, 1984. 1 when all shares are equal, 1/n when one has everything.
+#'
+#' @param shares numeric, in any unit.
+#' @return number in (0, 1]; NA for fewer than two shares, for one that is unknown or
+#'   negative, and when there is nothing to share.
+#' @export
+jain_index <- function(shares) {
+  if (length(shares) < 2L || !all(is.finite(shares)) || any(shares < 0) || max(shares) == 0) {
+    return(NA_real_)
+  }
+  parts <- shares / max(shares)
+  min(1, sum(parts)^2 / (length(parts) * sum(parts^2)))
+}
+
+#' Receivers' intervals of several flows as those of one
+#'
+#' An independent second reading of the rule that result.json follows: time is cut at
+#' every edge of any flow, payload counts as spread evenly over its interval, and a
+#' piece is kept where every flow has an interval.
+#'
+#' @param intervals data.table flow, t_start_s, t_end_s (s), bytes.
+#' @return data.table t_start_s, t_end_s, bytes in time order.
+#' @noRd
+joined_intervals <- function(intervals) {
+  columns <- c("t_start_s", "t_end_s", "bytes")
+  by_flow <- split(intervals, by = "flow")
+  if (length(by_flow) < 2L) {
+    return(intervals[, columns, with = FALSE])
+  }
+  by_flow <- lapply(by_flow, touching)
+  edges <- sort(unique(unlist(lapply(by_flow, function(one) c(one$t_start_s, one$t_end_s)))))
+  starts <- edges[-length(edges)]
+  ends <- edges[-1]
+  rates <- vapply(by_flow, bytes_per_second_at, numeric(length(starts)), at_s = (starts + ends) / 2)
+  rates <- matrix(rates, nrow = length(starts))
+  everywhere <- rowSums(is.na(rates)) == 0L
+  data.table(t_start_s = starts, t_end_s = ends, bytes = rowSums(rates) * (ends - starts))[everywhere]
+}
+
+# Neighbours that touch but for the rounding of their times share their edge.
+touching <- function(one) {
+  one <- setorderv(copy(one), "t_start_s")
+  n <- nrow(one)
+  near <- which(abs(one$t_start_s[-1] - one$t_end_s[-n]) <= edge_tolerance_s)
+  set(one, near + 1L, "t_start_s", one$t_end_s[near])
+  one
+}
+
+bytes_per_second_at <- function(one, at_s) {
+  place <- findInterval(at_s, one$t_start_s)
+  place[place == 0L] <- NA_integer_
+  rate <- one$bytes[place] / (one$t_end_s[place] - one$t_start_s[place])
+  ifelse(at_s < one$t_end_s[place], rate, NA_real_)
+}
+
+#' Payload bytes in a window; a cut interval counts by the share of it that lies inside
+#' @noRd
+bytes_within <- function(intervals, window) {
+  overlap <- pmax(pmin(intervals$t_end_s, window[2]) - pmax(intervals$t_start_s, window[1]), 0)
+  sum(intervals$bytes * overlap / (intervals$t_end_s - intervals$t_start_s))
+}
+
+# Numbers of the flows that a client's power moved; NULL where all did: one client, or a node that is none.
+flows_of_node <- function(flows, id, node) {
+  of_run <- flows$run_id %in% id
+  own <- of_run & flows$client %in% node
+  if (any(own) && sum(own) < sum(of_run)) flows$flow[own]
+}
+
+# Fields of a flow of several in result.json that are read; a test holds them to its schema.
+flow_text <- c("client", "transport", "direction")
+flow_numbers <- c(
+  "flow", "payload_bytes", "offered_rate_mbps", "goodput_mbps", "demand_met_ratio", "loss_ratio", "achieved_ratio"
+)
+
+#' The flows of a run with several, as result.json has them
+#'
+#' @return data.table, one row per flow; no rows for a run with one.
+#' @noRd
+flow_rows <- function(run_id, result) {
+  rbindlist(lapply(pick(result, "flows", default = list()), function(flow) {
+    as.data.table(c(
+      list(run_id = run_id),
+      stats::setNames(lapply(flow_text, function(name) pick_text(flow, name)), flow_text),
+      stats::setNames(lapply(flow_numbers, function(name) pick_number(flow, name)), flow_numbers)
+    ))
+  }))
+}
+
+#' One row per flow of every usable run with several flows
+#'
+#' `run_transport` is the transport that the run was planned for: of its own flows
+#' `transport` is the same, of what runs beside them it is another.
+#'
+#' @param campaign from [read_campaign()].
+#' @return data.table; NULL for a campaign whose runs have one flow each.
+#' @noRd
+flow_table <- function(campaign) {
+  if (nrow(campaign$flows) == 0L) {
+    return(NULL)
+  }
+  of_run <- campaign$runs[usable == TRUE, list(
+    run_id, block, mini_block, attempt,
+    run_transport = transport, run_payload_bytes = payload_bytes, run_rate_mbps = offered_rate_mbps
+  )]
+  rows <- merge(of_run, campaign$flows, by = "run_id", sort = FALSE)
+  setorderv(rows, c("mini_block", "attempt", "run_id", "flow"))[]
+}
+
+#' Fairness per cell: Jain's indices with their 95 % intervals over blocks
+#'
+#' @param campaign from [read_campaign()].
+#' @return data.table transport, direction, payload_bytes, offered_rate_mbps (Mb/s, of one
+#'   flow), the pacing, flows, n (blocks), jain_goodput and jain_demand_met with their
+#'   intervals; NULL for a campaign whose runs have one flow each.
+#' @export
+fairness <- function(campaign) {
+  if (nrow(campaign$flows) == 0L) {
+    return(NULL)
+  }
+  rows <- campaign$runs[usable == TRUE & transport != "null" & flows > 1]
+  keys <- c("transport", "direction", "payload_bytes", "offered_rate_mbps", pacing_keys, "flows")
+  cells <- rows[, fairness_of_cell(.SD), by = keys]
+  cells[order(
+    pacing != "absolute", pacing, window_us, gso, payload_bytes, offered_rate_mbps, transport_factor(transport),
+    direction
+  )]
+}
+
+# The block is the unit of replication, as everywhere.
+fairness_of_cell <- function(rows) {
+  per_block <- function(column) rows[, list(value = mean_or_na(get(column))), by = list(block)]$value
+  goodput <- mean_interval(per_block("jain_goodput"))
+  met <- mean_interval(per_block("jain_demand_met"))
+  list(
+    n = length(unique(rows$block)), jain_goodput = goodput$mean, jain_goodput_ci95_low = goodput$low,
+    jain_goodput_ci95_high = goodput$high, jain_demand_met = met$mean, jain_demand_met_ci95_low = met$low,
+    jain_demand_met_ci95_high = met$high
+  )
+}
+
+#' How evenly flows that ran at once shared the path
+#' @noRd
+section_fairness <- function(campaign, tables) {
+  rows <- tables$fairness
+  if (is.null(rows)) {
+    return(NULL)
+  }
+  counts <- sort(unique(rows$flows))
+  tag$section(
+    id = "fairness", tag$h2("Fairness"),
+    tag$p(paste0(
+      "Each run had ", paste(counts, collapse = " or "), " flows at once. E_A and T_A are of all of them; at a ",
+      "client, of its own. The offered load is that of one flow of the run's transport."
+    )),
+    tag$p(
+      "Jain's index is (sum x)^2 / (n sum x^2): 1 when all flows got the same, 1/n when one got everything. Of demand ",
+      "met (goodput over offered load) it tells whether flows that ask for different rates are served alike."
+    ),
+    html_table(rows, c(
+      pacing_column(rows),
+      transport = "transport", direction = "direction", "payload B" = "payload_bytes",
+      "load Mb/s" = "offered_rate_mbps", flows = "flows", blocks = "n", "J of goodput" = "jain_goodput", "95 % low" = "jain_goodput_ci95_low",
+      "95 % high" = "jain_goodput_ci95_high", "J of demand met" = "jain_demand_met",
+      "95 % low" = "jain_demand_met_ci95_low", "95 % high" = "jain_demand_met_ci95_high"
+    ), "Fairness per cell, mean and 95 % interval over blocks. What each flow got is in tables/flows.csv.")
+  )
+}

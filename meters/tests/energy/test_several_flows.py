@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs with several flows: one series of intervals, whose payload counts where, fairness."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_properties import source
+
+import netjoule_contracts
+from netjoule_meters.energy.assess import RunInput, assess_run
+from netjoule_meters.energy.floor import floor_reason_of_all
+from netjoule_meters.energy.several_flows import FlowInput, jain_index, joined, size_within, summed
+from netjoule_meters.energy.windows import Intervals, Window, measured_span
+
+STEADY_W = [5.0] * 19 + [7.0] * 21 + [5.0] * 16
+
+
+def intervals(start_s: float, sizes: list[float], length_s: float = 0.1) -> Intervals:
+    starts = start_s + length_s * np.arange(len(sizes))
+    return Intervals(starts, starts + length_s, np.array(sizes))
+
+
+def flow(number: int, client: str, of: Intervals, **counts: int) -> FlowInput:
+    asked = {
+        "flow": number,
+        "client": client,
+        "transport": "udp",
+        "direction": "up",
+        "payload_bytes": 1000,
+        "offered_rate_mbps": 10.0,
+    }
+    messages = {"messages_scheduled": 100, "messages_sent": 100, "messages_not_sent": 0} | counts
+    receiver = {"messages_received_unique": messages["messages_sent"], "messages_lost": 0, "loss_ratio": 0.0}
+    return FlowInput(asked, {"sender": messages, "receiver": receiver}, of)
+
+
+def several(*flows: FlowInput) -> RunInput:
+    """The run of the property tests with these flows in place of its one."""
+    one = source(STEADY_W)
+    run = one.run | {"flows": [flow.asked for flow in flows]}
+    return replace(one, run=run, intervals=joined([f.intervals for f in flows]), flows=tuple(flows))
+
+
+def assess(run: RunInput, null: RunInput | None = None) -> dict[str, Any]:
+    invalidating = frozenset({"bookkeeping_mismatch"})
+    document = assess_run(run, null, np.random.default_rng(5), invalidating).to_document()
+    netjoule_contracts.validate("result", document)
+    return document
+
+
+# --- one series of intervals -----------------------------------------------------------------------
+
+
+def test_one_flow_is_left_as_it_is() -> None:
+    one = intervals(0.0, [1.0, 2.0])
+    assert joined([one]) is one
+    assert joined([]).start_s.size == 0
+
+
+def test_flows_whose_edges_differ_are_cut_at_every_edge() -> None:
+    both = joined([intervals(0.0, [10.0, 10.0]), intervals(0.05, [20.0, 40.0])])
+    assert both.start_s == pytest.approx([0.05, 0.1, 0.15])
+    assert both.end_s == pytest.approx([0.1, 0.15, 0.2])
+    assert both.size_bytes == pytest.approx([5 + 10, 5 + 10, 5 + 20])
+
+
+def test_a_flow_that_got_nothing_takes_nothing_away() -> None:
+    one, nothing = intervals(0.0, [10.0, 10.0]), intervals(0.0, [])
+    assert joined([one, nothing]).size_bytes.sum() == 20
+
+
+def test_a_gap_of_one_flow_is_a_gap_of_all() -> None:
+    whole = intervals(0.0, [10.0] * 4)
+    torn = Intervals(np.array([0.0, 0.3]), np.array([0.1, 0.4]), np.array([10.0, 10.0]))
+    span = measured_span(Window(0.0, 0.4), joined([whole, torn]))
+    assert span.window.length_s == pytest.approx(0.1)
+
+
+def test_rounded_times_make_no_gap() -> None:
+    rounded = Intervals(np.array([0.0, 0.100001]), np.array([0.1, 0.2]), np.array([10.0, 10.0]))
+    span = measured_span(Window(0.0, 0.2), joined([rounded, intervals(0.0, [5.0, 5.0])]))
+    assert span.window.length_s == pytest.approx(0.2)
+    assert span.size_bytes == pytest.approx(30.0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.floats(0, 1e6), min_size=20, max_size=20), min_size=2, max_size=5),
+    st.lists(st.floats(0, 0.3), min_size=5, max_size=5),
+)
+def test_nothing_is_lost_or_made_where_all_have_intervals(
+    sizes: list[list[float]], shifts: list[float]
+) -> None:
+    flows = [intervals(shift, size) for shift, size in zip(shifts, sizes, strict=False)]
+    both = joined(flows)
+    window = Window(float(both.start_s[0]), float(both.end_s[-1]))
+    assert both.size_bytes.sum() == pytest.approx(sum(size_within(f, window) for f in flows), abs=1e-3)
+
+
+# --- results ---------------------------------------------------------------------------------------
+
+
+def test_the_throughput_of_a_run_is_that_of_all_its_flows() -> None:
+    steady, slow = intervals(1.4, [125_000.0] * 26), intervals(1.43, [41_250.0] * 26)
+    found = assess(several(flow(1, "client", steady), flow(2, "client", slow)))
+    assert found["t_a_mbps"] == pytest.approx(10.0 + 3.3)
+    assert [f["goodput_mbps"] for f in found["flows"]] == pytest.approx([10.0, 3.3])
+    assert [f["demand_met_ratio"] for f in found["flows"]] == pytest.approx([1.0, 0.33])
+    assert found["fairness"]["jain_goodput"] == pytest.approx(13.3**2 / (2 * (100 + 3.3**2)))
+    (node,) = found["nodes"]
+    assert "t_a_mbps" not in node, "one client: its T_A is the run's"
+    assert node["ea_j_per_mbit"] == pytest.approx(node["delta_p_w"] / 13.3)
+
+
+def test_a_client_pays_for_its_own_flows_and_any_other_node_for_all() -> None:
+    steady = intervals(1.4, [125_000.0] * 26)
+    run = several(flow(1, "client", steady), flow(2, "tablet", steady))
+    (meter,) = run.meters
+    found = assess(replace(run, meters=(meter, replace(meter, meter_id="m2", node="access_point"))))
+    of_client, of_access_point = found["nodes"]
+    assert of_client["t_a_mbps"] == pytest.approx(10.0)
+    assert of_client["ea_j_per_mbit"] == pytest.approx(of_client["delta_p_w"] / 10.0)
+    assert "t_a_mbps" not in of_access_point
+    assert of_access_point["ea_j_per_mbit"] == pytest.approx(of_access_point["delta_p_w"] / 20.0)
+
+
+def test_a_starved_client_has_no_energy_per_megabit() -> None:
+    steady = intervals(1.4, [125_000.0] * 26)
+    run = several(flow(1, "client", intervals(1.4, [0.0] * 26)), flow(2, "tablet", steady))
+    (node,) = assess(run)["nodes"]
+    assert node["t_a_mbps"] == 0.0
+    assert (node["ea_j_per_mbit"], node["ea_reason"]) == (None, "nothing_received")
+
+
+def test_cut_intervals_make_the_throughput_less_sure() -> None:
+    steady = intervals(1.4, [125_000.0] * 26)
+    alone = assess(source(STEADY_W))
+    both = assess(several(flow(1, "client", steady), flow(2, "client", steady)))
+    assert both["u95_t_a_mbps"] / both["t_a_mbps"] > alone["u95_t_a_mbps"] / alone["t_a_mbps"]
+
+
+def test_a_run_with_one_flow_says_nothing_of_flows() -> None:
+    assert not {"flows", "fairness"} & set(assess(source(STEADY_W)))
+
+
+def test_books_that_do_not_balance_are_told_of_their_flow() -> None:
+    steady = intervals(1.4, [125_000.0] * 26)
+    found = assess(several(flow(1, "client", steady), flow(2, "client", steady, messages_not_sent=1)))
+    (reason,) = [r for r in found["reasons"] if r["code"] == "bookkeeping_mismatch"]
+    assert reason["detail"].startswith("flow 2: scheduled 100")
+    assert found["valid"] is False
+
+
+def test_counts_of_a_run_are_the_sums_of_its_flows() -> None:
+    empty = intervals(0.0, [])
+    reports = [
+        flow(1, "a", empty).report,
+        flow(2, "a", empty, messages_sent=50, messages_not_sent=50).report,
+    ]
+    reports[1]["receiver"]["messages_lost"] = 15
+    assert summed(reports)["sender"]["messages_sent"] == 150
+    assert summed(reports)["receiver"]["loss_ratio"] == pytest.approx(0.1)
+    assert summed([reports[0], {"sender": {}, "receiver": None}])["receiver"] is None
+
+
+def test_a_floor_needs_as_many_flows_in_null_and_all_at_work() -> None:
+    def part(sent: int = 100) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {}, {"sender": {"messages_sent": sent, "messages_scheduled": 100}}
+
+    assert floor_reason_of_all([part(), part()], [part(), part()]) is None
+    assert floor_reason_of_all([part(), part(98)], [part(), part()]) == "floor_achieved_low"
+    assert floor_reason_of_all([part(), part()], [part(), part(98)]) == "floor_achieved_low"
+    assert floor_reason_of_all([part(), part()], [part()]) == "null_run_invalid"
+
+
+# --- Jain's index ----------------------------------------------------------------------------------
+
+
+def test_jains_index_agrees_with_the_shared_vectors() -> None:
+    text = (netjoule_contracts.root() / "vectors" / "fairness.json").read_text(encoding="utf-8")
+    for case in json.loads(text)["cases"]:
+        expected = case["jain_index"]
+        found = jain_index(case["shares"])
+        assert found == (None if expected is None else pytest.approx(expected, rel=1e-12)), case
+
+
+def test_an_unknown_share_leaves_no_index() -> None:
+    assert jain_index([1.0, None]) is None

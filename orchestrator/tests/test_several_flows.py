@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs with several flows: which they are, how they are run, what their campaign holds."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import runner_fakes
+from flows import ENDS, spec
+from runner_fakes import FakeFlow, FakeGenerator, Script, new_campaign, run, workload
+
+from netjoule import files, limits, plan
+from netjoule.check_run import check_run
+from netjoule.errors import RunFailed, UsageError
+from netjoule.flow_group import open_group
+from netjoule.generators import FlowSpec
+from netjoule.generators.base import Endpoints
+from netjoule.hosts import LocalHost
+from netjoule.launch import _flows_text
+from netjoule.run_document import flow_spec
+from netjoule.run_flows import RunFlow, at_one_client, flows_of
+from netjoule.topology import Topology
+from netjoule.workload import Workload
+
+PAIR: dict[str, Any] = {"transports": ["udp"], "offered_rate_mbps": [3], "beside": [{"transport": "tcp"}]}
+
+
+def row_of(load: Workload, transport: str = "udp") -> plan.PlanRow:
+    return next(row for row in plan.expand(load, 7) if row.transport == transport)
+
+
+def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
+    return [(flow.client, flow.transport, flow.direction) for flow in flows]
+
+
+# --- which flows -----------------------------------------------------------------------------------
+
+
+def test_a_run_has_one_flow_unless_more_are_asked_for() -> None:
+    load = workload()
+    (flow,) = flows_of(load, row_of(load), ["a", "b"])
+    assert (flow.flow, flow.client, flow.transport, flow.direction) == (1, "a", "udp", "up")
+    assert flow.seed(5) == 5
+    assert load.flows == at_one_client(load) == 1
+
+
+def test_each_client_has_all_flows_both_ways_and_the_runs_own_come_first() -> None:
+    load = workload(**PAIR, parallel=2, clients=2, direction="both")
+    flows = flows_of(load, row_of(load), ["a", "b", "c"])
+    own = [(t, d) for t in ("udp", "udp", "tcp") for d in ("up", "down")]
+    assert kinds(flows) == [(client, *kind) for client in ("a", "b") for kind in own]
+    assert [flow.flow for flow in flows] == list(range(1, 13))
+    assert load.flows == len(flows)
+
+
+def test_a_companion_has_the_cells_load_unless_it_has_its_own() -> None:
+    beside = [{"transport": "tcp"}, {"transport": "quic", "payload_bytes": 1200, "offered_rate_mbps": 0.5}]
+    load = workload(**PAIR | {"beside": beside})
+    _, same, other = flows_of(load, row_of(load), ["a"])
+    assert (same.payload_bytes, same.offered_rate_mbps) == (1440, 3)
+    assert (other.payload_bytes, other.offered_rate_mbps) == (1200, 0.5)
+
+
+def test_null_stands_for_every_flow_of_the_run() -> None:
+    load = workload(**PAIR | {"transports": ["udp", "null"]}, parallel=2)
+    flows = flows_of(load, row_of(load, "null"), ["a"])
+    assert [flow.transport for flow in flows] == ["null"] * 3
+    own = flows_of(load, row_of(load), ["a"])
+    assert [(f.payload_bytes, f.offered_rate_mbps) for f in flows] == [
+        (f.payload_bytes, f.offered_rate_mbps) for f in own
+    ]
+
+
+def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_at_every_client() -> None:
+    load = workload(transports=["udp", "tcp"], parallel=2, clients=2)
+    seeds = {
+        transport: [
+            flow_spec(load, row_of(load, transport), 0.1, 7, flow=flow).schedule_seed
+            for flow in flows_of(load, row_of(load, transport), ["a", "b"])
+        ]
+        for transport in ("udp", "tcp")
+    }
+    # One payload, two rates: the rows are of one mini-block when their seeds are.
+    assert [s - seeds["udp"][0] for s in seeds["udp"]] == [0, 1, 0, 1]
+    assert [s - seeds["tcp"][0] for s in seeds["tcp"]] == [0, 1, 0, 1]
+
+
+def test_several_flows_change_no_plan() -> None:
+    assert plan.expand(workload(), 7) == plan.expand(workload(parallel=4, beside=[{"transport": "tcp"}]), 7)
+
+
+# --- what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"parallel": 65}, "parallel"),
+        ({"parallel": 33, "clients": 2}, "66 flows"),
+        ({"beside": [{"transport": "null"}]}, "null sends nothing"),
+        ({"beside": []}, "beside"),
+        ({"generator": "iperf3", "parallel": 2}, "one flow at a time"),
+        ({"generator": "iperf3", "transports": ["udp"], "direction": "both"}, "cannot send both"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        workload(**changes)
+
+
+def test_null_is_no_floor_of_a_client_that_receives() -> None:
+    with pytest.raises(UsageError, match="direction both"):
+        limits.check_workload(workload(direction="both"), runner_fakes.topology())
+
+
+def test_clients_that_are_not_there_are_refused() -> None:
+    with pytest.raises(UsageError, match="needs 2 clients, and fake has 1"):
+        limits.check_workload(workload(clients=2), runner_fakes.topology())
+
+
+def test_the_plan_says_what_runs_at_once() -> None:
+    load = workload(**PAIR, parallel=2, clients=2, direction="both")
+    assert _flows_text(load) == "2 of the run's transport beside tcp, up and down, at 2 clients: 12 in a run"
+
+
+# --- running them ----------------------------------------------------------------------------------
+
+
+def test_a_run_of_two_flows_keeps_both_reports(tmp_path: Path) -> None:
+    script = Script()
+    with new_campaign(tmp_path / "c", workload(**PAIR)) as campaign:
+        outcome, _ = run(campaign, script)
+        (row,) = campaign.rows()
+    assert outcome.runs_done == 1
+    assert script.of("open") == script.of("go") == script.of("end") == [row.run_id] * 2
+    folder = campaign.run_dir(row.run_id)
+    transports = [files.read_json(folder / name)["transport"] for name in ("flow.json", "flows/2.json")]
+    assert transports == ["udp", "tcp"]
+    asked = files.read_json(folder / "run.json")["flows"]
+    assert [flow["transport"] for flow in asked] == ["udp", "tcp"]
+    assert all(flow["t_first_packet_s"] is not None for flow in asked)
+    intervals = files.read_table(folder / "intervals.csv", "intervals")
+    assert {(cells["flow"], cells["end"]) for cells in intervals} == {
+        (flow, end) for flow in ("1", "2") for end in ("sender", "receiver")
+    }
+    (folder / "result.json").unlink()  # the stand-in's, which is no whole one
+    assert list(check_run(campaign.path, row, frozenset(), settled=False)) == []
+
+
+def test_the_window_lies_where_all_flows_are_on(tmp_path: Path) -> None:
+    def later(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if spec.transport == "tcp":
+            for name in ("start_ns", "first_packet_ns", "last_packet_ns", "end_ns"):
+                report["sender"][name] += 40_000_000
+        return report
+
+    script = Script(on_report=later)
+    with new_campaign(tmp_path / "c", workload(**PAIR)) as campaign:
+        run(campaign, script)
+        (row,) = campaign.rows()
+        document = files.read_json(campaign.run_dir(row.run_id) / "run.json")
+    first, second = (flow["t_first_packet_s"] for flow in document["flows"])
+    windows = document["windows"]
+    assert second - first == pytest.approx(0.04)
+    assert windows["measure"]["t_start_s"] == pytest.approx(second + 0.6)
+    assert document["t_first_packet_s"] == first, "flow.json is of flow 1"
+    # The tail begins when the last has ended: warm-up, window and guard after its first packet.
+    assert windows["tail"]["t_start_s"] == pytest.approx(second + 0.6 + 2.0 + 0.15)
+
+
+def test_what_one_flow_did_wrong_is_said_of_that_flow(tmp_path: Path) -> None:
+    def unbalanced(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        return report | {"reconciles": spec.transport != "tcp"}
+
+    script = Script(on_report=unbalanced)
+    with new_campaign(tmp_path / "c", workload(**PAIR, limits={"max_attempts": 1})) as campaign:
+        run(campaign, script)
+        (row,) = campaign.rows()
+        (reason,) = files.read_json(campaign.run_dir(row.run_id) / "run.json")["reasons"]
+    assert reason["code"] == "bookkeeping_mismatch"
+    assert reason["detail"].startswith("flow 2 (tcp up of client): ")
+
+
+def test_a_flow_that_fails_ends_the_others(tmp_path: Path) -> None:
+    def breaks(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        if spec.transport == "tcp":
+            raise RunFailed("it broke", code="flow_lost_control")
+        return report
+
+    script = Script(on_report=breaks)
+    with new_campaign(tmp_path / "c", workload(**PAIR, limits={"max_attempts": 1})) as campaign:
+        run(campaign, script)
+        (row,) = campaign.rows()
+        document = files.read_json(campaign.run_dir(row.run_id) / "run.json")
+    assert document["status"] == "failed"
+    assert document["reasons"][0]["detail"].startswith("flow 2 (tcp up of client): it broke")
+    assert script.of("end") == [row.run_id] * 2
+
+
+class _Refusing(FakeGenerator):
+    """Opens one flow and no second one."""
+
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> FakeFlow:
+        if self._script.of("open"):
+            raise RunFailed("the server is busy", code="generator_failed")
+        self._script.note("open", spec.run_id)
+        return FakeFlow(self._script, spec)
+
+
+def test_flows_that_do_not_all_open_are_all_ended() -> None:
+    script = Script()
+    flows = [RunFlow(number, "a", "udp", "up", 1440, 3.0) for number in (1, 2)]
+    with pytest.raises(RunFailed, match=r"flow 2 \(udp up of a\): the server is busy"):
+        asyncio.run(open_group(_Refusing(script), [(flow, spec("udp")) for flow in flows], {"a": ENDS}))
+    assert script.of("end") == ["r"]
+
+
+def test_each_client_has_ends_of_its_own() -> None:
+    first, second = LocalHost("first"), LocalHost("second")
+    ends = Endpoints(first, LocalHost("server"), "10.0.0.1", "10.1.0.1", 5301, further_clients=(second,))
+    assert [one.client for one in ends.of_each_client()] == [first, second]
+    assert all(one.further_clients == () for one in ends.of_each_client())
+
+
+def test_a_lab_with_two_clients_needs_both_hosts() -> None:
+    from netjoule.lab.reach import needed_hosts
+
+    document = runner_fakes.topology().document
+    hosts = document["hosts"] | {"tablet": document["hosts"]["client"]}
+    where = Topology(
+        name="two", kind="lab", hosts=hosts, link={}, meters=(), document=document | {"hosts": hosts}
+    )
+    assert needed_hosts(where) == ["client", "server"]
+    assert needed_hosts(where, 2) == ["client", "tablet", "server"]

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One of several flows, in a process of its own: so its CPU time is nobody else's, and one that fails takes no other along.
+
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use serde_json::{json, Value};
+
+use crate::cli::SendArgs;
+use crate::client;
+use crate::failure::{Code, Failure, Outcome};
+use crate::output::Output;
+use crate::places::{lead_own_life, wait_for};
+use crate::report::FlowReport;
+use crate::wait::Signals;
+
+/// Exit status of a flow's process that broke (as Rust's own).
+const BROKEN: u8 = 101;
+
+/// A flow of a command with several.
+pub(crate) struct Member {
+    /// Its number, from 1.
+    pub(crate) number: usize,
+    /// Its transport and direction, for people.
+    pub(crate) name: String,
+    /// Its data path stands and it waits for "go".
+    pub(crate) is_ready: bool,
+    /// Its report, once it has one.
+    pub(crate) report: Option<FlowReport>,
+    /// The exit code of its process, once that has ended.
+    pub(crate) exit: Option<u8>,
+    process: libc::pid_t,
+    tell: PipeWriter,
+    hear: PipeReader,
+    heard: Vec<u8>,
+}
+
+impl Member {
+    /// Start a flow in a process of its own. This process must have no other thread. `earlier` flows' pipes are closed in the
+    /// new one, so that each pipe ends with its own flow.
+    ///
+    /// # Errors
+    /// [`Code::System`] when the host gives no process or descriptor.
+    pub(crate) fn start(
+        number: usize,
+        args: &SendArgs,
+        signals: &Signals,
+        earlier: &mut Vec<Self>,
+    ) -> Outcome<Self> {
+        let pipe = || std::io::pipe().map_err(Failure::system("open a pipe for a flow"));
+        let ((stdin, tell), (hear, stdout)) = (pipe()?, pipe()?);
+        // SAFETY: no system call with arguments. There is one thread, so the child has everything this process has.
+        let (parent, process) = unsafe { (libc::getpid(), libc::fork()) };
+        match process {
+            -1 => Err(Failure::system("start a process for a flow")(std::io::Error::last_os_error())),
+            0 => {
+                earlier.clear();
+                drop((tell, hear));
+                lead_own_life(parent);
+                let exit = match take_as_own(&stdin, libc::STDIN_FILENO)
+                    .and_then(|()| take_as_own(&stdout, libc::STDOUT_FILENO))
+                {
+                    Ok(()) => {
+                        drop((stdin, stdout));
+                        catch_unwind(AssertUnwindSafe(|| run(args, signals))).unwrap_or(BROKEN)
+                    }
+                    Err(_) => BROKEN,
+                };
+                std::process::exit(exit.into())
+            }
+            _ => Ok(Self {
+                number,
+                name: name(args),
+                is_ready: false,
+                report: None,
+                exit: None,
+                process,
+                tell,
+                hear,
+                heard: Vec::new(),
+            }),
+        }
+    }
+
+    /// The descriptor that is readable when the flow has said something or has ended.
+    pub(crate) fn fd(&self) -> RawFd {
+        self.hear.as_raw_fd()
+    }
+
+    /// Say a line to the flow. One that has ended does not hear it, and its end is seen elsewhere.
+    pub(crate) fn say(&mut self, line: &str) {
+        let _ = self.tell.write_all(format!("{line}\n").as_bytes());
+    }
+
+    /// Tell the flow to stop, as a signal would.
+    pub(crate) fn stop(&self) {
+        if self.exit.is_none() {
+            // SAFETY: plain integers. The process has not been waited for, so the number is still its own.
+            unsafe { libc::kill(self.process, libc::SIGTERM) };
+        }
+    }
+
+    /// What the flow has said since; call when its descriptor is ready. At its end the exit code is known.
+    pub(crate) fn listen(&mut self) -> Outcome<Vec<Value>> {
+        let mut block = [0; 64 << 10];
+        let length = self.hear.read(&mut block).map_err(Failure::system("hear a flow"))?;
+        if length == 0 {
+            self.exit = Some(exit_code(wait_for(self.process)));
+        }
+        self.heard.extend_from_slice(&block[..length]);
+        let events = whole_lines(&mut self.heard)?;
+        for event in &events {
+            self.note(event)?;
+        }
+        Ok(events)
+    }
+
+    fn note(&mut self, event: &Value) -> Outcome<()> {
+        match event["event"].as_str() {
+            Some("ready") => self.is_ready = true,
+            Some("report") => {
+                let report = serde_json::from_value(event.clone()).map_err(|error| no_report(&error))?;
+                self.report = Some(report);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// In the flow's process: the flow, and its exit code. Whoever started it tells people what failed.
+fn run(args: &SendArgs, signals: &Signals) -> u8 {
+    client::run(args, signals, Output::Json).unwrap_or_else(|failure| {
+        let _ = Output::Json
+            .event("error", json!({ "code": failure.code.name(), "message": failure.message }));
+        failure.code.exit()
+    })
+}
+
+fn name(args: &SendArgs) -> String {
+    format!("{} {}", args.transport, if args.reverse { "down" } else { "up" })
+}
+
+/// Make descriptor `own` (stdin or stdout) another name of `pipe`.
+fn take_as_own(pipe: &impl AsRawFd, own: RawFd) -> std::io::Result<()> {
+    // SAFETY: both descriptors are open; nothing in this process owns stdin or stdout.
+    match unsafe { libc::dup2(pipe.as_raw_fd(), own) } {
+        -1 => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// The events in the whole lines of `heard`, which keeps the rest.
+fn whole_lines(heard: &mut Vec<u8>) -> Outcome<Vec<Value>> {
+    let Some(end) = heard.iter().rposition(|byte| *byte == b'\n') else { return Ok(Vec::new()) };
+    let lines: Vec<u8> = heard.drain(..=end).collect();
+    lines
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).map_err(|error| no_report(&error)))
+        .collect()
+}
+
+fn no_report(error: &serde_json::Error) -> Failure {
+    Failure::new(Code::System, format!("a flow's process said what cannot be read: {error}"))
+}
+
+fn exit_code(status: Option<libc::c_int>) -> u8 {
+    match status {
+        Some(status) if libc::WIFEXITED(status) => libc::WEXITSTATUS(status) as u8,
+        _ => BROKEN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_whole_lines_however_they_were_read() {
+        let mut heard = b"{\"event\": \"ready\"}\n{\"event\"".to_vec();
+        assert_eq!(whole_lines(&mut heard).unwrap(), [json!({ "event": "ready" })]);
+        heard.extend_from_slice(b": \"report\"}\n");
+        assert_eq!(whole_lines(&mut heard).unwrap(), [json!({ "event": "report" })]);
+        assert!(heard.is_empty() && whole_lines(&mut heard).unwrap().is_empty());
+        assert_eq!(whole_lines(&mut b"no JSON\n".to_vec()).unwrap_err().code, Code::System);
+    }
+
+    #[test]
+    fn a_process_that_was_killed_is_broken() {
+        // As wait(2) encodes them.
+        assert_eq!((exit_code(Some(3 << 8)), exit_code(Some(9)), exit_code(None)), (3, BROKEN, BROKEN));
+    }
+}
