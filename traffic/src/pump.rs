@@ -296,6 +296,10 @@ impl<'a> Pump<'a> {
             self.pacer.rest(now_ns - self.counts.start_ns)
         };
         let after_ns = self.wait(session, rest, now_ns)?;
+        if let (Rest::Sleep { until_ns }, false) = (rest, self.held_up) {
+            let start_ns = self.counts.start_ns;
+            self.pacer.woke(now_ns - start_ns, until_ns, after_ns - start_ns);
+        }
         if self.held_up {
             self.held_back_below = self.released(after_ns);
         }
@@ -342,7 +346,8 @@ impl<'a> Pump<'a> {
         match rest {
             Rest::Sleep { .. } => {
                 let scope = if look_around { Scope::All } else { Scope::Data };
-                session.wait_from(now_ns, Some(until_ns), scope)
+                let then_ns = (!self.held_up).then(|| self.counts.start_ns + self.pacer.following_ns());
+                session.wait_towards(now_ns, Some(until_ns), then_ns, scope)
             }
             // A glance; the clock is watched next time.
             Rest::Spin { .. } if look_around => session.wait_from(now_ns, Some(now_ns), Scope::All),

@@ -136,6 +136,17 @@ impl<'a> Session<'a> {
 
     /// The same where the time is known; the time afterwards.
     pub fn wait_from(&mut self, now_ns: i64, until_ns: Option<i64>, scope: Scope) -> Outcome<i64> {
+        self.wait_towards(now_ns, until_ns, None, scope)
+    }
+
+    /// The same, where the wait after this one will end at `then_ns`, as far as can be told.
+    pub fn wait_towards(
+        &mut self,
+        now_ns: i64,
+        until_ns: Option<i64>,
+        then_ns: Option<i64>,
+        scope: Scope,
+    ) -> Outcome<i64> {
         self.fds.clear();
         self.transport.poll_fds(&mut self.fds);
         let data_fds = self.fds.len();
@@ -147,7 +158,11 @@ impl<'a> Session<'a> {
             (Some(until), Some(wakeup)) => Some(until.min(wakeup)),
             (one, other) => one.or(other),
         };
-        self.waiter.wait(&self.fds, until_ns, now_ns).map_err(Failure::system("wait"))?;
+        match (until_ns, then_ns) {
+            (Some(until_ns), Some(then_ns)) => self.waiter.wait_paced(&self.fds, until_ns, then_ns, now_ns),
+            _ => self.waiter.wait(&self.fds, until_ns, now_ns),
+        }
+        .map_err(Failure::system("wait"))?;
         if scope == Scope::All {
             self.hear_others(data_fds)?;
         }

@@ -16,7 +16,7 @@ use netjoule_transport::{
 };
 use socket2::Socket;
 
-use crate::departure::{self, Way};
+use crate::departure::Way;
 use crate::handshake::{is_handshake, Acceptor, Initiator, DATAGRAM_BYTES};
 use crate::rest::Rest;
 use crate::{TX_TIMESTAMPS, UDP_HEADER_BYTES};
@@ -91,7 +91,7 @@ impl End {
             role: flow.role,
             way: Way::of(flow),
             launch_times: None,
-            rest: Rest::new(receives && departure::is_fast(flow)),
+            rest: if receives { Rest::of(flow) } else { Rest::default() },
             any_message_sent: false,
             datagrams_sent: 0,
             bytes_sent: 0,
@@ -558,7 +558,7 @@ mod tests {
     #[test]
     fn the_receiver_of_a_fast_flow_rests_and_loses_nothing() {
         let (mut client, mut server) = open_pair("127.0.0.1:0", false);
-        server.rest = Rest::new(true);
+        server.rest = Rest::of(&FlowSpec { rate_bps: 100_000 * 800, ..flow(Role::Receiver, false) });
         let watches = |end: &End| {
             let mut fds = Vec::new();
             end.poll_fds(&mut fds);

@@ -6,6 +6,13 @@
 //! opened, together with all that are due by then: at most the window late. With `burst:N` a group of N leaves when
 //! its last message is due. With `so_txtime` it is handed over ahead and the kernel sends it at its deadline. What
 //! is due before the end of the flow leaves by then.
+//!
+//! A host wakes some time after the deadline that it was given, and a window is a promise about departures. So the pacer
+//! learns how late wake-ups come and aims that much before the window's end; never before the deadline itself.
+//!
+//! From a long sleep hosts wake later still: the processor has to leave a deep idle state, or the virtual one has to be
+//! scheduled first. Where `absolute` without a window learns that this takes long, it ends the long sleep that much
+//! earlier and comes to the deadline in naps, from which the host wakes soon. On a host that wakes soon anyway it does not.
 
 use crate::pacing::{Mode, SPIN_US};
 use crate::schedule::Schedule;
@@ -16,6 +23,20 @@ const LAUNCH_AHEAD_NS: i64 = 1_000_000;
 /// With `so_txtime`: no message is handed over later than this before its launch, as far as it is up to us, ns. Covers
 /// a late wake-up.
 const LAUNCH_MARGIN_NS: i64 = 500_000;
+
+/// Of all wake-ups this share comes at most as late as a window allows for, %.
+const LATE_PERCENT: i64 = 90;
+/// Of all wake-ups this share comes sooner than the departure after the next is told for, %.
+const SOON_PERCENT: i64 = 20;
+
+/// A sleep from this length on is long: nothing of the host is still awake after it, ns.
+const LONG_NS: i64 = 1_000_000;
+/// Where this share of long sleeps ends at most so late, they are not ended early, % and ns.
+const PUNCTUAL: (i64, i64) = (90, 25_000);
+/// The naps begin at most this long before a departure, ns.
+const LONGEST_APPROACH_NS: i64 = 500_000;
+/// A nap is at most this long, ns.
+const NAP_NS: i64 = 30_000;
 
 /// What to do until something leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,33 +62,89 @@ pub struct Pacer {
     duration_ns: i64,
     /// When the first message that has not left leaves.
     departure_ns: i64,
+    /// The first message of the departure after that, and its time.
+    following: (u64, i64),
+    /// How late most wake-ups come, and how late at least.
+    late: Quantile,
+    soon: Quantile,
+    /// How late most wake-ups from a long sleep come.
+    deep: Quantile,
 }
 
 impl Pacer {
     /// A pacer before the first message.
     pub fn new(mode: Mode, window_ns: i64, duration_ns: i64, schedule: &Schedule) -> Self {
-        let mut pacer = Self { mode, window_ns, duration_ns, departure_ns: 0 };
+        let mut pacer = Self {
+            mode,
+            window_ns,
+            duration_ns,
+            departure_ns: 0,
+            following: (u64::MAX, 0),
+            late: Quantile::new(LATE_PERCENT, 1_000),
+            soon: Quantile::new(SOON_PERCENT, 1_000),
+            // A thin flow has few long sleeps to learn from.
+            deep: Quantile::new(PUNCTUAL.0, 10_000),
+        };
         pacer.advance(schedule, 0);
         pacer
     }
 
     /// The messages before `done` are accounted for. (An index that the schedule lacks departs at the flow's end.)
     pub fn advance(&mut self, schedule: &Schedule, done: u64) {
-        let count = schedule.count();
-        self.departure_ns = if done >= count {
-            self.duration_ns
-        } else {
-            match self.mode {
-                Mode::Burst(size) => self.window_end_ns(schedule.due_ns(last_of_group(done, size, count))),
-                Mode::SoTxtime => schedule.due_ns(done) - LAUNCH_MARGIN_NS,
-                Mode::Absolute | Mode::Hybrid | Mode::Spin => self.window_end_ns(schedule.due_ns(done)),
-            }
+        let latest_ns = self.departure_of(schedule, done);
+        let (first, told_ns) = self.following;
+        // What was told as the following departure is kept to where it serves: an alarm may be armed for it.
+        let serves = match self.mode {
+            Mode::Absolute => first <= done && done < schedule.count() && told_ns >= schedule.due_ns(done),
+            _ => first == done,
         };
+        self.departure_ns = if serves { told_ns.min(latest_ns) } else { latest_ns };
+        let next = self.released(schedule, done, self.departure_ns + self.soon.value_ns).max(done + 1);
+        self.following = (next, self.departure_of(schedule, next));
+    }
+
+    /// When the group of messages that begins with `first` leaves.
+    fn departure_of(&self, schedule: &Schedule, first: u64) -> i64 {
+        let count = schedule.count();
+        if first >= count {
+            return self.duration_ns;
+        }
+        match self.mode {
+            Mode::Burst(size) => self.window_end_ns(schedule.due_ns(last_of_group(first, size, count))),
+            Mode::SoTxtime => schedule.due_ns(first) - LAUNCH_MARGIN_NS,
+            Mode::Absolute | Mode::Hybrid | Mode::Spin => self.window_end_ns(schedule.due_ns(first)),
+        }
+    }
+
+    /// A sleep that began at `since_ns` and should have ended at `until_ns` ended at `elapsed_ns`.
+    pub fn woke(&mut self, since_ns: i64, until_ns: i64, elapsed_ns: i64) {
+        let late_ns = elapsed_ns - until_ns;
+        if late_ns < 0 {
+            return;
+        }
+        self.late.learn(late_ns);
+        self.soon.learn(late_ns);
+        if until_ns - since_ns >= LONG_NS {
+            self.deep.learn(late_ns);
+        }
+    }
+
+    /// By how much a window ends early, so that a wake-up that is as late as most still is in it.
+    fn lead_ns(&self) -> i64 {
+        match self.mode {
+            Mode::Absolute | Mode::Burst(_) => self.late.value_ns.min(self.window_ns),
+            Mode::Hybrid | Mode::Spin | Mode::SoTxtime => 0,
+        }
     }
 
     /// When the first message that has not left leaves, or with `so_txtime` is handed over.
     pub fn departure_ns(&self) -> i64 {
         self.departure_ns
+    }
+
+    /// The departure after that, should this one be punctual.
+    pub fn following_ns(&self) -> i64 {
+        self.following.1
     }
 
     /// How many messages of the schedule may have left by `elapsed_ns`, the `done` first of which have; none leaves
@@ -96,13 +173,52 @@ impl Pacer {
             Mode::Spin => Rest::Spin { until_ns },
             Mode::Hybrid if until_ns - elapsed_ns <= spin_ns => Rest::Spin { until_ns },
             Mode::Hybrid => Rest::Sleep { until_ns: until_ns - spin_ns },
-            Mode::Absolute | Mode::SoTxtime | Mode::Burst(_) => Rest::Sleep { until_ns },
+            Mode::Absolute => Rest::Sleep { until_ns: self.next_stop_ns(elapsed_ns) },
+            Mode::SoTxtime | Mode::Burst(_) => Rest::Sleep { until_ns },
+        }
+    }
+
+    /// Where the sleep that begins at `elapsed_ns` ends: at the departure, or on the way to it.
+    fn next_stop_ns(&self, elapsed_ns: i64) -> i64 {
+        let late_ns = self.deep.value_ns;
+        if self.window_ns > 0 || late_ns <= PUNCTUAL.1 {
+            return self.departure_ns;
+        }
+        // Twice as much leaves room for two naps at least.
+        let approach_ns = self.departure_ns - (2 * late_ns).min(LONGEST_APPROACH_NS);
+        if approach_ns - elapsed_ns >= LONG_NS {
+            approach_ns
+        } else if elapsed_ns >= approach_ns {
+            self.departure_ns.min(elapsed_ns + NAP_NS)
+        } else {
+            self.departure_ns
         }
     }
 
     /// End of the window that a message due at `due_ns` opens; never before the deadline itself.
     fn window_end_ns(&self, due_ns: i64) -> i64 {
-        due_ns.max((due_ns + self.window_ns).min(self.duration_ns))
+        due_ns.max((due_ns + self.window_ns).min(self.duration_ns) - self.lead_ns())
+    }
+}
+
+/// A quantile of values that come one by one: a step up after a greater one, a step down after a smaller one, in the
+/// ratio that balances at the quantile (Robbins and Monro 1951, "A Stochastic Approximation Method").
+#[derive(Debug, Clone, Copy)]
+struct Quantile {
+    percent: i64,
+    /// Both steps together: the smaller, the slower and the more exact.
+    steps_ns: i64,
+    value_ns: i64,
+}
+
+impl Quantile {
+    fn new(percent: i64, steps_ns: i64) -> Self {
+        Self { percent, steps_ns, value_ns: 0 }
+    }
+
+    fn learn(&mut self, value_ns: i64) {
+        let share = if value_ns > self.value_ns { self.percent } else { self.percent - 100 };
+        self.value_ns = (self.value_ns + self.steps_ns * share / 100).max(0);
     }
 }
 
