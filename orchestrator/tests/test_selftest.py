@@ -145,9 +145,9 @@ def test_limits_that_were_not_kept_are_an_answer_and_end_with_exit_4(
 def test_a_host_that_cannot_be_asked_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, kind: type[Exception]
 ) -> None:
-    said = {"event": "error", "code": "host_lacks", "message": "so_txtime needs fq or etf"}
+    said = {"event": "error", "code": "host_lacks", "message": "so_txtime needs fq"}
     answers(tmp_path, monkeypatch, said, code=code)
-    with pytest.raises(kind, match="host this host: so_txtime needs fq or etf"):
+    with pytest.raises(kind, match="host this host: so_txtime needs fq"):
         certify(workload(), synthetic.topology(), 0.2, silent)
 
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 /// Sizes that are remembered: more than any transport holds back (the longest queue has 256 messages).
-const REMEMBERED: usize = 1024;
+pub(crate) const REMEMBERED: usize = 1024;
 
 /// Messages that the transport accepted.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use netjoule_transport::IpVersion;
 
 use crate::capture::CaptureSummary;
-use crate::certificate::Limits;
+use crate::certificate::{Limits, NOT_CERTIFIED};
 use crate::clock_offset::ClockOffset;
 use crate::control::FlowRequest;
 use crate::failure::Outcome;
@@ -37,7 +37,8 @@ pub(crate) struct Halves {
     pub(crate) end_reason: EndReason,
 }
 
-/// Print the report, its pacing held to `limits`; the exit code: 0 for a whole flow, 1 for an interrupted one.
+/// Print the report, its pacing held to `limits`; the exit code: 0 for a whole flow, 1 for an interrupted one, 4 for one that
+/// did not keep the limits.
 pub(crate) fn finish(
     request: &FlowRequest,
     ip_version: Option<IpVersion>,
@@ -48,9 +49,14 @@ pub(crate) fn finish(
 ) -> Outcome<u8> {
     output.intervals(&halves.intervals[halves.from_peer.clone()])?;
     let end_reason = halves.end_reason;
-    output.report(&report(request, ip_version, clock_offset, halves, limits))?;
+    let report = report(request, ip_version, clock_offset, halves, limits);
+    output.report(&report)?;
+    let broken = report.pacing_certificate.as_ref().filter(|found| found.passed == Some(false));
+    if let Some(found) = broken {
+        output.complain(&format!("the pacing was not certified: {}", found.failed.join("; ")));
+    }
     match end_reason {
-        EndReason::Duration => return Ok(0),
+        EndReason::Duration => return Ok(broken.map_or(0, |_| NOT_CERTIFIED)),
         EndReason::Interrupted => output.complain("interrupted: the report is partial"),
         EndReason::PeerInterrupted => output.complain("the server was stopped: the report is partial"),
         // A flow that failed has no report but what `partial` prints.

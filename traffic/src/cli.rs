@@ -160,7 +160,7 @@ pub struct SendArgs {
     /// Seed of the payload bytes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
     pub seed: u64,
-    /// How messages are timed: absolute, hybrid (sleep, then spin), spin, so_txtime (needs fq or etf) or burst:N
+    /// How messages are timed: absolute, hybrid (sleep, then spin), spin, so_txtime (needs fq) or burst:N
     #[arg(long, value_name = "MODE", default_value_t = Mode::Absolute)]
     pub pacing: Mode,
     /// Messages due within this many us leave together, late
@@ -169,7 +169,8 @@ pub struct SendArgs {
     /// Messages that leave together go to the kernel in one call: as a GSO train, or sharing packets of a stream
     #[arg(long)]
     pub gso: bool,
-    /// Hold the pacing certificate to a limit, e.g. max_error_p99_us=60 (may stand several times)
+    /// Hold the pacing certificate to a limit, e.g. max_error_p99_us=60 (may stand several times); exit code 4 when one is
+    /// not kept
     #[arg(long = "pacing-limit", value_name = "NAME=NUMBER")]
     pub pacing_limit: Vec<Limit>,
     /// Report the sending end's congestion control once per interval

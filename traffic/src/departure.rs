@@ -34,7 +34,8 @@ pub struct Departed {
 impl Departed {
     /// Take one.
     pub fn record(&mut self, departure: Departure) {
-        self.delays.record(departure.left_ns.saturating_sub(departure.sent_ns));
+        // One that left before its launch time had no delay; the certificate counts it.
+        self.delays.record(departure.left_ns.saturating_sub(departure.sent_ns).max(0));
     }
 
     /// Summary; `None` when nothing was stamped.
@@ -63,7 +64,8 @@ mod tests {
         let mut departed = Departed::default();
         assert_eq!(departed.summary(), None);
         for delay_us in 1..=100 {
-            departed.record(Departure { sent_ns: 7_000, left_ns: 7_000 + delay_us * 1_000 });
+            let left_ns = 7_000 + delay_us * 1_000;
+            departed.record(Departure { sent_ns: 7_000, left_ns, launch_ns: None });
         }
         let summary = departed.summary().unwrap();
         assert_eq!((summary.stamped, summary.min, summary.max), (100, 1.0, 100.0));

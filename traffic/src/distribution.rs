@@ -43,11 +43,21 @@ impl Default for Distribution {
 impl Distribution {
     /// Take one time.
     pub fn record(&mut self, time_ns: i64) {
+        self.record_times(time_ns, 1);
+    }
+
+    /// Take one time that came so many times.
+    pub fn record_times(&mut self, time_ns: i64, times: u64) {
         if time_ns != self.run.0 {
             self.end_run();
             self.run.0 = time_ns;
         }
-        self.run.1 += 1;
+        self.run.1 += times;
+    }
+
+    /// Whether percentiles do not tell these two times apart.
+    pub fn takes_for_one(&self, one_ns: u64, other_ns: u64) -> bool {
+        self.positive.equivalent(one_ns, other_ns)
     }
 
     /// How many were taken.
@@ -106,6 +116,12 @@ impl Told<'_> {
     /// Mean without signs, ns.
     pub fn mean_magnitude_ns(&self) -> f64 {
         self.of.magnitudes_ns / self.of.count as f64
+    }
+
+    /// How many were no longer than `limit_ns`, times of up to a part in a thousand more among them.
+    pub fn count_to(&self, limit_ns: u64) -> u64 {
+        let negatives = self.of.negative.as_ref().map_or(0, Histogram::len);
+        negatives + self.of.positive.count_between(0, limit_ns)
     }
 
     /// Percentile by nearest rank: the least time that is not exceeded by `share` (0 to 1) of all; ns, right to a part in
@@ -178,6 +194,10 @@ mod tests {
             let rank = ((share * count).ceil() as usize).clamp(1, times.len());
             let right = times[rank - 1] as f64;
             prop_assert!((told.quantile_ns(share) - right).abs() <= 1e-3 * right.abs(), "{}", right);
+            let limit = right.abs();
+            let up_to = |limit: f64| times.iter().filter(|time| **time as f64 <= limit).count() as u64;
+            let counted = told.count_to(limit as u64);
+            prop_assert!((up_to(limit)..=up_to(limit * 1.001)).contains(&counted), "{}", counted);
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the sending end keeps beside its messages: its costs, its congestion control, and when messages left the host.
 
-use netjoule_transport::Transport;
+use netjoule_transport::{Departure, Transport};
 
 use crate::costs::Costs;
 use crate::departure::{Departed, DepartureSummary};
@@ -51,8 +51,12 @@ impl Instruments {
     /// An interval has begun: look at the transport, and print what was asked for.
     pub(crate) fn look(&mut self, transport: &mut dyn Transport, now_ns: i64, output: Output) -> Outcome<()> {
         self.traces.sample(transport, now_ns);
-        transport.departures(&mut |departure| self.departed.record(departure))?;
         output.congestion(self.traces.fresh())
+    }
+
+    /// A message left the host.
+    pub(crate) fn saw(&mut self, departure: Departure) {
+        self.departed.record(departure);
     }
 
     /// Close the books of a flow of so many payload bytes.

@@ -41,10 +41,10 @@ pub struct Interval {
     pub goodput_mbps: f64,
     /// CPU time of that end's process in s.
     pub cpu_s: f64,
-    /// Its part in user space, s.
-    pub cpu_user_s: f64,
-    /// Its part in the kernel, s.
-    pub cpu_system_s: f64,
+    /// Its part in user space, s; missing when too little was used for a sample.
+    pub cpu_user_s: Option<f64>,
+    /// Its part in the kernel, s; missing likewise.
+    pub cpu_system_s: Option<f64>,
     /// Context switches of that process because it waited.
     pub context_switches_voluntary: u64,
     /// Context switches because another process was due.
@@ -134,6 +134,11 @@ impl Series {
             self.close(now_ns, jitter_ms);
         }
         ended
+    }
+
+    /// When the current interval ends, ns.
+    pub fn next_end_ns(&self) -> i64 {
+        self.current.end_ns
     }
 
     /// Tell the intervals closed since the last call what was used.
@@ -237,8 +242,8 @@ fn blank(end: End, start_ns: i64, interval_ns: i64) -> Interval {
         jitter_ms: None,
         goodput_mbps: 0.0,
         cpu_s: 0.0,
-        cpu_user_s: 0.0,
-        cpu_system_s: 0.0,
+        cpu_user_s: None,
+        cpu_system_s: None,
         context_switches_voluntary: 0,
         context_switches_involuntary: 0,
         host_irq_s: None,
@@ -335,7 +340,7 @@ mod tests {
         let mut series = Series::sender(100, 0, ran(5));
         let used = Usage {
             cpu: CpuTime {
-                total_ns: 1_005,
+                total_ns: 20_000_005,
                 user_ns: 30,
                 system_ns: 10,
                 switches_voluntary: 4,
@@ -353,7 +358,7 @@ mod tests {
         series.finish(150, None, used);
         let intervals = series.into_closed();
         let first = &intervals[0];
-        assert_eq!((first.cpu_s, first.cpu_user_s, first.cpu_system_s), (1e-6, 0.75e-6, 0.25e-6));
+        assert_eq!((first.cpu_s, first.cpu_user_s, first.cpu_system_s), (0.02, Some(0.015), Some(0.005)));
         assert_eq!((first.context_switches_voluntary, first.context_switches_involuntary), (4, 1));
         assert_eq!((first.host_irq_s, intervals[1].cpu_s), (None, 0.0));
     }

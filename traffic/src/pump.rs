@@ -26,6 +26,8 @@ const GRACE_NS: i64 = 50_000_000;
 const SHORT_WAIT_NS: i64 = 1_000_000;
 /// Everything else is looked at this often at least, ns.
 const LOOK_AROUND_NS: i64 = 10_000_000;
+/// After so many messages with a launch time the transport is asked when they left: it keeps few.
+const LAUNCHES_PER_LOOK: u64 = 4_096;
 
 /// What was counted. Times are `CLOCK_MONOTONIC` ns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,6 +60,10 @@ pub(crate) struct Pump<'a> {
     certifier: Certifier,
     /// What left since the clock was read last, until it is read again.
     handed: Option<HandOver>,
+    /// The messages of the last hand-over left in one moment.
+    handed_as_one: bool,
+    /// Messages with a launch time since the transport was asked when such left.
+    launched_unseen: u64,
     /// The transport had no room for the message that comes next.
     held_up: bool,
     /// Messages before this one were due while the transport had no room.
@@ -66,8 +72,15 @@ pub(crate) struct Pump<'a> {
 }
 
 impl<'a> Pump<'a> {
-    /// A pump that starts at `start_ns`, where the costs are those that `instruments` began with.
-    pub(crate) fn new(plan: &'a Plan, batch: Batch, start_ns: i64, instruments: Instruments) -> Self {
+    /// A pump that starts at `start_ns`, where the costs are those that `instruments` began with. `stamps_launches`: see
+    /// [`netjoule_transport::Transport`].
+    pub(crate) fn new(
+        plan: &'a Plan,
+        batch: Batch,
+        start_ns: i64,
+        instruments: Instruments,
+        stamps_launches: bool,
+    ) -> Self {
         Self {
             plan,
             pacer: Pacer::new(plan.pacing, plan.window_ns, plan.duration_ns, &plan.schedule),
@@ -77,8 +90,10 @@ impl<'a> Pump<'a> {
             refused: 0,
             series: Series::sender(plan.interval_ns, start_ns, instruments.at_start()),
             instruments,
-            certifier: certifier_of(plan),
+            certifier: Certifier::new(basis_of(plan.pacing, stamps_launches)),
             handed: None,
+            handed_as_one: false,
+            launched_unseen: 0,
             held_up: false,
             held_back_below: 0,
             looked_around_ns: start_ns,
@@ -169,7 +184,9 @@ impl<'a> Pump<'a> {
         };
         let sent = outcome.sent as u64;
         if sent > 0 {
+            self.handed_as_one = session.transport.hands_over_as_one();
             self.book(first, sent, size, now_ns);
+            self.launched_unseen += if self.launches() { sent } else { 0 };
             if self.counts.first_ns.is_none() {
                 self.counts.first_ns = Some(now_ns);
                 output.event("started", serde_json::json!({ "first_packet_ns": now_ns }))?;
@@ -188,7 +205,7 @@ impl<'a> Pump<'a> {
         Ok(outcome.stop)
     }
 
-    /// Give the kernel messages with their deadlines as launch times.
+    /// Give the kernel messages with their deadlines as launch times; those that had found no room leave at once.
     fn hand_ahead(
         &mut self,
         session: &mut Session<'_>,
@@ -203,7 +220,12 @@ impl<'a> Pump<'a> {
             let header = Header { sequence, sent_ns: launch_ns.max(now_ns) };
             let headroom_bytes = self.batch.headroom_bytes();
             let message = &self.batch.fill(1, size, |_| header)[headroom_bytes..];
-            let stop = match session.transport.send_at(message, launch_ns, now_ns)? {
+            let outcome = if first + (sent as u64) < self.held_back_below {
+                session.transport.send(message, now_ns)?
+            } else {
+                session.transport.send_at(message, launch_ns, now_ns)?
+            };
+            let stop = match outcome {
                 SendOutcome::Sent => continue,
                 SendOutcome::WouldBlock => Stop::WouldBlock,
                 SendOutcome::Refused => Stop::Refused,
@@ -237,8 +259,8 @@ impl<'a> Pump<'a> {
     /// Certify what left since the clock was read last; it is read anyway before every wait.
     fn certify(&mut self, now_ns: i64) {
         if let Some(over) = self.handed.take() {
-            // A train is one call: its messages leave together.
-            let to_ns = if self.plan.gso { over.from_ns } else { now_ns };
+            // The messages of a train leave together.
+            let to_ns = if self.handed_as_one { over.from_ns } else { now_ns };
             let since_start = HandOver {
                 from_ns: over.from_ns - self.counts.start_ns,
                 to_ns: to_ns - self.counts.start_ns,
@@ -262,6 +284,7 @@ impl<'a> Pump<'a> {
             let Some(size) = self.accepted.take_back() else { return };
             self.refused += 1;
             self.series.take_back(1, size as u64);
+            self.certifier.take_back(1);
         }
     }
 
@@ -272,7 +295,22 @@ impl<'a> Pump<'a> {
 
     /// Look at the transport, for what was asked for beside the messages.
     pub(crate) fn look(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<()> {
+        self.see_departures(session)?;
         self.instruments.look(&mut *session.transport, now_ns, output)
+    }
+
+    /// Ask the transport what has left when.
+    fn see_departures(&mut self, session: &mut Session<'_>) -> Outcome<()> {
+        self.launched_unseen = 0;
+        let start_ns = self.counts.start_ns;
+        let Self { instruments, certifier, .. } = self;
+        session.transport.departures(&mut |departure| {
+            instruments.saw(departure);
+            if let Some(launch_ns) = departure.launch_ns {
+                certifier.leave(launch_ns - start_ns, departure.left_ns - start_ns);
+            }
+        })?;
+        Ok(())
     }
 
     /// The certificate, the instruments and the intervals of a flow that ended at `end_ns`.
@@ -280,7 +318,7 @@ impl<'a> Pump<'a> {
         let Counts { scheduled, sent, start_ns, bytes_sent, .. } = self.counts();
         let readings = self.instruments.close(bytes_sent);
         let totals = Totals { scheduled, sent, cpu_s: readings.cpu.cpu_s, span_ns: end_ns - start_ns };
-        (self.certifier.finish(&totals), readings, self.series)
+        (self.certifier.finish(&self.plan.schedule, &totals), readings, self.series)
     }
 
     /// Until the next message leaves (a full stream or queue: until the transport has news), and look around now and
@@ -288,10 +326,15 @@ impl<'a> Pump<'a> {
     fn rest(&mut self, session: &mut Session<'_>, last_call_ns: i64) -> Outcome<i64> {
         let now_ns = host::now_ns();
         self.certify(now_ns);
+        if self.launched_unseen >= LAUNCHES_PER_LOOK {
+            self.see_departures(session)?;
+        }
         let expected_ns = (!self.held_up).then(|| self.counts.start_ns + self.pacer.departure_ns());
         session.transport.expect_send(expected_ns);
         let rest = if self.held_up {
-            Rest::Sleep { until_ns: last_call_ns + 1 - self.counts.start_ns }
+            // An interval that ends meanwhile is told then, not when there is room again.
+            let until_ns = (last_call_ns + 1).min(self.series.next_end_ns());
+            Rest::Sleep { until_ns: until_ns - self.counts.start_ns }
         } else {
             self.pacer.rest(now_ns - self.counts.start_ns)
         };
@@ -362,8 +405,12 @@ fn closed_by_peer() -> Failure {
     Failure::new(Code::DataLost, "the peer closed the data connection before the flow's end")
 }
 
-fn certifier_of(plan: &Plan) -> Certifier {
-    Certifier::new(if plan.pacing == Mode::SoTxtime { Basis::LaunchTime } else { Basis::HandOver })
+fn basis_of(pacing: Mode, stamps_launches: bool) -> Basis {
+    match pacing {
+        Mode::SoTxtime if stamps_launches => Basis::LaunchTimeMeasured,
+        Mode::SoTxtime => Basis::LaunchTime,
+        Mode::Absolute | Mode::Hybrid | Mode::Spin | Mode::Burst(_) => Basis::HandOver,
+    }
 }
 
 #[cfg(test)]

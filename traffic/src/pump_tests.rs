@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use netjoule_transport::{
-    message, Arrival, Kind, Packetisation, PacketisationSource, PollFd, Result, Transport, Values,
+    message, Arrival, Departure, Kind, Packetisation, PacketisationSource, PollFd, Result, Transport, Values,
 };
 
 use super::*;
+use crate::certificate::{Limit, Limits};
 use crate::schedule::{text, Schedule};
 use crate::sender;
 use crate::session::StdinUse;
@@ -30,6 +31,8 @@ struct Log {
     held: usize,
     /// Waits that began with messages held.
     waits_with_held: usize,
+    /// Waits while it was full.
+    waits_while_full: usize,
 }
 
 /// Takes everything, but nothing while it is full, which it is once.
@@ -41,6 +44,30 @@ struct Recorder {
     full_until_ns: Option<i64>,
     /// What a full recorder says.
     when_full: Stop,
+    /// How long it takes to take a batch, ns.
+    busy_ns: i64,
+    /// Messages that it gives back in the end.
+    given_back: u64,
+    /// How late its launches leave, in turn; `None`: without a stamp. Empty: it stamps none.
+    launched_late_ns: Vec<Option<i64>>,
+    /// Launches that were told to have left.
+    told: usize,
+}
+
+impl Recorder {
+    /// One with room for everything.
+    fn new(log: &Rc<RefCell<Log>>) -> Self {
+        Self {
+            log: Rc::clone(log),
+            full_from: None,
+            full_until_ns: None,
+            when_full: Stop::None,
+            busy_ns: 0,
+            given_back: 0,
+            launched_late_ns: Vec::new(),
+            told: 0,
+        }
+    }
 }
 
 /// How long the recorder stays full, ns.
@@ -58,6 +85,7 @@ impl Transport for Recorder {
     fn poll_fds(&self, _fds: &mut Vec<PollFd>) {
         let mut log = self.log.borrow_mut();
         log.waits_with_held += usize::from(log.held > 0);
+        log.waits_while_full += usize::from(self.full_until_ns.is_some());
     }
 
     fn next_wakeup_ns(&self) -> Option<i64> {
@@ -98,7 +126,29 @@ impl Transport for Recorder {
             };
             return Ok(BatchOutcome { sent, stop });
         }
+        while host::now_ns() < now_ns + self.busy_ns {}
         Ok(BatchOutcome { sent: batch.len() / message_bytes, stop: Stop::None })
+    }
+
+    fn discard_held(&mut self) -> u64 {
+        self.given_back
+    }
+
+    fn stamps_launches(&self) -> bool {
+        !self.launched_late_ns.is_empty()
+    }
+
+    fn departures(&mut self, sink: &mut dyn FnMut(Departure)) -> Result<()> {
+        let log = self.log.borrow();
+        let late_ns = self.launched_late_ns.iter().cycle();
+        for (launch_ns, late_ns) in log.launches.iter().zip(late_ns).skip(self.told) {
+            self.told += 1;
+            if let Some(late_ns) = late_ns {
+                let left_ns = launch_ns + late_ns;
+                sink(Departure { sent_ns: *launch_ns, left_ns, launch_ns: Some(*launch_ns) });
+            }
+        }
+        Ok(())
     }
 
     fn prepare_launch_times(&mut self) -> Result<()> {
@@ -159,8 +209,12 @@ fn plan(pacing: Mode, window_ns: i64) -> Plan {
 }
 
 fn fly(plan: &Plan, full_from: Option<usize>, when_full: Stop) -> (sender::Sent, Log) {
+    fly_with(plan, |recorder| Recorder { full_from, when_full, ..recorder })
+}
+
+fn fly_with(plan: &Plan, change: impl FnOnce(Recorder) -> Recorder) -> (sender::Sent, Log) {
     let log = Rc::new(RefCell::new(Log::default()));
-    let recorder = Recorder { log: Rc::clone(&log), full_from, full_until_ns: None, when_full };
+    let recorder = change(Recorder::new(&log));
     let signals = Signals::new().unwrap();
     let mut session = Session::new(Box::new(recorder), None, &signals, StdinUse::Ignored).unwrap();
     sender::prepare(&mut session, plan.pacing).unwrap();
@@ -284,17 +338,56 @@ fn a_full_queue_drops_what_is_due_and_the_certificate_says_whose_doing_it_was() 
 }
 
 #[test]
+fn what_the_transport_gives_back_in_the_end_never_left_and_does_not_count_against_the_sender() {
+    let (sent, _) = fly_with(&plan(Mode::Absolute, 0), |recorder| Recorder { given_back: 30, ..recorder });
+    assert_eq!((sent.part.messages_sent, sent.part.messages_not_sent), (170, 30));
+    let certificate = sent.part.pacing_certificate.unwrap();
+    assert_eq!((certificate.departures, certificate.messages_early), (170, 0));
+    assert_eq!((certificate.held_back_ratio, certificate.held_back_not_sent_ratio), (0.15, 0.15));
+    let asked = Limits::from_iter(["min_achieved_ratio=1".parse::<Limit>().unwrap()]);
+    assert_eq!(certificate.judged(&asked).passed, Some(true));
+}
+
+#[test]
+fn messages_are_as_late_as_their_hand_over_lasts_also_where_trains_were_asked_for_and_not_made() {
+    let plan = Plan { gso: true, ..plan(Mode::Burst(7), 0) };
+    let (sent, _) = fly_with(&plan, |recorder| Recorder { busy_ns: 700_000, ..recorder });
+    // In a burst of 7 the first waits 600 us for the last, and the last as long for the hand-over of those before it. At
+    // the end there is a rest of 4.
+    let within = sent.part.pacing_certificate.unwrap().within_500us_ratio.unwrap();
+    assert!(within <= 4.0 / 200.0, "{within}");
+}
+
+#[test]
+fn with_stamps_a_launch_is_certified_by_when_it_left() {
+    let flown = |launched_late_ns: &[Option<i64>]| {
+        let launched_late_ns = launched_late_ns.to_vec();
+        let (sent, _) =
+            fly_with(&plan(Mode::SoTxtime, 0), |recorder| Recorder { launched_late_ns, ..recorder });
+        *sent.part.pacing_certificate.unwrap()
+    };
+    let found = flown(&[Some(20_000)]);
+    assert_eq!((found.error_basis, found.departures), (Basis::LaunchTimeMeasured, 200));
+    assert_eq!((found.departures_not_stamped, found.error_us.unwrap().max), (Some(0), 20.0));
+    assert_eq!((found.within_5us_ratio, found.within_50us_ratio), (Some(0.0), Some(1.0)));
+    let early = flown(&[Some(0), Some(-40_000)]);
+    assert_eq!(early.messages_early, 100);
+    let unseen = flown(&[Some(20_000), None]);
+    assert_eq!((unseen.departures_not_stamped, unseen.error_us), (Some(100), None));
+}
+
+#[test]
 fn a_stream_that_stays_full_to_the_end_leaves_the_rest_held_back() {
     let mut plan = plan(Mode::Absolute, 0);
     // The recorder is full for longer than the flow and its grace.
     plan.duration_ns = FULL_NS / 4;
     plan.schedule = Schedule::new(8_000_000, 100, FULL_NS as u64 / 4);
-    let log = Rc::new(RefCell::new(Log::default()));
-    let forever = Some(i64::MAX);
-    let recorder = Recorder { log, full_from: None, full_until_ns: forever, when_full: Stop::WouldBlock };
-    let signals = Signals::new().unwrap();
-    let mut session = Session::new(Box::new(recorder), None, &signals, StdinUse::Ignored).unwrap();
-    let sent = sender::run(&mut session, &plan, Output::Silent).unwrap();
+    plan.interval_ns = 1_000_000;
+    let full_until_ns = Some(i64::MAX);
+    let (sent, log) =
+        fly_with(&plan, |recorder| Recorder { full_until_ns, when_full: Stop::WouldBlock, ..recorder });
+    // Its intervals are told when they end, not all at once when the stall does.
+    assert!(log.waits_while_full > 2, "{}", log.waits_while_full);
     let certificate = sent.part.pacing_certificate.unwrap();
     assert_eq!((sent.part.messages_sent, certificate.departures), (0, 0));
     assert_eq!((certificate.held_back_not_sent_ratio, certificate.error_us), (1.0, None));

@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use clap::Args;
 use serde_json::{json, Value};
 
-use crate::certificate::{Limit, Limits, PacingCertificate};
+use crate::certificate::{Limit, Limits, PacingCertificate, NOT_CERTIFIED};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::output::{self, Output};
@@ -22,8 +22,6 @@ use crate::units;
 
 /// Version of the document that `--json` prints.
 pub const SCHEMA_VERSION: u32 = 1;
-/// Exit code of a host that did not keep the limits.
-const NOT_CERTIFIED: u8 = 4;
 /// Without limits given: this part of the schedule must leave ...
 const LEAST_ACHIEVED_RATIO: f64 = 0.998;
 /// ... and 99 % of departures be no later than what the pacing itself allows and this, us. A generator that is later
@@ -287,7 +285,7 @@ mod tests {
         let schedule = Schedule::new(8_000_000, 1000, 10_000_000);
         let over = HandOver { first: 0, messages: 1, from_ns: late_ns, to_ns: late_ns };
         certifier.depart(&schedule, &over);
-        certifier.finish(&Totals { scheduled: 1, sent: 1, cpu_s: 0.001, span_ns: 10_000_000 })
+        certifier.finish(&schedule, &Totals { scheduled: 1, sent: 1, cpu_s: 0.001, span_ns: 10_000_000 })
     }
 
     #[test]

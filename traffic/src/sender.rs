@@ -133,7 +133,8 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
     let mut batch = Batch::new(plan.message_bytes, session.transport.headroom_bytes(), plan.gso, plan.seed);
     batch.state_lengths(plan.schedule.states_lengths());
     let instruments = Instruments::start(plan.traces);
-    let mut pump = Pump::new(plan, batch, host::now_ns(), instruments);
+    let stamps_launches = session.transport.stamps_launches();
+    let mut pump = Pump::new(plan, batch, host::now_ns(), instruments, stamps_launches);
     pump.keep_intervals_in(room);
     let ended = pump.run(session, output);
     let stopped_ns = host::now_ns();

@@ -14,6 +14,8 @@ use crate::host::{self, CpuTime};
 const READING_SHARE: i64 = 1_000;
 /// Where a reading takes longer, it is taken at the begin and at the end only: a message might be due meanwhile. In ns.
 const DEAREST_NS: i64 = 200_000;
+/// With less CPU time than this nobody knows how it was split: the kernel samples user and system at ticks, of up to 10 ms.
+const SAMPLED_NS: i64 = 10_000_000;
 /// The first line of /proc/stat is shorter.
 const FIRST_LINE_BYTES: usize = 512;
 
@@ -40,10 +42,10 @@ pub struct Usage {
 pub struct Used {
     /// CPU time of this process, s.
     pub cpu_s: f64,
-    /// In user space, s.
-    pub cpu_user_s: f64,
-    /// In the kernel, s.
-    pub cpu_system_s: f64,
+    /// In user space, s; `None` when too little was used for a sample.
+    pub cpu_user_s: Option<f64>,
+    /// In the kernel, s; `None` likewise.
+    pub cpu_system_s: Option<f64>,
     /// Context switches because this process waited.
     pub context_switches_voluntary: u64,
     /// Context switches because another process was due.
@@ -60,13 +62,13 @@ impl Usage {
         let total_ns = (self.cpu.total_ns - start.cpu.total_ns).max(0);
         let part = |of: fn(&CpuTime) -> i64| (of(&self.cpu) - of(&start.cpu)).max(0);
         let (user, system) = (part(|cpu| cpu.user_ns) as f64, part(|cpu| cpu.system_ns) as f64);
-        let user_share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
-        let user_ns = (total_ns as f64 * user_share).round() as i64;
+        let is_sampled = total_ns >= SAMPLED_NS && user + system > 0.0;
+        let user_ns = is_sampled.then(|| (total_ns as f64 * (user / (user + system))).round() as i64);
         let irq = |of: fn(&IrqTime) -> i64| Some(seconds((of(&self.irq?) - of(&start.irq?)).max(0)));
         Used {
             cpu_s: seconds(total_ns),
-            cpu_user_s: seconds(user_ns),
-            cpu_system_s: seconds(total_ns - user_ns),
+            cpu_user_s: user_ns.map(seconds),
+            cpu_system_s: user_ns.map(|user_ns| seconds(total_ns - user_ns)),
             context_switches_voluntary: part(|cpu| cpu.switches_voluntary) as u64,
             context_switches_involuntary: part(|cpu| cpu.switches_involuntary) as u64,
             host_irq_s: irq(|irq| irq.irq_ns),
@@ -180,13 +182,19 @@ mod tests {
 
     #[test]
     fn the_split_follows_the_ticks_and_adds_up_to_the_exact_total() {
-        let used = usage(1_000, 3_000, 1_000, (7, 2), Some(5)).since(&usage(0, 0, 0, (3, 2), Some(1)));
-        assert_eq!((used.cpu_s, used.cpu_user_s, used.cpu_system_s), (1e-6, 0.75e-6, 0.25e-6));
+        let used = usage(20_000_000, 3_000, 1_000, (7, 2), Some(5)).since(&usage(0, 0, 0, (3, 2), Some(1)));
+        assert_eq!((used.cpu_s, used.cpu_user_s, used.cpu_system_s), (0.02, Some(0.015), Some(0.005)));
         assert_eq!((used.context_switches_voluntary, used.context_switches_involuntary), (4, 0));
         assert_eq!((used.host_irq_s, used.host_softirq_s), (Some(0.0), Some(4e-9)));
-        // Nothing was sampled: all of it counts as the kernel's.
-        let used = usage(1_000, 0, 0, (0, 0), None).since(&Usage::default());
-        assert_eq!((used.cpu_user_s, used.cpu_system_s, used.host_irq_s), (0.0, 1e-6, None));
+    }
+
+    #[test]
+    fn where_nothing_can_have_been_sampled_there_is_no_split() {
+        for (total_ns, user_ns) in [(SAMPLED_NS, 0), (SAMPLED_NS - 1, 3_000), (0, 0)] {
+            let used = usage(total_ns, user_ns, 0, (0, 0), None).since(&Usage::default());
+            assert_eq!((used.cpu_user_s, used.cpu_system_s, used.host_irq_s), (None, None, None));
+            assert_eq!(used.cpu_s, total_ns as f64 * 1e-9);
+        }
     }
 
     #[test]
@@ -220,12 +228,13 @@ mod tests {
     fn work_shows_in_the_cpu_time_and_its_parts_add_up() {
         let start = Usage { cpu: CpuTime::now(), irq: None };
         let mut value = 1_u64;
-        while host::total_ns() - start.cpu.total_ns < 2_000_000 {
+        while host::total_ns() - start.cpu.total_ns < 60_000_000 {
             value = std::hint::black_box(value.wrapping_mul(3));
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
         let used = Usage { cpu: CpuTime::now(), irq: None }.since(&start);
-        assert!(used.cpu_s >= 0.002 && used.context_switches_voluntary >= 1, "{used:?}");
-        assert!((used.cpu_user_s + used.cpu_system_s - used.cpu_s).abs() < 1e-9, "{used:?}");
+        assert!(used.cpu_s >= 0.06 && used.context_switches_voluntary >= 1, "{used:?}");
+        let split_s = used.cpu_user_s.zip(used.cpu_system_s).map(|(user_s, system_s)| user_s + system_s);
+        assert!((split_s.unwrap() - used.cpu_s).abs() < 1e-9, "{used:?}");
     }
 }

@@ -72,9 +72,9 @@ impl Departures {
         })
     }
 
-    /// A call has sent what was handed over at `sent_ns`.
-    pub fn sent(&mut self, socket: &Socket, sent_ns: i64) -> io::Result<()> {
-        self.missing += self.calls.push(sent_ns);
+    /// A call has sent what was handed over at `sent_ns`, and is to leave at `launch_ns` if it has a launch time.
+    pub fn sent(&mut self, socket: &Socket, sent_ns: i64, launch_ns: Option<i64>) -> io::Result<()> {
+        self.missing += self.calls.push(Call { sent_ns, launch_ns });
         self.calls_since_read += 1;
         if self.calls_since_read >= CALLS_PER_READ {
             self.read(socket.as_raw_fd())?;
@@ -138,11 +138,12 @@ impl Departures {
     }
 
     fn join(&mut self, stamp: &Stamp) {
-        let Some(sent_ns) = self.calls.take(stamp.call) else { return };
+        let Some(call) = self.calls.take(stamp.call) else { return };
         match self.clock.monotonic_ns(Some(stamp.real_ns)) {
-            // Nothing leaves before it is sent: a stamp that says so is off by the clocks' noise.
-            Some(left_ns) if self.told.len() < MOST_WAITING => {
-                self.told.push_back(Departure { sent_ns, left_ns: left_ns.max(sent_ns) });
+            Some(stamped_ns) if self.told.len() < MOST_WAITING => {
+                let left_ns = call.left_ns(stamped_ns, self.clock.error_ns());
+                let Call { sent_ns, launch_ns } = call;
+                self.told.push_back(Departure { sent_ns, left_ns, launch_ns });
             }
             _ => self.missing += 1,
         }
@@ -209,39 +210,58 @@ impl Stamp {
     }
 }
 
-/// When the calls whose stamps are outstanding were made. Pure.
+/// A call that sent something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Call {
+    sent_ns: i64,
+    launch_ns: Option<i64>,
+}
+
+impl Call {
+    /// When it left, by a stamp that is wrong by up to `error_ns`. Nothing leaves before it is sent: a stamp that says so is
+    /// off by the clocks' noise. A launch may be early, but not within that noise.
+    fn left_ns(self, stamped_ns: i64, error_ns: i64) -> i64 {
+        match self.launch_ns {
+            Some(launch_ns) if stamped_ns < launch_ns.saturating_sub(error_ns) => stamped_ns,
+            Some(launch_ns) => stamped_ns.max(launch_ns),
+            None => stamped_ns.max(self.sent_ns),
+        }
+    }
+}
+
+/// The calls whose stamps are outstanding. Pure.
 #[derive(Debug, Default)]
 struct Calls {
-    /// Number of the first in `sent_ns`.
+    /// Number of the first in `made`.
     first: u32,
     /// `None`: its stamp has come.
-    sent_ns: VecDeque<Option<i64>>,
+    made: VecDeque<Option<Call>>,
 }
 
 impl Calls {
     /// The next call; how many were given up to make room.
-    fn push(&mut self, sent_ns: i64) -> u64 {
-        self.sent_ns.push_back(Some(sent_ns));
-        if self.sent_ns.len() <= MOST_WAITING {
+    fn push(&mut self, call: Call) -> u64 {
+        self.made.push_back(Some(call));
+        if self.made.len() <= MOST_WAITING {
             return 0;
         }
         self.first = self.first.wrapping_add(1);
-        self.sent_ns.pop_front().flatten().map_or(0, |_| 1)
+        self.made.pop_front().flatten().map_or(0, |_| 1)
     }
 
-    /// When call `number` was made; `None` when it is not outstanding.
-    fn take(&mut self, number: u32) -> Option<i64> {
+    /// Call `number`; `None` when it is not outstanding.
+    fn take(&mut self, number: u32) -> Option<Call> {
         let index = number.wrapping_sub(self.first) as usize;
-        let sent_ns = self.sent_ns.get_mut(index)?.take();
-        while self.sent_ns.front().is_some_and(Option::is_none) {
-            self.sent_ns.pop_front();
+        let call = self.made.get_mut(index)?.take();
+        while self.made.front().is_some_and(Option::is_none) {
+            self.made.pop_front();
             self.first = self.first.wrapping_add(1);
         }
-        sent_ns
+        call
     }
 
     fn outstanding(&self) -> u64 {
-        self.sent_ns.iter().flatten().count() as u64
+        self.made.iter().flatten().count() as u64
     }
 
     /// The next call is number 0; how many were outstanding.
@@ -282,7 +302,7 @@ mod tests {
                     near.send(&[1; 50]).unwrap();
                 }
                 sending.push((before_ns, now_ns()));
-                departures.sent(&near, before_ns).unwrap();
+                departures.sent(&near, before_ns, None).unwrap();
             }
             departures.take(&near, &mut |departure| told.push(departure)).unwrap();
             assert_eq!((told.len(), departures.missing()), (sending.len(), 0), "{address}");
@@ -304,14 +324,18 @@ mod tests {
         let mut told = Vec::new();
         for sent_ns in [10, 20] {
             near.send(&[1; 50]).unwrap();
-            departures.sent(&near, sent_ns).unwrap();
+            departures.sent(&near, sent_ns, None).unwrap();
             assert!(near.send(&vec![1; 100_000]).is_err(), "larger than any datagram");
             departures.refused(&near).unwrap();
         }
         near.send(&[1; 50]).unwrap();
-        departures.sent(&near, 30).unwrap();
+        departures.sent(&near, 30, None).unwrap();
         departures.take(&near, &mut |departure| told.push(departure.sent_ns)).unwrap();
         assert_eq!(told, [10, 20, 30]);
+    }
+
+    fn made_at(sent_ns: i64) -> Call {
+        Call { sent_ns, launch_ns: None }
     }
 
     proptest! {
@@ -325,7 +349,7 @@ mod tests {
         ) {
             let mut calls = Calls { first, ..Calls::default() };
             for call in 0..count {
-                prop_assert_eq!(calls.push(i64::from(call)), 0);
+                prop_assert_eq!(calls.push(made_at(i64::from(call))), 0);
             }
             let mut stamped: Vec<u32> = (0..count).filter(|call| !lost.contains(call)).collect();
             for (one, other) in swaps {
@@ -334,7 +358,7 @@ mod tests {
                 }
             }
             for call in &stamped {
-                prop_assert_eq!(calls.take(first.wrapping_add(*call)), Some(i64::from(*call)));
+                prop_assert_eq!(calls.take(first.wrapping_add(*call)), Some(made_at(i64::from(*call))));
                 prop_assert_eq!(calls.take(first.wrapping_add(*call)), None);
             }
             prop_assert_eq!(calls.outstanding(), u64::from(count) - stamped.len() as u64);
@@ -344,8 +368,16 @@ mod tests {
     #[test]
     fn calls_that_never_get_a_stamp_do_not_fill_the_memory() {
         let mut calls = Calls::default();
-        let given_up: u64 = (0..MOST_WAITING as i64 + 10).map(|call| calls.push(call)).sum();
-        assert_eq!((given_up, calls.sent_ns.len()), (10, MOST_WAITING));
-        assert_eq!(calls.take(10), Some(10));
+        let given_up: u64 = (0..MOST_WAITING as i64 + 10).map(|call| calls.push(made_at(call))).sum();
+        assert_eq!((given_up, calls.made.len()), (10, MOST_WAITING));
+        assert_eq!(calls.take(10), Some(made_at(10)));
+    }
+
+    #[test]
+    fn a_launch_is_early_when_its_stamp_is_so_by_more_than_the_clocks_noise() {
+        let launched = Call { sent_ns: 500, launch_ns: Some(500) };
+        let told = |stamped_ns| launched.left_ns(stamped_ns, 20);
+        assert_eq!([479, 480, 499, 500, 700].map(told), [479, 500, 500, 500, 700]);
+        assert_eq!([479, 500, 700].map(|stamped_ns| made_at(500).left_ns(stamped_ns, 20)), [500, 500, 700]);
     }
 }

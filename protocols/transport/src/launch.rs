@@ -2,8 +2,10 @@
 //! Datagrams with a launch time: the kernel holds each back until then (`SO_TXTIME`, Linux 4.19).
 //!
 //! The option is accepted everywhere, and is obeyed only where the device's queueing discipline is `fq` (tc-fq(8), times
-//! of `CLOCK_MONOTONIC`) or `etf` (tc-etf(8), times of `CLOCK_TAI`, needs CAP_NET_ADMIN); any other one sends at
-//! once. So the discipline is looked up, and where it is another, the host lacks what is needed.
+//! of `CLOCK_MONOTONIC`) or `etf`; most others send at once. So the discipline is looked up, and where it is not `fq`, the host
+//! lacks what is needed. `etf` will not do: it drops every packet without a launch time, this flow's own handshake and
+//! address resolution among them, and every one that is handed over late (tc-etf(8)); what it drops would count as lost on
+//! the way.
 
 use std::io;
 use std::mem;
@@ -22,9 +24,7 @@ const SEND_BUFFER_BYTES: libc::c_int = 4 << 20;
 
 /// Gives the datagrams of one socket their launch times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LaunchTimes {
-    clock: libc::clockid_t,
-}
+pub struct LaunchTimes(());
 
 impl LaunchTimes {
     /// Prepare a socket that sends to `peer`.
@@ -37,66 +37,48 @@ impl LaunchTimes {
         let name = qdisc::device_name(device);
         let disciplines = qdisc::disciplines_of(device)
             .map_err(TransportError::io(format!("look up the queueing discipline of {name}")))?;
-        let clock =
-            clock_of(&disciplines).ok_or_else(|| TransportError::HostLacks(lacking(&name, &disciplines)))?;
-        set_option_bytes(fd, libc::SOL_SOCKET, SO_TXTIME, &option(clock)).map_err(|error| {
+        if !are_obeyed(&disciplines) {
+            return Err(TransportError::HostLacks(lacking(&name, &disciplines)));
+        }
+        set_option_bytes(fd, libc::SOL_SOCKET, SO_TXTIME, &option()).map_err(|error| {
             TransportError::HostLacks(format!(
-                "the kernel takes no launch times for {name}: {error} \
-                 (so_txtime needs Linux 4.19 and, with etf, CAP_NET_ADMIN)"
+                "the kernel takes no launch times for {name}: {error} (so_txtime needs Linux 4.19)"
             ))
         })?;
         // What was granted shows when datagrams are refused for want of room.
         let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER_BYTES);
-        Ok(Self { clock })
+        Ok(Self(()))
     }
 
     /// Send one datagram on a connected socket; it leaves at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has
     /// passed.
     pub fn send(&self, fd: RawFd, bytes: &[u8], launch_ns: i64) -> io::Result<()> {
-        send_at(fd, bytes, (launch_ns + self.ahead_of_monotonic_ns()).max(0) as u64)
-    }
-
-    /// This clock minus `CLOCK_MONOTONIC`. Read for every datagram: the wall clock is steered.
-    fn ahead_of_monotonic_ns(&self) -> i64 {
-        match self.clock {
-            libc::CLOCK_MONOTONIC => 0,
-            other => read_clock(other) - read_clock(libc::CLOCK_MONOTONIC),
-        }
+        send_at(fd, bytes, launch_ns.max(0) as u64)
     }
 }
 
-/// `struct sock_txtime` of linux/net_tstamp.h: the clock, and no flags.
-fn option(clock: libc::clockid_t) -> Vec<u8> {
-    [clock.to_ne_bytes(), 0_i32.to_ne_bytes()].concat()
+/// `struct sock_txtime` of linux/net_tstamp.h: the clock of fq, and no flags.
+fn option() -> Vec<u8> {
+    [libc::CLOCK_MONOTONIC.to_ne_bytes(), 0_i32.to_ne_bytes()].concat()
 }
 
-/// The clock of the one discipline that every datagram meets; `None` where one of them is another.
-fn clock_of(disciplines: &[Discipline]) -> Option<libc::clockid_t> {
-    let all_are = |kind| !disciplines.is_empty() && disciplines.iter().all(|one| one.kind == kind);
-    if all_are("fq") {
-        Some(libc::CLOCK_MONOTONIC)
-    } else if all_are("etf") {
-        Some(libc::CLOCK_TAI)
-    } else {
-        None
-    }
+/// Whether every datagram meets a discipline that holds it back.
+fn are_obeyed(disciplines: &[Discipline]) -> bool {
+    !disciplines.is_empty() && disciplines.iter().all(|one| one.kind == "fq")
 }
 
 fn lacking(device: &str, disciplines: &[Discipline]) -> String {
     let mut kinds: Vec<&str> = disciplines.iter().map(|one| one.kind.as_str()).collect();
     kinds.dedup();
     let found = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
+    let why = match kinds.contains(&"etf") {
+        true => "etf drops what is handed over late or without a launch time",
+        false => "nothing holds packets back until their launch time",
+    };
     format!(
-        "nothing holds packets back until their launch time on {device}: its queueing discipline is {found}, and \
-         so_txtime needs fq or etf (as root: tc qdisc replace dev {device} root fq)"
+        "{why} on {device}: its queueing discipline is {found}, and so_txtime needs fq (as root: tc qdisc replace dev \
+         {device} root fq)"
     )
-}
-
-fn read_clock(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills a live timespec; the clocks asked for exist on every Linux with SO_TXTIME.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 fn send_at(fd: RawFd, bytes: &[u8], launch_ns: u64) -> io::Result<()> {
@@ -128,7 +110,27 @@ fn send_at(fd: RawFd, bytes: &[u8], launch_ns: u64) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::socket;
+    use crate::stamps::now_ns;
     use std::os::fd::AsRawFd;
+
+    #[test]
+    fn fq_alone_holds_datagrams_back_and_the_sentence_says_why_etf_does_not() {
+        let disciplines =
+            |kinds: &[&str]| kinds.iter().map(|kind| Discipline::of_kind(kind)).collect::<Vec<_>>();
+        for (kinds, obeyed, word) in [
+            (&["fq"][..], true, ""),
+            (&["fq", "fq"], true, ""),
+            (&[], false, "discipline is none"),
+            (&["fq_codel"], false, "nothing holds packets back"),
+            (&["fq", "fq_codel"], false, "fq, fq_codel"),
+            (&["etf"], false, "etf drops what is handed over late"),
+        ] {
+            let disciplines = disciplines(kinds);
+            assert_eq!(are_obeyed(&disciplines), obeyed, "{kinds:?}");
+            let sentence = lacking("eth0", &disciplines);
+            assert!(obeyed || sentence.contains(word) && sentence.contains("needs fq "), "{sentence}");
+        }
+    }
 
     #[test]
     fn launch_times_are_given_where_the_loopback_obeys_them_and_refused_by_name_elsewhere() {
@@ -137,17 +139,17 @@ mod tests {
         let peer = far.local_addr().unwrap().as_socket().unwrap();
         near.connect(&peer.into()).unwrap();
         let device = qdisc::device_towards(peer).unwrap();
-        let obeyed = clock_of(&qdisc::disciplines_of(device).unwrap()).is_some();
+        let obeyed = are_obeyed(&qdisc::disciplines_of(device).unwrap());
         match LaunchTimes::prepare(near.as_raw_fd(), peer) {
             Ok(times) => {
                 assert!(obeyed);
-                let due_ns = read_clock(libc::CLOCK_MONOTONIC) + 20_000_000;
+                let due_ns = now_ns() + 20_000_000;
                 times.send(near.as_raw_fd(), b"later", due_ns).unwrap();
                 while socket::receive_from(&far, &mut [0; 16]).unwrap().is_none() {}
-                assert!(read_clock(libc::CLOCK_MONOTONIC) >= due_ns);
+                assert!(now_ns() >= due_ns);
             }
             Err(TransportError::HostLacks(sentence)) => {
-                assert!(!obeyed && sentence.contains("lo") && sentence.contains("fq or etf"), "{sentence}");
+                assert!(!obeyed && sentence.contains("lo") && sentence.contains("needs fq "), "{sentence}");
             }
             Err(other) => panic!("{other}"),
         }
@@ -159,14 +161,12 @@ mod tests {
         let near = socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap();
         let far = socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap();
         near.connect(&far.local_addr().unwrap()).unwrap();
-        let monotonic = option(libc::CLOCK_MONOTONIC);
-        set_option_bytes(near.as_raw_fd(), libc::SOL_SOCKET, SO_TXTIME, &monotonic).unwrap();
-        let times = LaunchTimes { clock: libc::CLOCK_MONOTONIC };
-        times.send(near.as_raw_fd(), b"now", read_clock(libc::CLOCK_MONOTONIC)).unwrap();
+        set_option_bytes(near.as_raw_fd(), libc::SOL_SOCKET, SO_TXTIME, &option()).unwrap();
+        LaunchTimes(()).send(near.as_raw_fd(), b"now", now_ns()).unwrap();
         let mut buffer = [0; 16];
-        let begun_ns = read_clock(libc::CLOCK_MONOTONIC);
+        let begun_ns = now_ns();
         while socket::receive_from(&far, &mut buffer).unwrap().is_none() {
-            assert!(read_clock(libc::CLOCK_MONOTONIC) - begun_ns < 10_000_000_000, "it never arrived");
+            assert!(now_ns() - begun_ns < 10_000_000_000, "it never arrived");
         }
         assert_eq!(&buffer[..3], b"now");
     }

@@ -203,8 +203,11 @@ pub struct Arrival<'a> {
 pub struct Departure {
     /// When it was handed over: the time in its header, `CLOCK_MONOTONIC` ns.
     pub sent_ns: i64,
-    /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`.
+    /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`, unless a launch time was
+    /// not kept.
     pub left_ns: i64,
+    /// When it was to leave, for a message with a launch time ([`Transport::send_at`]).
+    pub launch_ns: Option<i64>,
 }
 
 /// Congestion control of the sending end at one moment. What a transport does not know, or has no such thing as, is
@@ -483,6 +486,17 @@ pub trait Transport {
         self.send(message, now_ns)
     }
 
+    /// After [`Self::prepare_launch_times`]: whether [`Self::departures`] tells of every message that was offered by
+    /// [`Self::send_at`] when it left this host. Without, nobody knows whether launch times are kept.
+    fn stamps_launches(&self) -> bool {
+        false
+    }
+
+    /// Whether the messages of a batch are one packet to the kernel now (a GSO train): then they leave in one moment.
+    fn hands_over_as_one(&self) -> bool {
+        false
+    }
+
     /// Push accepted messages towards the wire. The engine calls it before every sleep.
     fn flush(&mut self, now_ns: i64) -> Result<()>;
 
@@ -507,7 +521,7 @@ pub trait Transport {
     }
 
     /// Give every message that was stamped on its way out since the last call to `sink`. Nothing unless the transport
-    /// has the option `tx_timestamps` and was asked for it; trains are one entry.
+    /// has the option `tx_timestamps` and was asked for it, or [`Self::stamps_launches`]; trains are one entry.
     fn departures(&mut self, _sink: &mut dyn FnMut(Departure)) -> Result<()> {
         Ok(())
     }

@@ -33,6 +33,14 @@ pub(crate) struct Discipline {
     parent: u32,
 }
 
+#[cfg(test)]
+impl Discipline {
+    /// One of this name.
+    pub(crate) fn of_kind(kind: &str) -> Self {
+        Self { kind: kind.into(), device: 1, handle: 0, parent: ROOT }
+    }
+}
+
 /// Index of the device that packets to `destination` leave by.
 pub(crate) fn device_towards(destination: SocketAddr) -> io::Result<u32> {
     if let SocketAddr::V6(address) = destination {

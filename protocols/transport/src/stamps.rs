@@ -201,6 +201,11 @@ impl StampClock {
         self.now_ns
     }
 
+    /// A time that [`Self::monotonic_ns`] tells is wrong by no more, ns.
+    pub fn error_ns(&self) -> i64 {
+        self.ahead.error_ns()
+    }
+
     /// Where stamps came from.
     pub fn counts(&self) -> StampCounts {
         self.counts

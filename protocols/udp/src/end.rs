@@ -190,13 +190,19 @@ impl End {
         Ok(())
     }
 
-    /// A call has sent messages of `bytes` in all.
-    fn after_sending(&mut self, datagrams: usize, bytes: usize, now_ns: i64) -> Result<()> {
+    /// A call has sent messages of `bytes` in all, to leave at once or at `launch_ns`.
+    fn after_sending(
+        &mut self,
+        datagrams: usize,
+        bytes: usize,
+        now_ns: i64,
+        launch_ns: Option<i64>,
+    ) -> Result<()> {
         self.any_message_sent = true;
         self.datagrams_sent += datagrams as u64;
         self.bytes_sent += bytes as u64;
         match &mut self.departures {
-            Some(departures) => departures.sent(&self.socket, now_ns).map_err(no_stamps),
+            Some(departures) => departures.sent(&self.socket, now_ns, launch_ns).map_err(no_stamps),
             None => Ok(()),
         }
     }
@@ -204,9 +210,9 @@ impl End {
     /// One hand-over has sent `taken` messages. The kernel stamps calls, and each datagram of a `sendmmsg` as one.
     fn handed_over(&mut self, taken: usize, message_bytes: usize, now_ns: i64) -> Result<()> {
         if self.way.is_one_train() {
-            return self.after_sending(taken, taken * message_bytes, now_ns);
+            return self.after_sending(taken, taken * message_bytes, now_ns, None);
         }
-        (0..taken).try_for_each(|_| self.after_sending(1, message_bytes, now_ns))
+        (0..taken).try_for_each(|_| self.after_sending(1, message_bytes, now_ns, None))
     }
 
     fn refusal(&mut self, error: io::Error, message_bytes: usize) -> Result<()> {
@@ -290,7 +296,7 @@ impl Transport for End {
     fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
         self.before_sending()?;
         match self.socket.send_with_flags(message, libc::MSG_DONTWAIT) {
-            Ok(_) => self.after_sending(1, message.len(), now_ns).map(|()| SendOutcome::Sent),
+            Ok(_) => self.after_sending(1, message.len(), now_ns, None).map(|()| SendOutcome::Sent),
             Err(error) => self.refusal(error, message.len()).map(|()| SendOutcome::Refused),
         }
     }
@@ -323,6 +329,8 @@ impl Transport for End {
     fn prepare_launch_times(&mut self) -> Result<()> {
         let peer = self.peer.ok_or_else(|| TransportError::Lost("UDP has no peer yet".into()))?;
         self.launch_times = Some(LaunchTimes::prepare(self.socket.as_raw_fd(), peer)?);
+        // Whether the kernel keeps them is measured, not assumed.
+        self.stamps_departures = true;
         Ok(())
     }
 
@@ -330,9 +338,20 @@ impl Transport for End {
         let Some(times) = self.launch_times else { return self.send(message, now_ns) };
         self.before_sending()?;
         match times.send(self.socket.as_raw_fd(), message, launch_ns) {
-            Ok(()) => self.after_sending(1, message.len(), launch_ns.max(now_ns)).map(|()| SendOutcome::Sent),
+            Ok(()) => {
+                let sent_ns = launch_ns.max(now_ns);
+                self.after_sending(1, message.len(), sent_ns, Some(launch_ns)).map(|()| SendOutcome::Sent)
+            }
             Err(error) => self.refusal(error, message.len()).map(|()| SendOutcome::Refused),
         }
+    }
+
+    fn stamps_launches(&self) -> bool {
+        self.launch_times.is_some()
+    }
+
+    fn hands_over_as_one(&self) -> bool {
+        self.way.is_one_train()
     }
 
     fn flush(&mut self, _now_ns: i64) -> Result<()> {

@@ -2,17 +2,21 @@
 //! Collects departures while a flow runs. A message costs a subtraction and a count in a histogram; the times are those
 //! that the pacer has read anyway.
 
+use std::collections::VecDeque;
+
 use hdrhistogram::Histogram;
 
+use crate::accepted::REMEMBERED;
 use crate::certificate::{Basis, Errors, Limits, PacingCertificate, Trains};
+use crate::distribution::Distribution;
 use crate::schedule::Schedule;
 
-/// Largest error that is told apart, ns (longer ones count as this).
-const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Longest train that is told apart.
 const LONGEST_TRAIN: u64 = 1 << 40;
 /// Up to so many messages of a hand-over are counted one by one; of more, the ends are compared first.
 const FEW: u64 = 8;
+/// The greatest percentile of [`Errors`].
+const HIGHEST: f64 = 0.999;
 
 /// Messages handed over one after the other, without a wait. Times are ns after the start of the flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +36,12 @@ impl HandOver {
     fn left_ns(&self, offset: u64) -> i64 {
         self.from_ns + (self.to_ns - self.from_ns) * offset as i64 / self.messages as i64
     }
+
+    /// The same without the last `messages` of these.
+    fn without_last(self, messages: u64) -> Self {
+        let kept = self.messages - messages;
+        Self { messages: kept, to_ns: self.left_ns(kept), ..self }
+    }
 }
 
 /// What is known of a flow when it is over.
@@ -47,16 +57,46 @@ pub struct Totals {
     pub span_ns: i64,
 }
 
+/// What happened last; the transport may still give messages of it back.
+#[derive(Debug, Clone, Copy)]
+enum Recent {
+    Handed {
+        over: HandOver,
+        /// The sender had waited before it.
+        after_pause: bool,
+    },
+    /// Left late, because the transport had no room.
+    HeldBack { messages: u64 },
+}
+
+impl Recent {
+    fn messages(&self) -> u64 {
+        match self {
+            Self::Handed { over, .. } => over.messages,
+            Self::HeldBack { messages } => *messages,
+        }
+    }
+}
+
 /// Collects the departures of one flow.
 #[derive(Debug)]
 pub struct Certifier {
     basis: Basis,
-    errors: Histogram<u64>,
-    greatest_ns: i64,
+    /// The last messages that left, in order, which are in no figure yet.
+    recent: VecDeque<Recent>,
+    recent_messages: u64,
+    /// The sender has waited since the last hand-over.
+    paused: bool,
+    /// Errors of departures, ns; 0 for an early one.
+    errors: Distribution,
     trains: Histogram<u64>,
     /// Messages that left since the last wait.
     train: u64,
     early: u64,
+    /// Messages with a launch time that the kernel took.
+    launched: u64,
+    /// The latest time at which one of these left.
+    left_ns: i64,
     held_back: u64,
     held_back_not_sent: u64,
 }
@@ -64,23 +104,104 @@ pub struct Certifier {
 impl Certifier {
     /// Before the first departure.
     pub fn new(basis: Basis) -> Self {
-        let histogram = |greatest, digits| {
-            Histogram::new_with_bounds(1, greatest, digits).expect("constant bounds and digits are valid")
-        };
         Self {
             basis,
-            errors: histogram(LONGEST_NS, 3),
-            greatest_ns: 0,
-            trains: histogram(LONGEST_TRAIN, 2),
+            recent: VecDeque::with_capacity(REMEMBERED + 2),
+            recent_messages: 0,
+            paused: false,
+            errors: Distribution::default(),
+            trains: Histogram::new_with_bounds(1, LONGEST_TRAIN, 2)
+                .expect("constant bounds and digits are valid"),
             train: 0,
             early: 0,
+            launched: 0,
+            left_ns: i64::MIN,
             held_back: 0,
             held_back_not_sent: 0,
         }
     }
 
-    /// Messages left. With launch times only those that were handed over too late are late, and follow each other.
+    /// Messages were handed over. With launch times only those that were handed over too late are late, and follow each
+    /// other; where the kernel stamps them, [`Self::leave`] tells.
     pub fn depart(&mut self, schedule: &Schedule, over: &HandOver) {
+        let after_pause = std::mem::take(&mut self.paused);
+        self.remember(Recent::Handed { over: *over, after_pause });
+        self.settle(schedule, REMEMBERED as u64);
+    }
+
+    /// A message with a launch time, due at `due_ns`, left at `left_ns` by the kernel's stamp; ns after the start.
+    pub fn leave(&mut self, due_ns: i64, left_ns: i64) {
+        if due_ns > self.left_ns {
+            // It waited for its own time: that of the one before had come and gone.
+            self.end_train();
+        }
+        self.left_ns = self.left_ns.max(left_ns);
+        self.train += 1;
+        self.count(left_ns - due_ns, 1);
+    }
+
+    /// The sender waited: what leaves next begins a train.
+    pub fn pause(&mut self) {
+        self.paused = true;
+    }
+
+    /// Messages that had found no room in their transport when they were due: they leave now, or never (`sent` false).
+    pub fn hold_back(&mut self, messages: u64, sent: bool) {
+        self.held_back += messages;
+        if sent {
+            self.remember(Recent::HeldBack { messages });
+        } else {
+            self.held_back_not_sent += messages;
+        }
+    }
+
+    /// The last messages that were handed over have not left after all: the transport held them back to the end.
+    pub fn take_back(&mut self, messages: u64) {
+        let mut left = messages;
+        while left > 0 {
+            let Some(last) = self.recent.pop_back() else { return };
+            let back = left.min(last.messages());
+            left -= back;
+            self.recent_messages -= back;
+            self.held_back_not_sent += back;
+            match last {
+                Recent::Handed { over, after_pause } => {
+                    self.held_back += back;
+                    if back < over.messages {
+                        self.recent.push_back(Recent::Handed { over: over.without_last(back), after_pause });
+                    }
+                }
+                Recent::HeldBack { messages } if back < messages => {
+                    self.recent.push_back(Recent::HeldBack { messages: messages - back });
+                }
+                Recent::HeldBack { .. } => {}
+            }
+        }
+    }
+
+    fn remember(&mut self, recent: Recent) {
+        self.recent_messages += recent.messages();
+        self.recent.push_back(recent);
+    }
+
+    /// Put into the figures what has been followed by `kept` messages or more.
+    fn settle(&mut self, schedule: &Schedule, kept: u64) {
+        while let Some(oldest) = self.recent.front().copied() {
+            if self.recent_messages - oldest.messages() < kept {
+                return;
+            }
+            self.recent_messages -= oldest.messages();
+            self.recent.pop_front();
+            if let Recent::Handed { over, after_pause } = oldest {
+                if after_pause {
+                    self.end_train();
+                }
+                self.book(schedule, &over);
+            }
+        }
+    }
+
+    fn book(&mut self, schedule: &Schedule, over: &HandOver) {
         match self.basis {
             Basis::HandOver => {
                 self.train += over.messages;
@@ -90,28 +211,20 @@ impl Certifier {
                 for offset in 0..over.messages {
                     let late_ns = over.left_ns(offset) - schedule.due_ns(over.first + offset);
                     if late_ns <= 0 {
-                        self.pause();
+                        self.end_train();
                     }
                     self.train += 1;
                     self.count(late_ns.max(0), 1);
                 }
             }
+            Basis::LaunchTimeMeasured => self.launched += over.messages,
         }
     }
 
-    /// The sender waited: what leaves next begins a train.
-    pub fn pause(&mut self) {
+    fn end_train(&mut self) {
         if self.train > 0 {
             self.trains.saturating_record(self.train);
             self.train = 0;
-        }
-    }
-
-    /// Messages that had found no room in their transport when they were due: they leave now, or never (`sent` false).
-    pub fn hold_back(&mut self, messages: u64, sent: bool) {
-        self.held_back += messages;
-        if !sent {
-            self.held_back_not_sent += messages;
         }
     }
 
@@ -126,7 +239,7 @@ impl Certifier {
         }
         let least_ns = over.left_ns(from) - schedule.due_ns(over.first + to);
         let greatest_ns = over.left_ns(to) - schedule.due_ns(over.first + from);
-        if least_ns >= 0 && self.errors.equivalent(least_ns as u64, greatest_ns as u64) {
+        if least_ns >= 0 && self.errors.takes_for_one(least_ns as u64, greatest_ns as u64) {
             self.count(greatest_ns, to - from + 1);
             return;
         }
@@ -139,26 +252,29 @@ impl Certifier {
         if error_ns < 0 {
             self.early += messages;
         }
-        self.greatest_ns = self.greatest_ns.max(error_ns);
-        self.errors.saturating_record_n(error_ns.max(0) as u64, messages);
+        self.errors.record_times(error_ns.max(0), messages);
     }
 
     /// The certificate, not yet judged.
-    pub fn finish(mut self, totals: &Totals) -> PacingCertificate {
-        self.pause();
-        let departures = self.errors.len();
-        let share = |count: u64| (departures > 0).then(|| count as f64 / departures as f64);
+    pub fn finish(mut self, schedule: &Schedule, totals: &Totals) -> PacingCertificate {
+        self.settle(schedule, 0);
+        self.end_train();
+        let seen = self.errors.count();
+        let departures = if self.basis == Basis::LaunchTimeMeasured { self.launched } else { seen };
         let of_all = |count: u64| count as f64 / totals.scheduled.max(1) as f64;
-        let within = |us: u64| share(self.errors.count_between(0, us * 1_000));
+        let errors = ErrorFigures::of(&mut self.errors, departures);
+        let trains = self.trains.len();
         PacingCertificate {
             error_basis: self.basis,
             departures,
-            error_us: self.errors_us(),
-            within_5us_ratio: within(5),
-            within_50us_ratio: within(50),
-            within_500us_ratio: within(500),
-            back_to_back_ratio: share(departures.saturating_sub(self.trains.len())),
-            train_messages: self.train_messages(departures),
+            departures_not_stamped: (self.basis == Basis::LaunchTimeMeasured)
+                .then(|| departures.saturating_sub(seen)),
+            error_us: errors.as_ref().map(|errors| errors.us),
+            within_5us_ratio: errors.as_ref().map(|errors| errors.within_ratio[0]),
+            within_50us_ratio: errors.as_ref().map(|errors| errors.within_ratio[1]),
+            within_500us_ratio: errors.as_ref().map(|errors| errors.within_ratio[2]),
+            back_to_back_ratio: errors.map(|_| seen.saturating_sub(trains) as f64 / seen as f64),
+            train_messages: train_messages(&self.trains, seen),
             messages_early: self.early,
             held_back_ratio: of_all(self.held_back),
             held_back_not_sent_ratio: of_all(self.held_back_not_sent),
@@ -170,142 +286,43 @@ impl Certifier {
             passed: None,
         }
     }
+}
 
-    fn errors_us(&self) -> Option<Errors> {
-        let max = self.greatest_ns as f64 * 1e-3;
-        // A percentile is the upper edge of its class.
-        let quantile = |share| (self.errors.value_at_quantile(share) as f64 * 1e-3).min(max);
-        (!self.errors.is_empty()).then(|| Errors {
+/// Figures of the errors of `departures`, of which some may not have been seen.
+#[derive(Debug)]
+struct ErrorFigures {
+    us: Errors,
+    /// Shares within 5, 50 and 500 us.
+    within_ratio: [f64; 3],
+}
+
+impl ErrorFigures {
+    /// The figures, an unseen departure taken for the latest of all; `None` where a percentile would be one of those.
+    fn of(errors: &mut Distribution, departures: u64) -> Option<Self> {
+        let seen = errors.count() as f64;
+        let all = departures as f64;
+        let told = errors.told().filter(|_| HIGHEST * all <= seen)?;
+        let quantile = |share: f64| told.quantile_ns((share * all / seen).min(1.0)) * 1e-3;
+        let us = Errors {
             p50: quantile(0.5),
             p99: quantile(0.99),
-            p99_9: quantile(0.999),
-            max,
-        })
+            p99_9: quantile(HIGHEST),
+            max: told.max_ns() * 1e-3,
+        };
+        let within_ratio = [5, 50, 500].map(|us: u64| told.count_to(us * 1_000) as f64 / all);
+        Some(Self { us, within_ratio })
     }
+}
 
-    fn train_messages(&self, departures: u64) -> Option<Trains> {
-        let trains = self.trains.len();
-        let max = self.trains.max();
-        (trains > 0).then(|| Trains {
-            mean: departures as f64 / trains as f64,
-            p99: self.trains.value_at_quantile(0.99).min(max),
-            max,
-        })
-    }
+fn train_messages(trains: &Histogram<u64>, departures: u64) -> Option<Trains> {
+    let (count, max) = (trains.len(), trains.max());
+    (count > 0).then(|| Trains {
+        mean: departures as f64 / count as f64,
+        p99: trains.value_at_quantile(0.99).min(max),
+        max,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// One message a millisecond.
-    fn schedule() -> Schedule {
-        Schedule::new(8_000_000, 1000, 1_000_000_000)
-    }
-
-    fn totals(scheduled: u64, sent: u64) -> Totals {
-        Totals { scheduled, sent, cpu_s: 0.25, span_ns: 1_000_000_000 }
-    }
-
-    fn at_once(first: u64, messages: u64, at_ns: i64) -> HandOver {
-        HandOver { first, messages, from_ns: at_ns, to_ns: at_ns }
-    }
-
-    #[test]
-    fn a_flow_in_which_nothing_left_has_no_figures() {
-        let found = Certifier::new(Basis::HandOver).finish(&totals(10, 0));
-        assert_eq!((found.departures, found.error_us, found.train_messages), (0, None, None));
-        assert_eq!((found.within_5us_ratio, found.back_to_back_ratio), (None, None));
-        assert_eq!((found.achieved_ratio, found.cpu_ratio), (0.0, Some(0.25)));
-    }
-
-    #[test]
-    fn errors_are_departure_less_deadline_and_shares_count_them() {
-        let mut certifier = Certifier::new(Basis::HandOver);
-        for (index, late_ns) in (0..).zip([1_000, 4_000, 40_000, 400_000, 900_000]) {
-            certifier.depart(&schedule(), &at_once(index, 1, index as i64 * 1_000_000 + late_ns));
-            certifier.pause();
-        }
-        let found = certifier.finish(&totals(5, 5));
-        let errors = found.error_us.unwrap();
-        assert!((errors.p50 / 40.0 - 1.0).abs() < 1e-3, "{errors:?}");
-        assert_eq!((errors.p99, errors.max), (900.0, 900.0));
-        assert_eq!((found.within_5us_ratio, found.within_50us_ratio), (Some(0.4), Some(0.6)));
-        assert_eq!((found.within_500us_ratio, found.messages_early), (Some(0.8), 0));
-        assert_eq!(found.back_to_back_ratio, Some(0.0));
-        assert_eq!(found.train_messages, Some(Trains { mean: 1.0, p99: 1, max: 1 }));
-    }
-
-    #[test]
-    fn an_early_departure_shows() {
-        let mut certifier = Certifier::new(Basis::HandOver);
-        certifier.depart(&schedule(), &at_once(1, 1, 999_999));
-        assert_eq!(certifier.finish(&totals(1, 1)).messages_early, 1);
-    }
-
-    #[test]
-    fn messages_without_a_wait_between_them_are_a_train() {
-        let mut certifier = Certifier::new(Basis::HandOver);
-        certifier.depart(&schedule(), &at_once(0, 3, 2_000_000));
-        certifier.depart(&schedule(), &at_once(3, 1, 3_000_000));
-        certifier.pause();
-        certifier.pause();
-        certifier.depart(&schedule(), &at_once(4, 1, 4_000_000));
-        let found = certifier.finish(&totals(5, 5));
-        assert_eq!(found.train_messages, Some(Trains { mean: 2.5, p99: 4, max: 4 }));
-        assert_eq!(found.back_to_back_ratio, Some(0.6));
-    }
-
-    #[test]
-    fn messages_handed_over_together_leave_at_an_even_pace() {
-        let over = HandOver { first: 0, messages: 4, from_ns: 100, to_ns: 180 };
-        assert_eq!([0, 1, 2, 3].map(|offset| over.left_ns(offset)), [100, 120, 140, 160]);
-    }
-
-    #[test]
-    fn the_kernel_keeps_launch_times_that_it_was_told_in_time() {
-        let mut certifier = Certifier::new(Basis::LaunchTime);
-        certifier.depart(&schedule(), &at_once(0, 4, 1_500_000));
-        let found = certifier.finish(&totals(4, 4));
-        // 0 and 1 were due already, 2 and 3 wait for their time in the kernel.
-        assert_eq!(found.error_us.unwrap().max, 1_500.0);
-        assert_eq!(found.within_5us_ratio, Some(0.5));
-        assert_eq!(found.train_messages, Some(Trains { mean: 4.0 / 3.0, p99: 2, max: 2 }));
-    }
-
-    #[test]
-    fn what_the_transport_held_back_is_no_error_of_the_sender() {
-        let mut certifier = Certifier::new(Basis::HandOver);
-        certifier.depart(&schedule(), &at_once(0, 1, 0));
-        certifier.hold_back(3, true);
-        certifier.hold_back(2, false);
-        let found = certifier.finish(&totals(8, 4));
-        assert_eq!((found.departures, found.held_back_ratio), (1, 0.625));
-        assert_eq!(found.held_back_not_sent_ratio, 0.25);
-        assert_eq!(found.error_us.unwrap().max, 0.0);
-    }
-
-    proptest! {
-        #[test]
-        fn a_long_hand_over_counts_as_its_messages_one_by_one(
-            rate_bps in 1_000_000_u64..10_000_000_000,
-            first in 0_u64..1_000,
-            messages in 1_u64..200,
-            late_ns in 0_i64..20_000_000,
-            takes_ns in 0_i64..200_000,
-        ) {
-            let schedule = Schedule::new(rate_bps, 64, 10_000_000_000);
-            let from_ns = schedule.due_ns(first + messages) + late_ns;
-            let over = HandOver { first, messages, from_ns, to_ns: from_ns + takes_ns };
-            let mut together = Certifier::new(Basis::HandOver);
-            together.depart(&schedule, &over);
-            let mut one_by_one = Certifier::new(Basis::HandOver);
-            for offset in 0..messages {
-                one_by_one.count(over.left_ns(offset) - schedule.due_ns(first + offset), 1);
-            }
-            prop_assert_eq!(together.errors, one_by_one.errors);
-            prop_assert_eq!((together.early, together.train), (0, messages));
-        }
-    }
-}
+#[path = "collector_tests.rs"]
+mod tests;

@@ -27,7 +27,7 @@ const RULES: [Rule; 11] = [
     at_most("max_error_p50_us", |found| found.error_us.map(|error| error.p50)),
     at_most("max_error_p99_us", |found| found.error_us.map(|error| error.p99)),
     at_most("max_error_p99_9_us", |found| found.error_us.map(|error| error.p99_9)),
-    at_most("max_error_us", |found| found.error_us.map(|error| error.max)),
+    at_most("max_error_us", greatest_error_us),
     at_least("min_within_5us_ratio", |found| found.within_5us_ratio),
     at_least("min_within_50us_ratio", |found| found.within_50us_ratio),
     at_least("min_within_500us_ratio", |found| found.within_500us_ratio),
@@ -43,6 +43,11 @@ const fn at_most(name: &'static str, figure: fn(&PacingCertificate) -> Option<f6
 
 const fn at_least(name: &'static str, figure: fn(&PacingCertificate) -> Option<f64>) -> Rule {
     Rule { name, side: Side::AtLeast, figure }
+}
+
+/// The greatest error, where that of every departure is known.
+fn greatest_error_us(found: &PacingCertificate) -> Option<f64> {
+    found.error_us.filter(|_| found.not_stamped() == 0).map(|error| error.max)
 }
 
 /// Sent over scheduled, where what the transport held back counts as sent: less than asked is its answer to that load.
@@ -110,10 +115,14 @@ impl Limits {
         self.0.is_empty()
     }
 
-    /// Hold a certificate to them. A figure that is missing, because nothing left, keeps no limit.
+    /// Hold a certificate to them. A figure that is missing, because nothing left or nobody saw when, keeps no limit. With
+    /// any limit nothing may have left early: that is promised by every pacing.
     pub fn judge(&self, found: &PacingCertificate) -> Verdict {
+        let early = (!self.is_empty() && found.messages_early > 0)
+            .then(|| format!("messages_early 0: it is {}", found.messages_early));
         let rules = RULES.iter().filter_map(|rule| Some((rule, *self.0.get(rule.name)?)));
-        Verdict { failed: rules.filter_map(|(rule, limit)| rule.broken(found, limit)).collect() }
+        let broken = rules.filter_map(|(rule, limit)| rule.broken(found, limit));
+        Verdict { failed: early.into_iter().chain(broken).collect() }
     }
 }
 
@@ -128,7 +137,11 @@ impl Rule {
     fn broken(&self, found: &PacingCertificate, limit: f64) -> Option<String> {
         let name = self.name;
         let Some(figure) = (self.figure)(found) else {
-            return Some(format!("{name} {limit}: nothing left, so there is no figure"));
+            let why = match (found.not_stamped(), found.departures) {
+                (0, _) => "nothing left".to_owned(),
+                (some, all) => format!("the kernel did not stamp {some} of {all} departures"),
+            };
+            return Some(format!("{name} {limit}: {why}, so there is no figure"));
         };
         match self.side {
             Side::AtMost if figure > limit => Some(format!("{name} {limit}: it is {figure:.4}")),
@@ -154,7 +167,7 @@ mod tests {
                 .depart(&schedule, &HandOver { first: index, messages: 1, from_ns: at_ns, to_ns: at_ns });
             certifier.pause();
         }
-        certifier.finish(&Totals { scheduled: 10, sent: 10, cpu_s: 0.001, span_ns: 10_000_000 })
+        certifier.finish(&schedule, &Totals { scheduled: 10, sent: 10, cpu_s: 0.001, span_ns: 10_000_000 })
     }
 
     fn limits(texts: &[&str]) -> Limits {
@@ -208,9 +221,32 @@ mod tests {
 
     #[test]
     fn a_flow_in_which_nothing_left_keeps_no_limit_on_errors() {
-        let nothing =
-            Certifier::new(Basis::HandOver).finish(&Totals { scheduled: 5, sent: 0, cpu_s: 0.0, span_ns: 1 });
+        let schedule = Schedule::new(8_000_000, 1000, 10_000_000);
+        let totals = Totals { scheduled: 5, sent: 0, cpu_s: 0.0, span_ns: 1 };
+        let nothing = Certifier::new(Basis::HandOver).finish(&schedule, &totals);
         assert_eq!(nothing.judged(&limits(&["max_error_us=100"])).passed, Some(false));
+    }
+
+    #[test]
+    fn a_departure_before_its_deadline_keeps_no_limits_at_all() {
+        let early = PacingCertificate { messages_early: 3, ..found() };
+        assert_eq!(early.clone().judged(&Limits::default()).passed, None);
+        let judged = early.judged(&limits(&["max_cpu_ratio=1"]));
+        assert_eq!(
+            (judged.passed, judged.failed),
+            (Some(false), vec!["messages_early 0: it is 3".to_owned()])
+        );
+    }
+
+    #[test]
+    fn what_the_kernel_did_not_stamp_keeps_no_limit_on_the_greatest_error() {
+        let unseen = PacingCertificate { departures_not_stamped: Some(1), ..found() };
+        let judged = unseen.clone().judged(&limits(&["max_error_us=1000", "max_error_p99_us=1000"]));
+        let said = ["max_error_us 1000: the kernel did not stamp 1 of 10 departures, so there is no figure"];
+        assert_eq!(judged.failed, said);
+        let nothing = PacingCertificate { error_us: None, within_5us_ratio: None, ..unseen };
+        let judged = nothing.judged(&limits(&["max_error_p50_us=1000", "min_within_5us_ratio=0"]));
+        assert_eq!(judged.failed.len(), 2, "{:?}", judged.failed);
     }
 
     #[test]
@@ -218,10 +254,11 @@ mod tests {
         let schedule = Schedule::new(8_000_000, 1000, 10_000_000);
         let certificate = |held_back, refused: u64| {
             let mut certifier = Certifier::new(Basis::HandOver);
-            certifier.depart(&schedule, &HandOver { first: 0, messages: 4, from_ns: 0, to_ns: 0 });
+            let at_ns = schedule.due_ns(3);
+            certifier.depart(&schedule, &HandOver { first: 0, messages: 4, from_ns: at_ns, to_ns: at_ns });
             certifier.hold_back(held_back, false);
             let scheduled = 4 + held_back + refused;
-            certifier.finish(&Totals { scheduled, sent: 4, cpu_s: 0.0, span_ns: 1 })
+            certifier.finish(&schedule, &Totals { scheduled, sent: 4, cpu_s: 0.0, span_ns: 1 })
         };
         let asked = limits(&["min_achieved_ratio=0.99"]);
         assert_eq!(certificate(6, 0).judged(&asked).passed, Some(true));

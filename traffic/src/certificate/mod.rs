@@ -12,6 +12,9 @@ pub use limits::{BadLimit, Limit, Limits, Verdict};
 
 use serde::{Deserialize, Serialize};
 
+/// Exit code of a flow that did not keep the limits of its certificate, and of a host that did not.
+pub const NOT_CERTIFIED: u8 = 4;
+
 /// What the errors are of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,9 +22,11 @@ pub enum Basis {
     /// Time at which a message was handed to its transport, less its deadline. Of messages handed over together each
     /// is taken to follow the one before at an even pace.
     HandOver,
-    /// How much later than its deadline a message with a launch time was handed over; the kernel keeps the deadlines of
-    /// the others (`so_txtime`).
+    /// How much later than its deadline a message with a launch time was handed over (`so_txtime` into nothing: beyond
+    /// that there is no departure that could be late).
     LaunchTime,
+    /// Time at which a message with a launch time left the host, by the kernel's stamp, less its deadline (`so_txtime`).
+    LaunchTimeMeasured,
 }
 
 /// The document, part of the flow report (protocols/contracts/schemas/flow_report.schema.json). What has no value, as in
@@ -32,6 +37,10 @@ pub struct PacingCertificate {
     pub error_basis: Basis,
     /// Messages that left on the sender's own account: what the errors and shares are of.
     pub departures: u64,
+    /// How many of these the kernel did not stamp, so that nobody knows when they left: the shares count them as late, and a
+    /// percentile that one of them may be is missing. Only with [`Basis::LaunchTimeMeasured`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departures_not_stamped: Option<u64>,
     /// Departure less deadline.
     pub error_us: Option<Errors>,
     /// Share of departures at most 5 us late.
@@ -92,6 +101,11 @@ pub struct Trains {
 }
 
 impl PacingCertificate {
+    /// Departures of which nobody knows when they were.
+    fn not_stamped(&self) -> u64 {
+        self.departures_not_stamped.unwrap_or(0)
+    }
+
     /// The same with the verdict of `limits`; none when there are none.
     pub fn judged(mut self, limits: &Limits) -> Self {
         let verdict = limits.judge(&self);

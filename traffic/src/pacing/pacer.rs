@@ -17,9 +17,13 @@
 use crate::pacing::{Mode, SPIN_US};
 use crate::schedule::Schedule;
 
-/// With `so_txtime`: what is due this soon is handed over, ns. Well below the horizon of fq (10 s), and few enough
-/// messages for a send buffer.
+/// With `so_txtime`: what is due this soon is handed over, ns. Well below the horizon of fq (10 s).
 const LAUNCH_AHEAD_NS: i64 = 1_000_000;
+/// With `so_txtime`: at most so many messages wait in the kernel. fq drops what comes to a flow that has 100 packets
+/// queued (`flow_limit`, tc-fq(8)), and nobody is told.
+const LAUNCH_AHEAD_MESSAGES: u64 = 64;
+/// With `so_txtime`: of a fast flow the next are handed over when so many still wait.
+const LAUNCH_REFILL_MESSAGES: u64 = 32;
 /// With `so_txtime`: no message is handed over later than this before its launch, as far as it is up to us, ns. Covers
 /// a late wake-up.
 const LAUNCH_MARGIN_NS: i64 = 500_000;
@@ -111,7 +115,12 @@ impl Pacer {
         }
         match self.mode {
             Mode::Burst(size) => self.window_end_ns(schedule.due_ns(last_of_group(first, size, count))),
-            Mode::SoTxtime => schedule.due_ns(first) - LAUNCH_MARGIN_NS,
+            Mode::SoTxtime => {
+                let in_time_ns = schedule.due_ns(first) - LAUNCH_MARGIN_NS;
+                // When this one is due, there is room for as many as went before it.
+                let before = first.checked_sub(LAUNCH_REFILL_MESSAGES);
+                before.map_or(in_time_ns, |before| in_time_ns.max(schedule.due_ns(before)))
+            }
             Mode::Absolute | Mode::Hybrid | Mode::Spin => self.window_end_ns(schedule.due_ns(first)),
         }
     }
@@ -154,7 +163,10 @@ impl Pacer {
             return done;
         }
         let due = match self.mode {
-            Mode::SoTxtime => schedule.due_by(elapsed_ns + LAUNCH_AHEAD_NS),
+            Mode::SoTxtime => {
+                let waiting_next = schedule.due_by(elapsed_ns).saturating_add(LAUNCH_AHEAD_MESSAGES);
+                schedule.due_by(elapsed_ns + LAUNCH_AHEAD_NS).min(waiting_next)
+            }
             _ => schedule.due_by(elapsed_ns),
         };
         let whole = match self.mode {

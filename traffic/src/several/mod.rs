@@ -14,6 +14,7 @@ use std::os::fd::AsRawFd;
 use netjoule_transport::PollFd;
 use serde_json::{json, Value};
 
+use crate::certificate::NOT_CERTIFIED;
 use crate::cli::SendArgs;
 use crate::client;
 use crate::failure::{Code, Failure, Outcome};
@@ -166,11 +167,11 @@ impl Group<'_> {
         }
         let member = &self.members[place];
         if let Some(exit) = member.exit {
-            if exit > Code::HostLacks.exit() {
+            if exit > NOT_CERTIFIED {
                 let words = format!("flow {} ({}): its process broke", member.number, member.name);
                 self.output.complain(&words);
             }
-            let known = if exit > Code::HostLacks.exit() { Code::System.exit() } else { exit };
+            let known = if exit > NOT_CERTIFIED { Code::System.exit() } else { exit };
             self.worst = self.worst.max(known);
         }
         Ok(())

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The two ends of a flow, as each tells of itself. Pure.
+
+use netjoule_transport::stamps::{KERNEL_STAMPS, READ_STAMPS};
+use netjoule_transport::Values;
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::PacingCertificate;
+use crate::cycles::CycleCounter;
+use crate::delay::{DelaySummary, DelayVariation};
+use crate::departure::DepartureSummary;
+use crate::ipdv::IpdvSummary;
+use crate::loss::BurstSummary;
+use crate::usage::Used;
+
+/// The sending end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SenderPart {
+    /// Host name.
+    pub host: String,
+    /// Boot of that host: names its monotonic clock.
+    pub boot_id: String,
+    /// Begin of the schedule (time of message 0's deadline), ns.
+    pub start_ns: i64,
+    /// First message handed over, ns.
+    pub first_packet_ns: Option<i64>,
+    /// Last message handed over, ns.
+    pub last_packet_ns: Option<i64>,
+    /// When everything had left, or waiting for that ended; ns.
+    pub end_ns: i64,
+    /// Messages in the schedule.
+    pub messages_scheduled: u64,
+    /// Messages the transport accepted.
+    pub messages_sent: u64,
+    /// Messages refused, held back by congestion control, or not accepted by the end.
+    pub messages_not_sent: u64,
+    /// Payload bytes accepted.
+    pub bytes_sent: u64,
+    /// Payload rate over the duration.
+    pub goodput_mbps: f64,
+    /// From handing a message over to leaving the host, by the kernel's stamps; missing when they were not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departure_delay_us: Option<DepartureSummary>,
+    /// CPU time of the process from start to end, s.
+    #[serde(flatten)]
+    pub cpu: Cpu,
+    /// The transport's own counters.
+    pub transport_stats: Values,
+    /// How well the schedule was kept. Stands beside the two ends in the report, and only travels here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_certificate: Option<Box<PacingCertificate>>,
+}
+
+/// The receiving end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReceiverPart {
+    /// Host name.
+    pub host: String,
+    /// Boot of that host.
+    pub boot_id: String,
+    /// First arrival, ns.
+    pub first_packet_ns: Option<i64>,
+    /// Last arrival of a first copy, ns.
+    pub last_packet_ns: Option<i64>,
+    /// First copies.
+    pub messages_received_unique: u64,
+    /// Sent and never arrived.
+    pub messages_lost: u64,
+    /// Further copies.
+    pub messages_duplicate: u64,
+    /// First copies that a later message had overtaken.
+    pub messages_reordered: u64,
+    /// Payload bytes of first copies.
+    pub bytes_received_unique: u64,
+    /// Payload rate of first copies over the duration, or over first to last arrival when that is longer.
+    pub goodput_mbps: f64,
+    /// Lost over sent.
+    pub loss_ratio: Option<f64>,
+    /// RFC 3550 jitter at the end, ms.
+    pub jitter_ms: Option<f64>,
+    /// One-way delay of first copies, ms.
+    pub one_way_delay_ms: Option<DelaySummary>,
+    /// Packet delay variation: delay above the least one, ms.
+    pub pdv_ms: Option<DelayVariation>,
+    /// Inter-packet delay variation, ms.
+    pub ipdv_ms: Option<IpdvSummary>,
+    /// Runs of lost messages.
+    pub loss_bursts: Option<BurstSummary>,
+    /// Who stamped arrivals: "kernel", "read" (when they were read) or "mixed"; missing without any.
+    pub arrival_stamp_source: Option<String>,
+    /// CPU time of the process from start to end, s.
+    #[serde(flatten)]
+    pub cpu: Cpu,
+    /// The transport's own counters.
+    pub transport_stats: Values,
+}
+
+/// What an end took of its host from start to end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// CPU time of the process, s.
+    pub cpu_s: f64,
+    /// In user space, s; missing when too little was used for a sample.
+    pub cpu_user_s: Option<f64>,
+    /// In the kernel, s; missing likewise.
+    pub cpu_system_s: Option<f64>,
+    /// Context switches because the process waited.
+    pub context_switches_voluntary: u64,
+    /// Context switches because another process was due.
+    pub context_switches_involuntary: u64,
+    /// Time of all CPUs of the host in interrupt handlers, s.
+    pub host_irq_s: Option<f64>,
+    /// Time of all CPUs of the host in soft interrupts, s.
+    pub host_softirq_s: Option<f64>,
+    /// CPU cycles of the thread that runs the flow.
+    pub cycles: Option<u64>,
+    /// Over payload bytes sent, or received for the first time.
+    pub cycles_per_byte: Option<f64>,
+    /// "user_and_kernel", or "user" where the kernel keeps its own back; missing without a counter.
+    pub cycles_scope: Option<String>,
+    /// Why there are no cycles.
+    pub cycles_reason: Option<String>,
+}
+
+impl Cpu {
+    /// From what was used, and the counter that was started with the flow, over the flow's payload bytes.
+    pub fn new(used: Used, counter: Result<CycleCounter, String>, payload_bytes: u64) -> Self {
+        let told = counter.and_then(|mut counter| Ok((counter.read()?, counter.scope())));
+        let (cycles, scope, reason) = match told {
+            Ok((cycles, scope)) => (Some(cycles), Some(scope.name().to_owned()), None),
+            Err(reason) => (None, None, Some(reason)),
+        };
+        Self {
+            cpu_s: used.cpu_s,
+            cpu_user_s: used.cpu_user_s,
+            cpu_system_s: used.cpu_system_s,
+            context_switches_voluntary: used.context_switches_voluntary,
+            context_switches_involuntary: used.context_switches_involuntary,
+            host_irq_s: used.host_irq_s,
+            host_softirq_s: used.host_softirq_s,
+            cycles,
+            cycles_per_byte: cycles
+                .filter(|_| payload_bytes > 0)
+                .map(|cycles| cycles as f64 / payload_bytes as f64),
+            cycles_scope: scope,
+            cycles_reason: reason,
+        }
+    }
+}
+
+/// Who stamped the arrivals that a transport's statistics count: "kernel", "read" or "mixed"; `None` when they count none.
+pub fn arrival_stamp_source(transport_stats: &Values) -> Option<String> {
+    let count = |name: &str| transport_stats.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let source = match (count(KERNEL_STAMPS), count(READ_STAMPS)) {
+        (0, 0) => return None,
+        (_, 0) => "kernel",
+        (0, _) => "read",
+        _ => "mixed",
+    };
+    Some(source.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_are_told_per_byte_or_why_they_are_not() {
+        let cpu = Cpu::new(Used::default(), Err("no counter".into()), 100);
+        assert_eq!(
+            (cpu.cycles, cpu.cycles_per_byte, cpu.cycles_reason),
+            (None, None, Some("no counter".into()))
+        );
+        let counter = CycleCounter::start();
+        let has_counter = counter.is_ok();
+        let cpu = Cpu::new(Used::default(), counter, 100);
+        assert_eq!((cpu.cycles.is_some(), cpu.cycles_reason.is_none()), (has_counter, has_counter));
+        assert_eq!(cpu.cycles_per_byte, cpu.cycles.map(|cycles| cycles as f64 / 100.0));
+    }
+
+    #[test]
+    fn who_stamped_arrivals_is_told_from_the_counts() {
+        let stats = |kernel: u64, read: u64| {
+            Values::from_iter([
+                (KERNEL_STAMPS.to_owned(), kernel.into()),
+                (READ_STAMPS.to_owned(), read.into()),
+            ])
+        };
+        for (kernel, read, source) in
+            [(0, 0, None), (5, 0, Some("kernel")), (0, 5, Some("read")), (5, 1, Some("mixed"))]
+        {
+            assert_eq!(arrival_stamp_source(&stats(kernel, read)).as_deref(), source);
+        }
+        assert_eq!(arrival_stamp_source(&Values::new()), None);
+    }
+}
