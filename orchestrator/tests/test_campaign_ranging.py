@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from flows import ENDS
 from runner_fakes import START_NS, FakeGenerator, Script, new_campaign, topology, workload
 
 from netjoule import instruments, programs, ranging
@@ -30,11 +31,22 @@ def open_ranges() -> Topology:
 
 
 def test_the_heaviest_flows_are_greatest_rate_with_both_extreme_sizes() -> None:
-    flows = ranging.heaviest_flows(workload(payload_bytes=[64, 500, 1440], offered_rate_mbps=[1, 30]), 4.0)
-    assert [(f.payload_bytes, f.offered_rate_mbps, f.transport) for f in flows] == [
-        (1440, 30.0, "udp"),
-        (64, 30.0, "udp"),
+    load = workload(payload_bytes=[64, 500, 1440], offered_rate_mbps=[1, 30])
+    loads = ranging.heaviest_flows(load, 4.0, ["client"])
+    assert [[(f.payload_bytes, f.offered_rate_mbps, f.transport) for _, f in load] for load in loads] == [
+        [(1440, 30.0, "udp")],
+        [(64, 30.0, "udp")],
     ]
+    assert {f.duration_s for load in loads for _, f in load} == {4.0}
+
+
+def test_a_load_of_a_pass_has_all_flows_of_a_run_at_every_client() -> None:
+    load = workload(clients=2, direction="both", beside=[{"transport": "tcp", "offered_rate_mbps": 5}])
+    (flows,) = ranging.heaviest_flows(load, 4.0, ["a", "b"])
+    each = [("udp", "up", 10.0), ("udp", "down", 10.0), ("tcp", "up", 5.0), ("tcp", "down", 5.0)]
+    assert [
+        (flow.client, spec.transport, spec.direction, spec.offered_rate_mbps) for flow, spec in flows
+    ] == [(client, *what) for client in ("a", "b") for what in each]
 
 
 def test_a_pass_is_a_dozen_updates_of_the_slowest_meter() -> None:
@@ -53,7 +65,7 @@ def test_auto_is_a_range_of_the_topology_and_counts_as_the_widest_before_the_pas
 class Ends:
     """A testbed whose generator is a fake."""
 
-    endpoints = None
+    endpoints = ENDS
 
     def __init__(self, script: Script) -> None:
         self.script = script

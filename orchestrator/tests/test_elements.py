@@ -4,6 +4,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import runner_fakes as fakes
 from netjoule import elements, radio_log
 from netjoule.elements import Elements
 from netjoule.errors import HostLacks, RunFailed
+from netjoule.generators.base import Endpoints
+from netjoule.hosts import LocalHost
 from netjoule.radio import RadioRecord
 from netjoule.radio_log import RadioLog
 from netjoule.radio_rates import RateLimits
@@ -53,12 +56,12 @@ class Hosts:
         return None
 
 
-def told(*flags: str, client: str = "client") -> list[tuple[str, str]]:
+def told(*flags: str, clients: tuple[str, ...] = ("client",)) -> list[tuple[str, str]]:
     """Reasons of a run over seconds 0 to 10 with a record each second."""
 
     async def whole() -> list[tuple[str, str]]:
         reader = Reader(*(RadioRecord(t_s=float(t_s), flag=flag) for t_s, flag in enumerate(flags)))
-        async with RadioLog(Sink(), [reader], client) as radio:
+        async with RadioLog(Sink(), [reader], clients) as radio:
             await reader.given.wait()
             return [(r.code, r.detail) for r in Elements(Hosts(), radio).reasons(0.0, 10.0)]
 
@@ -92,7 +95,7 @@ def test_rates_outside_the_topologys_are_one_reason_that_does_not_invalidate() -
     async def whole(rates: Any) -> list[Any]:
         reader = Reader(*records)
         limits = RateLimits.of({"mode": "11n", "rates": rates})
-        async with RadioLog(Sink(), [reader], "laptop", limits) as radio:
+        async with RadioLog(Sink(), [reader], ["laptop"], limits) as radio:
             await reader.given.wait()
             return Elements(Hosts(), radio).rate_reasons(2.0, 10.0)
 
@@ -120,7 +123,7 @@ def test_a_run_at_other_rates_than_the_topologys_counts_with_a_note(tmp_path: Pa
 
 
 def test_another_nodes_radio_decides_nothing() -> None:
-    assert told("disassociated", client="laptop") == []
+    assert told("disassociated", clients=("laptop",)) == []
 
 
 def test_a_reader_that_fails_to_open_in_any_way_is_opened_again(monkeypatch) -> None:
@@ -146,7 +149,7 @@ def test_a_reader_that_fails_to_open_in_any_way_is_opened_again(monkeypatch) -> 
 
     async def whole() -> list[str]:
         reader = Ending(RadioRecord(t_s=2.0, flag="roamed"))
-        async with RadioLog(Sink(), [reader], "client") as radio:
+        async with RadioLog(Sink(), [reader], ["client"]) as radio:
             await asyncio.wait_for(reader.given.wait(), 20)
             assert [fault.code for fault in radio.faults(0.0, 10.0)] == ["radio_roamed"]
             await radio.wait_associated(0.0)
@@ -163,7 +166,7 @@ def test_a_radios_log_that_cannot_go_on_ends_the_campaign_before_its_next_run() 
 
     async def whole() -> None:
         records = [RadioRecord(t_s=float(t_s)) for t_s in range(radio_log.BATCH_RECORDS)]
-        async with RadioLog(FullDisk(), [Reader(*records)], "client") as radio:
+        async with RadioLog(FullDisk(), [Reader(*records)], ["client"]) as radio:
             await asyncio.wait(radio._tasks)
             await Elements(Hosts(), radio).all_back()
 
@@ -176,13 +179,52 @@ def test_a_client_that_stays_away_ends_the_campaign_with_a_sentence(monkeypatch)
 
     async def whole() -> None:
         reader = Reader(RadioRecord(t_s=1.0, flag="disassociated"))
-        async with RadioLog(Sink(), [reader], "client") as radio:
+        async with RadioLog(Sink(), [reader], ["client"]) as radio:
             await reader.given.wait()
             await Elements(Hosts(), radio).all_back()
 
-    with pytest.raises(RunFailed, match="is not associated since") as caught:
+    with pytest.raises(RunFailed, match="the radio of client is not associated since") as caught:
         asyncio.run(whole())
     assert caught.value.code == "radio_disassociated"
+
+
+class SecondReader(Reader):
+    node = "second"
+
+
+def test_every_clients_radio_is_watched_and_each_must_be_back(monkeypatch) -> None:
+    monkeypatch.setattr(elements, "RETURN_S", 0.01)
+    gone, back = RadioRecord(t_s=1.0, flag="disassociated"), RadioRecord(t_s=2.0)
+
+    async def whole(first: Reader, second: Reader) -> list[str]:
+        async with RadioLog(Sink(), [first, second], ["client", "second"]) as radio:
+            await asyncio.gather(first.given.wait(), second.given.wait())
+            await Elements(Hosts(), radio).all_back()
+            return [reason.detail for reason in Elements(Hosts(), radio).reasons(0.0, 10.0)]
+
+    # The first one's return is not the second one's.
+    with pytest.raises(RunFailed, match="the radio of second is not associated"):
+        asyncio.run(whole(Reader(gone, back), SecondReader(gone)))
+    assert asyncio.run(whole(Reader(), SecondReader(gone, back))) == ["second is not associated at 1.0 s"]
+
+
+@pytest.mark.parametrize(("takes_part", "status"), [(True, "invalid"), (False, "done")])
+def test_a_second_clients_radio_decides_about_runs_in_which_it_takes_part(
+    tmp_path: Path, monkeypatch, takes_part, status
+) -> None:
+    further = (LocalHost("second"),) if takes_part else ()
+    ends = Endpoints(LocalHost("client"), LocalHost("server"), "10.77.0.1", "10.79.0.1", 5301)
+    monkeypatch.setattr(fakes.FakeTestbed, "endpoints", replace(ends, further_clients=further))
+    roams = [RadioRecord(t_s=t_s / 10, flag="roamed") for t_s in range(1000)]
+    monkeypatch.setattr(fakes.FakeTestbed, "radio_readers", [Reader(), SecondReader(*roams)])
+    load = fakes.workload(transports=["udp"], offered_rate_mbps=[1], limits={"max_attempts": 1})
+    with fakes.new_campaign(tmp_path / "c", load) as campaign:
+        fakes.run(campaign, fakes.Script())
+        (row,) = campaign.rows()
+        run = json.loads((campaign.run_dir(row.run_id) / "run.json").read_text())
+    assert run["status"] == status
+    roamed = [("radio_roamed", "second went to another access point")]
+    assert [(r["code"], r["detail"].partition(" at ")[0]) for r in run["reasons"]] == roamed * takes_part
 
 
 def test_a_flow_that_fails_with_its_host_is_repeated_however_often(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 """Coded load pulses: their rhythm, their times, and which lag is kept."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from runner_fakes import START_NS, FakeGenerator, Script, workload
@@ -48,10 +50,10 @@ def test_the_slowest_meter_decides_the_bit() -> None:
     assert pulse_s([SLOW]) == pytest.approx(2 * 32.5 + 14 * 10.0)
 
 
-def send(script: Script, meters: list[MeterPace]) -> dict:
+def send(script: Script, meters: list[MeterPace], ends: Endpoints = ENDS, **offset: Any) -> dict:
     time = CampaignTime(script.clock, START_NS)
     load = workload(load_pulses=PULSES)
-    return asyncio.run(send_pulse(load, meters, FakeGenerator(script), ENDS, time))
+    return asyncio.run(send_pulse(load, meters, FakeGenerator(script), ends, time, **offset))
 
 
 def test_a_pulse_is_sent_in_the_rhythm_of_its_code_and_dated_by_its_first_packets() -> None:
@@ -63,6 +65,23 @@ def test_a_pulse_is_sent_in_the_rhythm_of_its_code_and_dated_by_its_first_packet
     assert (pulse["bit_s"], pulse["code"]) == (0.5, "1111100110101")
     assert script.of("end") == ["pulse"] * 4
     assert starts_s[0] >= quiet_s([FAST])
+
+
+def test_every_client_sends_each_burst_and_its_own_clock_dates_it() -> None:
+    script = Script()
+    pulse = send(script, [FAST])
+    both, asked = Script(), []
+
+    def offset_ns(client: str) -> int:
+        asked.append(client)
+        return {"here": 0, "there": 2_000_000}[client]
+
+    two = replace(ENDS, further_clients=(LocalHost("there"),))
+    same = send(both, [FAST], two, client_offset_ns=offset_ns)
+    assert both.of("go") == both.of("end") == ["pulse"] * 8
+    assert asked == ["here", "there"] * 4
+    # The mean of both: the second one's clock is 2 ms ahead.
+    assert same["t_start_s"] == pytest.approx(pulse["t_start_s"] - 0.001)
 
 
 def test_a_burst_that_comes_too_late_spoils_the_rhythm() -> None:

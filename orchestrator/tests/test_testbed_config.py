@@ -6,14 +6,17 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from runner_fakes import START_NS, new_campaign, topology
+from runner_fakes import START_NS, new_campaign, topology, workload
 
 import netjoule_contracts as contracts
-from netjoule.emulated_config import check_control, control_address, link_config, meter_config
+from netjoule import limits, programs
+from netjoule.emulated_config import check_control, clients, link_config, meter_config, server
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.session import Session
 from netjoule.testbed_emulated import EmulatedTestbed, open_emulated
 from netjoule.testbed_parts import all_or_none
+from netjoule.topology import Topology
+from netjoule.topology import load as load_topology
 
 
 def test_link_config_fits_its_contract() -> None:
@@ -48,14 +51,14 @@ def test_a_limited_path_keeps_its_rate() -> None:
 
 def test_control_addresses_come_from_the_topology_or_are_the_usual_ones() -> None:
     where = topology()
-    assert control_address(where, "server") == "10.79.0.1"
+    assert server(where).control_ipv4 == "10.79.0.1"
     where.hosts["server"]["control_address"] = "192.168.7.1"
-    assert control_address(where, "server") == "192.168.7.1"
+    assert server(where).control_ipv4 == "192.168.7.1"
     where.hosts["server"]["control_address"] = "rack.example"
     with pytest.raises(
         UsageError, match=r"control_address of server is 'rack\.example', not an IPv4 address"
     ):
-        control_address(where, "server")
+        server(where)
 
 
 def test_a_control_address_on_the_test_network_is_refused() -> None:
@@ -135,3 +138,76 @@ def test_outside_the_sandbox_nothing_is_touched(tmp_path: Path) -> None:
 
     with pytest.raises(HostLacks, match="runs only inside its sandbox"):
         asyncio.run(enter())
+
+
+# --- two clients -----------------------------------------------------------------------------------
+
+
+def two_clients() -> Topology:
+    return load_topology(programs.shipped("testbed") / "topologies/two-clients.yaml")
+
+
+def test_every_client_is_a_station_in_a_namespace_of_its_own() -> None:
+    document = link_config(two_clients(), Path("/run/x/link.sock"))
+    contracts.validate("link_config", document)
+    stations = [(s["name"], s["netns"], s["addresses"][0]) for s in document["stations"]]
+    assert stations == [
+        ("laptop", "/run/netns/client", "10.77.0.2/24"),
+        ("tablet", "/run/netns/client-2", "10.77.0.3/24"),
+    ]
+    assert document["wired"]["netns"] == "/run/netns/server"
+
+
+def test_further_clients_have_control_addresses_without_the_topologys_help() -> None:
+    where = two_clients()
+    for host in where.hosts.values():
+        host.pop("control_address", None)
+    check_control(where)
+    spots = [server(where), *clients(where)]
+    assert [spot.control_ipv4 for spot in spots] == ["10.79.0.1", "10.79.0.2", "10.79.0.3"]
+    assert [spot.control_ipv6 for spot in spots] == ["fd79::1", "fd79::2", "fd79::3"]
+
+
+def test_hosts_with_one_control_address_are_refused() -> None:
+    where = two_clients()
+    where.hosts["laptop"]["control_address"] = "10.79.0.3"  # what the tablet has
+    with pytest.raises(UsageError, match=r"laptop and tablet have one control address, 10\.79\.0\.3"):
+        check_control(where)
+
+
+def test_a_workload_of_two_clients_fits_a_testbed_of_two() -> None:
+    limits.check_workload(workload(clients=2), two_clients())
+    with pytest.raises(UsageError, match="needs 3 clients, and two-clients has 2"):
+        limits.check_workload(workload(clients=3), two_clients())
+
+
+@pytest.mark.parametrize("taking_part", [1, 2])
+def test_all_clients_are_read_and_those_that_take_part_have_flows(tmp_path: Path, taking_part: int) -> None:
+    async def look() -> None:
+        with new_campaign(tmp_path / "c", workload(clients=taking_part), two_clients()) as campaign:
+            bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, AsyncExitStack())
+            sending = [ends.client for ends in bed.endpoints.of_each_client()]
+            assert [host.name for host in sending] == ["laptop", "tablet"][:taking_part]
+            assert [reader.node for reader in bed.radio_readers] == ["laptop", "tablet"]
+            rows = await bed.clock_rows(1.0)
+            assert [row["host"] for row in rows] == ["laptop", "tablet", "server"]
+
+    asyncio.run(look())
+
+
+def test_a_device_model_counts_the_air_and_cpu_time_of_the_client_it_is_on(tmp_path: Path) -> None:
+    with new_campaign(tmp_path / "c", where=two_clients()) as campaign:
+        bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, AsyncExitStack())
+        told = [bed._device_arguments(meter) for meter in campaign.topology.meters]
+    read = [
+        (
+            argv[argv.index("--station") + 1],
+            argv[argv.index("--cpu-netns") + 1],
+            argv[argv.index("--log") + 1],
+        )
+        for argv in told
+    ]
+    assert read == [
+        ("laptop", "/run/netns/client", str(campaign.devices_dir / "laptop-cpu.ndjson")),
+        ("tablet", "/run/netns/client-2", str(campaign.devices_dir / "tablet-cpu.ndjson")),
+    ]

@@ -108,6 +108,46 @@ def test_what_the_emulated_link_cannot_be_is_refused_at_once(tmp_path, old, new,
     assert caught.value.where.endswith(f"field {field}")
 
 
+def with_more_clients(*addresses: str) -> str:
+    """Further hosts with the role client, with these addresses."""
+    hosts = [
+        f"  more-{place}:\n    roles: [client]\n    test_addresses: {{ipv4: {address}}}\n"
+        for place, address in enumerate(addresses)
+    ]
+    return GOOD.replace("  ap: ", "".join(hosts) + "  ap: ")
+
+
+def test_an_emulated_testbed_may_have_several_clients_each_with_a_meter(tmp_path):
+    text = with_more_clients("10.77.0.3").replace("node: client", "node: more-0")
+    loaded = load(tmp_path, text)
+    assert loaded.hosts_with("client") == ("client", "more-0")
+    assert loaded.meters[0].node == "more-0"
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [("10.77.0.2", r"10\.77\.0\.2 is given twice"), ("10.78.0.3", "not on one network; use addresses")],
+)
+def test_a_further_client_of_the_emulated_link_has_an_address_of_its_own_there(tmp_path, address, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        load(tmp_path, with_more_clients(address))
+    assert caught.value.where.endswith("field hosts.more-0.test_addresses.ipv4")
+
+
+def test_more_clients_than_the_emulated_link_has_stations_are_refused(tmp_path):
+    few, many = ([f"10.77.1.{place}/16" for place in range(1, count)] for count in (32, 33))
+    wide = {"10.77.0.2": "10.77.0.2/16", "10.77.0.1}": "10.77.0.1/16}"}
+    texts = []
+    for addresses in (few, many):
+        text = with_more_clients(*addresses)
+        for old, new in wide.items():
+            text = text.replace(old, new)
+        texts.append(text)
+    assert len(load(tmp_path, texts[0]).hosts_with("client")) == 32
+    with pytest.raises(UsageError, match="33 hosts have the role client; the emulated link takes 32"):
+        load(tmp_path, texts[1])
+
+
 def test_two_meters_of_one_name_are_refused(tmp_path):
     second = GOOD[GOOD.index("  - meter_id") :]
     with pytest.raises(UsageError, match="two meters are called 'm'"):

@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 import yaml
 from lab_topology import LAB
+from runner_fakes import workload
 
-from netjoule import topology
+from netjoule import carriers, presence, selftest, ssh, topology
 from netjoule.errors import UsageError
+from netjoule.hosts import LocalHost
+from netjoule.lab import binaries
+from netjoule.ssh import SshSettings
 from netjoule.topology_hosts import Radio, Route, Ssh, Wired
 
 GONE = object()
@@ -187,3 +191,38 @@ def test_an_emulated_testbed_has_no_fields_of_real_hosts(tmp_path, field):
     }
     with pytest.raises(UsageError, match=f"an emulated testbed has no {field}"):
         load(tmp_path, document)
+
+
+def test_all_clients_that_take_part_are_asked_what_they_have() -> None:
+    where = topology.Topology.from_document(copy.deepcopy(LAB), where="test")
+    assert where.ends(1) == ("laptop", "tower")
+    assert where.ends(2) == ("laptop", "board", "tower")
+    both = workload(transports=["dccp-kernel", "sctp"], clients=2)
+    (carrier,), (transport,) = carriers.left_open(both, where), presence.left_open(both, where)
+    assert "laptop and board and tower will be asked" in carrier
+    assert "laptop and board and tower will be asked" in transport
+
+
+def test_a_selftest_certifies_every_client_that_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Host(LocalHost):
+        def __init__(self, settings: SshSettings, *_: object) -> None:
+            super().__init__(settings.name)
+
+        async def connect(self) -> None:
+            return None
+
+        close = connect
+
+    async def nothing(*_: object) -> str:
+        return ""
+
+    async def certified(host: Host, *_: object) -> list[dict[str, Any]]:
+        return [{"host": host.name}]
+
+    monkeypatch.setattr(ssh, "SshHost", Host)
+    monkeypatch.setattr(binaries, "provide", nothing)
+    monkeypatch.setattr(selftest.NetjouleTraffic, "version", nothing)
+    monkeypatch.setattr(selftest, "certify_host", certified)
+    where = topology.Topology.from_document(copy.deepcopy(LAB), where="test")
+    found = selftest.certify(workload(clients=2), where, 0.1, lambda _line: None)
+    assert [one["host"] for one in found] == ["laptop", "board", "tower"]

@@ -60,7 +60,7 @@ def left_open(workload: Workload, of: Topology) -> list[str]:
     """What only the hosts of a lab can tell, a sentence for each transport."""
     if of.kind == topology.EMULATED:
         return []
-    ends = " and ".join(dict.fromkeys((of.host_with("client"), of.host_with("server"))))
+    ends = " and ".join(of.ends(workload.clients))
     return [
         f"{transport} needs {_WORDS[name]}: {ends} will be asked when the campaign begins"
         for transport, name in needed(workload).items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go and come back during a campaign: hosts and the client's association; what it means for runs."""
+"""What can go and come back during a campaign: hosts and clients' associations; what it means for runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ class _Radio(Protocol):
 
     async def wait_associated(self, timeout_s: float) -> None: ...
 
+    def away(self) -> list[str]: ...
+
 
 class Elements:
-    """The hosts of a testbed and the radio of its client."""
+    """The hosts of a testbed and the radios of its clients."""
 
     def __init__(self, testbed: _Hosts, radio: _Radio) -> None:
         """Watch over a testbed that is up."""
@@ -65,7 +67,7 @@ class Elements:
         return reason.code in _OUTAGES
 
     async def all_back(self) -> None:
-        """Return when all hosts are in reach and the client is associated.
+        """Return when all hosts are in reach and all clients are associated.
 
         Raises:
             RunFailed: when one stays away.
@@ -75,7 +77,7 @@ class Elements:
             await self._radio.wait_associated(RETURN_S)
         except TimeoutError:
             raise RunFailed(
-                f"the client's radio is not associated since {RETURN_S:g} s",
+                f"the radio of {' and '.join(self._radio.away())} is not associated since {RETURN_S:g} s",
                 next_step="'netjoule doctor --testbed FILE' names what differs; then 'netjoule resume'",
                 code="radio_disassociated",
             ) from None

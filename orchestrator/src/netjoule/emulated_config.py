@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,42 +18,76 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NETNS_DIR",
+    "Spot",
+    "check_control",
     "check_emulations",
-    "control_address",
+    "clients",
     "fault_requests",
     "fault_socket",
     "instrument_arguments",
     "link_config",
     "meter_config",
+    "server",
 ]
 
 NETNS_DIR = Path("/run/netns")
-CONTROL_ADDRESSES = {"client": "10.79.0.2", "server": "10.79.0.1"}  # unless the topology names others
+_CONTROL_IPV4 = IPv4Address("10.79.0.0")  # unless the topology names others
 
 
-def control_address(topology: Topology, role: str) -> str:
-    """IPv4 address of a role's host on the control network.
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a host of the emulated testbed lives.
 
-    Raises UsageError when the topology names something else than an IPv4 address.
+    Attributes:
+        host: its name in the topology.
+        netns: name of its network namespace, by its role: a host's name may be too long or hold anything.
+        control_ipv4: its address on the control network.
+        control_ipv6: the same of IPv6.
     """
-    name = topology.host_with(role)
-    text = str(topology.hosts[name].get("control_address", CONTROL_ADDRESSES[role]))
+
+    host: str
+    netns: str
+    control_ipv4: str
+    control_ipv6: str
+
+    @property
+    def netns_file(self) -> Path:
+        """The namespace's file."""
+        return NETNS_DIR / self.netns
+
+
+def server(topology: Topology) -> Spot:
+    """Where the server is. Raises UsageError: see `check_control`."""
+    return _spot(topology, topology.host_with("server"), "server", 1)
+
+
+def clients(topology: Topology) -> tuple[Spot, ...]:
+    """Where every host with the role client is, in the topology's order. Raises UsageError: as `server`."""
+    return tuple(
+        _spot(topology, name, f"client-{place}" if place > 1 else "client", 1 + place)
+        for place, name in enumerate(topology.hosts_with("client"), 1)
+    )
+
+
+def _spot(topology: Topology, name: str, netns: str, number: int) -> Spot:
+    usual = str(_CONTROL_IPV4 + number)
+    text = str(topology.hosts[name].get("control_address", usual))
+    remedy = f"leave it out, or use one like {usual}"
+    where = f"topology {topology.name}"
     try:
         address = IPv4Address(text)
     except ValueError:
         raise UsageError(
-            f"control_address of {name} is '{text}', not an IPv4 address",
-            where=f"topology {topology.name}",
-            next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
+            f"control_address of {name} is '{text}', not an IPv4 address", where=where, next_step=remedy
         ) from None
     test_address = topology.host(name).test_addresses.get("ipv4")
     if test_address and address in (test := IPv4Interface(test_address).network):
         raise UsageError(
             f"control_address of {name} is {text}, on the test flows' network {test}",
-            where=f"topology {topology.name}",
-            next_step=f"leave it out, or use one like {CONTROL_ADDRESSES[role]}",
+            where=where,
+            next_step=remedy,
         )
-    return str(address)
+    return Spot(name, netns, str(address), f"fd79::{number:x}")
 
 
 def check_control(topology: Topology) -> None:
@@ -61,8 +96,15 @@ def check_control(topology: Topology) -> None:
     Raises:
         UsageError: naming the host.
     """
-    for role in CONTROL_ADDRESSES:
-        control_address(topology, role)
+    seen: dict[str, str] = {}
+    for spot in (server(topology), *clients(topology)):
+        if spot.control_ipv4 in seen:
+            raise UsageError(
+                f"{seen[spot.control_ipv4]} and {spot.host} have one control address, {spot.control_ipv4}",
+                where=f"topology {topology.name}",
+                next_step="give each host its own control_address, or leave them all out",
+            )
+        seen[spot.control_ipv4] = spot.host
 
 
 def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
@@ -73,8 +115,8 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
         "preset": link["preset"],
         "io": link.get("io", "auto"),
         "stats_socket": str(stats_socket),
-        "stations": [_interface(topology, "client", "wlan0")],
-        "wired": _interface(topology, "server", "eth0") | _wired_path(link.get("wired", {})),
+        "stations": [_interface(topology, spot, "wlan0") for spot in clients(topology)],
+        "wired": _interface(topology, server(topology), "eth0") | _wired_path(link.get("wired", {})),
     }
     if "seed" in link:
         document["seed"] = link["seed"]
@@ -88,13 +130,12 @@ def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
 
 
-def _interface(topology: Topology, role: str, ifname: str) -> dict[str, Any]:
-    name = topology.host_with(role)
-    host = topology.hosts[name]
-    addresses = topology.host(name).test_addresses
+def _interface(topology: Topology, spot: Spot, ifname: str) -> dict[str, Any]:
+    host = topology.hosts[spot.host]
+    addresses = topology.host(spot.host).test_addresses
     return {
-        "name": name,
-        "netns": str(NETNS_DIR / role),
+        "name": spot.host,
+        "netns": str(spot.netns_file),
         "ifname": host.get("radio", {}).get("interface", ifname),
         "addresses": [addresses[family] for family in ("ipv4", "ipv6") if family in addresses],
         "mtu": topology.mtu_bytes,

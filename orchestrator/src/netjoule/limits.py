@@ -9,7 +9,7 @@ from typing import Any
 from netjoule import transports
 from netjoule.errors import UsageError
 from netjoule.timeline import MeterPace, check_timing
-from netjoule.topology import EMULATED, Topology
+from netjoule.topology import Topology
 from netjoule.workload import Workload
 
 __all__ = ["check_workload", "greatest_payload"]
@@ -65,16 +65,11 @@ def check_workload(workload: Workload, topology: Topology) -> None:
 
 def _check_clients(workload: Workload, topology: Topology) -> None:
     there = len(topology.hosts_with("client"))
-    where = f"workload {workload.name}, field clients"
     if workload.clients > there:
         raise UsageError(
             f"the workload needs {workload.clients} clients, and {topology.name} has {there}",
-            where=where,
+            where=f"workload {workload.name}, field clients",
             next_step="give more hosts the role client, or ask for fewer",
-        )
-    if workload.clients > 1 and topology.kind == EMULATED:
-        raise UsageError(
-            "the emulated testbed has one station", where=where, next_step="use clients: 1, or kind lab"
         )
 
 

@@ -52,7 +52,7 @@ def left_open(workload: Workload, of: Topology) -> list[str]:
     """What only the hosts of a lab can tell, a sentence for each transport."""
     if of.kind == topology.EMULATED:
         return []
-    ends = " and ".join(dict.fromkeys((of.host_with("client"), of.host_with("server"))))
+    ends = " and ".join(of.ends(workload.clients))
     return [
         f"{name} needs {transports.label(name)} in the kernel: {ends} will be asked when the campaign begins"
         for name in needed(workload)

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coded load pulses before and after a campaign: how late each meter is, seen in its own power trace.
 
-The client sends bursts in the rhythm of a Barker code; netjoule_meters.energy finds that rhythm in the
+The clients send bursts in the rhythm of a Barker code; netjoule_meters.energy finds that rhythm in the
 readings and so the lag from traffic to reading (meter, line and clock offset in one number). The times of
 the bursts are those of their first packets, on the clock that everything else is measured on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from netjoule.clock import CampaignTime
 from netjoule.errors import RunFailed
-from netjoule.generators import Flow, FlowSpec, Generator, controller_offset_ns
+from netjoule.flow_group import FlowGroup, open_group
+from netjoule.generators import FlowSpec, Generator, controller_offset_ns
 from netjoule.generators.base import Endpoints
+from netjoule.run_flows import RunFlow
 from netjoule.timeline import MeterPace
 from netjoule.workload import Workload
 
@@ -92,12 +94,12 @@ async def send_pulse(
     ends: Endpoints,
     time: CampaignTime,
     *,
-    client_offset_ns: int = 0,
+    client_offset_ns: Callable[[str], int] = lambda _client: 0,
 ) -> dict[str, Any]:
-    """Send one pulse between two silences.
+    """Send one pulse between two silences, from every client at once.
 
     Args:
-        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+        client_offset_ns: a client's clock minus the controller's; 0 on one kernel.
 
     Returns:
         ``{t_start_s, bit_s, code}`` in campaign time, by the bursts' first packets.
@@ -111,9 +113,9 @@ async def send_pulse(
         begin_s = time.now_s() + code.bit_s
         late_s = []
         for burst in bursts(code.bits):
-            flow = await maker.open(_flow(workload, burst, code), ends)
+            group = await _opened(_flow(workload, burst, code), maker, ends)
             due_s = begin_s + burst.first_bit * code.bit_s
-            late_s.append(await _sent(flow, due_s, time, client_offset_ns) - due_s)
+            late_s += [at_s - due_s for at_s in await _sent(group, due_s, time, client_offset_ns)]
         await time.sleep_until(time.now_s() + quiet_s(meters))
         if max(late_s) - min(late_s) <= code.bit_s / 2:
             start_s = begin_s + sum(late_s) / len(late_s)
@@ -125,18 +127,32 @@ async def send_pulse(
     )
 
 
-async def _sent(flow: Flow, due_s: float, time: CampaignTime, client_offset_ns: int) -> float:
-    """Send one burst at `due_s`; campaign time of its first packet."""
+async def _opened(spec: FlowSpec, maker: Generator, ends: Endpoints) -> FlowGroup:
+    """The senders of one burst, one at each client."""
+    of_clients = {one.client.name: one for one in ends.of_each_client()}
+    what = (spec.transport, spec.direction, spec.payload_bytes, spec.offered_rate_mbps)
+    asked = [(RunFlow(number, client, *what), spec) for number, client in enumerate(of_clients, 1)]
+    return await open_group(maker, asked, of_clients)
+
+
+async def _sent(
+    group: FlowGroup, due_s: float, time: CampaignTime, client_offset_ns: Callable[[str], int]
+) -> list[float]:
+    """Send one burst at `due_s`; campaign time of each client's first packet."""
     try:
         await time.sleep_until(due_s)
-        await flow.go()
-        report = await flow.report()
+        await group.go()
+        reports = await group.reports()
     finally:
-        await flow.end()
-    first_ns = report["sender"]["first_packet_ns"]
-    if first_ns is None:
-        raise RunFailed("a burst of a load pulse sent nothing", code="generator_failed")
-    return time.from_ns(first_ns - controller_offset_ns(report, "sender", client_offset_ns, first_ns))
+        await group.end()
+    found = []
+    for flow, report in reports:
+        first_ns = report["sender"]["first_packet_ns"]
+        if first_ns is None:
+            raise RunFailed("a burst of a load pulse sent nothing", code="generator_failed")
+        offset_ns = controller_offset_ns(report, "sender", client_offset_ns(flow.client), first_ns)
+        found.append(time.from_ns(first_ns - offset_ns))
+    return found
 
 
 def _flow(workload: Workload, burst: Burst, code: Code) -> FlowSpec:

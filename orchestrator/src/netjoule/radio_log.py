@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -58,21 +58,22 @@ class RadioLog:
         self,
         sink: RadioSink,
         readers: Sequence[RadioReader],
-        client: str = "",
+        clients: Collection[str] = (),
         limits: RateLimits | None = None,
     ) -> None:
-        """Log `readers` to `sink`; watch the association of node `client`, and all rates by `limits`."""
+        """Log `readers` to `sink`; watch the association of nodes `clients`, and all rates by `limits`."""
         self._sink = sink
         self._readers = readers
         self._tasks: list[asyncio.Task[None]] = []
         self._lost: list[str] = []
-        self._client = client
+        self._clients = frozenset(clients)
         self._faults: deque[RadioFault] = deque(maxlen=FAULTS_KEPT)
         self._looks: dict[str, deque[Look]] = {}
         self._limits = limits or RateLimits()
         self._strays: deque[RadioFault] = deque(maxlen=LOOKS_KEPT)
-        self._associated = asyncio.Event()
-        self._associated.set()
+        self._away: set[str] = set()
+        self._all_associated = asyncio.Event()
+        self._all_associated.set()
 
     async def __aenter__(self) -> Self:
         """Open every reader. Raises RunFailed when one does not answer."""
@@ -97,7 +98,7 @@ class RadioLog:
         return lost
 
     def faults(self, t_start_s: float, t_end_s: float) -> list[RadioFault]:
-        """What happened to the client's association in a time of the campaign, seconds."""
+        """What happened to the clients' associations in a time of the campaign, seconds."""
         return [fault for fault in self._faults if t_start_s <= fault.t_s <= t_end_s]
 
     def stray_rates(self, t_start_s: float, t_end_s: float) -> list[RadioFault]:
@@ -114,11 +115,11 @@ class RadioLog:
         return found
 
     async def wait_associated(self, timeout_s: float) -> None:
-        """Return when the client is associated, as far as its reader tells.
+        """Return when all clients are associated, as far as their readers tell.
 
         Raises TimeoutError, and what ended the log of a radio: a full disk, for instance.
         """
-        back = asyncio.ensure_future(self._associated.wait())
+        back = asyncio.ensure_future(self._all_associated.wait())
         try:
             either: list[asyncio.Future[Any]] = [back, *self._tasks]
             await asyncio.wait(either, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -127,19 +128,22 @@ class RadioLog:
         for task in self._tasks:
             if task.done():
                 task.result()
-        if not self._associated.is_set():
+        if self._away:
             raise TimeoutError
 
-    def _watch(self, record: RadioRecord) -> None:
-        """Note what a record of the client says about its association."""
+    def away(self) -> list[str]:
+        """Clients that are not associated, as far as their readers tell."""
+        return sorted(self._away)
+
+    def _watch(self, node: str, record: RadioRecord) -> None:
+        """Note what a record of a client says about its association."""
         flags = record.flag.split(";")
         away = [words for flag, words in _AWAY.items() if flag in flags]
-        (self._associated.clear if away else self._associated.set)()
+        (self._away.add if away else self._away.discard)(node)
+        (self._all_associated.clear if self._away else self._all_associated.set)()
         faults = [("radio_disassociated", words) for words in away]
         faults += [fault for flag, fault in _PASSING.items() if flag in flags]
-        self._faults.extend(
-            RadioFault(record.t_s, code, words.format(node=self._client)) for code, words in faults
-        )
+        self._faults.extend(RadioFault(record.t_s, code, words.format(node=node)) for code, words in faults)
 
     async def _follow(self, reader: RadioReader) -> None:
         rows: list[dict[str, Any]] = []
@@ -153,8 +157,8 @@ class RadioLog:
                 if record is None:
                     await self._again(reader)
                     continue
-                if reader.node == self._client:
-                    self._watch(record)
+                if reader.node in self._clients:
+                    self._watch(reader.node, record)
                 if words := self._limits.outside(record):
                     stray = RadioFault(record.t_s, "radio_outside_rates", f"{reader.node} {words}")
                     self._strays.append(stray)

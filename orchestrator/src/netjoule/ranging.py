@@ -11,14 +11,18 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from netjoule import instruments, programs
 from netjoule.errors import RunFailed, UsageError
+from netjoule.flow_group import open_group
 from netjoule.generators import FlowSpec, Generator, generator
 from netjoule.generators.base import Endpoints
 from netjoule.hosts import Host, Process
+from netjoule.plan import PlanRow
+from netjoule.run_document import flow_spec
+from netjoule.run_flows import RunFlow, flows_of
 from netjoule.store import Campaign
 from netjoule.topology import Meter
 from netjoule.workload import Workload
@@ -56,28 +60,43 @@ class _Ends(Protocol):
 
 
 def pass_s(meters: Sequence[Meter]) -> float:
-    """How long each heavy flow of a pass lasts, seconds: a dozen updates of the slowest meter."""
+    """How long each heavy load of a pass lasts, seconds: a dozen updates of the slowest meter."""
     slowest_s = max(instruments.pace_of(meter).update_interval_s for meter in meters)
     return max(LEAST_PASS_S, PASS_UPDATES * slowest_s)
 
 
-def heaviest_flows(workload: Workload, duration_s: float) -> list[FlowSpec]:
-    """The flows that load a client most: greatest rate with the greatest and the smallest messages."""
+def heaviest_flows(
+    workload: Workload, duration_s: float, clients: Sequence[str]
+) -> list[list[tuple[RunFlow, FlowSpec]]]:
+    """What loads the clients most: greatest rate with the greatest and the smallest messages.
+
+    Args:
+        clients: hosts that take part.
+
+    Returns:
+        loads, to be sent one after the other; each has all flows of a run, which go at once.
+    """
     transport = next((t for t in workload.transports if t != "null"), "udp")
+    row = PlanRow(
+        run_id="ranging",
+        block=1,
+        mini_block=1,
+        order=1,
+        attempt=1,
+        transport=transport,
+        payload_bytes=max(workload.payload_bytes),
+        offered_rate_mbps=max(workload.offered_rate_mbps),
+        direction=workload.direction,
+        generator=workload.generator_of(transport),
+        seed=0,
+    )
+    rows = [row, replace(row, payload_bytes=min(workload.payload_bytes))]
     return [
-        FlowSpec(
-            run_id="ranging",
-            transport=transport,
-            payload_bytes=payload,
-            offered_rate_mbps=max(workload.offered_rate_mbps),
-            duration_s=duration_s,
-            direction=workload.direction,
-            ip_version=workload.ip_version,
-            seed=0,
-            options=workload.options_of(transport),
-            profile=workload.profile,
-        )
-        for payload in sorted({max(workload.payload_bytes), min(workload.payload_bytes)}, reverse=True)
+        [
+            (flow, replace(flow_spec(workload, one, 0.0, 0, flow=flow), duration_s=duration_s))
+            for flow in flows_of(workload, one, clients)
+        ]
+        for one in dict.fromkeys(rows)
     ]
 
 
@@ -99,13 +118,18 @@ async def find_ranges(campaign: Campaign, places: Sequence[Place], ends: _Ends) 
     if not wanted:
         return {}
     flow_s = pass_s([meter for _, meter in wanted])
-    flows = heaviest_flows(campaign.workload, flow_s)
-    watched_s = flow_s * len(flows) + 1.0
+    # By the hosts' names, which are the topology's.
+    of_clients = {one.client.name: one for one in ends.endpoints.of_each_client()}
+    loads = heaviest_flows(campaign.workload, flow_s, tuple(of_clients))
+    watched_s = flow_s * len(loads) + 1.0
     watches: list[Process] = []
     try:
         for place, meter in wanted:
             watches.append(await _start_watch(meter, place, watched_s))
-        await _send(flows, campaign.workload, ends)
+        maker = generator(campaign.workload.generator_of(loads[0][0][1].transport))
+        await ends.ensure_server(maker)
+        for load in loads:
+            await _send(load, maker, of_clients)
         return {
             meter.meter_id: await _answer(meter, watch, watched_s)
             for (_, meter), watch in zip(wanted, watches, strict=True)
@@ -128,16 +152,16 @@ async def _start_watch(meter: Meter, place: Place, seconds: float) -> Process:
     return await place.host.start(argv, name="netjoule-meters range", env=place.environment)
 
 
-async def _send(flows: Sequence[FlowSpec], workload: Workload, ends: _Ends) -> None:
-    maker = generator(workload.generator_of(flows[0].transport))
-    await ends.ensure_server(maker)
-    for spec in flows:
-        flow = await maker.open(spec, ends.endpoints)
-        try:
-            await flow.go()
-            await flow.report()
-        finally:
-            await flow.end()
+async def _send(
+    load: Sequence[tuple[RunFlow, FlowSpec]], maker: Generator, ends: Mapping[str, Endpoints]
+) -> None:
+    """Send the flows of one load, from the first `go` to the last report."""
+    group = await open_group(maker, load, ends)
+    try:
+        await group.go()
+        await group.reports()
+    finally:
+        await group.end()
 
 
 async def _answer(meter: Meter, watch: Process, seconds: float) -> dict[str, Any]:

@@ -211,8 +211,8 @@ class _Sitting:
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
             limits = RateLimits.of(campaign.topology.wifi)
-            client = testbed.endpoints.client.name
-            async with RadioLog(campaign, testbed.radio_readers, client, limits) as radio:
+            clients = [ends.client.name for ends in testbed.endpoints.of_each_client()]
+            async with RadioLog(campaign, testbed.radio_readers, clients, limits) as radio:
                 runs = Runs(
                     campaign,
                     testbed,

@@ -416,7 +416,7 @@ class Runs:
                 maker,
                 self._testbed.endpoints,
                 self._time,
-                client_offset_ns=self._client_offset_ns(),
+                client_offset_ns=self._client_offset_ns,
             )
         except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
             self._tell("load_pulse", detail=str(error))

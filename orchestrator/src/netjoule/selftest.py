@@ -90,14 +90,14 @@ def certify(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list
 
 
 async def _certify_lab(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
-    """Both ends of a lab, one after the other; each is kept from campaigns meanwhile."""
+    """All ends of a lab, one after the other; each is kept from campaigns meanwhile."""
     from netjoule.lab import binaries, hold
     from netjoule.ssh import SshHost, SshSettings
 
     version = await NetjouleTraffic().version()
     owner = hold.command_owner("netjoule selftest", of)
     found = []
-    for name in dict.fromkeys((of.host_with("client"), of.host_with("server"))):
+    for name in of.ends(workload.clients):
         host = SshHost(SshSettings.of(name, of.hosts[name]), owner, lambda _remark: None)
         await host.connect()
         try:

@@ -3,11 +3,13 @@
 
 ::
 
-    client ==== netjoule-link (802.11n air, wired path) ==== server      test network, topology's addresses
-    client ---- veth ------------------------------------- server      control network, off the "radio"
-    netjoule-device | netjoule-meters emulate      per meter: watts from the link's and the client's load
+    clients ==== netjoule-link (802.11n air, wired path) ==== server     test network, topology's addresses
+    client  ---- veth ------------------------------------- server     control network, off the "radio"
+    netjoule-device | netjoule-meters emulate      per meter: watts from its client's air time and load
     netjoule-meters log                            reads all meters as it would read real ones
 
+Every host with the role client is a namespace, a station of the link and a veth to the server of its own,
+whether or not a workload's flows use it: its meters read it idle then.
 Everything lives in the sandbox's namespaces; runtime files are in /run, which is a tmpfs there.
 """
 
@@ -27,13 +29,14 @@ from typing import Any
 from netjoule import programs, ranging, sandbox, secrets
 from netjoule.clock import SystemClock
 from netjoule.emulated_config import (
-    NETNS_DIR,
-    control_address,
+    Spot,
+    clients,
     fault_requests,
     fault_socket,
     instrument_arguments,
     link_config,
     meter_config,
+    server,
 )
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators.base import Endpoints, Generator
@@ -50,7 +53,6 @@ __all__ = ["EmulatedTestbed", "open_emulated"]
 READY_TIMEOUT_S = 30.0
 CAUSE_TIMEOUT_S = 0.5
 LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second
-CONTROL_IPV6 = {"client": "fd79::2", "server": "fd79::1"}
 
 
 @asynccontextmanager
@@ -96,8 +98,9 @@ class EmulatedTestbed:
     def __post_init__(self) -> None:
         self._parts = Parts(self.stack)
         self.topology = self.campaign.topology
-        self.client = NetnsHost(self.topology.host_with("client"), NETNS_DIR / "client")
-        self.server = NetnsHost(self.topology.host_with("server"), NETNS_DIR / "server")
+        self._server_spot, self._client_spots = server(self.topology), clients(self.topology)
+        self.clients = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._client_spots}
+        self.server = NetnsHost(self._server_spot.host, self._server_spot.netns_file)
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
 
@@ -107,22 +110,24 @@ class EmulatedTestbed:
     def endpoints(self) -> Endpoints:
         """The two ends of the campaign's flows."""
         family = "ipv6" if self.campaign.workload.ip_version == 6 else "ipv4"
-        server = self.topology.host_with("server")
+        first, *further = list(self.clients.values())[: self.campaign.workload.clients]
         return Endpoints(
-            client=self.client,
+            client=first,
             server=self.server,
-            server_test_address=self.topology.test_address(server, family),
-            server_control_address=control_address(self.topology, "server"),
+            server_test_address=self.topology.test_address(self.server.name, family),
+            server_control_address=self._server_spot.control_ipv4,
             server_port=SERVER_PORT,
             traffic_secret=self.topology.traffic_secret,
             flows=self.campaign.workload.flows,
+            further_clients=tuple(further),
         )
 
     @property
     def radio_readers(self) -> Sequence[RadioReader]:
-        """The client's station of the emulated link."""
-        name = self.client.name
-        return [LinkStatsReader(name, name, self.stats_socket, self.session.origin_ns)]
+        """Each client's station of the emulated link."""
+        return [
+            LinkStatsReader(name, name, self.stats_socket, self.session.origin_ns) for name in self.clients
+        ]
 
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
@@ -143,9 +148,9 @@ class EmulatedTestbed:
         """Nothing to wait for: what has died here does not come back by itself."""
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
-        """Client and server share the controller's kernel and so its clock."""
+        """Clients and server share the controller's kernel and so its clock."""
         same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_boot"}
-        return [same | {"host": host.name} for host in (self.client, self.server)]
+        return [same | {"host": host.name} for host in (*self.clients.values(), self.server)]
 
     # -- up and down -----------------------------------------------------------------------------
 
@@ -161,17 +166,12 @@ class EmulatedTestbed:
         self.stack.push_async_callback(cancelled, faults)
 
     async def _make_namespaces(self) -> None:
-        for name in ("client", "server"):
-            await _run("ip", "netns", "add", name)
-            self.stack.push_async_callback(_run, "ip", "netns", "delete", name)
-            await _run("ip", "-n", name, "link", "set", "dev", "lo", "up")
-        veth = ("ip", "link", "add", "ctl0", "netns", "client", "type", "veth", "peer", "name", "ctl0")
-        await _run(*veth, "netns", "server")
-        for name in ("client", "server"):
-            address = ("ip", "-n", name, "address", "add")
-            await _run(*address, f"{control_address(self.topology, name)}/24", "dev", "ctl0")
-            await _run(*address, f"{CONTROL_IPV6[name]}/64", "dev", "ctl0", "nodad")
-            await _run("ip", "-n", name, "link", "set", "dev", "ctl0", "up")
+        for spot in (self._server_spot, *self._client_spots):
+            await _run("ip", "netns", "add", spot.netns)
+            self.stack.push_async_callback(_run, "ip", "netns", "delete", spot.netns)
+            await _run("ip", "-n", spot.netns, "link", "set", "dev", "lo", "up")
+        for number, spot in enumerate(self._client_spots):
+            await _join(spot, "ctl0", self._server_spot, f"ctl{number}")
 
     async def _start_link(self) -> None:
         config = self.folder / "link.json"
@@ -208,8 +208,8 @@ class EmulatedTestbed:
         log.parent.mkdir(exist_ok=True)
         argv = [programs.find("netjoule-device"), "--model", meter.device_model, "--station", meter.node]
         argv += ["--link-socket", str(self.stats_socket), "--log", str(log)]
-        if meter.node == self.client.name:
-            argv += ["--cpu-netns", str(self.client.netns)]
+        if meter.node in self.clients:
+            argv += ["--cpu-netns", str(self.clients[meter.node].netns)]
         return [*argv, f"--origin-ns={self.session.origin_ns}"]
 
     def _port_of(self, meter: Meter) -> Path:
@@ -283,6 +283,23 @@ class EmulatedTestbed:
         process.prefer()
         self.stack.push_async_callback(process.stop)
         return process
+
+
+async def _join(one: Spot, ifname: str, other: Spot, other_ifname: str) -> None:
+    """A veth between two hosts, each with its control addresses.
+
+    Addresses go by pairs (peer) and not by a network, so that the server has its one address on every
+    cable: no bridge is needed, which a kernel may lack, and no client hears another's control traffic.
+    """
+    veth = ("ip", "link", "add", ifname, "netns", one.netns, "type", "veth")
+    await _run(*veth, "peer", "name", other_ifname, "netns", other.netns)
+    # Up before its addresses: the kernel makes no route to an IPv6 peer when an interface comes up.
+    await _run("ip", "-n", one.netns, "link", "set", "dev", ifname, "up")
+    await _run("ip", "-n", other.netns, "link", "set", "dev", other_ifname, "up")
+    for near, far, device in ((one, other, ifname), (other, one, other_ifname)):
+        address = ("ip", "-n", near.netns, "address", "add")
+        await _run(*address, near.control_ipv4, "peer", far.control_ipv4, "dev", device)
+        await _run(*address, near.control_ipv6, "peer", far.control_ipv6, "dev", device, "nodad")
 
 
 async def _run(*argv: str) -> None:

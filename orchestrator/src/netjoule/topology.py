@@ -141,6 +141,14 @@ class Topology:
         """Names of all hosts that have a role, in the document's order."""
         return tuple(name for name, host in self.hosts.items() if role in host["roles"])
 
+    def ends(self, clients: int) -> tuple[str, ...]:
+        """Names of the hosts that flows run between: the first clients, then the server; each once.
+
+        Raises:
+            UsageError: when there is no server.
+        """
+        return tuple(dict.fromkeys((*self.hosts_with("client")[:clients], self.host_with("server"))))
+
     def host(self, name: str) -> TopologyHost:
         """A host with defaults filled in and addresses with their prefix length."""
         return described(name, self.hosts[name])

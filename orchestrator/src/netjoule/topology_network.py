@@ -24,6 +24,8 @@ __all__ = ["Given", "check_emulated_addresses", "check_network", "check_way_in"]
 Place = tuple[str | int, ...]
 _VERSIONS = {"ipv4": 4, "ipv6": 6}
 _ENDS = ("client", "server")
+MOST_STATIONS = 32
+"""Stations that netjoule-link takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +38,21 @@ class Given:
 
 
 def check_emulated_addresses(document: Document) -> None:
-    """Client and server of an emulated link: two hosts, each address valid, once, and on one network."""
+    """Clients and server of an emulated link: a host each, each address valid, once, and on one network."""
     hosts: dict[str, Any] = document.value["hosts"]
-    ends = [next(name for name, host in hosts.items() if role in host["roles"]) for role in _ENDS]
-    if ends[0] == ends[1]:
+    clients = [name for name, host in hosts.items() if "client" in host["roles"]]
+    server = next(name for name, host in hosts.items() if "server" in host["roles"])
+    if server in clients:
         raise document.refuse(
-            ("hosts", ends[0], "roles"), "client and server are one host", "use a host for each"
+            ("hosts", server, "roles"), "client and server are one host", "use a host for each"
         )
+    if len(clients) > MOST_STATIONS:
+        raise document.refuse(
+            ("hosts", clients[MOST_STATIONS], "roles"),
+            f"{len(clients)} hosts have the role client; the emulated link takes {MOST_STATIONS} stations",
+            "take the role from some",
+        )
+    ends = [*clients, server]
     for family in _VERSIONS:
         seen: list[Given] = []
         for name in ends:

@@ -235,6 +235,17 @@ fn saturated_stations_share_fairly() {
 }
 
 #[test]
+fn two_saturated_stations_have_the_channel_of_one() {
+    let alone_pps = Rig::new(&Link::default(), 1).saturate_up(1470, 4 * S_NS);
+    let mut rig = Rig::new(&Link { stations: 2, ..Link::default() }, 1);
+    rig.saturate_all(1470, 4 * S_NS);
+    let both_pps =
+        [0, 1].map(|station| rig.model.totals(station).packets_tx as f64 / 4.0).iter().sum::<f64>();
+    // Two back-offs at once end sooner than one, and some opportunities collide.
+    assert!(both_pps > 0.85 * alone_pps && both_pps < 1.02 * alone_pps, "{both_pps} of {alone_pps}");
+}
+
+#[test]
 fn acknowledgements_of_a_stream_cost_air_time() {
     // One small packet down for every two large ones up: contends for its own opportunities.
     let link = Link { queue_packets: 256, ..Link::default() };

@@ -20,7 +20,7 @@ BRIDGE = "br-netjoule"
 
 def needed_hosts(topology: Topology, clients: int = 1) -> list[str]:
     """Hosts that take part: the first clients and server, every host with a radio or a meter's cable."""
-    ends = [*topology.hosts_with("client")[:clients], topology.host_with("server")]
+    ends = topology.ends(clients)
     radios = [name for name in topology.hosts if topology.host(name).radio is not None]
     meters = [meter.host for meter in topology.meters if meter.host is not None]
     return list(dict.fromkeys([*ends, *radios, *meters]))
