@@ -150,6 +150,7 @@ def test_a_secret_reaches_both_ends_by_the_environment_and_by_nothing_else(
     asyncio.run(both_ends())
     lines = log.read_text().splitlines()
     assert [line.split(" ")[3] for line in lines] == ["serve", "send"]
+    assert "--max-hold-s 3600" in lines[0]  # longer than an idle window
     for line in lines:
         words = line.removeprefix("correct horse battery ")
         assert words != line

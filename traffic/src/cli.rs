@@ -91,9 +91,12 @@ pub struct ServeArgs {
     /// Greatest payload rate allowed
     #[arg(long, value_name = "RATE", default_value = "10G", value_parser = units::rate_bps)]
     pub max_rate: u64,
-    /// Longest wait for a held flow to go on, in s
-    #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_hold_s: u32,
+    /// Most messages of a profile that the server is to send (-R): it writes their schedule out before the flow
+    #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_messages: u64,
+    /// Longest wait for a held flow to go on, in s (default: 60, and 3600 for who has proved the --secret)
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_hold_s: Option<u32>,
     /// Write what happens to each flow's connection to a file in this folder, where the transport can (QUIC: qlog)
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,

@@ -2,14 +2,17 @@
 //! netjoule's traffic engine: paced flows over any transport, and one honest report of both ends.
 //!
 //! Pure parts (no socket, no clock): [`units`], [`schedule`], [`pacing`], [`certificate`], [`tracker`], [`jitter`],
-//! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`fairness`], [`intervals`], [`clock_offset`], [`control`],
-//! [`greeting`], [`order`], [`report`], `batch`, `accepted`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`],
-//! [`cycles`] and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling),
-//! [`channel`] (the control connection), [`session`] (all of one flow's descriptors), `lobby` (where clients wait),
-//! `places` (the flows that are on), `target` (names and addresses), [`load`] (what is to be sent). On top: [`sender`] and [`receiver`] are the two ends
-//! of a flow (`pump` hands its messages over), [`client`] and [`server`] the two programs, [`several`] is `send` with several flows; `doorkeeper` lets clients in,
-//! `assemble` joins both halves into the report, `partial` prints what there is when a flow fails, [`selftest`] certifies a
-//! host, [`profile`] makes profiles of captures.
+//! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`fairness`], [`intervals`], [`clock_offset`],
+//! [`report`], `batch`, `accepted`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`], [`cycles`]
+//! and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling), [`session`]
+//! (all of one flow's descriptors), `places` (the flows that are on), `turns` (who writes to a shared stdout), `target`
+//! (names and addresses), [`load`] (what is to be sent). [`control`] is what the two ends say to each other beside the
+//! data: pure but for its `channel`.
+//!
+//! On top: [`sender`] and [`receiver`] are the two ends of a flow (`pump` hands its messages over), [`client`] and
+//! [`server`] the two programs, [`several`] is `send` with several flows; `assemble` joins both halves into the report,
+//! `partial` prints what there is when a flow fails, [`selftest`] certifies a host, [`profile`] makes profiles of
+//! captures.
 
 mod accepted;
 mod assemble;
@@ -18,33 +21,26 @@ pub mod capture;
 pub mod carriers;
 pub mod catalogue;
 pub mod certificate;
-pub mod channel;
 pub mod cli;
 pub mod client;
 pub mod clock_offset;
 pub mod control;
 pub mod costs;
-mod crowd;
 pub mod cycles;
 pub mod delay;
 pub mod departure;
-mod descriptors;
 pub mod dissect;
 pub mod distribution;
-mod doorkeeper;
 mod event_log;
 pub mod failure;
 pub mod fairness;
-pub mod greeting;
 pub mod host;
 mod instruments;
 pub mod intervals;
 pub mod ipdv;
 pub mod jitter;
 pub mod load;
-mod lobby;
 pub mod loss;
-pub mod order;
 pub mod output;
 pub mod pacing;
 mod partial;
@@ -56,7 +52,6 @@ pub mod registry;
 pub mod report;
 pub mod schedule;
 mod second_signal;
-pub mod secret;
 pub mod selftest;
 pub mod sender;
 pub mod server;
@@ -66,6 +61,7 @@ mod target;
 pub mod traces;
 pub mod tracker;
 pub mod transport_options;
+mod turns;
 pub mod units;
 pub mod usage;
 pub mod wait;

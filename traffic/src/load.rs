@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::SendArgs;
 use crate::failure::{Code, Failure, Outcome};
 use crate::schedule::profile::{Profile, LONGEST_TEXT_BYTES};
-use crate::schedule::{text, ProfileFacts, Schedule};
+use crate::schedule::{text, ProfileFacts, Schedule, TooLong};
 
 /// A schedule with what it came from.
 #[derive(Debug)]
@@ -96,18 +96,48 @@ impl Load {
 
 impl ProfileRequest {
     /// At the end that was asked to send: the schedule of the profile in `text`, if it is the one that was announced.
-    pub fn schedule(&self, text: &str, duration_ns: u64) -> Outcome<Schedule> {
+    /// `meanwhile` is called every thousand messages: many take seconds. It is given up at the first message beyond those
+    /// that were announced.
+    ///
+    /// # Errors
+    /// [`Code::Protocol`] for another schedule than announced, and what `meanwhile` failed with.
+    pub fn schedule(
+        &self,
+        text: &str,
+        duration_ns: u64,
+        meanwhile: &mut dyn FnMut() -> Outcome<()>,
+    ) -> Outcome<Schedule> {
         let profile = text::read(text.as_bytes(), "profile").map_err(|what| {
             Failure::new(Code::Protocol, format!("the profile that the client sent {what}"))
         })?;
-        let schedule = written_out(&profile, self.facts.seed, duration_ns)?;
-        if schedule.facts(&profile, self.facts.seed) != self.facts || schedule.digest() != self.digest {
-            return Err(Failure::new(
+        let (seed, most) = (self.facts.seed, usize::try_from(self.facts.messages).unwrap_or(usize::MAX));
+        let written_out = Schedule::of_profile_meanwhile(&profile, seed, duration_ns, most, &mut || {
+            meanwhile().map_err(GivenUp::Meanwhile)
+        });
+        match written_out {
+            Ok(schedule)
+                if schedule.facts(&profile, seed) == self.facts && schedule.digest() == self.digest =>
+            {
+                Ok(schedule)
+            }
+            Err(GivenUp::Meanwhile(failure)) => Err(failure),
+            Ok(_) | Err(GivenUp::TooLong) => Err(Failure::new(
                 Code::Protocol,
                 "the two ends compute different schedules from the same profile; use the same netjoule-traffic at both",
-            ));
+            )),
         }
-        Ok(schedule)
+    }
+}
+
+/// Why a schedule was not written out to its end.
+enum GivenUp {
+    TooLong,
+    Meanwhile(Failure),
+}
+
+impl From<TooLong> for GivenUp {
+    fn from(_: TooLong) -> Self {
+        Self::TooLong
     }
 }
 
@@ -175,14 +205,36 @@ mod tests {
         let load = Load::of_profile(&profile, 5, 1_000_000_000, true).unwrap();
         let request = load.profile.unwrap();
         assert_eq!(request.text_bytes, load.profile_text.len() as u64);
-        assert_eq!(request.schedule(&load.profile_text, 1_000_000_000).unwrap(), load.schedule);
+        let schedule = |text: &str, duration_ns| request.schedule(text, duration_ns, &mut || Ok(()));
+        assert_eq!(schedule(&load.profile_text, 1_000_000_000).unwrap(), load.schedule);
         for (text, duration_ns) in [
             (load.profile_text.replace("800", "801"), 1_000_000_000),
             (load.profile_text.clone(), 2_000_000_000),
             ("{}".into(), 1_000_000_000),
         ] {
-            assert_eq!(request.schedule(&text, duration_ns).unwrap_err().code, Code::Protocol);
+            assert_eq!(schedule(&text, duration_ns).unwrap_err().code, Code::Protocol);
         }
+    }
+
+    #[test]
+    fn a_schedule_is_written_out_no_further_than_was_announced_and_only_while_somebody_wants_it() {
+        let profile = text::read(PROFILE.as_bytes(), "x").unwrap();
+        // 100 messages a second.
+        let request = Load::of_profile(&profile, 5, 60_000_000_000, true).unwrap().profile.unwrap();
+        let text = profile.text();
+        let looks = |duration_s: u64, most: u32| {
+            let mut looks = 0;
+            let outcome = request.schedule(&text, duration_s * 1_000_000_000, &mut || {
+                looks += 1;
+                let gone = || Failure::new(Code::ControlLost, "the client has gone");
+                (looks < most).then_some(()).ok_or_else(gone)
+            });
+            (looks, outcome.map_err(|failure| failure.code).err())
+        };
+        assert_eq!(looks(60, 99), (5, None));
+        assert_eq!(looks(60, 2), (2, Some(Code::ControlLost)));
+        // An hour of it would be 360,000.
+        assert_eq!(looks(3_600, 99), (5, Some(Code::Protocol)));
     }
 
     #[test]

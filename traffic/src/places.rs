@@ -11,8 +11,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use netjoule_transport::PollFd;
 
-use crate::crowd::Crowd;
 use crate::failure::{Code, Failure, Outcome};
+use crate::server::crowd::Crowd;
 
 /// Exit status of a flow's process that was told to stop.
 const INTERRUPTED: i32 = 1;

@@ -82,7 +82,11 @@ impl Target {
             profile: load.profile.clone(),
         };
         // No caps on this end; the server has its own.
-        request.check(control::Caps { duration_ns: units::LARGEST, rate_bps: units::LARGEST })?;
+        request.check(control::Caps {
+            duration_ns: units::LARGEST,
+            rate_bps: units::LARGEST,
+            messages: units::LARGEST,
+        })?;
         Ok(request)
     }
 }

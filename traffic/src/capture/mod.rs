@@ -53,6 +53,9 @@ pub struct CaptureSummary {
     pub dropped_by_kernel: u64,
     /// Packets that the interface dropped, of whatever flow.
     pub dropped_by_interface: u64,
+    /// Why the file is not whole; then the counts are of what was handed to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// A capture that runs.
@@ -60,7 +63,7 @@ pub struct CaptureSummary {
 pub struct Capture {
     summary: CaptureSummary,
     should_end: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<Written>>>,
+    thread: Option<JoinHandle<(Written, io::Result<()>)>>,
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +110,11 @@ impl Capture {
         let told = Arc::clone(&should_end);
         let thread = std::thread::Builder::new()
             .name("capture".into())
-            .spawn(move || write(device, file, headers_only, &told))
+            .spawn(move || {
+                let mut written = Written::default();
+                let outcome = write(device, file, headers_only, &told, &mut written);
+                (written, outcome)
+            })
             .map_err(Failure::system("start the capture's thread"))?;
         let summary = CaptureSummary {
             file: path.display().to_string(),
@@ -118,26 +125,29 @@ impl Capture {
             bytes: 0,
             dropped_by_kernel: 0,
             dropped_by_interface: 0,
+            failure: None,
         };
         Ok(Self { summary, should_end, thread: Some(thread) })
     }
 
-    /// End it: what has arrived until now is written.
-    pub fn end(mut self) -> Outcome<CaptureSummary> {
-        let written = self.join().map_err(|error| {
-            Failure::new(Code::System, format!("the capture {} ended early: {error}", self.summary.file))
-        })?;
+    /// End it: what has arrived until now is written. What went wrong stands in the summary: the flow is over, and its
+    /// report does not depend on it.
+    pub fn end(mut self) -> CaptureSummary {
+        let (written, outcome) = self.join();
         let mut summary = self.summary.clone();
+        let words = |error| format!("the capture {} is not whole: {error}", summary.file);
+        summary.failure = outcome.err().map(words);
         (summary.packets, summary.bytes) = (written.packets, written.bytes);
         summary.dropped_by_kernel = written.drops.by_kernel.into();
         summary.dropped_by_interface = written.drops.by_interface.into();
-        Ok(summary)
+        summary
     }
 
-    fn join(&mut self) -> io::Result<Written> {
+    fn join(&mut self) -> (Written, io::Result<()>) {
         self.should_end.store(true, Ordering::Relaxed);
-        let Some(thread) = self.thread.take() else { return Ok(Written::default()) };
-        thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+        let Some(thread) = self.thread.take() else { return (Written::default(), Ok(())) };
+        let panicked = |_| (Written::default(), Err(io::Error::other("its thread panicked")));
+        thread.join().unwrap_or_else(panicked)
     }
 }
 
@@ -153,8 +163,8 @@ fn write(
     mut file: BufWriter<File>,
     headers_only: bool,
     should_end: &AtomicBool,
-) -> io::Result<Written> {
-    let mut written = Written::default();
+    written: &mut Written,
+) -> io::Result<()> {
     let (link_type, mut rounds_left) = (device.link_type(), LAST_ROUNDS);
     loop {
         let ends = should_end.load(Ordering::Relaxed);
@@ -173,8 +183,7 @@ fn write(
     }
     written.drops = device.drops();
     file.write_all(&pcapng::end(written.packets, written.drops))?;
-    file.flush()?;
-    Ok(written)
+    file.flush()
 }
 
 fn write_packet(
@@ -220,7 +229,8 @@ mod tests {
                 far.send_to(&[0xab; 100], local).unwrap();
                 stranger.send_to(&[0xab; 100], peer).unwrap();
             }
-            let summary = capture.end().unwrap();
+            let summary = capture.end();
+            assert_eq!(summary.failure, None);
             let mut lengths = Vec::new();
             for_each_frame(File::open(&path).unwrap(), |frame| {
                 lengths.push(frame.bytes.len());

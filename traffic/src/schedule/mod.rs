@@ -77,7 +77,21 @@ impl Schedule {
     /// # Errors
     /// [`TooLong`] for more than [`MOST_MESSAGES`].
     pub fn of_profile(profile: &Profile, seed: u64, duration_ns: u64) -> Result<Self, TooLong> {
-        let table = Table::new(profile.departures(seed), duration_ns, MOST_MESSAGES)?;
+        Self::of_profile_meanwhile(profile, seed, duration_ns, MOST_MESSAGES, &mut || Ok(()))
+    }
+
+    /// The same with at most `most` messages, `meanwhile` being called every thousand: a long schedule takes seconds.
+    ///
+    /// # Errors
+    /// [`TooLong`], or what `meanwhile` failed with.
+    pub fn of_profile_meanwhile<E: From<TooLong>>(
+        profile: &Profile,
+        seed: u64,
+        duration_ns: u64,
+        most: usize,
+        meanwhile: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
+        let table = Table::new(profile.departures(seed), duration_ns, most.min(MOST_MESSAGES), meanwhile)?;
         Ok(Self(Form::Table(Arc::new(table))))
     }
 

@@ -7,16 +7,20 @@ use super::profile::Departure;
 /// Most messages of a written-out schedule: 10 bytes each, so 200 MB.
 pub const MOST_MESSAGES: usize = 20_000_000;
 
+/// Messages between two looks at whatever else there is to do: well under a millisecond's work.
+pub(super) const SLICE: usize = 1 << 10;
+
 /// The span over which a burst's rate is taken: what the queues on the way hold, about.
 const BURST_NS: u64 = 10_000_000;
 
 /// A schedule is too long to be written out.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
-    "it has more than {MOST_MESSAGES} messages (the {MOST_MESSAGES}th is due after {due_s:.3} s of {duration_s:.3} s): \
+    "it has more than {most} messages (the {most}th is due after {due_s:.3} s of {duration_s:.3} s): \
      shorten the flow or send fewer, larger messages"
 )]
 pub struct TooLong {
+    most: usize,
     due_s: f64,
     duration_s: f64,
 }
@@ -30,17 +34,22 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Every departure before `duration_ns`; `most` is [`MOST_MESSAGES`] but in tests.
-    pub(super) fn new(
+    /// Every departure before `duration_ns`, at most `most`. `meanwhile` is called after each [`SLICE`] of them; its
+    /// failure is the outcome.
+    pub(super) fn new<E: From<TooLong>>(
         departures: impl Iterator<Item = Departure>,
         duration_ns: u64,
         most: usize,
-    ) -> Result<Self, TooLong> {
+        meanwhile: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<Self, E> {
         let (mut due_ns, mut bytes) = (Vec::new(), Vec::new());
         for departure in departures.take_while(|departure| departure.due_ns < duration_ns) {
             if due_ns.len() == most {
                 let [due_s, duration_s] = [departure.due_ns, duration_ns].map(|ns| ns as f64 * 1e-9);
-                return Err(TooLong { due_s, duration_s });
+                return Err(TooLong { most, due_s, duration_s }.into());
+            }
+            if due_ns.len() % SLICE == SLICE - 1 {
+                meanwhile()?;
             }
             due_ns.push(departure.due_ns as i64);
             bytes.push(departure.bytes);
@@ -112,10 +121,19 @@ impl Table {
 mod tests {
     use super::*;
 
+    /// With nothing else to do.
+    fn alone(
+        departures: impl Iterator<Item = Departure>,
+        duration_ns: u64,
+        most: usize,
+    ) -> Result<Table, TooLong> {
+        Table::new(departures, duration_ns, most, &mut || Ok(()))
+    }
+
     fn table(departures: &[(u64, u16)], duration_ns: u64) -> Table {
         let departures =
             departures.iter().map(|(due_ns, bytes)| Departure { due_ns: *due_ns, bytes: *bytes });
-        Table::new(departures, duration_ns, 5).unwrap()
+        alone(departures, duration_ns, 5).unwrap()
     }
 
     #[test]
@@ -140,12 +158,31 @@ mod tests {
     #[test]
     fn a_schedule_beyond_bounds_is_refused_with_the_place() {
         let departures = (0..).map(|second| Departure { due_ns: second * 1_000_000_000, bytes: 64 });
-        let error = Table::new(departures.clone(), 60_000_000_000, 10).unwrap_err();
+        let error = alone(departures.clone(), 60_000_000_000, 10).unwrap_err();
         assert!(error.to_string().contains("after 10.000 s of 60.000 s"), "{error}");
-        assert_eq!(Table::new(departures, 10_000_000_000, 10).unwrap().count(), 10);
+        assert_eq!(alone(departures, 10_000_000_000, 10).unwrap().count(), 10);
         // Messages that are all due at once would never come to an end.
         let at_once = std::iter::repeat(Departure { due_ns: 0, bytes: 64 });
-        assert!(Table::new(at_once, 1, 10).is_err());
+        assert!(alone(at_once, 1, 10).is_err());
+    }
+
+    #[test]
+    fn a_long_schedule_is_written_out_in_slices_and_can_be_given_up_between_them() {
+        let endless = std::iter::repeat(Departure { due_ns: 0, bytes: 64 });
+        let slices = |most: usize, up_to: usize| {
+            let mut slices = 0;
+            let outcome = Table::new(endless.clone(), 1, most, &mut || {
+                slices += 1;
+                if slices < up_to {
+                    Ok(())
+                } else {
+                    Err(None)
+                }
+            });
+            (slices, outcome.map_err(|error: Option<TooLong>| error.is_some()))
+        };
+        assert_eq!(slices(10 * SLICE, 99), (10, Err(true)));
+        assert_eq!(slices(10 * SLICE, 3), (3, Err(false)));
     }
 
     #[test]

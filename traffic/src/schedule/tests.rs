@@ -236,7 +236,7 @@ proptest! {
             false => format!(r#""messages":{{{fields}}}"#),
         });
         // Gaps of nothing at all are another test's.
-        let table = Table::new(profile.departures(seed), duration_ns, 50_000);
+        let table = Table::new(profile.departures(seed), duration_ns, 50_000, &mut || Ok::<_, TooLong>(()));
         prop_assume!(table.is_ok());
         let schedule = Schedule(Form::Table(Arc::new(table.unwrap())));
         prop_assert!(schedule.count() >= 1 && schedule.due_ns(0) == 0);

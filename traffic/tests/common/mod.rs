@@ -4,6 +4,8 @@
 // Each test file is its own crate and uses a part of this.
 #![allow(dead_code)]
 
+pub(crate) mod network;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -14,6 +16,15 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-traffic");
 
 /// Every transport with two ends.
 pub(crate) const TRANSPORTS: [&str; 5] = ["udp", "tcp", "dccp", "quic", "quic-datagram"];
+
+/// Says loudly that `test` has not run. On CI (CI=true in the environment) it fails then, where the kernel has what it
+/// takes and this environment alone forbids it.
+#[track_caller]
+pub(crate) fn not_run(test: &str, why: &str, kernel_could: bool) {
+    eprintln!("\n*** {test} NOT RUN: {why}\n");
+    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!(is_ci && kernel_could), "on CI {test} must run: {why}");
+}
 
 /// Whether this host has an IPv6 loopback; without one only the IPv4 half of a test can run.
 pub(crate) fn has_ipv6() -> bool {

@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::common::{assert_honest, send, signal, Client, Server, BINARY};
 use crate::conversation::{hello, request, Conversation};
+use crate::rubbish::most_resident_kb;
 
 const CROWD: usize = 1_000;
 
@@ -69,6 +70,62 @@ fn a_limit_that_leaves_no_room_is_refused_at_once() {
         Command::new("sh").args(["-c", "ulimit -n 24; exec \"$0\" serve --port 0", BINARY]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stderr).contains("too few for a server"));
+}
+
+#[test]
+fn clients_with_long_greetings_who_wait_for_a_place_are_kept_in_bounded_memory() {
+    const WAITING: usize = 2_000;
+    const MOST_KB: u64 = 64 << 10;
+    allow_open_files(WAITING as u64 + 512);
+    let server = Server::start("127.0.0.1", &[]);
+    let mut first = Client::start(&["--to", &server.control, "-b", "1M", "-t", "0.1", "--hold"]);
+    first.expect("ready");
+    let mut long = hello(&request(&json!({})));
+    long["boot_id"] = "x".repeat(60_000).into();
+    let crowd: Vec<_> = (0..WAITING)
+        .map(|_| {
+            let mut waiting = Conversation::begin(&server.control);
+            waiting.say(&long);
+            waiting
+        })
+        .collect();
+    // Each is told in the end: no place became free, or its greeting was too long to be kept with all the others.
+    for mut waiting in crowd {
+        assert_eq!(waiting.refusal().0, "busy");
+    }
+    // What takes a hundred times its text once it is read is no transport's option.
+    let mut deep = hello(&request(&json!({})));
+    deep["flow"]["options"] = json!({ "deep": vec![json!({ "": 0 }); 7_500] });
+    let mut crowd: Vec<_> = (0..100).map(|_| Conversation::begin(&server.control)).collect();
+    crowd.iter_mut().for_each(|waiting| waiting.say(&deep));
+    for mut waiting in crowd {
+        assert_eq!(waiting.refusal().0, "usage");
+    }
+    let most_kb = most_resident_kb(server.child.id());
+    assert!(most_kb < MOST_KB, "{most_kb} KB");
+    first.say("go");
+    first.expect("report");
+    first.say("end");
+    assert_eq!(first.finish().code, 0);
+}
+
+#[test]
+fn who_holds_a_place_without_a_flow_loses_it_in_time() {
+    let mut server = Server::start("127.0.0.1", &["--max-hold-s", "1"]);
+    let mut holder = Client::start(&["--to", &server.control, "-t", "0.1", "--hold"]);
+    holder.expect("ready");
+    let failed = server.expect("flow_failed");
+    assert_eq!(failed["code"], "timeout", "{failed}");
+    let finished = holder.finish();
+    assert_eq!(finished.code, 1);
+    assert!(finished.stderr.contains("serve --max-hold-s"), "{}", finished.stderr);
+    // Nor after its flow, which was served.
+    let mut holder = Client::start(&["--to", &server.control, "-t", "0.1", "--hold"]);
+    holder.expect("ready");
+    holder.say("go");
+    assert_honest(&holder.expect("report"));
+    server.expect("flow_finished");
+    assert_honest(send(&["--to", &server.control, "-b", "1M", "-t", "0.1"]).report());
 }
 
 /// Changes how many files another process may have open; `None`: as many as its hard limit.

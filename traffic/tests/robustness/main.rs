@@ -7,7 +7,7 @@ mod common;
 mod clocks;
 mod conversation;
 mod crowds;
-mod network;
+mod long_schedules;
 mod outages;
 mod ports;
 mod reflection;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An interface that goes down in the middle of flows, comes back, or does not.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
+use crate::common::network::{in_own_network, run, Cable, FAR};
 use crate::common::{assert_honest, send, Client, Finished, Server, TRANSPORTS};
-use crate::network::{in_own_network, run, Cable, FAR};
 
 /// Reads this many of a client's intervals of 0.1 s.
 fn watch(client: &mut Client, intervals: usize) {
@@ -62,6 +64,40 @@ fn flows_outlive_a_short_outage_of_their_interface() {
                 "tcp" | "quic" => assert_eq!(report["receiver"]["messages_lost"], 0),
                 _ => assert!(missing > 0, "{transport}: {report}"),
             }
+        }
+    });
+}
+
+#[test]
+fn an_outage_at_the_very_end_costs_a_flow_between_two_clocks_nothing() {
+    let test = "outages::an_outage_at_the_very_end_costs_a_flow_between_two_clocks_nothing";
+    in_own_network(test, || {
+        let cable = Cable::new();
+        let server = far_server(&cable);
+        let (_, port) = server.control.rsplit_once(':').unwrap();
+        let to = format!("{FAR}:{port}");
+        let clients = [&[][..], &["-R"]].map(|reverse| {
+            let args = ["--to", &to, "-b", "1M", "-l", "1000", "-t", "2", "--clock", "exchange"];
+            let mut client = Client::start(&[&args[..], reverse].concat());
+            client.expect("started");
+            client
+        });
+        let begin_ns = netjoule_traffic::host::now_ns();
+        std::thread::sleep(Duration::from_secs(1));
+        run("ip link set near down");
+        // Until long after the messages, when the clocks are to be compared again.
+        std::thread::sleep(Duration::from_secs(6));
+        run("ip link set near up");
+        for client in clients {
+            let finished = client.finish();
+            assert_eq!(finished.code, 0, "{}", finished.stderr);
+            let report = finished.report();
+            assert_honest(report);
+            assert_eq!(report["clock_offset"]["method"], "control_exchange");
+            assert!(
+                number(&report["sender"]["end_ns"]) < begin_ns + 6_000_000_000,
+                "the flow outlasted the outage"
+            );
         }
     });
 }

@@ -12,7 +12,7 @@ use crate::common::Server;
 use crate::conversation::{hello, request, Conversation};
 
 /// Asks for a flow; the conversation, where its data goes, its token.
-fn welcomed(server: &Server, changes: &Value) -> (Conversation, SocketAddr, Vec<u8>) {
+pub(crate) fn welcomed(server: &Server, changes: &Value) -> (Conversation, SocketAddr, Vec<u8>) {
     let mut conversation = Conversation::begin(&server.control);
     conversation.say(&hello(&request(changes)));
     let welcome = conversation.hear().unwrap();
@@ -24,11 +24,11 @@ fn welcomed(server: &Server, changes: &Value) -> (Conversation, SocketAddr, Vec<
 }
 
 /// A datagram of UDP's handshake: 1 asks, 3 proves.
-fn handshake(step: u8, token: &[u8], nonce: &[u8]) -> Vec<u8> {
+pub(crate) fn handshake(step: u8, token: &[u8], nonce: &[u8]) -> Vec<u8> {
     [b"NJUD", &[step][..], token, nonce].concat()
 }
 
-fn socket(address: &str) -> UdpSocket {
+pub(crate) fn socket(address: &str) -> UdpSocket {
     let socket = UdpSocket::bind((address, 0)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     socket

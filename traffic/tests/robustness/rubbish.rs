@@ -17,6 +17,13 @@ pub(crate) fn resident_kb(process: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// The most resident memory that a process ever had, in KB.
+pub(crate) fn most_resident_kb(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
 #[track_caller]
 fn assert_serves(server: &mut Server) {
     assert!(server.child.try_wait().unwrap().is_none(), "the server has ended");
@@ -102,6 +109,7 @@ fn absurd_values_are_refused() {
         (json!({ "transport": "sctp\u{1b}[31m" }), "usage"),
         (json!({ "flow_id": "\u{1b}]0;x\u{7}" }), "usage"),
         (json!({ "options": { "no_such_option": [[[[]]]] } }), "usage"),
+        (json!({ "options": { "no_such_option": "x".repeat(60_000) } }), "usage"),
         (json!({ "transport": "dccp", "options": { "ccid": 1e300 } }), "usage"),
         (json!({ "data_address": "224.0.0.1:80" }), "protocol"),
         (json!({ "data_address": "::1" }), "refused"),

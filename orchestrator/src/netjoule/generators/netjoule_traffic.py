@@ -17,6 +17,8 @@ from netjoule.hosts import Process, ProcessEnded
 __all__ = ["NetjouleTraffic"]
 
 READY_TIMEOUT_S = 15.0
+FLOW_READY_TIMEOUT_S = 90.0  # both ends may have millions of a profile's messages to compute first
+MAX_HOLD_S = 3600  # a flow waits for `go` while idle power is measured
 REPORT_GRACE_S = 20.0  # drain, linger and the exchange of reports after the flow's schedule
 _SECRET_VARIABLE = "NETJOULE_TRAFFIC_SECRET"  # noqa: S105 - its name
 _EXIT_USAGE = 2
@@ -54,7 +56,7 @@ class NetjouleTraffic:
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
         if ends.flows > 1:
             argv += ["--max-flows", str(ends.flows)]
-        argv += _secret_arguments(ends)
+        argv += ["--max-hold-s", str(MAX_HOLD_S), *_secret_arguments(ends)]
         process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
         await process.expect("listening", READY_TIMEOUT_S)
         return ServerProcess(process)
@@ -68,7 +70,7 @@ class NetjouleTraffic:
             if spec.profile is not None:
                 # Over stdin, so that no file need be brought to the host.
                 await process.write_line(json.dumps(spec.profile))
-            await process.expect("ready", READY_TIMEOUT_S)
+            await process.expect("ready", FLOW_READY_TIMEOUT_S)
         except ProcessEnded as error:
             await flow.end()
             raise _coded(error) from error

@@ -10,10 +10,10 @@ use std::time::Duration;
 use netjoule_transport::PollFd;
 use socket2::{SockRef, Socket, TcpKeepalive};
 
+use crate::control::order::{Order, Side};
 use crate::control::{self, take_line, Message, LINE_BYTES};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::order::{Order, Side};
 use crate::wait::Waiter;
 
 /// How long a peer may take to accept our lines, ns.
@@ -23,7 +23,7 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE_PROBE: Duration = Duration::from_secs(10);
 /// What was said and not acknowledged for so long is lost, and the connection with it (TCP_USER_TIMEOUT, RFC 5482): a path
 /// that comes back sooner costs a flow nothing, one that does not ends it in bounded time.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
+pub(crate) const UNACKNOWLEDGED: Duration = Duration::from_secs(20);
 /// Most bytes that a client may say during a flow: it asks for the time and says when to go and to stop.
 const CLIENT_BYTES: usize = 16 << 20;
 /// Most bytes that a server may say: its half of the report with every interval.

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::control::secret::NONCE_BYTES;
 use crate::control::{PROTOCOL, VERSION};
 use crate::report::Generator;
-use crate::secret::NONCE_BYTES;
 
 fn secret(text: &str) -> Secret {
     Secret::new(text.as_bytes(), "a test").unwrap()

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything one end of a flow waits for: the data path, the control connection, signals, stdin.
 
-use std::io::{self, Read};
+mod clocks;
+mod heard;
+mod lines;
+
+use std::io;
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::{PollFd, State, Transport};
 
-use crate::channel::Channel;
-use crate::clock_offset::{self, ClockOffset, Exchange, EXCHANGES};
-use crate::control::{self, Message, INTERVALS, SAMPLES};
+use crate::control::channel::Channel;
+use crate::control::Message;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::intervals::Interval;
-use crate::report::{PathFacts, ReceiverPart, SenderPart};
-use crate::schedule::profile::LONGEST_TEXT_BYTES;
-use crate::traces::CongestionSample;
 use crate::wait::{self, Signals, Waiter};
+
+pub use clocks::COMPARE_EVERY_NS;
+pub use heard::Heard;
 
 /// How long the peer's closing may take to arrive after it was announced, ns.
 const PEER_CLOSE_NS: i64 = 300_000_000;
 /// How long the goodbye of a data connection may take, ns. Linux repeats a lost DCCP-Close after 3.2 s and again 6.4 s
 /// later (RFC 4340 section 8.3 asks for two round-trip times and a back-off); who left before would leave it unanswered.
 const PART_NS: i64 = 10_000_000_000;
-/// How long one comparison of clocks may take, ns.
-const CLOCK_NS: i64 = 2_000_000_000;
-/// How often the clocks are compared during a flow, ns: two short lines on the control connection.
-pub const COMPARE_EVERY_NS: i64 = 10_000_000_000;
 
 /// While the clock is watched, the data path is looked at this often, ns.
 const SPIN_LOOK_NS: i64 = 20_000;
@@ -48,41 +46,6 @@ pub enum Scope {
     Data,
     /// Everything.
     All,
-}
-
-/// What was heard so far. Each part stays until somebody takes it.
-#[derive(Debug, Default)]
-pub struct Heard {
-    /// A signal came, or stdin ended where that means stop.
-    pub interrupted: bool,
-    /// The peer asks to end the flow early.
-    pub stop: bool,
-    /// What came of the profile that this end is to send by.
-    pub profile: String,
-    /// The server's data path stands.
-    pub open: bool,
-    /// The client says go; its clock offset.
-    pub go: Option<i64>,
-    /// The server has started.
-    pub started: bool,
-    /// The sending end sent this many messages, and no more will come.
-    pub finished: Option<u64>,
-    /// The client is done.
-    pub end: bool,
-    /// Comparisons of the two ends' clocks, in order; none where both read the same clock.
-    pub exchanges: Vec<Exchange>,
-    /// The peer's intervals.
-    pub intervals: Vec<Interval>,
-    /// The peer's congestion control when it sends, if that was asked for.
-    pub congestion: Vec<CongestionSample>,
-    /// The peer's half when it sends.
-    pub sender: Option<(SenderPart, PathFacts)>,
-    /// The peer's half when it receives.
-    pub receiver: Option<ReceiverPart>,
-    /// Complete lines from stdin.
-    pub lines: Vec<String>,
-    /// stdin ended.
-    pub stdin_ended: bool,
 }
 
 /// One end of a flow with all its descriptors.
@@ -290,49 +253,6 @@ impl<'a> Session<'a> {
         self.compare_if_due()
     }
 
-    /// The server's clock against ours, asked for now, [`EXCHANGES`] times; the server is told what came of it. Only the
-    /// client asks.
-    pub fn compare_clocks(&mut self) -> Outcome<()> {
-        self.compare_at_ns = Some(i64::MAX);
-        for _ in 0..EXCHANGES {
-            let asked_ns = host::now_ns();
-            self.tell(&Message::Clock { asked_ns })?;
-            self.wait_for_calmly("the server's clock", CLOCK_NS, |session| {
-                Ok(session.heard.exchanges.last().is_some_and(|last| last.asked_ns == asked_ns))
-            })?;
-        }
-        let newest = self.heard.exchanges.len().saturating_sub(EXCHANGES);
-        let told: Vec<_> = self.heard.exchanges[newest..].to_vec();
-        told.into_iter().try_for_each(|exchange| self.tell(&Message::Compared { exchange }))
-    }
-
-    /// From now on compare clocks every [`COMPARE_EVERY_NS`] (only an end that has done so before), or no more.
-    pub fn keep_comparing(&mut self, on: bool) {
-        let next_ns = if on { host::now_ns().saturating_add(COMPARE_EVERY_NS) } else { i64::MAX };
-        self.compare_at_ns = self.compare_at_ns.map(|_| next_ns);
-    }
-
-    /// Whether this end compares clocks.
-    pub fn compares_clocks(&self) -> bool {
-        self.compare_at_ns.is_some()
-    }
-
-    /// What all comparisons so far tell; both ends read the same clock where there is none.
-    pub fn clock_offset(&self) -> ClockOffset {
-        ClockOffset::fit(&self.heard.exchanges).unwrap_or(ClockOffset::SAME_CLOCK)
-    }
-
-    /// Nothing wakes up for this: it is asked when everything is looked at anyway.
-    fn compare_if_due(&mut self) -> Outcome<()> {
-        let Some(at_ns) = self.compare_at_ns else { return Ok(()) };
-        let now_ns = host::now_ns();
-        if now_ns < at_ns {
-            return Ok(());
-        }
-        self.compare_at_ns = Some(now_ns.saturating_add(COMPARE_EVERY_NS));
-        self.tell(&Message::Clock { asked_ns: now_ns })
-    }
-
     fn hear_channel(&mut self) -> Outcome<()> {
         let Some(channel) = &mut self.channel else { return Ok(()) };
         let messages = channel.receive()?;
@@ -341,82 +261,5 @@ impl<'a> Session<'a> {
             self.hear(message, now_ns)?;
         }
         Ok(())
-    }
-
-    fn hear(&mut self, message: Message, now_ns: i64) -> Outcome<()> {
-        let heard = &mut self.heard;
-        match message {
-            Message::Failure { code, message } => {
-                let failure = control::refusal(&code, &message);
-                let message = format!("the other end ended the flow: {}", failure.message);
-                return Err(Failure { message, ..failure });
-            }
-            Message::Profile { part } => {
-                heard.profile.push_str(&part);
-                if heard.profile.len() > LONGEST_TEXT_BYTES {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too long a profile"));
-                }
-            }
-            Message::Open => heard.open = true,
-            Message::Clock { asked_ns } => {
-                let answered_ns = host::now_ns();
-                return self.tell(&Message::ClockAnswer { asked_ns, arrived_ns: now_ns, answered_ns });
-            }
-            Message::ClockAnswer { asked_ns, arrived_ns, answered_ns } => {
-                let exchange = Exchange { asked_ns, arrived_ns, answered_ns, heard_ns: now_ns };
-                clock_offset::keep(&mut heard.exchanges, exchange);
-                let is_one_of_many = self.compare_at_ns == Some(i64::MAX);
-                return if is_one_of_many { Ok(()) } else { self.tell(&Message::Compared { exchange }) };
-            }
-            Message::Compared { exchange } => {
-                clock_offset::keep(&mut heard.exchanges, exchange);
-            }
-            Message::Go { offset_ns } => heard.go = Some(offset_ns),
-            Message::Started => heard.started = true,
-            Message::Stop => heard.stop = true,
-            Message::Finished { messages_sent } => heard.finished = Some(messages_sent),
-            Message::Intervals { intervals } => {
-                heard.intervals.extend(intervals);
-                if heard.intervals.len() > INTERVALS {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
-                }
-            }
-            Message::Congestion { samples } => {
-                heard.congestion.extend(samples);
-                if heard.congestion.len() > SAMPLES {
-                    return Err(Failure::new(Code::Protocol, "the peer sent too many samples"));
-                }
-            }
-            Message::SenderPart { sender, path } => heard.sender = Some((*sender, path)),
-            Message::ReceiverPart { receiver } => heard.receiver = Some(*receiver),
-            Message::End => heard.end = true,
-            Message::Hello(_) | Message::Challenge { .. } | Message::Proof { .. } | Message::Welcome(_) => {
-                return Err(Failure::new(Code::Protocol, "the peer began again in the middle of a flow"));
-            }
-        }
-        Ok(())
-    }
-
-    fn hear_stdin(&mut self) {
-        let mut bytes = [0; 4096];
-        match io::stdin().lock().read(&mut bytes) {
-            Ok(0) | Err(_) => {
-                self.heard.stdin_ended = true;
-                self.heard.interrupted |= self.stdin_use == StdinUse::EndStops;
-            }
-            Ok(length) if self.stdin_use == StdinUse::Lines => self.hear_lines(&bytes[..length]),
-            Ok(_) => {}
-        }
-    }
-
-    /// Lines of stdin, the last of them perhaps unfinished.
-    pub fn hear_lines(&mut self, bytes: &[u8]) {
-        self.stdin_bytes.extend_from_slice(bytes);
-        while let Some(end) = self.stdin_bytes.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.stdin_bytes.drain(..=end).collect();
-            self.heard.lines.push(String::from_utf8_lossy(&line).trim().to_owned());
-        }
-        // A line of this length is not one of ours.
-        self.stdin_bytes.truncate(4096);
     }
 }

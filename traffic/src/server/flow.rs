@@ -1,164 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `serve`: a flow, from the asked end. It runs in a process of its own, which does nothing else, so that its run time is
-//! the flow's; who comes in when is [`crate::doorkeeper`]'s.
+//! A flow, from the asked end: it is welcomed, waits for the client's go, sends or receives, and tells its half.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport};
+use serde_json::Value;
 
-use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport, TransportError};
-use serde_json::{json, Value};
-
-use crate::channel::Channel;
-use crate::cli::ServeArgs;
+use super::Server;
+use crate::control::channel::Channel;
+use crate::control::secret::Proof;
 use crate::control::{
-    self, failure_message, Caps, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE,
+    self, failure_message, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE,
 };
-use crate::doorkeeper;
 use crate::event_log;
 use crate::failure::{Code, Failure, Outcome};
-use crate::greeting::Guest;
 use crate::host;
 use crate::intervals::Interval;
-use crate::order::Side;
 use crate::output::Output;
 use crate::receiver::{self, Expectation};
 use crate::registry;
 use crate::report::{Direction, EndReason, Generator, PathFacts, SenderPart};
 use crate::schedule::Schedule;
-use crate::secret::Proof;
 use crate::sender::{self, Plan};
-use crate::session::{Session, StdinUse};
+use crate::session::{Scope, Session, StdinUse};
 use crate::traces::CongestionSample;
-use crate::wait::Signals;
 
 /// How long a client may take to open the data path, ns.
 const OPEN_NS: i64 = 10_000_000_000;
 /// How long a client may take for its profile, ns.
 const PROFILE_NS: i64 = 10_000_000_000;
+/// How long a client may hold its flow before it begins, and its place after it, s: who has proved the secret means it.
+const HOLD_S: u32 = 60;
+const TRUSTED_HOLD_S: u32 = 3_600;
 /// How long an interrupted flow waits for the client's goodbye, ns.
 const GOODBYE_NS: i64 = 2_000_000_000;
 
-/// Run `serve`; the exit code.
-pub fn run(args: &ServeArgs, signals: &Signals, output: Output) -> Outcome<u8> {
-    doorkeeper::run(Server { args, signals, output })
+/// How long a client may keep its place when nothing is sent, ns: `told_s`, or what it is trusted with.
+fn hold_ns(told_s: Option<u32>, has_proved_the_secret: bool) -> i64 {
+    let usual_s = if has_proved_the_secret { TRUSTED_HOLD_S } else { HOLD_S };
+    i64::from(told_s.unwrap_or(usual_s)) * 1_000_000_000
 }
 
-/// What every flow of this server shares.
-pub(crate) struct Server<'a> {
-    pub(crate) args: &'a ServeArgs,
-    pub(crate) signals: &'a Signals,
-    pub(crate) output: Output,
-}
-
-impl Server<'_> {
-    /// Serve one flow whatever happens; true when this process was told to stop meanwhile.
-    pub(crate) fn serve(&self, stream: TcpStream, guest: &Guest) -> bool {
-        let hello = &guest.hello;
-        let id = &hello.flow.flow_id;
-        let _ = self.output.event(
-            "flow_started",
-            json!({ "flow_id": id, "transport": hello.flow.transport, "process": std::process::id() }),
-        );
-        let (mut interrupted, mut half) = (false, None);
-        let outcome = Channel::new(stream, Side::Client).and_then(|channel| {
-            let mut flow = Flow::open(self, channel, &hello.flow, guest.proof.as_ref())?;
-            let outcome = flow.run();
-            if let Err(failure) = &outcome {
-                let _ = flow.session.tell(&failure_message(failure));
-            }
-            flow.close(outcome.is_ok());
-            interrupted = flow.session.heard.interrupted;
-            half = flow.half.take();
-            outcome
-        });
-        match &outcome {
-            Ok(reason) => {
-                let fields = json!({ "flow_id": id, "end_reason": reason });
-                let _ = self.output.event("flow_finished", fields);
-            }
-            Err(failure) => self.tell_failure(id, failure, half),
-        }
-        interrupted
-    }
-
-    /// Say that a flow failed; `half` is this end's half of its report as far as it came.
-    pub(crate) fn tell_failure(&self, flow_id: &str, failure: &Failure, half: Option<(&'static str, Value)>) {
-        self.output.complain(&format!("flow {flow_id} failed: {failure}"));
-        let mut fields =
-            json!({ "flow_id": flow_id, "code": failure.code.name(), "message": failure.message });
-        if let Some((name, part)) = half {
-            fields[name] = part;
-        }
-        let _ = self.output.event("flow_failed", fields);
-    }
-
-    fn caps(&self) -> Caps {
-        Caps {
-            duration_ns: u64::from(self.args.max_duration_s) * 1_000_000_000,
-            rate_bps: self.args.max_rate,
-        }
-    }
-
-    fn hold_ns(&self) -> i64 {
-        i64::from(self.args.max_hold_s) * 1_000_000_000
-    }
-
-    /// Listen for the data where the client will look for it, as far as --bind allows.
-    fn listen(
-        &self,
-        protocol: &dyn Protocol,
-        request: &FlowRequest,
-        allowed_peer: Option<IpAddr>,
-        spec: &FlowSpec,
-    ) -> Outcome<Box<dyn Transport>> {
-        let bind = self.args.bind;
-        let wanted = if bind.is_unspecified() { request.data_address } else { bind };
-        if IpVersion::of(wanted) != IpVersion::of(request.data_address)
-            || (bind.is_ipv4() && wanted.is_ipv6())
-        {
-            return Err(Failure::new(
-                Code::Refused,
-                format!("the server is bound to {bind} and does not serve data on {}", request.data_address),
-            ));
-        }
-        let at = |ip| SocketAddr::new(ip, self.args.data_port);
-        let mut listening = protocol.listen(at(wanted), allowed_peer, spec, host::now_ns());
-        if listening.is_err() && bind.is_unspecified() {
-            // Behind address translation the client's name for us is not ours.
-            listening = protocol.listen(at(bind), allowed_peer, spec, host::now_ns());
-        }
-        listening.map_err(|error| self.without_port(error))
-    }
-
-    /// A failure to listen; when it is for want of a port or a descriptor, with what to do about it.
-    fn without_port(&self, error: TransportError) -> Failure {
-        let hint = match &error {
-            TransportError::Io { source, .. } => match (source.raw_os_error(), self.args.data_port) {
-                (Some(libc::EADDRINUSE), 0) => "every port is in use: net.ipv4.ip_local_port_range",
-                (Some(libc::EADDRINUSE), _) => "another program has it: serve --data-port",
-                (Some(libc::EMFILE), _) => "it may open no further file: ulimit -n",
-                (Some(libc::ENFILE | libc::ENOBUFS | libc::ENOMEM), _) => {
-                    "its host has no memory or files left"
-                }
-                _ => return error.into(),
-            },
-            _ => return error.into(),
-        };
-        let message = format!("the server has no port for the data now: {error} ({hint})");
-        Failure::new(Code::Refused, message)
-    }
-}
-
-struct Flow<'a> {
-    server: &'a Server<'a>,
+pub(super) struct Flow<'a> {
     protocol: &'a dyn Protocol,
     request: &'a FlowRequest,
-    session: Session<'a>,
+    pub(super) session: Session<'a>,
+    /// How long the client may keep its place when nothing is sent, ns.
+    hold_ns: i64,
     /// This end's half of the report, by its name there, until the client has it.
-    half: Option<(&'static str, Value)>,
+    pub(super) half: Option<(&'static str, Value)>,
 }
 
 impl<'a> Flow<'a> {
-    fn open(
+    pub(super) fn open(
         server: &'a Server<'a>,
         mut channel: Channel,
         request: &'a FlowRequest,
@@ -168,7 +60,8 @@ impl<'a> Flow<'a> {
             Ok((protocol, transport)) => {
                 // The end of stdin is the doorkeeper's to hear; it then says so with a signal.
                 let session = Session::new(transport, Some(channel), server.signals, StdinUse::Ignored)?;
-                Ok(Self { server, protocol, request, session, half: None })
+                let hold_ns = hold_ns(server.args.max_hold_s, proof.is_some());
+                Ok(Self { protocol, request, session, hold_ns, half: None })
             }
             Err(failure) => {
                 let _ = channel.send(&failure_message(&failure));
@@ -227,7 +120,7 @@ impl<'a> Flow<'a> {
         Ok((protocol, transport))
     }
 
-    fn run(&mut self) -> Outcome<EndReason> {
+    pub(super) fn run(&mut self) -> Outcome<EndReason> {
         self.session.wait_for("the client's data", OPEN_NS, |session| Ok(session.state == State::Open))?;
         let mut schedule = None;
         if self.request.direction == Direction::Down {
@@ -239,8 +132,8 @@ impl<'a> Flow<'a> {
             sender::prepare(&mut self.session, self.request.pacing)?;
         }
         self.session.tell(&Message::Open)?;
-        let hold_ns = self.server.hold_ns();
-        self.session.wait_for("the client's go", hold_ns, |session| Ok(session.heard.go.is_some()))?;
+        let what = "the client's go (serve --max-hold-s)";
+        self.session.wait_for(what, self.hold_ns, |session| Ok(session.heard.go.is_some()))?;
         self.session.tell(&Message::Started)?;
         let end_reason = match schedule {
             None => self.receive()?,
@@ -252,7 +145,7 @@ impl<'a> Flow<'a> {
 
     /// Close the data connection. After a whole flow the client does so first, and a transport with a connection parts
     /// in peace.
-    fn close(&mut self, in_peace: bool) {
+    pub(super) fn close(&mut self, in_peace: bool) {
         if in_peace && !self.session.transport.parted() {
             self.session.await_close();
         }
@@ -274,14 +167,22 @@ impl<'a> Flow<'a> {
         Ok(received.end_reason)
     }
 
-    /// What this end is to send: of a profile what the client's text gives, once it is here.
+    /// What this end is to send: of a profile what the client's text gives, once it is here. That can take seconds, so the
+    /// client is served meanwhile.
     fn schedule(&mut self) -> Outcome<Schedule> {
         let Some(profile) = &self.request.profile else { return Ok(self.request.constant_schedule()) };
         self.session.wait_for("the client's profile", PROFILE_NS, |session| {
             Ok(session.heard.profile.len() as u64 >= profile.text_bytes)
         })?;
         let text = std::mem::take(&mut self.session.heard.profile);
-        profile.schedule(&text, self.request.duration_ns)
+        let session = &mut self.session;
+        profile.schedule(&text, self.request.duration_ns, &mut || {
+            session.wait(Some(host::now_ns()), Scope::All)?;
+            match session.heard.interrupted {
+                true => Err(Failure::new(Code::Interrupted, "interrupted while computing the schedule")),
+                false => Ok(()),
+            }
+        })
     }
 
     fn send(&mut self, schedule: Schedule) -> Outcome<EndReason> {
@@ -320,7 +221,7 @@ impl<'a> Flow<'a> {
 
     /// Keep the sockets open and idle until the client says goodbye. Its silence is no failure of the flow.
     fn hold(&mut self, end_reason: EndReason) -> Outcome<()> {
-        let limit_ns = if end_reason == EndReason::Interrupted { GOODBYE_NS } else { self.server.hold_ns() };
+        let limit_ns = if end_reason == EndReason::Interrupted { GOODBYE_NS } else { self.hold_ns };
         let waited = self.session.wait_for_calmly("the client's goodbye", limit_ns, |session| {
             Ok(session.heard.end || (session.heard.interrupted && end_reason != EndReason::Interrupted))
         });
@@ -337,5 +238,17 @@ impl<'a> Flow<'a> {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stranger_may_hold_a_place_for_a_minute() {
+        let hold_s = |told_s, trusted| hold_ns(told_s, trusted) / 1_000_000_000;
+        assert_eq!((hold_s(None, false), hold_s(None, true)), (60, 3_600));
+        assert_eq!((hold_s(Some(7_200), false), hold_s(Some(5), true)), (7_200, 5));
     }
 }

@@ -5,9 +5,12 @@
 //! Before a client has proved the secret the server has spent on it a connection, at most one line of memory and one
 //! answer. Whoever speaks before it is asked is turned away, so that there is nothing more to keep.
 
+use crate::control::secret::{Nonce, Proof, Prover, Secret};
 use crate::control::{self, from_hex, hex, Hello, Message, Welcome};
 use crate::failure::{Code, Failure, Outcome};
-use crate::secret::{Nonce, Proof, Prover, Secret};
+
+/// What a hello takes beside its texts, at most: its own size, and up to 16 options in the nodes of a tree.
+pub const HELLO_BYTES: usize = 4 << 10;
 
 /// A client that has said who it is and what it wants, and proved the secret if there is one.
 #[derive(Debug)]
@@ -16,6 +19,15 @@ pub struct Guest {
     pub hello: Hello,
     /// The server's own proof, for the welcome.
     pub proof: Option<Proof>,
+    /// Bytes of the line that the hello was.
+    line_bytes: usize,
+}
+
+impl Guest {
+    /// Bytes that are kept of this client, at most: no text of the hello is longer than the line that it stood in.
+    pub fn held_bytes(&self) -> usize {
+        HELLO_BYTES + self.line_bytes
+    }
 }
 
 /// What the server does next.
@@ -48,7 +60,8 @@ struct Challenged {
 impl Greeting {
     /// Bytes that are kept of this client.
     pub fn held_bytes(&self) -> usize {
-        self.received.len() + self.challenged.as_ref().map_or(0, |challenged| 2 * challenged.line.len())
+        let of_hello = |challenged: &Challenged| HELLO_BYTES + 2 * challenged.line.len();
+        self.received.len() + self.challenged.as_deref().map_or(0, of_hello)
     }
 
     /// Take what the client said. `fresh_nonce` is asked at most once.
@@ -68,7 +81,7 @@ impl Greeting {
             (Some(challenged), Some(secret)) => challenged.judge(&line, secret)?,
             (_, None) => {
                 let hello = control::expect_hello(&line)?;
-                Step::Enter(Box::new(Guest { hello, proof: None }))
+                Step::Enter(Box::new(Guest { hello, proof: None, line_bytes: line.len() }))
             }
             (None, Some(_)) => {
                 let hello = control::expect_hello(&line)?;
@@ -104,7 +117,7 @@ impl Challenged {
             ));
         }
         let proof = secret.prove(Prover::Server, &client, &server, &hello_line)?;
-        Ok(Step::Enter(Box::new(Guest { hello, proof: Some(proof) })))
+        Ok(Step::Enter(Box::new(Guest { hello, proof: Some(proof), line_bytes: hello_line.len() })))
     }
 }
 

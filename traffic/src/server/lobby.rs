@@ -11,12 +11,12 @@ use std::os::fd::AsRawFd;
 
 use netjoule_transport::PollFd;
 
+use crate::control::greeting::{Greeting, Guest, Step};
+use crate::control::secret::Secret;
 use crate::control::{self, Message};
-use crate::crowd::{self, Crowd};
 use crate::failure::{Code, Failure, Outcome};
-use crate::greeting::{Greeting, Guest, Step};
 use crate::host;
-use crate::secret::Secret;
+use crate::server::crowd::{self, Crowd};
 
 /// How long a client may take for its whole greeting, ns.
 pub(crate) const GREETING_NS: i64 = 5_000_000_000;
@@ -26,8 +26,8 @@ const PATIENCE_NS: i64 = 1_000_000_000;
 const LEAVING_NS: i64 = 1_000_000_000;
 /// How many bytes of it are read meanwhile, so that the refusal is not lost with a reset.
 const LEAVING_BYTES: usize = 1 << 20;
-/// Most bytes that are kept of all who greet.
-const KEPT_BYTES: usize = 16 << 20;
+/// Most bytes that are kept of all who greet or have greeted: 4,096 clients that mean it take 20 MB.
+const KEPT_BYTES: usize = 32 << 20;
 /// New connections taken at once before the others are looked at again.
 const ACCEPTS: usize = 64;
 /// How long the door stays shut when the system has no descriptors or memory left, ns.
@@ -177,7 +177,7 @@ impl Lobby {
 
     fn turn_biggest_away(&mut self, now_ns: i64) {
         if let Some(visitor) = self.visitors.iter_mut().max_by_key(|visitor| visitor.held_bytes()) {
-            visitor.turn_away(&busy("this server keeps too many half greetings"), now_ns);
+            visitor.turn_away(&busy("this server keeps too many long greetings"), now_ns);
         }
     }
 
@@ -196,7 +196,8 @@ impl Visitor {
     fn held_bytes(&self) -> usize {
         match &self.stage {
             Stage::Greeting(greeting) => greeting.held_bytes(),
-            _ => 0,
+            Stage::Ready(guest) => guest.held_bytes(),
+            Stage::Leaving(_) => 0,
         }
     }
 

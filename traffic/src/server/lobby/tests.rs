@@ -9,7 +9,7 @@ use serde_json::Value;
 use socket2::Socket;
 
 use super::*;
-use crate::greeting::{tests::hello, Call};
+use crate::control::greeting::{tests::hello, Call};
 
 fn lobby(most: usize) -> (Lobby, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -152,6 +152,30 @@ fn half_greetings_are_kept_up_to_a_bound() {
         assert!(kept(&lobby) <= KEPT_BYTES);
     }
     assert_eq!(lobby.visitors.len(), clients.len());
+}
+
+#[test]
+fn whole_greetings_are_kept_up_to_the_same_bound() {
+    let (mut lobby, address) = lobby(1_000);
+    let mut long = hello();
+    long.boot_id = "x".repeat(60_000);
+    let line = control::encode(Call::new(long, [3; 16], None).hello());
+    let clients: Vec<_> = (0..KEPT_BYTES / line.len() + 20)
+        .map(|count| {
+            let mut client = connect(address);
+            client.write_all(line.as_bytes()).unwrap();
+            serve_until(&mut lobby, 0, |lobby| lobby.visitors.len() > count);
+            client
+        })
+        .collect();
+    let is_reading = |visitor: &Visitor| matches!(visitor.stage, Stage::Greeting(_));
+    serve_until(&mut lobby, 0, |lobby| !lobby.visitors.iter().any(is_reading));
+    let kept_bytes = |visitor: &Visitor| match &visitor.stage {
+        Stage::Ready(guest) => guest.hello.boot_id.len(),
+        _ => 0,
+    };
+    assert!(lobby.visitors.iter().map(kept_bytes).sum::<usize>() <= KEPT_BYTES);
+    assert!(ready(&lobby) > 100 && ready(&lobby) < clients.len());
 }
 
 #[test]

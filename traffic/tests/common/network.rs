@@ -3,9 +3,10 @@
 //! visible on the host, and all of it ends with the test.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::BINARY;
+use super::{not_run, BINARY};
 
 const INNER: &str = "NETJOULE_TRAFFIC_TEST_INNER";
 
@@ -13,7 +14,7 @@ const INNER: &str = "NETJOULE_TRAFFIC_TEST_INNER";
 pub(crate) const FAR: &str = "10.78.0.2";
 
 /// Runs `body` in a network namespace of its own, in a process that runs this test alone (`test` is its name). Says
-/// loudly when the kernel allows none.
+/// loudly when the kernel allows none, and fails then on CI unless the kernel has none.
 pub(crate) fn in_own_network(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INNER).is_some() {
         run("ip link set lo up");
@@ -25,11 +26,10 @@ pub(crate) fn in_own_network(test: &str, body: impl FnOnce()) {
         probe.is_ok_and(|output| output.status.success())
     };
     let Some(way) = ways.iter().find(allowed) else {
-        eprintln!(
-            "\n*** {test} NOT RUN: this kernel allows no network namespaces here; run as root or allow"
-        );
-        eprintln!("*** unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)\n");
-        return;
+        let why =
+            "no network namespaces are allowed here; run as root or allow unprivileged user namespaces \
+                   (sysctl kernel.unprivileged_userns_clone=1)";
+        return not_run(test, why, Path::new("/proc/self/ns/net").exists());
     };
     let mut inner = Command::new("unshare");
     inner.args(*way).arg(std::env::current_exe().unwrap()).args(["--exact", test, "--nocapture"]);

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a held flow waits for: "go" before it, "end" or its time after it.
+
+use crate::cli::SendArgs;
+use crate::failure::{Code, Failure, Outcome};
+use crate::host;
+use crate::session::{Scope, Session};
+
+/// With --hold: nothing happens until "go".
+pub(super) fn wait_for_go(session: &mut Session<'_>, hold: bool) -> Outcome<()> {
+    if !hold {
+        return Ok(());
+    }
+    session.wait_for("go", i64::MAX, |session| {
+        let Some(line) = (!session.heard.lines.is_empty()).then(|| session.heard.lines.remove(0)) else {
+            return match session.heard.stdin_ended {
+                true => Err(Failure::new(Code::Interrupted, "stdin ended before \"go\"")),
+                false => Ok(false),
+            };
+        };
+        match line.as_str() {
+            "go" => Ok(true),
+            other => Err(Failure::new(Code::Usage, format!("expected \"go\" on stdin, got {other:?}"))),
+        }
+    })
+}
+
+/// With --hold until "end" or the end of stdin, with --linger-s that long; the sockets stay open and idle.
+pub(super) fn linger(session: &mut Session<'_>, args: &SendArgs) -> Outcome<()> {
+    let until_ns = host::now_ns() + (args.linger_s * 1e9) as i64;
+    loop {
+        let told = session.heard.lines.iter().any(|line| line == "end") || session.heard.stdin_ended;
+        let held = args.hold && !told;
+        let now_ns = host::now_ns();
+        if session.heard.interrupted || (!held && now_ns >= until_ns) || (args.hold && told) {
+            return Ok(());
+        }
+        session.wait((!held).then_some(until_ns), Scope::All)?;
+    }
+}
