@@ -105,7 +105,6 @@ floor_words <- function(rows) {
 #' Cells whose transport, not its sender, sent less than was asked
 #' @noRd
 held_back <- function(rows) {
-  least_achieved_ratio <- 0.99
   styles <- transport_looks()
   controlled <- styles$transport[styles$controlled]
   rows[transport %in% controlled & !is.na(achieved_ratio) & achieved_ratio < least_achieved_ratio]

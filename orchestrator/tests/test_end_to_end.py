@@ -67,10 +67,15 @@ def assert_complete(campaign: Path) -> None:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One campaign that several tests read."""
+    """One campaign that several tests read.
+
+    The link aggregates nothing: packets that a busy host hands over in a lump would share one PPDU, so that
+    air time per packet, most of the linear model's power, would tell of the host's load in that run.
+    """
     files = inputs(
         tmp_path_factory.mktemp("measured"),
         models=("constant", "linear"),
+        link={"overrides": {"subframe_limit": 1}},
         transports=["udp", "tcp", "null"],
         offered_rate_mbps=[10, 30],
     )
@@ -180,16 +185,39 @@ def test_the_device_stream_agrees_with_the_links_counts(measured: Path, transpor
         assert mean_w == pytest.approx(closed_w, rel=1e-3)
 
 
+def per_message(campaign: Path, run_id: str) -> tuple[float, float]:
+    """Frames and seconds of air per message, both ways, of a whole flow: what the link itself counted."""
+    windows = json.loads((campaign / "runs" / run_id / "run.json").read_text())["windows"]
+    start_s, end_s = windows["idle_before"]["t_end_s"], windows["idle_after"]["t_start_s"]
+    with (campaign / "radio" / "client.csv").open(newline="") as handle:
+        rows = [row for row in csv.DictReader(handle) if start_s < float(row["t_s"]) <= end_s]
+    flow = json.loads((campaign / "runs" / run_id / "flow.json").read_text())
+    frames, air_s = (
+        sum(float(row[f"{what}_{way}{unit}"]) for row in rows for way in ("tx", "rx"))
+        for what, unit in (("frames", ""), ("airtime", "_s"))
+    )
+    messages = flow["receiver"]["messages_received_unique"]
+    return frames / messages, air_s / messages
+
+
 def test_tcp_costs_more_frames_and_air_than_udp_in_this_model(measured: Path) -> None:
-    cost = {
-        (t, json.loads((measured / "runs" / r / "run.json").read_text())["offered_rate_mbps"]): node(
-            result(measured, r), "linear"
-        )["ea_j_per_mbit"]
+    runs = {
+        (t, json.loads((measured / "runs" / r / "run.json").read_text())["offered_rate_mbps"]): r
         for t in ("udp", "tcp")
         for r in runs_of(measured, t)
     }
     for rate in (10, 30):
-        assert cost["tcp", rate] > cost["udp", rate]  # acknowledgements are frames too
+        udp, tcp = runs["udp", rate], runs["tcp", rate]
+        # Acknowledgements are frames too.
+        (udp_frames, udp_air_s), (tcp_frames, tcp_air_s) = (
+            per_message(measured, udp),
+            per_message(measured, tcp),
+        )
+        assert udp_frames == pytest.approx(1, abs=0.05)
+        assert tcp_frames > udp_frames
+        assert tcp_air_s > udp_air_s
+        ea_tcp, ea_udp = (node(result(measured, r), "linear")["ea_j_per_mbit"] for r in (tcp, udp))
+        assert ea_tcp > ea_udp
 
 
 def test_null_sends_nothing_and_is_the_floor(measured: Path) -> None:

@@ -5,6 +5,7 @@ import asyncio
 import dataclasses
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from flows import ENDS, HERE, HOSTS, spec
 import netjoule_contracts as contracts
 from netjoule import files
 from netjoule.errors import HostLacks, RunFailed, UsageError
-from netjoule.generators import FlowSpec, generator, interval_rows
+from netjoule.generators import FlowSpec, generator, interval_rows, netjoule_traffic
 from netjoule.generators.base import Endpoints
 from netjoule.generators.iperf3 import Bracket, client_arguments, flow_report
 from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
@@ -92,16 +93,25 @@ def test_null_needs_no_server_and_down_is_reversed() -> None:
 
 
 def test_pacing_window_and_limits_go_out_as_the_workload_has_them() -> None:
-    limits = {"max_error_p99_us": 60.0, "min_achieved_ratio": 0.998}
+    limits = {"max_error_p99_us": 1234567.25, "min_achieved_ratio": 0.9999999}
     argv = send_arguments(spec("udp", pacing="burst:8", window_us=50, pacing_limits=limits), ENDS)
     for words in (
         ["--pacing", "burst:8"],
         ["--window-us", "50"],
-        ["--pacing-limit", "max_error_p99_us=60"],
-        ["--pacing-limit", "min_achieved_ratio=0.998"],
+        ["--pacing-limit", "max_error_p99_us=1234567.25"],
+        ["--pacing-limit", "min_achieved_ratio=0.9999999"],
     ):
         assert any(argv[i : i + 2] == words for i in range(len(argv))), argv
     assert "--pacing-limit" not in send_arguments(spec("udp"), ENDS)
+
+
+def test_a_sender_that_drains_is_waited_for_longer_than_both_ends_take() -> None:
+    sources = Path(__file__).parents[2] / "traffic" / "src"
+    waits_s = [
+        int(re.findall(rf"const {name}: i64 = ([0-9_]+);", (sources / file).read_text())[0]) * 1e-9
+        for file, name in (("sender.rs", "STREAM_DRAIN_NS"), ("receiver.rs", "OVERTIME_NS"))
+    ]
+    assert sum(waits_s) < netjoule_traffic.REPORT_GRACE_S
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:

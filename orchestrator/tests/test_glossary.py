@@ -38,7 +38,7 @@ def test_the_definitions_of_the_design_are_there():
 
 
 @pytest.mark.parametrize(
-    "column", ["ea_j_per_mbit", "u95_ea_j_per_mbit", "p_a_w", "t_a_mbps", "tail_energy_j"]
+    "column", ["ea_j_per_mbit", "u95_ea_j_per_mbit", "p_a_w", "p_null_w", "t_a_mbps", "tail_energy_j"]
 )
 def test_columns_of_the_glossary_are_fields_of_the_result(column):
     text = json.dumps(contracts.schema("result"))

@@ -165,6 +165,15 @@ def test_the_omitted_start_does_not_count() -> None:
     assert flow.report["sender"]["messages_sent"] == 1025
 
 
+@pytest.mark.parametrize("cookie", ["bench.1795279806.906311.4e0a5c", "a:b", "", "x" * 65])
+def test_a_cookie_that_is_no_flow_id_is_none(cookie: str, tmp_path: Path) -> None:
+    """Old versions made it of the host's name and the time."""
+    path = changed(IPERF3 / "udp-up.json", tmp_path / "old.json", lambda d: d["start"].update(cookie=cookie))
+    assert only(read_all([path], Options())).report["flow_id"] == "imported"
+    kept = only(read_all([IPERF3 / "udp-up.json"], Options())).report["flow_id"]
+    assert kept == json.loads((IPERF3 / "udp-up.json").read_text())["start"]["cookie"]
+
+
 def test_ipv6_is_told_by_the_addresses() -> None:
     report = only(read_all([IPERF3 / "udp-ipv6.json"], Options())).report
     assert (report["ip_version"], report["mean_ip_packet_bytes"]) == (6, 548.0)
@@ -369,6 +378,33 @@ def test_a_measurement_of_netperfmeter_is_a_flow(
     assert flow.notes == ()
     assert flow.began_s == pytest.approx(1_795_279_806, abs=60)
     assert "run.config" in [source.path.name for source in flow.sources]
+
+
+def test_a_measurement_lasts_from_its_first_to_its_last_message_and_one_gap(tmp_path: Path) -> None:
+    """Whole seconds would make 11 s of 10.3 s, and 9 % less goodput."""
+    flow = only(read_all([measurement("udp-up", tmp_path)], UDP))
+    assert flow.report["duration_s"] == pytest.approx(0.988565 * 155 / 154)
+    assert flow.report["sender"]["goodput_mbps"] == pytest.approx(155 * 1440 * 8e-6 / (0.988565 * 155 / 154))
+
+
+def test_a_measurement_of_one_message_has_no_rate(tmp_path: Path) -> None:
+    folder = measurement("udp-up", tmp_path)
+    scalars = folder / "udp-up-active.sca"
+    scalars.write_text(scalars.read_text().replace("1795279807894876", "1795279806906311"))
+    assert "a single moment, so no rate" in read_all([folder], UDP).left_out[0]
+
+
+@pytest.mark.parametrize(
+    ("ip_version", "packet_bytes", "source"),
+    [(None, None, "unknown"), (4, 1468.0, "computed"), (6, 1488.0, "computed")],
+)
+def test_without_addresses_the_ip_version_is_the_users(
+    ip_version: int | None, packet_bytes: float | None, source: str, tmp_path: Path
+) -> None:
+    options = Options(transport="udp", ip_version=ip_version)
+    report = only(read_all([measurement("udp-up", tmp_path)], options)).report
+    assert (report["mean_ip_packet_bytes"], report["packetisation_source"]) == (packet_bytes, source)
+    assert report["ip_version"] == (ip_version or 4)
 
 
 def test_without_a_configuration_the_user_says_the_transport(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ import synthetic
 from flows import ENDS, HERE, spec
 
 import netjoule_contracts as contracts
-from netjoule import files, plan, profiles, programs, workload
+from netjoule import files, plan, profile_rate, profiles, programs, workload
 from netjoule.check import check_campaign
+from netjoule.cli import run_command
 from netjoule.errors import UsageError
 from netjoule.generators import FlowSpec
 from netjoule.generators.base import Endpoints
@@ -152,12 +153,72 @@ def test_what_is_no_profile_is_refused(tmp_path: Path, profile: object, words: s
         ({"trace": {"csv": "t_s,bytes\n0,64\n1,700\n"}}, 700),
     ],
 )
-def test_the_greatest_message_of_a_profile(shape: dict[str, Any], greatest: int) -> None:
+def test_the_greatest_message_of_a_profile_is_what_the_sender_says(
+    shape: dict[str, Any], greatest: int, tmp_path: Path
+) -> None:
+    """Two programs compute it: campaigns are checked where none is run."""
     assert profiles.greatest_message_bytes(shape) == greatest
+    if "video_chunks" in shape:
+        more = {"chunk_s": 4, "download_mbps": 8, "start_buffer_s": 4, "greatest_buffer_s": 30}
+        shape = {"video_chunks": shape["video_chunks"] | more}
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps({"schema_version": 1, "name": "x"} | shape))
+    argv = [programs.find("netjoule-traffic"), "profile", str(file), "--json"]
+    told = json.loads(subprocess.run(argv, capture_output=True, check=True, text=True).stdout)
+    assert told["greatest_message_bytes"] == greatest
 
 
 def first_spec(load: Workload, row: PlanRow, seed: int) -> FlowSpec:
     return flow_spec(load, row, 0.1, seed, flow=flows_of(load, row, ["client"])[0])
+
+
+# --- its rate ----------------------------------------------------------------------------------------
+
+
+def says(**by_seed: float | None) -> profile_rate.Ask:
+    """A netjoule-traffic that tells these mean rates, by seed; None: the schedule is too long."""
+
+    def ask(_file: Path, _span_s: float | None, seed: int) -> dict[str, float] | None:
+        rate_mbps = by_seed[f"seed{seed}"]
+        return None if rate_mbps is None else {"messages": 200_000, "mean_rate_mbps": rate_mbps}
+
+    return ask
+
+
+def test_a_rate_that_the_profile_does_not_have_is_refused() -> None:
+    profile_rate.require(with_profile(), says(seed1=2.0, seed2=2.0))
+    with pytest.raises(UsageError, match=r"profile busy sends 0\.065 Mb/s on average, not 1\.93") as caught:
+        profile_rate.require(with_profile(), says(seed1=0.065, seed2=0.065))
+    assert "write offered_rate_mbps: [0.065]" in str(caught.value)
+
+
+def test_chance_is_no_difference_and_a_constant_rate_is_not_asked_about() -> None:
+    profile_rate.require(with_profile(), says(seed1=2.2, seed2=2.6))
+    profile_rate.require(synthetic.workload(), says())
+    with pytest.raises(UsageError, match="more messages in 50 s than a schedule holds"):
+        profile_rate.require(with_profile(), says(seed1=None, seed2=None))
+
+
+def test_this_build_tells_the_mean_rate_and_says_why_not(tmp_path: Path) -> None:
+    profile_rate.require(with_profile())
+    with pytest.raises(UsageError, match=r"sends 1\.93 Mb/s on average, not 10"):
+        profile_rate.require(synthetic.workload(profile=BUSY, payload_bytes=[900], offered_rate_mbps=[10]))
+    fast = BUSY | {"messages": {"size_bytes": 64, "inter_departure_s": 1e-6}}
+    load = synthetic.workload(profile=fast, payload_bytes=[64], offered_rate_mbps=[512])
+    with pytest.raises(UsageError, match="more messages in 50 s"):
+        profile_rate.require(load)
+    trace = {"schema_version": 1, "name": "x", "trace": {"csv": "t_s,bytes\n0,500\n1,500\n"}}
+    told = tmp_path / "x.json"
+    told.write_text(json.dumps(trace))
+    found = profile_rate.ask(told, None, 1)
+    assert found is not None
+    assert found["messages"] == 2
+
+
+def test_plan_refuses_a_wrong_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = TEXT.replace("busy", "skype").replace("[900]", "[300]").replace("[1.93]", "[10]")
+    assert run_command(["plan", str(write(tmp_path, text))]) == 2
+    assert "profile skype sends 0.065 Mb/s on average, not 10" in capsys.readouterr().err
 
 
 # --- the schedule of a mini-block ------------------------------------------------------------------

@@ -17,6 +17,7 @@ from lab_topology import LAB
 from rich.console import Console
 
 from netjoule import selftest
+from netjoule import workload as workloads
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.hosts import LocalHost
@@ -25,6 +26,7 @@ from netjoule.topology import Topology
 from netjoule.workload import Pace, Workload
 
 ROOT = Path(__file__).parents[2]
+PROFILE_FACTS = json.dumps({"mean_rate_mbps": 0.065, "profile": {"messages": 200_000}})
 ERRORS = {"p50": 1.25, "p99": 12.9, "p99_9": 40.0, "max": 812.0}
 
 
@@ -76,7 +78,8 @@ def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: object, code:
     """A netjoule-traffic that notes how it was called and says this."""
     (folder / "answer").write_text(json.dumps(answer) + "\n")
     program = folder / "netjoule-traffic"
-    program.write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\ncat {folder}/answer\nexit {code}\n')
+    script = f'[ "$1" = profile ] && echo \'{PROFILE_FACTS}\' && exit\necho "$@" >> {folder}/calls\n'
+    program.write_text(f"#!/bin/sh\n{script}cat {folder}/answer\nexit {code}\n")
     program.chmod(0o755)
     monkeypatch.setenv("NETJOULE_BIN_DIR", str(folder))
     return folder / "calls"
@@ -108,8 +111,39 @@ def test_a_schedule_is_asked_for_in_base_units_with_the_workloads_limits() -> No
     argv = arguments(Case(300, 0.065, Pace("burst:8", 50, True)), {"max_error_us": 60.0}, 2)
     assert " ".join(argv) == (
         "selftest -b 65000 -l 300 -t 2.000000 --pacing burst:8 --window-us 50 --gso "
-        "--pacing-limit max_error_us=60 --json"
+        "--pacing-limit max_error_us=60.0 --json"
     )
+
+
+TALK: dict[str, Any] = {
+    "schema_version": 1,
+    "name": "talk",
+    "talk_spurts": {
+        "size_bytes": 172,
+        "inter_departure_s": 0.02,
+        "on_s": {"distribution": "exponential", "mean": 0.1},
+        "off_s": {"distribution": "exponential", "mean": 0.1},
+    },
+}
+
+
+def test_a_profile_is_certified_by_its_own_schedule_and_no_constant_rate() -> None:
+    """Its spurts are faster than its mean rate."""
+    of = workload(
+        profile=TALK,
+        payload_bytes=[172],
+        offered_rate_mbps=[0.037],
+        # Every host keeps these, however busy.
+        pacing_limits={"min_achieved_ratio": 0.0},
+    )
+    told: list[str] = []
+    (found,) = certify(of, synthetic.topology(), 2.0, told.append)
+    assert told == ["this host: profile talk (talk_spurts), messages of 172 bytes at most, absolute"]
+    assert arguments(cases(of)[0], {}, 2.0)[:3] == ["selftest", "--profile", "-"]
+    assert found["payload_bytes"] == 172
+    constant = 0.037e6 / 8 / 172 * 2.0
+    assert found["offered_rate_mbps"] != 0.037  # this schedule's own
+    assert found["flows"][0]["pacing_certificate"]["departures"] != pytest.approx(constant, abs=0.5)
 
 
 def test_every_schedule_is_asked_on_this_host_for_an_emulated_testbed(
@@ -213,6 +247,24 @@ def test_this_build_certifies_this_host(monkeypatch: pytest.MonkeyPatch) -> None
     for one in found:
         assert [flow["transport"] for flow in one["flows"]] == ["null", "udp"]
         assert all(flow["pacing_certificate"]["messages_early"] == 0 for flow in one["flows"])
+
+
+GATED = ["demo", "pacer", "skype", "table-i", "talk", "video", "youtube"]
+
+
+@pytest.mark.parametrize("name", GATED)
+def test_a_sender_that_lumps_does_not_keep_what_a_shipped_workload_asks(name: str) -> None:
+    """With burst:4 three of four messages wait 12 ms or longer, as if for a slow tick."""
+    shipped = workloads.load(ROOT / "workloads" / f"{name}.yaml")
+    late = workload(
+        payload_bytes=[300],
+        offered_rate_mbps=[0.2],
+        pacing="burst:4",
+        pacing_limits=shipped.pacing_limits,
+    )
+    (found,) = certify(late, synthetic.topology(), 0.2, silent)
+    assert not found["passed"]
+    assert all("max_error_p50_us" in flow["pacing_certificate"]["failed"][0] for flow in found["flows"])
 
 
 def test_a_host_names_itself_as_the_topology_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,6 +60,7 @@ FRISBEE = {
     "kind": "datagram",
     "congestion_controlled": True,
     "host_dependent": True,
+    "launch_times": True,
     "options": [
         {"name": "spin", "description": "it turns", "value": {"type": "boolean"}, "default": False},
     ],
@@ -79,6 +80,7 @@ assert "frisbee" in NetjouleTraffic.ability.transports
 print(wanted.options_of("frisbee"), presence.needed(wanted))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))
 print(transports.is_congestion_controlled("frisbee"))
+print(synthetic.workload(transports=["frisbee"], pacing="so_txtime").paces[0].mode)
 """
 
 
@@ -98,7 +100,9 @@ def test_a_transport_that_is_added_to_the_contract_is_known_everywhere(tmp_path:
         timeout=60,
         check=False,
     )
-    assert done.stdout.splitlines() == ["{'spin': True} ['frisbee']", "1380 Frisbee", "True"], done.stderr
+    assert done.stdout.splitlines() == ["{'spin': True} ['frisbee']", "1380 Frisbee", "True", "so_txtime"], (
+        done.stderr
+    )
 
 
 def test_what_a_kernel_may_lack_is_host_dependent() -> None:

@@ -65,6 +65,7 @@ fn described(protocol: &dyn Protocol) -> Map<String, Value> {
         ("kind".to_owned(), kind.into()),
         ("congestion_controlled".to_owned(), protocol.is_congestion_controlled().into()),
         ("host_dependent".to_owned(), protocol.is_host_dependent().into()),
+        ("launch_times".to_owned(), protocol.takes_launch_times().into()),
         ("options".to_owned(), options.into()),
         ("greatest_message".to_owned(), greatest_message(protocol)),
     ])

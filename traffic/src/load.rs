@@ -51,11 +51,7 @@ impl Load {
         let Some(path) = &args.profile else {
             return Ok(Self::constant(args.rate, args.length, args.time));
         };
-        let (bytes, stdin_rest) = match path.as_os_str() == "-" {
-            true => first_line_of_stdin()?,
-            false => (read_file(path)?, Vec::new()),
-        };
-        let profile = named_profile(&bytes, path)?;
+        let (profile, stdin_rest) = given_profile(path)?;
         let load = Self::of_profile(&profile, args.schedule_seed, args.time, args.reverse)?;
         Ok(Self { stdin_rest, ..load })
     }
@@ -145,6 +141,18 @@ fn written_out(profile: &Profile, seed: u64, duration_ns: u64) -> Outcome<Schedu
     Schedule::of_profile(profile, seed, duration_ns).map_err(|error| {
         Failure::new(Code::Usage, format!("the schedule of profile {} is too long: {error}", profile.name()))
     })
+}
+
+/// The profile of `--profile`: a file's, or for `-` that of stdin's first line with what stood behind it.
+///
+/// # Errors
+/// [`Code::Usage`] with the file's name.
+pub fn given_profile(path: &Path) -> Outcome<(Profile, Vec<u8>)> {
+    let (bytes, stdin_rest) = match path.as_os_str() == "-" {
+        true => first_line_of_stdin()?,
+        false => (read_file(path)?, Vec::new()),
+    };
+    Ok((named_profile(&bytes, path)?, stdin_rest))
 }
 
 /// The profile in the bytes of a file.

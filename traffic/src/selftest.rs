@@ -5,7 +5,8 @@
 //! Server and sender are this program once more, as a campaign starts them: what is certified is what will run, and the
 //! receiver's CPU time is not the sender's.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use clap::Args;
@@ -14,9 +15,11 @@ use serde_json::{json, Value};
 use crate::certificate::{Limit, Limits, PacingCertificate, NOT_CERTIFIED};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
+use crate::load::{self, Load};
 use crate::output::{self, Output};
 use crate::pacing::Mode;
 use crate::report::Pacing;
+use crate::schedule::profile::Profile;
 use crate::sender::LONGEST_WINDOW_US;
 use crate::units;
 
@@ -37,6 +40,13 @@ pub struct SelftestArgs {
     /// Message size in bytes
     #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
     pub length: u64,
+    /// What to send instead of messages of one size at a constant rate, as `send` takes it: a profile or a trace; - reads
+    /// one line of JSON from stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "length"])]
+    pub profile: Option<PathBuf>,
+    /// Seed of the profile's schedule
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "profile", value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
+    pub schedule_seed: u64,
     /// Duration of each flow in s
     #[arg(short = 't', long = "time", value_name = "S", default_value = "5", value_parser = units::duration_ns)]
     pub time: u64,
@@ -60,11 +70,11 @@ pub struct SelftestArgs {
 
 impl SelftestArgs {
     /// The limits given, or those that any host should keep.
-    fn limits(&self) -> Limits {
+    fn limits(&self, load: &Load) -> Limits {
         if self.pacing_limit.is_empty() {
             [
                 Limit::new("min_achieved_ratio", LEAST_ACHIEVED_RATIO),
-                Limit::new("max_error_p99_us", self.allowed_us() + GREATEST_P99_US),
+                Limit::new("max_error_p99_us", self.allowed_us(load) + GREATEST_P99_US),
             ]
             .into_iter()
             .flatten()
@@ -75,21 +85,39 @@ impl SelftestArgs {
     }
 
     /// How late the pacing lets a message leave on a host without faults, us: the window, and the wait for a burst.
-    fn allowed_us(&self) -> f64 {
-        let period_us = 8e6 * self.length as f64 / self.rate as f64;
-        self.window_us as f64 + (self.pacing.burst().unwrap_or(1) - 1) as f64 * period_us
+    fn allowed_us(&self, load: &Load) -> f64 {
+        let others = self.pacing.burst().unwrap_or(1) - 1;
+        let schedule = &load.schedule;
+        let waits = (0..schedule.count().saturating_sub(others))
+            .map(|first| schedule.due_ns(first + others) - schedule.due_ns(first));
+        // Of a constant rate every burst waits as long; one that never fills waits for the end.
+        let looked_at = if load.profile.is_some() { usize::MAX } else { 1 };
+        let wait_ns = waits.take(looked_at).max().unwrap_or(self.time as i64);
+        self.window_us as f64 + wait_ns as f64 * 1e-3
+    }
+
+    /// The profile, if one is given, and what is to be sent.
+    fn load(&self) -> Outcome<(Option<Profile>, Load)> {
+        let Some(path) = &self.profile else {
+            return Ok((None, Load::constant(self.rate, self.length, self.time)));
+        };
+        let (profile, _) = load::given_profile(path)?;
+        let load = Load::of_profile(&profile, self.schedule_seed, self.time, false)?;
+        Ok((Some(profile), load))
     }
 
     /// Arguments of `send` for one flow.
     fn flow(&self, transport: &str) -> Vec<String> {
         let mut words = vec!["send".to_owned(), "--json".into(), "--transport".into(), transport.into()];
-        for (flag, value) in [
-            ("-b", self.rate.to_string()),
-            ("-l", self.length.to_string()),
+        let what = match self.profile {
+            Some(_) => [("--profile", "-".into()), ("--schedule-seed", self.schedule_seed.to_string())],
+            None => [("-b", self.rate.to_string()), ("-l", self.length.to_string())],
+        };
+        for (flag, value) in what.into_iter().chain([
             ("-t", format!("{}us", self.time / 1_000)),
             ("--pacing", self.pacing.to_string()),
             ("--window-us", self.window_us.to_string()),
-        ] {
+        ]) {
             words.extend([flag.to_owned(), value]);
         }
         if self.gso {
@@ -101,18 +129,19 @@ impl SelftestArgs {
 
 /// Run `selftest`; the exit code: 0 when both flows kept the limits, 4 when one did not.
 pub fn run(args: &SelftestArgs, output: Output) -> Outcome<u8> {
-    let limits = args.limits();
-    let into_nothing = certificate_of(&args.flow("null"))?;
+    let (profile, load) = args.load()?;
+    let limits = args.limits(&load);
+    let into_nothing = certificate_of(&args.flow("null"), profile.as_ref())?;
     let server = Server::start()?;
     let mut words = args.flow("udp");
     words.extend(["--to".to_owned(), server.control.clone()]);
-    let over_udp = certificate_of(&words)?;
+    let over_udp = certificate_of(&words, profile.as_ref())?;
     let flows = [("null", into_nothing.judged(&limits)), ("udp", over_udp.judged(&limits))];
     let passed = flows.iter().all(|(_, found)| found.passed != Some(false));
     if output == Output::Json {
-        output::write(&document(args, &limits, &flows, passed).to_string())?;
+        output::write(&document(args, &load, &limits, &flows, passed).to_string())?;
     } else {
-        table(args, &limits, &flows, passed).iter().try_for_each(|line| output::write(line))?;
+        table(args, &load, &limits, &flows, passed).iter().try_for_each(|line| output::write(line))?;
     }
     Ok(if passed { 0 } else { NOT_CERTIFIED })
 }
@@ -146,9 +175,13 @@ impl Drop for Server {
     }
 }
 
-/// Run one flow to its end and take the certificate from its report.
-fn certificate_of(words: &[String]) -> Outcome<PacingCertificate> {
-    let mut child = this_program(words, Stdio::null())?;
+/// Run one flow to its end and take the certificate from its report. The profile goes in as a line.
+fn certificate_of(words: &[String], profile: Option<&Profile>) -> Outcome<PacingCertificate> {
+    let mut child = this_program(words, Stdio::piped())?;
+    if let (Some(mut stdin), Some(profile)) = (child.stdin.take(), profile) {
+        // A child that does not read it says why on its stdout.
+        let _ = writeln!(stdin, "{}", profile.text());
+    }
     let mut text = String::new();
     if let Some(mut stdout) = child.stdout.take() {
         stdout.read_to_string(&mut text).map_err(Failure::system("hear the sender"))?;
@@ -181,6 +214,7 @@ fn no_answer() -> Failure {
 
 fn document(
     args: &SelftestArgs,
+    load: &Load,
     limits: &Limits,
     flows: &[(&str, PacingCertificate)],
     passed: bool,
@@ -191,8 +225,8 @@ fn document(
         "kind": "selftest",
         "host": host::host_name(),
         "pacing": Pacing::new(args.pacing, args.window_us, args.gso),
-        "payload_bytes": args.length,
-        "offered_rate_mbps": args.rate as f64 * 1e-6,
+        "payload_bytes": load.message_bytes,
+        "offered_rate_mbps": load.rate_bps as f64 * 1e-6,
         "duration_s": args.time as f64 * 1e-9,
         "limits": limits,
         "flows": flows.iter().map(flow).collect::<Vec<_>>(),
@@ -217,18 +251,23 @@ const COLUMNS: [&str; 12] = [
 
 fn table(
     args: &SelftestArgs,
+    load: &Load,
     limits: &Limits,
     flows: &[(&str, PacingCertificate)],
     passed: bool,
 ) -> Vec<String> {
     let gso = if args.gso { ", GSO trains" } else { "" };
+    let what = match &load.profile {
+        Some(profile) => format!("profile {}: at most ", profile.facts.name),
+        None => String::new(),
+    };
     let mut lines = vec![format!(
-        "{}: {}, window {} us{gso}, {} B at {} Mb/s for {} s",
+        "{}: {}, window {} us{gso}, {what}{} B at {} Mb/s for {} s",
         host::host_name(),
         args.pacing,
         args.window_us,
-        args.length,
-        args.rate as f64 * 1e-6,
+        load.message_bytes,
+        load.rate_bps as f64 * 1e-6,
         args.time as f64 * 1e-9
     )];
     lines.push(row(&COLUMNS.map(str::to_owned)));
@@ -280,6 +319,14 @@ mod tests {
         args
     }
 
+    fn load(args: &SelftestArgs) -> Load {
+        args.load().unwrap().1
+    }
+
+    fn limits(args: &SelftestArgs) -> Limits {
+        args.limits(&load(args))
+    }
+
     fn found(late_ns: i64) -> PacingCertificate {
         let mut certifier = Certifier::new(Basis::HandOver);
         let schedule = Schedule::new(8_000_000, 1000, 10_000_000);
@@ -290,16 +337,17 @@ mod tests {
 
     #[test]
     fn limits_of_ones_own_take_the_place_of_those_for_any_host() {
-        assert_eq!(args(&[]).limits().to_string(), "max_error_p99_us 500, min_achieved_ratio 0.998");
+        assert_eq!(limits(&args(&[])).to_string(), "max_error_p99_us 500, min_achieved_ratio 0.998");
         let own = args(&["--pacing-limit", "max_error_us=7", "--pacing-limit", "max_cpu_ratio=0.1"]);
-        assert_eq!(own.limits().to_string(), "max_cpu_ratio 0.1, max_error_us 7");
+        assert_eq!(limits(&own).to_string(), "max_cpu_ratio 0.1, max_error_us 7");
     }
 
     #[test]
     fn what_the_pacing_itself_delays_is_no_fault_of_the_host() {
-        assert_eq!(args(&["--window-us", "50"]).allowed_us(), 50.0);
+        let allowed_us = |words: &[&str]| args(words).allowed_us(&load(&args(words)));
+        assert_eq!(allowed_us(&["--window-us", "50"]), 50.0);
         // 1000 B at 8 Mb/s: a message a millisecond, and the first of four waits for three others.
-        assert_eq!(args(&["-b", "8M", "-l", "1000", "--pacing", "burst:4"]).allowed_us(), 3_000.0);
+        assert_eq!(allowed_us(&["-b", "8M", "-l", "1000", "--pacing", "burst:4"]), 3_000.0);
     }
 
     #[test]
@@ -315,9 +363,10 @@ mod tests {
 
     #[test]
     fn a_person_sees_each_flow_what_failed_and_the_verdict() {
-        let (args, limits) = (args(&[]), args(&[]).limits());
+        let args = args(&[]);
+        let limits = limits(&args);
         let flows = [("null", found(1_000).judged(&limits)), ("udp", found(900_000).judged(&limits))];
-        let lines = table(&args, &limits, &flows, false);
+        let lines = table(&args, &load(&args), &limits, &flows, false);
         assert!(lines[2].starts_with("null ") && lines[3].starts_with("udp "), "{lines:?}");
         assert_eq!(lines[4], "udp failed max_error_p99_us 500: it is 900.0000");
         assert!(lines[5].starts_with("failed (max_error_p99_us 500"), "{lines:?}");

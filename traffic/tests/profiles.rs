@@ -3,8 +3,9 @@
 
 mod common;
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use common::{assert_honest, send, Client, Finished, Server, TRANSPORTS};
 use serde_json::Value;
@@ -53,6 +54,50 @@ fn honest(finished: &Finished) -> &Value {
         assert_eq!(sender["bytes_sent"], report["receiver"]["bytes_received_unique"]);
     }
     report
+}
+
+/// `selftest` of a profile on stdin, held to what every host keeps.
+fn selftest(profile: &str, more: &[&str]) -> Value {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_netjoule-traffic"))
+        .args(["selftest", "--profile", "-", "--schedule-seed", "42", "-t", "0.4", "--json"])
+        .args(more)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    writeln!(child.stdin.take().unwrap(), "{}", profile.replace('\n', " ")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_selftest_certifies_the_schedule_of_a_profile() {
+    let file = Scratch::new("selftest.json", BUSY);
+    let args = ["--profile", file.path(), "--schedule-seed", "42", "-t", "0.4", "--transport", "null"];
+    let flow = send(&args);
+    let document = selftest(BUSY, &["--pacing-limit", "min_achieved_ratio=0"]);
+    common::assert_fits("selftest", &document);
+    assert_eq!(document["payload_bytes"], 1000);
+    assert_eq!(document["offered_rate_mbps"], flow.report()["offered_rate_mbps"]);
+    for certified in document["flows"].as_array().unwrap() {
+        // A busy host may not have sent them all.
+        let certificate = &certified["pacing_certificate"];
+        let scheduled =
+            number(&certificate["departures"]) as f64 / certificate["achieved_ratio"].as_f64().unwrap();
+        assert_eq!(
+            scheduled.round(),
+            number(&flow.report()["sender"]["messages_scheduled"]) as f64,
+            "{certified}"
+        );
+    }
+}
+
+#[test]
+fn a_selftest_without_limits_allows_for_the_longest_burst_of_a_profile() {
+    const THREE: &str =
+        r#"{"schema_version": 1, "name": "three", "trace": {"csv": "t_s,bytes\n0,64\n0.1,64\n0.3,64\n"}}"#;
+    let document = selftest(THREE, &["--pacing", "burst:2"]);
+    assert_eq!(document["limits"]["max_error_p99_us"], 200_500.0);
 }
 
 #[test]

@@ -23,6 +23,7 @@ from netjoule import (
     limits,
     plan,
     presence,
+    profile_rate,
     profiles,
     programs,
     resolution,
@@ -84,6 +85,7 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
     limits.check_workload(inputs.workload, inputs.topology)
     carriers.require(inputs.workload, inputs.topology)
     presence.require(inputs.workload, inputs.topology)
+    profile_rate.require(inputs.workload)
     if inputs.topology.kind == topology.EMULATED:
         emulated_config.check_control(inputs.topology)
         emulated_config.check_emulations(inputs.topology)

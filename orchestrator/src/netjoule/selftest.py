@@ -2,15 +2,15 @@
 """``netjoule selftest``: can the hosts keep the schedules that a workload asks for?
 
 `netjoule-traffic selftest` answers for one flow on one host. Here it is asked for every way of pacing and
-every message size of a workload, each at its least and at its greatest offered load, where a campaign will
-send: on a lab's client and server, else on this host.
+every message size of a workload, each at its least and at its greatest offered load, or for its profile,
+where a campaign will send: on a lab's client and server, else on this host.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from rich import box
 from rich.table import Table
 
 import netjoule_contracts as contracts
-from netjoule import programs, topology
+from netjoule import profiles, programs, topology
 from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.generators.netjoule_traffic import NetjouleTraffic, limit_arguments
 from netjoule.hosts import Host, LocalHost
@@ -43,8 +43,11 @@ class Case:
     payload_bytes: int
     offered_rate_mbps: float
     pace: Pace
+    profile: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
+        if self.profile is not None:
+            return f"profile {profiles.words(self.profile)}, {self.pace}"
         return f"{self.payload_bytes} B at {self.offered_rate_mbps:g} Mb/s, {self.pace}"
 
 
@@ -52,7 +55,7 @@ def cases(workload: Workload) -> list[Case]:
     """The schedules that show most of a workload: the load with the most wake-ups, and the longest sleeps."""
     rates = sorted({min(workload.offered_rate_mbps), max(workload.offered_rate_mbps)})
     return [
-        Case(payload, rate, pace)
+        Case(payload, rate, pace, workload.profile)
         for pace in workload.paces
         for payload in workload.payload_bytes
         for rate in rates
@@ -61,7 +64,11 @@ def cases(workload: Workload) -> list[Case]:
 
 def arguments(case: Case, limits: dict[str, float], time_s: float) -> list[str]:
     """Arguments of netjoule-traffic; without limits it holds a host to its own."""
-    argv = ["selftest", "-b", str(round(case.offered_rate_mbps * 1e6)), "-l", str(case.payload_bytes)]
+    argv = ["selftest"]
+    if case.profile is None:
+        argv += ["-b", str(round(case.offered_rate_mbps * 1e6)), "-l", str(case.payload_bytes)]
+    else:
+        argv += ["--profile", "-"]
     argv += ["-t", f"{time_s:.6f}", "--pacing", case.pace.mode, "--window-us", str(case.pace.window_us)]
     if case.pace.gso:
         argv.append("--gso")
@@ -116,14 +123,18 @@ async def certify_host(
     for case in cases(workload):
         tell(f"{host.name}: {case}")
         argv = [*program, *arguments(case, workload.pacing_limits, time_s)]
-        found.append(await _asked(host, argv, time_s))
+        found.append(await _asked(host, argv, time_s, case.profile))
     return found
 
 
-async def _asked(host: Host, argv: Sequence[str], time_s: float) -> dict[str, Any]:
+async def _asked(
+    host: Host, argv: Sequence[str], time_s: float, profile: Mapping[str, Any] | None
+) -> dict[str, Any]:
     """What one selftest finds."""
     process = await host.start(argv, name=f"{_PROGRAM} selftest")
     try:
+        if profile is not None:
+            await process.write_line(json.dumps(profile))
         async with asyncio.timeout(_FLOWS * time_s + _GRACE_S):
             line = await process.next_line()
             status = await process.finish(_GRACE_S)

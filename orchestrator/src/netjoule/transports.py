@@ -11,7 +11,16 @@ from typing import Any
 
 import netjoule_contracts as contracts
 
-__all__ = ["greatest_message", "host_dependent", "is_congestion_controlled", "label", "names", "with_options"]
+__all__ = [
+    "defaults",
+    "greatest_message",
+    "host_dependent",
+    "is_congestion_controlled",
+    "label",
+    "names",
+    "with_launch_times",
+    "with_options",
+]
 
 
 def names() -> frozenset[str]:
@@ -27,6 +36,17 @@ def label(transport: str) -> str:
 def with_options() -> frozenset[str]:
     """Transports about which something can be chosen."""
     return frozenset(name for name, entry in contracts.transports().items() if entry["options"])
+
+
+def defaults(transport: str) -> dict[str, Any]:
+    """What holds of a transport's options where nothing is chosen, by name; those that have a default."""
+    options = contracts.transports().get(transport, {}).get("options", [])
+    return {str(option["name"]): option["default"] for option in options if "default" in option}
+
+
+def with_launch_times() -> frozenset[str]:
+    """Transports whose messages the kernel can send at times that it is told (pacing so_txtime)."""
+    return frozenset(name for name, entry in contracts.transports().items() if entry.get("launch_times"))
 
 
 def is_congestion_controlled(transport: str) -> bool:

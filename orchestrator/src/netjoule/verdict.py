@@ -12,10 +12,10 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule import transports
 from netjoule.errors import RunFailed
+from netjoule_meters.energy.floor import LEAST_ACHIEVED_RATIO
 
 __all__ = ["Reason", "first_invalidating", "invalidates", "judge_flow"]
 
-MIN_ACHIEVED_RATIO = 0.99  # DESIGN section 3: below, a floor is not computed and a flow is marked
 SHORT_SLACK_S = 0.2  # two report intervals
 
 
@@ -44,7 +44,7 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
         reasons.append(Reason("bookkeeping_mismatch", _books(report)))
     scheduled, sent = sender["messages_scheduled"], sender["messages_sent"]
     held_back = False
-    if scheduled and sent / scheduled < MIN_ACHIEVED_RATIO:
+    if scheduled and sent / scheduled < LEAST_ACHIEVED_RATIO:
         held_back = transports.is_congestion_controlled(report["transport"])
         words = f"{sent} of {scheduled} scheduled messages were sent"
         lagged = Reason("generator_lagged", words)

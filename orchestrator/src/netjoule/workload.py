@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from netjoule import generators, profiles, yamlfile
+from netjoule import generators, profiles, transports, yamlfile
 from netjoule.errors import UsageError
 from netjoule.yamlfile import Document
 
@@ -21,11 +21,8 @@ __all__ = [
     "load",
 ]
 
-# The seed study ran CCID 3; UDP needs no privilege at either end.
-_DEFAULT_OPTIONS: dict[str, dict[str, Any]] = {
-    "dccp": {"ccid": 3, "carrier": "udp"},
-    "dccp-kernel": {"ccid": 3},
-}
+# Spelled out where a workload leaves them out: by them, results of one name would not be comparable.
+_SPELLED_OUT = frozenset({"ccid", "carrier"})
 
 _DEFAULTS: dict[str, Any] = {
     "description": "",
@@ -41,8 +38,6 @@ _DEFAULTS: dict[str, Any] = {
 }
 # A server of netjoule-traffic has room for so many (serve --max-flows).
 _MOST_FLOWS = 64
-# The kernel takes launch times for datagrams alone; null drops whatever it is given.
-_LAUNCHED = frozenset({"udp", "null"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,12 +319,13 @@ def _check_launch_times(document: Document, windows: list[int], trains: list[boo
         raise document.refuse(("window_us",), "so_txtime has no window", "give it a workload of its own")
     if trains != [False]:
         raise document.refuse(("gso",), "so_txtime sends no trains", "give it a workload of its own")
+    taking = transports.with_launch_times()
     for index, transport in enumerate(document.value["transports"]):
-        if transport not in _LAUNCHED:
+        if transport not in taking:
             raise document.refuse(
                 ("transports", index),
                 f"the kernel takes no launch times for {transport}",
-                f"use so_txtime with {_listed(sorted(_LAUNCHED))} alone",
+                f"use so_txtime with {_listed(sorted(taking))} alone",
             )
 
 
@@ -362,11 +358,16 @@ def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
                 "leave them out: the settings of its hosts decide (for DCCP sysctl net.dccp.default)",
             )
     chosen = {
-        transport: _DEFAULT_OPTIONS.get(transport, {}) | given.get(transport, {})
+        transport: _spelled_out(transport) | given.get(transport, {})
         for transport in named
         if transport in taken
     }
     return {transport: options for transport, options in sorted(chosen.items()) if options}
+
+
+def _spelled_out(transport: str) -> dict[str, Any]:
+    """The defaults that an effective workload names."""
+    return {name: value for name, value in transports.defaults(transport).items() if name in _SPELLED_OUT}
 
 
 def _listed(names: list[str]) -> str:

@@ -34,6 +34,10 @@ impl Protocol for Null {
         false
     }
 
+    fn takes_launch_times(&self) -> bool {
+        true
+    }
+
     fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32) -> Limits {
         Limits {
             min_message_bytes: message::HEADER_BYTES,

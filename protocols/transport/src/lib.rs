@@ -350,6 +350,11 @@ pub trait Protocol: Sync {
         false
     }
 
+    /// Whether [`Transport::send_at`] works, for pacing `so_txtime`. By default it does not.
+    fn takes_launch_times(&self) -> bool {
+        false
+    }
+
     /// Whether some hosts lack what it needs: only then may [`Self::missing`] say something. By default none does.
     fn is_host_dependent(&self) -> bool {
         false

@@ -57,6 +57,10 @@ impl Protocol for Udp {
         false
     }
 
+    fn takes_launch_times(&self) -> bool {
+        true
+    }
+
     fn limits(&self, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
         let headers = ip_version.header_bytes() + UDP_HEADER_BYTES;
         let fits = (mtu_bytes as usize).saturating_sub(headers).min(LARGEST_PAYLOAD_BYTES);

@@ -42,7 +42,10 @@ NAMES = ["cpu", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "met
 
 
 def main() -> int:
-    """Run the benches named on the command line (all by default); 0 when every limit holds, else 1."""
+    """Run the benches named on the command line (all by default); 0 when every limit holds, else 1.
+
+    A limit whose figure is missing does not hold.
+    """
     options = _options()
     if options.fetch_iperf3 and (problem := newer_iperf3.fetch(SCRATCH)):
         print(f"bench: no newer iperf3: {problem}", file=sys.stderr)

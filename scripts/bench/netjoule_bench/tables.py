@@ -13,7 +13,8 @@ _SUMMARY = "What must hold"
 
 @dataclass(frozen=True)
 class Verdict:
-    """One limit and what was measured; ``passed`` None: it cannot be judged (``measured`` says why)."""
+    """One limit and what was measured; ``passed`` None: it cannot be judged (``measured`` says why),
+    which counts as a miss."""
 
     what: str
     limit: str
@@ -63,8 +64,8 @@ class Section:
 
     @property
     def missed(self) -> bool:
-        """Whether a limit does not hold."""
-        return self.passed is False or any(verdict.passed is False for verdict in self.verdicts)
+        """Whether a limit does not hold, or a figure that has one is missing."""
+        return self.passed is False or any(verdict.passed is not True for verdict in self.verdicts)
 
     def with_absent(self, absent: Mapping[str, str]) -> Section:
         """The section with an empty row for each generator that did not take part, and why."""

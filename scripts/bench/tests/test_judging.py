@@ -51,6 +51,17 @@ def test_without_a_certificate_departures_are_not_judged():
     assert {v.word for v in section.verdicts if v.what.startswith("p99")} == {"not judged"}
 
 
+def test_a_limit_whose_figure_is_missing_does_not_hold():
+    told = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3)
+    assert not told.missed
+    assert cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3).missed
+    assert cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3).missed
+    names = list(greatest._OURS)
+    taken = {name: [outcome(received=9000, sent=9000)] for name in names}
+    assert not greatest.judged(taken | {IPERF3: [outcome()]}, IPERF3).missed
+    assert greatest.judged(taken | {IPERF3: [None]}, IPERF3).missed
+
+
 def test_a_thin_flow_is_held_to_its_cpu_and_its_times():
     taken = {skype.OURS: [outcome(cpu_s=0.05, p99_us=40, within_50us=0.96)] * 3, IPERF3: [outcome()] * 3}
     assert set(words(skype.judged(taken, 10.0)).values()) == {"met"}

@@ -42,7 +42,8 @@ def test_a_miss_is_a_miss_and_what_could_not_be_judged_is_none():
     def missed(*verdicts, passed=None):
         return Section("t", ["c"], [["1"]], "n", passed=passed, verdicts=list(verdicts)).missed
 
-    assert not missed(at_most("x", 1, 2), at_most("y", None, 2))
+    assert not missed(at_most("x", 1, 2), at_most("y", 2, 2))
+    assert missed(at_most("x", 1, 2), at_most("y", None, 2))
     assert missed(at_most("x", 1, 2), at_most("y", 3, 2))
     assert missed(passed=False)
 

@@ -23,6 +23,7 @@ from typing import Any
 from netjoule import programs
 from netjoule.clock import Clock, SystemClock, boot_id
 from netjoule.errors import HostLacks, RunFailed
+from netjoule.generators import foreign
 from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
 from netjoule.generators.waiting import listening
 from netjoule.hosts import Process
@@ -210,25 +211,16 @@ class _Mapping:
         lost = sender["messages_sent"] - receiver["messages_received_unique"]
         receiver["messages_lost"] = max(0, lost)
         receiver["loss_ratio"] = max(0, lost) / sender["messages_sent"] if sender["messages_sent"] else None
-        return {
-            "schema_version": 1,
-            "kind": "flow_report",
-            "generator": self.generator,
-            "flow_id": str(self.document["start"]["cookie"]),
-            "transport": spec.transport,
-            "direction": spec.direction,
-            "ip_version": spec.ip_version,
-            "payload_bytes": spec.payload_bytes,
-            "offered_rate_mbps": spec.offered_rate_mbps,
-            "duration_s": float(_whole_seconds(spec)),
+        described = foreign.described(
+            spec,
+            generator=self.generator,
+            flow_id=str(self.document["start"]["cookie"]),
+            duration_s=float(_whole_seconds(spec)),
+            nodelay=True if spec.transport == "tcp" else None,
+            mtu_bytes=self._pmtu(),
+        )
+        return described | {
             "interval_s": INTERVAL_S,
-            "seed": spec.seed,
-            "pacing": {"mode": "other", "window_us": 0, "gso": False},
-            "mtu_bytes": self._pmtu(),
-            "nodelay": True if spec.transport == "tcp" else None,
-            "frames_per_message": None if spec.transport == "tcp" else 1.0,
-            "mean_ip_packet_bytes": self._ip_packet_bytes(),
-            "packetisation_source": "computed" if spec.transport == "udp" else "unknown",
             "clock_offset": {
                 "offset_ns": 0,
                 "residual_ns": self.bracket.residual_ns(self.seconds),
@@ -238,7 +230,6 @@ class _Mapping:
             "receiver": receiver,
             "intervals": intervals,
             "reconciles": lost >= 0,
-            "end_reason": "duration",
         }
 
     def _sender(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
@@ -326,12 +317,6 @@ class _Mapping:
     def _pmtu(self) -> int | None:
         streams = [s for i in self.sent["intervals"] for s in i["streams"]]
         return next((int(s["pmtu"]) for s in streams if s.get("pmtu")), None)
-
-    def _ip_packet_bytes(self) -> float | None:
-        """A datagram with its UDP and IP headers (RFC 768, 791, 8200); a stream's packets are unknown."""
-        if self.spec.transport != "udp":
-            return None
-        return float(self.spec.payload_bytes + 8 + (40 if self.spec.ip_version == 6 else 20))
 
 
 def _whole_seconds(spec: FlowSpec) -> int:

@@ -15,12 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from netjoule.generators import foreign
 from netjoule.generators.base import INTERVAL_S, FlowSpec
 
 __all__ = ["Arrival", "Clocks", "Sent", "flow_report", "joint_jitter_ms"]
 
-_IP_HEADER = {4: 20, 6: 40}
-_UDP_HEADER = 8
 _INTERVAL_NS = round(INTERVAL_S * 1e9)
 
 
@@ -94,29 +93,17 @@ def flow_report(
     down = spec.direction == "down"
     firsts, duplicates, reordered = _first_copies(arrivals)
     lost = sent.messages - len(firsts)
-    datagrams = spec.transport != "tcp"
     until_ns = sent.first_ns + round(duration_s * 1e9)
     came_ns = [a.time_ns for a in firsts]
-    return {
-        "schema_version": 1,
-        "kind": "flow_report",
-        "generator": dict(generator),
-        "flow_id": spec.run_id,
-        "transport": spec.transport,
-        "transport_options": dict(spec.options),
-        "direction": spec.direction,
-        "ip_version": spec.ip_version,
-        "payload_bytes": spec.payload_bytes,
-        "offered_rate_mbps": spec.offered_rate_mbps,
-        "duration_s": duration_s,
+    described = foreign.described(
+        spec,
+        generator=generator,
+        flow_id=spec.run_id,
+        duration_s=duration_s,
+        nodelay=True if spec.transport == "tcp" else None,
+    )
+    return described | {
         "interval_s": INTERVAL_S,
-        "seed": spec.seed,
-        "pacing": {"mode": "other", "window_us": 0, "gso": False},
-        "mtu_bytes": None,
-        "nodelay": None if datagrams else True,
-        "frames_per_message": 1.0 if datagrams else None,
-        "mean_ip_packet_bytes": _ip_packet_bytes(spec),
-        "packetisation_source": "computed" if spec.transport == "udp" else "unknown",
         "clock_offset": {"offset_ns": 0, "residual_ns": residual_ns, "method": "same_boot"},
         "sender": _sender(spec, sent, duration_s)
         | {"host": hosts["server" if down else "client"], "boot_id": boot_id},
@@ -133,7 +120,6 @@ def flow_report(
             *_intervals("receiver", spec, came_ns, (sent.first_ns, until_ns)),
         ],
         "reconciles": lost >= 0,
-        "end_reason": "duration",
     }
 
 
@@ -174,7 +160,7 @@ def _sender(spec: FlowSpec, sent: Sent, duration_s: float) -> dict[str, Any]:
         "messages_not_sent": scheduled - sent.messages,
         "bytes_sent": moved,
         "goodput_mbps": 8e-6 * moved / duration_s,
-        **_UNKNOWN_CPU,
+        **foreign.UNKNOWN_CPU,
         "transport_stats": {},
     }
 
@@ -191,12 +177,9 @@ def _receiver(spec: FlowSpec, firsts: Sequence[Arrival], sent: Sent, duration_s:
         "goodput_mbps": 8e-6 * moved / duration_s,
         "loss_ratio": lost / sent.messages if sent.messages else None,
         "one_way_delay_ms": _delays([a.delay_ms for a in firsts if a.delay_ms is not None]),
-        **_UNKNOWN_CPU,
+        **foreign.UNKNOWN_CPU,
         "transport_stats": {},
     }
-
-
-_UNKNOWN_CPU: dict[str, None] = {"cpu_s": None, "cpu_user_s": None, "cpu_system_s": None}
 
 
 def _delays(delays_ms: list[float]) -> dict[str, float] | None:
@@ -234,10 +217,3 @@ def _intervals(
         }
         done = upto
         start_ns += _INTERVAL_NS
-
-
-def _ip_packet_bytes(spec: FlowSpec) -> float | None:
-    """A datagram with its UDP and IP headers (RFC 768, 791, 8200); other transports' packets are unknown."""
-    if spec.transport != "udp":
-        return None
-    return float(spec.payload_bytes + _UDP_HEADER + _IP_HEADER[spec.ip_version])

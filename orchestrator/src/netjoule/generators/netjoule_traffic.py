@@ -19,7 +19,9 @@ __all__ = ["NetjouleTraffic"]
 READY_TIMEOUT_S = 15.0
 FLOW_READY_TIMEOUT_S = 90.0  # both ends may have millions of a profile's messages to compute first
 MAX_HOLD_S = 3600  # a flow waits for `go` while idle power is measured
-REPORT_GRACE_S = 20.0  # drain, linger and the exchange of reports after the flow's schedule
+# A stream drains for up to 30 s after its schedule (sender.rs), and a receiver waits 60 s beyond it for what
+# is under way (receiver.rs): only a sender that is later than both hangs.
+REPORT_GRACE_S = 100.0
 _SECRET_VARIABLE = "NETJOULE_TRAFFIC_SECRET"  # noqa: S105 - its name
 _EXIT_USAGE = 2
 _EXIT_HOST_LACKS = 3
@@ -133,8 +135,8 @@ def send_arguments(spec: FlowSpec, ends: Endpoints) -> list[str]:
 
 
 def limit_arguments(limits: Mapping[str, float]) -> list[str]:
-    """What the pacing certificate is held to, as arguments of `send` and `selftest`."""
-    return [word for name, value in limits.items() for word in ("--pacing-limit", f"{name}={value:g}")]
+    """What the pacing certificate is held to, to the last digit, as arguments of `send` and `selftest`."""
+    return [word for name, value in limits.items() for word in ("--pacing-limit", f"{name}={value!r}")]
 
 
 def _option_arguments(flag: str, value: Any) -> list[str]:

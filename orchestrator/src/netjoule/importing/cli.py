@@ -20,6 +20,11 @@ class _Radio(StrEnum):
     unknown = "unknown"
 
 
+class _IpVersion(StrEnum):
+    four = "4"
+    six = "6"
+
+
 class _Transport(StrEnum):
     udp = "udp"
     tcp = "tcp"
@@ -43,6 +48,9 @@ def import_results(
     day: Annotated[
         datetime | None,
         typer.Option("--day", metavar="DAY", formats=["%Y-%m-%d"], help="UTC, of D-ITG's logs."),
+    ] = None,
+    ip_version: Annotated[
+        _IpVersion | None, typer.Option("--ip-version", metavar="V", help="4 or 6, of NetPerfMeter's flows.")
     ] = None,
     radio_source: Annotated[
         _Radio, typer.Option("--radio-source", metavar="WHAT", help="real, wired or unknown.")
@@ -73,6 +81,7 @@ def import_results(
         offered_rate_mbps=offered_rate_mbps,
         generator_version=generator_version,
         day=_date(day),
+        ip_version=None if ip_version is None else int(ip_version.value),
     )
     found = read_all(places, options)
     for words in found.left_out:

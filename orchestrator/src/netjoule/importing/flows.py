@@ -47,6 +47,7 @@ class Options:
     Attributes:
         radio_source: real, wired or unknown.
         day: UTC day of logs that hold times of day only.
+        ip_version: 4 or 6, of files without addresses.
     """
 
     radio_source: str = "unknown"
@@ -54,6 +55,7 @@ class Options:
     offered_rate_mbps: float | None = None
     generator_version: str | None = None
     day: date | None = None
+    ip_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

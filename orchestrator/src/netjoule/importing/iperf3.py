@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netjoule.generators import FlowSpec
+from netjoule.generators import FlowSpec, foreign
 from netjoule.importing.flows import (
     CLIENT,
     SERVER,
@@ -35,12 +36,11 @@ from netjoule.verdict import Reason
 __all__ = ["read"]
 
 FORMAT = "iperf3-json"
+_FLOW_ID = re.compile("[A-Za-z0-9-]{1,64}")  # as flow_report.schema.json has it
 _SECOND = "_bidir_reverse"  # what the sums of the second direction of --bidir are called
 _MOST_SECONDS = 1e6
 _MOST_STREAMS = 10_000
 _LATEST_S = 32_503_680_000  # the year 3000
-_IP_AND_UDP_BYTES = {4: 28, 6: 48}  # RFC 768, 791, 8200
-_UNKNOWN_CPU = {"cpu_s": None, "cpu_user_s": None, "cpu_system_s": None}
 
 
 def read(sources: Sequence[Source], options: Options) -> Found:
@@ -179,31 +179,15 @@ class _Test:
 
     def _described(self, spec: FlowSpec) -> dict[str, Any]:
         """What a flow report says beside counts."""
-        ip_bytes = float(self._size + _IP_AND_UDP_BYTES[spec.ip_version]) if self._datagrams else None
-        return {
-            "schema_version": 1,
-            "kind": "flow_report",
-            "generator": {
-                "name": "iperf-dccp" if self._is_dccp else "iperf3",
-                "version": self._version or "unknown",
-            },
-            "flow_id": _cookie(self._client) or "imported",
-            "transport": spec.transport,
-            "direction": spec.direction,
-            "ip_version": spec.ip_version,
-            "payload_bytes": spec.payload_bytes,
-            "offered_rate_mbps": spec.offered_rate_mbps,
-            "duration_s": spec.duration_s,
-            "seed": 0,
-            "pacing": {"mode": "other", "window_us": 0, "gso": False},
-            "mtu_bytes": None,
-            "nodelay": None,
-            "frames_per_message": 1.0 if self._datagrams else None,
-            "mean_ip_packet_bytes": ip_bytes,
-            "packetisation_source": "computed" if self._datagrams else "unknown",
-            "clock_offset": UNKNOWN_OFFSET,
-            "end_reason": "duration",
-        }
+        program = "iperf-dccp" if self._is_dccp else "iperf3"
+        described = foreign.described(
+            spec,
+            generator={"name": program, "version": self._version or "unknown"},
+            flow_id=_flow_id(_cookie(self._client)),
+            duration_s=spec.duration_s,
+            nodelay=None,
+        )
+        return described | {"clock_offset": UNKNOWN_OFFSET}
 
     def _ends(
         self, totals: _Totals, intervals: list[dict[str, Any]], asked: int, *, up: bool
@@ -321,7 +305,7 @@ class _Test:
         """CPU time of an end's process in s; told as per cent of a core, of both directions together."""
         use = self._end.get("cpu_utilization_percent")
         if use is None or self.bidirectional:
-            return dict(_UNKNOWN_CPU)
+            return dict(foreign.UNKNOWN_CPU)
         parts = {"cpu_s": "total", "cpu_user_s": "user", "cpu_system_s": "system"}
         return {name: use.at(f"{whose}_{theirs}").number() / 100 * seconds for name, theirs in parts.items()}
 
@@ -363,6 +347,11 @@ def _slice(streams: Sequence[Node], *, lossy: bool) -> _Slice:
 def _cookie(report: Node) -> str:
     found = report.at("start").get("cookie")
     return found.text() if found is not None else ""
+
+
+def _flow_id(cookie: str) -> str:
+    """A cookie as a flow report may have it; before 3.2 it was a host's name and a time, with dots."""
+    return cookie if _FLOW_ID.fullmatch(cookie) else "imported"
 
 
 def _version(start: Node) -> str | None:

@@ -4,7 +4,7 @@
 A measurement leaves NAME-active.sca and NAME-passive.sca and, per flow and end, NAME-active-FLOW-STREAM.vec,
 any of them compressed as .bz2. A flow that sends both ways is two. The transport and the rate stand in the
 configuration that it writes (-config=FILE), which names the scalar files; without it the user says them. Its
-version stands nowhere. Pure.
+version, the addresses and how long it was told to send stand nowhere. Pure.
 """
 
 from __future__ import annotations
@@ -146,8 +146,10 @@ class _Measurement:
         first_us, last_us = sent["First Transmission"], sent["Last Transmission"]
         packets, size_bytes = round(sent["Transmitted Packets"]), sent["Transmitted Bytes"]
         zero_ns = round(first_us) * 1000
-        # It is told to send for whole seconds.
-        duration_s = float(max(1, math.ceil((last_us - first_us) * 1e-6)))
+        if packets < 2 or last_us <= first_us:
+            raise self._active.refuse(f"its flow {number} has a single moment, so no rate")
+        # Not the whole seconds it may have been told: it sends on for up to another one.
+        duration_s = (last_us - first_us) * 1e-6 * packets / (packets - 1)
         rate = rate_of(self._asked_mbps(number, direction), 8e-6 * size_bytes / duration_s, self._options)
         spec = spec_of(
             self._active,
@@ -157,7 +159,7 @@ class _Measurement:
             rate=rate,
             duration_s=duration_s,
             direction=direction,
-            ip_version=4,
+            ip_version=self._options.ip_version or 4,
         )
         came_us, delays_ms = _lines(*found[f"{receiver}.vec"])
         shift_ns = unlike_clocks_ns(round(min(delays_ms) * 1e6)) if delays_ms else 0
@@ -174,8 +176,12 @@ class _Measurement:
             hosts=HOSTS,
             boot_id="unknown",
             receiver_offset_ns=-shift_ns,
+            duration_s=duration_s,
         )
         report = settle_unknown(report, rate)
+        if self._options.ip_version is None:
+            # No file has an address, so the size of the IP header is anybody's guess.
+            report |= {"mean_ip_packet_bytes": None, "packetisation_source": "unknown"}
         report["generator"]["version"] = self._options.generator_version or "unknown"
         if shift_ns:
             report["receiver"]["one_way_delay_ms"] = None
