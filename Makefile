@@ -40,6 +40,7 @@ lint: ## formats, lints and types of all languages
 	@scripts/setup.sh test
 	cargo fmt --check
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
+	cargo check --quiet --release --locked --no-default-features --manifest-path traffic/fuzz/Cargo.toml --target-dir target
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy

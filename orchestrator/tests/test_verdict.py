@@ -49,6 +49,14 @@ def test_congestion_control_that_sends_less_is_data_and_no_lag(transport: str) -
     assert not invalidates("transport_held_back")
 
 
+@pytest.mark.parametrize(("held_back", "code"), [(0.6, "transport_held_back"), (0.1, "generator_lagged")])
+def test_a_device_slower_than_the_load_is_no_slow_host(held_back: float, code: str) -> None:
+    report = flow_report(SPEC, 0)
+    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}
+    report["pacing_certificate"] = {"passed": True, "held_back_not_sent_ratio": held_back, "failed": []}
+    assert codes(report) == [code]
+
+
 def test_a_held_back_flow_that_ends_early_is_short_all_the_same() -> None:
     report = flow_report(FlowSpec("r", "dccp", 1440, 30.0, 2.6, "up", 4, 1), 0)
     report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}

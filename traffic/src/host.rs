@@ -3,17 +3,8 @@
 
 use std::io;
 
-/// `CLOCK_MONOTONIC` in ns.
-pub fn now_ns() -> i64 {
-    read_clock(libc::CLOCK_MONOTONIC)
-}
-
-fn read_clock(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills a live timespec; the clocks asked for exist on every Linux.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
+pub use netjoule_transport::stamps::now_ns;
+use netjoule_transport::stamps::read_clock;
 
 /// CPU time and context switches of this process so far.
 ///
@@ -80,14 +71,7 @@ pub fn boot_id() -> String {
 
 /// Unpredictable bytes from the kernel.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    // SAFETY: the kernel fills a live buffer; requests of up to 256 bytes are never cut short.
-    let length = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
-    if length == N as isize {
-        Ok(bytes)
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    netjoule_transport::random::try_bytes()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a flow goes, and what is asked of the server there.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::{socket, IpVersion, Values};
@@ -93,12 +93,7 @@ impl Target {
 
 /// The address of this host from which packets go to `remote`; nothing is sent.
 pub(crate) fn local_ip_towards(remote: SocketAddr) -> Outcome<IpAddr> {
-    let find = || {
-        let probe = UdpSocket::bind(socket::unspecified_like(remote))?;
-        probe.connect(remote)?;
-        probe.local_addr()
-    };
-    find().map(|local| local.ip()).map_err(Failure::system("find the way to the server"))
+    socket::source_towards(remote).map_err(Failure::system("find the way to the server"))
 }
 
 fn resolve(host: &str, port: u16, args: &SendArgs) -> Outcome<SocketAddr> {

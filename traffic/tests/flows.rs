@@ -3,13 +3,13 @@
 
 mod common;
 
-use common::{assert_honest, has_ipv6, send, Server, TRANSPORTS};
+use common::{assert_honest, has_ipv6, send, transports, Server};
 use netjoule_traffic::schedule::Schedule;
 use serde_json::Value;
 
 fn run_everything(bind: &str, ip_version: u64) {
     let server = Server::start(bind, &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let args =
                 ["--transport", transport, "--to", &server.control, "-b", "4M", "-l", "1000", "-t", "0.3"];
@@ -82,7 +82,7 @@ fn a_server_on_every_address_serves_the_one_that_was_called() {
 fn control_may_run_over_another_address_than_the_data() {
     let server = Server::start("127.0.0.2", &["--control-bind", "127.0.0.1"]);
     let args = ["--to", "127.0.0.2", "--control", &server.control, "-b", "1M", "-l", "500", "-t", "0.1"];
-    for transport in TRANSPORTS {
+    for transport in transports() {
         let finished = send(&[&args[..], &["--transport", transport]].concat());
         assert_eq!(finished.code, 0, "{transport}: {}", finished.stderr);
         assert_honest(finished.report());

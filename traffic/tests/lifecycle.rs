@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{assert_honest, send, terminate, Client, Server, TRANSPORTS};
+use common::{assert_honest, send, terminate, transports, Client, Server};
 
 /// Arguments of a flow that would take far longer than a test.
 fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
@@ -13,7 +13,7 @@ fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
 #[test]
 fn a_held_flow_sends_nothing_before_go_and_stays_open_until_end() {
     let mut server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         let mut client = Client::start(&[
             "--transport",
             transport,
@@ -74,7 +74,7 @@ fn lingering_keeps_the_sockets_for_the_time_asked() {
 #[test]
 fn an_interrupted_client_reports_in_part_and_exits_1() {
     let server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let mut client = Client::start(&[&long_flow(&server, transport)[..], reverse].concat());
             client.expect("started");
@@ -114,7 +114,7 @@ fn an_idle_server_ends_cleanly() {
 #[test]
 fn after_a_killed_client_the_next_flow_runs() {
     let mut server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let mut client = Client::start(&[&long_flow(&server, transport)[..], reverse].concat());
             client.expect("started");
@@ -130,7 +130,7 @@ fn after_a_killed_client_the_next_flow_runs() {
 
 #[test]
 fn a_killed_server_ends_the_client_with_one_clear_line() {
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let mut server = Server::start("127.0.0.1", &[]);
             let mut client = Client::start(&[&long_flow(&server, transport)[..], reverse].concat());

@@ -4,7 +4,7 @@
 mod common;
 
 use common::network::in_own_network;
-use common::{assert_honest, not_run, send, Server, TRANSPORTS};
+use common::{assert_honest, not_run, send, transports, Server};
 use serde_json::Value;
 
 fn number(value: &Value) -> f64 {
@@ -14,7 +14,7 @@ fn number(value: &Value) -> f64 {
 #[test]
 fn delays_are_on_one_clock_and_stamped_by_the_kernel_in_both_directions() {
     let server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let args =
                 ["--transport", transport, "--to", &server.control, "-b", "4M", "-l", "1000", "-t", "0.5"];
@@ -82,7 +82,7 @@ fn intervals_and_ends_say_what_was_taken_of_the_host() {
 #[test]
 fn congestion_control_is_traced_when_asked_for_and_where_there_is_one() {
     let server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let args =
                 ["--transport", transport, "--to", &server.control, "-b", "4M", "-l", "1000", "-t", "0.5"];
@@ -98,7 +98,9 @@ fn congestion_control_is_traced_when_asked_for_and_where_there_is_one() {
             let at = |sample: &Value| sample["at_ns"].as_i64().unwrap();
             assert!(samples.windows(2).all(|pair| at(&pair[0]) < at(&pair[1])), "{samples:?}");
             let last = &samples[samples.len() - 1];
-            assert!(number(&last["smoothed_rtt_ms"]) > 0.0, "{transport}: {last}");
+            // SCTP's is in whole milliseconds.
+            let least_ms = if transport == "sctp" { 0.0 } else { f64::MIN_POSITIVE };
+            assert!(number(&last["smoothed_rtt_ms"]) >= least_ms, "{transport}: {last}");
             let has_limit = last["window_bytes"].is_u64() || last["pacing_rate_mbps"].is_number();
             assert!(has_limit, "{transport}: {last}");
             let printed = finished.events.iter().filter(|event| event["event"] == "congestion").count();
@@ -175,7 +177,7 @@ fn capture_flows() {
     let server = Server::start("127.0.0.1", &[]);
     let file = std::env::temp_dir().join(format!("netjoule-measurement-{}.pcapng", std::process::id()));
     let path = file.to_str().unwrap();
-    for transport in TRANSPORTS {
+    for transport in transports() {
         let args = ["--transport", transport, "--to", &server.control, "-b", "4M", "-l", "1000", "-t", "0.2"];
         let finished = send(&[&args[..], &["--capture", path, "--capture-headers"]].concat());
         assert_eq!(finished.code, 0, "{transport}: {}", finished.stderr);
@@ -185,7 +187,7 @@ fn capture_flows() {
         let sent = finished.report()["sender"]["messages_sent"].as_u64().unwrap();
         let packets = capture["packets"].as_u64().unwrap();
         // A stream may put many messages into one packet.
-        let is_stream = transport == "tcp" || transport == "quic";
+        let is_stream = matches!(transport, "tcp" | "quic" | "sctp");
         assert!(packets >= if is_stream { 10 } else { sent }, "{transport}: {capture}");
         let frames = captured_frames(&file);
         assert_eq!(frames.len() as u64, packets, "{transport}");

@@ -6,7 +6,7 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::{assert_honest, send, Server, TRANSPORTS};
+use common::{assert_honest, send, transports, Server};
 use serde_json::Value;
 
 /// 100 messages, a millisecond apart.
@@ -62,7 +62,7 @@ fn every_mode_names_and_certifies_itself_in_both_directions() {
 #[test]
 fn every_transport_and_null_is_certified() {
     let server = Server::start("127.0.0.1", &[]);
-    for transport in [&TRANSPORTS[..], &["null"]].concat() {
+    for transport in [&transports()[..], &["null"]].concat() {
         for mode in ["hybrid", "spin", "burst:5"] {
             let to = ["--to", &server.control];
             let to = if transport == "null" { &[][..] } else { &to };

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::{assert_honest, send, Client, Finished, Server, TRANSPORTS};
+use common::{assert_honest, send, transports, Client, Finished, Server};
 use serde_json::Value;
 
 /// Sizes from 16 to 1000 bytes at about 500 messages a second.
@@ -108,7 +108,7 @@ fn every_transport_and_null_have_the_same_schedule() {
     let null = send(&[&args[..], &["--transport", "null"]].concat());
     let digest = honest(&null)["schedule_digest"].clone();
     assert!(digest.as_str().unwrap().starts_with("fnv1a64:"), "{digest}");
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let more = ["--transport", transport, "--to", &server.control];
             let finished = send(&[&args[..], &more, reverse].concat());
@@ -117,7 +117,7 @@ fn every_transport_and_null_have_the_same_schedule() {
             assert_eq!(report["profile"], null.report()["profile"], "{transport} {reverse:?}");
             assert_eq!(report["payload_bytes"], 1000);
             assert!(number(&report["receiver"]["messages_received_unique"]) > 0);
-            if transport == "tcp" || transport == "quic" {
+            if matches!(transport, "tcp" | "quic" | "sctp") {
                 assert_eq!(report["receiver"]["messages_lost"], 0, "{transport}");
             }
         }
@@ -142,7 +142,7 @@ fn trains_hold_messages_of_one_size_and_the_window_keeps_the_books() {
         "inter_departure_s": 0.0001}}"#;
     let file = Scratch::new("two.json", two_sizes);
     let server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         let args = ["--transport", transport, "--to", &server.control, "--profile", file.path(), "-t", "0.3"];
         let report = send(&[&args[..], &["--window-us", "2000", "--gso"]].concat());
         honest(&report);

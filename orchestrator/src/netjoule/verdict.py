@@ -45,7 +45,7 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
     scheduled, sent = sender["messages_scheduled"], sender["messages_sent"]
     held_back = False
     if scheduled and sent / scheduled < LEAST_ACHIEVED_RATIO:
-        held_back = transports.is_congestion_controlled(report["transport"])
+        held_back = _was_held_back(report, sent / scheduled)
         words = f"{sent} of {scheduled} scheduled messages were sent"
         lagged = Reason("generator_lagged", words)
         reasons.append(Reason("transport_held_back", words) if held_back else lagged)
@@ -82,6 +82,17 @@ def first_invalidating(reasons: Iterable[Mapping[str, str]]) -> Reason | None:
         if invalidates(reason["code"]):
             return Reason(reason["code"], reason["detail"])
     return None
+
+
+def _was_held_back(report: Mapping[str, Any], achieved_ratio: float) -> bool:
+    """Whether what is missing is the transport's doing and not the sender's.
+
+    Congestion control's always is; without it the device that takes less than is offered, as the certificate counts.
+    """
+    certificate = report.get("pacing_certificate") or {}
+    told = certificate.get("held_back_not_sent_ratio", 0.0)
+    kept = achieved_ratio + told >= LEAST_ACHIEVED_RATIO
+    return kept or transports.is_congestion_controlled(report["transport"])
 
 
 def _books(report: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ pub(crate) trait Carrier {
     /// Header between IP and DCCP, in bytes.
     const HEADER_BYTES: usize;
 
-    /// Several packets of one size may leave, and arrive, in one call (GSO, GRO).
+    /// Several packets of one size may leave, and arrive, in one call (sendmmsg, GSO, GRO).
     const TRAINS: bool;
 
     /// The IP header's ECN field is this stack's to read and set.

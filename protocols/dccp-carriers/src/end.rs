@@ -5,42 +5,30 @@
 //! control, a full socket) or when nothing is due soon: arrival times are the kernel's, so reading late costs
 //! congestion control nothing but time. A receiving end sends acknowledgements while it takes messages.
 
-use std::net::{IpAddr, SocketAddr};
+mod opening;
+mod sending;
+
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ccid;
-use netjoule_dccp::connection::{End as Ending, SendError, Spacing};
-use netjoule_dccp::{Config, Connection, Listener, ResetCode, State as Stage};
-use netjoule_transport::datagram::{self, GRO_BYTES};
+use netjoule_dccp::connection::{End as Ending, Spacing};
+use netjoule_dccp::{Connection, ResetCode, State as Stage};
 use netjoule_transport::{
     socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
     PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
+use self::opening::say;
 use crate::carrier::Carrier;
 use crate::congestion;
+use crate::early::Early;
 use crate::link::Link;
-use crate::options::Choice;
-use crate::reception::{self, Proven, Reception};
+use crate::reception::Reception;
 use crate::token::{self, Judge, Prover, Verdict};
-use crate::{early::Early, queue, random, SERVICE_CODE};
 
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;
-/// Longest DCCP header (RFC 4340 section 5.1: Data Offset is one byte of words) and longest IPv4 header, in bytes.
-const HEADER_BYTES: usize = 1_020 + 60;
-/// First guess at the MTU, before the socket knows the way.
-const USUAL_MTU_BYTES: u32 = 1_500;
-/// First Sequence Window; the connection adapts it to the rate.
-const SEQUENCE_WINDOW: u64 = 1_000;
-/// Half-open connections kept; beyond that the listener answers statelessly.
-const BACKLOG: usize = 8;
-/// A message that is due within this time is "soon": acknowledgements wait for it, ns.
-const SOON_NS: i64 = 50_000_000;
-/// A sender that is not held up reads acknowledgements at most this often, ns.
-const READ_NS: i64 = 1_000_000;
-/// One that is held up looks again when the last look is older than this, ns.
-const READ_AGAIN_NS: i64 = 50_000;
 
 /// Greatest whole number that every reader of a report holds exactly.
 pub(crate) const MOST_FIGURE: f64 = ((1_u64 << 53) - 1) as f64;
@@ -77,40 +65,6 @@ pub(crate) struct End<C> {
 }
 
 impl<C: Carrier> End<C> {
-    pub(crate) fn connect(
-        carrier: C,
-        remote: SocketAddr,
-        flow: &FlowSpec,
-        choice: Choice,
-        now_ns: i64,
-    ) -> Result<Self> {
-        let link = link(carrier, flow, choice.ecn)?;
-        let config = config(&link, remote, flow, choice.ccid)?;
-        let connection = Connection::connect(config, now_ns, &mut random::number);
-        let mut end = Self::new(link, Entry::Proving(Prover::new(flow.token, now_ns)), flow, choice.ccid);
-        end.connection = Some(Box::new(connection));
-        end.peer = Some(remote);
-        end.allow_trains()?;
-        Ok(end)
-    }
-
-    pub(crate) fn listen(
-        carrier: C,
-        allowed_peer: Option<IpAddr>,
-        flow: &FlowSpec,
-        choice: Choice,
-    ) -> Result<Self> {
-        let link = link(carrier, flow, choice.ecn)?;
-        let local = link.carrier.local()?;
-        let config = config(&link, local, flow, choice.ccid)?;
-        let listener = Listener::new(config, vec![SERVICE_CODE], BACKLOG, random::bytes());
-        let judge = Judge::new(flow.token);
-        let reception = Box::new(Reception::new(listener, allowed_peer, judge.clone()));
-        let mut end = Self::new(link, Entry::Receiving(reception), flow, choice.ccid);
-        end.judge = Some(judge);
-        Ok(end)
-    }
-
     fn new(link: Link<C>, entry: Entry, flow: &FlowSpec, ccid: Ccid) -> Self {
         Self {
             link,
@@ -126,49 +80,6 @@ impl<C: Carrier> End<C> {
             next_send_ns: None,
             read_ns: i64::MIN,
         }
-    }
-
-    /// The socket is connected: all that arrives is the peer's, and may come in trains.
-    fn allow_trains(&self) -> Result<()> {
-        if C::TRAINS && self.gso && self.role == Role::Receiver {
-            datagram::join_trains(self.link.carrier.socket())?;
-        }
-        Ok(())
-    }
-
-    /// Server: this is the client.
-    fn welcome(&mut self, mut proven: Proven, now_ns: i64) -> Result<()> {
-        self.link.carrier.adopt(proven.peer)?;
-        self.link.outbox.set_destination(None);
-        reception::empty_queue(&self.link, &mut proven, now_ns)?;
-        self.peer = Some(proven.peer);
-        self.allow_trains()?;
-        if let Some(mtu_bytes) = self.link.mtu_bytes() {
-            proven.connection.set_mtu_bytes(mtu_bytes);
-        }
-        say(&mut proven.connection, &proven.answer, now_ns);
-        self.connection = Some(proven.connection);
-        self.entry = Entry::Done;
-        Ok(())
-    }
-
-    /// Client: ask until the server accepts the token.
-    fn prove(&mut self, now_ns: i64) -> Result<()> {
-        let (Entry::Proving(prover), Some(connection)) = (&mut self.entry, &mut self.connection) else {
-            return Ok(());
-        };
-        let mut accepted = false;
-        self.link.read(connection, 1, false, &mut |arrival| accepted |= prover.on_message(arrival.bytes))?;
-        // The question travels in the packet that completes the handshake, or later ones.
-        if !accepted && matches!(connection.state(), Stage::PartOpen | Stage::Open) {
-            if let Some(question) = prover.on_time(now_ns) {
-                say(connection, &question, now_ns);
-            }
-        }
-        if accepted {
-            self.entry = Entry::Done;
-        }
-        Ok(())
     }
 
     /// Read acknowledgements, and at a receiving end messages that came early.
@@ -196,16 +107,6 @@ impl<C: Carrier> End<C> {
     fn service_reads(&self) -> bool {
         let is_open = self.connection.as_ref().is_some_and(|connection| connection.state() == Stage::Open);
         self.role == Role::Sender || self.early.is_some() || !is_open
-    }
-
-    /// Whether this end can wait for acknowledgements until it sends its next message.
-    fn reads_when_sending(&self) -> bool {
-        let Some(connection) = &self.connection else { return false };
-        let last_look_ns = self.read_ns.saturating_add(SOON_NS);
-        self.role == Role::Sender
-            && matches!(self.entry, Entry::Done)
-            && connection.queued() == 0
-            && self.next_send_ns.is_some_and(|at_ns| at_ns <= last_look_ns)
     }
 
     fn state(&self) -> Result<State> {
@@ -236,112 +137,6 @@ impl<C: Carrier> End<C> {
             TransportError::Refused(format!("{peer} refused the DCCP connection: {why}"))
         }
     }
-
-    /// What was offered leaves now.
-    fn hand_over(&mut self) -> Result<()> {
-        self.link.flush()?;
-        if let Some(connection) = &mut self.connection {
-            self.link.heed_mtu(connection);
-        }
-        Ok(())
-    }
-
-    /// Offer the first messages of `batch` to the connection: how many were taken, and why not more if none were.
-    /// `may_read`: acknowledgements may be waiting in the socket that make room.
-    fn offer(
-        &mut self,
-        batch: &mut [u8],
-        spacing: Spacing,
-        now_ns: i64,
-        may_read: &mut bool,
-    ) -> Result<BatchOutcome> {
-        loop {
-            let Some(connection) = &mut self.connection else { return Err(not_open()) };
-            let sent = self.link.send_train(connection, batch, spacing, now_ns)?;
-            if sent > 0 {
-                return Ok(BatchOutcome { sent, stop: Stop::None });
-            }
-            if !std::mem::take(may_read) {
-                let Spacing { headroom_bytes, message_bytes } = spacing;
-                return match connection.send(now_ns, &batch[headroom_bytes..][..message_bytes]) {
-                    Ok(()) => Ok(BatchOutcome { sent: 1, stop: Stop::None }),
-                    Err(SendError::QueueFull) => Ok(BatchOutcome { sent: 0, stop: Stop::QueueFull }),
-                    Err(SendError::TooLarge) => Err(too_large(message_bytes, connection.max_payload_bytes())),
-                    Err(SendError::NotOpen) => Err(not_open()),
-                };
-            }
-            self.read(now_ns)?;
-            if let Some(connection) = &mut self.connection {
-                self.link.transmit(connection, now_ns)?;
-            }
-        }
-    }
-
-    /// [`Transport::send_batch`].
-    fn send_spaced(&mut self, batch: &mut [u8], spacing: Spacing, now_ns: i64) -> Result<BatchOutcome> {
-        if !std::mem::replace(&mut self.any_message, true) {
-            self.link.outbox.forget_counts();
-        }
-        let since_read_ns = now_ns.saturating_sub(self.read_ns);
-        let mut may_read = since_read_ns > READ_AGAIN_NS && since_read_ns < READ_NS;
-        if since_read_ns >= READ_NS {
-            self.read(now_ns)?;
-            if let Some(connection) = &mut self.connection {
-                self.link.transmit(connection, now_ns)?;
-            }
-        }
-        let stride = (spacing.headroom_bytes + spacing.message_bytes).max(1);
-        let (mut sent, mut stop) = (0, Stop::None);
-        while stop == Stop::None && batch.len() >= (sent + 1) * stride {
-            if self.link.outbox.is_blocked() {
-                self.link.flush()?;
-            }
-            let outcome = if self.link.outbox.is_blocked() {
-                BatchOutcome { sent: 0, stop: Stop::QueueFull }
-            } else {
-                self.offer(&mut batch[sent * stride..], spacing, now_ns, &mut may_read)?
-            };
-            (sent, stop) = (sent + outcome.sent, outcome.stop);
-        }
-        self.hand_over()?;
-        Ok(BatchOutcome { sent, stop })
-    }
-}
-
-/// The link of a flow. Only messages, and trains of them, need big buffers to arrive in.
-fn link<C: Carrier>(carrier: C, flow: &FlowSpec, ecn: bool) -> Result<Link<C>> {
-    let slot_bytes = match flow.role {
-        Role::Receiver if C::TRAINS && flow.gso => GRO_BYTES,
-        Role::Receiver => HEADER_BYTES + flow.message_bytes.max(token::MESSAGE_BYTES),
-        Role::Sender => HEADER_BYTES + token::MESSAGE_BYTES,
-    };
-    Link::new(carrier, flow.gso, slot_bytes, ecn)
-}
-
-/// How to connect to, or listen beside, `remote` (at a listener: any address of the right IP version).
-fn config<C: Carrier>(link: &Link<C>, remote: SocketAddr, flow: &FlowSpec, ccid: Ccid) -> Result<Config> {
-    Ok(Config {
-        carriage: link.carrier.carriage(remote)?,
-        local_port: link.carrier.local()?.port(),
-        remote_port: remote.port(),
-        service_code: SERVICE_CODE,
-        ccids: vec![ccid],
-        mtu_bytes: link.mtu_bytes().unwrap_or(USUAL_MTU_BYTES),
-        queue_messages: queue::messages(flow),
-        //= rfc6773#3.5
-        //# A DCCP-UDP endpoint SHOULD follow the procedures of DCCP-STD in [RFC4340], Section 12
-        //= rfc6773#3.5
-        //# Implementations that do not support ECN MUST follow the procedures of DCCP-STD in [RFC4340],
-        //# Section 12.1 with regard to implementations that are not ECN capable.
-        ecn: link.ecn,
-        checksum_coverage: 0,
-        sequence_window: SEQUENCE_WINDOW,
-    })
-}
-
-/// Send a message about the token. When it cannot go now, the client's repetition brings it back.
-fn say(connection: &mut Connection, message: &token::Message, now_ns: i64) {
-    let _ = connection.send(now_ns, message);
 }
 
 fn asked(judge: &Judge, message: &[u8]) -> Option<token::Message> {
@@ -349,16 +144,6 @@ fn asked(judge: &Judge, message: &[u8]) -> Option<token::Message> {
         Verdict::Proven(answer) => Some(answer),
         Verdict::Wrong | Verdict::Other => None,
     }
-}
-
-fn not_open() -> TransportError {
-    TransportError::Lost("the DCCP connection is not open".into())
-}
-
-fn too_large(message_bytes: usize, most_bytes: usize) -> TransportError {
-    TransportError::Unsupported(format!(
-        "a message of {message_bytes} bytes does not fit a DCCP packet on this path: the limit is {most_bytes} bytes"
-    ))
 }
 
 impl<C: Carrier> Transport for End<C> {
@@ -531,13 +316,5 @@ impl<C: Carrier> Transport for End<C> {
 
     fn parted(&self) -> bool {
         self.connection.as_ref().is_none_or(|connection| connection.end().is_some())
-    }
-}
-
-impl<C: Carrier> End<C> {
-    /// Client: the handshake has come far enough to carry the question.
-    fn can_ask(&self) -> bool {
-        let stage = self.connection.as_ref().map(|connection| connection.state());
-        matches!(stage, Some(Stage::PartOpen | Stage::Open))
     }
 }

@@ -10,6 +10,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_transport::knocking::{self, Candidate, Knocking};
+use netjoule_transport::stamps::{self, StampCounts};
 use netjoule_transport::{
     socket, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
     Role, SendOutcome, State, Transport, TransportError, Values,
@@ -25,18 +27,12 @@ use crate::{kernel_socket, queue};
 
 /// Messages per [`Transport::receive`].
 const MESSAGES_PER_RECEIVE: usize = 256;
-/// Connections that wait to be accepted or to prove the token.
-const BACKLOG: usize = 8;
 /// Header of the kernel's Data packets (RFC 4340 section 5.4), in bytes.
 const DATA_HEADER_BYTES: usize = 16;
 
 enum Phase {
-    /// Server: the listening socket, and connections that have not proved the token.
-    Receiving {
-        listener: Socket,
-        allowed_peer: Option<IpAddr>,
-        candidates: Vec<(Socket, SocketAddr)>,
-    },
+    /// Server: those that have not proved the token.
+    Receiving(Knocking),
     /// Client: waits for the handshake.
     Connecting(Socket, Prover),
     /// Client: waits for the answer to its token.
@@ -54,6 +50,7 @@ pub(crate) struct KernelEnd {
     buffer: Vec<u8>,
     early: Option<Early>,
     any_message: bool,
+    messages_read: u64,
     retry: Retry,
 }
 
@@ -117,8 +114,9 @@ impl KernelEnd {
     ) -> Result<Self> {
         let listener = kernel_socket::open(local, flow, choice.ccid)?;
         listener.bind(&local.into()).map_err(TransportError::io(format!("bind DCCP {local}")))?;
-        listener.listen(BACKLOG as i32).map_err(TransportError::io(format!("listen on DCCP {local}")))?;
-        let mut end = Self::new(Phase::Receiving { listener, allowed_peer, candidates: Vec::new() }, flow);
+        let knocking = Knocking::listen(listener, allowed_peer)
+            .map_err(TransportError::io(format!("listen on DCCP {local}")))?;
+        let mut end = Self::new(Phase::Receiving(knocking), flow);
         end.judge = Some(Judge::new(flow.token));
         Ok(end)
     }
@@ -135,43 +133,28 @@ impl KernelEnd {
             buffer: vec![0; flow.message_bytes.max(token::MESSAGE_BYTES) + 1],
             early: (flow.role == Role::Receiver).then(Early::default),
             any_message: false,
+            messages_read: 0,
             retry: Retry::new(queue::messages(flow)),
         }
     }
 
     fn socket(&self) -> &Socket {
         match &self.phase {
-            Phase::Receiving { listener: socket, .. }
-            | Phase::Connecting(socket, _)
-            | Phase::Proving(socket, _)
-            | Phase::Open(socket) => socket,
+            Phase::Receiving(knocking) => knocking.socket(),
+            Phase::Connecting(socket, _) | Phase::Proving(socket, _) | Phase::Open(socket) => socket,
         }
     }
 
     /// Server: take new connections and hear the token of those that are there.
     fn receive_clients(&mut self) -> Result<()> {
-        let Phase::Receiving { listener, allowed_peer, candidates } = &mut self.phase else { return Ok(()) };
-        while let Some((socket, from)) = accept(listener)? {
-            let welcome = candidates.len() < BACKLOG && allowed_peer.is_none_or(|peer| peer == from.ip());
-            if welcome {
-                candidates.push((socket, from));
-            }
-        }
-        let Some(judge) = &self.judge else { return Ok(()) };
-        let mut index = 0;
-        while index < candidates.len() {
-            match hear(judge, &candidates[index].0, &mut self.buffer) {
-                Heard::Proven(answer) => {
-                    let (socket, from) = candidates.swap_remove(index);
-                    // When it cannot go now, the client asks again.
-                    let _ = socket.send(&answer);
-                    self.peer = Some(from);
-                    self.phase = Phase::Open(socket);
-                    return Ok(());
-                }
-                Heard::Nothing => index += 1,
-                Heard::Stranger => drop(candidates.swap_remove(index)),
-            }
+        let (Phase::Receiving(knocking), Some(judge)) = (&mut self.phase, &self.judge) else { return Ok(()) };
+        let (mut answer, buffer) = (None, &mut self.buffer);
+        let proven = knocking.step(&mut |candidate| hear(judge, &candidate.socket, buffer, &mut answer))?;
+        if let (Some(Candidate { socket, from, .. }), Some(answer)) = (proven, answer) {
+            // When it cannot go now, the client asks again.
+            let _ = socket.send(&answer);
+            self.peer = Some(from);
+            self.phase = Phase::Open(socket);
         }
         Ok(())
     }
@@ -217,7 +200,7 @@ impl KernelEnd {
     }
 
     /// Read at most `most` messages; those of the flow go to `sink`, or are kept when they come early.
-    fn read(&mut self, most: usize, sink: &mut dyn FnMut(Arrival<'_>), now_ns: i64) -> Result<usize> {
+    fn read(&mut self, most: usize, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         let mut total = 0;
         while total < most && !self.closed {
             let Phase::Open(socket) = &self.phase else { break };
@@ -239,39 +222,31 @@ impl KernelEnd {
                 continue;
             }
             total += 1;
-            sink(Arrival { bytes, arrived_ns: now_ns });
+            self.messages_read += 1;
+            // dccp_recvmsg (net/dccp/proto.c) gives no time stamps.
+            sink(Arrival { bytes, arrived_ns: stamps::now_ns() });
         }
         Ok(total)
     }
 }
 
-enum Heard {
-    Proven(token::Message),
-    Nothing,
-    /// A wrong token, or the end of the connection.
-    Stranger,
-}
-
-fn hear(judge: &Judge, socket: &Socket, buffer: &mut [u8]) -> Heard {
+/// What a candidate says of the token; what to answer to a right one.
+fn hear(
+    judge: &Judge,
+    socket: &Socket,
+    buffer: &mut [u8],
+    answer: &mut Option<token::Message>,
+) -> knocking::Verdict {
     match read_one(socket, buffer) {
         Ok(Read::Message(length)) => match judge.on_message(&buffer[..length]) {
-            Verdict::Proven(answer) => Heard::Proven(answer),
-            Verdict::Wrong | Verdict::Other => Heard::Stranger,
+            Verdict::Proven(message) => {
+                *answer = Some(message);
+                knocking::Verdict::Proven
+            }
+            Verdict::Wrong | Verdict::Other => knocking::Verdict::Wrong,
         },
-        Ok(Read::Nothing) => Heard::Nothing,
-        Ok(Read::End) | Err(_) => Heard::Stranger,
-    }
-}
-
-fn accept(listener: &Socket) -> Result<Option<(Socket, SocketAddr)>> {
-    match listener.accept() {
-        Ok((socket, from)) => {
-            socket.set_nonblocking(true).map_err(TransportError::io("make a socket non-blocking"))?;
-            Ok(from.as_socket().map(|from| (socket, from)))
-        }
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => Ok(None),
-        Err(error) => Err(TransportError::io("accept a DCCP connection")(error)),
+        Ok(Read::Nothing) => knocking::Verdict::More,
+        Ok(Read::End) | Err(_) => knocking::Verdict::Wrong,
     }
 }
 
@@ -296,10 +271,7 @@ impl Transport for KernelEnd {
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
         let readable = |socket: &Socket| PollFd { fd: socket.as_raw_fd(), read: true, write: false };
         match &self.phase {
-            Phase::Receiving { listener, candidates, .. } => {
-                fds.push(readable(listener));
-                fds.extend(candidates.iter().map(|(socket, _)| readable(socket)));
-            }
+            Phase::Receiving(knocking) => knocking.poll_fds(fds),
             Phase::Connecting(socket, _) => {
                 fds.push(PollFd { fd: socket.as_raw_fd(), read: false, write: true });
             }
@@ -319,18 +291,18 @@ impl Transport for KernelEnd {
 
     fn service(&mut self, now_ns: i64) -> Result<State> {
         match &self.phase {
-            Phase::Receiving { .. } => self.receive_clients()?,
+            Phase::Receiving(_) => self.receive_clients()?,
             Phase::Connecting(..) | Phase::Proving(..) => {
                 if self.finish_handshake()? {
                     self.prove(now_ns)?;
                 }
             }
             Phase::Open(_) if self.role == Role::Sender => {
-                self.read(MESSAGES_PER_RECEIVE, &mut |_| {}, now_ns)?;
+                self.read(MESSAGES_PER_RECEIVE, &mut |_| {})?;
             }
             Phase::Open(_) => {
                 if let Some(mut early) = self.early.take() {
-                    self.read(MESSAGES_PER_RECEIVE, &mut |arrival| early.keep(arrival), now_ns)?;
+                    self.read(MESSAGES_PER_RECEIVE, &mut |arrival| early.keep(arrival))?;
                     self.early = Some(early);
                 }
             }
@@ -368,9 +340,9 @@ impl Transport for KernelEnd {
         Ok(())
     }
 
-    fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
+    fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         let early = self.early.take().map_or(0, |early| early.give(sink));
-        let read = self.read(MESSAGES_PER_RECEIVE, sink, now_ns)?;
+        let read = self.read(MESSAGES_PER_RECEIVE, sink)?;
         self.any_message |= read > 0;
         Ok(early + read)
     }
@@ -385,8 +357,12 @@ impl Transport for KernelEnd {
 
     fn path_statistics(&mut self) -> Values {
         let mut values = Values::new();
-        if self.role == Role::Sender {
-            kernel_socket::figures(self.socket().as_raw_fd(), &mut values);
+        match self.role {
+            Role::Sender => kernel_socket::figures(self.socket().as_raw_fd(), &mut values),
+            Role::Receiver => {
+                let counts = StampCounts { read: self.messages_read, ..StampCounts::default() };
+                stamps::report(counts, &mut values);
+            }
         }
         values
     }
@@ -407,9 +383,9 @@ impl Transport for KernelEnd {
         }
     }
 
-    fn close(&mut self, now_ns: i64) {
+    fn close(&mut self, _now_ns: i64) {
         // Data that nobody read would make the kernel's close a Reset.
-        let _ = self.read(usize::MAX, &mut |_| {}, now_ns);
+        let _ = self.read(usize::MAX, &mut |_| {});
         self.closed = true;
     }
 

@@ -22,7 +22,7 @@
 //! **Don't fragment** is set on every packet. RFC 4340 section 14 would leave it off Request, Response and Reset; these
 //! are at most some hundred bytes long here, and Linux sets it on them as well.
 //!
-//! **Queue**: at most 10 ms of the offered load, between 16 and 1024 messages, wait for congestion control. What
+//! **Queue**: at most 10 ms of the offered load, between 16 and 256 messages, wait for congestion control. What
 //! comes on top is refused and counts as not sent.
 //!
 //! **Raw carrier beside the kernel's DCCP**: a kernel with `dccp_ipv4` loaded sees the same packets, finds no
@@ -36,6 +36,8 @@
 //! ```
 //! Only packets of a process's socket have a `skuid`; the kernel's own Resets have none and meet the last rule.
 
+#[doc(hidden)]
+pub mod any_messages;
 mod carrier;
 mod congestion;
 mod early;
@@ -49,7 +51,6 @@ mod options;
 mod outbox;
 mod protocol;
 mod queue;
-mod random;
 mod raw;
 mod reception;
 mod retry;

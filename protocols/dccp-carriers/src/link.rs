@@ -13,7 +13,7 @@ use netjoule_transport::{socket, Arrival, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
 use crate::ecn;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Way};
 
 #[derive(Debug)]
 pub(crate) struct Link<C> {
@@ -31,7 +31,12 @@ impl<C: Carrier> Link<C> {
         datagram::ask_for_stamps(carrier.socket())?;
         let ip_version = IpVersion::of(carrier.local()?.ip());
         let ecn = ecn && C::ECN && ecn::switch_on(carrier.socket(), ip_version);
-        let outbox = Outbox::new(C::TRAINS && gso, ip_version);
+        let way = match (C::TRAINS, gso) {
+            (false, _) => Way::Singly,
+            (true, false) => Way::together(),
+            (true, true) => Way::Train,
+        };
+        let outbox = Outbox::new(way, ip_version);
         Ok(Self { carrier, outbox, ecn, batch: Batch::new(slot_bytes) })
     }
 

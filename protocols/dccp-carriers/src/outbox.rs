@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets on their way into the socket: one buffer, trains of equal size, nothing allocated per packet.
 //!
-//! A packet is appended to [`Outbox::space`] by whoever makes it, then [`Outbox::push`] takes note of it. With trains,
-//! packets of one size and ECN field collect until the train is full, one of the two changes or [`Outbox::flush`] is
-//! called; one shorter packet may end a train (UDP GSO). Without trains each packet leaves at once.
+//! A packet is appended to [`Outbox::space`] by whoever makes it, then [`Outbox::push`] takes note of it. Packets of one
+//! size and ECN field collect until the train is full, one of the two changes or [`Outbox::flush`] is called; one shorter
+//! packet may end a train. A train leaves in one call: as one packet that the device cuts (UDP GSO) where that was asked
+//! for, else as packets of their own (`sendmmsg`). Nobody sleeps before he has flushed. Where packets go singly each leaves
+//! at once.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,6 +13,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
 use netjoule_transport::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_transport::outgoing::Outgoing;
 use netjoule_transport::socket::{is_unreachable, set_ecn};
 use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::{SockAddr, Socket};
@@ -25,10 +28,28 @@ const TYPE_OFFSET: usize = 8;
 /// Numbers of Data and DataAck (RFC 4340 section 5.1).
 const DATA_TYPES: [u8; 2] = [2, 4];
 
+/// How packets leave that are there together.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// One call each.
+    Singly,
+    /// One `sendmmsg` for all of one size and ECN field.
+    Together(Outgoing),
+    /// One GSO packet for all of one size and ECN field.
+    Train,
+}
+
+impl Way {
+    /// The shared call without GSO.
+    pub(crate) fn together() -> Self {
+        Self::Together(Outgoing::new(GSO_SEGMENTS))
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Outbox {
     bytes: Vec<u8>,
-    trains: bool,
+    way: Way,
     /// Where to, while the socket is not connected.
     destination: Option<SockAddr>,
     /// Size of the packets of the train, the last one's perhaps excepted.
@@ -52,10 +73,10 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// For a fresh socket of this IP version.
-    pub(crate) fn new(trains: bool, ip_version: IpVersion) -> Self {
+    pub(crate) fn new(way: Way, ip_version: IpVersion) -> Self {
         Self {
             bytes: Vec::with_capacity(CAPACITY_BYTES),
-            trains,
+            way,
             destination: None,
             segment_bytes: 0,
             packets: 0,
@@ -73,6 +94,11 @@ impl Outbox {
     /// Send to this address from now on; `None`: the socket is connected.
     pub(crate) fn set_destination(&mut self, peer: Option<SocketAddr>) {
         self.destination = peer.map(SockAddr::from);
+    }
+
+    /// Whether packets wait for company.
+    fn collects(&self) -> bool {
+        !matches!(self.way, Way::Singly) && self.destination.is_none()
     }
 
     /// Whether the socket must become writable first. Nothing may be appended until then.
@@ -103,13 +129,12 @@ impl Outbox {
             && ecn == self.ecn
             && self.packets < GSO_SEGMENTS
             && self.bytes.len() <= GSO_BYTES
-            && self.trains
-            && self.destination.is_none();
+            && self.collects();
         if self.packets > 0 && !fits {
             self.flush_first(socket, start)?;
             if self.blocked {
                 // There is no second train: what does not fit while the socket is full is as good as lost on the way.
-                self.bytes.truncate(start);
+                self.bytes.truncate(self.bytes.len() - length);
                 self.refused_packets += 1;
                 return Ok(());
             }
@@ -119,7 +144,7 @@ impl Outbox {
             self.ecn = ecn;
         }
         self.packets += 1;
-        let ends = length < self.segment_bytes || !self.trains || self.destination.is_some();
+        let ends = length < self.segment_bytes || !self.collects();
         if ends {
             self.flush(socket)?;
         }
@@ -143,15 +168,14 @@ impl Outbox {
             return Ok(());
         }
         (self.segment_bytes, self.packets, self.ecn) = (length, packets, ecn);
-        if !self.hand_over(socket, train)? {
-            self.bytes.extend_from_slice(train);
-        }
+        let gone = self.hand_over(socket, train)?;
+        self.bytes.extend_from_slice(&train[gone..]);
         Ok(())
     }
 
     /// Most packets of `length` bytes that may leave together.
     pub(crate) fn most_together(&self, length: usize) -> usize {
-        if self.trains && self.destination.is_none() {
+        if self.collects() {
             (GSO_BYTES / length.max(1)).clamp(1, GSO_SEGMENTS)
         } else {
             1
@@ -179,38 +203,46 @@ impl Outbox {
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         let outcome = self.hand_over(socket, &bytes[..end]);
-        if let Ok(true) = outcome {
-            bytes.drain(..end);
+        if let Ok(gone) = outcome {
+            bytes.drain(..gone);
         }
         self.bytes = bytes;
         outcome.map(drop)
     }
 
-    /// Hand `train` to the socket, whose packets are as the fields of `self` say; whether it is gone. If not, it waits.
-    fn hand_over(&mut self, socket: &Socket, train: &[u8]) -> Result<bool> {
+    /// Hand `train` to the socket, whose packets are as the fields of `self` say; how many bytes of it are gone. The rest
+    /// waits.
+    fn hand_over(&mut self, socket: &Socket, train: &[u8]) -> Result<usize> {
         self.set_field(socket);
-        match self.call(socket, train) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.blocked = true;
-                return Ok(false);
-            }
-            Err(error) if self.is_loss(&error) => {
-                // To congestion control it is a loss like any other on the way.
-                self.refused_packets += self.packets as u64;
-            }
-            Err(error) => return Err(TransportError::io("send a DCCP packet")(error)),
+        let mut gone = 0;
+        while self.packets > 0 {
+            let packets = match self.call(socket, &train[gone..]) {
+                Ok(packets) => packets,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    return Ok(gone);
+                }
+                Err(error) if self.is_loss(&error) => {
+                    // To congestion control it is a loss like any other on the way.
+                    let packets = if matches!(self.way, Way::Train) { self.packets } else { 1 };
+                    self.refused_packets += packets as u64;
+                    packets
+                }
+                Err(error) => return Err(TransportError::io("send a DCCP packet")(error)),
+            };
+            self.packets -= packets;
+            gone = (gone + packets * self.segment_bytes).min(train.len());
         }
         self.blocked = false;
-        self.packets = 0;
-        Ok(true)
+        Ok(gone)
     }
 
     /// Whether the packets are gone but the connection may go on.
     fn is_loss(&mut self, error: &io::Error) -> bool {
         let code = error.raw_os_error();
         // A train is refused as invalid when its packets do not fit the device.
-        let too_large = code == Some(libc::EMSGSIZE) || (code == Some(libc::EINVAL) && self.packets > 1);
+        let too_large = code == Some(libc::EMSGSIZE)
+            || (code == Some(libc::EINVAL) && self.packets > 1 && matches!(self.way, Way::Train));
         self.too_large |= too_large;
         too_large || is_unreachable(error) || code == Some(libc::ENOBUFS)
     }
@@ -229,13 +261,29 @@ impl Outbox {
         }
     }
 
-    fn call(&self, socket: &Socket, train: &[u8]) -> io::Result<()> {
+    /// One call; how many packets of the train it took from the front, at least one.
+    fn call(&mut self, socket: &Socket, train: &[u8]) -> io::Result<usize> {
         if let Some(destination) = &self.destination {
-            return socket.send_to_with_flags(train, destination, libc::MSG_DONTWAIT).map(drop);
+            return socket.send_to_with_flags(train, destination, libc::MSG_DONTWAIT).map(|_| 1);
         }
-        match u16::try_from(self.segment_bytes) {
-            Ok(segment) if self.packets > 1 => send_segmented(socket.as_raw_fd(), train, segment),
-            _ => socket.send_with_flags(train, libc::MSG_DONTWAIT).map(drop),
+        let fd = socket.as_raw_fd();
+        match (&mut self.way, u16::try_from(self.segment_bytes)) {
+            (Way::Train, Ok(segment)) if self.packets > 1 => {
+                match send_segmented(fd, train, segment) {
+                    Ok(()) => Ok(self.packets),
+                    // The device takes no trains (see `datagram::refuses_trains`).
+                    Err(error) if error.raw_os_error() == Some(libc::EIO) => {
+                        self.way = Way::together();
+                        self.call(socket, train)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+            (Way::Together(outgoing), _) if self.packets > 1 => outgoing.send(fd, train, self.segment_bytes),
+            _ => {
+                let packet = &train[..self.segment_bytes.min(train.len())];
+                socket.send_with_flags(packet, libc::MSG_DONTWAIT).map(|_| 1)
+            }
         }
     }
 }
@@ -259,18 +307,24 @@ mod tests {
             .collect()
     }
 
+    /// Every way, fresh.
+    fn ways() -> [Way; 3] {
+        [Way::Singly, Way::together(), Way::Train]
+    }
+
     #[test]
     fn packets_keep_their_borders_and_order_with_and_without_trains() {
-        for trains in [false, true] {
+        for way in ways() {
             let (near, far) = pair();
-            let mut outbox = Outbox::new(trains, IpVersion::V4);
+            let name = format!("{way:?}");
+            let mut outbox = Outbox::new(way, IpVersion::V4);
             let wanted = [16, 16, 16, 24, 24, 12, 1000, 1000, 999, 16];
             for size in wanted {
                 outbox.space().extend(std::iter::repeat_n(0x04, size));
                 outbox.push(&near, size, Ecn::Ect0).unwrap();
             }
             outbox.flush(&near).unwrap();
-            assert_eq!(sizes(&far), wanted, "trains: {trains}");
+            assert_eq!(sizes(&far), wanted, "{name}");
             assert_eq!((outbox.data_packets, outbox.data_bytes), (10, wanted.iter().sum::<usize>() as u64));
             assert!(outbox.space().is_empty() && !outbox.is_blocked());
         }
@@ -289,47 +343,52 @@ mod tests {
             (16, NotEct),
         ];
         for (address, ip_version) in [("127.0.0.1:0", IpVersion::V4), ("[::1]:0", IpVersion::V6)] {
-            for trains in [false, true] {
+            for way in ways() {
+                let name = format!("{way:?}");
                 let [near, far] = [(); 2].map(|()| socket::datagram(address.parse().unwrap()).unwrap());
                 near.connect(&far.local_addr().unwrap()).unwrap();
                 assert!(ecn::switch_on(&far, ip_version));
-                let mut outbox = Outbox::new(trains, ip_version);
+                let mut outbox = Outbox::new(way, ip_version);
                 for (size, field) in wanted {
                     outbox.space().extend(std::iter::repeat_n(0x04, size));
                     outbox.push(&near, size, field).unwrap();
                 }
                 outbox.flush(&near).unwrap();
                 let mut buffer = [0; 2048];
-                let arrived = std::iter::from_fn(|| datagram::receive_from(&far, &mut buffer).unwrap());
-                let arrived: Vec<_> = arrived.map(|(size, _, bits)| (size, ecn::field(bits))).collect();
-                assert_eq!(arrived, wanted, "{address}, trains: {trains}");
+                let arrived =
+                    std::iter::from_fn(|| datagram::receive_one(far.as_raw_fd(), &mut buffer).unwrap());
+                let arrived: Vec<_> = arrived.map(|one| (one.length, ecn::field(one.ecn))).collect();
+                assert_eq!(arrived, wanted, "{address}, {name}");
             }
         }
     }
 
     #[test]
     fn long_trains_are_cut() {
-        let (near, far) = pair();
-        let mut outbox = Outbox::new(true, IpVersion::V4);
-        for _ in 0..150 {
-            outbox.space().extend([0; 1456]);
-            outbox.push(&near, 1456, Ecn::Ect0).unwrap();
+        for way in ways() {
+            let (near, far) = pair();
+            let mut outbox = Outbox::new(way, IpVersion::V4);
+            for _ in 0..150 {
+                outbox.space().extend([0; 1456]);
+                outbox.push(&near, 1456, Ecn::Ect0).unwrap();
+            }
+            outbox.flush(&near).unwrap();
+            assert_eq!(sizes(&far), [1456; 150]);
         }
-        outbox.flush(&near).unwrap();
-        assert_eq!(sizes(&far), [1456; 150]);
     }
 
     #[test]
     fn a_train_from_elsewhere_leaves_behind_what_is_waiting() {
-        for (trains, together) in [(false, 1), (true, 44)] {
+        for (way, together) in ways().into_iter().zip([1, 44, 44]) {
             let (near, far) = pair();
-            let mut outbox = Outbox::new(trains, IpVersion::V4);
+            let name = format!("{way:?}");
+            let mut outbox = Outbox::new(way, IpVersion::V4);
             assert_eq!(outbox.most_together(1456), together);
             outbox.space().extend([0x04; 1480]);
             outbox.push(&near, 1480, Ecn::Ect0).unwrap();
             outbox.send_train(&near, &vec![0x04; 1456 * together], 1456, Ecn::Ect0).unwrap();
             let wanted = [&[1480][..], &vec![1456; together]].concat();
-            assert_eq!(sizes(&far), wanted, "trains: {trains}");
+            assert_eq!(sizes(&far), wanted, "{name}");
             assert_eq!(outbox.data_packets, wanted.len() as u64);
             assert_eq!(outbox.data_bytes, wanted.iter().sum::<usize>() as u64);
         }
@@ -339,7 +398,7 @@ mod tests {
     fn a_train_that_a_full_socket_refuses_waits_in_the_outbox() {
         // Unlike a UDP socket over loopback, this one says when it is full.
         let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
-        let mut outbox = Outbox::new(false, IpVersion::V4);
+        let mut outbox = Outbox::new(Way::Singly, IpVersion::V4);
         let most = 100_000;
         let full = (0..most).find(|_| {
             outbox.send_train(&near, &[0x04; 1000], 1000, Ecn::NotEct).unwrap();
@@ -353,10 +412,42 @@ mod tests {
         assert!(!outbox.is_blocked() && outbox.space().is_empty());
     }
 
+    /// The kernel takes a part of what leaves together: the rest waits, nothing goes twice.
+    #[test]
+    fn what_a_full_socket_leaves_of_a_shared_call_waits_in_order() {
+        let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
+        let mut outbox = Outbox::new(Way::together(), IpVersion::V4);
+        let mut sent = 0_u32;
+        while !outbox.is_blocked() {
+            for _ in 0..50 {
+                outbox.space().extend(std::iter::repeat_n(sent.to_be_bytes(), 100).flatten());
+                outbox.push(&near, 400, Ecn::NotEct).unwrap();
+                sent += 1;
+                if outbox.is_blocked() {
+                    break;
+                }
+            }
+            outbox.flush(&near).unwrap();
+            assert!(sent < 100_000, "the socket is never full");
+        }
+        let mut arrived = Vec::new();
+        while arrived.len() < sent as usize {
+            let mut packet = [std::mem::MaybeUninit::uninit(); 500];
+            let length = far.recv(&mut packet).unwrap();
+            assert_eq!(length, 400);
+            // SAFETY: the kernel wrote so many bytes.
+            arrived.push(u32::from_be_bytes(std::array::from_fn(|at| unsafe { packet[at].assume_init() })));
+            outbox.flush(&near).unwrap();
+        }
+        assert_eq!(arrived, (0..sent).collect::<Vec<_>>());
+        assert!(!outbox.is_blocked() && outbox.space().is_empty());
+        assert_eq!(outbox.refused_packets, 0);
+    }
+
     #[test]
     fn an_unconnected_socket_calls_the_destination() {
         let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
-        let mut outbox = Outbox::new(true, IpVersion::V4);
+        let mut outbox = Outbox::new(Way::Train, IpVersion::V4);
         outbox.set_destination(far.local_addr().unwrap().as_socket());
         for _ in 0..3 {
             outbox.space().extend([0; 20]);

@@ -9,11 +9,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::Carriage;
-use netjoule_transport::{socket, IpVersion, Result, TransportError};
+use netjoule_transport::{random, socket, IpVersion, Result, TransportError};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::carrier::Carrier;
-use crate::{filter, random};
+use crate::filter;
 
 /// IP protocol number of DCCP.
 pub(crate) const PROTOCOL: i32 = 33;

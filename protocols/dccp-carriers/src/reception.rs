@@ -6,16 +6,16 @@
 //! then, so that this works on one port.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::listener::Verdict as Heard;
 use netjoule_dccp::{Connection, Listener};
-use netjoule_transport::{datagram, Result};
+use netjoule_transport::{datagram, random, Result};
 
 use crate::carrier::Carrier;
 use crate::ecn;
 use crate::link::{readable, Link};
-use crate::random;
 use crate::token::{Judge, Message, Verdict};
 
 /// A candidate that has not proved the token after this long makes room for another, ns.
@@ -133,8 +133,8 @@ impl Reception {
 
 /// The next packet that is waiting. Its ECN field counts here too: the client's Acks and its question leave as ECT(0).
 fn next<'a, C: Carrier>(link: &Link<C>, buffer: &'a mut [u8]) -> Result<Option<Packet<'a>>> {
-    let received = readable(datagram::receive_from(link.carrier.socket(), buffer))?;
-    Ok(received.map(|(length, from, bits)| Packet { bytes: &buffer[..length], from, ecn: ecn::field(bits) }))
+    let received = readable(datagram::receive_one(link.carrier.socket().as_raw_fd(), buffer))?;
+    Ok(received.map(|one| Packet { bytes: &buffer[..one.length], from: one.from, ecn: ecn::field(one.ecn) }))
 }
 
 fn dismiss<C: Carrier>(mut candidate: Candidate, link: &mut Link<C>, now_ns: i64) -> Result<()> {

@@ -33,7 +33,7 @@ fn encode(step: u8, token: &Token) -> Message {
 }
 
 /// Whether this is one of ours (of any flow) rather than a message of a flow.
-pub(crate) fn is_proof(bytes: &[u8]) -> bool {
+pub fn is_proof(bytes: &[u8]) -> bool {
     bytes.first_chunk() == Some(MAGIC)
 }
 

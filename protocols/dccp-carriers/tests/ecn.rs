@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::PacketType;
 use netjoule_dccp_carriers::Dccp;
+use netjoule_transport::datagram::One;
 use netjoule_transport::message::Header;
 use netjoule_transport::{datagram, socket, FlowSpec, IpVersion, Protocol, Role, State, Transport, Values};
 use serde_json::json;
@@ -70,7 +71,9 @@ impl Relay {
     /// Pass on what is waiting, both ways.
     fn step(&mut self) {
         let mut buffer = [0; 2048];
-        while let Some((length, from, field)) = datagram::receive_from(&self.front, &mut buffer).unwrap() {
+        while let Some(One { length, from, ecn: field, .. }) =
+            datagram::receive_one(self.front.as_raw_fd(), &mut buffer).unwrap()
+        {
             if self.client.replace(from).is_none() {
                 self.back = opened(SocketAddr::from(([127, 0, 0, 3], from.port())));
             }
@@ -80,7 +83,9 @@ impl Relay {
             forward(&self.back, self.server, packet, if marked { CE } else { field });
         }
         let Some(client) = self.client else { return };
-        while let Some((length, _, field)) = datagram::receive_from(&self.back, &mut buffer).unwrap() {
+        while let Some(One { length, ecn: field, .. }) =
+            datagram::receive_one(self.back.as_raw_fd(), &mut buffer).unwrap()
+        {
             self.from_server.push((kind(&buffer[..length]), field));
             forward(&self.front, client, &buffer[..length], field);
         }

@@ -12,13 +12,13 @@ use crate::packet_size::{udp_payload_bytes, CONNECTION_ID_BYTES};
 /// Application protocol (ALPN) of a flow.
 pub const ALPN: &[u8] = b"netjoule";
 
-/// Messages that may wait in DATAGRAM frames for the congestion window, in bytes; a further one is refused. That is
+/// Messages that may wait in DATAGRAM frames for the congestion window, in bytes; a further one is not sent. That is
 /// 35 ms of a 30 Mb/s flow whatever the message size: enough for a peer that the scheduler sets aside.
 const DATAGRAM_SEND_QUEUE_BYTES: usize = 128 << 10;
 
 /// DATAGRAM frames that may wait for the reader. quiche drops the oldest when full: generous, because one
 /// batch of 64 packets can hold some 1300 messages of 64 bytes.
-const DATAGRAM_RECEIVE_QUEUE: usize = 8192;
+pub(crate) const DATAGRAM_RECEIVE_QUEUE: usize = 8192;
 
 /// 16 MiB: more than 500 Mb/s times 200 ms (12.5 MB), so that flow control never limits a flow.
 const FLOW_CONTROL_WINDOW_BYTES: u64 = 16 << 20;
@@ -49,7 +49,7 @@ impl Options {
         Self { mtu_bytes: known.min(MAX_MTU_BYTES), ..self }
     }
 
-    /// Messages that the queue of DATAGRAM frames holds before it refuses.
+    /// Messages that the queue of DATAGRAM frames holds before it is full.
     pub(crate) fn datagram_send_queue(&self) -> usize {
         DATAGRAM_SEND_QUEUE_BYTES / self.message_bytes.clamp(16, 2048)
     }

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How do messages travel in DATAGRAM frames (RFC 9221)? One message, one frame; nothing is sent twice.
 
-use netjoule_transport::SendOutcome;
+use std::collections::VecDeque;
 
+use netjoule_transport::{Arrival, SendOutcome};
+
+use crate::config::DATAGRAM_RECEIVE_QUEUE;
 use crate::error::QuicError;
 
-/// Offers one message. When the congestion window has been closed for long enough to fill the queue,
-/// it is refused.
+/// Offers one message. When the congestion window has been closed for long enough to fill the queue, there is no
+/// room for it.
 pub(crate) fn offer(quic: &mut quiche::Connection, message: &[u8]) -> Result<SendOutcome, QuicError> {
     match quic.dgram_send(message) {
         Ok(()) => Ok(SendOutcome::Sent),
-        Err(quiche::Error::Done) => Ok(SendOutcome::Refused),
+        Err(quiche::Error::Done) => Ok(SendOutcome::QueueFull),
         Err(quiche::Error::BufferTooShort) => Err(QuicError::MessageTooLarge {
             message_bytes: message.len(),
             limit_bytes: quic.dgram_max_writable_len().unwrap_or(0),
@@ -31,12 +34,35 @@ pub(crate) fn check_size(quic: &quiche::Connection, message_bytes: usize) -> Res
     }
 }
 
-/// Hands every message that has arrived to `sink`; returns how many there were.
-pub(crate) fn collect(quic: &mut quiche::Connection, sink: &mut dyn FnMut(&[u8])) -> usize {
-    let mut messages = 0;
-    while let Ok(message) = quic.dgram_recv_buf() {
-        sink(&message);
-        messages += 1;
+/// Throws away the messages that still wait for the congestion window; returns how many there were.
+pub(crate) fn discard_queued(quic: &mut quiche::Connection) -> u64 {
+    let before = quic.dgram_send_queue_len();
+    quic.dgram_purge_outgoing(|_| true);
+    (before - quic.dgram_send_queue_len()) as u64
+}
+
+/// Messages that have arrived, each with the time at which its packet, or train of packets, did.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    waiting: VecDeque<(Vec<u8>, i64)>,
+}
+
+impl Inbox {
+    /// Takes what came with the packets since the last call, which arrived at `arrived_ns`. What finds no room stays with
+    /// quiche, which drops the oldest when it has none either.
+    pub(crate) fn take_in(&mut self, quic: &mut quiche::Connection, arrived_ns: i64) {
+        while self.waiting.len() < DATAGRAM_RECEIVE_QUEUE {
+            let Ok(message) = quic.dgram_recv_buf() else { return };
+            self.waiting.push_back((message, arrived_ns));
+        }
     }
-    messages
+
+    /// Hands every message to `sink`; returns how many there were.
+    pub(crate) fn give(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> usize {
+        let messages = self.waiting.len();
+        for (bytes, arrived_ns) in self.waiting.drain(..) {
+            sink(Arrival { bytes: &bytes, arrived_ns });
+        }
+        messages
+    }
 }

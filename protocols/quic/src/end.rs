@@ -13,6 +13,7 @@ use crate::certificate::Fingerprint;
 use crate::choice::Choice;
 use crate::clock::Anchor;
 use crate::config::{connection_id, Options, MAX_MTU_BYTES};
+use crate::datagram::Inbox;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
 use crate::listener::Listener;
@@ -40,7 +41,8 @@ enum Phase {
 enum Messages {
     StreamOut(StreamSender),
     StreamIn(StreamReceiver),
-    Datagrams,
+    DatagramsOut,
+    DatagramsIn(Inbox),
 }
 
 pub(crate) struct End {
@@ -168,7 +170,8 @@ impl End {
             datagram::check_size(&endpoint.driver.quic, self.message_bytes)?;
         }
         let messages = match (self.kind, self.role) {
-            (Kind::Datagram, _) => Messages::Datagrams,
+            (Kind::Datagram, Role::Sender) => Messages::DatagramsOut,
+            (Kind::Datagram, Role::Receiver) => Messages::DatagramsIn(Inbox::default()),
             (Kind::Stream, Role::Sender) => Messages::StreamOut(StreamSender::default()),
             (Kind::Stream, Role::Receiver) => Messages::StreamIn(StreamReceiver::new(self.message_bytes)),
         };
@@ -185,11 +188,11 @@ impl End {
             Messages::StreamOut(sender) => {
                 sender.offer(quic, batch, message_bytes).map_err(|source| stream_error(endpoint, source))?
             }
-            Messages::Datagrams => match datagram::offer(quic, batch)? {
+            Messages::DatagramsOut => match datagram::offer(quic, batch)? {
                 SendOutcome::Sent => BatchOutcome { sent: 1, stop: Stop::None },
-                _ => BatchOutcome { sent: 0, stop: Stop::Refused },
+                _ => BatchOutcome { sent: 0, stop: Stop::QueueFull },
             },
-            Messages::StreamIn(_) => {
+            Messages::StreamIn(_) | Messages::DatagramsIn(_) => {
                 return Err(TransportError::Unsupported("this end receives; it cannot send".to_owned()))
             }
         };
@@ -200,7 +203,8 @@ impl End {
 
     fn service_open(&mut self) -> Result<State> {
         let (endpoint, messages) = self.open()?;
-        endpoint.drain().map_err(lost)?;
+        let inbox = if let Messages::DatagramsIn(inbox) = messages { Some(inbox) } else { None };
+        endpoint.drain(inbox).map_err(lost)?;
         endpoint.run_timers();
         if let Messages::StreamOut(sender) = messages {
             let quic = &mut endpoint.driver.quic;
@@ -242,6 +246,15 @@ impl Transport for End {
         }
     }
 
+    fn discard_held(&mut self) -> u64 {
+        match &mut self.phase {
+            Phase::Open(endpoint, Messages::DatagramsOut) => {
+                datagram::discard_queued(&mut endpoint.driver.quic)
+            }
+            _ => 0,
+        }
+    }
+
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
         if let Some(wire) = self.wire() {
             fds.push(PollFd { fd: wire.fd(), read: true, write: wire.is_blocked() });
@@ -271,7 +284,7 @@ impl Transport for End {
         let BatchOutcome { sent, stop } = self.offer(message, message.len())?;
         Ok(match stop {
             _ if sent == 1 => SendOutcome::Sent,
-            Stop::Refused => SendOutcome::Refused,
+            Stop::QueueFull => SendOutcome::QueueFull,
             _ => SendOutcome::WouldBlock,
         })
     }
@@ -300,16 +313,20 @@ impl Transport for End {
         let Phase::Open(endpoint, messages) = &mut self.phase else { return Ok(0) };
         let mut total = 0;
         while total < MESSAGES_PER_RECEIVE {
-            let packets = endpoint.drain().map_err(lost)?;
-            let arrived_ns = endpoint.arrived_ns();
-            let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns });
-            let quic = &mut endpoint.driver.quic;
-            let count = match messages {
-                Messages::Datagrams => datagram::collect(quic, &mut deliver),
-                Messages::StreamIn(receiver) => {
-                    receiver.collect(quic, &mut deliver).map_err(|error| own_reason(endpoint, error))?
+            let (packets, count) = match messages {
+                Messages::DatagramsIn(inbox) => {
+                    let packets = endpoint.drain(Some(inbox)).map_err(lost)?;
+                    endpoint.take_in(inbox);
+                    (packets, inbox.give(sink))
                 }
-                Messages::StreamOut(_) => 0,
+                Messages::StreamIn(receiver) => {
+                    let packets = endpoint.drain(None).map_err(lost)?;
+                    let arrived_ns = endpoint.arrived_ns();
+                    let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns });
+                    let collected = receiver.collect(&mut endpoint.driver.quic, &mut deliver);
+                    (packets, collected.map_err(|error| own_reason(endpoint, error))?)
+                }
+                Messages::StreamOut(_) | Messages::DatagramsOut => (endpoint.drain(None).map_err(lost)?, 0),
             };
             total += count;
             endpoint.flush().map_err(lost)?;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use netjoule_transport::stamps::now_ns;
 
+use crate::datagram::Inbox;
 use crate::departure::{Departure, Transmit, Waits};
 use crate::driver::Driver;
 use crate::error::QuicError;
@@ -63,8 +64,8 @@ impl Endpoint {
         self.driver.peer()
     }
 
-    /// Reads some `READ_BATCH` packets; returns how many there were.
-    pub(crate) fn drain(&mut self) -> Result<usize, QuicError> {
+    /// Reads some `READ_BATCH` packets; returns how many there were. Messages in DATAGRAM frames go to `inbox`.
+    pub(crate) fn drain(&mut self, mut inbox: Option<&mut Inbox>) -> Result<usize, QuicError> {
         let mut packets = 0;
         while packets < READ_BATCH {
             match self.wire.receive(&mut self.arrived) {
@@ -75,19 +76,32 @@ impl Endpoint {
                         let train = self.arrived[..received.len].chunks_mut(received.packet_bytes);
                         packets += train.len() - 1;
                         train.for_each(|packet| self.driver.receive(packet));
+                        if let Some(inbox) = &mut inbox {
+                            self.take_in(inbox);
+                        }
                     }
                 }
                 Ok(None) => break,
                 Err(error) => self.tolerate(error)?,
             }
         }
-        if packets > 0 {
+        if packets > 0 && inbox.is_none() {
             self.arrived_ns = self.wire.arrived_ns();
         }
         Ok(packets)
     }
 
-    /// When the last packet so far had arrived, `CLOCK_MONOTONIC` ns: a message is there once its last packet is.
+    /// Gives `inbox` the messages of what was read last.
+    pub(crate) fn take_in(&mut self, inbox: &mut Inbox) {
+        // A look at the clocks: not for packets that bring no message.
+        if self.driver.quic.dgram_recv_queue_len() > 0 {
+            let arrived_ns = self.wire.arrived_ns();
+            inbox.take_in(&mut self.driver.quic, arrived_ns);
+        }
+    }
+
+    /// When the last packet of the last `drain` without an inbox had arrived, `CLOCK_MONOTONIC` ns: a message of a stream is
+    /// there once its last packet is.
     pub(crate) fn arrived_ns(&self) -> i64 {
         self.arrived_ns
     }

@@ -59,28 +59,40 @@ impl Greeting {
             Self::Client { token, written } => {
                 *written += write_some(quic, &token[*written..])?;
                 let mut answer = [0];
-                Ok(match read_some(quic, &mut answer)? {
-                    0 => Progress::Underway,
-                    _ if answer == [WELCOME] => Progress::Done,
-                    _ => Progress::Wrong,
-                })
+                let count = read_some(quic, &mut answer)?;
+                Ok(judge_answer(&answer[..count]))
             }
             Self::Server { token, received } => {
                 // Never past the token: what follows are messages.
                 let mut bytes = [0; TOKEN_BYTES];
                 let count = read_some(quic, &mut bytes[received.len()..])?;
                 received.extend_from_slice(&bytes[..count]);
-                Ok(if received.len() < TOKEN_BYTES {
-                    Progress::Underway
-                } else if !same(received, token) {
-                    Progress::Wrong
-                } else if write_some(quic, &[WELCOME])? == 0 {
-                    Progress::Underway
-                } else {
-                    Progress::Done
+                Ok(match judge_token(received, token) {
+                    Progress::Done if write_some(quic, &[WELCOME])? == 0 => Progress::Underway,
+                    progress => progress,
                 })
             }
         }
+    }
+}
+
+/// What a client makes of the server's answer so far.
+pub(crate) fn judge_answer(answer: &[u8]) -> Progress {
+    match answer {
+        [] => Progress::Underway,
+        [WELCOME] => Progress::Done,
+        _ => Progress::Wrong,
+    }
+}
+
+/// What a server makes of the token so far. One that is too short is not yet wrong.
+pub(crate) fn judge_token(received: &[u8], token: &[u8; TOKEN_BYTES]) -> Progress {
+    if received.len() < TOKEN_BYTES {
+        Progress::Underway
+    } else if same(received, token) {
+        Progress::Done
+    } else {
+        Progress::Wrong
     }
 }
 

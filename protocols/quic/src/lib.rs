@@ -9,6 +9,8 @@
 
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub mod any_bytes;
 mod certificate;
 mod choice;
 mod clock;

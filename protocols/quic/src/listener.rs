@@ -153,7 +153,7 @@ impl Listener {
 
 /// Whether `packet` is the first of a connection in a version that quiche speaks. Anything else is
 /// dropped without an answer.
-fn opens_a_connection(packet: &mut [u8]) -> bool {
+pub(crate) fn opens_a_connection(packet: &mut [u8]) -> bool {
     quiche::Header::from_slice(packet, 0).is_ok_and(|header| {
         header.ty == quiche::Type::Initial && quiche::version_is_supported(header.version)
     })

@@ -103,7 +103,7 @@ impl Opening {
     /// Does what is due; true when the server has accepted the flow: then call `into_open`.
     pub(crate) fn service(&mut self, now_ns: i64) -> netjoule_transport::Result<bool> {
         let endpoint = &mut self.endpoint;
-        endpoint.drain()?;
+        endpoint.drain(None)?;
         endpoint.run_timers();
         let progress = match &mut self.stage {
             Stage::Ticket => Progress::Underway,

@@ -5,6 +5,8 @@
 //! (16-byte AEAD tag), RFC 9221 section 4 (DATAGRAM frame) and of quiche, which reserves the longest packet
 //! number (4 bytes) and always writes a 2-byte length.
 
+use netjoule_transport::datagram::UDP_HEADER_BYTES;
+
 /// Bytes of connection id that a netjoule end asks its peer to put in each packet.
 pub const CONNECTION_ID_BYTES: usize = 8;
 
@@ -13,7 +15,6 @@ pub const MIN_UDP_PAYLOAD_BYTES: usize = 1200;
 
 const IPV4_HEADER_BYTES: usize = 20;
 const IPV6_HEADER_BYTES: usize = 40;
-const UDP_HEADER_BYTES: usize = 8;
 const SHORT_HEADER_FIRST_BYTE: usize = 1;
 const MAX_PACKET_NUMBER_BYTES: usize = 4;
 const AEAD_TAG_BYTES: usize = 16;

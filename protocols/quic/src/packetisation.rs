@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many packets of which size did the messages become?
 
+use netjoule_transport::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::{IpVersion, Packetisation, PacketisationSource};
-
-const UDP_HEADER_BYTES: usize = 8;
 
 /// Packets that carry messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

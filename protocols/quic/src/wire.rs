@@ -3,25 +3,18 @@
 //!
 //! One packet per call, or, with GSO and GRO, trains of packets of one size (`UDP_SEGMENT`, `UDP_GRO`). A full
 //! socket buffer keeps what is waiting; the rest of the crate then makes no further packet. The kernel stamps what
-//! arrives (`SO_TIMESTAMPNS`).
+//! arrives (`SO_TIMESTAMPNS`), of a train the whole.
 
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
+use netjoule_transport::datagram::{self, GRO_BYTES, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_transport::socket;
 use netjoule_transport::stamps::{ClockLook, StampClock, StampCounts};
-use netjoule_transport::{socket, TransportError};
 use nix::errno::Errno;
-use nix::sys::socket::{
-    recvmsg, sendmsg, setsockopt, sockopt, ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage,
-};
-use nix::sys::time::TimeSpec;
 
 use crate::error::QuicError;
-
-/// The kernel takes at most 64 segments (UDP_MAX_SEGMENTS) and one IP packet's worth of bytes.
-const MAX_SEGMENTS: usize = 64;
-const MAX_BATCH_BYTES: usize = 65_000;
 
 /// What passed through the socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +43,7 @@ pub(crate) struct Received {
 }
 
 /// A buffer for `Wire::receive` must hold the longest train.
-pub(crate) const TRAIN_BUFFER_BYTES: usize = 1 << 16;
+pub(crate) const TRAIN_BUFFER_BYTES: usize = GRO_BYTES;
 
 /// The UDP socket of one end, connected or not.
 pub(crate) struct Wire {
@@ -58,8 +51,6 @@ pub(crate) struct Wire {
     is_connected: bool,
     gso: bool,
     expects_trains: bool,
-    /// Where the kernel writes the time of arrival and the packet size of a train.
-    control: Vec<u8>,
     /// Moves the kernel's times to the monotonic clock.
     clock: StampClock,
     /// The kernel's time of what was read last.
@@ -78,17 +69,15 @@ impl Wire {
     /// Binds a socket to `local`.
     pub(crate) fn bind(local: SocketAddr, gso: bool) -> netjoule_transport::Result<Self> {
         let socket: UdpSocket = socket::datagram(local)?.into();
-        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)
-            .map_err(|error| TransportError::io("ask for arrival time stamps")(error.into()))?;
+        datagram::ask_for_stamps(&socket)?;
         Ok(Self {
             socket,
             is_connected: false,
             gso,
             expects_trains: false,
-            control: nix::cmsg_space!(i32, TimeSpec),
             clock: StampClock::new(ClockLook::take()),
             stamp_ns: None,
-            batch: Vec::with_capacity(if gso { MAX_BATCH_BYTES } else { 2048 }),
+            batch: Vec::with_capacity(if gso { GSO_BYTES } else { 2048 }),
             segment_bytes: 0,
             segments: 0,
             overflow: Vec::new(),
@@ -132,7 +121,7 @@ impl Wire {
     /// `TRAIN_BUFFER_BYTES`.
     pub(crate) fn expect_trains(&mut self) -> bool {
         // A kernel without GRO (before 5.0) hands over single packets: no error.
-        self.expects_trains |= self.gso && setsockopt(&self.socket, sockopt::UdpGroSegment, &true).is_ok();
+        self.expects_trains |= self.gso && datagram::join_trains(&self.socket).is_ok();
         self.expects_trains
     }
 
@@ -150,12 +139,14 @@ impl Wire {
 
     /// Reads a packet or a train; `None` when there is none.
     pub(crate) fn receive(&mut self, into: &mut [u8]) -> Result<Option<Received>, QuicError> {
-        match receive_stamped(&self.socket, into, &mut self.control) {
-            Ok((received, stamp_ns)) => {
-                self.stamp_ns = stamp_ns;
-                Ok(Some(received))
+        match datagram::receive_one(self.fd(), into) {
+            Ok(Some(one)) => {
+                self.stamp_ns = one.stamp_ns;
+                let packet_bytes = one.segment_bytes.unwrap_or(one.length);
+                Ok(Some(Received { len: one.length, packet_bytes, from: one.from }))
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+            Ok(None) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
             // ICMP answers to earlier packets come as errors of whatever call is next.
             Err(error) => Err(socket_error(error, "reading from a UDP socket", self.segment_bytes)),
         }
@@ -181,7 +172,7 @@ impl Wire {
         }
         self.append(packet);
         // Without GSO every packet goes on its own; and nothing may follow a short segment.
-        if !self.gso || packet.len() < self.segment_bytes || self.segments == MAX_SEGMENTS {
+        if !self.gso || packet.len() < self.segment_bytes || self.segments == GSO_SEGMENTS {
             self.flush()?;
         }
         Ok(())
@@ -224,7 +215,7 @@ impl Wire {
 
     fn fits(&self, packet_bytes: usize) -> bool {
         self.segments == 0
-            || (packet_bytes <= self.segment_bytes && self.batch.len() + packet_bytes <= MAX_BATCH_BYTES)
+            || (packet_bytes <= self.segment_bytes && self.batch.len() + packet_bytes <= GSO_BYTES)
     }
 
     /// Gives away the batch; what the kernel did not take stays in it.
@@ -235,7 +226,7 @@ impl Wire {
                     self.count(self.batch.len(), self.segments as u64);
                     self.forget();
                 }
-                Err(error) if refuses_trains(&error) => self.gso = false,
+                Err(error) if datagram::refuses_trains(&error) => self.gso = false,
                 Err(error) => return Err(error),
             }
         }
@@ -278,51 +269,7 @@ pub(crate) fn route_mtu_bytes(local: SocketAddr, peer: SocketAddr) -> Option<u32
 
 fn send_train(socket: &UdpSocket, train: &[u8], segment_bytes: usize) -> io::Result<()> {
     let segment_bytes = u16::try_from(segment_bytes).map_err(|_| ErrorKind::InvalidInput)?;
-    let control = [ControlMessage::UdpGsoSegments(&segment_bytes)];
-    let buffers = [IoSlice::new(train)];
-    sendmsg::<SockaddrStorage>(socket.as_raw_fd(), &buffers, &control, MsgFlags::empty(), None)?;
-    Ok(())
-}
-
-/// Kernels before 6.11 do not cut trains for a device that cannot compute checksums (EIO), nor any
-/// kernel for a socket without checksums (EINVAL).
-fn refuses_trains(error: &io::Error) -> bool {
-    matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EIO | Errno::EINVAL))
-}
-
-/// A packet or a train, and the kernel's time of its arrival (`CLOCK_REALTIME`, ns).
-fn receive_stamped(
-    socket: &UdpSocket,
-    into: &mut [u8],
-    control: &mut Vec<u8>,
-) -> io::Result<(Received, Option<i64>)> {
-    let mut buffers = [IoSliceMut::new(into)];
-    let fd = socket.as_raw_fd();
-    let message = recvmsg::<SockaddrStorage>(fd, &mut buffers, Some(control), MsgFlags::empty())?;
-    let (mut joined, mut stamp_ns) = (None, None);
-    for control in message.cmsgs()? {
-        match control {
-            ControlMessageOwned::UdpGroSegments(bytes) => {
-                joined = usize::try_from(bytes).ok().filter(|bytes| *bytes > 0);
-            }
-            ControlMessageOwned::ScmTimestampns(time) => {
-                stamp_ns = Some(time.tv_sec() * 1_000_000_000 + time.tv_nsec()).filter(|ns| *ns > 0);
-            }
-            _ => {}
-        }
-    }
-    let from = message.address.and_then(|address| socket_address(&address));
-    let received = Received {
-        len: message.bytes,
-        packet_bytes: joined.unwrap_or(message.bytes),
-        from: from.ok_or(ErrorKind::InvalidData)?,
-    };
-    Ok((received, stamp_ns))
-}
-
-fn socket_address(address: &SockaddrStorage) -> Option<SocketAddr> {
-    let ipv4 = address.as_sockaddr_in().map(|ipv4| SocketAddr::V4((*ipv4).into()));
-    ipv4.or_else(|| address.as_sockaddr_in6().map(|ipv6| SocketAddr::V6((*ipv6).into())))
+    datagram::send_segmented(socket.as_raw_fd(), train, segment_bytes)
 }
 
 fn socket_error(error: io::Error, doing: &'static str, packet_bytes: usize) -> QuicError {

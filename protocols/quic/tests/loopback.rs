@@ -7,7 +7,10 @@ use std::os::fd::AsRawFd;
 
 use common::{ends, flow, now_ns, open, opposite, run, wait};
 use netjoule_quic::{Quic, QuicDatagram};
-use netjoule_transport::{Kind, PacketisationSource, Protocol, Role, State, Transport, TransportError};
+use netjoule_transport::message::Header;
+use netjoule_transport::{
+    Arrival, Kind, PacketisationSource, Protocol, Role, SendOutcome, State, Transport, TransportError,
+};
 
 const PROTOCOLS: [&dyn Protocol; 2] = [&Quic, &QuicDatagram];
 
@@ -71,7 +74,7 @@ fn a_message_of_1440_bytes_is_one_packet_of_at_most_1500_bytes_on_ipv4() {
 /// Sends message number `sequence` of 1440 bytes and waits for it.
 fn run_one(client: &mut dyn Transport, server: &mut dyn Transport, sequence: u64) -> u64 {
     let mut message = [0; 1440];
-    netjoule_transport::message::Header { sequence, sent_ns: now_ns() }.write(&mut message);
+    Header { sequence, sent_ns: now_ns() }.write(&mut message);
     client.send(&message, now_ns()).unwrap();
     client.flush(now_ns()).unwrap();
     let mut arrived = 0;
@@ -298,6 +301,75 @@ fn segmentation_offload_changes_no_byte() {
             let values = client.path_statistics();
             assert!(values["udp_send_calls"].as_u64() < values["udp_packets_sent"].as_u64());
         }
+    }
+}
+
+/// What congestion control keeps back until the end has not left: it is not lost on the way.
+#[test]
+fn a_closed_window_makes_the_queue_full_and_what_waits_in_it_can_be_taken_back() {
+    let (mut client, mut server) = opened(&QuicDatagram, "127.0.0.1", Role::Sender, 1000);
+    let mut message = [0x5a; 1000];
+    let mut sent = 0;
+    // Nobody acknowledges.
+    let outcome = loop {
+        Header { sequence: sent, sent_ns: now_ns() }.write(&mut message);
+        match client.send(&message, now_ns()).unwrap() {
+            SendOutcome::Sent => sent += 1,
+            other => break other,
+        }
+        assert!(sent < 100_000, "the queue is never full");
+    };
+    assert_eq!(outcome, SendOutcome::QueueFull);
+    assert!(!client.drained());
+    let held = client.discard_held();
+    assert!(held > 0 && held < sent, "{held} of {sent}");
+    assert!(client.drained());
+    assert_eq!(client.discard_held(), 0);
+    let mut arrived = Vec::new();
+    let deadline_ns = now_ns() + 10_000_000_000;
+    while (arrived.len() as u64) < sent - held {
+        wait(&[&*client, &*server], deadline_ns);
+        assert!(now_ns() < deadline_ns, "{} of {} arrived", arrived.len(), sent - held);
+        server.receive(now_ns(), &mut |arrival| arrived.push(sequence(arrival))).unwrap();
+        client.service(now_ns()).unwrap();
+    }
+    // The last ones were taken back.
+    assert_eq!(arrived, (0..sent - held).collect::<Vec<_>>());
+}
+
+fn sequence(arrival: Arrival<'_>) -> u64 {
+    Header::read(arrival.bytes).unwrap().sequence
+}
+
+/// Messages that are read together have their own arrivals, also those that a look at timers read before.
+#[test]
+fn every_datagram_has_the_time_at_which_it_came() {
+    for serviced in [false, true] {
+        let (mut client, mut server) = opened(&QuicDatagram, "127.0.0.1", Role::Sender, 100);
+        // The kernel switches stamping on a moment after it was asked.
+        let stamped_apart = (0..1_000).any(|_| {
+            let mut sent_ns = [0; 2];
+            for (sequence, sent_ns) in (0..).zip(&mut sent_ns) {
+                *sent_ns = now_ns();
+                let mut message = [0x5a; 100];
+                Header { sequence, sent_ns: *sent_ns }.write(&mut message);
+                client.send(&message, now_ns()).unwrap();
+                client.flush(now_ns()).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            if serviced {
+                server.service(now_ns()).unwrap();
+            }
+            let mut arrived_ns = Vec::new();
+            server.receive(now_ns(), &mut |arrival| arrived_ns.push(arrival.arrived_ns)).unwrap();
+            client.service(now_ns()).unwrap();
+            assert_eq!(arrived_ns.len(), 2);
+            // 2 us: noise of the clocks.
+            assert!(arrived_ns[0] >= sent_ns[0] - 2_000 && arrived_ns[1] >= sent_ns[1] - 2_000);
+            arrived_ns[0] < sent_ns[1]
+        });
+        assert!(stamped_apart, "serviced before: {serviced}");
+        assert!(server.path_statistics()["arrivals_stamped_by_kernel"].as_u64() > Some(1));
     }
 }
 

@@ -2,19 +2,23 @@
 //! One end of an SCTP flow.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_transport::knocking::{Candidate, Knocking, Verdict};
+use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
 use netjoule_transport::{
-    socket, Arrival, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result, Role,
-    SendOutcome, State, Transport, TransportError, Values,
+    socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
+    Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
 use crate::choice::{Choice, Reliability};
 use crate::kernel::{self, Read, Statistics};
-use crate::listener::{preface, Listener, ACCEPTED};
-use crate::LARGEST_MESSAGE_BYTES;
+use crate::reader::Reader;
+
+/// Names this transport in the client's first message.
+const MAGIC: &[u8; 4] = b"NJSC";
 
 /// Messages per [`Transport::receive`].
 const MESSAGES_PER_RECEIVE: usize = 256;
@@ -25,7 +29,7 @@ const DATA_CHUNK_HEADER_BYTES: u64 = 16;
 
 enum Phase {
     /// Server: waiting for an association with the right first message.
-    Listening(Listener),
+    Listening(Knocking),
     /// Client: waiting for SCTP's handshake.
     Connecting,
     /// Client: first message written, waiting for the answer.
@@ -39,13 +43,13 @@ pub(crate) struct End {
     choice: Choice,
     /// The association; the listener has its own socket.
     socket: Option<Socket>,
-    preface: Vec<u8>,
+    preface: Preface,
     peer: Option<SocketAddr>,
     role: Role,
-    message_bytes: usize,
-    buffer: Vec<u8>,
-    /// Beginning of a message that came in part.
-    partial: Vec<u8>,
+    /// Only at a receiving end, once it is open.
+    reader: Option<Reader>,
+    /// Messages sent, each padded as in its DATA chunk, bytes.
+    padded_bytes_sent: u64,
     /// The kernel took nothing the last time: wait until it is writable.
     full: bool,
     blocked: u64,
@@ -60,7 +64,8 @@ impl End {
         // Bound to any address, an association has all of this host's, and may move to another network.
         let ip = match local {
             Some(ip) => ip,
-            None => source_towards(remote).map_err(TransportError::io(format!("find a way to {remote}")))?,
+            None => socket::source_towards(remote)
+                .map_err(TransportError::io(format!("find a way to {remote}")))?,
         };
         bind(&socket, SocketAddr::new(ip, 0))?;
         match socket.connect(&remote.into()) {
@@ -76,7 +81,8 @@ impl End {
         let socket = kernel::open(local)?;
         kernel::prepare(&socket, choice)?;
         bind(&socket, local)?;
-        let listener = Listener::new(socket, allowed_peer, &flow.token)?;
+        let listener = Knocking::listen(socket, allowed_peer)
+            .map_err(TransportError::io(format!("listen on SCTP {local}")))?;
         Ok(Self::new(Phase::Listening(listener), choice, None, None, flow))
     }
 
@@ -91,12 +97,11 @@ impl End {
             phase,
             choice,
             socket,
-            preface: preface(&flow.token),
+            preface: preface::encode(MAGIC, &flow.token),
             peer,
             role: flow.role,
-            message_bytes: flow.message_bytes,
-            buffer: vec![0; if flow.role == Role::Receiver { LARGEST_MESSAGE_BYTES } else { ACCEPTED.len() }],
-            partial: Vec::new(),
+            reader: None,
+            padded_bytes_sent: 0,
             full: false,
             blocked: 0,
             started: None,
@@ -119,17 +124,20 @@ impl End {
 
     fn opened(&mut self) -> Result<Phase> {
         let socket = self.connection()?;
-        if self.role == Role::Sender {
-            kernel::prepare_sending(socket, self.choice)?;
+        match self.role {
+            Role::Sender => kernel::prepare_sending(socket, self.choice)?,
+            Role::Receiver => self.reader = Some(Reader::new(socket, self.choice.ordered)?),
         }
+        let socket = self.connection()?;
         self.started = Statistics::read(socket.as_raw_fd());
         Ok(Phase::Open)
     }
 
-    fn listen_step(&mut self, mut listener: Listener) -> Result<Phase> {
-        let Some((socket, peer)) = listener.step()? else { return Ok(Phase::Listening(listener)) };
+    fn listen_step(&mut self, mut listener: Knocking) -> Result<Phase> {
+        let proven = listener.step(&mut |candidate| hear(candidate, &self.preface))?;
+        let Some(Candidate { socket, from, .. }) = proven else { return Ok(Phase::Listening(listener)) };
         kernel::prepare(&socket, self.choice)?;
-        self.peer = Some(peer);
+        self.peer = Some(from);
         socket.send_with_flags(ACCEPTED, libc::MSG_NOSIGNAL).map_err(|error| self.lost(&error))?;
         self.socket = Some(socket);
         self.opened()
@@ -179,11 +187,14 @@ impl End {
     }
 }
 
-/// Address from which this host would send to `remote`; nothing is sent.
-fn source_towards(remote: SocketAddr) -> io::Result<IpAddr> {
-    let probe = UdpSocket::bind(socket::unspecified_like(remote))?;
-    probe.connect(remote)?;
-    Ok(probe.local_addr()?.ip())
+/// Whether a candidate is proven. Its first message must be the preface, whole.
+fn hear(candidate: &mut Candidate, expected: &Preface) -> Verdict {
+    let mut bytes = [0; PREFACE_BYTES];
+    match kernel::receive(&candidate.socket, &mut bytes) {
+        Ok(Read::Nothing) => Verdict::More,
+        Ok(Read::Bytes(length, true)) if bytes[..length] == *expected => Verdict::Proven,
+        Ok(Read::Bytes(..) | Read::End) | Err(_) => Verdict::Wrong,
+    }
 }
 
 fn bind(socket: &Socket, local: SocketAddr) -> Result<()> {
@@ -242,6 +253,7 @@ impl Transport for End {
         match self.connection()?.send_with_flags(message, libc::MSG_NOSIGNAL) {
             Ok(_) => {
                 self.full = false;
+                self.padded_bytes_sent += message.len().next_multiple_of(4) as u64;
                 Ok(SendOutcome::Sent)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -261,33 +273,16 @@ impl Transport for End {
         if !matches!(self.phase, Phase::Open) {
             return Ok(0);
         }
-        let Some(socket) = &self.socket else { return Ok(0) };
+        let (Some(socket), Some(reader)) = (&self.socket, &mut self.reader) else { return Ok(0) };
         let mut total = 0;
         while total < MESSAGES_PER_RECEIVE {
-            match kernel::receive(socket, &mut self.buffer) {
-                Ok(Read::Bytes(length, ends)) => {
-                    let arrived_ns = netjoule_transport::datagram::now_ns();
-                    let bytes = &self.buffer[..length];
-                    if ends && self.partial.is_empty() {
-                        sink(Arrival { bytes, arrived_ns });
-                        total += 1;
-                        continue;
-                    }
-                    self.partial.extend_from_slice(bytes);
-                    if ends {
-                        sink(Arrival { bytes: &self.partial, arrived_ns });
-                        total += 1;
-                    }
-                    // What no peer of this program sends is thrown away before it fills the memory.
-                    if ends || self.partial.len() > 2 * LARGEST_MESSAGE_BYTES {
-                        self.partial.clear();
-                    }
-                }
-                Ok(Read::Nothing) => break,
-                Ok(Read::End) => {
+            match reader.read(socket, sink) {
+                Ok(Some(messages)) => total += messages,
+                Ok(None) => {
                     self.phase = Phase::Closed;
                     break;
                 }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(self.lost(&error)),
             }
         }
@@ -326,14 +321,21 @@ impl Transport for End {
                 };
             }
         }
+        if let Some(reader) = &self.reader {
+            stamps::report(reader.stamp_counts(), &mut values);
+        }
         values
+    }
+
+    fn congestion(&mut self) -> Option<Congestion> {
+        kernel::congestion(self.socket.as_ref()?.as_raw_fd())
     }
 
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let figures = self.socket.as_ref().zip(self.peer).zip(self.started.as_ref()).and_then(
             |((socket, peer), start)| {
                 let now = Statistics::read(socket.as_raw_fd())?;
-                measured(start, &now, IpVersion::of(peer.ip()), messages_sent, self.message_bytes as u64)
+                measured(start, &now, IpVersion::of(peer.ip()), messages_sent, self.padded_bytes_sent)
             },
         );
         Packetisation {
@@ -351,22 +353,38 @@ impl Transport for End {
 }
 
 /// Packets per message and mean IP packet size between two readings: packets and chunks are the kernel's counts, sizes
-/// follow from them. A sending end's packets are its data; retransmissions count.
+/// follow from them and `payload`, the messages' padded bytes. A sending end's packets are its data; retransmissions count.
 fn measured(
     start: &Statistics,
     end: &Statistics,
     ip_version: IpVersion,
     messages: u64,
-    message_bytes: u64,
+    payload: u64,
 ) -> Option<(f64, f64)> {
     let difference = |name| Some(end.field(name)?.saturating_sub(start.field(name)?));
     let packets = difference("packets_sent").filter(|packets| *packets > 0 && messages > 0)?;
     let first = end.data_chunks_sent()?.saturating_sub(start.data_chunks_sent()?).max(1);
     let again = difference("data_chunks_retransmitted")?;
-    let payload = messages * message_bytes.next_multiple_of(4);
     let resent = payload as f64 / first as f64 * again as f64;
     let headers = packets * (ip_version.header_bytes() as u64 + COMMON_HEADER_BYTES)
         + (first + again) * DATA_CHUNK_HEADER_BYTES;
     let bytes = payload as f64 + resent + headers as f64;
     Some((packets as f64 / messages as f64, bytes / packets as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_packet_of_messages_of_several_sizes_is_that_of_their_bytes() {
+        let counts = |packets, ordered| {
+            Statistics::of(&[("packets_sent", packets), ("ordered_data_chunks_sent", ordered)])
+        };
+        // 100 messages of 64 and 1,000 bytes in turn, one packet each: 20 + 12 + 16 bytes of headers.
+        let payload = 50 * (64 + 1_000);
+        let (frames, bytes) =
+            measured(&counts(4, 1), &counts(104, 101), IpVersion::V4, 100, payload).unwrap();
+        assert_eq!((frames, bytes), (1.0, 532.0 + 48.0));
+    }
 }

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use libc::c_int;
-use netjoule_transport::{socket, Result, TransportError, Values};
+use netjoule_transport::{socket, Congestion, Result, TransportError, Values};
 use nix::sys::socket::{recvmsg, MsgFlags};
 use socket2::{Protocol, Socket};
 
@@ -149,9 +149,32 @@ pub(crate) fn queued_bytes(fd: RawFd) -> Option<u32> {
 
 /// MTU of the path in bytes as SCTP knows it.
 pub(crate) fn path_mtu_bytes(fd: RawFd) -> Option<u32> {
-    let status = status(fd)?;
-    let (_, offset) = STATUS_FIELDS.iter().find(|(name, _)| *name == "path_mtu_bytes")?;
-    Some(u32::from_ne_bytes(at(&status, *offset)?)).filter(|mtu| *mtu > 0)
+    status_field(&status(fd)?, "path_mtu_bytes").filter(|mtu| *mtu > 0)
+}
+
+/// Longest message that is one packet, in bytes; `None` when the kernel does not say.
+pub(crate) fn fragmentation_point_bytes(fd: RawFd) -> Option<usize> {
+    let bytes = status_field(&status(fd)?, "fragmentation_point_bytes")?;
+    usize::try_from(bytes).ok().filter(|bytes| *bytes > 0)
+}
+
+/// Congestion control of the primary path now. The kernel tells neither its threshold nor what is in flight in bytes, and
+/// round-trip times in whole milliseconds.
+pub(crate) fn congestion(fd: RawFd) -> Option<Congestion> {
+    congestion_of(&status(fd)?)
+}
+
+fn congestion_of(status: &[u8; STATUS_BYTES]) -> Option<Congestion> {
+    Some(Congestion {
+        window_bytes: Some(status_field(status, "congestion_window_bytes")?.into()),
+        smoothed_rtt_ms: Some(status_field(status, "srtt_ms")?.into()),
+        ..Congestion::default()
+    })
+}
+
+fn status_field(status: &[u8; STATUS_BYTES], name: &str) -> Option<u32> {
+    let (_, offset) = STATUS_FIELDS.iter().find(|(field, _)| *field == name)?;
+    Some(u32::from_ne_bytes(at(status, *offset)?))
 }
 
 /// Counters of an association.
@@ -171,6 +194,17 @@ impl Statistics {
     pub(crate) fn field(&self, name: &str) -> Option<u64> {
         let (_, offset) = STATS_FIELDS.iter().find(|(field, _)| *field == name)?;
         Some(u64::from_ne_bytes(at(&self.0, *offset)?))
+    }
+
+    /// Counters with these values, 0 elsewhere.
+    #[cfg(test)]
+    pub(crate) fn of(values: &[(&str, u64)]) -> Self {
+        let mut bytes = vec![0; STATS_BYTES];
+        for (name, value) in values {
+            let (_, offset) = STATS_FIELDS.iter().find(|(field, _)| field == name).unwrap();
+            put(&mut bytes, *offset, &value.to_ne_bytes());
+        }
+        Self(bytes)
     }
 
     /// Data chunks sent for the first time.
@@ -257,6 +291,16 @@ mod tests {
             assert!(matches!(error, TransportError::HostLacks(_)), "{error:?}");
             assert!(error.to_string().contains("modprobe sctp"), "{error}");
         }
+    }
+
+    #[test]
+    fn congestion_control_is_read_from_the_primary_path() {
+        let mut status = [0; STATUS_BYTES];
+        put(&mut status, 160, &4_380_u32.to_ne_bytes());
+        put(&mut status, 164, &12_u32.to_ne_bytes());
+        let told = congestion_of(&status).unwrap();
+        assert_eq!((told.window_bytes, told.smoothed_rtt_ms), (Some(4_380), Some(12.0)));
+        assert_eq!(told.slow_start_threshold_bytes, None);
     }
 
     #[test]

@@ -2,15 +2,15 @@
 //! netjoule over the kernel's SCTP (RFC 9260), one-to-one style (RFC 6458 section 4): one message is one SCTP message on
 //! stream 0 of one association between one address at each end.
 //!
-//! `choice` (what a user may choose), `kernel` (socket options and counters), `listener` (who may connect), `end` (the
-//! whole, as the traffic engine sees it).
+//! `choice` (what a user may choose), `kernel` (socket options and counters), `reader` (messages and their arrivals), `end`
+//! (the whole, as the traffic engine sees it).
 
 #![forbid(unsafe_code)]
 
 mod choice;
 mod end;
 mod kernel;
-mod listener;
+mod reader;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

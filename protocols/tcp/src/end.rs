@@ -16,8 +16,7 @@ use socket2::{SockRef, Socket};
 use crate::choice::Choice;
 use crate::congestion;
 use crate::flavour::Flavour;
-use crate::listener::Listener;
-use crate::preface::{self, Verdict, ACCEPTED};
+use crate::opening::{lost, welcome, Opening, Step};
 use crate::tcp_info::TcpInfo;
 use crate::writer::Writer;
 
@@ -32,12 +31,7 @@ const TIMESTAMP_OPTION_BYTES: u64 = 12;
 const TIMESTAMP_OPTION_BIT: u8 = 1;
 
 enum Phase {
-    /// Server: waiting for a connection with the right preface.
-    Listening(Listener),
-    /// Client: waiting for TCP's handshake.
-    Connecting,
-    /// Client: preface written, waiting for the answer.
-    Asking(Vec<u8>),
+    Opening(Opening),
     Open,
     Closed,
 }
@@ -48,9 +42,8 @@ pub(crate) struct End {
     /// Messages that are due together go to the kernel in one call.
     joins: bool,
     phase: Phase,
-    /// The connection; the listener's socket while there is none.
+    /// The connection, once it is open, with its peer.
     socket: Option<Socket>,
-    preface: Vec<u8>,
     peer: Option<SocketAddr>,
     role: Role,
     cutter: Cutter,
@@ -78,12 +71,8 @@ impl End {
             let binding = format!("bind {} {local}", flavour.name());
             socket.bind(&local.into()).map_err(TransportError::io(binding))?;
         }
-        match socket.connect(&remote.into()) {
-            Ok(()) => {}
-            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            Err(error) => return Err(refused(flavour, remote, &error)),
-        }
-        Ok(Self::new(flavour, Phase::Connecting, Some(socket), Some(remote), flow))
+        let opening = Opening::connect(flavour, socket, remote, &flow.token)?;
+        Ok(Self::new(flavour, opening, flow))
     }
 
     pub(crate) fn listen(
@@ -92,28 +81,21 @@ impl End {
         allowed_peer: Option<IpAddr>,
         flow: &FlowSpec,
     ) -> Result<Self> {
-        let listener = Listener::bind(flavour, local, allowed_peer, &flow.token)?;
+        let opening = Opening::listen(flavour, local, allowed_peer, &flow.token)?;
         // What this host lacks is said before a client comes.
-        Choice::of(&flow.options).apply(listener.socket(), flavour, flow.role)?;
-        Ok(Self::new(flavour, Phase::Listening(listener), None, None, flow))
+        Choice::of(&flow.options).apply(opening.socket(), flavour, flow.role)?;
+        Ok(Self::new(flavour, opening, flow))
     }
 
-    fn new(
-        flavour: Flavour,
-        phase: Phase,
-        socket: Option<Socket>,
-        peer: Option<SocketAddr>,
-        flow: &FlowSpec,
-    ) -> Self {
+    fn new(flavour: Flavour, opening: Opening, flow: &FlowSpec) -> Self {
         let receives = flow.role == Role::Receiver;
         let choice = Choice::of(&flow.options);
         Self {
             flavour,
             joins: flow.gso,
-            phase,
-            socket,
-            preface: preface::encode(&flow.token).to_vec(),
-            peer,
+            phase: Phase::Opening(opening),
+            socket: None,
+            peer: None,
             role: flow.role,
             cutter: Cutter::new(flow.message_bytes),
             buffer: vec![0; if receives { READ_BYTES } else { 0 }],
@@ -130,69 +112,29 @@ impl End {
         self.socket.as_ref().ok_or_else(no_connection)
     }
 
-    fn peer_name(&self) -> String {
-        self.peer.map_or_else(|| "the peer".into(), |peer| peer.to_string())
-    }
-
     fn lost(&self, error: &io::Error) -> TransportError {
-        TransportError::Lost(format!("the TCP connection with {} broke: {error}", self.peer_name()))
+        self.peer.map_or_else(no_connection, |peer| lost(peer, error))
     }
 
-    fn opened(&mut self) -> Result<Phase> {
-        self.started = self.socket.as_ref().and_then(|socket| TcpInfo::read(socket.as_raw_fd()));
-        if self.role == Role::Receiver {
-            self.reader = Some(StampedReader::new(self.connection()?)?);
-        }
-        Ok(Phase::Open)
-    }
-
-    fn listen_step(&mut self, mut listener: Listener) -> Result<Phase> {
-        let Some((socket, peer)) = listener.step()? else { return Ok(Phase::Listening(listener)) };
-        self.choice.apply(&socket, self.flavour, self.role)?;
-        self.peer = Some(peer);
-        // Four bytes into an empty send buffer: the kernel takes them whole or the connection is gone.
-        socket.send_with_flags(ACCEPTED, libc::MSG_NOSIGNAL).map_err(|error| self.lost(&error))?;
-        self.socket = Some(socket);
-        self.opened()
-    }
-
-    fn connect_step(&mut self) -> Result<Phase> {
-        let remote = self.peer.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
-        let socket = self.connection()?;
-        if let Some(error) = socket.take_error().map_err(TransportError::io("ask for the socket's error"))? {
-            return Err(refused(self.flavour, remote, &error));
-        }
-        match socket.send_with_flags(&self.preface, libc::MSG_NOSIGNAL) {
-            Ok(length) if length == self.preface.len() => Ok(Phase::Asking(Vec::new())),
-            Ok(_) => Err(TransportError::Lost("the kernel took only a part of the preface".into())),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Phase::Connecting),
-            Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Phase::Connecting),
-            Err(error) => Err(refused(self.flavour, remote, &error)),
-        }
-    }
-
-    fn ask_step(&mut self, mut answer: Vec<u8>) -> Result<Phase> {
-        let mut bytes = [0; ACCEPTED.len()];
-        let wanted = ACCEPTED.len() - answer.len();
-        let mut socket = self.connection()?;
-        match socket.read(&mut bytes[..wanted]) {
-            Ok(0) => Err(TransportError::Refused(format!(
-                "{} closed the connection without accepting the flow",
-                self.peer_name()
-            ))),
-            Ok(length) => {
-                answer.extend_from_slice(&bytes[..length]);
-                match preface::judge(&answer, ACCEPTED) {
-                    Verdict::Proven => self.opened(),
-                    Verdict::More => Ok(Phase::Asking(answer)),
-                    Verdict::Wrong => {
-                        Err(TransportError::Refused(format!("{} is not a netjoule server", self.peer_name())))
-                    }
-                }
+    fn open_step(&mut self, opening: Opening) -> Result<Phase> {
+        match opening.step(self.flavour)? {
+            Step::Waiting(opening) => Ok(Phase::Opening(opening)),
+            Step::Proven(socket, peer) => {
+                self.choice.apply(&socket, self.flavour, self.role)?;
+                welcome(&socket, peer)?;
+                self.opened(socket, peer)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Phase::Asking(answer)),
-            Err(error) => Err(self.lost(&error)),
+            Step::Open(socket, peer) => self.opened(socket, peer),
         }
+    }
+
+    fn opened(&mut self, socket: Socket, peer: SocketAddr) -> Result<Phase> {
+        self.started = TcpInfo::read(socket.as_raw_fd());
+        if self.role == Role::Receiver {
+            self.reader = Some(StampedReader::new(&socket)?);
+        }
+        (self.socket, self.peer) = (Some(socket), Some(peer));
+        Ok(Phase::Open)
     }
 
     /// Write what the kernel took only in part before; true when nothing is left.
@@ -230,10 +172,6 @@ fn no_connection() -> TransportError {
     TransportError::Lost("the TCP flow has no connection yet".into())
 }
 
-fn refused(flavour: Flavour, remote: SocketAddr, error: &io::Error) -> TransportError {
-    TransportError::Refused(format!("cannot connect to {} {remote}: {error}", flavour.name()))
-}
-
 /// Bytes that the peer has not acknowledged, with those not yet sent.
 fn unacknowledged_bytes(socket: &Socket) -> i32 {
     let mut queued: libc::c_int = 0;
@@ -249,8 +187,8 @@ fn unacknowledged_bytes(socket: &Socket) -> i32 {
 impl Transport for End {
     fn local_address(&self) -> Result<SocketAddr> {
         let socket = match &self.phase {
-            Phase::Listening(listener) => listener.socket(),
-            _ => self.connection()?,
+            Phase::Opening(opening) => opening.socket(),
+            Phase::Open | Phase::Closed => self.connection()?,
         };
         let address = socket.local_addr().map_err(TransportError::io("read the local TCP address"))?;
         address.as_socket().ok_or_else(|| TransportError::Lost("the TCP socket has no IP address".into()))
@@ -261,27 +199,19 @@ impl Transport for End {
     }
 
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
-        if let Phase::Listening(listener) = &self.phase {
-            listener.poll_fds(fds);
-        }
-        let Some(socket) = &self.socket else { return };
-        let fd = socket.as_raw_fd();
-        match self.phase {
-            Phase::Connecting => fds.push(PollFd { fd, read: false, write: true }),
-            Phase::Asking(_) => fds.push(PollFd { fd, read: true, write: false }),
-            Phase::Open => {
+        match (&self.phase, &self.socket) {
+            (Phase::Opening(opening), _) => opening.poll_fds(fds),
+            (Phase::Open, Some(socket)) => {
                 let write = self.full || self.writer.has_pending();
-                fds.push(PollFd { fd, read: self.role == Role::Receiver, write });
+                fds.push(PollFd { fd: socket.as_raw_fd(), read: self.role == Role::Receiver, write });
             }
-            Phase::Listening(_) | Phase::Closed => {}
+            _ => {}
         }
     }
 
     fn service(&mut self, _now_ns: i64) -> Result<State> {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Closed) {
-            Phase::Listening(listener) => self.listen_step(listener)?,
-            Phase::Connecting => self.connect_step()?,
-            Phase::Asking(answer) => self.ask_step(answer)?,
+            Phase::Opening(opening) => self.open_step(opening)?,
             Phase::Open if self.role == Role::Sender => {
                 self.push_pending()?;
                 let heard = self.socket.as_ref().map_or(Ok(()), |socket| self.writer.service(socket));
@@ -295,9 +225,9 @@ impl Transport for End {
             other => other,
         };
         Ok(match self.phase {
+            Phase::Opening(_) => State::Connecting,
             Phase::Open => State::Open,
             Phase::Closed => State::Closed,
-            _ => State::Connecting,
         })
     }
 
@@ -431,132 +361,4 @@ fn measured(start: &TcpInfo, end: &TcpInfo, header_bytes: u64, messages: u64) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use netjoule_transport::message::Header;
-    use netjoule_transport::TOKEN_BYTES;
-
-    fn flow(role: Role, token: u8) -> FlowSpec {
-        FlowSpec {
-            message_bytes: 1000,
-            role,
-            token: [token; TOKEN_BYTES],
-            gso: false,
-            seed: 0,
-            rate_bps: 0,
-            options: Values::new(),
-            event_log: None,
-        }
-    }
-
-    fn service_both(client: &mut End, server: &mut End) -> (Result<State>, Result<State>) {
-        let mut states = (Ok(State::Connecting), Ok(State::Connecting));
-        for _ in 0..10_000 {
-            states = (client.service(0), server.service(0));
-            if !matches!(states, (Ok(State::Connecting), Ok(_)) | (Ok(_), Ok(State::Connecting))) {
-                break;
-            }
-            std::thread::yield_now();
-        }
-        states
-    }
-
-    #[test]
-    fn a_stream_keeps_every_message_and_feels_back_pressure() {
-        for any_port in ["127.0.0.1:0", "[::1]:0"] {
-            let mut server =
-                End::listen(Flavour::Tcp, any_port.parse().unwrap(), None, &flow(Role::Receiver, 1)).unwrap();
-            let address = server.local_address().unwrap();
-            let mut client = End::connect(Flavour::Tcp, None, address, &flow(Role::Sender, 1)).unwrap();
-            assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
-            let mut message = vec![0; 1000];
-            let mut sent = 0;
-            loop {
-                Header { sequence: sent, sent_ns: 0 }.write(&mut message);
-                match client.send(&message, 0).unwrap() {
-                    SendOutcome::Sent => sent += 1,
-                    SendOutcome::WouldBlock => break,
-                    SendOutcome::Refused | SendOutcome::QueueFull => {
-                        panic!("a stream refuses nothing")
-                    }
-                }
-            }
-            client.finish(0).unwrap();
-            let mut received = 0;
-            while received < sent || !client.drained() {
-                client.service(0).unwrap();
-                server
-                    .receive(7, &mut |arrival| {
-                        assert_eq!(Header::read(arrival.bytes).unwrap().sequence, received);
-                        received += 1;
-                    })
-                    .unwrap();
-            }
-            assert_eq!(received, sent);
-            let figures = client.packetisation(sent);
-            assert_eq!(figures.source, PacketisationSource::Measured);
-            assert!(figures.mean_ip_packet_bytes.unwrap() > 1000.0, "{figures:?}");
-        }
-    }
-
-    /// Whether the engine would be woken when the socket becomes writable.
-    fn waits_for_room(end: &End) -> bool {
-        let mut fds = Vec::new();
-        end.poll_fds(&mut fds);
-        fds.iter().any(|fd| fd.write)
-    }
-
-    #[test]
-    fn a_full_stream_asks_to_be_woken_until_the_next_attempt() {
-        let mut server =
-            End::listen(Flavour::Tcp, "127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1))
-                .unwrap();
-        let mut client =
-            End::connect(Flavour::Tcp, None, server.local_address().unwrap(), &flow(Role::Sender, 1))
-                .unwrap();
-        assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
-        assert!(!waits_for_room(&client));
-        let message = vec![0; 1000];
-        while client.send(&message, 0).unwrap() == SendOutcome::Sent {}
-        assert!(waits_for_room(&client));
-        // Room is made and what was begun is written, so the stream now stands exactly at a message border.
-        while client.writer.has_pending() || unacknowledged_bytes(client.socket.as_ref().unwrap()) > 0 {
-            server.receive(0, &mut |_| {}).unwrap();
-            client.flush(0).unwrap();
-        }
-        assert!(waits_for_room(&client), "nothing would wake the engine for the message that waits");
-        assert_eq!(client.send(&message, 0).unwrap(), SendOutcome::Sent);
-        assert!(!waits_for_room(&client));
-    }
-
-    #[test]
-    fn a_wrong_token_is_turned_away_and_the_right_one_still_gets_in() {
-        let mut server =
-            End::listen(Flavour::Tcp, "127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 1))
-                .unwrap();
-        let address = server.local_address().unwrap();
-        let mut stranger = End::connect(Flavour::Tcp, None, address, &flow(Role::Sender, 2)).unwrap();
-        let (refusal, _) = service_both(&mut stranger, &mut server);
-        assert!(matches!(refusal, Err(TransportError::Refused(_) | TransportError::Lost(_))), "{refusal:?}");
-        let mut client = End::connect(Flavour::Tcp, None, address, &flow(Role::Sender, 1)).unwrap();
-        assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
-    }
-
-    #[test]
-    fn a_closed_port_refuses() {
-        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut outcome = None;
-        match End::connect(Flavour::Tcp, None, closed, &flow(Role::Sender, 1)) {
-            Err(error) => outcome = Some(error),
-            Ok(mut client) => {
-                for _ in 0..10_000 {
-                    outcome = client.service(0).err();
-                    if outcome.is_some() {
-                        break;
-                    }
-                }
-            }
-        }
-        assert!(matches!(outcome, Some(TransportError::Refused(_))), "{outcome:?}");
-    }
-}
+mod tests;

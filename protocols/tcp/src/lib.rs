@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over TCP and MPTCP: messages back to back in one connection, Nagle's algorithm off unless told otherwise.
 //!
-//! `choice` (what a user may choose) with `congestion`; `flavour` (TCP or MPTCP); `listener` with `preface` (who may
-//! connect); `writer` with `zerocopy`, `cutter` (messages into and out of the stream); `tcp_info`; `end`: the whole.
+//! `choice` (what a user may choose) with `congestion`; `flavour` (TCP or MPTCP); `opening` (who may connect, until the
+//! flow is open); `writer` with `zerocopy`, `cutter` (messages into and out of the stream); `tcp_info`; `end`: the whole.
 
 mod choice;
 mod congestion;
 mod end;
 mod flavour;
-mod listener;
-mod preface;
+mod opening;
 mod tcp_info;
 mod writer;
 mod zerocopy;

@@ -10,28 +10,24 @@ use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
-use socket2::{SockAddr, Socket};
+use socket2::Socket;
 
+use crate::beside::{self, Beside, Read, CONTROL_WORDS};
 use crate::socket::set_option;
-use crate::stamps::{wide, ClockLook, StampClock, StampCounts};
+use crate::stamps::{ClockLook, StampClock, StampCounts};
 use crate::{IpVersion, Result, TransportError};
 
+pub use crate::beside::ask_for_stamps;
 pub use crate::stamps::now_ns;
+
+/// Length of the UDP header in bytes (RFC 768).
+pub const UDP_HEADER_BYTES: usize = 8;
 
 /// Datagrams (or GRO trains) taken per call.
 pub const BATCH: usize = 32;
 
-/// Room for the control messages of one datagram: time stamp, GRO size and ECN field, with alignment to spare.
-pub(crate) const CONTROL_WORDS: usize = 16;
-
 /// Largest train that GRO hands over, in bytes.
 pub const GRO_BYTES: usize = 65_536;
-
-/// `SO_TIMESTAMPNS_NEW` (include/uapi/asm-generic/socket.h): seconds of 64 bits on every machine. Linux 5.1.
-const STAMP: libc::c_int = 64;
-
-/// `SO_TIMESTAMPNS_OLD`: seconds as the machine's `long`.
-const STAMP_BEFORE_5_1: libc::c_int = 35;
 
 /// Segments that one GSO call may carry on every kernel that has GSO (`UDP_MAX_SEGMENTS`).
 pub const GSO_SEGMENTS: usize = 64;
@@ -39,14 +35,8 @@ pub const GSO_SEGMENTS: usize = 64;
 /// Bytes that one GSO call may carry.
 pub const GSO_BYTES: usize = 65_000;
 
-/// Have the kernel stamp every arrival, by software when the packet enters the network stack.
-pub fn ask_for_stamps(socket: &Socket) -> Result<()> {
-    let ask = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, 1);
-    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(TransportError::io("ask for arrival time stamps"))
-}
-
 /// Let the kernel join UDP datagrams of one flow into trains.
-pub fn join_trains(socket: &Socket) -> Result<()> {
+pub fn join_trains(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
         .map_err(TransportError::io("switch on UDP GRO"))
 }
@@ -83,68 +73,14 @@ impl std::fmt::Debug for Batch {
 pub struct Received<'a> {
     /// Contents; several datagrams of [`Self::segment_bytes`] when the kernel joined them.
     pub bytes: &'a [u8],
-    /// Arrival, `CLOCK_MONOTONIC` ns: the kernel's stamp, or the time of reading where there is none to believe.
+    /// Arrival, `CLOCK_MONOTONIC` ns: the kernel's stamp, or the time of reading where there is none to believe. The
+    /// datagrams of a train have one.
     pub arrived_ns: i64,
     /// Length of each datagram when the kernel joined several (GRO).
     pub segment_bytes: Option<usize>,
     /// ECN field of the IP header (RFC 3168 section 5), 0 to 3; 0 unless [`ask_for_ecn`] was called. The kernel joins
     /// only datagrams of one field.
     pub ecn: u8,
-}
-
-/// What the kernel tells beside a datagram.
-#[derive(Debug, Default)]
-pub(crate) struct Beside {
-    /// `CLOCK_REALTIME` of its arrival, ns.
-    pub(crate) stamp_ns: Option<i64>,
-    segment_bytes: Option<usize>,
-    ecn: u8,
-}
-
-impl Beside {
-    /// Read the control messages of `header`.
-    ///
-    /// # Safety
-    ///
-    /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
-    pub(crate) unsafe fn of(header: &libc::msghdr) -> Self {
-        let mut beside = Self::default();
-        // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
-        // that the kernel writes for this kind of message, from the space that it wrote.
-        unsafe {
-            let mut control = libc::CMSG_FIRSTHDR(header);
-            while !control.is_null() {
-                let data = libc::CMSG_DATA(control);
-                match ((*control).cmsg_level, (*control).cmsg_type) {
-                    (libc::SOL_SOCKET, STAMP) => {
-                        let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
-                        beside.stamp_ns = stamp_ns(seconds, ns);
-                    }
-                    (libc::SOL_SOCKET, STAMP_BEFORE_5_1) => {
-                        let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
-                        beside.stamp_ns = stamp_ns(wide(seconds), wide(ns));
-                    }
-                    (libc::SOL_UDP, libc::UDP_GRO) => {
-                        let size = data.cast::<libc::c_int>().read_unaligned();
-                        beside.segment_bytes = usize::try_from(size).ok().filter(|size| *size > 0);
-                    }
-                    // One byte over IPv4, an int over IPv6; DSCP is in the upper bits.
-                    (libc::IPPROTO_IP, libc::IP_TOS) => beside.ecn = data.read() & 3,
-                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                        beside.ecn = (data.cast::<libc::c_int>().read_unaligned() & 3) as u8;
-                    }
-                    _ => {}
-                }
-                control = libc::CMSG_NXTHDR(header, control);
-            }
-        }
-        beside
-    }
-}
-
-/// Nanoseconds of a kernel stamp; a packet that was not stamped has 0.
-fn stamp_ns(seconds: i64, ns: i64) -> Option<i64> {
-    seconds.checked_mul(1_000_000_000)?.checked_add(ns).filter(|stamp_ns| *stamp_ns > 0)
 }
 
 impl Batch {
@@ -227,37 +163,39 @@ impl Batch {
     }
 }
 
-/// As [`crate::socket::receive_from`], with the ECN field (see [`Received::ecn`]).
-pub fn receive_from(socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<(usize, SocketAddr, u8)>> {
-    let mut control = [0_u64; CONTROL_WORDS];
-    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: all-zero bytes are a valid msghdr.
-    let mut header: libc::msghdr = unsafe { mem::zeroed() };
-    header.msg_iov = &mut vector;
-    header.msg_iovlen = 1;
-    header.msg_control = control.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the header points to live buffers of the lengths it tells; the kernel writes an address and its length.
-    let outcome = unsafe {
-        SockAddr::try_init(|name, name_bytes| {
-            header.msg_name = name.cast();
-            header.msg_namelen = *name_bytes;
-            let length = libc::recvmsg(socket.as_raw_fd(), &mut header, libc::MSG_DONTWAIT);
-            *name_bytes = header.msg_namelen;
-            usize::try_from(length).map_err(|_| io::Error::last_os_error())
-        })
-    };
-    match outcome {
-        Ok((length, from)) => {
-            // SAFETY: the kernel filled the control buffer above up to msg_controllen.
-            let beside = unsafe { Beside::of(&header) };
-            from.as_socket()
-                .map(|from| Some((length, from, beside.ecn)))
-                .ok_or_else(|| io::Error::other("a datagram came from an address that is not IP"))
+/// One datagram or train that was read by itself, and from whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct One {
+    /// Length in bytes; of a train in all.
+    pub length: usize,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// The kernel's stamp, `CLOCK_REALTIME` ns, where it was asked for one ([`crate::stamps::StampClock`] converts it).
+    pub stamp_ns: Option<i64>,
+    /// As in [`Received`].
+    pub segment_bytes: Option<usize>,
+    /// As in [`Received`].
+    pub ecn: u8,
+}
+
+/// Receive one datagram or train into `buffer`; `None` when nothing is waiting.
+pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<One>> {
+    match beside::read_from(fd, buffer) {
+        Ok((Read { length, beside, .. }, from)) => {
+            let from = beside::ip_address(&from)?;
+            let Beside { stamp_ns, segment_bytes, ecn } = beside;
+            Ok(Some(One { length, from, stamp_ns, segment_bytes, ecn }))
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether a train was refused because of what it is, and its datagrams may go by themselves. udp_send_skb
+/// (net/ipv4/udp.c): EIO where the device computes no checksums (before Linux 6.11) or with IPsec, EINVAL for a socket
+/// without checksums; kernels before 4.18 do not know the control message.
+pub fn refuses_trains(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
 /// Send `bytes` as datagrams of `segment_bytes` each in one call (UDP GSO).
@@ -311,15 +249,16 @@ mod tests {
                 near.send(&[field; 30]).unwrap();
             }
             let mut buffer = [9; 64];
-            let (length, from, field) = receive_from(&far, &mut buffer).unwrap().unwrap();
-            assert_eq!((length, Some(from), field), (30, near.local_addr().unwrap().as_socket(), 0));
+            let one = receive_one(far.as_raw_fd(), &mut buffer).unwrap().unwrap();
+            assert_eq!((one.length, Some(one.from)), (30, near.local_addr().unwrap().as_socket()));
+            assert_eq!((one.ecn, one.segment_bytes), (0, None));
             let mut batch = Batch::new(64);
             assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 4, "{address}");
             for (index, field) in [1, 2, 3, 0].into_iter().enumerate() {
                 let received = batch.datagram(index);
                 assert_eq!((received.bytes, received.ecn), (&[field; 30][..], field), "{address}");
             }
-            assert_eq!(receive_from(&far, &mut buffer).unwrap(), None);
+            assert_eq!(receive_one(far.as_raw_fd(), &mut buffer).unwrap(), None);
         }
     }
 

@@ -36,15 +36,15 @@ impl Outgoing {
         Self { headers, vectors }
     }
 
-    /// Send messages of `message_bytes` that lie back to back over a connected socket; how many the kernel took, counted
-    /// from the front. Messages beyond the room are left.
+    /// Send messages of `message_bytes`, the last perhaps shorter, that lie back to back over a connected socket; how many
+    /// the kernel took, counted from the front. Messages beyond the room are left.
     ///
     /// # Errors
     /// Why the first message was not taken. The kernel keeps the reason for a later one to itself: offering the rest
     /// again tells it.
     pub fn send(&mut self, fd: RawFd, messages: &[u8], message_bytes: usize) -> io::Result<usize> {
         let mut count = 0;
-        for (vector, message) in self.vectors.iter_mut().zip(messages.chunks_exact(message_bytes)) {
+        for (vector, message) in self.vectors.iter_mut().zip(messages.chunks(message_bytes)) {
             vector.iov_base = message.as_ptr().cast_mut().cast();
             vector.iov_len = message.len();
             count += 1;
@@ -85,6 +85,13 @@ mod tests {
         assert_eq!(outgoing.send(near.as_raw_fd(), &messages, 10).unwrap(), 3);
         assert_eq!(outgoing.send(near.as_raw_fd(), &messages[30..], 10).unwrap(), 2);
         assert_eq!(arrived(&far), messages.chunks(10).map(<[u8]>::to_vec).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_last_message_may_be_shorter() {
+        let (near, far) = pair();
+        assert_eq!(Outgoing::new(4).send(near.as_raw_fd(), &[7; 24], 10).unwrap(), 3);
+        assert_eq!(arrived(&far), [vec![7; 10], vec![7; 10], vec![7; 4]]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! Sockets as every transport over UDP or TCP wants them: non-blocking, with room to receive, IPv6 without IPv4.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -21,6 +21,13 @@ pub fn unspecified_like(remote: SocketAddr) -> SocketAddr {
     let any: IpAddr =
         if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     SocketAddr::new(any, 0)
+}
+
+/// The address of this host from which packets go to `remote`; nothing is sent.
+pub fn source_towards(remote: SocketAddr) -> io::Result<IpAddr> {
+    let probe = UdpSocket::bind(unspecified_like(remote))?;
+    probe.connect(remote)?;
+    probe.local_addr().map(|local| local.ip())
 }
 
 /// A non-blocking UDP socket bound to `local`, with a big receive buffer and fragmentation forbidden.

@@ -2,14 +2,27 @@
 //! Reading a byte stream with the kernel's time stamps: each read has the stamp of the last packet in it.
 
 use std::io;
-use std::mem;
 use std::os::fd::AsRawFd;
 
 use socket2::Socket;
 
-use crate::datagram::{ask_for_stamps, Beside, CONTROL_WORDS};
+use crate::beside::{self, ask_for_stamps};
 use crate::stamps::{ClockLook, StampClock, StampCounts};
 use crate::Result;
+
+/// What one call read of a socket that keeps messages apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Bytes of it; 0 when the peer will send no more.
+    pub length: usize,
+    /// They end the message (`MSG_EOR`).
+    pub ends: bool,
+    /// When they were read, `CLOCK_MONOTONIC` ns.
+    pub read_ns: i64,
+    /// When the packet that began the message arrived, `CLOCK_MONOTONIC` ns: by the kernel's stamp, or `read_ns` where
+    /// there is none to believe.
+    pub arrived_ns: i64,
+}
 
 /// Reads a TCP socket and tells when the bytes arrived.
 #[derive(Debug)]
@@ -30,26 +43,29 @@ impl StampedReader {
     /// Read what is waiting into `buffer`; the number of bytes (0 at the end of the stream) and when the last of them
     /// arrived, `CLOCK_MONOTONIC` ns: by the kernel's stamp, or the time of reading where there is none to believe.
     pub fn read(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<(usize, i64)> {
-        let mut control = [0_u64; CONTROL_WORDS];
-        let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-        // SAFETY: all-zero bytes are a valid msghdr.
-        let mut header: libc::msghdr = unsafe { mem::zeroed() };
-        header.msg_iov = &mut vector;
-        header.msg_iovlen = 1;
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = size_of_val(&control) as _;
-        // SAFETY: the header points to live buffers of the lengths it tells.
-        let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut header, libc::MSG_DONTWAIT) };
-        let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+        let Message { length, arrived_ns, .. } = self.read_message(socket, buffer)?;
         if length == 0 {
             return Ok((0, self.latest_ns));
         }
-        self.clock.look(ClockLook::take());
-        // SAFETY: the kernel filled the control buffer above up to msg_controllen.
-        let beside = unsafe { Beside::of(&header) };
-        let arrived_ns = self.clock.monotonic_ns(beside.stamp_ns).unwrap_or(self.clock.now_ns());
         self.latest_ns = self.latest_ns.max(arrived_ns);
         Ok((length, self.latest_ns))
+    }
+
+    /// The same of a socket that keeps messages apart (SCTP): `arrived_ns` is the message's own.
+    pub fn read_message(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<Message> {
+        let read = beside::read(socket.as_raw_fd(), buffer)?;
+        let mut message = Message {
+            length: read.length,
+            ends: read.flags & libc::MSG_EOR != 0,
+            read_ns: self.clock.now_ns(),
+            arrived_ns: self.latest_ns,
+        };
+        if read.length > 0 {
+            self.clock.look(ClockLook::take());
+            message.read_ns = self.clock.now_ns();
+            message.arrived_ns = self.clock.monotonic_ns(read.beside.stamp_ns).unwrap_or(message.read_ns);
+        }
+        Ok(message)
     }
 
     /// Where the arrival times of all reads so far came from.

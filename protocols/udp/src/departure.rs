@@ -8,24 +8,25 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::datagram::{self, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_transport::datagram::{self, refuses_trains, GSO_BYTES, GSO_SEGMENTS};
 use netjoule_transport::outgoing::Outgoing;
 use netjoule_transport::{FlowSpec, Role};
 use socket2::Socket;
 
-/// From this many messages a second on, calls are shared.
-const MANY_PPS: u64 = 100_000;
+use crate::pace::Pace;
+
 /// Messages per `sendmmsg`: more than the engine offers at once.
 const MESSAGES_PER_CALL: usize = 64;
 
-/// Whether a flow has so many messages that calls are shared.
-pub(crate) fn is_fast(flow: &FlowSpec) -> bool {
-    flow.rate_bps / (8 * flow.message_bytes.max(1) as u64) >= MANY_PPS
-}
-
 /// How a sending end hands over several messages.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) struct Way {
+    call: Call,
+    pace: Pace,
+}
+
+#[derive(Debug)]
+enum Call {
     /// One `send` each.
     Singly,
     /// One `sendmmsg` for all.
@@ -37,25 +38,43 @@ pub(crate) enum Way {
 impl Way {
     /// The way of a flow.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
-        match flow.role {
-            Role::Sender if flow.gso => Self::Train,
-            Role::Sender if is_fast(flow) => Self::Together(Outgoing::new(MESSAGES_PER_CALL)),
-            Role::Sender | Role::Receiver => Self::Singly,
+        let pace = Pace::of(flow);
+        let call = match flow.role {
+            Role::Sender if flow.gso => Call::Train,
+            Role::Sender if pace.is_fast() => Call::Together(Outgoing::new(MESSAGES_PER_CALL)),
+            Role::Sender | Role::Receiver => Call::Singly,
+        };
+        Self { call, pace }
+    }
+
+    /// `messages` per call.
+    #[cfg(test)]
+    pub(crate) fn together(messages: usize) -> Self {
+        Self { call: Call::Together(Outgoing::new(messages)), pace: Pace::fast() }
+    }
+
+    /// Messages of `message_bytes` are about to be handed over.
+    pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
+        if matches!(self.call, Call::Singly) {
+            self.pace.count(messages, message_bytes, now_ns);
+            if self.pace.is_fast() {
+                self.call = Call::Together(Outgoing::new(MESSAGES_PER_CALL));
+            }
         }
     }
 
     /// Its name in the flow's statistics.
     pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Singly => "send",
-            Self::Together(_) => "sendmmsg",
-            Self::Train => "gso",
+        match self.call {
+            Call::Singly => "send",
+            Call::Together(_) => "sendmmsg",
+            Call::Train => "gso",
         }
     }
 
     /// Whether several messages are one packet to the kernel.
     pub(crate) fn is_one_train(&self) -> bool {
-        matches!(self, Self::Train)
+        matches!(self.call, Call::Train)
     }
 
     /// Give the kernel messages of `message_bytes` that lie back to back; how many it took from the front, at least one.
@@ -69,20 +88,24 @@ impl Way {
         message_bytes: usize,
     ) -> io::Result<usize> {
         let fd = socket.as_raw_fd();
-        match self {
-            Self::Singly => socket.send_with_flags(&messages[..message_bytes], libc::MSG_DONTWAIT).map(|_| 1),
-            Self::Together(outgoing) => outgoing.send(fd, messages, message_bytes),
-            Self::Train => match train(messages, message_bytes) {
-                Some((train, segment_bytes)) => match datagram::send_segmented(fd, train, segment_bytes) {
-                    Ok(()) => Ok(train.len() / message_bytes),
-                    Err(error) if refuses_trains(&error) => {
-                        *self = Self::Together(Outgoing::new(MESSAGES_PER_CALL));
-                        self.hand_over(socket, messages, message_bytes)
-                    }
-                    Err(error) => Err(error),
-                },
-                None => socket.send_with_flags(&messages[..message_bytes], libc::MSG_DONTWAIT).map(|_| 1),
-            },
+        let train = match &mut self.call {
+            Call::Singly => None,
+            Call::Together(outgoing) if messages.len() > message_bytes => {
+                return outgoing.send(fd, messages, message_bytes)
+            }
+            Call::Together(_) => None,
+            Call::Train => train(messages, message_bytes),
+        };
+        let Some((train, segment_bytes)) = train else {
+            return socket.send_with_flags(&messages[..message_bytes], libc::MSG_DONTWAIT).map(|_| 1);
+        };
+        match datagram::send_segmented(fd, train, segment_bytes) {
+            Ok(()) => Ok(train.len() / message_bytes),
+            Err(error) if refuses_trains(&error) => {
+                self.call = Call::Together(Outgoing::new(MESSAGES_PER_CALL));
+                self.hand_over(socket, messages, message_bytes)
+            }
+            Err(error) => Err(error),
         }
     }
 }
@@ -92,12 +115,6 @@ fn train(messages: &[u8], message_bytes: usize) -> Option<(&[u8], u16)> {
     let segment_bytes = u16::try_from(message_bytes).ok()?;
     let count = (GSO_BYTES / message_bytes).min(GSO_SEGMENTS).min(messages.len() / message_bytes);
     (count > 1).then(|| (&messages[..count * message_bytes], segment_bytes))
-}
-
-/// udp_send_skb (net/ipv4/udp.c): EIO without checksum offload or with IPsec, EINVAL for a socket without checksums;
-/// kernels before 4.18 do not know the control message.
-fn refuses_trains(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
 #[cfg(test)]
@@ -127,6 +144,15 @@ mod tests {
         assert_eq!(name(Role::Sender, true, 30_000_000), "gso");
         assert_eq!(name(Role::Receiver, true, 51_200_000), "send");
         assert_eq!(name(Role::Sender, false, 0), "send");
+    }
+
+    #[test]
+    fn a_flow_of_several_sizes_goes_together_once_its_messages_are_many() {
+        let mut way = Way::of(&flow(Role::Sender, false, 30_000_000));
+        for burst in 0..40 {
+            way.expect(1_000, 32, burst * 5_000_000);
+        }
+        assert_eq!(way.name(), "sendmmsg");
     }
 
     #[test]

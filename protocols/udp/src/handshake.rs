@@ -18,7 +18,7 @@ use netjoule_transport::TOKEN_BYTES;
 const MAGIC: &[u8; 4] = b"NJUD";
 const NONCE_BYTES: usize = 16;
 /// Length of every handshake datagram in bytes.
-pub(crate) const DATAGRAM_BYTES: usize = MAGIC.len() + 1 + TOKEN_BYTES + NONCE_BYTES;
+pub const DATAGRAM_BYTES: usize = MAGIC.len() + 1 + TOKEN_BYTES + NONCE_BYTES;
 
 const FIRST_RETRY_NS: i64 = 100_000_000;
 const LONGEST_RETRY_NS: i64 = 800_000_000;
@@ -62,7 +62,7 @@ fn decode(bytes: &[u8], token: &Token) -> Option<(Step, Nonce)> {
 }
 
 /// Whether `bytes` is a handshake datagram (of any flow) rather than a message.
-pub(crate) fn is_handshake(bytes: &[u8]) -> bool {
+pub fn is_handshake(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 

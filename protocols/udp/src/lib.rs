@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over UDP: one message, one datagram, never fragmented.
+//!
+//! A device that is slower than the load fills the socket's buffer. iperf3 waits in the call then, and sends late what was
+//! due; here a message that finds no room is not sent, and what is due when there is room again is. That is no defect of
+//! the sender: it counts as held back by the transport.
+//!
+//! `handshake` and `opening` (who the peer is), `departure` with `pace` (in how many calls messages leave), `room` (a full
+//! socket), `rest` (when the receiver looks again), `end` (the whole, as the traffic engine sees it).
 
+#[doc(hidden)]
+pub mod any_datagrams;
 mod departure;
 mod end;
 mod handshake;
+mod opening;
+mod pace;
 mod rest;
+mod room;
 
 use std::net::{IpAddr, SocketAddr};
 
+use netjoule_transport::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::options::{Domain, OptionSpec};
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
 use crate::end::End;
-
-/// Length of the UDP header in bytes (RFC 768).
-const UDP_HEADER_BYTES: usize = 8;
 
 /// Most that the UDP length field leaves for a payload over IPv4 (65,535 - 20 - 8).
 const LARGEST_PAYLOAD_BYTES: usize = 65_507;

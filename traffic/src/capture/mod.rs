@@ -27,8 +27,6 @@ use pcapng::Interface;
 
 /// Bytes kept of a packet: more than any that a network card joins.
 const WHOLE_BYTES: u32 = 1 << 18;
-/// The same where only headers are kept: the longest are shorter.
-const HEADER_BYTES: u32 = 256;
 /// How long the thread sleeps when nothing comes, ms.
 const IDLE_MS: i32 = 200;
 /// Waits after the flow's end, at most: a peer that goes on sending must not keep the file open.
@@ -89,7 +87,7 @@ impl Capture {
             Failure::new(Code::HostLacks, format!("no network interface here has the address {}", local.ip()))
         })?;
         let filter = Flow { local, peer, ip_protocol }.filter();
-        let snap_bytes = if headers_only { HEADER_BYTES } else { WHOLE_BYTES };
+        let snap_bytes = if headers_only { headers::snap_bytes(ip_protocol) } else { WHOLE_BYTES };
         let device = Device::open(&interface, &filter, snap_bytes).map_err(|reason| {
             Failure::new(Code::HostLacks, format!("cannot capture on {interface}: {reason}"))
         })?;

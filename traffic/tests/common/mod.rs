@@ -14,8 +14,16 @@ use serde_json::Value;
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-traffic");
 
-/// Every transport with two ends.
+/// Every transport with two ends that all hosts have.
 pub(crate) const TRANSPORTS: [&str; 5] = ["udp", "tcp", "dccp", "quic", "quic-datagram"];
+
+/// Every transport with two ends that this host has.
+pub(crate) fn transports() -> Vec<&'static str> {
+    let more = ["sctp"].into_iter().filter(|name| {
+        netjoule_traffic::registry::protocol(name).is_ok_and(|protocol| protocol.missing().is_none())
+    });
+    TRANSPORTS.into_iter().chain(more).collect()
+}
 
 /// Says loudly that `test` has not run. On CI (CI=true in the environment) it fails then, where the kernel has what it
 /// takes and this environment alone forbids it.

@@ -4,3 +4,4 @@
 mod control_body;
 mod payload_body;
 mod replay;
+mod transports_body;

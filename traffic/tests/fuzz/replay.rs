@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::{control_body, payload_body};
+use crate::{control_body, payload_body, transports_body};
 
 /// Changed copies of each input.
 const NEIGHBOURS: usize = 500;
@@ -67,4 +67,9 @@ fn the_control_corpus_and_its_neighbours_pass() {
 #[test]
 fn the_payload_corpus_and_its_neighbours_pass() {
     replay("payload", payload_body::payload);
+}
+
+#[test]
+fn the_transports_corpus_and_its_neighbours_pass() {
+    replay("transports", transports_body::transports);
 }

@@ -13,6 +13,7 @@ mod ports;
 mod reflection;
 mod rubbish;
 mod secrets;
+mod slow_devices;
 mod slow_receivers;
 mod soak;
 mod stops;

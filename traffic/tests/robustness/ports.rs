@@ -4,13 +4,13 @@
 use std::net::{TcpListener, UdpSocket};
 
 use crate::common::network::in_own_network;
-use crate::common::{assert_honest, send, Server, TRANSPORTS};
+use crate::common::{assert_honest, send, transports, Server};
 
 #[test]
 fn a_data_port_that_another_program_has_is_refused_by_number() {
     let taken = (UdpSocket::bind("127.0.0.1:0").unwrap(), TcpListener::bind("127.0.0.1:0").unwrap());
     let ports = [taken.0.local_addr().unwrap().port(), taken.1.local_addr().unwrap().port()];
-    for transport in TRANSPORTS {
+    for transport in transports() {
         let port = ports[usize::from(transport == "tcp")].to_string();
         let mut server = Server::start("127.0.0.1", &["--data-port", &port]);
         let refused = send(&["--transport", transport, "--to", &server.control, "-b", "1M", "-t", "0.1"]);

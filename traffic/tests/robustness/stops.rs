@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SIGINT at either end: the first ends the flow with a partial report, the second ends the process at once.
 
-use crate::common::{assert_honest, send, signal, Client, Server, TRANSPORTS};
+use crate::common::{assert_honest, send, signal, transports, Client, Server};
 
 fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
     ["--transport", transport, "--to", &server.control, "-b", "1M", "-t", "600"]
@@ -10,7 +10,7 @@ fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
 #[test]
 fn sigint_at_the_client_gives_a_partial_report_and_exit_code_1() {
     let mut server = Server::start("127.0.0.1", &[]);
-    for transport in TRANSPORTS {
+    for transport in transports() {
         for reverse in [&[][..], &["-R"]] {
             let mut client = Client::start(&[&long_flow(&server, transport)[..], reverse].concat());
             client.expect("started");

@@ -5,13 +5,25 @@ use netjoule_transport::{BatchOutcome, SendOutcome, Stop};
 
 use super::pair::{Fate, Pair, OPTIONS};
 use crate::certificate::Identity;
-use crate::datagram;
+use crate::datagram::{self, Inbox};
 use crate::error::QuicError;
 use crate::greeting::{Greeting, Progress};
 use crate::stream::{StreamReceiver, StreamSender};
 
 /// One message was offered and accepted.
 const ONE: BatchOutcome = BatchOutcome { sent: 1, stop: Stop::None };
+
+/// Sizes of the messages that the server has got.
+fn arrived(pair: &mut Pair) -> Vec<usize> {
+    let (mut inbox, mut sizes) = (Inbox::default(), Vec::new());
+    inbox.take_in(&mut pair.server.quic, 7);
+    let given = inbox.give(&mut |arrival| {
+        assert_eq!(arrival.arrived_ns, 7);
+        sizes.push(arrival.bytes.len());
+    });
+    assert_eq!(given, sizes.len());
+    sizes
+}
 
 #[test]
 fn the_datagram_limit_of_the_connection_is_the_one_that_was_computed() {
@@ -32,20 +44,24 @@ fn the_datagram_limit_of_the_connection_is_the_one_that_was_computed() {
     });
     assert_eq!(sizes.iter().filter(|bytes| **bytes > 1440).count(), 1, "one packet carries it: {sizes:?}");
     assert!(sizes.iter().all(|bytes| *bytes <= 1472));
-    assert_eq!(datagram::collect(&mut pair.server.quic, &mut |message| assert_eq!(message.len(), 1440)), 1);
+    assert_eq!(arrived(&mut pair), [1440]);
 }
 
 #[test]
-fn a_full_datagram_queue_refuses_and_takes_again_after_acknowledgements() {
+fn a_full_datagram_queue_says_so_and_takes_again_after_acknowledgements() {
     let mut pair = Pair::established(8);
     let mut accepted = 0;
-    while datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap() == SendOutcome::Sent {
-        accepted += 1;
-    }
+    let full = loop {
+        match datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap() {
+            SendOutcome::Sent => accepted += 1,
+            full => break full,
+        }
+    };
+    assert_eq!(full, SendOutcome::QueueFull);
     assert_eq!(accepted, OPTIONS.datagram_send_queue());
     assert_eq!(accepted, 64);
     pair.exchange();
-    assert_eq!(datagram::collect(&mut pair.server.quic, &mut |_| ()), accepted);
+    assert_eq!(arrived(&mut pair).len(), accepted);
     assert_eq!(datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap(), SendOutcome::Sent);
 }
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the kernel tells beside what is read from a socket: time stamp, size of a train's datagrams, ECN field.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, RawFd};
+
+use socket2::SockAddr;
+
+use crate::socket::set_option;
+use crate::stamps::wide;
+use crate::{Result, TransportError};
+
+/// Room for the control messages of one datagram: time stamp, GRO size and ECN field, with alignment to spare.
+pub(crate) const CONTROL_WORDS: usize = 16;
+
+/// `SO_TIMESTAMPNS_NEW` (include/uapi/asm-generic/socket.h): seconds of 64 bits on every machine. Linux 5.1.
+const STAMP: libc::c_int = 64;
+
+/// `SO_TIMESTAMPNS_OLD`: seconds as the machine's `long`.
+const STAMP_BEFORE_5_1: libc::c_int = 35;
+
+/// Have the kernel stamp every arrival, by software when the packet enters the network stack. Packets that it joins
+/// (GRO) on their way there have one stamp.
+pub fn ask_for_stamps(socket: &impl AsRawFd) -> Result<()> {
+    let ask = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, 1);
+    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(TransportError::io("ask for arrival time stamps"))
+}
+
+/// What the kernel tells beside a datagram.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// `CLOCK_REALTIME` of its arrival, ns.
+    pub(crate) stamp_ns: Option<i64>,
+    /// Length of each datagram of a train (GRO).
+    pub(crate) segment_bytes: Option<usize>,
+    /// ECN field of the IP header.
+    pub(crate) ecn: u8,
+}
+
+impl Beside {
+    /// Read the control messages of `header`.
+    ///
+    /// # Safety
+    ///
+    /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
+    pub(crate) unsafe fn of(header: &libc::msghdr) -> Self {
+        let mut beside = Self::default();
+        // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
+        // that the kernel writes for this kind of message, from the space that it wrote.
+        unsafe {
+            let mut control = libc::CMSG_FIRSTHDR(header);
+            while !control.is_null() {
+                let data = libc::CMSG_DATA(control);
+                match ((*control).cmsg_level, (*control).cmsg_type) {
+                    (libc::SOL_SOCKET, STAMP) => {
+                        let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
+                        beside.stamp_ns = stamp_ns(seconds, ns);
+                    }
+                    (libc::SOL_SOCKET, STAMP_BEFORE_5_1) => {
+                        let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
+                        beside.stamp_ns = stamp_ns(wide(seconds), wide(ns));
+                    }
+                    (libc::SOL_UDP, libc::UDP_GRO) => {
+                        let size = data.cast::<libc::c_int>().read_unaligned();
+                        beside.segment_bytes = usize::try_from(size).ok().filter(|size| *size > 0);
+                    }
+                    // One byte over IPv4, an int over IPv6; DSCP is in the upper bits.
+                    (libc::IPPROTO_IP, libc::IP_TOS) => beside.ecn = data.read() & 3,
+                    (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                        beside.ecn = (data.cast::<libc::c_int>().read_unaligned() & 3) as u8;
+                    }
+                    _ => {}
+                }
+                control = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        beside
+    }
+}
+
+/// Nanoseconds of a kernel stamp; a packet that was not stamped has 0.
+fn stamp_ns(seconds: i64, ns: i64) -> Option<i64> {
+    seconds.checked_mul(1_000_000_000)?.checked_add(ns).filter(|stamp_ns| *stamp_ns > 0)
+}
+
+/// What one call read.
+pub(crate) struct Read {
+    /// Bytes.
+    pub(crate) length: usize,
+    /// `msg_flags` (recvmsg(2)).
+    pub(crate) flags: libc::c_int,
+    pub(crate) beside: Beside,
+}
+
+/// One `recvmsg` that does not wait, and who sent it.
+///
+/// # Errors
+/// The system's, `WouldBlock` when nothing is waiting.
+pub(crate) fn read_from(fd: RawFd, buffer: &mut [u8]) -> io::Result<(Read, SockAddr)> {
+    // SAFETY: the address is the kernel's to write, in the room and with the length that are given.
+    unsafe {
+        SockAddr::try_init(|name, name_bytes| {
+            let (read, length) = read_with(fd, buffer, name.cast(), *name_bytes)?;
+            *name_bytes = length;
+            Ok(read)
+        })
+    }
+}
+
+/// The same on a connected socket.
+pub(crate) fn read(fd: RawFd, buffer: &mut [u8]) -> io::Result<Read> {
+    // SAFETY: no address is asked for.
+    unsafe { read_with(fd, buffer, std::ptr::null_mut(), 0).map(|(read, _)| read) }
+}
+
+/// # Safety
+///
+/// `name` is null, or points to `name_bytes` bytes that the kernel may write.
+unsafe fn read_with(
+    fd: RawFd,
+    buffer: &mut [u8],
+    name: *mut libc::c_void,
+    name_bytes: libc::socklen_t,
+) -> io::Result<(Read, libc::socklen_t)> {
+    let mut control = [0_u64; CONTROL_WORDS];
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: all-zero bytes are a valid msghdr.
+    let mut header: libc::msghdr = unsafe { mem::zeroed() };
+    header.msg_name = name;
+    header.msg_namelen = name_bytes;
+    header.msg_iov = &mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the header points to live buffers of the lengths it tells; of the address the caller says so.
+    let length = unsafe { libc::recvmsg(fd, &mut header, libc::MSG_DONTWAIT) };
+    let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    // SAFETY: the kernel filled the control buffer above up to msg_controllen.
+    let beside = unsafe { Beside::of(&header) };
+    Ok((Read { length, flags: header.msg_flags, beside }, header.msg_namelen))
+}
+
+/// The address as one of IP.
+pub(crate) fn ip_address(address: &SockAddr) -> io::Result<SocketAddr> {
+    address.as_socket().ok_or_else(|| io::Error::other("a datagram came from an address that is not IP"))
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server's side of getting connected, for every transport whose kernel accepts connections: of all who connect, the
+//! one that proves the flow's token. The protocol's own handshake has proved the client's address by then.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+
+use socket2::Socket;
+
+use crate::{PollFd, Result, TransportError};
+
+/// Connections that may wait for their proof at once; more are turned away.
+pub const CANDIDATES: usize = 8;
+
+/// What a candidate has said so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not enough to tell.
+    More,
+    /// It is the flow's peer.
+    Proven,
+    /// It is somebody else, or gone.
+    Wrong,
+}
+
+/// A connection that is not proven.
+#[derive(Debug)]
+pub struct Candidate {
+    /// Non-blocking.
+    pub socket: Socket,
+    /// Its address.
+    pub from: SocketAddr,
+    /// For whoever judges: what it has said, where that comes in pieces.
+    pub said: Vec<u8>,
+}
+
+/// A listening socket and those that have connected.
+#[derive(Debug)]
+pub struct Knocking {
+    socket: Socket,
+    allowed_peer: Option<IpAddr>,
+    candidates: Vec<Candidate>,
+}
+
+impl Knocking {
+    /// Listen with `socket`, which is bound and non-blocking; with `allowed_peer` only that address is heard.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn listen(socket: Socket, allowed_peer: Option<IpAddr>) -> io::Result<Self> {
+        socket.listen(CANDIDATES as i32)?;
+        Ok(Self { socket, allowed_peer, candidates: Vec::new() })
+    }
+
+    /// The listening socket.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Every descriptor to wait for.
+    pub fn poll_fds(&self, fds: &mut Vec<PollFd>) {
+        let candidates = self.candidates.iter().map(|candidate| &candidate.socket);
+        let sockets = std::iter::once(&self.socket).chain(candidates);
+        fds.extend(sockets.map(|socket| PollFd { fd: socket.as_raw_fd(), read: true, write: false }));
+    }
+
+    /// Take in who knocked and have each judged; the one that is proven, if there is one. Wrong ones are dropped.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn step(&mut self, judge: &mut dyn FnMut(&mut Candidate) -> Verdict) -> Result<Option<Candidate>> {
+        self.accept_waiting()?;
+        let mut index = 0;
+        while let Some(candidate) = self.candidates.get_mut(index) {
+            match judge(candidate) {
+                Verdict::Proven => return Ok(Some(self.candidates.swap_remove(index))),
+                Verdict::More => index += 1,
+                Verdict::Wrong => drop(self.candidates.swap_remove(index)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn accept_waiting(&mut self) -> Result<()> {
+        loop {
+            match self.socket.accept() {
+                Ok((socket, from)) => {
+                    let Some(from) = from.as_socket() else { continue };
+                    let welcome = self.allowed_peer.is_none_or(|peer| peer == from.ip());
+                    if welcome && self.candidates.len() < CANDIDATES && socket.set_nonblocking(true).is_ok() {
+                        self.candidates.push(Candidate { socket, from, said: Vec::new() });
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(TransportError::io("accept a connection")(error)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+
+    fn knocking(allowed_peer: Option<IpAddr>) -> (Knocking, SocketAddr) {
+        let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        let socket = crate::socket::stream(local).unwrap();
+        socket.bind(&local.into()).unwrap();
+        let knocking = Knocking::listen(socket, allowed_peer).unwrap();
+        let address = knocking.socket().local_addr().unwrap().as_socket().unwrap();
+        (knocking, address)
+    }
+
+    #[test]
+    fn wrong_ones_make_room_and_the_proven_one_comes_out() {
+        let (mut knocking, address) = knocking(None);
+        let streams: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let second = streams[1].local_addr().unwrap();
+        let mut heard = 0;
+        let nobody = knocking.step(&mut |_| {
+            heard += 1;
+            Verdict::More
+        });
+        assert!(nobody.unwrap().is_none() && heard == 3);
+        let proven = knocking.step(&mut |candidate| match candidate.from == second {
+            true => Verdict::Proven,
+            false => Verdict::Wrong,
+        });
+        assert_eq!(proven.unwrap().unwrap().from, second);
+        let mut fds = Vec::new();
+        knocking.poll_fds(&mut fds);
+        assert!(fds.len() < 4);
+    }
+
+    #[test]
+    fn no_more_than_a_few_wait_and_only_who_may() {
+        let (mut open, address) = knocking(None);
+        let _streams: Vec<_> = (0..CANDIDATES + 1).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let mut heard = 0;
+        open.step(&mut |_| {
+            heard += 1;
+            Verdict::More
+        })
+        .unwrap();
+        assert_eq!(heard, CANDIDATES);
+        let (mut closed, address) = knocking(Some("127.0.0.2".parse().unwrap()));
+        let _stream = TcpStream::connect(address).unwrap();
+        assert!(closed.step(&mut |_| Verdict::Proven).unwrap().is_none());
+    }
+}
