@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-WHOLE_CAMPAIGNS = ("test_end_to_end.py", "test_end_to_end_meters.py")
+WHOLE_CAMPAIGNS = ("test_end_to_end.py", "test_end_to_end_meters.py", "test_end_to_end_flows.py")
 """One after the other: their flows and instruments keep real time, and a host has few cores."""
 LONGEST = (
     *WHOLE_CAMPAIGNS,

@@ -58,7 +58,9 @@ compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, s
   after <- mean_over(windows$idle_after)
   tail <- mean_over(windows$tail)
   p_i <- idle_power(before$power_w, after$power_w, windows$idle_before, windows$idle_after, mean(span))
-  t_a <- 8e-6 * (if (is.null(own)) effective$bytes else bytes_within(own, span)) / diff(span)
+  # Nothing arrived anywhere, as in a null run: then nobody's share of it is known either.
+  of_all <- is.null(own) || is.na(effective$bytes)
+  t_a <- 8e-6 * (if (of_all) effective$bytes else bytes_within(own, span)) / diff(span)
   delta <- active$power_w - p_i
   data.table(
     window_t_start_s = span[1], window_t_end_s = span[2],

@@ -107,10 +107,39 @@ flow_table <- function(campaign) {
   }
   of_run <- campaign$runs[usable == TRUE, list(
     run_id, block, mini_block, attempt,
-    run_transport = transport, run_payload_bytes = payload_bytes, run_rate_mbps = offered_rate_mbps
+    run_transport = transport, run_payload_bytes = payload_bytes, run_rate_mbps = offered_rate_mbps,
+    pacing, window_us, gso
   )]
   rows <- merge(of_run, campaign$flows, by = "run_id", sort = FALSE)
   setorderv(rows, c("mini_block", "attempt", "run_id", "flow"))[]
+}
+
+#' What each flow got, per cell: goodput with its 95 % interval over blocks, demand met, loss
+#'
+#' @param flows from flow_table(), or NULL.
+#' @return data.table, one row per cell and flow, null runs left out; NULL without flows.
+#' @noRd
+flow_shares <- function(flows) {
+  if (is.null(flows)) {
+    return(NULL)
+  }
+  cell <- c("run_transport", "run_payload_bytes", "run_rate_mbps", pacing_keys)
+  flow <- c("flow", "client", "transport", "direction", "payload_bytes", "offered_rate_mbps")
+  shares <- flows[run_transport != "null", shares_of_flow(.SD), by = c(cell, flow)]
+  shares[order(
+    pacing != "absolute", pacing, window_us, gso, run_payload_bytes, run_rate_mbps, transport_factor(run_transport),
+    flow
+  )]
+}
+
+shares_of_flow <- function(rows) {
+  per_block <- function(column) rows[, list(value = mean_or_na(get(column))), by = list(block)]$value
+  goodput <- mean_interval(per_block("goodput_mbps"))
+  list(
+    n = length(unique(rows$block)), goodput_mbps = goodput$mean, goodput_ci95_low = goodput$low,
+    goodput_ci95_high = goodput$high, demand_met_ratio = mean_or_na(per_block("demand_met_ratio")),
+    loss_ratio = mean_or_na(per_block("loss_ratio")), achieved_ratio = mean_or_na(per_block("achieved_ratio"))
+  )
 }
 
 #' Fairness per cell: Jain's indices with their 95 % intervals over blocks
@@ -145,6 +174,33 @@ fairness_of_cell <- function(rows) {
   )
 }
 
+#' Which flows each run has, where these are several; for captions
+#' @noRd
+flow_words <- function(campaign) {
+  if (is.null(campaign$flows) || nrow(campaign$flows) == 0L) {
+    return(NULL)
+  }
+  workload <- pick(campaign$meta, "workload", default = list())
+  own <- count_or_one(workload, "parallel")
+  clients <- count_or_one(workload, "clients")
+  beside <- vapply(pick(workload, "beside", default = list()), function(other) {
+    rate_mbps <- pick_number(other, "offered_rate_mbps")
+    rate <- if (!is.na(rate_mbps)) paste0(" at ", number_text(rate_mbps), " Mb/s")
+    paste0(transport_label(pick_text(other, "transport")), rate)
+  }, "")
+  paste0(
+    "each run: ", if (own == 1) "one flow" else paste(own, "flows"), " of the transport",
+    if (length(beside) > 0L) paste0(" beside ", paste(beside, collapse = ", ")),
+    if (pick_text(workload, "direction") %in% "both") ", each up and down",
+    if (clients > 1) paste0(", at each of ", clients, " clients")
+  )
+}
+
+count_or_one <- function(workload, name) {
+  count <- pick_number(workload, name)
+  if (is.na(count)) 1 else count
+}
+
 #' How evenly flows that ran at once shared the path
 #' @noRd
 section_fairness <- function(campaign, tables) {
@@ -156,8 +212,10 @@ section_fairness <- function(campaign, tables) {
   tag$section(
     id = "fairness", tag$h2("Fairness"),
     tag$p(paste0(
-      "Each run had ", paste(counts, collapse = " or "), " flows at once. E_A and T_A are of all of them; at a ",
-      "client, of its own. The offered load is that of one flow of the run's transport."
+      "Each run had ", paste(counts, collapse = " or "), " flows at once: ",
+      sub("^each run: ", "", flow_words(campaign)),
+      ". E_A and T_A are of all of them; at a client, of its own. The offered load is that of one flow of the run's ",
+      "transport."
     )),
     tag$p(
       "Jain's index is (sum x)^2 / (n sum x^2): 1 when all flows got the same, 1/n when one got everything. Of demand ",
@@ -166,9 +224,21 @@ section_fairness <- function(campaign, tables) {
     html_table(rows, c(
       pacing_column(rows),
       transport = "transport", direction = "direction", "payload B" = "payload_bytes",
-      "load Mb/s" = "offered_rate_mbps", flows = "flows", blocks = "n", "J of goodput" = "jain_goodput", "95 % low" = "jain_goodput_ci95_low",
-      "95 % high" = "jain_goodput_ci95_high", "J of demand met" = "jain_demand_met",
-      "95 % low" = "jain_demand_met_ci95_low", "95 % high" = "jain_demand_met_ci95_high"
-    ), "Fairness per cell, mean and 95 % interval over blocks. What each flow got is in tables/flows.csv.")
+      "load Mb/s" = "offered_rate_mbps", flows = "flows", blocks = "n", "J of goodput" = "jain_goodput",
+      "95 % low" = "jain_goodput_ci95_low", "95 % high" = "jain_goodput_ci95_high",
+      "J of demand met" = "jain_demand_met", "95 % low" = "jain_demand_met_ci95_low",
+      "95 % high" = "jain_demand_met_ci95_high"
+    ), paste("Fairness per cell, mean and 95 % interval over blocks.", source_line(campaign, NULL, 10000L))),
+    shares_table(tables$flow_shares, campaign)
   )
+}
+
+shares_table <- function(shares, campaign) {
+  tag$details(tag$summary("What each flow got"), html_table(shares, c(
+    pacing_column(shares),
+    "run's transport" = "run_transport", "run's payload B" = "run_payload_bytes", "run's load Mb/s" = "run_rate_mbps",
+    flow = "flow", client = "client", transport = "transport", direction = "direction",
+    "offered Mb/s" = "offered_rate_mbps", "goodput Mb/s" = "goodput_mbps", "95 % low" = "goodput_ci95_low",
+    "95 % high" = "goodput_ci95_high", "demand met" = "demand_met_ratio", lost = "loss_ratio"
+  ), paste("Mean over blocks; run by run in tables/flows.csv.", source_line(campaign, NULL, 10000L))))
 }

@@ -14,16 +14,22 @@ campaign_figures <- function(campaign, tables) {
     per_meter <- lapply(campaign$meters$meter_id, function(id) {
       meter_figures(part$campaign, part$tables, id, part$suffix)
     })
-    c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables$ea_summary, part$suffix))
+    c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables, part$suffix))
   })
   phy <- figure("phy-rates", "PHY rates", plot_phy_rates(tables$phy_rates, campaign), phy_height(tables$phy_rates))
   all <- c(unlist(sets, recursive = FALSE), list(phy), pacer_figures(campaign, tables$pacer_verdict))
   all[!vapply(all, function(one) is.null(one$plot), NA)]
 }
 
-flow_figures <- function(campaign, summary, suffix) {
+flow_figures <- function(campaign, tables, suffix) {
+  summary <- tables$ea_summary
   height <- 1.9 + 3 * panel_rows(summary)
+  shared <- tables$fairness
   list(
+    if (!is.null(shared)) {
+      plot <- plot_fairness(shared, summary, campaign)
+      figure(paste0("fairness", suffix), "Fairness", plot, 2.2 + 2.4 * fairness_rows(shared))
+    },
     figure(paste0("goodput", suffix), "Goodput", plot_goodput(summary, campaign), height),
     figure(paste0("loss", suffix), "Loss", plot_loss(summary, campaign), height)
   )

@@ -15,7 +15,8 @@ source_line <- function(campaign, meter_id = NULL, width = 118L) {
   items <- c(
     unlist(power, use.names = FALSE), paste0("radio_source: ", radio_source(campaign)),
     paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign), generator_words(campaign),
-    option_words(campaign), campaign$pacing_words, if (is_modelled(campaign, chosen)) "in this model"
+    option_words(campaign), flow_words(campaign), campaign$pacing_words,
+    if (is_modelled(campaign, chosen)) "in this model"
   )
   wrap_items(items, " \u00b7 ", width)
 }

@@ -74,7 +74,8 @@ by_variant <- function(campaign, tables) {
   lapply(seq_len(nrow(variants)), function(i) {
     one <- variants[i]
     campaign$pacing_words <- variant_words(one)
-    for (name in c("ea_summary", "envelope", "delta_ea")) tables[[name]] <- of_variant(tables[[name]], one)
+    split <- intersect(c("ea_summary", "envelope", "delta_ea", "fairness"), names(tables))
+    for (name in split) tables[[name]] <- of_variant(tables[[name]], one)
     list(campaign = campaign, tables = tables, suffix = if (i > 1L) paste0("-", variant_slug(one)) else "")
   })
 }

@@ -28,8 +28,15 @@ plot_goodput <- function(summary, campaign) {
   }
   rows <- first_meter_rows(summary)
   points <- settle_lows(spread_loads(hide_unplottable(points)))
+  # Of several flows the load is one's and the goodput that of all: no line tells what everything would be.
+  several <- !is.null(flow_words(campaign))
+  dashes <- if (several) {
+    "Goodput of all flows of a run (at a client: of its own), load of one flow."
+  } else {
+    "Grey dashes: everything offered arrives."
+  }
   plot <- ggplot(points, cell_aes()) +
-    everything_line(points) +
+    (if (!several) everything_line(points)) +
     cell_layers(points) +
     payload_facets(summary) +
     load_axis(points$offered_rate_mbps) +
@@ -39,8 +46,7 @@ plot_goodput <- function(summary, campaign) {
     labs(
       title = "Goodput against offered load",
       subtitle = subtitle_words(
-        campaign, NULL, flow_interval_words(points$n), "Grey dashes: everything offered arrives.", point_words(points),
-        held_back_words(rows)
+        campaign, NULL, flow_interval_words(points$n), dashes, point_words(points), held_back_words(rows)
       ),
       caption = source_line(campaign)
     )

@@ -15,8 +15,9 @@ campaign_tables <- function(campaign) {
   )
   # Only a campaign that spun and slept has this table.
   tables$pacer_verdict <- pacer_verdict(campaign)
-  # And only one whose runs have several flows these two.
+  # And only one whose runs have several flows these three.
   tables$flows <- flow_table(campaign)
+  tables$flow_shares <- flow_shares(tables$flows)
   tables$fairness <- fairness(campaign)
   tables
 }
@@ -56,7 +57,7 @@ empty_check <- function() {
 write_tables <- function(tables, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
   # Most campaigns have none of these: one of an earlier analysis would be read as this one's.
-  unlink(file.path(out_dir, c("pacer_verdict.csv", "flows.csv", "fairness.csv")))
+  unlink(file.path(out_dir, c("pacer_verdict.csv", "flows.csv", "flow_shares.csv", "fairness.csv")))
   vapply(names(tables), function(name) {
     path <- file.path(out_dir, paste0(name, ".csv"))
     fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from netjoule import files
 from netjoule.plan import PlanRow
+from netjoule.run_flows import flows_of
 from netjoule.session import Session, rfc3339
 from netjoule.store import Campaign
 from netjoule.topology import Topology
@@ -157,9 +159,19 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
         "t_end_s": round(idle_after + timing.idle_s, 6),
     }
     spans.append((ends[1], ends[3]))
-    report = flow_report(row, campaign.workload, ends[1], ends[3])
-    campaign.write_flow(row.run_id, report)
-    campaign.write_intervals(row.run_id, intervals(report))
+    rows = []
+    for flow in flows_of(campaign.workload, row, ["client"]):
+        of_flow = replace(
+            row,
+            transport=flow.transport,
+            direction=flow.direction,
+            payload_bytes=flow.payload_bytes,
+            offered_rate_mbps=flow.offered_rate_mbps,
+        )
+        report = flow_report(of_flow, campaign.workload, ends[1], ends[3])
+        campaign.write_flow(row.run_id, report, flow.flow)
+        rows += intervals(report, flow.flow)
+    campaign.write_intervals(row.run_id, rows)
     event = {"source": "generator", "event": "first_packet", "code": "", "detail": ""}
     campaign.append_events(
         row.run_id, [{"t_s": ends[1], **event}, {"t_s": ends[3], **event, "event": "report"}]
@@ -169,7 +181,9 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
 
 
 def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> dict[str, Any]:
+    flows = flows_of(campaign.workload, row, ["client"])
     return {
+        **({"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}),
         "schema_version": 1,
         "run_id": row.run_id,
         "campaign": campaign.name,
@@ -291,10 +305,10 @@ def flow_intervals(end: str, start_ns: int, end_ns: int, messages: int, payload:
     ]
 
 
-def intervals(report: dict[str, Any]) -> list[dict[str, Any]]:
+def intervals(report: dict[str, Any], flow: int = 1) -> list[dict[str, Any]]:
     rows = []
     for interval in report["intervals"]:
-        row = dict(interval) | {"flow": 1}
+        row = dict(interval) | {"flow": flow}
         row["t_start_s"] = (row.pop("start_ns") - ORIGIN_NS) / 1e9
         row["t_end_s"] = (row.pop("end_ns") - ORIGIN_NS) / 1e9
         rows.append(row)

@@ -331,27 +331,31 @@ def test_a_flow_that_ends_in_silence_is_not_short() -> None:
     assert [reason.code for reason in found] == ["flow_short"]
 
 
-def _campaign(folder: Path) -> Path:
+def _campaign(folder: Path, **changes: Any) -> Path:
     """A finished campaign with a profile; its flows say what they were asked."""
-    path = synthetic.finished(folder, workload=with_profile())
+    path = synthetic.finished(folder, workload=with_profile(**changes))
     for row in read_plan(path / "plan.csv"):
-        file = path / "runs" / row.run_id / "flow.json"
-        report = files.read_json(file)
-        sender = report["sender"]
-        report["schedule_digest"] = "fnv1a64:0123456789abcdef"
-        report["profile"] = {
-            "name": "busy",
-            "shape": "messages",
-            "seed": plan.schedule_seed(11, row.mini_block),
-            "messages": sender["messages_scheduled"],
-            "bytes": sender["bytes_sent"],
-            "least_message_bytes": 64,
-            "greatest_message_bytes": 900,
-            "last_due_ns": 3_000_000_000,
-            "burst_rate_bps": 4_000_000,
-        }
-        file.write_text(json.dumps(report))
+        run = path / "runs" / row.run_id
+        for place, file in enumerate([run / "flow.json", *sorted(run.glob("flows/*.json"))]):
+            file.write_text(json.dumps(_with_schedule(files.read_json(file), row, place)))
     return path
+
+
+def _with_schedule(report: dict[str, Any], row: PlanRow, place: int) -> dict[str, Any]:
+    """The report of the flow at a place, with what it says of its schedule."""
+    sender = report["sender"]
+    profile = {
+        "name": "busy",
+        "shape": "messages",
+        "seed": plan.schedule_seed(11, row.mini_block) + place,
+        "messages": sender["messages_scheduled"],
+        "bytes": sender["bytes_sent"],
+        "least_message_bytes": 64,
+        "greatest_message_bytes": 900,
+        "last_due_ns": 3_000_000_000,
+        "burst_rate_bps": 4_000_000,
+    }
+    return report | {"profile": profile, "schedule_digest": f"fnv1a64:0123456789abcde{place}"}
 
 
 def test_check_finds_another_schedule_in_a_mini_block(tmp_path: Path) -> None:
@@ -365,6 +369,19 @@ def test_check_finds_another_schedule_in_a_mini_block(tmp_path: Path) -> None:
     report["profile"]["seed"] += 1
     file.write_text(json.dumps(report))
     assert [d.place for d in check_campaign(path)] == ["field profile.seed"]
+
+
+def test_check_holds_each_of_several_flows_to_the_schedule_of_its_place(tmp_path: Path) -> None:
+    path = _campaign(tmp_path / "c", parallel=2)
+    assert list(check_campaign(path)) == []
+    udp = next(row for row in read_plan(path / "plan.csv") if row.transport == "udp")
+    file = path / "runs" / udp.run_id / "flows" / "2.json"
+    report = files.read_json(file)
+    first = files.read_json(path / "runs" / udp.run_id / "flow.json")
+    file.write_text(json.dumps(report | {name: first[name] for name in ("profile", "schedule_digest")}))
+    found = [str(defect) for defect in check_campaign(path)]
+    assert any("flows/2.json, field profile.seed" in defect for defect in found), found
+    assert any("another schedule than" in defect for defect in found), found
 
 
 def test_check_holds_the_campaigns_profile_to_its_contract(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 """Runs with several flows: which they are, how they are run, what their campaign holds."""
 
 import asyncio
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import runner_fakes
+import synthetic
 from flows import ENDS, spec
 from runner_fakes import FakeFlow, FakeGenerator, Script, new_campaign, run, workload
 
 from netjoule import files, limits, plan
+from netjoule.check import check_campaign
 from netjoule.check_run import check_run
 from netjoule.errors import RunFailed, UsageError
 from netjoule.flow_group import open_group
@@ -19,7 +23,7 @@ from netjoule.generators.base import Endpoints
 from netjoule.hosts import LocalHost
 from netjoule.launch import _flows_text
 from netjoule.run_document import flow_spec
-from netjoule.run_flows import RunFlow, at_one_client, flows_of
+from netjoule.run_flows import RunFlow, flows_of, report_name
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
@@ -42,7 +46,8 @@ def test_a_run_has_one_flow_unless_more_are_asked_for() -> None:
     (flow,) = flows_of(load, row_of(load), ["a", "b"])
     assert (flow.flow, flow.client, flow.transport, flow.direction) == (1, "a", "udp", "up")
     assert flow.seed(5) == 5
-    assert load.flows == at_one_client(load) == 1
+    assert load.flows == 1
+    assert [report_name(number) for number in (1, 2)] == ["flow.json", "flows/2.json"]
 
 
 def test_each_client_has_all_flows_both_ways_and_the_runs_own_come_first() -> None:
@@ -100,6 +105,7 @@ def test_several_flows_change_no_plan() -> None:
         ({"parallel": 33, "clients": 2}, "66 flows"),
         ({"beside": [{"transport": "null"}]}, "null sends nothing"),
         ({"beside": []}, "beside"),
+        (PAIR | {"pacing": "so_txtime"}, "no launch times for tcp"),
         ({"generator": "iperf3", "parallel": 2}, "one flow at a time"),
         ({"generator": "iperf3", "transports": ["udp"], "direction": "both"}, "cannot send both"),
     ],
@@ -214,6 +220,74 @@ def test_flows_that_do_not_all_open_are_all_ended() -> None:
     with pytest.raises(RunFailed, match=r"flow 2 \(udp up of a\): the server is busy"):
         asyncio.run(open_group(_Refusing(script), [(flow, spec("udp")) for flow in flows], {"a": ENDS}))
     assert script.of("end") == ["r"]
+
+
+# --- what a campaign of them holds -----------------------------------------------------------------
+
+
+def shared_campaign(folder: Path) -> Path:
+    """A finished one: udp beside tcp, which asks for half as much."""
+    beside = [{"transport": "tcp", "offered_rate_mbps": 4}]
+    return synthetic.finished(folder, workload=synthetic.workload(beside=beside))
+
+
+def edited(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    document = files.read_json(path)
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_what_each_flow_got_is_in_the_result(tmp_path: Path) -> None:
+    path = shared_campaign(tmp_path / "c")
+    assert list(check_campaign(path)) == []
+    (folder,) = path.glob("runs/*udp*")
+    result = files.read_json(folder / "result.json")
+    assert result["t_a_mbps"] == pytest.approx(8 + 4, rel=1e-3)
+    assert [flow["goodput_mbps"] for flow in result["flows"]] == pytest.approx([8, 4], rel=1e-3)
+    assert result["fairness"]["jain_goodput"] == pytest.approx(12**2 / (2 * (8**2 + 4**2)), rel=1e-3)
+    assert result["fairness"]["jain_demand_met"] == pytest.approx(1, rel=1e-3)
+    (null,) = path.glob("runs/*null*")
+    assert files.read_json(null / "result.json")["fairness"] == {
+        "jain_goodput": None,
+        "jain_demand_met": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("result.json", lambda of: of["flows"].pop(), "field flows: 1 flows, but run.json has 2"),
+        ("result.json", lambda of: of["flows"][1].update(goodput_mbps=5.0), "field flows: they got 13"),
+        ("result.json", lambda of: of["fairness"].update(jain_goodput=0.99), "field fairness.jain_goodput"),
+        ("flows/2.json", lambda of: of.update(transport="udp"), "transport"),
+        ("run.json", lambda of: of["flows"][1].update(flow=3), "flows are numbered from 1"),
+    ],
+)
+def test_check_finds_what_does_not_fit_of_several_flows(
+    tmp_path: Path, name: str, change: Callable[[dict[str, Any]], None], words: str
+) -> None:
+    path = shared_campaign(tmp_path / "c")
+    (folder,) = path.glob("runs/*udp*")
+    edited(folder / name, change)
+    found = [str(defect) for defect in check_campaign(path)]
+    assert any(words in defect for defect in found), found
+
+
+def test_check_misses_the_report_of_a_flow(tmp_path: Path) -> None:
+    path = shared_campaign(tmp_path / "c")
+    (report,) = path.glob("runs/*udp*/flows/2.json")
+    report.unlink()
+    found = [str(defect) for defect in check_campaign(path)]
+    assert any("flows/2.json" in defect and "missing" in defect for defect in found), found
+
+
+def test_check_finds_intervals_of_a_flow_that_is_not_there(tmp_path: Path) -> None:
+    path = shared_campaign(tmp_path / "c")
+    (table,) = path.glob("runs/*udp*/intervals.csv")
+    rows = files.read_table(table, "intervals")
+    rows[-1]["flow"] = "3"
+    table.write_text(files.table_text("intervals", rows), encoding="utf-8")
+    assert any("the run has no flow 3" in str(defect) for defect in check_campaign(path))
 
 
 def test_each_client_has_ends_of_its_own() -> None:

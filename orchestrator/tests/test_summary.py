@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from netjoule.summary import floor_warnings, grade_lines, summary_tables, verdict_rows, warning_line
+from netjoule.summary import (
+    fairness_line,
+    fairness_rows,
+    floor_warnings,
+    grade_lines,
+    summary_tables,
+    verdict_rows,
+    warning_line,
+)
 
 
 def result(campaign: Path, run_id: str, valid: bool, *nodes: dict[str, Any]) -> None:
@@ -76,6 +84,19 @@ def test_the_pacers_verdict_is_read_where_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables/pacer_verdict.csv").write_text('transport,words\nudp,"It spins, so there."\n')
     assert verdict_rows(tmp_path) == [{"transport": "udp", "words": "It spins, so there."}]
+
+
+def test_fairness_is_told_where_runs_have_several_flows(tmp_path: Path) -> None:
+    assert fairness_rows(tmp_path) == []
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables/fairness.csv").write_text(
+        "transport,payload_bytes,offered_rate_mbps,pacing,window_us,gso,flows,jain_goodput,jain_demand_met\n"
+        "udp,1440,25,absolute,0,false,2,0.81234,\n"
+        "tcp,1440,25,spin,0,false,2,1,0.5\n"
+    )
+    udp, tcp = map(fairness_line, fairness_rows(tmp_path))
+    assert udp == "fairness of udp 1440 B 25 Mb/s, 2 flows: Jain's index 0.812, of demand met none"
+    assert tcp.startswith("fairness of tcp 1440 B 25 Mb/s, pacing spin, 2 flows: Jain's index 1.000")
 
 
 def row(**changes: str) -> dict[str, str]:

@@ -220,7 +220,9 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_an_unknown_name_lists_the_library():
-    with pytest.raises(UsageError, match=r"demo, pacer, skype, table-i, talk, video, youtube"):
+    with pytest.raises(
+        UsageError, match=r"both-ways, demo, fairness, pacer, skype, table-i, talk, video, youtube"
+    ):
         workload.find("nope", ROOT / "workloads")
 
 

@@ -135,3 +135,69 @@ test_that("the worst of several senders decides whether there is a floor", {
   expect_identical(facts$sent_ratio, 0.9)
   expect_identical(facts$busy_cores, 0.95)
 })
+
+# The same campaign, whose workload says which flows it asked for.
+shared_campaign <- function(...) {
+  dir <- with_second_flow(synthetic_campaign(blocks = 3, ...), share = 0.5)
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$workload$beside <- list(list(transport = "tcp", offered_rate_mbps = 100))
+    doc$workload$direction <- "both"
+    doc
+  })
+  read_campaign(dir)
+}
+
+test_that("the figure of fairness has an interval per cell, its sources and words for those who do not see it", {
+  campaign <- shared_campaign(payload_bytes = c(64, 1440))
+  tables <- campaign_tables(campaign)
+  figures <- campaign_figures(campaign, tables)
+  names <- vapply(figures, function(one) one$name, "")
+  plot <- figures[[which(names == "fairness")]]$plot
+  expect_identical(nrow(plot$data), nrow(tables$fairness))
+  expect_equal(plot$data$value, rep(jain_index(c(1, 0.5)), nrow(plot$data)))
+  expect_true(all(plot$data$high <= 1 & plot$data$low >= 0.5))
+  words <- "each run: one flow of the transport beside TCP at 100 Mb/s, each up and down"
+  expect_match(gsub("[\u00a0\n]", " ", plot$labels$caption), words, fixed = TRUE)
+  expect_match(gsub("[\u00a0\n]", " ", plot$labels$caption), "power_source: modelled", fixed = TRUE)
+  expect_match(gsub("\n", " ", plot$labels$subtitle), "Each run: one flow", fixed = TRUE)
+  expect_lte(length(strsplit(plot$labels$subtitle, "\n", fixed = TRUE)[[1]]), 3L)
+  expect_match(figure_alt(plot), "Jain's fairness index of goodput against offered load", fixed = TRUE)
+  expect_match(figure_alt(plot), "In this model", fixed = TRUE)
+  # One flow's load is not what all of them bring.
+  goodput <- figures[[which(names == "goodput")]]$plot
+  expect_match(gsub("\n", " ", goodput$labels$subtitle), "load of one flow", fixed = TRUE)
+  dashed <- vapply(goodput$layers, function(layer) identical(layer$aes_params$linetype, "44"), NA)
+  expect_false(any(dashed))
+  expect_no_error(write_figures(figures[names %in% c("fairness", "goodput")], tempfile("figures")))
+})
+
+test_that("both indices have panels where they differ, and an index that no run has is not drawn", {
+  campaign <- shared_campaign(payload_bytes = 1440)
+  summary <- summarise_ea(campaign)
+  cells <- fairness(campaign)
+  cells[, jain_demand_met := jain_demand_met / 2]
+  points <- fairness_points(cells, summary)
+  expect_identical(nlevels(points$panel), 2L)
+  expect_match(levels(points$panel), "^of (goodput|demand met)\n1440-byte messages", all = TRUE)
+  expect_match(figure_alt(plot_fairness(cells, summary, campaign)), "of goodput and of demand met", fixed = TRUE)
+  none <- copy(cells)[, `:=`(jain_goodput = NA_real_, jain_demand_met = NA_real_)]
+  expect_null(plot_fairness(none, summary, campaign))
+})
+
+test_that("what each flow got is a mean over blocks, and each pacing has its own", {
+  dir <- with_second_flow(synthetic_campaign(blocks = 3, payload_bytes = 1440, pacings = c("absolute", "spin")))
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  shares <- tables$flow_shares
+  expect_identical(nrow(shares), 2L * nrow(tables$fairness))
+  expect_true(all(shares$n == 3))
+  expect_equal(shares[flow == 2, goodput_mbps] / shares[flow == 1, goodput_mbps], rep(0.5, nrow(shares) / 2))
+  names <- vapply(campaign_figures(campaign, tables), function(one) one$name, "")
+  expect_true(all(c("fairness", "fairness-spin") %in% names))
+  written <- tempfile("tables")
+  write_tables(tables, written)
+  expect_true(all(c("flows.csv", "flow_shares.csv", "fairness.csv") %in% list.files(written)))
+  # Tables of an earlier analysis are not left behind.
+  write_tables(campaign_tables(read_campaign(synthetic_campaign(blocks = 1))), written)
+  expect_false(any(c("flows.csv", "flow_shares.csv", "fairness.csv") %in% list.files(written)))
+})

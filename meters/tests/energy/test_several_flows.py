@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_properties import source
 
 import netjoule_contracts
 from netjoule_meters.energy.assess import RunInput, assess_run
 from netjoule_meters.energy.floor import floor_reason_of_all
+from netjoule_meters.energy.node_power import MeterInput
+from netjoule_meters.energy.power import Readings
 from netjoule_meters.energy.several_flows import FlowInput, jain_index, joined, size_within, summed
+from netjoule_meters.energy.uncertainty import Accuracy
 from netjoule_meters.energy.windows import Intervals, Window, measured_span
 
+WINDOWS = {"idle_before": (0.4, 1.4), "measure": (2.0, 4.0), "tail": (4.0, 4.3), "idle_after": (4.5, 5.5)}
 STEADY_W = [5.0] * 19 + [7.0] * 21 + [5.0] * 16
+"""Readings at 10 Hz: 2 W above idle from 1.9 s to 4 s."""
 
 
 def intervals(start_s: float, sizes: list[float], length_s: float = 0.1) -> Intervals:
@@ -41,9 +45,30 @@ def flow(number: int, client: str, of: Intervals, **counts: int) -> FlowInput:
     return FlowInput(asked, {"sender": messages, "receiver": receiver}, of)
 
 
+def one_flow() -> RunInput:
+    """A run at 10 Mb/s, metered at the client."""
+    t_s = np.arange(1, len(STEADY_W) + 1) * 0.1 + 0.037
+    readings = Readings(t_s, np.array(STEADY_W), np.array([""] * t_s.size, dtype=np.str_), 0.1, 0.0)
+    accuracy = Accuracy(0.002, 0.01, known=True)
+    run = {
+        "run_id": "b01m001-udp-a1",
+        "transport": "udp",
+        "payload_bytes": 1000,
+        "offered_rate_mbps": 10.0,
+        "direction": "up",
+        "radio_source": "link-model",
+        "status": "done",
+        "reasons": [],
+        "windows": {name: {"t_start_s": a, "t_end_s": b} for name, (a, b) in WINDOWS.items()},
+    }
+    meter = MeterInput("m1", "client", "measured", None, None, accuracy, readings, None)
+    report = {"sender": {"messages_sent": 1, "messages_scheduled": 1}}
+    return RunInput(run, report, intervals(1.4, [125_000.0] * 26), (meter,))
+
+
 def several(*flows: FlowInput) -> RunInput:
-    """The run of the property tests with these flows in place of its one."""
-    one = source(STEADY_W)
+    """The same run with these flows in place of its one."""
+    one = one_flow()
     run = one.run | {"flows": [flow.asked for flow in flows]}
     return replace(one, run=run, intervals=joined([f.intervals for f in flows]), flows=tuple(flows))
 
@@ -141,13 +166,13 @@ def test_a_starved_client_has_no_energy_per_megabit() -> None:
 
 def test_cut_intervals_make_the_throughput_less_sure() -> None:
     steady = intervals(1.4, [125_000.0] * 26)
-    alone = assess(source(STEADY_W))
+    alone = assess(one_flow())
     both = assess(several(flow(1, "client", steady), flow(2, "client", steady)))
     assert both["u95_t_a_mbps"] / both["t_a_mbps"] > alone["u95_t_a_mbps"] / alone["t_a_mbps"]
 
 
 def test_a_run_with_one_flow_says_nothing_of_flows() -> None:
-    assert not {"flows", "fairness"} & set(assess(source(STEADY_W)))
+    assert not {"flows", "fairness"} & set(assess(one_flow()))
 
 
 def test_books_that_do_not_balance_are_told_of_their_flow() -> None:

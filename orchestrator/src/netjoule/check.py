@@ -22,10 +22,13 @@ from netjoule.check_tables import Defect
 from netjoule.errors import NetjouleError, UsageError
 from netjoule.plan import PlanRow
 from netjoule.planfile import read_plan
+from netjoule.run_flows import flows_of, report_name
 from netjoule.workload import Workload
 
 __all__ = ["Defect", "check_campaign"]
 
+_GROWING = frozenset({"transport", "direction"})
+"""Columns to which later versions add values."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -201,22 +204,32 @@ def _schedules(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None)
     seed = campaign.get("seed")
     if rows is None or not isinstance(seed, int) or "profile" not in _part(campaign, "workload"):
         return
-    first: dict[tuple[int, object], tuple[str, object]] = {}
+    try:
+        workload = Workload.from_document(campaign["workload"], where="campaign.json")
+    except (NetjouleError, KeyError, TypeError, ValueError):
+        return  # the document's own defects say why
+    first: dict[tuple[int, int, object], tuple[str, object]] = {}
     for row in rows:
-        file = f"runs/{row.run_id}/flow.json"
-        flow: dict[str, Any] = {}
-        if row.status not in plan.FINAL or not (path / file).exists():
+        if row.status not in plan.FINAL:
             continue
-        if list(check_tables.document(file, path / file, "flow_report", flow)):
-            continue  # told already
-        if _part(flow, "profile").get("seed") != plan.schedule_seed(seed, row.mini_block):
-            yield Defect(
-                file, "field profile.seed", "not the one that the campaign's seed gives its mini-block"
-            )
-        digest = flow.get("schedule_digest")
-        run_id, other = first.setdefault((row.mini_block, flow["duration_s"]), (row.run_id, digest))
-        if digest != other:
-            yield Defect(file, "field schedule_digest", f"another schedule than that of run {run_id}")
+        of_mini_block = plan.schedule_seed(seed, row.mini_block)
+        # Of one client: every other has the same.
+        for asked in flows_of(workload, row, ["client"]):
+            file = f"runs/{row.run_id}/{report_name(asked.flow)}"
+            flow: dict[str, Any] = {}
+            if not (path / file).exists():
+                continue
+            if list(check_tables.document(file, path / file, "flow_report", flow)):
+                continue  # told already
+            if _part(flow, "profile").get("seed") != asked.seed(of_mini_block):
+                yield Defect(
+                    file, "field profile.seed", "not the one that the campaign's seed gives its mini-block"
+                )
+            digest = flow.get("schedule_digest")
+            key = (row.mini_block, asked.flow, flow["duration_s"])
+            run_id, other = first.setdefault(key, (row.run_id, digest))
+            if digest != other:
+                yield Defect(file, "field schedule_digest", f"another schedule than that of run {run_id}")
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:
@@ -285,18 +298,19 @@ def _is_contract(table: str, fields: Any) -> bool:
     """Whether these are the contract's fields, as far as they were there when the package was written."""
     try:
         wanted = contracts.fields_of(table, [str(field["name"]) for field in fields])
-        return wanted is not None and _without_transports(fields) == _without_transports(wanted)
+        return wanted is not None and _lasting(fields) == _lasting(wanted)
     except (AttributeError, KeyError, TypeError):
         return False
 
 
-def _without_transports(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same without the names of transports: later ones join the contract."""
+def _lasting(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same without what a later version may change: words, and values that it adds to columns."""
+    lasting = [{name: part for name, part in field.items() if name != "description"} for field in fields]
     return [
         field | {"constraints": {k: v for k, v in field["constraints"].items() if k != "enum"}}
-        if field["name"] == "transport"
+        if field["name"] in _GROWING
         else field
-        for field in fields
+        for field in lasting
     ]
 
 

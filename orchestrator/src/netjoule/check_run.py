@@ -16,6 +16,8 @@ from netjoule import check_tables, reader_cost
 from netjoule.check_tables import Defect
 from netjoule.plan import PlanRow
 from netjoule.reader_cost import ReaderCost
+from netjoule.run_flows import report_name
+from netjoule_meters.energy import jain_index
 
 __all__ = ["check_run", "reason_codes"]
 
@@ -26,6 +28,8 @@ _WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 _PLAN_STATUS = {"done": {"done", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
 # Times are stored with 6 decimals.
 _TIME_TOLERANCE_S = 2e-6
+# Shares of flows rest on intervals whose times are rounded so; as a part of a window of a second.
+_SHARES_TOLERANCE = 1e-4
 
 
 @cache
@@ -140,10 +144,9 @@ def _flows(
 ) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
     """Defects of the reports of all flows; the reports by the flows' numbers."""
     found: dict[int, dict[str, Any]] = {}
-    asked = run.get("flows")
-    several = [one for one in asked if isinstance(one, Mapping)] if isinstance(asked, list) else []
+    several = [one for one in _listed(run, "flows") if isinstance(one, Mapping)]
     for number, expected in enumerate(several or [run], start=1):
-        name = "flow.json" if number == 1 else f"flows/{number}.json"
+        name = report_name(number)
         flow: dict[str, Any] = {}
         yield from check_tables.document(f"{base}/{name}", folder / name, "flow_report", flow)
         if several and expected.get("flow") != number:
@@ -211,7 +214,7 @@ def _intervals(file: str, path: Path, flows: Mapping[int, Mapping[str, Any]]) ->
     for number, flow_report in flows.items():
         expected = _part(flow_report, "receiver").get("bytes_received_unique")
         if expected is not None and received[number] != expected:
-            where = "flow.json" if number == 1 else f"flows/{number}.json"
+            where = report_name(number)
             words = f"the receiver's intervals sum to {received[number]:.0f}, {where} has {expected}"
             yield Defect(file, "column bytes", words)
 
@@ -226,6 +229,7 @@ def _result(
             yield Defect(file, f"field {name}", f"{result.get(name)!r}, but run.json has {run[name]!r}")
     yield from _result_window(file, result, run)
     yield from _codes(file, result.get("reasons"))
+    yield from _shares(file, result, run)
     nodes = result.get("nodes")
     for index, node in enumerate(nodes if isinstance(nodes, list) else []):
         if isinstance(node, Mapping):
@@ -238,6 +242,28 @@ def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any])
         return
     if inner[0] < outer[0] - _TIME_TOLERANCE_S or inner[1] > outer[1] + _TIME_TOLERANCE_S:
         yield Defect(file, "field window", "it reaches beyond windows.measure of run.json")
+
+
+def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+    """With several flows: one share for each flow of run.json, which together are T_A."""
+    asked, told = ([one for one in _listed(of, "flows") if isinstance(one, Mapping)] for of in (run, result))
+    if result.get("window") is None:
+        return
+    if [one.get("flow") for one in told] != [one.get("flow") for one in asked]:
+        yield Defect(file, "field flows", f"{len(told)} flows, but run.json has {len(asked)}")
+        return
+    shares = [_number(one.get("goodput_mbps")) for one in told]
+    t_a = _number(result.get("t_a_mbps"))
+    known = [share for share in shares if share is not None]
+    if not told or t_a is None or len(known) < len(shares):
+        return
+    if not math.isclose(sum(known), t_a, rel_tol=_SHARES_TOLERANCE, abs_tol=1e-9):
+        yield Defect(file, "field flows", f"they got {sum(known):g} Mb/s in all, t_a_mbps is {t_a:g}")
+    index, expected = _number(_part(result, "fairness").get("jain_goodput")), jain_index(known)
+    if (index is None) != (expected is None) or (
+        index is not None and expected is not None and not _close(index, expected, 1.0)
+    ):
+        yield Defect(file, "field fairness.jain_goodput", f"{index}, but the flows give {expected}")
 
 
 def _node(
@@ -276,6 +302,11 @@ def _floor(
 
 def _close(value: float, expected: float, scale: float) -> bool:
     return math.isclose(value, expected, rel_tol=1e-6, abs_tol=1e-6 * max(abs(scale), 1e-3))
+
+
+def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
+    value = document.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

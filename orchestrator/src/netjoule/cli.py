@@ -464,6 +464,9 @@ def _analyse(campaign: Path, verb: Any, output: Output) -> None:
         output.say(words)
     for row in verdicts:
         output.event({"event": "pacer_verdict", **summary.typed(row)})
+    for row in summary.fairness_rows(campaign):
+        output.say(summary.fairness_line(row))
+        output.event({"event": "fairness", **summary.typed(row)})
     for row in rows:
         output.event({"event": "ea", **summary.typed(row)})
     for path in summary.made_files(campaign):

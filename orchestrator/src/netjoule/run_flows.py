@@ -15,10 +15,8 @@ from typing import Any
 from netjoule.plan import PlanRow
 from netjoule.workload import Workload
 
-__all__ = ["MOST_FLOWS", "RunFlow", "at_one_client", "flows_of"]
+__all__ = ["RunFlow", "flows_of", "report_name"]
 
-MOST_FLOWS = 64
-"""Flows that one server takes at once."""
 _NULL = "null"
 _LARGEST_SEED = 2**53 - 1
 
@@ -63,9 +61,9 @@ class RunFlow:
         return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
 
 
-def at_one_client(workload: Workload) -> int:
-    """How many flows each client has in a run."""
-    return (workload.parallel + len(workload.beside)) * len(_directions(workload.direction))
+def report_name(flow: int) -> str:
+    """File of a flow's report in its run's folder; the first is where that of a run with one flow is."""
+    return "flow.json" if flow == 1 else f"flows/{flow}.json"
 
 
 def flows_of(workload: Workload, row: PlanRow, clients: Sequence[str]) -> tuple[RunFlow, ...]:

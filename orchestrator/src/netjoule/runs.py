@@ -9,30 +9,31 @@ a window.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from netjoule import files, plan, pulses, reader_cost, timeline
-from netjoule.clock import CampaignTime, offset_ns_at
+from netjoule import plan, pulses, timeline
+from netjoule.clock import CampaignTime
 from netjoule.elements import RETURN_S, Elements
 from netjoule.errors import RunFailed
-from netjoule.flow_group import FlowGroup, open_group
-from netjoule.generators import Generator, controller_offset_ns, interval_rows
-from netjoule.generators.base import Endpoints
+from netjoule.flow_group import FlowGroup
+from netjoule.generators import Generator
+from netjoule.host_clocks import HostClocks
+from netjoule.measuring import Measuring
+from netjoule.open_run import OpenRun
 from netjoule.plan import FINAL, MiniBlock, PlanRow
 from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.radio_log import RadioLog
-from netjoule.run_document import flow_spec, new_run_document
-from netjoule.run_flows import RunFlow, flows_of
-from netjoule.session import rfc3339
+from netjoule.run_document import new_run_document
+from netjoule.sealing import Sealing
 from netjoule.settling import Results
 from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, Span
-from netjoule.verdict import Reason, first_invalidating, judge_flow
+from netjoule.verdict import Reason
 
 if TYPE_CHECKING:
-    from netjoule.runner import Align, Compute, Remark, Testbed
+    from netjoule.runner import Align, Compute, Testbed
 
 __all__ = ["Runs"]
 
@@ -41,17 +42,6 @@ AFTER_A_FAILURE_S = 0.5
 """What ended a flow may have ended its server: so long until the next run, that its end is seen and not
 taken for a second failure."""
 T = TypeVar("T")
-
-
-@dataclass
-class _Open:
-    """A run under way, or one that waits for its closing idle window."""
-
-    row: PlanRow
-    document: dict[str, Any]
-    began_s: float
-    flow: FlowGroup | None = None
-    reasons: list[Reason] = field(default_factory=list)
 
 
 class Runs:
@@ -87,7 +77,6 @@ class Runs:
         self._testbed = testbed
         self._time = time
         self._meters = meters
-        self._radio = radio
         self._elements = Elements(testbed, radio)
         self._progress = progress
         self._align = align
@@ -97,12 +86,21 @@ class Runs:
         self._pace = Pace(self._timing.run_s + 2 * self._guard_s)
         self._make_generator = make_generator
         self._generators: dict[str, tuple[Generator, str]] = {}
-        self._open: _Open | None = None
+        self._open: OpenRun | None = None
         self._flown: set[str] = set()
         self._block: int | None = None
-        self._clocks: dict[str, dict[str, Any]] = {}
         self._failures = 0
         self._results = Results(campaign, compute, self._tell, self._event)
+        self._clocks = HostClocks(campaign, testbed, time)
+        self._measuring = Measuring(campaign, testbed, time, clocks=self._clocks, note=self._event)
+        self._sealing = Sealing(
+            campaign,
+            testbed,
+            radio,
+            elements=self._elements,
+            note=self._event,
+            unsettle=self._results.expect,
+        )
 
     async def run_all(self) -> None:
         """Run until the plan is done; repeats included."""
@@ -180,9 +178,10 @@ class Runs:
         await self._end_flow()
         await self._settle()
         await self._elements.all_back()
-        run = _Open(row, self._new_document(row), self._time.now_s())
+        run = OpenRun(row, self._new_document(row), self._time.now_s())
         try:
-            await self._check_clocks()
+            await self._look_at_clocks()
+            self._clocks.require_usable(self._timing.measure_s)
             flow = await self._start_sender(run)
             idle = await self._idle()
             run.document["windows"]["idle_before"] = idle.as_json()
@@ -200,108 +199,31 @@ class Runs:
         self._flown.add(row.run_id)
         self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
 
-    async def _check_clocks(self) -> None:
-        """Refuse a run whose windows a host's clock could not place.
-
-        Raises:
-            RunFailed: with the code clock_unsure.
-        """
-        from netjoule_meters.logger.clock_exchange import clock_is_usable
-
-        for row in await self._look_at_clocks():
-            problem = clock_is_usable(row, self._timing.measure_s)
-            if problem is not None:
-                raise RunFailed(problem, code="clock_unsure")
-
-    async def _look_at_clocks(self) -> Sequence[dict[str, Any]]:
-        """Record each host's clock; one that was stepped takes the open run with it. Clocks are never set."""
-        from netjoule_meters.logger.clock_exchange import clock_was_stepped
-
-        rows = await self._testbed.clock_rows(self._time.now_s())
-        self._campaign.append_clocks(rows)
-        for row in rows:
-            before = self._clocks.get(row["host"])
-            moved = clock_was_stepped(before, row) if before is not None else None
-            if moved is not None and self._open is not None:
-                reason = Reason("clock_unsure", moved)
+    async def _look_at_clocks(self) -> None:
+        """Record each host's clock; one that was stepped takes the open run with it."""
+        for reason in await self._clocks.look():
+            if self._open is not None:
                 self._open.reasons.append(reason)
                 self._event(self._open.row, "clock", "clock_stepped", reason)
-            self._clocks[row["host"]] = row
-        return rows
 
-    def _client_offset_ns(self, client: str | None = None) -> int:
-        """A client's clock minus the controller's, as last seen, carried on to now; by default the first's."""
-        row = self._clocks.get(client or self._testbed.endpoints.client.name)
-        return offset_ns_at(row, self._time.now_s()) if row is not None else 0
-
-    def _ends(self) -> dict[str, Endpoints]:
-        """Both ends of the flows of each client, by its name in the topology."""
-        names = self._campaign.topology.hosts_with("client")
-        return dict(zip(names, self._testbed.endpoints.of_each_client(), strict=False))
-
-    def _flow_offset_ns(self, flow: RunFlow) -> int:
-        return self._client_offset_ns(self._ends()[flow.client].client.name)
-
-    async def _start_sender(self, run: _Open) -> FlowGroup:
+    async def _start_sender(self, run: OpenRun) -> FlowGroup:
         maker, version = await self._generator(run.row.generator)
         run.document["versions"] = {run.row.generator: version}
         if await self._testbed.ensure_server(maker):
             died = Reason("generator_failed", "the server had ended")
             self._event(run.row, "generator", "server_restarted", died)
-        seed, ends = self._campaign.seed, self._ends()
-        asked = [
-            (flow, flow_spec(self._workload, run.row, self._guard_s, seed, flow=flow))
-            for flow in flows_of(self._workload, run.row, tuple(ends))
-        ]
-        run.flow = await open_group(maker, asked, ends)
+        run.flow = await self._measuring.open(run.row, maker, self._guard_s)
         holds = "holds its sockets" if run.flow.holds else "has no process while idle"
         self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))
         return run.flow
 
-    async def _measure(self, run: _Open, group: FlowGroup) -> None:
+    async def _measure(self, run: OpenRun, group: FlowGroup) -> None:
         """From `go` to the end of the tail; the run is then open."""
-        run.document["started_utc"] = rfc3339(self._time.clock.utc_now())
-        await group.go()
-        reports = await group.reports()
-        spans = [self._span_of(flow, report, several=len(reports) > 1) for flow, report in reports]
-        # Where all flows are on: from the first packet of the last to begin; the tail follows the last to end.
-        first_s, end_s = max(span.t_start_s for span in spans), max(span.t_end_s for span in spans)
-        windows = timeline.flow_windows(self._timing, first_s, end_s)
-        for (flow, report), span in zip(reports, spans, strict=True):
-            self._write_flow(run, flow, report, span.t_start_s)
-            run.reasons += self._judged(flow, report, windows.measure.t_end_s, several=len(reports) > 1)
-        self._write_intervals(run, reports)
-        # Of flow 1, whose report is flow.json: it ties that report's clock to campaign time.
-        run.document["t_first_packet_s"] = round(spans[0].t_start_s, 6)
-        for name in ("warm_up", "measure", "tail"):
-            run.document["windows"][name] = getattr(windows, name).as_json()
-        await self._time.sleep_until(windows.tail.t_end_s)
+        tail = await self._measuring.measure(run, group)
+        await self._time.sleep_until(tail.t_end_s)
         self._open = run
 
-    def _span_of(self, flow: RunFlow, report: Mapping[str, Any], *, several: bool) -> Span:
-        """From a flow's first packet to its end, in campaign time.
-
-        Raises:
-            RunFailed: when it sent nothing.
-        """
-        first_ns = report["sender"]["first_packet_ns"]
-        if first_ns is None:
-            who = f"{flow}: the sender" if several else "the sender"
-            raise RunFailed(f"{who} sent nothing", code="generator_failed")
-        offset_ns = controller_offset_ns(report, "sender", self._flow_offset_ns(flow), first_ns)
-        end_ns = report["sender"]["end_ns"]
-        return Span(self._time.from_ns(first_ns - offset_ns), self._time.from_ns(end_ns - offset_ns))
-
-    def _judged(
-        self, flow: RunFlow, report: Mapping[str, Any], t_end_s: float, *, several: bool
-    ) -> list[Reason]:
-        """Reasons that a flow gives, named by it where there are others; `t_end_s`: of the measure window."""
-        at_ns = report["sender"]["first_packet_ns"]
-        offset_ns = controller_offset_ns(report, "sender", self._flow_offset_ns(flow), at_ns)
-        reasons = judge_flow(report, self._time.origin_ns + round(t_end_s * 1e9) + offset_ns)
-        return [Reason(r.code, f"{flow}: {r.detail}") for r in reasons] if several else reasons
-
-    async def _give_up(self, run: _Open, error: RunFailed) -> None:
+    async def _give_up(self, run: OpenRun, error: RunFailed) -> None:
         """Record a run that has no usable flow; its mini-block will be repeated."""
         if run.flow is not None:
             await run.flow.end()
@@ -335,70 +257,9 @@ class Runs:
 
     def _seal(self, idle: Span) -> None:
         """Close the open run with the idle window that follows it."""
-        if self._open is None:
-            return
-        run = self._open
-        for loss in self._radio.take_losses():
-            reason = Reason("radio_reader_lost", loss)
-            run.reasons.append(reason)
-            self._event(run.row, "radio", "reader_lost", reason)
-        windows = run.document["windows"]
-        measure = Span.of(windows["measure"])
-        for reason in [
-            *self._elements.reasons(windows["idle_before"]["t_start_s"], idle.t_end_s),
-            *self._elements.rate_reasons(measure.t_start_s, measure.t_end_s),
-        ]:
-            run.reasons.append(reason)
-            self._event(run.row, "radio", reason.code, reason)
-        self._judge_readers(run, idle)
-        for remark in self._testbed.take_remarks():
-            about = Reason("", remark.detail)
-            self._event(run.row, remark.source, remark.event, about, t_s=remark.t_s)
-            if remark.frozen_since_s is not None:
-                self._void_since(remark, run)
-        run.document["windows"]["idle_after"] = idle.as_json()
-        reasons = [r.as_json() for r in run.reasons]
-        status = "invalid" if first_invalidating(reasons) else "done"
-        self._campaign.write_run(run.document | {"status": status, "reasons": reasons})
-        self._open = None
-
-    def _judge_readers(self, run: _Open, idle_after: Span) -> None:
-        """Note what reading the radios took in idle and in the measure window."""
-        windows = run.document["windows"]
-        idle = [Span.of(windows["idle_before"]), idle_after]
-        costs = self._radio.reader_costs(idle, Span.of(windows["measure"]))
-        if costs:
-            run.document["reader_cpu"] = [cost.as_json() for cost in costs]
-        for reason in reader_cost.reasons(costs):
-            run.reasons.append(reason)
-            self._event(run.row, "radio", reason.code, reason)
-
-    def _void_since(self, remark: Remark, latest: _Open) -> None:
-        """A frozen meter is noticed late: no run since its last change counts, sealed ones included.
-
-        Runs that were settled already are settled once more, so that plan and results agree.
-        """
-        assert remark.frozen_since_s is not None
-        reason = Reason("meter_frozen", f"{remark.detail} (since {remark.frozen_since_s:.1f} s)")
-        latest.reasons.append(reason)
-        for row in self._campaign.rows():
-            if not self._sealed_after(row, remark.frozen_since_s):
-                continue
-            document = self._document(row)
-            known = [reason.as_json(), *document["reasons"]]
-            self._campaign.write_run(document | {"status": "invalid", "reasons": known})
-            self._event(row, "meter", "run_invalid", reason)
-            if row.status == "done":
-                self._results.expect(row.mini_block, row.attempt)
-
-    def _sealed_after(self, row: PlanRow, t_s: float) -> bool:
-        """Whether a run that is sealed, and counts so far, reached beyond campaign time `t_s`."""
-        path = self._campaign.run_dir(row.run_id) / "run.json"
-        if row.status not in ("done", "running") or not path.exists():
-            return False
-        document = files.read_json(path)
-        idle_after = document["windows"]["idle_after"]
-        return document["status"] == "done" and idle_after is not None and idle_after["t_end_s"] > t_s
+        if self._open is not None:
+            self._sealing.seal(self._open, idle)
+            self._open = None
 
     # -- alignment -------------------------------------------------------------------------------
 
@@ -416,7 +277,7 @@ class Runs:
                 maker,
                 self._testbed.endpoints,
                 self._time,
-                client_offset_ns=self._client_offset_ns,
+                client_offset_ns=self._clocks.offset_ns,
             )
         except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
             self._tell("load_pulse", detail=str(error))
@@ -444,23 +305,6 @@ class Runs:
         campaign, now = self._campaign, self._time.clock.utc_now()
         return new_run_document(campaign.name, self._workload, campaign.topology, row, now)
 
-    def _write_flow(self, run: _Open, flow: RunFlow, report: dict[str, Any], first_s: float) -> None:
-        self._campaign.write_flow(run.row.run_id, report, flow.flow)
-        named = Reason("", str(flow) if "flows" in run.document else "")
-        if "flows" in run.document:
-            run.document["flows"][flow.flow - 1]["t_first_packet_s"] = round(first_s, 6)
-        self._event(run.row, "generator", "first_packet", named, t_s=first_s)
-        self._event(run.row, "generator", "report", named)
-
-    def _write_intervals(self, run: _Open, reports: Sequence[tuple[RunFlow, dict[str, Any]]]) -> None:
-        """Of all flows, in one table: first all of flow 1."""
-        rows = [
-            row
-            for flow, report in reports
-            for row in interval_rows(report, self._time.origin_ns, self._flow_offset_ns(flow), flow.flow)
-        ]
-        self._campaign.write_intervals(run.row.run_id, rows)
-
     async def _generator(self, name: str) -> tuple[Generator, str]:
         if name not in self._generators:
             made = self._make_generator(name)
@@ -486,6 +330,3 @@ class Runs:
             kind, self._time.now_s(), len(rows) - left, len(rows), remaining_s, row, detail, nodes
         )
         self._progress(event)
-
-    def _document(self, row: PlanRow) -> dict[str, Any]:
-        return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")

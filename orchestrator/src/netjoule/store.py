@@ -25,6 +25,7 @@ from netjoule import session as sitting
 from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.plan import MiniBlock, PlanRow
 from netjoule.planfile import read_plan, write_plan
+from netjoule.run_flows import report_name
 from netjoule.session import Session, rfc3339
 from netjoule.topology import Topology
 from netjoule.workload import Workload
@@ -325,8 +326,7 @@ class Campaign:
 
         The first flow's is runs/<run_id>/flow.json, further ones are flows/<number>.json beside it.
         """
-        name = "flow.json" if flow == 1 else f"flows/{flow}.json"
-        self._write_run_part(run_id, name, "flow_report", document)
+        self._write_run_part(run_id, report_name(flow), "flow_report", document)
 
     def write_intervals(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Write runs/<run_id>/intervals.csv whole (columns of Table Schema ``intervals``)."""

@@ -18,6 +18,8 @@ from netjoule_meters.energy import GREATEST_FLOOR_RATIO
 
 __all__ = [
     "SUMMARY_FILE",
+    "fairness_line",
+    "fairness_rows",
     "floor_warnings",
     "grade_lines",
     "made_files",
@@ -30,6 +32,7 @@ __all__ = [
 
 SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
+FAIRNESS_FILE = "tables/fairness.csv"
 FLOOR_LARGE = "floor_large"
 
 Row = Mapping[str, str]
@@ -58,6 +61,22 @@ def verdict_rows(campaign: Path) -> list[dict[str, str]]:
     """Rows of the pacer's verdict; none of a campaign that did not both spin and sleep."""
     path = campaign / VERDICT_FILE
     return _read(path) if path.is_file() else []
+
+
+def fairness_rows(campaign: Path) -> list[dict[str, str]]:
+    """Rows of fairness per cell; none of a campaign whose runs have one flow each."""
+    path = campaign / FAIRNESS_FILE
+    return _read(path) if path.is_file() else []
+
+
+def fairness_line(row: Row) -> str:
+    """A row of `fairness_rows` for people."""
+    cell = f"{row['transport']} {row['payload_bytes']} B {row['offered_rate_mbps']} Mb/s"
+    pacing = "" if _pacing(row) in ("", "pacing absolute") else f", {_pacing(row)}"
+    index = (
+        f"{float(row[name]):.3f}" if row[name] else "none" for name in ("jain_goodput", "jain_demand_met")
+    )
+    return f"fairness of {cell}{pacing}, {row['flows']} flows: Jain's index " + ", of demand met ".join(index)
 
 
 def _read(path: Path) -> list[dict[str, str]]:

@@ -320,10 +320,17 @@ def _check_launch_times(document: Document, windows: list[int], trains: list[boo
     if trains != [False]:
         raise document.refuse(("gso",), "so_txtime sends no trains", "give it a workload of its own")
     taking = transports.with_launch_times()
-    for index, transport in enumerate(document.value["transports"]):
+    named: list[tuple[tuple[str | int, ...], str]] = [
+        *((("transports", index), name) for index, name in enumerate(document.value["transports"])),
+        *(
+            (("beside", index, "transport"), other["transport"])
+            for index, other in enumerate(document.value.get("beside", []))
+        ),
+    ]
+    for place, transport in named:
         if transport not in taking:
             raise document.refuse(
-                ("transports", index),
+                place,
                 f"the kernel takes no launch times for {transport}",
                 f"use so_txtime with {_listed(sorted(taking))} alone",
             )

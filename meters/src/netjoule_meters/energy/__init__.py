@@ -13,6 +13,7 @@ from netjoule_meters.energy.campaign_files import CampaignError
 from netjoule_meters.energy.compute import compute_and_write, compute_run
 from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
+from netjoule_meters.energy.several_flows import jain_index
 
 __all__ = [
     "BARKER_13",
@@ -29,4 +30,5 @@ __all__ = [
     "compute_and_write",
     "compute_run",
     "find_lag",
+    "jain_index",
 ]

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiny real campaigns whose runs have several flows at once: side by side, and both ways."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_campaign import SEED, netjoule, table, written
+
+from netjoule_meters.energy import jain_index
+
+pytestmark = pytest.mark.netns
+
+METER = {
+    "meter_id": "linear",
+    "node": "client",
+    "adapter": "wt210",
+    "resource": "emulated",
+    "device": {"model": "linear"},
+    "settings": {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05},
+}
+
+
+def run(folder: Path, **load: Any) -> Path:
+    files = written(folder, [METER], **load)
+    done = netjoule(*files.run, "--seed", str(SEED))
+    assert done.returncode == 0, done.stdout + done.stderr
+    checked = netjoule("check", str(files.out))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    return files.out
+
+
+def result(campaign: Path, transport: str) -> dict[str, Any]:
+    rows = [r for r in table(campaign / "plan.csv") if r["transport"] == transport and r["status"] == "done"]
+    return dict(json.loads((campaign / "runs" / rows[-1]["run_id"] / "result.json").read_text()))
+
+
+def kinds(document: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(flow["transport"], flow["direction"]) for flow in document["flows"]]
+
+
+def test_transports_side_by_side_share_one_window_and_one_energy(tmp_path: Path) -> None:
+    beside = [{"transport": "tcp", "offered_rate_mbps": 5}]
+    campaign = run(tmp_path, transports=["udp", "quic", "null"], beside=beside)
+    for transport in ("udp", "quic"):
+        found = result(campaign, transport)
+        assert kinds(found) == [(transport, "up"), ("tcp", "up")]
+        own, other = (flow["goodput_mbps"] for flow in found["flows"])
+        # Nothing is in their way: each gets what it asks for.
+        assert own == pytest.approx(10, rel=0.1)
+        assert other == pytest.approx(5, rel=0.1)
+        assert found["t_a_mbps"] == pytest.approx(own + other, rel=1e-4)
+        assert found["fairness"]["jain_goodput"] == pytest.approx(jain_index([own, other]))
+        (node,) = found["nodes"]
+        assert node["ea_j_per_mbit"] == pytest.approx(node["delta_p_w"] / found["t_a_mbps"])
+    floor = result(campaign, "null")
+    assert kinds(floor) == [("null", "up")] * 2
+    assert floor["fairness"] == {"jain_goodput": None, "jain_demand_met": None}
+
+
+def test_several_flows_of_a_transport_go_both_ways_at_once(tmp_path: Path) -> None:
+    campaign = run(tmp_path, transports=["udp"], offered_rate_mbps=[2], parallel=2, direction="both")
+    found = result(campaign, "udp")
+    assert kinds(found) == [("udp", "up"), ("udp", "down")] * 2
+    assert [flow["goodput_mbps"] for flow in found["flows"]] == pytest.approx([2] * 4, rel=0.1)
+    assert found["fairness"]["jain_goodput"] > 0.99
+    (run_dir,) = (path.parent for path in campaign.glob("runs/*/result.json") if found["run_id"] in str(path))
+    assert sorted(path.name for path in (run_dir / "flows").iterdir()) == ["2.json", "3.json", "4.json"]
