@@ -321,7 +321,10 @@ mod tests {
         let Command::Send(args) = cli.command else { panic!("not send") };
         assert_eq!((args.parallel, args.bidir), (4, true));
         for contradiction in [&["--bidir", "-R"][..], &["-P", "0"], &["-P", "65"]] {
-            assert!(Cli::try_parse_from([&["x", "send"], contradiction].concat()).is_err(), "{contradiction:?}");
+            assert!(
+                Cli::try_parse_from([&["x", "send"], contradiction].concat()).is_err(),
+                "{contradiction:?}"
+            );
         }
     }
 

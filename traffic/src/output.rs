@@ -16,6 +16,8 @@ use crate::traces::CongestionSample;
 pub enum Output {
     /// One JSON object per line on stdout.
     Json,
+    /// The same for the process that started this one for a flow: people are told by that one.
+    Relayed,
     /// Plain lines on stdout.
     Plain,
     /// Nothing (the server's flows: the client prints both halves).
@@ -23,9 +25,14 @@ pub enum Output {
 }
 
 impl Output {
+    /// Whether events are printed.
+    pub(crate) fn is_json(self) -> bool {
+        matches!(self, Self::Json | Self::Relayed)
+    }
+
     /// An event with its fields (a JSON object).
     pub fn event(self, name: &str, fields: Value) -> Outcome<()> {
-        if self != Self::Json {
+        if !self.is_json() {
             return Ok(());
         }
         let mut line = json!({ "event": name });
@@ -38,7 +45,7 @@ impl Output {
     /// Closed intervals.
     pub fn intervals(self, intervals: &[Interval]) -> Outcome<()> {
         intervals.iter().try_for_each(|interval| match self {
-            Self::Json => self.event("interval", to_value(interval)),
+            Self::Json | Self::Relayed => self.event("interval", to_value(interval)),
             Self::Plain => write(&plain_interval(interval)),
             Self::Silent => Ok(()),
         })
@@ -52,7 +59,7 @@ impl Output {
     /// The final report.
     pub fn report(self, report: &FlowReport) -> Outcome<()> {
         match self {
-            Self::Json => self.event("report", to_value(report)),
+            Self::Json | Self::Relayed => self.event("report", to_value(report)),
             Self::Plain => write(&plain_report(report)),
             Self::Silent => Ok(()),
         }
@@ -60,6 +67,9 @@ impl Output {
 
     /// One line for a person on stderr.
     pub fn complain(self, message: &str) {
+        if self == Self::Relayed {
+            return;
+        }
         // Nothing is left to do when stderr is gone too.
         let _ = std::io::stderr().write_all(format!("netjoule-traffic: {message}\n").as_bytes());
     }

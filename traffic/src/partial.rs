@@ -63,7 +63,9 @@ pub(crate) fn print(
     output: Output,
 ) -> Outcome<()> {
     match output {
-        Output::Json => output.event("partial_report", json!(report(request, remains, failure))),
+        Output::Json | Output::Relayed => {
+            output.event("partial_report", json!(report(request, remains, failure)))
+        }
         Output::Plain => output::write(&words(&remains)),
         Output::Silent => Ok(()),
     }

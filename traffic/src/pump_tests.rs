@@ -293,7 +293,9 @@ fn a_window_and_a_burst_hand_neighbours_over_together() {
     // How many share a hand-over depends on how late the host wakes, which the window's end allows for.
     assert!(log.batches.len() <= 100, "{:?}", log.batches);
     let certificate = sent.part.pacing_certificate.unwrap();
-    assert!(certificate.train_messages.unwrap().mean >= 2.0 && certificate.back_to_back_ratio.unwrap() >= 0.5);
+    assert!(
+        certificate.train_messages.unwrap().mean >= 2.0 && certificate.back_to_back_ratio.unwrap() >= 0.5
+    );
 
     let (_, log) = fly(&plan(Mode::Burst(7), 0), None, Stop::None);
     // Every hand-over ends with a burst, but for what a batch cannot hold of several overdue ones.

@@ -87,7 +87,8 @@ def first_invalidating(reasons: Iterable[Mapping[str, str]]) -> Reason | None:
 def _was_held_back(report: Mapping[str, Any], achieved_ratio: float) -> bool:
     """Whether what is missing is the transport's doing and not the sender's.
 
-    Congestion control's always is; without it the device that takes less than is offered, as the certificate counts.
+    With congestion control it always is; without it where the device took less than was offered, as the
+    certificate counts.
     """
     certificate = report.get("pacing_certificate") or {}
     told = certificate.get("held_back_not_sent_ratio", 0.0)

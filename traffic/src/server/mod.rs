@@ -125,7 +125,7 @@ impl Server<'_> {
         let hint = match &error {
             TransportError::Io { source, .. } => match (source.raw_os_error(), self.args.data_port) {
                 (Some(libc::EADDRINUSE), 0) => "every port is in use: net.ipv4.ip_local_port_range",
-                (Some(libc::EADDRINUSE), _) => "another program has it: serve --data-port",
+                (Some(libc::EADDRINUSE), _) => "another program or flow has it: serve --data-port",
                 (Some(libc::EMFILE), _) => "it may open no further file: ulimit -n",
                 (Some(libc::ENFILE | libc::ENOBUFS | libc::ENOMEM), _) => {
                     "its host has no memory or files left"

@@ -5,29 +5,28 @@ use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use serde_json::{json, Value};
-
 use crate::cli::SendArgs;
 use crate::client;
-use crate::failure::{Code, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use crate::places::{lead_own_life, wait_for};
-use crate::report::FlowReport;
+use crate::several::said::{self, Said};
+use crate::several::together::Finished;
 use crate::wait::Signals;
 
 /// Exit status of a flow's process that broke (as Rust's own).
-const BROKEN: u8 = 101;
+pub(crate) const BROKEN: u8 = 101;
 
 /// A flow of a command with several.
 pub(crate) struct Member {
     /// Its number, from 1.
     pub(crate) number: usize,
     /// Its transport and direction, for people.
-    pub(crate) name: String,
+    name: String,
     /// Its data path stands and it waits for "go".
     pub(crate) is_ready: bool,
     /// Its report, once it has one.
-    pub(crate) report: Option<FlowReport>,
+    pub(crate) report: Option<Finished>,
     /// The exit code of its process, once that has ended.
     pub(crate) exit: Option<u8>,
     process: libc::pid_t,
@@ -41,7 +40,7 @@ impl Member {
     /// new one, so that each pipe ends with its own flow.
     ///
     /// # Errors
-    /// [`Code::System`] when the host gives no process or descriptor.
+    /// [`crate::failure::Code::System`] when the host gives no process or descriptor.
     pub(crate) fn start(
         number: usize,
         args: &SendArgs,
@@ -83,6 +82,11 @@ impl Member {
         }
     }
 
+    /// What people know it by.
+    pub(crate) fn title(&self) -> String {
+        format!("flow {} ({})", self.number, self.name)
+    }
+
     /// The descriptor that is readable when the flow has said something or has ended.
     pub(crate) fn fd(&self) -> RawFd {
         self.hear.as_raw_fd()
@@ -102,38 +106,40 @@ impl Member {
     }
 
     /// What the flow has said since; call when its descriptor is ready. At its end the exit code is known.
-    pub(crate) fn listen(&mut self) -> Outcome<Vec<Value>> {
+    ///
+    /// # Errors
+    /// [`crate::failure::Code::System`] when it cannot be read.
+    pub(crate) fn listen(&mut self) -> Outcome<Vec<Said>> {
         let mut block = [0; 64 << 10];
         let length = self.hear.read(&mut block).map_err(Failure::system("hear a flow"))?;
         if length == 0 {
             self.exit = Some(exit_code(wait_for(self.process)));
         }
-        self.heard.extend_from_slice(&block[..length]);
-        let events = whole_lines(&mut self.heard)?;
-        for event in &events {
-            self.note(event)?;
+        let all = said::whole_lines(&mut self.heard, &block[..length])?;
+        for said in &all {
+            match said.name() {
+                "ready" => self.is_ready = true,
+                "report" => self.report = Some(Finished::of(said.report()?)),
+                _ => {}
+            }
         }
-        Ok(events)
+        Ok(all)
     }
 
-    fn note(&mut self, event: &Value) -> Outcome<()> {
-        match event["event"].as_str() {
-            Some("ready") => self.is_ready = true,
-            Some("report") => {
-                let report = serde_json::from_value(event.clone()).map_err(|error| no_report(&error))?;
-                self.report = Some(report);
-            }
-            _ => {}
+    /// Hear no more of it, and wait until it has ended.
+    pub(crate) fn part(self) {
+        let Self { process, exit, tell, hear, .. } = self;
+        drop((tell, hear));
+        if exit.is_none() {
+            wait_for(process);
         }
-        Ok(())
     }
 }
 
 /// In the flow's process: the flow, and its exit code. Whoever started it tells people what failed.
 fn run(args: &SendArgs, signals: &Signals) -> u8 {
-    client::run(args, signals, Output::Json).unwrap_or_else(|failure| {
-        let _ = Output::Json
-            .event("error", json!({ "code": failure.code.name(), "message": failure.message }));
+    client::run(args, signals, Output::Relayed).unwrap_or_else(|failure| {
+        Output::Relayed.failure(&failure);
         failure.code.exit()
     })
 }
@@ -151,21 +157,6 @@ fn take_as_own(pipe: &impl AsRawFd, own: RawFd) -> std::io::Result<()> {
     }
 }
 
-/// The events in the whole lines of `heard`, which keeps the rest.
-fn whole_lines(heard: &mut Vec<u8>) -> Outcome<Vec<Value>> {
-    let Some(end) = heard.iter().rposition(|byte| *byte == b'\n') else { return Ok(Vec::new()) };
-    let lines: Vec<u8> = heard.drain(..=end).collect();
-    lines
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).map_err(|error| no_report(&error)))
-        .collect()
-}
-
-fn no_report(error: &serde_json::Error) -> Failure {
-    Failure::new(Code::System, format!("a flow's process said what cannot be read: {error}"))
-}
-
 fn exit_code(status: Option<libc::c_int>) -> u8 {
     match status {
         Some(status) if libc::WIFEXITED(status) => libc::WEXITSTATUS(status) as u8,
@@ -176,16 +167,6 @@ fn exit_code(status: Option<libc::c_int>) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn events_come_in_whole_lines_however_they_were_read() {
-        let mut heard = b"{\"event\": \"ready\"}\n{\"event\"".to_vec();
-        assert_eq!(whole_lines(&mut heard).unwrap(), [json!({ "event": "ready" })]);
-        heard.extend_from_slice(b": \"report\"}\n");
-        assert_eq!(whole_lines(&mut heard).unwrap(), [json!({ "event": "report" })]);
-        assert!(heard.is_empty() && whole_lines(&mut heard).unwrap().is_empty());
-        assert_eq!(whole_lines(&mut b"no JSON\n".to_vec()).unwrap_err().code, Code::System);
-    }
 
     #[test]
     fn a_process_that_was_killed_is_broken() {

@@ -4,26 +4,30 @@
 //! Each flow is a process of its own (`member`), as at the server, with its own report. All open their data paths first; then
 //! all are told "go"; sockets stay open until the last flow has its report. At the end stands one summary.
 
+mod complaints;
 mod member;
 mod members;
+mod said;
 mod summary;
+mod together;
 
 use std::io::Read;
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::PollFd;
-use serde_json::{json, Value};
+use serde_json::json;
 
-use crate::certificate::NOT_CERTIFIED;
 use crate::cli::SendArgs;
 use crate::client;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::intervals::Interval;
 use crate::output::{self, Output};
 use crate::registry;
+use crate::report::EndReason;
 use crate::wait::{Signals, Waiter};
+use complaints::Complaints;
 use member::Member;
+use said::Said;
 use summary::FlowsSummary;
 
 /// Run `send`, be it of one flow or of several; the exit code: of several the worst.
@@ -33,7 +37,7 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     }
     let flows = members::of(args)?;
     // What is wrong with one is said once, before any begins.
-    flows.iter().try_for_each(|flow| client::check(flow, registry::protocol(&flow.transport)?))?;
+    flows.iter().try_for_each(check)?;
     let mut group = Group {
         args,
         signals,
@@ -42,14 +46,21 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
         waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
         fds: Vec::new(),
         lines: Lines::default(),
+        complaints: Complaints::default(),
         stopped: false,
         worst: 0,
     };
-    for (place, flow) in flows.iter().enumerate() {
-        let member = Member::start(place + 1, flow, signals, &mut group.members)?;
-        group.members.push(member);
+    let outcome = group.start(&flows).and_then(|()| group.run());
+    if outcome.is_err() {
+        group.abandon();
     }
-    group.run()
+    outcome
+}
+
+fn check(flow: &SendArgs) -> Outcome<()> {
+    let protocol = registry::protocol(&flow.transport)?;
+    protocol.options(&flow.options())?;
+    client::check(flow, protocol)
 }
 
 /// The flows of one command, and everything that this process waits for meanwhile.
@@ -61,6 +72,7 @@ struct Group<'a> {
     waiter: Waiter,
     fds: Vec<PollFd>,
     lines: Lines,
+    complaints: Complaints,
     /// All flows were told to stop.
     stopped: bool,
     /// The worst exit code so far.
@@ -68,11 +80,18 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
+    fn start(&mut self, flows: &[SendArgs]) -> Outcome<()> {
+        for (place, flow) in flows.iter().enumerate() {
+            let member = Member::start(place + 1, flow, self.signals, &mut self.members)?;
+            self.members.push(member);
+        }
+        Ok(())
+    }
+
     fn run(&mut self) -> Outcome<u8> {
-        self.until(|group| group.members.iter().all(|member| member.is_ready || member.exit.is_some()))?;
-        // Flows that do not all begin are not the comparison that was asked for.
-        if self.members.iter().any(|member| member.exit.is_some()) {
-            self.stop();
+        while !self.stopped && !self.members.iter().all(|member| member.is_ready) {
+            self.look(None)?;
+            self.stop_unless_whole();
         }
         if !self.stopped {
             self.output.event("flows_ready", json!({ "flows": self.members.len() }))?;
@@ -91,6 +110,19 @@ impl Group<'_> {
         Ok(self.worst)
     }
 
+    /// Flows that do not all begin are not the comparison that was asked for: one that has ended ends the others.
+    fn stop_unless_whole(&mut self) {
+        if self.members.iter().any(|member| member.exit.is_some()) {
+            self.stop();
+        }
+    }
+
+    /// End all flows though nothing can be said of them any more.
+    fn abandon(&mut self) {
+        self.stop();
+        self.members.drain(..).for_each(Member::part);
+    }
+
     /// Serve everything until `done`.
     fn until(&mut self, done: impl Fn(&Self) -> bool) -> Outcome<()> {
         while !done(self) {
@@ -105,18 +137,23 @@ impl Group<'_> {
             match self.lines.take().as_deref() {
                 Some("go") => return Ok(()),
                 Some(other) => {
-                    self.output.complain(&format!("expected \"go\" on stdin, got {other:?}"));
-                    self.worst = self.worst.max(Code::Usage.exit());
-                    self.stop();
+                    self.end_with(Code::Usage, &format!("expected \"go\" on stdin, got {other:?}"));
                 }
-                None if self.lines.ended => {
-                    self.output.complain("stdin ended before \"go\"");
-                    self.stop();
+                None if self.lines.ended => self.end_with(Code::Interrupted, "stdin ended before \"go\""),
+                None => {
+                    self.look(None)?;
+                    self.stop_unless_whole();
                 }
-                None => self.look(None)?,
             }
         }
         Ok(())
+    }
+
+    /// End all flows for a reason of this process.
+    fn end_with(&mut self, code: Code, message: &str) {
+        self.output.failure(&Failure::new(code, message));
+        self.worst = self.worst.max(code.exit());
+        self.stop();
     }
 
     /// With --hold until "end" or the end of stdin, with --linger-s that long; the sockets stay open and idle.
@@ -144,7 +181,9 @@ impl Group<'_> {
         if heeds_stdin {
             self.fds.push(readable(std::io::stdin().as_raw_fd()));
         }
-        self.waiter.wait(&self.fds, until_ns, host::now_ns()).map_err(Failure::system("wait for the flows"))?;
+        self.waiter
+            .wait(&self.fds, until_ns, host::now_ns())
+            .map_err(Failure::system("wait for the flows"))?;
         if self.signals.take() {
             self.stop();
         }
@@ -161,42 +200,37 @@ impl Group<'_> {
 
     /// Take what a flow says and pass it on.
     fn hear(&mut self, place: usize) -> Outcome<()> {
-        let events = self.members[place].listen()?;
-        for event in events {
-            self.pass_on(place, event)?;
+        for said in self.members[place].listen()? {
+            self.pass_on(place, &said)?;
         }
         let member = &self.members[place];
-        if let Some(exit) = member.exit {
-            if exit > NOT_CERTIFIED {
-                let words = format!("flow {} ({}): its process broke", member.number, member.name);
-                self.output.complain(&words);
+        match member.exit {
+            Some(member::BROKEN) => {
+                self.output.complain(&format!("{}: its process broke", member.title()));
+                self.worst = self.worst.max(Code::System.exit());
             }
-            let known = if exit > NOT_CERTIFIED { Code::System.exit() } else { exit };
-            self.worst = self.worst.max(known);
+            Some(exit) => self.worst = self.worst.max(exit),
+            None => {}
         }
         Ok(())
     }
 
-    fn pass_on(&self, place: usize, mut event: Value) -> Outcome<()> {
+    fn pass_on(&mut self, place: usize, said: &Said) -> Outcome<()> {
         let member = &self.members[place];
-        // That a flow stopped because all were told to is no news.
-        let is_echo = self.stopped && event["code"] == Code::Interrupted.name();
-        if event["event"] == "error" && !is_echo {
-            let message = event["message"].as_str().unwrap_or("failed");
-            let hint = match event["code"].as_str() {
-                Some("busy") => " (as many flows as this: serve --max-flows)",
-                _ => "",
-            };
-            self.output.complain(&format!("flow {} ({}): {message}{hint}", member.number, member.name));
-        }
-        match self.output {
-            Output::Json => {
-                event["flow"] = member.number.into();
-                output::write(&event.to_string())
+        match said.failure() {
+            // That a flow stopped because all were told to is no news.
+            Some((Code::Interrupted, _)) if self.stopped => {}
+            Some((code, message)) => {
+                let words = self.complaints.about(&member.title(), self.members.len(), code, message);
+                words.iter().for_each(|words| self.output.complain(words));
             }
-            Output::Plain => plain(member.number, &event),
-            Output::Silent => Ok(()),
+            None => {}
         }
+        if self.output.is_json() {
+            return output::write(&said.numbered(member.number));
+        }
+        let words = said.words().filter(|_| self.output == Output::Plain);
+        words.map_or(Ok(()), |words| output::write(&format!("[{:>3}] {words}", member.number)))
     }
 
     /// Say a line to every flow.
@@ -208,45 +242,30 @@ impl Group<'_> {
     fn stop(&mut self) {
         if !self.stopped {
             self.stopped = true;
-            self.worst = self.worst.max(Code::Interrupted.exit());
             self.members.iter().for_each(Member::stop);
         }
     }
 
     fn summarise(&self) -> Outcome<()> {
-        let reports: Vec<_> = self
-            .members
-            .iter()
-            .filter_map(|member| Some((member.number, member.report.as_ref()?)))
-            .collect();
-        let summary = FlowsSummary::of(self.members.len(), &reports);
-        match self.output {
-            Output::Json => self.output.event("summary", json!(summary)),
-            Output::Plain => {
-                for (number, report) in &reports {
-                    for line in output::plain_report(report).lines() {
-                        output::write(&format!("[{number:>3}] {line}"))?;
-                    }
-                }
-                summary.lines().iter().try_for_each(|line| output::write(line))
-            }
-            Output::Silent => Ok(()),
+        let reports: Vec<_> =
+            self.members.iter().filter_map(|member| Some((member.number, member.report.as_ref()?))).collect();
+        let has = |reason| reports.iter().any(|(_, flow)| flow.report.end_reason == reason);
+        if has(EndReason::Interrupted) {
+            self.output.complain("interrupted: the reports are partial");
         }
-    }
-}
-
-/// A flow's event for a person; its report is printed at the end, with the others'.
-fn plain(number: usize, event: &Value) -> Outcome<()> {
-    if event["event"] != "interval" {
-        return Ok(());
-    }
-    let mut fields = event.clone();
-    if let Some(fields) = fields.as_object_mut() {
-        fields.remove("event");
-    }
-    match serde_json::from_value::<Interval>(fields) {
-        Ok(interval) => output::write(&format!("[{number:>3}] {}", output::plain_interval(&interval))),
-        Err(_) => Ok(()),
+        if has(EndReason::PeerInterrupted) {
+            self.output.complain("the server was stopped: the reports are partial");
+        }
+        let summary = FlowsSummary::of(self.members.len(), &reports);
+        if self.output.is_json() {
+            return self.output.event("summary", json!(summary));
+        }
+        for (number, flow) in &reports {
+            for line in output::plain_report(&flow.report).lines() {
+                output::write(&format!("[{number:>3}] {line}"))?;
+            }
+        }
+        summary.lines().iter().try_for_each(|line| output::write(line))
     }
 }
 
@@ -265,6 +284,10 @@ impl Lines {
         let length = std::io::stdin().read(&mut block).map_err(Failure::system("read stdin"))?;
         self.ended |= length == 0;
         self.bytes.extend_from_slice(&block[..length]);
+        // A line of this length is not one of ours.
+        if !self.bytes.contains(&b'\n') {
+            self.bytes.truncate(4096);
+        }
         Ok(())
     }
 

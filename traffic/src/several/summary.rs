@@ -4,7 +4,8 @@
 use serde::Serialize;
 
 use crate::fairness::jain_index;
-use crate::report::{Direction, EndReason, FlowReport};
+use crate::report::{Direction, EndReason};
+use crate::several::together::{self, Finished};
 
 /// Version of the document.
 const SCHEMA_VERSION: u32 = 1;
@@ -17,6 +18,7 @@ pub(crate) struct FlowsSummary {
     flows_asked: usize,
     flows: Vec<FlowLine>,
     totals: Vec<Total>,
+    together_s: Option<f64>,
     start_spread_s: Option<f64>,
 }
 
@@ -29,6 +31,7 @@ struct FlowLine {
     direction: Direction,
     offered_rate_mbps: f64,
     goodput_mbps: Option<f64>,
+    goodput_together_mbps: Option<f64>,
     demand_met_ratio: Option<f64>,
     loss_ratio: Option<f64>,
     sender_cpu_s: f64,
@@ -36,7 +39,7 @@ struct FlowLine {
     end_reason: EndReason,
 }
 
-/// All flows of one direction, or of both.
+/// All flows of one direction, or of both, by what they got while all of them were on.
 #[derive(Debug, Serialize)]
 struct Total {
     direction: &'static str,
@@ -49,14 +52,17 @@ struct Total {
 
 impl FlowsSummary {
     /// Of the flows that have a report, each with its number; `asked` is how many there were to be.
-    pub(crate) fn of(asked: usize, reports: &[(usize, &FlowReport)]) -> Self {
-        let flows: Vec<FlowLine> = reports.iter().map(|(number, report)| line(*number, report)).collect();
+    pub(crate) fn of(asked: usize, reports: &[(usize, &Finished)]) -> Self {
+        let window_ns = together::window_ns(reports.iter().map(|(_, flow)| *flow));
+        let flows: Vec<FlowLine> =
+            reports.iter().map(|(number, flow)| line(*number, flow, window_ns)).collect();
         Self {
             schema_version: SCHEMA_VERSION,
             kind: "flows_summary",
             flows_asked: asked,
             totals: totals(&flows),
             flows,
+            together_s: window_ns.map(|(from_ns, to_ns)| (to_ns - from_ns) as f64 * 1e-9),
             start_spread_s: start_spread_s(reports),
         }
     }
@@ -73,14 +79,19 @@ impl FlowsSummary {
 }
 
 impl FlowLine {
+    fn demand_met_together(&self) -> Option<f64> {
+        let goodput_mbps = self.goodput_together_mbps.filter(|_| self.offered_rate_mbps > 0.0)?;
+        Some(goodput_mbps / self.offered_rate_mbps)
+    }
+
     fn words(&self) -> String {
         let direction = if self.direction == Direction::Up { "up" } else { "down" };
         let received = self.goodput_mbps.map_or_else(String::new, |goodput_mbps| {
-            let met = self.demand_met_ratio.map_or_else(String::new, |met| format!(" ({:.1} %)", met * 100.0));
+            let met =
+                self.demand_met_ratio.map_or_else(String::new, |met| format!(" ({:.1} %)", met * 100.0));
             format!(", {goodput_mbps:.4} Mb/s received{met}")
         });
-        let lost =
-            self.loss_ratio.map_or_else(String::new, |ratio| format!(", {:.2} % lost", 100.0 * ratio));
+        let lost = self.loss_ratio.map_or_else(String::new, |ratio| format!(", {:.2} % lost", 100.0 * ratio));
         format!(
             "[{:>3}] {} {direction}: {} Mb/s offered{received}{lost}",
             self.flow, self.transport, self.offered_rate_mbps
@@ -92,7 +103,7 @@ impl Total {
     fn words(&self) -> String {
         let received = self
             .goodput_mbps
-            .map_or_else(String::new, |goodput_mbps| format!(", {goodput_mbps:.4} Mb/s received"));
+            .map_or_else(String::new, |goodput_mbps| format!(", {goodput_mbps:.4} Mb/s received together"));
         let fairness = match (self.jain_goodput, self.jain_demand_met) {
             (Some(goodput), Some(met)) => {
                 format!("; Jain's index {goodput:.4} of goodput, {met:.4} of demand met")
@@ -104,7 +115,8 @@ impl Total {
     }
 }
 
-fn line(flow: usize, report: &FlowReport) -> FlowLine {
+fn line(flow: usize, finished: &Finished, window_ns: Option<(i64, i64)>) -> FlowLine {
+    let report = &finished.report;
     let receiver = report.receiver.as_ref();
     let goodput_mbps = receiver.map(|receiver| receiver.goodput_mbps);
     FlowLine {
@@ -114,6 +126,7 @@ fn line(flow: usize, report: &FlowReport) -> FlowLine {
         direction: report.direction,
         offered_rate_mbps: report.offered_rate_mbps,
         goodput_mbps,
+        goodput_together_mbps: window_ns.and_then(|window_ns| finished.goodput_mbps(window_ns)),
         demand_met_ratio: goodput_mbps
             .filter(|_| report.offered_rate_mbps > 0.0)
             .map(|goodput_mbps| goodput_mbps / report.offered_rate_mbps),
@@ -140,27 +153,28 @@ fn total(direction: &'static str, flows: &[&FlowLine]) -> Total {
     let each = |value: fn(&FlowLine) -> Option<f64>| {
         flows.iter().map(|flow| value(flow)).collect::<Option<Vec<f64>>>()
     };
-    let goodput = each(|flow| flow.goodput_mbps);
+    let goodput = each(|flow| flow.goodput_together_mbps);
     Total {
         direction,
         flows: flows.len(),
-        offered_rate_mbps: flows.iter().map(|flow| flow.offered_rate_mbps).sum(),
+        offered_rate_mbps: offered_mbps(flows),
         jain_goodput: goodput.as_deref().and_then(jain_index),
-        jain_demand_met: each(|flow| flow.demand_met_ratio).as_deref().and_then(jain_index),
+        jain_demand_met: each(FlowLine::demand_met_together).as_deref().and_then(jain_index),
         goodput_mbps: goodput.map(|shares| shares.iter().sum()),
     }
 }
 
+/// Offered loads are whole bit/s, and so is their sum: not 0.30000000000000004 Mb/s.
+fn offered_mbps(flows: &[&FlowLine]) -> f64 {
+    let bps: f64 = flows.iter().map(|flow| (flow.offered_rate_mbps * 1e6).round()).sum();
+    bps / 1e6
+}
+
 /// Time between the first message of the first flow to send and that of the last, s.
-fn start_spread_s(reports: &[(usize, &FlowReport)]) -> Option<f64> {
-    let starts = reports.iter().filter_map(|(_, report)| {
-        let first_ns = report.sender.first_packet_ns?;
-        // By the client's clock: with direction down the server's tells it.
-        Some(match report.direction {
-            Direction::Up => first_ns,
-            Direction::Down => first_ns.saturating_sub(report.clock_offset.offset_ns),
-        })
-    });
+fn start_spread_s(reports: &[(usize, &Finished)]) -> Option<f64> {
+    let starts = reports
+        .iter()
+        .filter_map(|(_, flow)| flow.report.sender.first_packet_ns.map(|ns| flow.sent_at_ns(ns)));
     let starts: Vec<i64> = starts.collect();
     let (first_ns, last_ns) = (starts.iter().min()?, starts.iter().max()?);
     Some((last_ns - first_ns) as f64 * 1e-9)
@@ -171,8 +185,20 @@ mod tests {
     use super::*;
     use serde_json::{json, Value};
 
-    /// A report with what a summary reads, and something of its kind for the rest.
-    fn report(transport: &str, direction: &str, offered_mbps: f64, goodput_mbps: Option<f64>) -> FlowReport {
+    /// A flow of a second with what a summary reads, and something of its kind for the rest. Its goodput is that of its one
+    /// interval of half a second while all were on, and a quarter of that came later.
+    fn report(transport: &str, direction: &str, offered_mbps: f64, goodput_mbps: Option<f64>) -> Finished {
+        from_interval(transport, direction, offered_mbps, goodput_mbps, 500_000_000)
+    }
+
+    /// The same with that interval beginning at `start_ns` of the receiver's clock.
+    fn from_interval(
+        transport: &str,
+        direction: &str,
+        offered_mbps: f64,
+        goodput_mbps: Option<f64>,
+        start_ns: i64,
+    ) -> Finished {
         let cpu = json!({
             "cpu_s": 0.5, "cpu_user_s": 0.25, "cpu_system_s": 0.25, "context_switches_voluntary": 0,
             "context_switches_involuntary": 0, "host_irq_s": null, "host_softirq_s": null, "cycles": null,
@@ -186,7 +212,7 @@ mod tests {
         let first_ns = if direction == "up" { 1_000 } else { 9_000 };
         let sender = with(json!({
             "host": "a", "boot_id": "b", "start_ns": 0, "first_packet_ns": first_ns,
-            "last_packet_ns": 9_500, "end_ns": 10_000, "messages_scheduled": 10, "messages_sent": 10,
+            "last_packet_ns": 9_500, "end_ns": 1_020_000_000, "messages_scheduled": 10, "messages_sent": 10,
             "messages_not_sent": 0, "bytes_sent": 1000, "goodput_mbps": offered_mbps,
         }));
         let receiver = goodput_mbps.map(|goodput_mbps| {
@@ -201,18 +227,32 @@ mod tests {
         serde_json::from_value(json!({
             "schema_version": 1, "kind": "flow_report", "generator": { "name": "g", "version": "1" },
             "flow_id": "id", "transport": transport, "direction": direction, "ip_version": 4,
-            "payload_bytes": 100, "offered_rate_mbps": offered_mbps, "duration_s": 1.0, "interval_s": 0.1,
+            "payload_bytes": 100, "offered_rate_mbps": offered_mbps, "duration_s": 1.01, "interval_s": 0.5,
             "seed": 1, "pacing": { "mode": "absolute", "window_us": 0, "gso": false }, "mtu_bytes": 1500,
             "nodelay": null, "frames_per_message": null, "mean_ip_packet_bytes": null,
             "packetisation_source": "unknown",
             "clock_offset": { "offset_ns": 5_000, "residual_ns": 0, "method": "control_exchange" },
-            "sender": sender, "receiver": receiver, "intervals": [], "reconciles": true,
-            "end_reason": "duration",
+            "sender": sender, "receiver": receiver, "reconciles": true, "end_reason": "duration",
+            "intervals": goodput_mbps.map_or_else(Vec::new, |goodput_mbps| {
+                let bytes = (goodput_mbps * 1e6 / 16.0) as u64;
+                vec![interval(start_ns, bytes), interval(start_ns + 500_000_000, bytes / 4)]
+            }),
         }))
+        .map(Finished::of)
         .unwrap()
     }
 
-    fn summary(reports: &[FlowReport]) -> (FlowsSummary, Value) {
+    fn interval(start_ns: i64, bytes: u64) -> Value {
+        json!({
+            "end": "receiver", "start_ns": start_ns, "end_ns": start_ns + 500_000_000, "messages": 1,
+            "bytes": bytes, "messages_lost": 0, "messages_duplicate": 0, "messages_reordered": 0,
+            "jitter_ms": null, "goodput_mbps": 0.0, "cpu_s": 0.0, "cpu_user_s": 0.0, "cpu_system_s": 0.0,
+            "context_switches_voluntary": 0, "context_switches_involuntary": 0, "host_irq_s": null,
+            "host_softirq_s": null,
+        })
+    }
+
+    fn summary(reports: &[Finished]) -> (FlowsSummary, Value) {
         let numbered: Vec<_> = (1..).zip(reports).collect();
         let summary = FlowsSummary::of(reports.len(), &numbered);
         let value = serde_json::to_value(&summary).unwrap();
@@ -233,6 +273,46 @@ mod tests {
         assert!((totals[0]["jain_goodput"].as_f64().unwrap() - 0.8).abs() < 1e-12, "{value}");
         assert_eq!(totals[0]["jain_demand_met"], 1.0);
         assert_eq!((&totals[0]["goodput_mbps"], &totals[0]["offered_rate_mbps"]), (&json!(4.0), &json!(4.0)));
+    }
+
+    #[test]
+    fn what_came_after_the_others_had_ended_is_not_compared() {
+        // 2 Mb/s while both were on, but all of it was told over a longer time.
+        let mut late = report("tcp", "up", 4.0, Some(2.0));
+        late.report.receiver.as_mut().unwrap().goodput_mbps = 3.0;
+        let (_, value) = summary(&[report("udp", "up", 2.0, Some(2.0)), late]);
+        assert_eq!(value["flows"][1]["goodput_mbps"], 3.0, "its own");
+        assert_eq!(value["totals"][0]["goodput_mbps"], 4.0);
+        assert_eq!(value["totals"][0]["jain_goodput"], 1.0);
+        assert!((value["together_s"].as_f64().unwrap() - 1.01).abs() < 1e-9, "{value}");
+    }
+
+    #[test]
+    fn flows_that_were_never_on_together_have_no_index() {
+        let mut later = report("udp", "up", 1.0, Some(1.0));
+        later.report.sender.start_ns = 1_010_000_000;
+        later.report.sender.end_ns = 2_020_000_000;
+        let (summary, value) = summary(&[report("udp", "up", 1.0, Some(1.0)), later]);
+        assert_eq!((&value["together_s"], &value["totals"][0]["jain_goodput"]), (&Value::Null, &Value::Null));
+        assert_eq!(summary.lines()[2], "[SUM] up: 2 flows, 2 Mb/s offered");
+    }
+
+    #[test]
+    fn clocks_that_differ_have_intervals_that_differ() {
+        // The server is 250 ms ahead: the second half of the flow's second there begins 250 ms earlier here.
+        let mut up = from_interval("udp", "up", 1.0, Some(1.0), 500_000_000);
+        up.report.clock_offset.offset_ns = 250_000_000;
+        assert_eq!(up.goodput_mbps((100_000_000, 1_000_000_000)), Some(1.0));
+        assert_eq!(up.goodput_mbps((300_000_000, 700_000_000)), None, "no whole interval");
+        let down = from_interval("udp", "down", 1.0, Some(1.0), 500_000_000);
+        assert_eq!(down.goodput_mbps((500_000_000, 1_000_000_000)), Some(1.0));
+    }
+
+    #[test]
+    fn offered_loads_add_up_to_what_a_person_expects() {
+        let (summary, value) = summary(&[report("udp", "up", 0.1, None), report("tcp", "up", 0.2, None)]);
+        assert_eq!(value["totals"][0]["offered_rate_mbps"], 0.3);
+        assert!(summary.lines()[2].contains(" 0.3 Mb/s offered"), "{:?}", summary.lines());
     }
 
     #[test]

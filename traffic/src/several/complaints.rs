@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a person is told of flows that fail: each reason once, however many flows it ends. Pure.
+
+use crate::failure::Code;
+
+/// What was told so far.
+#[derive(Debug, Default)]
+pub(crate) struct Complaints {
+    told: Vec<(Code, String)>,
+}
+
+impl Complaints {
+    /// What is to be said of `flow`, which failed; nothing when the same was said of another. `flows`: how many were to
+    /// be on at once.
+    pub(crate) fn about(&mut self, flow: &str, flows: usize, code: Code, message: &str) -> Option<String> {
+        let reason = (code, message.to_owned());
+        if self.told.contains(&reason) {
+            return None;
+        }
+        self.told.push(reason);
+        let hint = match code {
+            Code::Busy => format!(" (all {flows} flows at once: serve --max-flows {flows} or more)"),
+            _ => String::new(),
+        };
+        Some(format!("{flow}: {message}{hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_once_with_the_first_flow_that_it_ended() {
+        let mut complaints = Complaints::default();
+        let mut about = |flow, code, message| complaints.about(flow, 8, code, message);
+        assert_eq!(about("flow 2", Code::DataLost, "it broke"), Some("flow 2: it broke".into()));
+        assert_eq!(about("flow 3", Code::DataLost, "it broke"), None);
+        assert_eq!(about("flow 3", Code::DataLost, "it tore"), Some("flow 3: it tore".into()));
+        let busy = about("flow 4", Code::Busy, "no room").unwrap();
+        assert!(busy.ends_with("serve --max-flows 8 or more)"), "{busy}");
+    }
+}
