@@ -64,9 +64,9 @@ bench: setup ## ratios against iperf3, D-ITG, NetPerfMeter, quiche, the link mod
 	@scripts/setup.sh guest-test
 	@scripts/bench.sh
 
-soak: ## 20 minutes at 10,000 messages a second: neither end of netjoule-traffic may grow
+soak: ## 20 minutes at 10,000 messages a second: neither end of netjoule-traffic may grow; writes docs/soak.md
 	cargo build --quiet --release --locked --package netjoule-traffic
-	@python3 scripts/soak.py
+	@python3 scripts/soak.py --write
 
 clean: ## remove what setup and builds made (results stay)
 	rm -rf target .venv .r-library .setup

@@ -3,7 +3,9 @@
 """20 minutes of 10,000 messages a second over loopback: after two minutes neither end may grow by 1 MB.
 
 Prints the resident memory of the sender, of the server's process of the flow and of the server itself, minute
-by minute, and whether the books balance. Exit codes: 0 passed, 1 failed, 3 the binary has not been built.
+by minute, and whether the books balance; with --write all of it goes to docs/soak.md, too. The ends compare
+their clocks as those of two hosts do, so that what is kept for one-way delays is part of it.
+Exit codes: 0 passed, 1 failed, 3 the binary has not been built.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import IO, Any
 
 REPO = Path(__file__).resolve().parent.parent
 BINARY = REPO / "target" / "release" / "netjoule-traffic"
+PAGE = REPO / "docs" / "soak.md"
 MESSAGES_PER_S = 10_000
 MOST_GROWTH_KB = 1_000
 # The last interval is not looked at: the report is put together then.
@@ -56,8 +59,9 @@ def main() -> int:
         print("soak: netjoule-traffic has not been built: cargo build --release", file=sys.stderr)
         return 3
     seconds, warm_up_s = round(60 * asked.minutes), round(60 * asked.warm_up_minutes)
-    print(_host())
-    print(f"{asked.transport}, {asked.size} B, {MESSAGES_PER_S} messages/s, {asked.minutes:g} min")
+    said: list[str] = []
+    _tell(said, _host())
+    _tell(said, f"{asked.transport}, {asked.size} B, {MESSAGES_PER_S} messages/s, {asked.minutes:g} min")
     with _server() as (server, to):
         sender = _sender(asked.transport, to, asked.size, seconds)
         flow = _next(server, "flow_started")
@@ -72,10 +76,23 @@ def main() -> int:
                 process.look()
             if second % 60 == 0:
                 sizes = ", ".join(f"{process.name} {process.sizes_kb[-1]} KB" for process in watched)
-                print(f"minute {second // 60:3}: {sizes}", flush=True)
+                _tell(said, f"minute {second // 60:3}: {sizes}")
         report = _next(sender, "report")
         code = sender.wait()
-    return _judge(watched, warm_up_s, report, code)
+    passed = _judge(said, watched, warm_up_s, report, code)
+    if asked.write:
+        PAGE.write_text(_page(said), encoding="utf-8")
+    return 0 if passed else 1
+
+
+def _tell(said: list[str], line: str) -> None:
+    said.append(line)
+    print(line, flush=True)
+
+
+def _page(said: list[str]) -> str:
+    title = "# Soak\n\nWritten by `make soak`: resident memory of both ends of one long flow.\n"
+    return title + "\n```\n" + "\n".join(said) + "\n```\n"
 
 
 def _arguments() -> argparse.Namespace:
@@ -84,6 +101,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--warm-up-minutes", type=float, default=2.0)
     parser.add_argument("--transport", default="udp")
     parser.add_argument("--size", type=int, default=64, help="bytes of a message")
+    parser.add_argument("--write", action="store_true", help="put what is printed into docs/soak.md")
     asked = parser.parse_args()
     if not 0 <= asked.warm_up_minutes < asked.minutes - LEFT_OUT_S / 60:
         parser.error("the warm-up must be shorter than the run")
@@ -113,7 +131,19 @@ def _server() -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def _sender(transport: str, to: str, size: int, seconds: int) -> subprocess.Popen[str]:
-    argv = [str(BINARY), "send", "--transport", transport, "--to", to, "--json", "-i", "1"]
+    argv = [
+        str(BINARY),
+        "send",
+        "--transport",
+        transport,
+        "--to",
+        to,
+        "--json",
+        "-i",
+        "1",
+        "--clock",
+        "exchange",
+    ]
     argv += ["-l", str(size), "-b", str(MESSAGES_PER_S * size * 8), "-t", str(seconds)]
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
@@ -134,21 +164,24 @@ def _pipe(stream: IO[str] | None) -> IO[str]:
     return stream
 
 
-def _judge(watched: list[Watched], warm_up_s: int, report: dict[str, Any], code: int) -> int:
+def _judge(
+    said: list[str], watched: list[Watched], warm_up_s: int, report: dict[str, Any], code: int
+) -> bool:
     sender, receiver = report["sender"], report["receiver"]
     books = "balance" if report["reconciles"] else "do not balance"
     passed = code == 0 and bool(report["reconciles"])
-    print(
+    _tell(
+        said,
         f"{sender['messages_sent']} of {sender['messages_scheduled']} messages sent, "
         f"{receiver['messages_lost']} lost, the books {books}; "
-        f"CPU {sender['cpu_s']:.1f} s and {receiver['cpu_s']:.1f} s"
+        f"CPU {sender['cpu_s']:.1f} s and {receiver['cpu_s']:.1f} s",
     )
     for process in watched:
         growth_kb = process.growth_kb(warm_up_s)
         passed &= growth_kb < MOST_GROWTH_KB
-        print(f"{process.name}: grew by {growth_kb} KB after {warm_up_s} s (limit {MOST_GROWTH_KB} KB)")
-    print("passed" if passed else "FAILED", time.strftime("%Y-%m-%d", time.gmtime()))
-    return 0 if passed else 1
+        _tell(said, f"{process.name}: grew by {growth_kb} KB after {warm_up_s} s (limit {MOST_GROWTH_KB} KB)")
+    _tell(said, f"{'passed' if passed else 'FAILED'} {time.strftime('%Y-%m-%d', time.gmtime())}")
+    return passed
 
 
 if __name__ == "__main__":

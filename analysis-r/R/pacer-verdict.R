@@ -194,7 +194,8 @@ pacer_decision <- function(spin, absolute, loads) {
   } else if (spin$shape == "grows" && absolute$shape %in% c("grows", "below_resolution")) {
     list(verdict = "no_constant_power", reason = NA_character_)
   } else {
-    cannot_tell(if (absolute$shape == "below_resolution") "below_resolution" else "intervals_overlap")
+    unresolved <- absolute$shape == "below_resolution" && spin$shape != "unclear"
+    cannot_tell(if (unresolved) "below_resolution" else "intervals_overlap")
   }
 }
 
