@@ -38,14 +38,19 @@ struct Alarm {
 pub struct Waiter {
     timer: Alarm,
     /// Of paced waits: the one that ends this wait and the one that ends the next.
-    paced: [Alarm; 2],
+    paced: Option<[Alarm; 2]>,
     polled: Vec<libc::pollfd>,
 }
 
 impl Waiter {
-    /// A waiter with its timer descriptors.
+    /// A waiter with its timer descriptor.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { timer: Alarm::new()?, paced: [Alarm::new()?, Alarm::new()?], polled: Vec::new() })
+        Ok(Self { timer: Alarm::new()?, paced: None, polled: Vec::new() })
+    }
+
+    /// One with the descriptors for [`Self::wait_paced`], too.
+    pub fn paced() -> io::Result<Self> {
+        Ok(Self { paced: Some([Alarm::new()?, Alarm::new()?]), ..Self::new()? })
     }
 
     /// Wait for any of `fds`, at most until `until_ns` (`None`: as long as it takes). `now_ns` is the time now.
@@ -63,22 +68,25 @@ impl Waiter {
         }
     }
 
-    /// The same until `until_ns`, where the wait after this one is expected to end at `then_ns`.
+    /// The same until `until_ns`, where the wait after this one is expected to end at `then_ns`. A waiter of
+    /// [`Self::new`] makes no use of that.
     pub fn wait_paced(&mut self, fds: &[PollFd], until_ns: i64, then_ns: i64, now_ns: i64) -> io::Result<()> {
         let helps = then_ns - until_ns >= PACED_FROM_NS && then_ns - now_ns < TIMER_FROM_NS;
-        if until_ns <= now_ns || !helps {
-            return self.wait(fds, Some(until_ns), now_ns);
-        }
+        let paced = self.paced.as_mut().filter(|_| until_ns > now_ns && helps);
+        let Some([this, next]) = paced else { return self.wait(fds, Some(until_ns), now_ns) };
         // An alarm that nobody waits for any more is armed anew before it is waited for again.
-        let this = usize::from(self.paced[1].at_ns == Some(until_ns));
-        self.paced[this].arm(until_ns)?;
-        self.paced[1 - this].arm(then_ns)?;
-        if fds.is_empty() {
-            return self.paced[this].sleep();
+        if next.at_ns == Some(until_ns) {
+            std::mem::swap(this, next);
         }
+        this.arm(until_ns)?;
+        next.arm(then_ns)?;
+        if fds.is_empty() {
+            return this.sleep();
+        }
+        let alarm = pollfd(this.fd.as_raw_fd(), true, false);
         self.polled.clear();
         self.polled.extend(fds.iter().map(|fd| pollfd(fd.fd, fd.read, fd.write)));
-        self.polled.push(pollfd(self.paced[this].fd.as_raw_fd(), true, false));
+        self.polled.push(alarm);
         self.poll(None)
     }
 
@@ -274,7 +282,7 @@ mod tests {
     fn paced_waits_are_never_early_whether_the_next_end_was_told_truly_or_not() {
         let (reader, _writer) = std::os::unix::net::UnixStream::pair().unwrap();
         let silent = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
-        let mut waiter = Waiter::new().unwrap();
+        let mut waiter = Waiter::paced().unwrap();
         let mut armed = Vec::new();
         for fds in [&[][..], &silent] {
             for wrong_ns in [0, -20_000, 20_000, 2_000_000] {
@@ -284,7 +292,13 @@ mod tests {
                     let now_ns = host::now_ns();
                     waiter.wait_paced(fds, until_ns, until_ns + 100_000 + wrong_ns, now_ns).unwrap();
                     assert!(host::now_ns() >= until_ns);
-                    armed.push(waiter.paced.iter().any(|alarm| alarm.at_ns == Some(until_ns)));
+                    armed.push(
+                        waiter
+                            .paced
+                            .iter()
+                            .flatten()
+                            .any(|alarm| alarm.at_ns == Some(until_ns + 100_000 + wrong_ns)),
+                    );
                 }
             }
         }
@@ -295,7 +309,7 @@ mod tests {
     fn a_descriptor_ends_a_paced_wait_and_its_alarm_still_ends_the_next() {
         let (reader, mut writer) = std::os::unix::net::UnixStream::pair().unwrap();
         let fds = [PollFd { fd: reader.as_raw_fd(), read: true, write: false }];
-        let mut waiter = Waiter::new().unwrap();
+        let mut waiter = Waiter::paced().unwrap();
         std::io::Write::write_all(&mut writer, b"x").unwrap();
         let now_ns = host::now_ns();
         let until_ns = now_ns + 900_000;

@@ -41,12 +41,6 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
         "connections": connections,
         "asks_for_secret": secret.is_some(),
     });
-    output::write(&listening.to_string())?;
-    if connections < descriptors::ENOUGH_CONNECTIONS {
-        output.complain(&format!(
-            "only {connections} control connections may wait: the limit on open files is {files} (ulimit -n)"
-        ));
-    }
     let most_per_peer = args.max_flows_per_peer.unwrap_or(args.max_flows);
     let mut doorkeeper = Doorkeeper {
         server,
@@ -56,6 +50,13 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
         fds: Vec::new(),
         closing: false,
     };
+    // Last: who hears it may count on what a server needs being there.
+    output::write(&listening.to_string())?;
+    if connections < descriptors::ENOUGH_CONNECTIONS {
+        output.complain(&format!(
+            "only {connections} control connections may wait: the limit on open files is {files} (ulimit -n)"
+        ));
+    }
     doorkeeper.keep()
 }
 

@@ -85,7 +85,7 @@ impl<'a> Session<'a> {
             signals,
             stdin_use,
             stdin_bytes: Vec::new(),
-            waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
+            waiter: Waiter::paced().map_err(Failure::system("open a timer"))?,
             fds: Vec::new(),
             flow_is_over: false,
             compare_at_ns: None,
