@@ -27,8 +27,9 @@ def program_of(name: str, host: str) -> str:
     return "hostapd" if "access_point" in rack(name).host(host).roles else "wpa_supplicant"
 
 
-def test_every_shipped_topology_is_tested() -> None:
-    assert {path.stem for path in TOPOLOGIES.glob("*.yaml")} == set(RACKS)
+def test_every_shipped_rack_is_tested() -> None:
+    shipped = {path.stem for path in TOPOLOGIES.glob("*.yaml")}
+    assert {name for name in shipped if rack(name).kind == "lab"} == set(RACKS)
 
 
 @pytest.mark.parametrize(("name", "host"), RADIOS)
