@@ -72,7 +72,7 @@ def reasons(watch: Watch) -> list[str]:
 
     async def judged() -> list[str]:
         reader = _Replayed(watch.records())
-        async with RadioLog(_Nothing(), [reader], "client") as log:
+        async with RadioLog(_Nothing(), [reader], ["client"]) as log:
             await reader.given.wait()
             return [reason.code for reason in Elements(_Nothing(), log).reasons(0.0, float("inf"))]
 
