@@ -4,7 +4,8 @@
 
 Prints the resident memory of the sender, of the server's process of the flow and of the server itself, minute
 by minute, and whether the books balance; with --write all of it goes to docs/soak.md, too. The ends compare
-their clocks as those of two hosts do, so that what is kept for one-way delays is part of it.
+their clocks as those of two hosts do, so that what is kept for one-way delays is part of it. With --rate the
+load is another, for example one that is never met: --transport tcp --size 65536 --rate 100G.
 Exit codes: 0 passed, 1 failed, 3 the binary has not been built.
 """
 
@@ -61,9 +62,11 @@ def main() -> int:
     seconds, warm_up_s = round(60 * asked.minutes), round(60 * asked.warm_up_minutes)
     said: list[str] = []
     _tell(said, _host())
-    _tell(said, f"{asked.transport}, {asked.size} B, {MESSAGES_PER_S} messages/s, {asked.minutes:g} min")
+    load = f"{asked.rate}bit/s" if asked.rate else f"{MESSAGES_PER_S} messages/s"
+    _tell(said, f"{asked.transport}, {asked.size} B, {load}, {asked.minutes:g} min")
     with _server() as (server, to):
-        sender = _sender(asked.transport, to, asked.size, seconds)
+        rate = asked.rate or str(MESSAGES_PER_S * asked.size * 8)
+        sender = _sender(asked.transport, to, asked.size, rate, seconds)
         flow = _next(server, "flow_started")
         watched = [
             Watched("sender", sender.pid),
@@ -101,6 +104,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--warm-up-minutes", type=float, default=2.0)
     parser.add_argument("--transport", default="udp")
     parser.add_argument("--size", type=int, default=64, help="bytes of a message")
+    parser.add_argument("--rate", help=f"bit/s of payload, as 100G (default: {MESSAGES_PER_S} messages/s)")
     parser.add_argument("--write", action="store_true", help="put what is printed into docs/soak.md")
     asked = parser.parse_args()
     if not 0 <= asked.warm_up_minutes < asked.minutes - LEFT_OUT_S / 60:
@@ -130,7 +134,7 @@ def _server() -> Iterator[tuple[subprocess.Popen[str], str]]:
             _pipe(server.stdin).close()
 
 
-def _sender(transport: str, to: str, size: int, seconds: int) -> subprocess.Popen[str]:
+def _sender(transport: str, to: str, size: int, rate: str, seconds: int) -> subprocess.Popen[str]:
     argv = [
         str(BINARY),
         "send",
@@ -144,7 +148,7 @@ def _sender(transport: str, to: str, size: int, seconds: int) -> subprocess.Pope
         "--clock",
         "exchange",
     ]
-    argv += ["-l", str(size), "-b", str(MESSAGES_PER_S * size * 8), "-t", str(seconds)]
+    argv += ["-l", str(size), "-b", rate, "-t", str(seconds)]
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
 

@@ -19,6 +19,7 @@ compute_campaign_ea <- function(campaign) {
     for (run in split(runs, by = "run_id")) {
       intervals <- read_receiver_intervals(campaign, run$run_id, run$transport)
       own <- flows_of_node(campaign$flows, run$run_id, meter$node)
+      if (took_no_part(campaign, run, meter$node)) own <- numeric()
       result <- compute_ea(
         readings, joined_intervals(intervals), run_windows(run), meter$update_interval_s, meter$lag_s,
         meter$semantics, meter$counter_modulus_j, if (!is.null(own)) intervals[flow %in% own]

@@ -73,6 +73,13 @@ flows_of_node <- function(flows, id, node) {
   if (any(own) && sum(own) < sum(of_run)) flows$flow[own]
 }
 
+# Whether a node is a client and nothing else of the path, and has no flow in a run: no payload is its own.
+took_no_part <- function(campaign, run, node) {
+  roles <- unlist(pick(campaign$meta, "topology", "hosts", node, "roles", default = list()))
+  clients <- c(run$client, campaign$flows$client[campaign$flows$run_id %in% run$run_id])
+  "client" %in% roles && !any(c("server", "access_point") %in% roles) && !node %in% clients
+}
+
 # Fields of a flow of several in result.json that are read; a test holds them to its schema.
 flow_text <- c("client", "transport", "direction")
 flow_numbers <- c(
@@ -112,6 +119,31 @@ flow_table <- function(campaign) {
   )]
   rows <- merge(of_run, campaign$flows, by = "run_id", sort = FALSE)
   setorderv(rows, c("mini_block", "attempt", "run_id", "flow"))[]
+}
+
+#' Add the column flows_at_once: which flows the runs of a cell had
+#'
+#' @param cells table with transport, direction and offered_rate_mbps.
+#' @return the same table where every run has one flow.
+#' @noRd
+with_flows_at_once <- function(cells, campaign) {
+  if (nrow(campaign$flows) == 0L) {
+    return(cells)
+  }
+  of_run <- campaign$flows[, list(words = flow_list(.SD)), by = run_id]
+  runs <- merge(campaign$runs, of_run, by = "run_id", sort = FALSE)
+  key <- function(rows) paste(rows$transport, rows$direction, rows$offered_rate_mbps)
+  words <- vapply(split(runs$words, key(runs)), function(of_cell) paste(unique(of_cell), collapse = " or "), "")
+  copy(cells)[, flows_at_once := unname(words[key(cells)])][]
+}
+
+# "udp up 5 Mb/s + 2 x tcp up 100 Mb/s"; with several clients each is named.
+flow_list <- function(flows) {
+  flows <- flows[order(flow)]
+  at <- if (length(unique(flows$client)) > 1L) paste0(" at ", flows$client)
+  words <- paste0(flows$transport, " ", flows$direction, " ", number_text(flows$offered_rate_mbps), " Mb/s", at)
+  count <- table(words)[unique(words)]
+  paste0(ifelse(count > 1L, paste(count, "x "), ""), names(count), collapse = " + ")
 }
 
 #' What each flow got, per cell: goodput with its 95 % interval over blocks, demand met, loss

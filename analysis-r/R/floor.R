@@ -30,7 +30,9 @@ sender_facts <- function(run, flow) {
   )
 }
 
-#' The same of a run with several flows: that of the flow that kept its schedule worst, and of the busiest
+#' The same of a run with several flows: that of the flow that kept its schedule worst, and of the busiest host
+#'
+#' Senders on one host share its cores, so their CPU time adds up.
 #'
 #' @param flows reports, flow 1 first.
 #' @noRd
@@ -44,8 +46,15 @@ sender_facts_of_all <- function(run, flows) {
   kept[is.na(of("sent_ratio"))] <- -Inf
   worst <- facts[[which.min(kept)]]
   busy <- of("busy_cores")
-  worst$busy_cores <- if (all(is.na(busy))) NA_real_ else max(busy, na.rm = TRUE)
+  hosts <- unlist(Map(sending_host, run$flows, flows))
+  worst$busy_cores <- if (all(is.na(busy))) NA_real_ else max(tapply(busy, hosts, sum, na.rm = TRUE))
   worst
+}
+
+# As the sender names it; two clients on one machine have one name.
+sending_host <- function(asked, flow) {
+  named <- c(pick_text(flow, "sender", "host"), pick_text(asked, "client"), "")
+  named[!is.na(named)][1]
 }
 
 ratio_or_na <- function(part, whole) if (!is.na(whole) && whole > 0) part / whole else NA_real_

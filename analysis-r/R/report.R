@@ -145,7 +145,7 @@ meter_tables <- function(campaign, tables, id) {
   list(
     tag$h3(paste0(meter_title(campaign, id), " (meter ", id, ")")),
     html_table(tables$ea_summary[meter_id == id], c(
-      pacing_column(tables$ea_summary),
+      pacing_column(tables$ea_summary), flows_column(tables$ea_summary),
       transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps", blocks = "n",
       "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "goodput Mb/s" = "goodput_mbps",
@@ -158,14 +158,14 @@ meter_tables <- function(campaign, tables, id) {
       "runs below resolution" = "below_resolution_n", hollow = "hollow"
     ), paste("E_A per cell.", sources)),
     tag$details(tag$summary("Envelope"), html_table(tables$envelope[meter_id == id], c(
-      pacing_column(tables$envelope),
+      pacing_column(tables$envelope), flows_column(tables$envelope),
       transport = "transport", "load Mb/s" = "offered_rate_mbps", "sizes" = "payload_sizes", complete = "complete",
       "least J/Mb" = "ea_least_j_per_mbit", "at B" = "payload_bytes_least", "greatest J/Mb" = "ea_greatest_j_per_mbit",
       "at B" = "payload_bytes_greatest", runs = "n_runs", "runs left out" = "runs_left_out"
     ), paste("Energy envelope.", sources))),
     if (nrow(tables$delta_ea[meter_id == id]) > 0L) {
       tag$details(tag$summary("Differences against UDP"), html_table(tables$delta_ea[meter_id == id], c(
-        pacing_column(tables$delta_ea),
+        pacing_column(tables$delta_ea), flows_column(tables$delta_ea),
         transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps", pairs = "n_pairs",
         method = "method", "dE_A %" = "dea_percent", "95 % low" = "dea_ci95_low", "95 % high" = "dea_ci95_high",
         "goodput %" = "dgoodput_percent", "P_A difference W" = "dp_a_w", "95 % low" = "dp_a_ci95_low",
@@ -186,6 +186,9 @@ pacing_column <- function(rows) {
   }
 }
 
+# Which flows the runs of a row had at once, where these are several.
+flows_column <- function(rows) if ("flows_at_once" %in% names(rows)) c("flows at once" = "flows_at_once")
+
 section_method <- function(campaign) {
   tag$section(
     id = "method", tag$h2("Method"),
@@ -205,8 +208,8 @@ section_method <- function(campaign) {
       tag$li(
         "The generator floor is the same schedule with transport null: messages are built, timed and dropped. E_A ",
         "above floor takes it off: (P_A - P_null) / T_A, each power above the idle power of its own run. It is empty ",
-        "where either run sent under 99 % of its schedule, where the pacer spun, where a core was over 90 % busy, and ",
-        "without a valid null run."
+        "where either run sent under 99 % of its schedule, where the pacer spun, where the senders on one host ",
+        "were over 90 % of a core busy, and without a valid null run."
       ),
       tag$li(
         "Energy envelope: the band between least and greatest E_A over message sizes. Runs outside the device model's ",

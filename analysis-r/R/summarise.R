@@ -25,7 +25,8 @@ mean_interval <- function(x) {
 #'
 #' result.json leaves E_A empty when power while sending is below idle power.
 #' Dropping those runs would bias a cell near the resolution upwards, so the mean
-#' uses (P_A - P_I) / T_A as it is wherever something arrived.
+#' uses (P_A - P_I) / T_A as it is wherever something arrived. A client without a
+#' flow in a run has no part in what the run cost.
 #'
 #' @param results campaign$results.
 #' @return data.table, usable runs with `ea` added (J/Mb; NA when nothing arrived).
@@ -34,7 +35,7 @@ usable_results <- function(results) {
   if (nrow(results) == 0L) {
     return(results)
   }
-  rows <- copy(results[usable == TRUE])
+  rows <- copy(results[usable == TRUE & !ea_reason %in% "took_no_part"])
   arrived <- !is.na(rows$t_a_mbps) & rows$t_a_mbps > 0
   rows[, ea := fifelse(!is.na(ea_j_per_mbit), ea_j_per_mbit, fifelse(arrived, delta_p_w / t_a_mbps, NA_real_))]
   # hwsim has no air time: there E_A is not computed, whatever the powers say.

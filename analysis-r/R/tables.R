@@ -19,6 +19,9 @@ campaign_tables <- function(campaign) {
   tables$flows <- flow_table(campaign)
   tables$flow_shares <- flow_shares(tables$flows)
   tables$fairness <- fairness(campaign)
+  # E_A of a cell is of all its runs' flows, whatever transport these are named for.
+  cells <- c("ea_summary", "envelope", "delta_ea")
+  tables[cells] <- lapply(tables[cells], with_flows_at_once, campaign = campaign)
   tables
 }
 

@@ -147,4 +147,9 @@ def test_a_client_that_takes_no_part_is_read_idle(tmp_path: Path) -> None:
     assert radio_power_w(out, "client", document["window"]) > 0.2
     assert radio_power_w(out, "tablet", document["window"]) == 0
     assert node(document, "client")["delta_p_w"] > 0.2
-    assert node(document, "tablet")["delta_p_w"] == pytest.approx(0, abs=0.05)
+    tablet = node(document, "tablet")
+    assert tablet["delta_p_w"] == pytest.approx(0, abs=0.05)
+    # What another client moved is no payload of its own, and its meter is not blamed for seeing nothing.
+    assert (tablet["ea_j_per_mbit"], tablet["ea_reason"]) == (None, "took_no_part")
+    assert (tablet["ea_upper_limit_j_per_mbit"], tablet["below_resolution"]) == (None, False)
+    assert not any("of-tablet" in r["detail"] for r in document["reasons"] if r["code"] == "below_resolution")

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from netjoule.generators import FlowSpec, generator, interval_rows, netjoule_tra
 from netjoule.generators.base import Endpoints
 from netjoule.generators.iperf3 import Bracket, client_arguments, flow_report
 from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
+from netjoule.hosts import Process
 
 DATA = Path(__file__).parent / "data" / "iperf3"
 # The client ran for 1.2 s around a test of about 1 s.
@@ -114,6 +116,12 @@ def test_a_sender_that_drains_is_waited_for_longer_than_both_ends_take() -> None
     assert sum(waits_s) < netjoule_traffic.REPORT_GRACE_S
 
 
+def test_a_server_sends_any_schedule_that_a_sender_of_ours_does() -> None:
+    source = Path(__file__).parents[2] / "traffic" / "src" / "schedule" / "table.rs"
+    (most,) = re.findall(r"const MOST_MESSAGES: usize = ([0-9_]+);", source.read_text())
+    assert int(most) == netjoule_traffic.MAX_MESSAGES
+
+
 def test_an_ipv6_address_stands_in_brackets() -> None:
     ends = Endpoints(HERE, HERE, "fd77::1", "10.79.0.1", 5301)
     argv = send_arguments(spec("udp"), ends)
@@ -161,6 +169,7 @@ def test_a_secret_reaches_both_ends_by_the_environment_and_by_nothing_else(
     lines = log.read_text().splitlines()
     assert [line.split(" ")[3] for line in lines] == ["serve", "send"]
     assert "--max-hold-s 3600" in lines[0]  # longer than an idle window
+    assert "--max-messages 20000000" in lines[0]
     for line in lines:
         words = line.removeprefix("correct horse battery ")
         assert words != line
@@ -197,6 +206,38 @@ def test_a_flow_holds_until_go_and_stays_until_end(tmp_path: Path, monkeypatch: 
 
     assert asyncio.run(flow()) == {"clock_offset": {}, "x": 1}
     assert log.read_text() == "go\nend\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "profile"), [("exec cat", {"size": b"no JSON"}), ("echo '[]'; exec cat", None)]
+)
+def test_a_sender_that_does_not_get_ready_is_not_left_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, profile: dict[str, Any] | None
+) -> None:
+    fake_program(tmp_path, "netjoule-traffic", script, monkeypatch)
+    host = _Remembering()
+
+    async def refused() -> None:
+        with pytest.raises((TypeError, AttributeError)):
+            ends = dataclasses.replace(ENDS, client=host)
+            await NetjouleTraffic().open(spec("udp", profile=profile), ends)
+        async with asyncio.timeout(5):
+            await host.started[0].wait()
+
+    asyncio.run(refused())
+
+
+class _Remembering:
+    """This host; it remembers what it started."""
+
+    name = "here"
+
+    def __init__(self) -> None:
+        self.started: list[Process] = []
+
+    async def start(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> Process:
+        self.started.append(await HERE.start(argv, name=name, env=env))
+        return self.started[-1]
 
 
 # --- iperf3 ----------------------------------------------------------------------------------------

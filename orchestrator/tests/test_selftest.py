@@ -16,12 +16,13 @@ import synthetic
 from lab_topology import LAB
 from rich.console import Console
 
+import netjoule_contracts as contracts
 from netjoule import selftest
 from netjoule import workload as workloads
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.hosts import LocalHost
-from netjoule.selftest import Case, arguments, cases, certify, require_passed, table
+from netjoule.selftest import Case, arguments, at_once, cases, certify, require_passed, table
 from netjoule.topology import Topology
 from netjoule.workload import Pace, Workload
 
@@ -249,10 +250,66 @@ def test_this_build_certifies_this_host(monkeypatch: pytest.MonkeyPatch) -> None
         assert all(flow["pacing_certificate"]["messages_early"] == 0 for flow in one["flows"])
 
 
-GATED = ["demo", "pacer", "skype", "table-i", "talk", "video", "youtube"]
+def test_as_many_flows_are_tried_at_once_as_a_run_has_on_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of the run's transport beside a faster one, up and down: six senders share this host's cores."""
+    calls = answers(tmp_path, monkeypatch, document())
+    # Whoever answers has waited until all have been asked.
+    program = tmp_path / "netjoule-traffic"
+    waits = f"while [ $(wc -l <{calls}) -lt 6 ]; do sleep 0.05; done\ncat"
+    program.write_text(program.read_text().replace("\ncat", "\n" + waits))
+    told: list[str] = []
+    of = synthetic.workload(
+        transports=["udp"],
+        payload_bytes=[64],
+        offered_rate_mbps=[3],
+        parallel=2,
+        direction="both",
+        beside=[{"transport": "tcp", "payload_bytes": 1440, "offered_rate_mbps": 100}],
+    )
+    found = certify(of, synthetic.topology(), 0.2, told.append)
+    asked = sorted(" ".join(line.split()[1:5]) for line in calls.read_text().splitlines())
+    assert asked == ["-b 100000000 -l 1440"] * 2 + ["-b 3000000 -l 64"] * 4
+    assert told == ["this host: 64 B at 3 Mb/s, absolute, among 6 flows at once"]
+    assert [one["flows_at_once"] for one in found] == [6] * 6
+    contracts.validate("selftest", found[0])
+    assert "absolute, 1 of 6 at once" in shown(found)
 
 
-@pytest.mark.parametrize("name", GATED)
+def test_a_lab_client_keeps_its_own_flows_and_the_server_those_of_all() -> None:
+    of = workload(payload_bytes=[64], offered_rate_mbps=[3], parallel=2, clients=3)
+    (case,) = cases(of)
+    assert (len(at_once(of, case, 1)), len(at_once(of, case, 3))) == (2, 6)
+
+
+def test_profiles_that_are_tried_at_once_have_schedules_of_their_own() -> None:
+    of = workload(profile=TALK, payload_bytes=[172], offered_rate_mbps=[0.037], parallel=2)
+    together = at_once(of, cases(of)[0], 1)
+    argv = [arguments(case, {}, 2.0, seed) for seed, case in enumerate(together, start=1)]
+    assert [one[one.index("--schedule-seed") + 1] for one in argv] == ["1", "2"]
+
+
+def test_one_that_cannot_be_asked_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = answers(tmp_path, monkeypatch, {"message": "no room"}, code=3)
+    program = tmp_path / "netjoule-traffic"
+    first = f"[ $(wc -l <{calls}) = 1 ] && exec sleep 600\ncat"
+    program.write_text(program.read_text().replace("\ncat", "\n" + first))
+    of = workload(payload_bytes=[64], offered_rate_mbps=[3], parallel=2)
+    with pytest.raises(HostLacks, match="no room"):
+        certify(of, synthetic.topology(), 0.2, silent)
+
+
+SHIPPED = sorted(path.stem for path in (ROOT / "workloads").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_workload_holds_its_senders_to_limits(name: str) -> None:
+    limits = workloads.load(ROOT / "workloads" / f"{name}.yaml").pacing_limits
+    assert limits.keys() >= {"max_error_p50_us", "min_achieved_ratio"}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
 def test_a_sender_that_lumps_does_not_keep_what_a_shipped_workload_asks(name: str) -> None:
     """With burst:4 three of four messages wait 12 ms or longer, as if for a slow tick."""
     shipped = workloads.load(ROOT / "workloads" / f"{name}.yaml")

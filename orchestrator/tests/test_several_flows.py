@@ -17,7 +17,7 @@ from netjoule import files, limits, plan
 from netjoule.check import check_campaign
 from netjoule.check_run import check_run
 from netjoule.errors import RunFailed, UsageError
-from netjoule.flow_group import open_group
+from netjoule.flow_group import FlowGroup, open_group
 from netjoule.generators import FlowSpec
 from netjoule.generators.base import Endpoints
 from netjoule.hosts import LocalHost
@@ -77,7 +77,8 @@ def test_null_stands_for_every_flow_of_the_run() -> None:
     ]
 
 
-def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_at_every_client() -> None:
+def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_no_two_have_one() -> None:
+    """Calls of several people are not one call: their spurts would meet in every run."""
     load = workload(transports=["udp", "tcp"], parallel=2, clients=2)
     seeds = {
         transport: [
@@ -87,8 +88,8 @@ def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_at_every
         for transport in ("udp", "tcp")
     }
     # One payload, two rates: the rows are of one mini-block when their seeds are.
-    assert [s - seeds["udp"][0] for s in seeds["udp"]] == [0, 1, 0, 1]
-    assert [s - seeds["tcp"][0] for s in seeds["tcp"]] == [0, 1, 0, 1]
+    assert [s - seeds["udp"][0] for s in seeds["udp"]] == [0, 1, 2, 3]
+    assert [s - seeds["tcp"][0] for s in seeds["tcp"]] == [0, 1, 2, 3]
 
 
 def test_several_flows_change_no_plan() -> None:
@@ -102,7 +103,8 @@ def test_several_flows_change_no_plan() -> None:
     ("changes", "words"),
     [
         ({"parallel": 65}, "parallel"),
-        ({"parallel": 33, "clients": 2}, "66 flows"),
+        ({"parallel": 33, "clients": 2}, "parallel: 66 flows"),
+        (PAIR | {"beside": [{"transport": "tcp"}] * 32, "clients": 2}, "beside: 66 flows"),
         ({"beside": [{"transport": "null"}]}, "null sends nothing"),
         ({"beside": []}, "beside"),
         (PAIR | {"pacing": "so_txtime"}, "no launch times for tcp"),
@@ -220,6 +222,35 @@ def test_flows_that_do_not_all_open_are_all_ended() -> None:
     with pytest.raises(RunFailed, match=r"flow 2 \(udp up of a\): the server is busy"):
         asyncio.run(open_group(_Refusing(script), [(flow, spec("udp")) for flow in flows], {"a": ENDS}))
     assert script.of("end") == ["r"]
+
+
+class _Stuck(FakeFlow):
+    """Does not end."""
+
+    async def end(self) -> None:
+        raise RunFailed("the host is gone")
+
+
+class _Slow(FakeFlow):
+    """Takes its time to end."""
+
+    async def end(self) -> None:
+        await asyncio.sleep(0.01)
+        await super().end()
+
+
+def test_a_flow_that_does_not_end_keeps_no_other_from_it() -> None:
+    script = Script()
+    asked = [RunFlow(number, "a", "udp", "up", 1440, 3.0) for number in (1, 2)]
+    flows = [_Stuck(script, spec("udp")), _Slow(script, spec("tcp"))]
+
+    async def ended() -> None:
+        with pytest.raises(RunFailed, match="the host is gone"):
+            await FlowGroup(list(zip(asked, flows, strict=True))).end()
+        # Not at some later time: when end() has come back nothing of the run is left.
+        assert script.of("end") == ["r"]
+
+    asyncio.run(ended())
 
 
 # --- what a campaign of them holds -----------------------------------------------------------------

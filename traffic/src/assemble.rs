@@ -51,10 +51,8 @@ pub(crate) fn finish(
     let end_reason = halves.end_reason;
     let report = report(request, ip_version, clock_offset, halves, limits);
     output.report(&report)?;
-    let broken = report.pacing_certificate.as_ref().filter(|found| found.passed == Some(false));
-    if let Some(found) = broken {
-        output.complain(&format!("the pacing was not certified: {}", found.failed.join("; ")));
-    }
+    let broken = not_certified(&report);
+    broken.iter().for_each(|sentence| output.complain(sentence));
     match end_reason {
         EndReason::Duration => return Ok(broken.map_or(0, |_| NOT_CERTIFIED)),
         EndReason::Interrupted => output.complain("interrupted: the report is partial"),
@@ -63,6 +61,12 @@ pub(crate) fn finish(
         EndReason::Failed => {}
     }
     Ok(1)
+}
+
+/// Which limits of its pacing the flow did not keep, in a sentence; `None`: it kept them, or there were none.
+pub(crate) fn not_certified(report: &FlowReport) -> Option<String> {
+    let found = report.pacing_certificate.as_ref().filter(|found| found.passed == Some(false))?;
+    Some(format!("the pacing was not certified: {}", found.failed.join("; ")))
 }
 
 fn report(
@@ -74,6 +78,7 @@ fn report(
 ) -> FlowReport {
     let Halves { mut sender, path, receiver, intervals, congestion, capture, end_reason, .. } = halves;
     let certificate = sender.pacing_certificate.take();
+    let work = sender.pacer_work.take();
     let profile = request.profile.as_ref().map(|profile| profile.facts.clone());
     let one_size = Sizes::one(request.payload_bytes, sender.messages_scheduled);
     let sizes = profile.as_ref().map_or(one_size, |facts| Sizes {
@@ -98,7 +103,7 @@ fn report(
         seed: request.seed,
         schedule_digest: Some(request.schedule_digest()),
         profile,
-        pacing: Pacing::new(request.pacing, request.window_us, request.gso),
+        pacing: Pacing { work, ..Pacing::new(request.pacing, request.window_us, request.gso) },
         pacing_certificate: certificate.map(|found| Box::new(found.judged(limits))),
         path,
         clock_offset,

@@ -5,9 +5,9 @@
 //! [`delay`], [`ipdv`], [`loss`], [`distribution`], [`departure`], [`fairness`], [`intervals`], [`clock_offset`],
 //! [`report`], `batch`, `accepted`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`], [`cycles`]
 //! and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling), [`session`]
-//! (all of one flow's descriptors), `places` (the flows that are on), `turns` (who writes to a shared stdout), `target`
-//! (names and addresses), [`load`] (what is to be sent). [`control`] is what the two ends say to each other beside the
-//! data: pure but for its `channel`.
+//! (all of one flow's descriptors), `places` (the flows that are on), `stdout_turns` (who writes to a shared stdout),
+//! `target` (names and addresses), [`load`] (what is to be sent). [`control`] is what the two ends say to each other
+//! beside the data: pure but for its `channel`.
 //!
 //! On top: [`sender`] and [`receiver`] are the two ends of a flow (`pump` hands its messages over), [`client`] and
 //! [`server`] the two programs, [`several`] is `send` with several flows; `assemble` joins both halves into the report,
@@ -57,11 +57,11 @@ pub mod sender;
 pub mod server;
 pub mod session;
 pub mod several;
+mod stdout_turns;
 mod target;
 pub mod traces;
 pub mod tracker;
 pub mod transport_options;
-mod turns;
 pub mod units;
 pub mod usage;
 pub mod wait;

@@ -85,7 +85,7 @@ impl Output {
 /// Write a line to stdout now, in one piece: a server's flows, each a process, share it.
 pub fn write(line: &str) -> Outcome<()> {
     let mut stdout = std::io::stdout().lock();
-    let _turn = crate::turns::on_stdout();
+    let _turn = crate::stdout_turns::on_stdout();
     stdout
         .write_all(format!("{line}\n").as_bytes())
         .and_then(|()| stdout.flush())

@@ -72,8 +72,9 @@ pub(crate) fn print(
 }
 
 fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failure) -> PartialReport<'a> {
-    // A certificate is of a whole flow.
+    // A certificate is of a whole flow, and so is what its pacer did.
     if let Some(sender) = &mut remains.sender {
+        sender.pacer_work = None;
         sender.pacing_certificate = None;
     }
     PartialReport {

@@ -15,7 +15,7 @@ use crate::host;
 use crate::instruments::{Instruments, Readings};
 use crate::intervals::{Interval, Series};
 use crate::output::Output;
-use crate::pacing::{Mode, Pacer, Rest};
+use crate::pacing::{Mode, Pacer, PacerWork, Rest};
 use crate::report::EndReason;
 use crate::sender::Plan;
 use crate::session::{Scope, Session};
@@ -169,7 +169,8 @@ impl<'a> Pump<'a> {
     /// Offer the first batch of what is due; why the transport did not take all of it.
     fn offer(&mut self, session: &mut Session<'_>, now_ns: i64, output: Output) -> Outcome<Stop> {
         let first = self.done();
-        let due = self.released(now_ns) - first;
+        let released = self.released(now_ns);
+        let due = released - first;
         if due == 0 {
             return Ok(Stop::None);
         }
@@ -201,7 +202,7 @@ impl<'a> Pump<'a> {
                 self.certifier.hold_back(due - sent, false);
             }
         }
-        self.pacer.advance(&self.plan.schedule, self.done());
+        self.pacer.advance(&self.plan.schedule, self.done(), released);
         Ok(outcome.stop)
     }
 
@@ -286,6 +287,11 @@ impl<'a> Pump<'a> {
             self.series.take_back(1, size as u64);
             self.certifier.take_back(1);
         }
+    }
+
+    /// What the pacer did so far.
+    pub(crate) fn pacer_work(&self) -> PacerWork {
+        self.pacer.work()
     }
 
     /// What was counted so far.

@@ -307,6 +307,22 @@ fn a_window_and_a_burst_hand_neighbours_over_together() {
 }
 
 #[test]
+fn what_a_window_gathers_leaves_without_a_wait_whatever_sizes_it_has() {
+    let mixed = r#"{"schema_version":1,"name":"mixed","messages":{
+        "size_bytes":{"distribution":"uniform","min":16,"max":900},
+        "inter_departure_s":{"distribution":"constant","value":0.0001}}}"#;
+    let profile = text::read(mixed.as_bytes(), "mixed").unwrap();
+    let schedule = Schedule::of_profile(&profile, 7, 20_000_000).unwrap();
+    let plan = Plan { schedule, message_bytes: 900, ..plan(Mode::Absolute, 2_000_000) };
+    let (sent, _) = fly(&plan, None, Stop::None);
+    let trains = sent.part.pacing_certificate.unwrap().train_messages.unwrap();
+    // 20 messages are due in a window; how early it ends depends on how late the host wakes.
+    assert!(trains.mean >= 5.0, "{trains:?}");
+    let work = sent.part.pacer_work.unwrap();
+    assert!((1..=40).contains(&work.wake_ups) && work.window_lead_us.is_some(), "{work:?}");
+}
+
+#[test]
 fn launch_times_are_the_deadlines() {
     let plan = plan(Mode::SoTxtime, 0);
     let (sent, log) = fly(&plan, None, Stop::None);

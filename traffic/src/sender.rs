@@ -148,6 +148,7 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
     let path = path_facts(session, plan, counts);
     let span_ns =
         if end_reason == EndReason::Duration { plan.duration_ns } else { stopped_ns - counts.start_ns };
+    let pacer_work = Some(pump.pacer_work());
     let (pacing_certificate, readings, mut series) = pump.finish(end_ns);
     let part = SenderPart {
         host: host::host_name(),
@@ -164,6 +165,7 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
         departure_delay_us: readings.departure_delay_us,
         cpu: readings.cpu,
         transport_stats: session.transport.path_statistics(),
+        pacer_work,
         pacing_certificate: Some(Box::new(pacing_certificate)),
     };
     series.finish(end_ns, None, readings.used);

@@ -50,6 +50,9 @@ fn every_mode_names_and_certifies_itself_in_both_directions() {
             assert_eq!(finished.code, 0, "{mode}: {}", finished.stderr);
             let report = finished.report();
             assert_eq!((&report["pacing"]["spin_us"], &report["pacing"]["burst"]), (&spin_us, &burst));
+            let [wake_ups, naps] = ["wake_ups", "naps"].map(|name| report["pacing"][name].as_u64().unwrap());
+            assert_eq!(wake_ups > 0, mode != "spin", "{}", report["pacing"]);
+            assert!(naps <= wake_ups && (naps == 0 || mode == "absolute"), "{}", report["pacing"]);
             let certificate = certificate(report, mode);
             assert_ordered(certificate);
             assert_eq!(certificate["departures"], report["sender"]["messages_sent"]);
@@ -92,6 +95,10 @@ fn a_burst_is_a_train_of_its_size() {
 fn neighbours_in_a_window_share_a_wake_up() {
     let args = ["--transport", "null", "--window-us", "10000"];
     let finished = send(&[&args[..], &FLOW].concat());
+    let pacing = &finished.report()["pacing"];
+    // Ten windows, and a wait for the flow's end.
+    assert!((1..=20).contains(&pacing["wake_ups"].as_u64().unwrap()), "{pacing}");
+    assert!(pacing["window_lead_us"].as_u64().unwrap() <= 10_000, "{pacing}");
     let certificate = certificate(finished.report(), "absolute");
     assert!(certificate["train_messages"]["mean"].as_f64().unwrap() >= 9.0, "{certificate}");
     assert!(certificate["error_us"]["max"].as_f64().unwrap() >= 10_000.0, "{certificate}");

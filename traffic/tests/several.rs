@@ -4,9 +4,10 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 
 use common::network::{in_own_network, run, Cable, FAR};
-use common::{assert_fits, assert_honest, send, terminate, Client, Finished, Server, TRANSPORTS};
+use common::{assert_fits, assert_honest, not_run, send, terminate, Client, Finished, Server, TRANSPORTS};
 use netjoule_traffic::fairness::jain_index;
 use serde_json::Value;
 
@@ -173,7 +174,8 @@ fn held_flows_begin_and_end_together() {
     client.say("go");
     client.expect("report");
     client.expect("report");
-    client.say("end");
+    // In one piece, "end" behind a line that means nothing.
+    client.stdin.as_mut().unwrap().write_all(b"well\nend\n").unwrap();
     let finished = client.finish();
     assert_eq!(finished.code, 0, "{}", finished.stderr);
     assert_eq!(summary(&finished)["flows"].as_array().unwrap().len(), 2);
@@ -277,6 +279,49 @@ fn a_flow_that_breaks_on_its_way_takes_no_other_along() {
     let summary = summary(&finished);
     let left: Vec<_> = summary["flows"].as_array().unwrap().iter().map(|flow| &flow["flow"]).collect();
     assert_eq!((left, &summary["flows_asked"]), (vec![&Value::from(2)], &Value::from(2)));
+    assert_eq!(summary["not_compared"], "flow_missing");
+}
+
+#[test]
+fn a_long_interval_is_named_as_what_keeps_flows_from_being_compared() {
+    let server = Server::start("127.0.0.1", &["--max-flows", "2"]);
+    let finished = send(&["--to", &server.control, "-P", "2", "-b", "1M", "-t", "0.3", "-i", "10"]);
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    let summary = summary(&finished);
+    assert_eq!(summary["not_compared"], "interval_too_long");
+    assert_eq!(summary["totals"][0]["goodput_mbps"], Value::Null);
+}
+
+#[test]
+fn a_limit_that_was_not_kept_is_told_with_the_exit_code() {
+    let flows = ["--transport", "null", "-P", "2", "-b", "1M", "-t", "0.1"];
+    let finished = send(&[&flows[..], &["--pacing-limit", "max_error_us=0"]].concat());
+    assert_eq!(finished.code, 4, "{}", finished.stderr);
+    assert!(finished.stderr.contains(" (null up): the pacing was not certified: "), "{}", finished.stderr);
+}
+
+#[test]
+fn a_capture_that_finds_no_room_is_told_with_the_exit_code() {
+    let test = "a_capture_that_finds_no_room_is_told_with_the_exit_code";
+    in_own_network(test, || fill_up(test));
+}
+
+fn fill_up(test: &str) {
+    let server = Server::start("127.0.0.1", &["--max-flows", "2"]);
+    let folder = std::env::temp_dir().join(format!("netjoule-full-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in ["x-1.pcapng", "x-2.pcapng"] {
+        std::os::unix::fs::symlink("/dev/full", folder.join(file)).unwrap();
+    }
+    let to = ["--to", &server.control, "-P", "2", "-b", "4M", "-t", "0.2"];
+    let finished = send(&[&to[..], &["--capture", folder.join("x.pcapng").to_str().unwrap()]].concat());
+    std::fs::remove_dir_all(&folder).unwrap();
+    if finished.code == 3 {
+        return not_run(test, &finished.stderr, false);
+    }
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert_eq!(reports(&finished).len(), 2);
+    assert!(finished.stderr.contains("x-1.pcapng"), "{}", finished.stderr);
 }
 
 #[test]

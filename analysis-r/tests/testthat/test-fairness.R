@@ -131,9 +131,80 @@ test_that("the worst of several senders decides whether there is a floor", {
   flow <- function(sent, cpu_s) {
     list(sender = list(messages_sent = sent, messages_scheduled = 100, cpu_s = cpu_s, start_ns = 0, end_ns = 1e9))
   }
-  facts <- sender_facts_of_all(run, list(flow(100, 0.95), flow(90, 0.1)))
+  facts <- sender_facts_of_all(run, list(flow(100, 0.5), flow(90, 0.25)))
   expect_identical(facts$sent_ratio, 0.9)
-  expect_identical(facts$busy_cores, 0.95)
+  # Senders on one host share its cores.
+  expect_identical(facts$busy_cores, 0.75)
+  run$flows[[1]]$client <- "client"
+  run$flows[[2]]$client <- "tablet"
+  expect_identical(sender_facts_of_all(run, list(flow(100, 0.5), flow(90, 0.25)))$busy_cores, 0.5)
+  named <- lapply(list(flow(100, 0.5), flow(90, 0.25)), function(one) {
+    one$sender$host <- "bench"
+    one
+  })
+  expect_identical(sender_facts_of_all(run, named)$busy_cores, 0.75)
+})
+
+# A meter more, at a client that has no flow: whatever it does meanwhile is no price of the others' payload.
+with_idle_tablet <- function() {
+  tablet <- synthetic_meter(meter_id = "of-tablet", node = "tablet", power = function(transport, size, rate) 0.001)
+  dir <- synthetic_campaign(blocks = 2, payload_bytes = 1440, meters = list(tablet, synthetic_meter()))
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    client <- list(roles = list("client"))
+    doc$topology$hosts <- list(client = client, tablet = client, server = list(roles = list("server")))
+    doc
+  })
+  for (run_dir in list.dirs(file.path(dir, "runs"), recursive = FALSE)) {
+    edit_json(file.path(run_dir, "result.json"), function(doc) {
+      priced <- c("ea_j_per_mbit", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit")
+      doc$nodes[[1]][priced] <- list(NULL)
+      doc$nodes[[1]]$ea_reason <- "took_no_part"
+      doc$nodes[[1]]$below_resolution <- FALSE
+      doc$nodes[[1]]$floor <- no_floor("took_no_part")
+      if (doc$transport != "null") doc$nodes[[1]]$t_a_mbps <- 0
+      doc
+    })
+  }
+  dir
+}
+
+test_that("a client that takes no part is in the table of runs and in nothing that tells what a megabit costs", {
+  dir <- with_idle_tablet()
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  expect_identical(sum(!tables$ea_check$agrees), 0L)
+  expect_identical(tables$runs[, .N, by = meter_id]$N, rep(sum(campaign$runs$usable), 2L))
+  expect_identical(unique(tables$ea_summary$meter_id), "client-wt210")
+  expect_identical(unique(tables$envelope$meter_id), "client-wt210")
+  figures <- campaign_figures(campaign, tables)
+  expect_false("of-tablet" %in% vapply(figures, function(one) one$meter_id, ""))
+  expect_true("goodput" %in% vapply(figures, function(one) one$name, ""))
+  page <- readLines(report(campaign, tables, list()), warn = FALSE)
+  expect_true(any(grepl("No energy per megabit could be computed for this meter", page, fixed = TRUE)))
+})
+
+test_that("the tables of cells say which flows their runs had, where these are several", {
+  columns <- c("ea_summary", "envelope", "delta_ea")
+  alone <- campaign_tables(read_campaign(synthetic_campaign(blocks = 1, payload_bytes = 64)))
+  expect_false(any(vapply(alone[columns], function(one) "flows_at_once" %in% names(one), NA)))
+  dir <- with_second_flow(synthetic_campaign(blocks = 2, payload_bytes = 1440))
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  expect_true(all(vapply(tables[columns], function(one) "flows_at_once" %in% names(one), NA)))
+  words <- "udp up 10 Mb/s at client + udp up 10 Mb/s at tablet"
+  expect_identical(tables$ea_summary[transport == "udp" & offered_rate_mbps == 10, flows_at_once], words)
+  expect_identical(tables$envelope[transport == "udp" & offered_rate_mbps == 10, flows_at_once], words)
+  expect_false(anyNA(tables$delta_ea$flows_at_once))
+  page <- as.character(htmltools::tagList(meter_tables(campaign, tables, "client-wt210")))
+  expect_match(page, words, fixed = TRUE)
+})
+
+test_that("flows of one kind are counted, and clients are named where there are several", {
+  flows <- data.table(
+    flow = c(3, 1, 2), client = "client", transport = c("tcp", "udp", "udp"), direction = "up",
+    offered_rate_mbps = c(100, 5, 5)
+  )
+  expect_identical(flow_list(flows), "2 x udp up 5 Mb/s + tcp up 100 Mb/s")
 })
 
 # The same campaign, whose workload says which flows it asked for.

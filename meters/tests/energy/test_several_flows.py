@@ -17,7 +17,15 @@ from netjoule_meters.energy.assess import RunInput, assess_run
 from netjoule_meters.energy.floor import floor_reason_of_all
 from netjoule_meters.energy.node_power import MeterInput
 from netjoule_meters.energy.power import Readings
-from netjoule_meters.energy.several_flows import FlowInput, jain_index, joined, size_within, summed
+from netjoule_meters.energy.several_flows import (
+    FlowInput,
+    clients_of,
+    idle_clients,
+    jain_index,
+    joined,
+    size_within,
+    summed,
+)
 from netjoule_meters.energy.uncertainty import Accuracy
 from netjoule_meters.energy.windows import Intervals, Window, measured_span
 
@@ -164,6 +172,51 @@ def test_a_starved_client_has_no_energy_per_megabit() -> None:
     assert (node["ea_j_per_mbit"], node["ea_reason"]) == (None, "nothing_received")
 
 
+def with_idle_tablet(run: RunInput, power_w: list[float]) -> RunInput:
+    """The run with a meter more, at a client that has no flow in it."""
+    (meter,) = run.meters
+    readings = replace(meter.readings, power_w=np.array(power_w))
+    beside = replace(meter, meter_id="m2", node="tablet", readings=readings)
+    return replace(run, meters=(meter, beside), idle_clients=frozenset({"tablet"}))
+
+
+@pytest.mark.parametrize("extra_w", [0.0, 0.001, 2.0])
+def test_a_client_that_takes_no_part_has_power_and_no_energy_per_megabit(extra_w: float) -> None:
+    """It may do other work meanwhile: that is no price of what the others moved."""
+    power_w = [5.0] * 19 + [5.0 + extra_w] * 21 + [5.0] * 16
+    found = assess(with_idle_tablet(one_flow(), power_w))
+    client, tablet = found["nodes"]
+    assert client["ea_j_per_mbit"] is not None
+    assert tablet["delta_p_w"] == pytest.approx(extra_w, abs=1e-9)
+    assert (tablet["t_a_mbps"], tablet["ea_reason"]) == (0.0, "took_no_part")
+    priced = ("ea_j_per_mbit", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit", "u95_components", "grade")
+    assert {tablet[name] for name in priced} == {None}
+    assert (tablet["below_resolution"], tablet["floor"]["reason"]) == (False, "took_no_part")
+    assert [reason["code"] for reason in found["reasons"]] == ["took_no_part"]
+
+
+def test_a_floor_is_none_of_a_client_that_takes_no_part_and_stays_at_the_others() -> None:
+    still = [5.0] * len(STEADY_W)
+    null_run = one_flow().run | {"run_id": "b01m001-null-a1", "transport": "null"}
+    null = replace(with_idle_tablet(one_flow(), still), run=null_run)
+    found = assess(with_idle_tablet(one_flow(), still), null)
+    assert [node["floor"]["reason"] for node in found["nodes"]] == [None, "took_no_part"]
+    of_null = assess(null)
+    assert [node["ea_reason"] for node in of_null["nodes"]] == ["null_has_no_throughput", "took_no_part"]
+    assert not any("t_a_mbps" in node for node in of_null["nodes"])
+
+
+def test_which_clients_take_no_part() -> None:
+    roles = {"client": ["client"], "tablet": ["client"], "box": ["client", "access_point"], "x": ["server"]}
+    hosts = {name: {"roles": of_host} for name, of_host in roles.items()}
+    assert clients_of({"hosts": hosts}) == {"client", "tablet"}
+    assert clients_of({}) == set()
+    clients = {"client", "tablet"}
+    assert idle_clients(clients, {"hosts": {"client": "client", "server": "server"}}) == {"tablet"}
+    both = {"hosts": {"client": "client"}, "flows": [{"client": "client"}, {"client": "tablet"}]}
+    assert idle_clients(clients, both) == set()
+
+
 def test_cut_intervals_make_the_throughput_less_sure() -> None:
     steady = intervals(1.4, [125_000.0] * 26)
     alone = assess(one_flow())
@@ -203,6 +256,22 @@ def test_a_floor_needs_as_many_flows_in_null_and_all_at_work() -> None:
     assert floor_reason_of_all([part(), part(98)], [part(), part()]) == "floor_achieved_low"
     assert floor_reason_of_all([part(), part()], [part(), part(98)]) == "floor_achieved_low"
     assert floor_reason_of_all([part(), part()], [part()]) == "null_run_invalid"
+
+
+def test_senders_of_one_host_are_busy_together() -> None:
+    def part(client: str, cpu_s: float, host: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        counts = {"messages_sent": 100, "messages_scheduled": 100}
+        sender = counts | {"cpu_s": cpu_s, "start_ns": 0, "end_ns": 10**9}
+        return {"client": client}, {"sender": sender | ({"host": host} if host else {})}
+
+    idle = [part("a", 0.0), part("b", 0.0)]
+    assert floor_reason_of_all([part("a", 0.4), part("a", 0.5)], idle) is None
+    assert floor_reason_of_all([part("a", 0.6), part("a", 0.6)], idle) == "floor_core_busy"
+    assert floor_reason_of_all(idle, [part("a", 0.6), part("a", 0.6)]) == "floor_core_busy"
+    # Two machines have cores of their own; two clients on one machine, as on the emulated testbed, have not.
+    assert floor_reason_of_all([part("a", 0.6, "x"), part("b", 0.6, "y")], idle) is None
+    assert floor_reason_of_all([part("a", 0.6), part("b", 0.6)], idle) is None
+    assert floor_reason_of_all([part("a", 0.6, "x"), part("b", 0.6, "x")], idle) == "floor_core_busy"
 
 
 # --- Jain's index ----------------------------------------------------------------------------------

@@ -326,7 +326,7 @@ def selftest(
 ) -> None:
     """Certify that the hosts keep the schedules of a workload, before a campaign relies on it.
 
-    On a lab the hosts of both ends are asked, else this host.
+    On a lab the hosts of both ends are asked, else this host; for as many flows at once as a run has there.
 
     Example: netjoule selftest skype
     """

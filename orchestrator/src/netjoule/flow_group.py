@@ -52,8 +52,14 @@ class FlowGroup:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def end(self) -> None:
-        """Close all sockets and end the processes; may be called at any time, and twice."""
-        await asyncio.gather(*(flow.end() for _, flow in self._flows))
+        """Close all sockets and end the processes; may be called at any time, and twice.
+
+        Each is ended, whatever becomes of the others; what the first that failed raised is raised then.
+        """
+        ended = await asyncio.gather(*(flow.end() for _, flow in self._flows), return_exceptions=True)
+        for error in ended:
+            if isinstance(error, BaseException):
+                raise error
 
 
 async def open_group(

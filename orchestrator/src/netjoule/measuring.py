@@ -78,7 +78,7 @@ class Measuring:
         await group.go()
         reports = await group.reports()
         spans = [self._span_of(flow, report, several=len(reports) > 1) for flow, report in reports]
-        # Where all flows are on: from the first packet of the last to begin to the end of the last to end.
+        # All flows are on from the first packet of the last to begin; the tail begins when all have ended.
         first_s, end_s = max(span.t_start_s for span in spans), max(span.t_end_s for span in spans)
         windows = timeline.flow_windows(self._workload.timing, first_s, end_s)
         for (flow, report), span in zip(reports, spans, strict=True):

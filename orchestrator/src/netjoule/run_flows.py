@@ -26,10 +26,9 @@ class RunFlow:
     """One flow of a run.
 
     Attributes:
-        flow: its number, from 1.
+        flow: its number, from 1: what its seeds go by, so that they are the same for every transport of a
+            mini-block, and others for each flow, at whichever client.
         client: host of its client.
-        place: its number among the flows of its client, from 0: what its seeds go by, so that it is the same
-            at every client and for every transport of a mini-block.
     """
 
     flow: int
@@ -38,7 +37,6 @@ class RunFlow:
     direction: str
     payload_bytes: int
     offered_rate_mbps: float
-    place: int = 0
     options: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
@@ -54,7 +52,7 @@ class RunFlow:
 
     def seed(self, of_run: int) -> int:
         """Seed of this flow where the run's first has `of_run`."""
-        return (of_run + self.place) % (_LARGEST_SEED + 1)
+        return (of_run + self.flow - 1) % (_LARGEST_SEED + 1)
 
     def __str__(self) -> str:
         """In words: ``flow 2 (tcp down of laptop)``."""
@@ -88,11 +86,10 @@ def flows_of(workload: Workload, row: PlanRow, clients: Sequence[str]) -> tuple[
         )
     flows: list[RunFlow] = []
     for client in clients[: workload.clients]:
-        each = [(kind, direction) for kind in kinds for direction in _directions(row.direction)]
-        for place, ((transport, payload, rate, options), direction) in enumerate(each):
-            flows.append(
-                RunFlow(len(flows) + 1, client, transport, direction, payload, rate, place, dict(options))
-            )
+        for transport, payload, rate, options in kinds:
+            for direction in _directions(row.direction):
+                number = len(flows) + 1
+                flows.append(RunFlow(number, client, transport, direction, payload, rate, dict(options)))
     return tuple(flows)
 
 

@@ -3,15 +3,16 @@
 
 `netjoule-traffic selftest` answers for one flow on one host. Here it is asked for every way of pacing and
 every message size of a workload, each at its least and at its greatest offered load, or for its profile,
-where a campaign will send: on a lab's client and server, else on this host.
+where a campaign will send: on a lab's client and server, else on this host. Where a run has several flows,
+it is asked for as many at the same time as that host has of them: they share its cores.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich import box
@@ -25,7 +26,7 @@ from netjoule.hosts import Host, LocalHost
 from netjoule.topology import Topology
 from netjoule.workload import Pace, Workload
 
-__all__ = ["Case", "arguments", "cases", "certify", "certify_host", "require_passed", "table"]
+__all__ = ["Case", "arguments", "at_once", "cases", "certify", "certify_host", "require_passed", "table"]
 
 Tell = Callable[[str], None]
 
@@ -62,13 +63,32 @@ def cases(workload: Workload) -> list[Case]:
     ]
 
 
-def arguments(case: Case, limits: dict[str, float], time_s: float) -> list[str]:
+def at_once(workload: Workload, case: Case, times: int) -> list[Case]:
+    """The schedules that a host keeps at the same time in a run whose own flows have one of them.
+
+    Args:
+        workload: says how many its transport has, and what runs beside them.
+        case: schedule of each of these.
+        times: how many times the host has the flows of one client in one direction.
+    """
+    beside = [
+        replace(
+            case,
+            payload_bytes=other.payload_bytes or case.payload_bytes,
+            offered_rate_mbps=other.offered_rate_mbps or case.offered_rate_mbps,
+        )
+        for other in workload.beside
+    ]
+    return ([case] * workload.parallel + beside) * times
+
+
+def arguments(case: Case, limits: dict[str, float], time_s: float, schedule_seed: int = 1) -> list[str]:
     """Arguments of netjoule-traffic; without limits it holds a host to its own."""
     argv = ["selftest"]
     if case.profile is None:
         argv += ["-b", str(round(case.offered_rate_mbps * 1e6)), "-l", str(case.payload_bytes)]
     else:
-        argv += ["--profile", "-"]
+        argv += ["--profile", "-", "--schedule-seed", str(schedule_seed)]
     argv += ["-t", f"{time_s:.6f}", "--pacing", case.pace.mode, "--window-us", str(case.pace.window_us)]
     if case.pace.gso:
         argv.append("--gso")
@@ -85,14 +105,17 @@ def certify(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list
         tell: takes one line per schedule as it begins.
 
     Returns:
-        one document of contract ``selftest`` per host and schedule.
+        one document of contract ``selftest`` per host, schedule and flow that keeps it.
 
     Raises:
         NetjouleError: when a host cannot be asked, or lacks what a schedule needs.
     """
     if of.kind == topology.EMULATED:
         argv = [programs.find(_PROGRAM)]
-        return asyncio.run(certify_host(LocalHost("this host"), argv, workload, time_s, tell))
+        # Both ends of all flows are here.
+        ways = 2 if workload.direction == "both" else 1
+        times = workload.clients * ways
+        return asyncio.run(certify_host(LocalHost("this host"), argv, workload, time_s, tell, times=times))
     return asyncio.run(_certify_lab(workload, of, time_s, tell))
 
 
@@ -109,22 +132,40 @@ async def _certify_lab(workload: Workload, of: Topology, time_s: float, tell: Te
         await host.connect()
         try:
             await binaries.provide(host, version)
-            found += await certify_host(host, [_PROGRAM], workload, time_s, tell)
+            times = workload.clients if name == of.host_with("server") else 1
+            found += await certify_host(host, [_PROGRAM], workload, time_s, tell, times=times)
         finally:
             await host.close()
     return found
 
 
 async def certify_host(
-    host: Host, program: Sequence[str], workload: Workload, time_s: float, tell: Tell
+    host: Host, program: Sequence[str], workload: Workload, time_s: float, tell: Tell, *, times: int = 1
 ) -> list[dict[str, Any]]:
-    """Certify one host; see `certify`."""
+    """Certify one host, which has the flows of one client in one direction `times` times; see `certify`."""
     found = []
     for case in cases(workload):
-        tell(f"{host.name}: {case}")
-        argv = [*program, *arguments(case, workload.pacing_limits, time_s)]
-        found.append(await _asked(host, argv, time_s, case.profile))
+        together = at_once(workload, case, times)
+        several = f", among {len(together)} flows at once" if len(together) > 1 else ""
+        tell(f"{host.name}: {case}{several}")
+        argvs = [
+            [*program, *arguments(one, workload.pacing_limits, time_s, seed)]
+            for seed, one in enumerate(together, start=1)
+        ]
+        documents = await _all_or_none([_asked(host, argv, time_s, case.profile) for argv in argvs])
+        found += [{**one, "flows_at_once": len(together)} if several else one for one in documents]
     return found
+
+
+async def _all_or_none(asked: Sequence[Coroutine[Any, Any, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What all of them give, at the same time; when one fails the others have ended too."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _asked(
@@ -175,12 +216,16 @@ def table(found: Sequence[dict[str, Any]]) -> Table:
             document["host"],
             str(document["payload_bytes"]),
             f"{document['offered_rate_mbps']:g}",
-            str(pace),
+            _pacing_words(pace, document.get("flows_at_once", 1)),
         ]
         for flow in document["flows"]:
             shown.add_row(*head, flow["transport"], *_figures(flow["pacing_certificate"]))
             head = [""] * len(head)
     return shown
+
+
+def _pacing_words(pace: Pace, flows: int) -> str:
+    return str(pace) if flows == 1 else f"{pace}, 1 of {flows} at once"
 
 
 _CAPTION = (

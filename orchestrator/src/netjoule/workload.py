@@ -270,7 +270,8 @@ def _beside(document: Document) -> tuple[Beside, ...]:
             words = f"{value['generator']} makes one flow at a time here"
             raise document.refuse((field,), words, "use generator netjoule-traffic")
     if at_once > _MOST_FLOWS:
-        field = max(("parallel", "clients"), key=lambda name: value[name])
+        counts = {"parallel": value["parallel"], "clients": value["clients"], "beside": len(others)}
+        field = max(counts, key=lambda name: counts[name])
         raise document.refuse((field,), f"{at_once} flows at once, and a server takes {_MOST_FLOWS} at most")
     own_load = any({"payload_bytes", "offered_rate_mbps"} & set(other) for other in others)
     if "profile" in value and own_load:

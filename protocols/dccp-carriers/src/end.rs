@@ -271,8 +271,11 @@ impl<C: Carrier> Transport for End<C> {
         values.insert("receive_buffer_bytes".into(), option(libc::SO_RCVBUF).into());
         values.insert("send_buffer_bytes".into(), option(libc::SO_SNDBUF).into());
         values.insert("refused_packets".into(), self.link.outbox.refused_packets.into());
-        if self.role == Role::Receiver {
-            stamps::report(self.link.stamp_counts(), &mut values);
+        match self.role {
+            Role::Sender => {
+                values.insert("send_call".into(), self.link.outbox.send_call().into());
+            }
+            Role::Receiver => stamps::report(self.link.stamp_counts(), &mut values),
         }
         values
     }

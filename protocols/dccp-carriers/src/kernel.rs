@@ -10,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::knocking::{self, Candidate, Knocking};
+use netjoule_transport::candidates::{self, Candidate, Candidates};
 use netjoule_transport::stamps::{self, StampCounts};
 use netjoule_transport::{
     socket, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
@@ -32,7 +32,7 @@ const DATA_HEADER_BYTES: usize = 16;
 
 enum Phase {
     /// Server: those that have not proved the token.
-    Receiving(Knocking),
+    Receiving(Candidates),
     /// Client: waits for the handshake.
     Connecting(Socket, Prover),
     /// Client: waits for the answer to its token.
@@ -114,9 +114,9 @@ impl KernelEnd {
     ) -> Result<Self> {
         let listener = kernel_socket::open(local, flow, choice.ccid)?;
         listener.bind(&local.into()).map_err(TransportError::io(format!("bind DCCP {local}")))?;
-        let knocking = Knocking::listen(listener, allowed_peer)
+        let candidates = Candidates::listen(listener, allowed_peer)
             .map_err(TransportError::io(format!("listen on DCCP {local}")))?;
-        let mut end = Self::new(Phase::Receiving(knocking), flow);
+        let mut end = Self::new(Phase::Receiving(candidates), flow);
         end.judge = Some(Judge::new(flow.token));
         Ok(end)
     }
@@ -140,16 +140,18 @@ impl KernelEnd {
 
     fn socket(&self) -> &Socket {
         match &self.phase {
-            Phase::Receiving(knocking) => knocking.socket(),
+            Phase::Receiving(candidates) => candidates.socket(),
             Phase::Connecting(socket, _) | Phase::Proving(socket, _) | Phase::Open(socket) => socket,
         }
     }
 
     /// Server: take new connections and hear the token of those that are there.
     fn receive_clients(&mut self) -> Result<()> {
-        let (Phase::Receiving(knocking), Some(judge)) = (&mut self.phase, &self.judge) else { return Ok(()) };
+        let (Phase::Receiving(candidates), Some(judge)) = (&mut self.phase, &self.judge) else {
+            return Ok(());
+        };
         let (mut answer, buffer) = (None, &mut self.buffer);
-        let proven = knocking.step(&mut |candidate| hear(judge, &candidate.socket, buffer, &mut answer))?;
+        let proven = candidates.step(&mut |candidate| hear(judge, &candidate.socket, buffer, &mut answer))?;
         if let (Some(Candidate { socket, from, .. }), Some(answer)) = (proven, answer) {
             // When it cannot go now, the client asks again.
             let _ = socket.send(&answer);
@@ -236,17 +238,17 @@ fn hear(
     socket: &Socket,
     buffer: &mut [u8],
     answer: &mut Option<token::Message>,
-) -> knocking::Verdict {
+) -> candidates::Verdict {
     match read_one(socket, buffer) {
         Ok(Read::Message(length)) => match judge.on_message(&buffer[..length]) {
             Verdict::Proven(message) => {
                 *answer = Some(message);
-                knocking::Verdict::Proven
+                candidates::Verdict::Proven
             }
-            Verdict::Wrong | Verdict::Other => knocking::Verdict::Wrong,
+            Verdict::Wrong | Verdict::Other => candidates::Verdict::Wrong,
         },
-        Ok(Read::Nothing) => knocking::Verdict::More,
-        Ok(Read::End) | Err(_) => knocking::Verdict::Wrong,
+        Ok(Read::Nothing) => candidates::Verdict::More,
+        Ok(Read::End) | Err(_) => candidates::Verdict::Wrong,
     }
 }
 
@@ -271,7 +273,7 @@ impl Transport for KernelEnd {
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
         let readable = |socket: &Socket| PollFd { fd: socket.as_raw_fd(), read: true, write: false };
         match &self.phase {
-            Phase::Receiving(knocking) => knocking.poll_fds(fds),
+            Phase::Receiving(candidates) => candidates.poll_fds(fds),
             Phase::Connecting(socket, _) => {
                 fds.push(PollFd { fd: socket.as_raw_fd(), read: false, write: true });
             }

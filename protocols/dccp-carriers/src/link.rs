@@ -8,8 +8,9 @@ use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::{Spacing, Transmit};
 use netjoule_dccp::Connection;
 use netjoule_transport::datagram::{self, Batch};
+use netjoule_transport::pace::Pace;
 use netjoule_transport::stamps::StampCounts;
-use netjoule_transport::{socket, Arrival, IpVersion, Result, TransportError};
+use netjoule_transport::{socket, Arrival, FlowSpec, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
 use crate::ecn;
@@ -21,23 +22,38 @@ pub(crate) struct Link<C> {
     pub(crate) outbox: Outbox,
     /// Marks are read, and set as the connection asks.
     pub(crate) ecn: bool,
+    pace: Pace,
     batch: Batch,
 }
 
 impl<C: Carrier> Link<C> {
-    /// `slot_bytes`: longest packet, or train, that may arrive. `ecn`: marks are wanted; where the socket has none the
-    /// flow goes on without.
-    pub(crate) fn new(carrier: C, gso: bool, slot_bytes: usize, ecn: bool) -> Result<Self> {
+    /// The link of `flow`. `slot_bytes`: longest packet, or train, that may arrive. `ecn`: marks are wanted; where the socket
+    /// has none the flow goes on without.
+    pub(crate) fn new(carrier: C, flow: &FlowSpec, slot_bytes: usize, ecn: bool) -> Result<Self> {
         datagram::ask_for_stamps(carrier.socket())?;
         let ip_version = IpVersion::of(carrier.local()?.ip());
         let ecn = ecn && C::ECN && ecn::switch_on(carrier.socket(), ip_version);
-        let way = match (C::TRAINS, gso) {
-            (false, _) => Way::Singly,
-            (true, false) => Way::together(),
-            (true, true) => Way::Train,
+        let pace = Pace::of(flow);
+        // As over UDP: of a flow that is not fast each message has a call of its own.
+        let way = if C::TRAINS && flow.gso {
+            Way::Train
+        } else if C::TRAINS && pace.is_fast() {
+            Way::together()
+        } else {
+            Way::Singly
         };
         let outbox = Outbox::new(way, ip_version);
-        Ok(Self { carrier, outbox, ecn, batch: Batch::new(slot_bytes) })
+        Ok(Self { carrier, outbox, ecn, pace, batch: Batch::new(slot_bytes) })
+    }
+
+    /// Messages of `message_bytes` are about to be offered: of a flow of several sizes they tell whether it is fast.
+    pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
+        if C::TRAINS {
+            self.pace.count(messages, message_bytes, now_ns);
+            if self.pace.is_fast() {
+                self.outbox.share_calls();
+            }
+        }
     }
 
     /// Where the arrival times so far came from.
@@ -171,5 +187,46 @@ pub(crate) fn readable<T: Default>(outcome: io::Result<T>) -> Result<T> {
     match outcome {
         Err(error) if socket::is_unreachable(&error) => Ok(T::default()),
         other => other.map_err(TransportError::io("receive DCCP packets")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::udp::UdpCarrier;
+    use netjoule_transport::{Role, Values};
+
+    /// The link of a sender of messages of 64 bytes.
+    fn link(gso: bool, rate_bps: u64) -> Link<UdpCarrier> {
+        let flow = FlowSpec {
+            message_bytes: 64,
+            role: Role::Sender,
+            token: [0; 16],
+            gso,
+            seed: 0,
+            rate_bps,
+            options: Values::new(),
+            event_log: None,
+        };
+        let carrier = UdpCarrier::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        Link::new(carrier, &flow, 100, false).unwrap()
+    }
+
+    #[test]
+    fn calls_are_shared_by_the_rule_that_udp_has() {
+        let call = |gso, rate_bps| link(gso, rate_bps).outbox.send_call();
+        assert_eq!(call(false, 30_000_000), "send");
+        assert_eq!(call(false, 51_199_999), "send");
+        assert_eq!(call(false, 51_200_000), "sendmmsg");
+        assert_eq!(call(true, 30_000_000), "gso");
+    }
+
+    #[test]
+    fn a_flow_of_several_sizes_shares_calls_once_its_messages_are_many() {
+        let mut link = link(false, 30_000_000);
+        for burst in 0..40 {
+            link.expect(1_000, 32, burst * 5_000_000);
+        }
+        assert_eq!(link.outbox.send_call(), "sendmmsg");
     }
 }

@@ -4,8 +4,8 @@
 //! A packet is appended to [`Outbox::space`] by whoever makes it, then [`Outbox::push`] takes note of it. Packets of one
 //! size and ECN field collect until the train is full, one of the two changes or [`Outbox::flush`] is called; one shorter
 //! packet may end a train. A train leaves in one call: as one packet that the device cuts (UDP GSO) where that was asked
-//! for, else as packets of their own (`sendmmsg`). Nobody sleeps before he has flushed. Where packets go singly each leaves
-//! at once.
+//! for, else as packets of their own (`sendmmsg`). Nobody sleeps before he has flushed. Where packets go singly, as those of
+//! a flow do whose messages are not many, each leaves at once.
 
 use std::io;
 use std::net::SocketAddr;
@@ -43,6 +43,15 @@ impl Way {
     /// The shared call without GSO.
     pub(crate) fn together() -> Self {
         Self::Together(Outgoing::new(GSO_SEGMENTS))
+    }
+
+    /// Its name in the flow's statistics.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Singly => "send",
+            Self::Together(_) => "sendmmsg",
+            Self::Train => "gso",
+        }
     }
 }
 
@@ -94,6 +103,18 @@ impl Outbox {
     /// Send to this address from now on; `None`: the socket is connected.
     pub(crate) fn set_destination(&mut self, peer: Option<SocketAddr>) {
         self.destination = peer.map(SockAddr::from);
+    }
+
+    /// The call by which packets leave.
+    pub(crate) fn send_call(&self) -> &'static str {
+        self.way.name()
+    }
+
+    /// From now on packets that are there together leave by one call, if they left singly.
+    pub(crate) fn share_calls(&mut self) {
+        if matches!(self.way, Way::Singly) {
+            self.way = Way::together();
+        }
     }
 
     /// Whether packets wait for company.
@@ -289,170 +310,4 @@ impl Outbox {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use netjoule_transport::{datagram, socket};
-    use socket2::{Domain, Type};
-
-    fn pair() -> (Socket, Socket) {
-        let [one, other] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
-        one.connect(&other.local_addr().unwrap()).unwrap();
-        (one, other)
-    }
-
-    fn sizes(socket: &Socket) -> Vec<usize> {
-        let mut buffer = [0; 2048];
-        std::iter::from_fn(|| socket::receive_from(socket, &mut buffer).unwrap())
-            .map(|(size, _)| size)
-            .collect()
-    }
-
-    /// Every way, fresh.
-    fn ways() -> [Way; 3] {
-        [Way::Singly, Way::together(), Way::Train]
-    }
-
-    #[test]
-    fn packets_keep_their_borders_and_order_with_and_without_trains() {
-        for way in ways() {
-            let (near, far) = pair();
-            let name = format!("{way:?}");
-            let mut outbox = Outbox::new(way, IpVersion::V4);
-            let wanted = [16, 16, 16, 24, 24, 12, 1000, 1000, 999, 16];
-            for size in wanted {
-                outbox.space().extend(std::iter::repeat_n(0x04, size));
-                outbox.push(&near, size, Ecn::Ect0).unwrap();
-            }
-            outbox.flush(&near).unwrap();
-            assert_eq!(sizes(&far), wanted, "{name}");
-            assert_eq!((outbox.data_packets, outbox.data_bytes), (10, wanted.iter().sum::<usize>() as u64));
-            assert!(outbox.space().is_empty() && !outbox.is_blocked());
-        }
-    }
-
-    #[test]
-    fn every_packet_keeps_its_ecn_field() {
-        use Ecn::{Ect0, NotEct};
-        let wanted = [
-            (16, NotEct),
-            (16, Ect0),
-            (1000, Ect0),
-            (1000, Ect0),
-            (1000, NotEct),
-            (1000, Ect0),
-            (16, NotEct),
-        ];
-        for (address, ip_version) in [("127.0.0.1:0", IpVersion::V4), ("[::1]:0", IpVersion::V6)] {
-            for way in ways() {
-                let name = format!("{way:?}");
-                let [near, far] = [(); 2].map(|()| socket::datagram(address.parse().unwrap()).unwrap());
-                near.connect(&far.local_addr().unwrap()).unwrap();
-                assert!(ecn::switch_on(&far, ip_version));
-                let mut outbox = Outbox::new(way, ip_version);
-                for (size, field) in wanted {
-                    outbox.space().extend(std::iter::repeat_n(0x04, size));
-                    outbox.push(&near, size, field).unwrap();
-                }
-                outbox.flush(&near).unwrap();
-                let mut buffer = [0; 2048];
-                let arrived =
-                    std::iter::from_fn(|| datagram::receive_one(far.as_raw_fd(), &mut buffer).unwrap());
-                let arrived: Vec<_> = arrived.map(|one| (one.length, ecn::field(one.ecn))).collect();
-                assert_eq!(arrived, wanted, "{address}, {name}");
-            }
-        }
-    }
-
-    #[test]
-    fn long_trains_are_cut() {
-        for way in ways() {
-            let (near, far) = pair();
-            let mut outbox = Outbox::new(way, IpVersion::V4);
-            for _ in 0..150 {
-                outbox.space().extend([0; 1456]);
-                outbox.push(&near, 1456, Ecn::Ect0).unwrap();
-            }
-            outbox.flush(&near).unwrap();
-            assert_eq!(sizes(&far), [1456; 150]);
-        }
-    }
-
-    #[test]
-    fn a_train_from_elsewhere_leaves_behind_what_is_waiting() {
-        for (way, together) in ways().into_iter().zip([1, 44, 44]) {
-            let (near, far) = pair();
-            let name = format!("{way:?}");
-            let mut outbox = Outbox::new(way, IpVersion::V4);
-            assert_eq!(outbox.most_together(1456), together);
-            outbox.space().extend([0x04; 1480]);
-            outbox.push(&near, 1480, Ecn::Ect0).unwrap();
-            outbox.send_train(&near, &vec![0x04; 1456 * together], 1456, Ecn::Ect0).unwrap();
-            let wanted = [&[1480][..], &vec![1456; together]].concat();
-            assert_eq!(sizes(&far), wanted, "{name}");
-            assert_eq!(outbox.data_packets, wanted.len() as u64);
-            assert_eq!(outbox.data_bytes, wanted.iter().sum::<usize>() as u64);
-        }
-    }
-
-    #[test]
-    fn a_train_that_a_full_socket_refuses_waits_in_the_outbox() {
-        // Unlike a UDP socket over loopback, this one says when it is full.
-        let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
-        let mut outbox = Outbox::new(Way::Singly, IpVersion::V4);
-        let most = 100_000;
-        let full = (0..most).find(|_| {
-            outbox.send_train(&near, &[0x04; 1000], 1000, Ecn::NotEct).unwrap();
-            outbox.is_blocked()
-        });
-        assert!(full.is_some() && outbox.space().len() == 1000);
-        outbox.send_train(&near, &[0x04; 900], 900, Ecn::NotEct).unwrap();
-        assert_eq!((outbox.refused_packets, outbox.space().len()), (1, 1000));
-        far.recv(&mut [std::mem::MaybeUninit::uninit(); 2000]).unwrap();
-        outbox.flush(&near).unwrap();
-        assert!(!outbox.is_blocked() && outbox.space().is_empty());
-    }
-
-    /// The kernel takes a part of what leaves together: the rest waits, nothing goes twice.
-    #[test]
-    fn what_a_full_socket_leaves_of_a_shared_call_waits_in_order() {
-        let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
-        let mut outbox = Outbox::new(Way::together(), IpVersion::V4);
-        let mut sent = 0_u32;
-        while !outbox.is_blocked() {
-            for _ in 0..50 {
-                outbox.space().extend(std::iter::repeat_n(sent.to_be_bytes(), 100).flatten());
-                outbox.push(&near, 400, Ecn::NotEct).unwrap();
-                sent += 1;
-                if outbox.is_blocked() {
-                    break;
-                }
-            }
-            outbox.flush(&near).unwrap();
-            assert!(sent < 100_000, "the socket is never full");
-        }
-        let mut arrived = Vec::new();
-        while arrived.len() < sent as usize {
-            let mut packet = [std::mem::MaybeUninit::uninit(); 500];
-            let length = far.recv(&mut packet).unwrap();
-            assert_eq!(length, 400);
-            // SAFETY: the kernel wrote so many bytes.
-            arrived.push(u32::from_be_bytes(std::array::from_fn(|at| unsafe { packet[at].assume_init() })));
-            outbox.flush(&near).unwrap();
-        }
-        assert_eq!(arrived, (0..sent).collect::<Vec<_>>());
-        assert!(!outbox.is_blocked() && outbox.space().is_empty());
-        assert_eq!(outbox.refused_packets, 0);
-    }
-
-    #[test]
-    fn an_unconnected_socket_calls_the_destination() {
-        let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
-        let mut outbox = Outbox::new(Way::Train, IpVersion::V4);
-        outbox.set_destination(far.local_addr().unwrap().as_socket());
-        for _ in 0..3 {
-            outbox.space().extend([0; 20]);
-            outbox.push(&near, 20, Ecn::Ect0).unwrap();
-        }
-        assert_eq!(sizes(&far), [20; 3]);
-    }
-}
+mod tests;

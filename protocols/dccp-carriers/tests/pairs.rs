@@ -139,6 +139,18 @@ fn figures_are_told_by_both_ends() {
     assert_eq!(client.path_statistics()["ccid"], 3.0);
     assert!(server.path_statistics()["acks_sent"].as_f64().unwrap() > 0.0);
     assert!(client.path_mtu_bytes().unwrap() >= 1280);
+    assert_eq!(client.path_statistics()["send_call"], "sendmmsg");
+    assert!(server.path_statistics().get("send_call").is_none());
+}
+
+#[test]
+fn each_message_of_a_flow_that_is_not_fast_leaves_by_a_call_of_its_own() {
+    let thin = |role| FlowSpec { rate_bps: 1_000_000, ..flow(role, TOKEN, false, 3, "udp") };
+    let mut server = listen("127.0.0.1:0", &thin(Role::Receiver));
+    let mut client = connect(&*server, &thin(Role::Sender));
+    run_until(&mut *client, &mut *server, State::Open);
+    assert_eq!(transfer(&mut *client, &mut *server, 200), (0..200).collect::<Vec<_>>());
+    assert_eq!(client.path_statistics()["send_call"], "send");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::knocking::{Candidate, Knocking, Verdict};
+use netjoule_transport::candidates::{Candidate, Candidates, Verdict};
 use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
 use netjoule_transport::{
     socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
@@ -29,7 +29,7 @@ const DATA_CHUNK_HEADER_BYTES: u64 = 16;
 
 enum Phase {
     /// Server: waiting for an association with the right first message.
-    Listening(Knocking),
+    Listening(Candidates),
     /// Client: waiting for SCTP's handshake.
     Connecting,
     /// Client: first message written, waiting for the answer.
@@ -81,7 +81,7 @@ impl End {
         let socket = kernel::open(local)?;
         kernel::prepare(&socket, choice)?;
         bind(&socket, local)?;
-        let listener = Knocking::listen(socket, allowed_peer)
+        let listener = Candidates::listen(socket, allowed_peer)
             .map_err(TransportError::io(format!("listen on SCTP {local}")))?;
         Ok(Self::new(Phase::Listening(listener), choice, None, None, flow))
     }
@@ -133,7 +133,7 @@ impl End {
         Ok(Phase::Open)
     }
 
-    fn listen_step(&mut self, mut listener: Knocking) -> Result<Phase> {
+    fn listen_step(&mut self, mut listener: Candidates) -> Result<Phase> {
         let proven = listener.step(&mut |candidate| hear(candidate, &self.preface))?;
         let Some(Candidate { socket, from, .. }) = proven else { return Ok(Phase::Listening(listener)) };
         kernel::prepare(&socket, self.choice)?;

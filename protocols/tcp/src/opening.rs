@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::knocking::{Candidate, Knocking, Verdict};
+use netjoule_transport::candidates::{Candidate, Candidates, Verdict};
 use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
 use netjoule_transport::{PollFd, Result, TransportError, TOKEN_BYTES};
 use socket2::Socket;
@@ -17,7 +17,7 @@ const MAGIC: &[u8; 4] = b"NJTC";
 /// An end that is not open.
 pub(crate) enum Opening {
     /// Server: waiting for a connection with the right preface.
-    Listening { knocking: Knocking, expected: Preface },
+    Listening { candidates: Candidates, expected: Preface },
     /// Client: waiting for TCP's handshake.
     Connecting { socket: Socket, remote: SocketAddr, preface: Preface },
     /// Client: preface written, waiting for the answer.
@@ -44,9 +44,9 @@ impl Opening {
         let (socket, name) = (flavour.open(local)?, flavour.name());
         socket.set_reuse_address(true).map_err(TransportError::io("set SO_REUSEADDR"))?;
         socket.bind(&local.into()).map_err(TransportError::io(format!("bind {name} {local}")))?;
-        let knocking = Knocking::listen(socket, allowed_peer)
+        let candidates = Candidates::listen(socket, allowed_peer)
             .map_err(TransportError::io(format!("listen on {name} {local}")))?;
-        Ok(Self::Listening { knocking, expected: preface::encode(MAGIC, token) })
+        Ok(Self::Listening { candidates, expected: preface::encode(MAGIC, token) })
     }
 
     /// Connect `socket` to `remote`.
@@ -67,7 +67,7 @@ impl Opening {
     /// The socket that has this end's address.
     pub(crate) fn socket(&self) -> &Socket {
         match self {
-            Self::Listening { knocking, .. } => knocking.socket(),
+            Self::Listening { candidates, .. } => candidates.socket(),
             Self::Connecting { socket, .. } | Self::Asking { socket, .. } => socket,
         }
     }
@@ -76,7 +76,7 @@ impl Opening {
     pub(crate) fn poll_fds(&self, fds: &mut Vec<PollFd>) {
         let fd = self.socket().as_raw_fd();
         match self {
-            Self::Listening { knocking, .. } => knocking.poll_fds(fds),
+            Self::Listening { candidates, .. } => candidates.poll_fds(fds),
             Self::Connecting { .. } => fds.push(PollFd { fd, read: false, write: true }),
             Self::Asking { .. } => fds.push(PollFd { fd, read: true, write: false }),
         }
@@ -85,10 +85,10 @@ impl Opening {
     /// Do what can be done now.
     pub(crate) fn step(self, flavour: Flavour) -> Result<Step> {
         match self {
-            Self::Listening { mut knocking, expected } => {
-                let proven = knocking.step(&mut |candidate| hear(candidate, &expected))?;
+            Self::Listening { mut candidates, expected } => {
+                let proven = candidates.step(&mut |candidate| hear(candidate, &expected))?;
                 let Some(Candidate { socket, from, .. }) = proven else {
-                    return Ok(Step::Waiting(Self::Listening { knocking, expected }));
+                    return Ok(Step::Waiting(Self::Listening { candidates, expected }));
                 };
                 Ok(Step::Proven(socket, from))
             }

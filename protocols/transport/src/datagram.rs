@@ -12,12 +12,12 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::Socket;
 
-use crate::beside::{self, Beside, Read, CONTROL_WORDS};
+use crate::ancillary::{self, Ancillary, Read, CONTROL_WORDS};
 use crate::socket::set_option;
 use crate::stamps::{ClockLook, StampClock, StampCounts};
 use crate::{IpVersion, Result, TransportError};
 
-pub use crate::beside::ask_for_stamps;
+pub use crate::ancillary::ask_for_stamps;
 pub use crate::stamps::now_ns;
 
 /// Length of the UDP header in bytes (RFC 768).
@@ -151,14 +151,14 @@ impl Batch {
         let start = index * self.slot_bytes;
         let length = (header.msg_len as usize).min(self.slot_bytes);
         // SAFETY: the kernel filled the control buffer of this header, which self owns, up to msg_controllen.
-        let beside = unsafe { Beside::of(&header.msg_hdr) };
+        let ancillary = unsafe { Ancillary::of(&header.msg_hdr) };
         debug_assert_eq!(self.controls.len(), self.headers.len());
-        let arrived_ns = self.clock.monotonic_ns(beside.stamp_ns).unwrap_or(self.clock.now_ns());
+        let arrived_ns = self.clock.monotonic_ns(ancillary.stamp_ns).unwrap_or(self.clock.now_ns());
         Received {
             bytes: &self.buffer[start..start + length],
             arrived_ns,
-            segment_bytes: beside.segment_bytes,
-            ecn: beside.ecn,
+            segment_bytes: ancillary.segment_bytes,
+            ecn: ancillary.ecn,
         }
     }
 }
@@ -180,10 +180,10 @@ pub struct One {
 
 /// Receive one datagram or train into `buffer`; `None` when nothing is waiting.
 pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<One>> {
-    match beside::read_from(fd, buffer) {
-        Ok((Read { length, beside, .. }, from)) => {
-            let from = beside::ip_address(&from)?;
-            let Beside { stamp_ns, segment_bytes, ecn } = beside;
+    match ancillary::read_from(fd, buffer) {
+        Ok((Read { length, ancillary, .. }, from)) => {
+            let from = ancillary::ip_address(&from)?;
+            let Ancillary { stamp_ns, segment_bytes, ecn } = ancillary;
             Ok(Some(One { length, from, stamp_ns, segment_bytes, ecn }))
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

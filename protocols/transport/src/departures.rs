@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::Socket;
 
-use crate::socket::set_option;
+use crate::socket::{set_option, unsent_bytes};
 use crate::stamps::{wide, ClockLook, StampClock};
 use crate::{Departure, Result, TransportError};
 
@@ -79,7 +79,7 @@ impl Departures {
         if self.calls_since_read >= CALLS_PER_READ {
             self.read(socket.as_raw_fd())?;
         }
-        Ok(())
+        self.number_anew(socket)
     }
 
     /// Read the stamps that are there: while there are any, the socket counts as ready for whoever polls it.
@@ -87,17 +87,29 @@ impl Departures {
         self.read(socket.as_raw_fd())
     }
 
-    /// A call has failed. Whether the kernel counted it depends on its version (6.8), so the numbers begin anew, and
-    /// what is still outstanding goes without stamps.
+    /// A call has failed. Whether the kernel counted it depends on its version (6.8), so the numbers begin anew. That has to
+    /// wait until everything has left: a packet on its way keeps its old number. What is sent until then goes without stamps.
     pub fn refused(&mut self, socket: &Socket) -> io::Result<()> {
-        self.read(socket.as_raw_fd())?;
+        self.calls.numbers_are_unsure = true;
+        self.number_anew(socket)
+    }
+
+    /// Begin the numbers anew where that is wanted and nothing is on its way.
+    fn number_anew(&mut self, socket: &Socket) -> io::Result<()> {
+        let fd = socket.as_raw_fd();
+        if !self.calls.numbers_are_unsure || unsent_bytes(fd) != Some(0) {
+            return Ok(());
+        }
+        // A packet that has left has been stamped.
+        self.read(fd)?;
         self.missing += self.calls.forget();
-        number_from_zero(socket.as_raw_fd())
+        number_from_zero(fd)
     }
 
     /// Give everything that has been stamped to `sink`.
     pub fn take(&mut self, socket: &Socket, sink: &mut dyn FnMut(Departure)) -> io::Result<()> {
         self.read(socket.as_raw_fd())?;
+        self.number_anew(socket)?;
         self.told.drain(..).for_each(sink);
         Ok(())
     }
@@ -236,11 +248,16 @@ struct Calls {
     first: u32,
     /// `None`: its stamp has come.
     made: VecDeque<Option<Call>>,
+    /// A call has failed since: those after it have numbers that nobody knows.
+    numbers_are_unsure: bool,
 }
 
 impl Calls {
-    /// The next call; how many were given up to make room.
+    /// The next call; how many were given up: one to make room, or this one, when its number is not known.
     fn push(&mut self, call: Call) -> u64 {
+        if self.numbers_are_unsure {
+            return 1;
+        }
         self.made.push_back(Some(call));
         if self.made.len() <= MOST_WAITING {
             return 0;
@@ -332,6 +349,38 @@ mod tests {
         departures.sent(&near, 30, None).unwrap();
         departures.take(&near, &mut |departure| told.push(departure.sent_ns)).unwrap();
         assert_eq!(told, [10, 20, 30]);
+    }
+
+    #[test]
+    fn after_a_refused_call_nothing_is_joined_until_everything_has_left() {
+        let mut calls = Calls::default();
+        for sent_ns in [10, 20, 30] {
+            assert_eq!(calls.push(made_at(sent_ns)), 0);
+        }
+        // 0 has left, 1 and 2 are in the device's queue when a call fails.
+        assert_eq!(calls.take(0), Some(made_at(10)));
+        calls.numbers_are_unsure = true;
+        assert_eq!([40, 50].map(|sent_ns| calls.push(made_at(sent_ns))), [1, 1], "they count as missing");
+        // Old ones keep their numbers; those after the failure have 3 and 4, or 4 and 5.
+        assert_eq!([1, 3, 4, 5].map(|number| calls.take(number)), [Some(made_at(20)), None, None, None]);
+        assert_eq!(calls.forget(), 1);
+        assert_eq!(calls.push(made_at(60)), 0);
+        assert_eq!(calls.take(0), Some(made_at(60)));
+    }
+
+    /// A socket that has something unsent, as a UDP socket over loopback never has: nobody reads at its other end.
+    #[test]
+    fn a_refusal_of_a_full_socket_begins_no_numbers_anew() {
+        let (near, _far) = connected("127.0.0.1:0");
+        let mut departures = Departures::ask(&near).unwrap();
+        let (full, _unread) = Socket::pair(socket2::Domain::UNIX, socket2::Type::DGRAM, None).unwrap();
+        full.send(&[1; 50]).unwrap();
+        departures.refused(&full).unwrap();
+        departures.sent(&full, 10, None).unwrap();
+        assert_eq!((departures.calls.numbers_are_unsure, departures.missing()), (true, 1));
+        // The first one has nothing on its way.
+        departures.sent(&near, 20, None).unwrap();
+        assert_eq!((departures.calls.numbers_are_unsure, departures.missing()), (false, 2));
     }
 
     fn made_at(sent_ns: i64) -> Call {

@@ -26,18 +26,19 @@
 //! transport writes messages back to back and its receiving end cuts the stream with a [`cutter::Cutter`]. The messages
 //! of one batch always have one size, so only a receiving end meets messages of several.
 
-mod beside;
+mod ancillary;
+pub mod candidates;
 pub mod cutter;
 pub mod datagram;
 pub mod departures;
 mod error;
 mod figures;
 mod flow;
-pub mod knocking;
 pub mod launch;
 pub mod message;
 pub mod options;
 pub mod outgoing;
+pub mod pace;
 pub mod preface;
 mod protocol;
 mod qdisc;

@@ -3,7 +3,7 @@
 //!
 //! The client says four bytes of its transport and the token; the server answers `NJOK`. Pure: bytes in, verdicts out.
 
-use crate::knocking::Verdict;
+use crate::candidates::Verdict;
 use crate::TOKEN_BYTES;
 
 /// What the server answers to a right token.

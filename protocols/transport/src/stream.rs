@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use socket2::Socket;
 
-use crate::beside::{self, ask_for_stamps};
+use crate::ancillary::{self, ask_for_stamps};
 use crate::stamps::{ClockLook, StampClock, StampCounts};
 use crate::Result;
 
@@ -53,7 +53,7 @@ impl StampedReader {
 
     /// The same of a socket that keeps messages apart (SCTP): `arrived_ns` is the message's own.
     pub fn read_message(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<Message> {
-        let read = beside::read(socket.as_raw_fd(), buffer)?;
+        let read = ancillary::read(socket.as_raw_fd(), buffer)?;
         let mut message = Message {
             length: read.length,
             ends: read.flags & libc::MSG_EOR != 0,
@@ -63,7 +63,7 @@ impl StampedReader {
         if read.length > 0 {
             self.clock.look(ClockLook::take());
             message.read_ns = self.clock.now_ns();
-            message.arrived_ns = self.clock.monotonic_ns(read.beside.stamp_ns).unwrap_or(message.read_ns);
+            message.arrived_ns = self.clock.monotonic_ns(read.ancillary.stamp_ns).unwrap_or(message.read_ns);
         }
         Ok(message)
     }

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How do messages that are due at the same time go to the kernel?
 //!
-//! One call each below [`MANY_PPS`]: every message then has the truest time of its own. Above it `sendmmsg`, and with GSO
-//! trains. Nothing waits here for company: what is handed over are messages that are due, and they leave within the
-//! call, so no sleep can hold any of them back.
+//! One call each below [`netjoule_transport::pace::MANY_PPS`]: every message then has the truest time of its own. Above
+//! it `sendmmsg`, and with GSO trains. Nothing waits here for company: what is handed over are messages that are due, and
+//! they leave within the call, so no sleep can hold any of them back.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
 use netjoule_transport::datagram::{self, refuses_trains, GSO_BYTES, GSO_SEGMENTS};
 use netjoule_transport::outgoing::Outgoing;
+use netjoule_transport::pace::Pace;
 use netjoule_transport::{FlowSpec, Role};
 use socket2::Socket;
-
-use crate::pace::Pace;
 
 /// Messages per `sendmmsg`: more than the engine offers at once.
 const MESSAGES_PER_CALL: usize = 64;
@@ -50,7 +49,7 @@ impl Way {
     /// `messages` per call.
     #[cfg(test)]
     pub(crate) fn together(messages: usize) -> Self {
-        Self { call: Call::Together(Outgoing::new(messages)), pace: Pace::fast() }
+        Self { call: Call::Together(Outgoing::new(messages)), pace: Pace::default() }
     }
 
     /// Messages of `message_bytes` are about to be handed over.

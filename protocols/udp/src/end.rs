@@ -18,8 +18,8 @@ use socket2::Socket;
 use crate::departure::Way;
 use crate::handshake::{is_handshake, DATAGRAM_BYTES};
 use crate::opening::Opening;
-use crate::rest::Rest;
-use crate::room::Room;
+use crate::receive_rest::ReceiveRest;
+use crate::send_room::SendRoom;
 use crate::TX_TIMESTAMPS;
 
 /// `recvmmsg` calls per [`Transport::receive`].
@@ -32,9 +32,9 @@ pub(crate) struct End {
     way: Way,
     launch_times: Option<LaunchTimes>,
     batch: Batch,
-    rest: Rest,
+    rest: ReceiveRest,
     /// Room in the socket for messages to send.
-    room: Room,
+    room: SendRoom,
     any_message_sent: bool,
     /// Messages that the kernel took, and their bytes: as many packets, since fragmentation is forbidden.
     datagrams_sent: u64,
@@ -82,8 +82,8 @@ impl End {
             role: flow.role,
             way: Way::of(flow),
             launch_times: None,
-            rest: if receives { Rest::of(flow) } else { Rest::default() },
-            room: Room::default(),
+            rest: if receives { ReceiveRest::of(flow) } else { ReceiveRest::default() },
+            room: SendRoom::default(),
             any_message_sent: false,
             datagrams_sent: 0,
             bytes_sent: 0,
@@ -331,6 +331,7 @@ impl Transport for End {
                 values.insert("departures_not_stamped".into(), departures.missing().into());
             }
         } else {
+            values.insert("receive_rest_us".into(), self.rest.length_us().into());
             stamps::report(self.batch.stamp_counts(), &mut values);
         }
         values

@@ -5,8 +5,8 @@
 //! due; here a message that finds no room is not sent, and what is due when there is room again is. That is no defect of
 //! the sender: it counts as held back by the transport.
 //!
-//! `handshake` and `opening` (who the peer is), `departure` with `pace` (in how many calls messages leave), `room` (a full
-//! socket), `rest` (when the receiver looks again), `end` (the whole, as the traffic engine sees it).
+//! `handshake` and `opening` (who the peer is), `departure` (in how many calls messages leave), `send_room` (a full
+//! socket), `receive_rest` (when the receiver looks again), `end` (the whole, as the traffic engine sees it).
 
 #[doc(hidden)]
 pub mod any_datagrams;
@@ -14,9 +14,8 @@ mod departure;
 mod end;
 mod handshake;
 mod opening;
-mod pace;
-mod rest;
-mod room;
+mod receive_rest;
+mod send_room;
 
 use std::net::{IpAddr, SocketAddr};
 

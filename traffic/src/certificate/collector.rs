@@ -82,7 +82,8 @@ impl Recent {
 #[derive(Debug)]
 pub struct Certifier {
     basis: Basis,
-    /// The last messages that left, in order, which are in no figure yet.
+    /// The last messages that left, in order, which are in no figure yet. Bounded: an entry has a message at least, with a
+    /// departure all but [`REMEMBERED`] messages go, and two entries of messages that were held back never follow each other.
     recent: VecDeque<Recent>,
     recent_messages: u64,
     /// The sender has waited since the last hand-over.
@@ -148,10 +149,17 @@ impl Certifier {
     /// Messages that had found no room in their transport when they were due: they leave now, or never (`sent` false).
     pub fn hold_back(&mut self, messages: u64, sent: bool) {
         self.held_back += messages;
-        if sent {
-            self.remember(Recent::HeldBack { messages });
-        } else {
+        if !sent {
             self.held_back_not_sent += messages;
+            return;
+        }
+        // One entry however long it lasts: nothing but a departure settles entries, and none may come for hours.
+        match self.recent.back_mut() {
+            Some(Recent::HeldBack { messages: before }) => {
+                *before += messages;
+                self.recent_messages += messages;
+            }
+            _ => self.remember(Recent::HeldBack { messages }),
         }
     }
 

@@ -133,6 +133,26 @@ fn what_the_transport_held_back_is_no_error_of_the_sender() {
     assert_eq!(found.error_us.unwrap().max, 0.0);
 }
 
+#[test]
+fn a_sender_that_is_held_back_for_hours_remembers_no_more_than_one_that_is_not() {
+    let schedule = schedule();
+    let mut certifier = Certifier::new(Basis::HandOver);
+    for index in 0..3 * REMEMBERED as u64 {
+        certifier.depart(&schedule, &at_once(index, 1, index as i64 * 1_000_000));
+        certifier.hold_back(1, true);
+    }
+    let before = certifier.recent.len();
+    for _ in 0..1_000_000 {
+        certifier.hold_back(1, true);
+    }
+    assert_eq!((before, certifier.recent.len()), (REMEMBERED + 1, REMEMBERED + 1));
+    // All of it may still be given back, the latest first.
+    certifier.take_back(1_000_001);
+    assert_eq!(certifier.recent.len(), REMEMBERED);
+    let found = certifier.finish(&schedule, &totals(1, 1));
+    assert_eq!((found.departures, found.held_back_not_sent_ratio), (3 * REMEMBERED as u64, 1_000_001.0));
+}
+
 proptest! {
     #[test]
     fn a_long_hand_over_counts_as_its_messages_one_by_one(

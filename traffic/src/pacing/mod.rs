@@ -6,4 +6,4 @@ mod mode;
 mod pacer;
 
 pub use mode::{BadMode, Mode, LARGEST_BURST, SPIN_US};
-pub use pacer::{Pacer, Rest};
+pub use pacer::{Pacer, PacerWork, Rest};

@@ -3,9 +3,10 @@
 //! then. Pure; all times are ns after the start of the flow.
 //!
 //! A message leaves at its own deadline. With a window it leaves at the end of the window that the first message held
-//! opened, together with all that are due by then: at most the window late. With `burst:N` a group of N leaves when
-//! its last message is due. With `so_txtime` it is handed over ahead and the kernel sends it at its deadline. What
-//! is due before the end of the flow leaves by then.
+//! opened, together with all that are due by then: at most the window late. Where they are handed over in several
+//! batches, those after the first go at once: their window has ended. With `burst:N` a group of N leaves when its last
+//! message is due. With `so_txtime` it is handed over ahead and the kernel sends it at its deadline. What is due before the
+//! end of the flow leaves by then.
 //!
 //! A host wakes some time after the deadline that it was given, and a window is a promise about departures. So the pacer
 //! learns how late wake-ups come and aims that much before the window's end; never before the deadline itself.
@@ -13,6 +14,8 @@
 //! From a long sleep hosts wake later still: the processor has to leave a deep idle state, or the virtual one has to be
 //! scheduled first. Where `absolute` without a window learns that this takes long, it ends the long sleep that much
 //! earlier and comes to the deadline in naps, from which the host wakes soon. On a host that wakes soon anyway it does not.
+
+use serde::{Deserialize, Serialize};
 
 use crate::pacing::{Mode, SPIN_US};
 use crate::schedule::Schedule;
@@ -68,11 +71,15 @@ pub struct Pacer {
     departure_ns: i64,
     /// The first message of the departure after that, and its time.
     following: (u64, i64),
+    /// The windows of the messages before this one have ended.
+    ended_below: u64,
     /// How late most wake-ups come, and how late at least.
     late: Quantile,
     soon: Quantile,
     /// How late most wake-ups from a long sleep come.
     deep: Quantile,
+    wake_ups: u64,
+    naps: u64,
 }
 
 impl Pacer {
@@ -84,27 +91,50 @@ impl Pacer {
             duration_ns,
             departure_ns: 0,
             following: (u64::MAX, 0),
+            ended_below: 0,
             late: Quantile::new(LATE_PERCENT, 1_000),
             soon: Quantile::new(SOON_PERCENT, 1_000),
             // A thin flow has few long sleeps to learn from.
             deep: Quantile::new(PUNCTUAL.0, 10_000),
+            wake_ups: 0,
+            naps: 0,
         };
-        pacer.advance(schedule, 0);
+        pacer.advance(schedule, 0, 0);
         pacer
     }
 
-    /// The messages before `done` are accounted for. (An index that the schedule lacks departs at the flow's end.)
-    pub fn advance(&mut self, schedule: &Schedule, done: u64) {
-        let latest_ns = self.departure_of(schedule, done);
-        let (first, told_ns) = self.following;
-        // What was told as the following departure is kept to where it serves: an alarm may be armed for it.
-        let serves = match self.mode {
-            Mode::Absolute => first <= done && done < schedule.count() && told_ns >= schedule.due_ns(done),
-            _ => first == done,
-        };
-        self.departure_ns = if serves { told_ns.min(latest_ns) } else { latest_ns };
+    /// The messages before `done` are accounted for, of those before `released` that might have left. (An index that the
+    /// schedule lacks departs at the flow's end.)
+    pub fn advance(&mut self, schedule: &Schedule, done: u64, released: u64) {
+        // Without a window every message has its own deadline, and what came due meanwhile goes with the rest of a batch.
+        self.ended_below = if self.window_ns > 0 { released.max(done) } else { done };
+        let next_ns = self.departure_after(schedule, self.ended_below);
+        if done < self.ended_below {
+            self.departure_ns = schedule.due_ns(done);
+            self.following = (self.ended_below, next_ns);
+            return;
+        }
+        self.departure_ns = next_ns;
         let next = self.released(schedule, done, self.departure_ns + self.soon.value_ns).max(done + 1);
         self.following = (next, self.departure_of(schedule, next));
+    }
+
+    /// When `first` leaves, the first message whose window has not ended. What was told as the following departure is kept
+    /// to where it serves: an alarm may be armed for it.
+    fn departure_after(&self, schedule: &Schedule, first: u64) -> i64 {
+        let latest_ns = self.departure_of(schedule, first);
+        let (told_first, told_ns) = self.following;
+        let serves = match self.mode {
+            Mode::Absolute => {
+                told_first <= first && first < schedule.count() && told_ns >= schedule.due_ns(first)
+            }
+            _ => told_first == first,
+        };
+        if serves {
+            told_ns.min(latest_ns)
+        } else {
+            latest_ns
+        }
     }
 
     /// When the group of messages that begins with `first` leaves.
@@ -125,8 +155,14 @@ impl Pacer {
         }
     }
 
-    /// A sleep that began at `since_ns` and should have ended at `until_ns` ended at `elapsed_ns`.
+    /// A sleep that began at `since_ns` and should have ended at `until_ns` ended at `elapsed_ns`. None was where `until_ns`
+    /// had passed: a sender that catches up learns nothing of how late its host wakes.
     pub fn woke(&mut self, since_ns: i64, until_ns: i64, elapsed_ns: i64) {
+        if until_ns <= since_ns {
+            return;
+        }
+        self.wake_ups += 1;
+        self.naps += u64::from(self.mode == Mode::Absolute && until_ns < self.departure_ns);
         let late_ns = elapsed_ns - until_ns;
         if late_ns < 0 {
             return;
@@ -136,6 +172,12 @@ impl Pacer {
         if until_ns - since_ns >= LONG_NS {
             self.deep.learn(late_ns);
         }
+    }
+
+    /// What it did so far.
+    pub fn work(&self) -> PacerWork {
+        let lead_us = (self.window_ns > 0).then(|| (self.lead_ns() as u64 + 500) / 1_000);
+        PacerWork { wake_ups: self.wake_ups, naps: self.naps, window_lead_us: lead_us }
     }
 
     /// By how much a window ends early, so that a wake-up that is as late as most still is in it.
@@ -156,11 +198,13 @@ impl Pacer {
         self.following.1
     }
 
-    /// How many messages of the schedule may have left by `elapsed_ns`, the `done` first of which have; none leaves
-    /// while its window is open.
+    /// How many messages of the schedule may have left by `elapsed_ns`, the `done` first of which have (that many were told
+    /// to [`Self::advance`]); none leaves while its window is open.
     pub fn released(&self, schedule: &Schedule, done: u64, elapsed_ns: i64) -> u64 {
-        if elapsed_ns < self.departure_ns {
-            return done;
+        let (waits_from, departure_ns) =
+            if done < self.ended_below { self.following } else { (done, self.departure_ns) };
+        if elapsed_ns < departure_ns {
+            return waits_from;
         }
         let due = match self.mode {
             Mode::SoTxtime => {
@@ -174,7 +218,7 @@ impl Pacer {
             Mode::Burst(size) if due < schedule.count() => due - due % size,
             _ => due,
         };
-        whole.max(done)
+        whole.max(waits_from)
     }
 
     /// What to do at `elapsed_ns` until the next departure; it may have passed already.
@@ -211,6 +255,19 @@ impl Pacer {
     fn window_end_ns(&self, due_ns: i64) -> i64 {
         due_ns.max((due_ns + self.window_ns).min(self.duration_ns) - self.lead_ns())
     }
+}
+
+/// What pacing one flow took: how late its host wakes is learnt in each flow anew, so it is not the same in all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacerWork {
+    /// Sleeps until a departure, or on the way to one, that ended.
+    pub wake_ups: u64,
+    /// Those of them that were to end before the departure, for a wake-up nearer to it.
+    pub naps: u64,
+    /// How much before a window's end its messages left in the end, to allow for a late wake-up, us; missing without a
+    /// window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_lead_us: Option<u64>,
 }
 
 /// A quantile of values that come one by one: a step up after a greater one, a step down after a smaller one, in the

@@ -22,18 +22,30 @@ struct Departure {
 /// All departures of a flow whose wake-ups are late by the values of `late_ns`, in turn.
 fn fly(mode: Mode, window_ns: i64, duration_ns: i64, schedule: &Schedule, late_ns: &[i64]) -> Vec<Departure> {
     let mut pacer = Pacer::new(mode, window_ns, duration_ns, schedule);
+    fly_with(&mut pacer, schedule, late_ns, u64::MAX)
+}
+
+/// The same where at most `most` messages of one size go at once.
+fn fly_with(pacer: &mut Pacer, schedule: &Schedule, late_ns: &[i64], most: u64) -> Vec<Departure> {
     let (mut now_ns, mut done, mut departures) = (0, 0, Vec::new());
     let mut late = late_ns.iter().cycle();
     while done < schedule.count() {
         let released = pacer.released(schedule, done, now_ns);
         if released > done {
-            departures.push(Departure { at_ns: now_ns, first: done, messages: released - done });
-            done = released;
-            pacer.advance(schedule, done);
+            let due = released - done;
+            let messages = if most == u64::MAX { due } else { schedule.alike(done, due.min(most)) };
+            departures.push(Departure { at_ns: now_ns, first: done, messages });
+            done += messages;
+            pacer.advance(schedule, done, released);
+            if done == schedule.count() {
+                break;
+            }
         }
         now_ns = match pacer.rest(now_ns) {
             Rest::Sleep { until_ns } => {
-                let woke_ns = now_ns.max(until_ns) + late.next().copied().unwrap_or(0);
+                // What has passed already is not slept for.
+                let late_ns = if until_ns > now_ns { late.next().copied().unwrap_or(0) } else { 0 };
+                let woke_ns = now_ns.max(until_ns) + late_ns;
                 pacer.woke(now_ns, until_ns, woke_ns);
                 woke_ns
             }
@@ -41,6 +53,56 @@ fn fly(mode: Mode, window_ns: i64, duration_ns: i64, schedule: &Schedule, late_n
         };
     }
     departures
+}
+
+/// When each message left.
+fn times(departures: &[Departure]) -> Vec<i64> {
+    departures.iter().flat_map(|one| (0..one.messages).map(|_| one.at_ns)).collect()
+}
+
+/// Messages of 100 and of 200 bytes, 100 us apart, for 20 ms.
+fn two_sizes() -> Schedule {
+    let profile = r#"{"schema_version":1,"name":"two-sizes","messages":{
+        "size_bytes":{"distribution":"empirical","values":[100,200]},
+        "inter_departure_s":{"distribution":"constant","value":0.0001}}}"#;
+    let profile = crate::schedule::text::read(profile.as_bytes(), "two-sizes").unwrap();
+    Schedule::of_profile(&profile, 1, 20_000_000).unwrap()
+}
+
+#[test]
+fn a_window_ends_for_all_that_were_due_by_then_whatever_one_hand_over_takes() {
+    // A window of 1 ms at 100 messages a ms, where 32 go at once; and one of 1 ms at 10, where sizes change.
+    let fast = Schedule::new(51_200_000, 64, 20_000_000);
+    for schedule in [&fast, &two_sizes()] {
+        let mut pacer = Pacer::new(Mode::Absolute, 1_000_000, 20_000_000, schedule);
+        let departures = fly_with(&mut pacer, schedule, &[0], 32);
+        assert!(departures.len() as u64 > 2 * pacer.work().wake_ups, "hand-overs are shorter than windows");
+        assert!(pacer.work().wake_ups <= 20, "{:?}", pacer.work());
+        let whole = fly(Mode::Absolute, 1_000_000, 20_000_000, schedule, &[0]);
+        assert_eq!(times(&departures), times(&whole));
+    }
+}
+
+#[test]
+fn what_came_due_while_the_rest_of_a_window_found_no_room_may_leave_with_it_once_its_own_has_ended() {
+    let schedule = ten_messages();
+    let mut pacer = Pacer::new(Mode::Absolute, 2_500_000, 10_000_000, &schedule);
+    assert_eq!(pacer.released(&schedule, 0, 2_500_000), 3);
+    pacer.advance(&schedule, 1, 3);
+    // Message 3 opened a window at 3 ms.
+    assert_eq!(pacer.released(&schedule, 1, 5_400_000), 3);
+    assert_eq!(pacer.released(&schedule, 1, 5_500_000), 6);
+}
+
+#[test]
+fn a_sender_that_catches_up_learns_nothing_of_late_wake_ups() {
+    let schedule = Schedule::new(30_000_000, 64, 100_000_000);
+    let mut pacer = Pacer::new(Mode::Absolute, 50_000, 100_000_000, &schedule);
+    for step in 1..=1_000 {
+        // It comes back from handing over 300 us late, and does not sleep.
+        pacer.woke(step * 1_000_000 + 300_000, step * 1_000_000, step * 1_000_000 + 300_000);
+    }
+    assert_eq!(pacer.work(), PacerWork { wake_ups: 0, naps: 0, window_lead_us: Some(0) });
 }
 
 #[test]
@@ -57,6 +119,17 @@ fn a_window_allows_for_wake_ups_that_come_late_and_nothing_is_early_for_it() {
 }
 
 #[test]
+fn what_a_window_ends_early_by_is_told_and_without_one_nothing_is() {
+    let schedule = Schedule::new(30_000_000, 64, 100_000_000);
+    let mut pacer = Pacer::new(Mode::Absolute, 50_000, 100_000_000, &schedule);
+    let departures = fly_with(&mut pacer, &schedule, &[18_000, 20_000], u64::MAX);
+    let work = pacer.work();
+    assert_eq!((work.wake_ups, work.naps), (departures.len() as u64, 0));
+    assert!((18..=22).contains(&work.window_lead_us.unwrap()), "{work:?}");
+    assert_eq!(Pacer::new(Mode::Absolute, 0, 100_000_000, &schedule).work().window_lead_us, None);
+}
+
+#[test]
 fn the_departure_after_the_next_is_known_while_the_next_is_slept_for() {
     let schedule = Schedule::new(30_000_000, 64, 100_000_000);
     let mut pacer = Pacer::new(Mode::Absolute, 50_000, 100_000_000, &schedule);
@@ -66,7 +139,7 @@ fn the_departure_after_the_next_is_known_while_the_next_is_slept_for() {
         let woke_ns = pacer.departure_ns() + late_ns;
         pacer.woke(0, pacer.departure_ns(), woke_ns);
         done = pacer.released(&schedule, done, woke_ns);
-        pacer.advance(&schedule, done);
+        pacer.advance(&schedule, done, done);
         assert!(pacer.departure_ns() >= schedule.due_ns(done));
         known += u32::from(pacer.departure_ns() == following_ns);
     }
@@ -74,11 +147,11 @@ fn the_departure_after_the_next_is_known_while_the_next_is_slept_for() {
 }
 
 /// Departures of one message every 37 ms where the host wakes `long_ns` late from a long sleep and `short_ns` from a nap:
-/// how late each message left, and how many sleeps there were in all.
-fn talk(long_ns: i64, short_ns: i64) -> (Vec<i64>, usize) {
+/// how late each message left, and what the pacer did for that.
+fn talk(long_ns: i64, short_ns: i64) -> (Vec<i64>, PacerWork) {
     let schedule = Schedule::new(65_000, 300, 5_000_000_000);
     let mut pacer = Pacer::new(Mode::Absolute, 0, 5_000_000_000, &schedule);
-    let (mut now_ns, mut late_ns, mut sleeps) = (0, Vec::new(), 0);
+    let (mut now_ns, mut late_ns) = (0, Vec::new());
     for message in 0..schedule.count() {
         while pacer.released(&schedule, message, now_ns) == message {
             let Rest::Sleep { until_ns } = pacer.rest(now_ns) else {
@@ -87,27 +160,29 @@ fn talk(long_ns: i64, short_ns: i64) -> (Vec<i64>, usize) {
             let woke_ns = until_ns + if until_ns - now_ns >= LONG_NS { long_ns } else { short_ns };
             pacer.woke(now_ns, until_ns, woke_ns);
             now_ns = woke_ns;
-            sleeps += 1;
         }
         late_ns.push(now_ns - schedule.due_ns(message));
-        pacer.advance(&schedule, message + 1);
+        pacer.advance(&schedule, message + 1, message + 1);
     }
-    (late_ns, sleeps)
+    (late_ns, pacer.work())
 }
 
 #[test]
 fn a_host_that_wakes_late_from_long_sleeps_comes_to_the_deadline_in_naps() {
-    let (late_ns, sleeps) = talk(90_000, 15_000);
+    let (late_ns, work) = talk(90_000, 15_000);
     assert!(late_ns.iter().all(|late_ns| *late_ns >= 0));
     let settled = &late_ns[late_ns.len() / 2..];
     assert!(settled.iter().all(|late_ns| *late_ns <= 15_000), "{settled:?}");
-    assert!(sleeps <= 8 * late_ns.len(), "{sleeps} for {}", late_ns.len());
+    assert!(work.wake_ups <= 8 * late_ns.len() as u64, "{work:?} for {}", late_ns.len());
+    // At most one sleep of each approach is to end at the departure itself.
+    assert!(work.wake_ups - work.naps < late_ns.len() as u64, "{work:?} for {}", late_ns.len());
+    assert!(work.naps > late_ns.len() as u64, "{work:?} for {}", late_ns.len());
 }
 
 #[test]
 fn a_host_that_wakes_soon_sleeps_once_per_message() {
-    let (late_ns, sleeps) = talk(12_000, 8_000);
-    assert_eq!(sleeps, late_ns.len() - 1);
+    let (late_ns, work) = talk(12_000, 8_000);
+    assert_eq!((work.wake_ups, work.naps), (late_ns.len() as u64 - 1, 0));
 }
 
 proptest! {
@@ -150,7 +225,7 @@ fn what_wakes_the_sender_inside_a_window_does_not_split_it() {
     let mut pacer = Pacer::new(Mode::Absolute, 2_500_000, 10_000_000, &schedule);
     assert_eq!(pacer.released(&schedule, 0, 1_700_000), 0);
     assert_eq!(pacer.released(&schedule, 0, 2_500_000), 3);
-    pacer.advance(&schedule, 3);
+    pacer.advance(&schedule, 3, 3);
     assert_eq!(pacer.rest(2_500_000), Rest::Sleep { until_ns: 5_500_000 });
 }
 
@@ -165,7 +240,7 @@ fn a_burst_leaves_when_its_last_message_is_due_and_the_rest_with_the_last_of_all
 fn a_burst_that_was_cut_goes_on_with_its_own_rest() {
     let schedule = ten_messages();
     let mut pacer = Pacer::new(Mode::Burst(4), 0, 10_000_000, &schedule);
-    pacer.advance(&schedule, 2);
+    pacer.advance(&schedule, 2, 2);
     assert_eq!(pacer.departure_ns(), 3_000_000);
     assert_eq!(pacer.released(&schedule, 2, 3_000_000), 4);
 }
@@ -174,7 +249,7 @@ fn a_burst_that_was_cut_goes_on_with_its_own_rest() {
 fn hybrid_sleeps_first_and_then_watches_the_clock() {
     let schedule = ten_messages();
     let mut pacer = Pacer::new(Mode::Hybrid, 0, 10_000_000, &schedule);
-    pacer.advance(&schedule, 1);
+    pacer.advance(&schedule, 1, 1);
     assert_eq!(pacer.rest(10_000), Rest::Sleep { until_ns: 950_000 });
     assert_eq!(pacer.rest(950_000), Rest::Spin { until_ns: 1_000_000 });
     let spinning = Pacer::new(Mode::Spin, 0, 10_000_000, &schedule);
@@ -187,7 +262,7 @@ fn launch_times_are_told_ahead_for_all_that_are_due_soon() {
     let mut pacer = Pacer::new(Mode::SoTxtime, 0, 10_000_000, &schedule);
     // One message every 100 us: at the start those of the next millisecond go, deadline 1 ms included.
     assert_eq!(pacer.released(&schedule, 0, 0), 11);
-    pacer.advance(&schedule, 11);
+    pacer.advance(&schedule, 11, 11);
     assert_eq!(pacer.rest(0), Rest::Sleep { until_ns: 600_000 });
     assert_eq!(pacer.released(&schedule, 11, 599_999), 11);
     assert_eq!(pacer.released(&schedule, 11, 600_000), 17);
@@ -199,7 +274,7 @@ fn of_a_fast_flow_no_more_wait_in_the_kernel_than_it_keeps() {
     let schedule = Schedule::new(800_000_000, 100, 10_000_000);
     let mut pacer = Pacer::new(Mode::SoTxtime, 0, 10_000_000, &schedule);
     assert_eq!(pacer.released(&schedule, 0, 0), 65);
-    pacer.advance(&schedule, 65);
+    pacer.advance(&schedule, 65, 65);
     assert_eq!(pacer.rest(0), Rest::Sleep { until_ns: 33_000 });
     assert_eq!(pacer.released(&schedule, 65, 33_000), 98);
 }
@@ -221,6 +296,21 @@ fn flows() -> impl Strategy<Value = (Schedule, i64)> {
 }
 
 proptest! {
+    /// When a message leaves is the pacer's matter, however few the transport takes at once.
+    #[test]
+    fn batches_change_no_departure(
+        mode in modes(),
+        (schedule, duration_ns) in flows(),
+        window_ns in prop_oneof![Just(0_i64), 1_i64..3_000_000],
+        late_ns in proptest::collection::vec(0_i64..2_000_000, 1..8),
+        most in 1_u64..100,
+    ) {
+        let mut pacer = Pacer::new(mode, window_ns, duration_ns, &schedule);
+        let departures = fly_with(&mut pacer, &schedule, &late_ns, most);
+        let whole = fly(mode, window_ns, duration_ns, &schedule, &late_ns);
+        prop_assert_eq!(times(&departures), times(&whole));
+    }
+
     #[test]
     fn nothing_leaves_early_and_everything_that_is_due_leaves_once_and_in_order(
         mode in modes(),

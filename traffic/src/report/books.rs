@@ -80,6 +80,7 @@ mod tests {
             departure_delay_us: None,
             cpu: Cpu::default(),
             transport_stats: Values::new(),
+            pacer_work: None,
             pacing_certificate: None,
         };
         let receiver = ReceiverPart {

@@ -11,6 +11,7 @@ use crate::delay::{DelaySummary, DelayVariation};
 use crate::departure::DepartureSummary;
 use crate::ipdv::IpdvSummary;
 use crate::loss::BurstSummary;
+use crate::pacing::PacerWork;
 use crate::usage::Used;
 
 /// The sending end.
@@ -46,6 +47,9 @@ pub struct SenderPart {
     pub cpu: Cpu,
     /// The transport's own counters.
     pub transport_stats: Values,
+    /// What its pacer did. Stands with the pacing in the report, and only travels here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacer_work: Option<PacerWork>,
     /// How well the schedule was kept. Stands beside the two ends in the report, and only travels here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing_certificate: Option<Box<PacingCertificate>>,

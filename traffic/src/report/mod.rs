@@ -15,7 +15,7 @@ use crate::certificate::PacingCertificate;
 use crate::clock_offset::ClockOffset;
 use crate::failure::{Failure, Outcome};
 use crate::intervals::Interval;
-use crate::pacing::Mode;
+use crate::pacing::{Mode, PacerWork};
 use crate::schedule::ProfileFacts;
 use crate::traces::CongestionSample;
 
@@ -63,12 +63,15 @@ pub struct Pacing {
     /// Messages of a burst.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
+    /// What the pacer of the sending end did.
+    #[serde(flatten)]
+    pub work: Option<PacerWork>,
 }
 
 impl Pacing {
     /// What was asked for, with what the mode adds.
     pub fn new(mode: Mode, window_us: u64, gso: bool) -> Self {
-        Self { mode, window_us, gso, spin_us: mode.spin_us(), burst: mode.burst() }
+        Self { mode, window_us, gso, spin_us: mode.spin_us(), burst: mode.burst(), work: None }
     }
 }
 

@@ -17,14 +17,14 @@ use crate::output;
 use crate::places::{Ended, Places};
 use crate::server::descriptors;
 use crate::server::lobby::{self, Entry, Lobby};
-use crate::turns;
+use crate::stdout_turns;
 use crate::wait::Waiter;
 
 /// Listen, say so, and let clients in until told to end; the exit code.
 pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
     let (args, output) = (server.args, server.output);
     let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
-    turns::share_stdout().map_err(Failure::system("share stdout with the flows' processes"))?;
+    stdout_turns::share_stdout().map_err(Failure::system("share stdout with the flows' processes"))?;
     let files = descriptors::raise_limit()?;
     let connections = descriptors::connections(files, args.max_flows.into())?;
     let control = SocketAddr::new(args.control_bind.unwrap_or(args.bind), args.port);

@@ -1,28 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a person is told of flows that fail: each reason once, however many flows it ends. Pure.
+//! What a person is told of flows that fail, or whose report has a flaw: each reason once, however many flows have it. Pure.
 
 use crate::failure::Code;
 
 /// What was told so far.
 #[derive(Debug, Default)]
 pub(crate) struct Complaints {
-    told: Vec<(Code, String)>,
+    told: Vec<String>,
 }
 
 impl Complaints {
     /// What is to be said of `flow`, which failed; nothing when the same was said of another. `flows`: how many were to
     /// be on at once.
     pub(crate) fn about(&mut self, flow: &str, flows: usize, code: Code, message: &str) -> Option<String> {
-        let reason = (code, message.to_owned());
-        if self.told.contains(&reason) {
+        match code {
+            Code::Busy => {
+                let hint = format!("(all {flows} flows at once: serve --max-flows {flows} or more)");
+                self.once(flow, &format!("{message} {hint}"))
+            }
+            _ => self.once(flow, message),
+        }
+    }
+
+    /// `flow` with the sentence; nothing when the same was said of another.
+    pub(crate) fn once(&mut self, flow: &str, sentence: &str) -> Option<String> {
+        if self.told.iter().any(|told| told == sentence) {
             return None;
         }
-        self.told.push(reason);
-        let hint = match code {
-            Code::Busy => format!(" (all {flows} flows at once: serve --max-flows {flows} or more)"),
-            _ => String::new(),
-        };
-        Some(format!("{flow}: {message}{hint}"))
+        self.told.push(sentence.to_owned());
+        Some(format!("{flow}: {sentence}"))
     }
 }
 
@@ -39,5 +45,6 @@ mod tests {
         assert_eq!(about("flow 3", Code::DataLost, "it tore"), Some("flow 3: it tore".into()));
         let busy = about("flow 4", Code::Busy, "no room").unwrap();
         assert!(busy.ends_with("serve --max-flows 8 or more)"), "{busy}");
+        assert_eq!(complaints.once("flow 5", "it broke"), None);
     }
 }

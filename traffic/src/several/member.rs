@@ -5,12 +5,13 @@ use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use crate::assemble::not_certified;
 use crate::cli::SendArgs;
 use crate::client;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 use crate::places::{lead_own_life, wait_for};
-use crate::several::said::{self, Said};
+use crate::several::member_event::{self, MemberEvent};
 use crate::several::together::Finished;
 use crate::wait::Signals;
 
@@ -87,6 +88,14 @@ impl Member {
         format!("flow {} ({})", self.number, self.name)
     }
 
+    /// What is wrong with its report, in sentences: why it exits with another code than 0 though it has one. (That a report is
+    /// partial is said of all together.)
+    pub(crate) fn flaws(&self) -> Vec<String> {
+        let Some(Finished { report, .. }) = &self.report else { return Vec::new() };
+        let capture = report.capture.as_ref().and_then(|capture| capture.failure.clone());
+        not_certified(report).into_iter().chain(capture).collect()
+    }
+
     /// The descriptor that is readable when the flow has said something or has ended.
     pub(crate) fn fd(&self) -> RawFd {
         self.hear.as_raw_fd()
@@ -109,13 +118,13 @@ impl Member {
     ///
     /// # Errors
     /// [`crate::failure::Code::System`] when it cannot be read.
-    pub(crate) fn listen(&mut self) -> Outcome<Vec<Said>> {
+    pub(crate) fn listen(&mut self) -> Outcome<Vec<MemberEvent>> {
         let mut block = [0; 64 << 10];
         let length = self.hear.read(&mut block).map_err(Failure::system("hear a flow"))?;
         if length == 0 {
             self.exit = Some(exit_code(wait_for(self.process)));
         }
-        let all = said::whole_lines(&mut self.heard, &block[..length])?;
+        let all = member_event::whole_lines(&mut self.heard, &block[..length])?;
         for said in &all {
             match said.name() {
                 "ready" => self.is_ready = true,

@@ -6,8 +6,8 @@
 
 mod complaints;
 mod member;
+mod member_event;
 mod members;
-mod said;
 mod summary;
 mod together;
 
@@ -27,7 +27,7 @@ use crate::report::EndReason;
 use crate::wait::{Signals, Waiter};
 use complaints::Complaints;
 use member::Member;
-use said::Said;
+use member_event::MemberEvent;
 use summary::FlowsSummary;
 
 /// Run `send`, be it of one flow or of several; the exit code: of several the worst.
@@ -45,7 +45,7 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
         members: Vec::with_capacity(flows.len()),
         waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
         fds: Vec::new(),
-        lines: Lines::default(),
+        stdin: StdinLines::default(),
         complaints: Complaints::default(),
         stopped: false,
         worst: 0,
@@ -71,7 +71,7 @@ struct Group<'a> {
     members: Vec<Member>,
     waiter: Waiter,
     fds: Vec<PollFd>,
-    lines: Lines,
+    stdin: StdinLines,
     complaints: Complaints,
     /// All flows were told to stop.
     stopped: bool,
@@ -134,12 +134,12 @@ impl Group<'_> {
     /// With --hold: nothing happens until "go".
     fn wait_for_go(&mut self) -> Outcome<()> {
         while self.args.hold && !self.stopped {
-            match self.lines.take().as_deref() {
+            match self.stdin.take().as_deref() {
                 Some("go") => return Ok(()),
                 Some(other) => {
                     self.end_with(Code::Usage, &format!("expected \"go\" on stdin, got {other:?}"));
                 }
-                None if self.lines.ended => self.end_with(Code::Interrupted, "stdin ended before \"go\""),
+                None if self.stdin.ended => self.end_with(Code::Interrupted, "stdin ended before \"go\""),
                 None => {
                     self.look(None)?;
                     self.stop_unless_whole();
@@ -160,8 +160,7 @@ impl Group<'_> {
     fn linger(&mut self) -> Outcome<()> {
         let until_ns = host::now_ns() + (self.args.linger_s * 1e9) as i64;
         loop {
-            let told = self.lines.ended || self.lines.take().as_deref() == Some("end");
-            let over = if self.args.hold { told } else { host::now_ns() >= until_ns };
+            let over = if self.args.hold { self.stdin.says_end() } else { host::now_ns() >= until_ns };
             if over || self.stopped || self.members.iter().all(|member| member.exit.is_some()) {
                 return Ok(());
             }
@@ -172,7 +171,7 @@ impl Group<'_> {
     /// Sleep until something happens, at most until `until_ns`, and see to it.
     fn look(&mut self, until_ns: Option<i64>) -> Outcome<()> {
         let readable = |fd| PollFd { fd, read: true, write: false };
-        let heeds_stdin = self.args.hold && !self.lines.ended;
+        let heeds_stdin = self.args.hold && !self.stdin.ended;
         let live: Vec<usize> =
             (0..self.members.len()).filter(|place| self.members[*place].exit.is_none()).collect();
         self.fds.clear();
@@ -188,7 +187,7 @@ impl Group<'_> {
             self.stop();
         }
         if heeds_stdin && self.waiter.ready(1 + live.len()) {
-            self.lines.read()?;
+            self.stdin.read()?;
         }
         for (index, place) in live.into_iter().enumerate() {
             if self.waiter.ready(1 + index) {
@@ -215,7 +214,7 @@ impl Group<'_> {
         Ok(())
     }
 
-    fn pass_on(&mut self, place: usize, said: &Said) -> Outcome<()> {
+    fn pass_on(&mut self, place: usize, said: &MemberEvent) -> Outcome<()> {
         let member = &self.members[place];
         match said.failure() {
             // That a flow stopped because all were told to is no news.
@@ -225,6 +224,12 @@ impl Group<'_> {
                 words.iter().for_each(|words| self.output.complain(words));
             }
             None => {}
+        }
+        if said.name() == "report" {
+            for flaw in member.flaws() {
+                let words = self.complaints.once(&member.title(), &flaw);
+                words.iter().for_each(|words| self.output.complain(words));
+            }
         }
         if self.output.is_json() {
             return output::write(&said.numbered(member.number));
@@ -271,12 +276,12 @@ impl Group<'_> {
 
 /// Lines on stdin.
 #[derive(Debug, Default)]
-struct Lines {
+struct StdinLines {
     bytes: Vec<u8>,
     ended: bool,
 }
 
-impl Lines {
+impl StdinLines {
     /// Read what is there; call when stdin is readable.
     fn read(&mut self) -> Outcome<()> {
         // Greater than the library's buffer, which is passed by then: nothing may stay where poll does not see it.
@@ -289,6 +294,16 @@ impl Lines {
             self.bytes.truncate(4096);
         }
         Ok(())
+    }
+
+    /// Whether one of the lines that are there is "end", or nothing more will come. All are taken: stdin does not wake
+    /// anybody for a line that was read with another.
+    fn says_end(&mut self) -> bool {
+        let mut told = self.ended;
+        while let Some(line) = self.take() {
+            told |= line == "end";
+        }
+        told
     }
 
     /// The next whole line.
@@ -305,9 +320,19 @@ mod tests {
 
     #[test]
     fn lines_are_taken_one_by_one_and_only_whole() {
-        let mut lines = Lines { bytes: b"go\nend".to_vec(), ended: false };
+        let mut lines = StdinLines { bytes: b"go\nend".to_vec(), ended: false };
         assert_eq!((lines.take().as_deref(), lines.take()), (Some("go"), None));
         lines.bytes.push(b'\n');
         assert_eq!(lines.take().as_deref(), Some("end"));
+    }
+
+    #[test]
+    fn the_end_is_heard_behind_other_lines_that_came_with_it() {
+        let mut lines = StdinLines { bytes: b"x\nend\n".to_vec(), ended: false };
+        assert!(lines.says_end());
+        lines.bytes.extend_from_slice(b"x\n");
+        assert!(!lines.says_end());
+        lines.ended = true;
+        assert!(lines.says_end());
     }
 }

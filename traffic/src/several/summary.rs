@@ -18,8 +18,26 @@ pub(crate) struct FlowsSummary {
     flows_asked: usize,
     flows: Vec<FlowLine>,
     totals: Vec<Total>,
+    not_compared: Option<NotCompared>,
     together_s: Option<f64>,
     start_spread_s: Option<f64>,
+    /// Length of the receivers' intervals, s.
+    #[serde(skip)]
+    interval_s: f64,
+}
+
+/// Why what the flows got is neither added up nor compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum NotCompared {
+    /// One has no report: who got nothing would not be counted.
+    FlowMissing,
+    /// One has no receiving end.
+    NoReceiver,
+    /// There was no time when all were on.
+    NeverTogether,
+    /// That time holds no whole interval of one's receiving end.
+    IntervalTooLong,
 }
 
 /// One flow that has a report.
@@ -56,25 +74,41 @@ impl FlowsSummary {
         let window_ns = together::window_ns(reports.iter().map(|(_, flow)| *flow));
         let flows: Vec<FlowLine> =
             reports.iter().map(|(number, flow)| line(*number, flow, window_ns)).collect();
+        let not_compared = not_compared(asked, &flows, window_ns.is_some());
         Self {
             schema_version: SCHEMA_VERSION,
             kind: "flows_summary",
             flows_asked: asked,
-            totals: totals(&flows),
+            totals: totals(&flows, not_compared.is_none()),
+            not_compared,
             flows,
             together_s: window_ns.map(|(from_ns, to_ns)| (to_ns - from_ns) as f64 * 1e-9),
             start_spread_s: start_spread_s(reports),
+            interval_s: reports.iter().map(|(_, flow)| flow.report.interval_s).fold(0.0, f64::max),
         }
     }
 
-    /// The same for a person: a line per flow, then the sums.
+    /// The same for a person: a line per flow, then the sums, and why there are none where that is so.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.flows.iter().map(FlowLine::words).collect();
         lines.extend(self.totals.iter().map(Total::words));
-        if self.flows.len() < self.flows_asked {
-            lines.push(format!("{} of {} flows have a report", self.flows.len(), self.flows_asked));
-        }
+        lines.extend(self.not_compared.map(|why| format!("no sum and no index: {}", self.words(why))));
         lines
+    }
+
+    fn words(&self, why: NotCompared) -> String {
+        match why {
+            NotCompared::FlowMissing => {
+                format!("{} of {} flows have a report", self.flows.len(), self.flows_asked)
+            }
+            NotCompared::NoReceiver => "a flow has no receiving end".into(),
+            NotCompared::NeverTogether => "there was no time when all flows were on".into(),
+            NotCompared::IntervalTooLong => format!(
+                "no whole interval of {} s lies in the {:.3} s when all flows were on; use a shorter -i",
+                self.interval_s,
+                self.together_s.unwrap_or(0.0)
+            ),
+        }
     }
 }
 
@@ -137,21 +171,35 @@ fn line(flow: usize, finished: &Finished, window_ns: Option<(i64, i64)>) -> Flow
     }
 }
 
+/// Why flows are not compared of which `asked` were to be; `together`: there was a time when all were on.
+fn not_compared(asked: usize, flows: &[FlowLine], together: bool) -> Option<NotCompared> {
+    if flows.len() < asked {
+        Some(NotCompared::FlowMissing)
+    } else if flows.iter().any(|flow| flow.goodput_mbps.is_none()) {
+        Some(NotCompared::NoReceiver)
+    } else if !together {
+        Some(NotCompared::NeverTogether)
+    } else {
+        let is_missing = flows.iter().any(|flow| flow.goodput_together_mbps.is_none());
+        is_missing.then_some(NotCompared::IntervalTooLong)
+    }
+}
+
 /// Of all flows, and of each direction where there are both.
-fn totals(flows: &[FlowLine]) -> Vec<Total> {
+fn totals(flows: &[FlowLine], compared: bool) -> Vec<Total> {
     let of = |name, wanted: &[Direction]| {
         let part: Vec<&FlowLine> = flows.iter().filter(|flow| wanted.contains(&flow.direction)).collect();
-        (!part.is_empty()).then(|| total(name, &part))
+        (!part.is_empty()).then(|| total(name, &part, compared))
     };
     let (up, down) = (of("up", &[Direction::Up]), of("down", &[Direction::Down]));
     let both = of("both", &[Direction::Up, Direction::Down]).filter(|_| up.is_some() && down.is_some());
     [up, down, both].into_iter().flatten().collect()
 }
 
-fn total(direction: &'static str, flows: &[&FlowLine]) -> Total {
-    // One flow without a receiver leaves nothing to compare.
+fn total(direction: &'static str, flows: &[&FlowLine], compared: bool) -> Total {
     let each = |value: fn(&FlowLine) -> Option<f64>| {
-        flows.iter().map(|flow| value(flow)).collect::<Option<Vec<f64>>>()
+        let values = flows.iter().map(|flow| value(flow)).collect::<Option<Vec<f64>>>();
+        values.filter(|_| compared)
     };
     let goodput = each(|flow| flow.goodput_together_mbps);
     Total {
@@ -254,7 +302,11 @@ mod tests {
 
     fn summary(reports: &[Finished]) -> (FlowsSummary, Value) {
         let numbered: Vec<_> = (1..).zip(reports).collect();
-        let summary = FlowsSummary::of(reports.len(), &numbered);
+        summary_of(reports.len(), &numbered)
+    }
+
+    fn summary_of(asked: usize, reports: &[(usize, &Finished)]) -> (FlowsSummary, Value) {
+        let summary = FlowsSummary::of(asked, reports);
         let value = serde_json::to_value(&summary).unwrap();
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/schemas");
         let text = std::fs::read_to_string(format!("{folder}/flows_summary.schema.json")).unwrap();
@@ -283,7 +335,10 @@ mod tests {
         let (_, value) = summary(&[report("udp", "up", 2.0, Some(2.0)), late]);
         assert_eq!(value["flows"][1]["goodput_mbps"], 3.0, "its own");
         assert_eq!(value["totals"][0]["goodput_mbps"], 4.0);
-        assert_eq!(value["totals"][0]["jain_goodput"], 1.0);
+        assert_eq!(
+            (&value["totals"][0]["jain_goodput"], &value["not_compared"]),
+            (&json!(1.0), &Value::Null)
+        );
         assert!((value["together_s"].as_f64().unwrap() - 1.01).abs() < 1e-9, "{value}");
     }
 
@@ -294,6 +349,7 @@ mod tests {
         later.report.sender.end_ns = 2_020_000_000;
         let (summary, value) = summary(&[report("udp", "up", 1.0, Some(1.0)), later]);
         assert_eq!((&value["together_s"], &value["totals"][0]["jain_goodput"]), (&Value::Null, &Value::Null));
+        assert_eq!(value["not_compared"], "never_together");
         assert_eq!(summary.lines()[2], "[SUM] up: 2 flows, 2 Mb/s offered");
     }
 
@@ -336,13 +392,30 @@ mod tests {
         let (summary, value) = summary(&[report("null", "up", 1.0, None), report("null", "up", 1.0, None)]);
         assert_eq!(value["totals"][0]["goodput_mbps"], Value::Null);
         assert_eq!(value["totals"][0]["jain_goodput"], Value::Null);
+        assert_eq!(value["not_compared"], "no_receiver");
         assert_eq!(summary.lines()[2], "[SUM] up: 2 flows, 2 Mb/s offered");
     }
 
     #[test]
-    fn a_flow_that_failed_is_missed() {
-        let one = report("udp", "up", 1.0, Some(1.0));
-        let summary = FlowsSummary::of(2, &[(2, &one)]);
-        assert_eq!(summary.lines().last().unwrap(), "1 of 2 flows have a report");
+    fn those_that_are_left_when_one_has_failed_are_not_called_fair() {
+        let (one, other) = (report("udp", "up", 1.0, Some(1.0)), report("udp", "up", 1.0, Some(1.0)));
+        let (summary, value) = summary_of(3, &[(1, &one), (3, &other)]);
+        let total = &value["totals"][0];
+        assert_eq!(
+            [&total["goodput_mbps"], &total["jain_goodput"], &total["jain_demand_met"]],
+            [&Value::Null; 3]
+        );
+        assert_eq!(value["not_compared"], "flow_missing");
+        assert_eq!(summary.lines().last().unwrap(), "no sum and no index: 2 of 3 flows have a report");
+    }
+
+    #[test]
+    fn where_no_whole_interval_is_shared_the_reason_is_told() {
+        let mut flows = [report("udp", "up", 1.0, Some(1.0)), report("udp", "up", 1.0, Some(1.0))];
+        flows.iter_mut().for_each(|flow| flow.report.interval_s = 10.0);
+        let (summary, value) = summary(&flows);
+        assert_eq!(value["not_compared"], "interval_too_long");
+        let last = "no sum and no index: no whole interval of 10 s lies in the 1.010 s when all flows were on; use a shorter -i";
+        assert_eq!(summary.lines().last().unwrap(), last);
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod network;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::fd::{AsRawFd, RawFd};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
@@ -167,13 +168,26 @@ pub(crate) fn signal(process: u32, number: i32) {
     unsafe { libc::kill(process as i32, number) };
 }
 
-fn next_event(stdout: &mut impl BufRead) -> Option<Value> {
+/// The next line of a process. One that says nothing for two minutes fails the test, which would wait for ever.
+fn next_event(stdout: &mut BufReader<ChildStdout>) -> Option<Value> {
+    if stdout.buffer().is_empty() {
+        assert!(
+            becomes_readable(stdout.get_ref().as_raw_fd(), 120_000),
+            "a process said nothing for two minutes"
+        );
+    }
     let mut line = String::new();
     let length = stdout.read_line(&mut line).unwrap();
     (length > 0).then(|| serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}")))
 }
 
-fn expect(stdout: &mut impl BufRead, name: &str) -> Value {
+fn becomes_readable(fd: RawFd, within_ms: i32) -> bool {
+    let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor that stays open.
+    unsafe { libc::poll(&mut watched, 1, within_ms) == 1 }
+}
+
+fn expect(stdout: &mut BufReader<ChildStdout>, name: &str) -> Value {
     loop {
         match next_event(stdout) {
             Some(event) if event["event"] == name => return event,

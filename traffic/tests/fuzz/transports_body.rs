@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netjoule_dccp_carriers::any_messages;
 use netjoule_quic::any_bytes;
+use netjoule_transport::candidates::Verdict;
 use netjoule_transport::cutter::Cutter;
-use netjoule_transport::knocking::Verdict;
 use netjoule_transport::preface;
 use netjoule_udp::any_datagrams::{is_handshake, Client, Server, DATAGRAM_BYTES};
 

@@ -22,8 +22,8 @@ fn what_a_full_device_does_not_take_is_held_back() {
         let to = format!("{FAR}:{port}");
         let args = ["--to", &to, "-b", "8M", "-l", "1000", "-t", "2"];
         let limits = ["--pacing-limit", "min_achieved_ratio=0.99"];
-        for gso in [&[][..], &["--gso", "--window-us", "5000"]] {
-            let finished = send(&[&args[..], &limits, gso].concat());
+        for more in [&[][..], &["--gso", "--window-us", "5000"], &["--tx-timestamps"]] {
+            let finished = send(&[&args[..], &limits, more].concat());
             assert_eq!(finished.code, 0, "{}", finished.stderr);
             let report = finished.report();
             assert_honest(report);
@@ -35,6 +35,18 @@ fn what_a_full_device_does_not_take_is_held_back() {
             let held_back = number(&certificate["held_back_not_sent_ratio"]);
             assert!((held_back - not_sent / number(&sender["messages_scheduled"])).abs() < 1e-9);
             assert_eq!(certificate["passed"], true, "{certificate}");
+            if more == ["--tx-timestamps"] {
+                assert_stamps_are_of_the_first_fill(sender);
+            }
         }
     });
+}
+
+/// The queue fills once and is never empty again, so that only what was sent before the first refusal has stamps that can be
+/// told apart: of messages 1 ms apart that leave 4.2 ms apart the last of these waited 3.2 ms for each of them.
+fn assert_stamps_are_of_the_first_fill(sender: &Value) {
+    let delay_us = &sender["departure_delay_us"];
+    let not_stamped = number(&sender["transport_stats"]["departures_not_stamped"]);
+    assert_eq!(number(&delay_us["stamped"]) + not_stamped, number(&sender["messages_sent"]), "{sender}");
+    assert!(number(&delay_us["max"]) > 2_000.0 * number(&delay_us["stamped"]), "{sender}");
 }

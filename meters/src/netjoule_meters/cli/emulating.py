@@ -22,50 +22,65 @@ if TYPE_CHECKING:
 _DEFAULT_LISTEN = "127.0.0.1:0"
 
 
+_Model = Annotated[
+    str, typer.Argument(metavar="MODEL", help="Instrument to be; `list` names them, e.g. wt210.")
+]
+_PowerStream = Annotated[
+    str | None, typer.Option(help="Device stream to be fed with: a pipe, - for standard input.")
+]
+_Power = Annotated[float | None, typer.Option(help="Constant power in W instead of a stream.")]
+_PowerTrace = Annotated[
+    Path | None, typer.Option(help="Recorded power instead: CSV with t_s and power_w, or NDJSON.")
+]
+_Repeat = Annotated[bool, typer.Option("--repeat", help="Begin the trace again at its end.")]
+_PortKind = Annotated[
+    str | None,
+    typer.Option(help="pty, tcp, tcp-once, udp or vxi11 [default: the instrument's usual one]."),
+]
+_Listen = Annotated[
+    str | None, typer.Option(help="HOST:PORT of tcp and udp; port 0 takes a free one.", metavar="ADDRESS")
+]
+_Link = Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")]
+_BaudRate = Annotated[
+    int | None,
+    typer.Option(help="Baud rate it is set to; a client at another one hears noise [default: any]."),
+]
+_Variant = Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")]
+_Extra = Annotated[
+    list[str] | None, typer.Option("--set", help="A further option of this model, NAME=VALUE.")
+]
+_ControlSocket = Annotated[
+    Path | None,
+    typer.Option(help="Unix datagram socket that takes faults as JSON lines.", metavar="PATH"),
+]
+_Seed = Annotated[int | None, typer.Option(help="Draw this instrument's errors; without it, it has none.")]
+_UpdateInterval = Annotated[
+    float | None, typer.Option(help="Update interval in s until a client sets it [default: its own].")
+]
+_Voltage = Annotated[float, typer.Option(help="Voltage of the supply in V.")]
+_PowerFactor = Annotated[float, typer.Option(min=0.01, max=1.0, help="Power factor of the device.")]
+_CrestFactor = Annotated[float, typer.Option(min=1.0, help="Peak over RMS of the current.")]
+
+
 def emulate_command(
-    model: Annotated[
-        str, typer.Argument(metavar="MODEL", help="Instrument to be; `list` names them, e.g. wt210.")
-    ],
-    power_stream: Annotated[
-        str | None, typer.Option(help="Device stream to be fed with: a pipe, - for standard input.")
-    ] = None,
-    power_w: Annotated[float | None, typer.Option(help="Constant power in W instead of a stream.")] = None,
-    power_trace: Annotated[
-        Path | None, typer.Option(help="Recorded power instead: CSV with t_s and power_w, or NDJSON.")
-    ] = None,
-    repeat: Annotated[bool, typer.Option("--repeat", help="Begin the trace again at its end.")] = False,
-    port_kind: Annotated[
-        str | None,
-        typer.Option(help="pty, tcp, tcp-once, udp or vxi11 [default: the instrument's usual one]."),
-    ] = None,
-    listen: Annotated[
-        str | None, typer.Option(help="HOST:PORT of tcp and udp; port 0 takes a free one.", metavar="ADDRESS")
-    ] = None,
-    link: Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")] = None,
-    baud_rate: Annotated[
-        int | None,
-        typer.Option(help="Baud rate it is set to; a client at another one hears noise [default: any]."),
-    ] = None,
-    variant: Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")] = "",
-    extra: Annotated[
-        list[str] | None, typer.Option("--set", help="A further option of this model, NAME=VALUE.")
-    ] = None,
-    control: Annotated[
-        Path | None,
-        typer.Option(help="Unix datagram socket that takes faults as JSON lines.", metavar="PATH"),
-    ] = None,
+    model: _Model,
+    power_stream: _PowerStream = None,
+    power_w: _Power = None,
+    power_trace: _PowerTrace = None,
+    repeat: _Repeat = False,
+    port_kind: _PortKind = None,
+    listen: _Listen = None,
+    link: _Link = None,
+    baud_rate: _BaudRate = None,
+    variant: _Variant = "",
+    extra: _Extra = None,
+    control: _ControlSocket = None,
     origin_ns: Origin = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Draw this instrument's errors; without it, it has none.")
-    ] = None,
-    update_interval_s: Annotated[
-        float | None, typer.Option(help="Update interval in s until a client sets it [default: its own].")
-    ] = None,
-    voltage_v: Annotated[float, typer.Option(help="Voltage of the supply in V.")] = 230.0,
-    power_factor: Annotated[float, typer.Option(min=0.01, max=1.0, help="Power factor of the device.")] = 1.0,
-    current_crest_factor: Annotated[
-        float, typer.Option(min=1.0, help="Peak over RMS of the current.")
-    ] = 1.41421356,
+    seed: _Seed = None,
+    update_interval_s: _UpdateInterval = None,
+    voltage_v: _Voltage = 230.0,
+    power_factor: _PowerFactor = 1.0,
+    current_crest_factor: _CrestFactor = 1.41421356,
 ) -> None:
     """Be a power meter that speaks the real instrument's language.
 
@@ -101,18 +116,16 @@ def emulate_command(
         stack.callback(port.close)
         faults = _faults(control, seed, stack)
         stop = stack.enter_context(end_signals())
-        ready: dict[str, Any] = {
-            "event": "ready",
-            "model": model,
-            "port": port.name,
-            "seed": seed,
-            "emulated": True,
-        }
-        ready |= {"adapter": description.adapter, "resource": client_resource(way.resource, kind, port.name)}
-        ready["settings"] = dict(way.settings)
-        typer.echo(json.dumps(ready))
-        sys.stdout.flush()
+        resource = client_resource(way.resource, kind, port.name)
+        reached_by = {"adapter": description.adapter, "resource": resource, "settings": dict(way.settings)}
+        _say_ready({"model": model, "port": port.name, "seed": seed, "emulated": True, **reached_by})
         run_instrument(instrument, port, source, clock=clock, origin_ns=origin, stop=stop, **faults)
+
+
+def _say_ready(facts: dict[str, Any]) -> None:
+    """One line for whoever started the instrument and waits for it."""
+    typer.echo(json.dumps({"event": "ready", **facts}))
+    sys.stdout.flush()
 
 
 def _require_numbers(power_w: float | None, voltage_v: float, *factors: float) -> None:

@@ -14,7 +14,7 @@ from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO, FlowPart, floor_r
 from netjoule_meters.energy.grade import Grade, grade_of
 from netjoule_meters.energy.node_floor import NullPower, empty_floor, node_floor
 from netjoule_meters.energy.node_power import MeterInput, NodePower, node_power
-from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
+from netjoule_meters.energy.result import TOOK_NO_PART, FloorResult, NodeResult, Reason, Result
 from netjoule_meters.energy.several_flows import (
     FlowInput,
     edge_bytes,
@@ -52,7 +52,8 @@ _ROUNDING_RATIO = 1e-12
 class RunInput:
     """Everything one run left behind: run.json, flow.json ({} when missing), receiver intervals, meters.
 
-    flows: of a run with several; intervals are then those of all receivers, joined.
+    flows: of a run with several; intervals are then those of all receivers, joined. idle_clients: hosts with
+    the role client that have no flow in this run.
     """
 
     run: dict[str, Any]
@@ -60,6 +61,7 @@ class RunInput:
     intervals: Intervals
     meters: tuple[MeterInput, ...]
     flows: tuple[FlowInput, ...] = ()
+    idle_clients: frozenset[str] = frozenset()
 
     @property
     def parts(self) -> tuple[FlowPart, ...]:
@@ -104,6 +106,8 @@ def assess_run(
         node = _node(source, meter, power, own, null=null_power, rng=rng)
         if own is not rate:
             node = replace(node, t_a_mbps=0.0 if own is None else own.t_a_mbps)
+        if meter.node in source.idle_clients:
+            node = _without_flow(node)
         nodes.append(node)
         reasons += [*power.reasons, *_node_reasons(node)]
     return _result(source, span, u95_t_a, reasons=reasons, nodes=nodes, invalidating=invalidating)
@@ -191,7 +195,9 @@ def _residual_ns(source: RunInput) -> float:
 def _node_throughput(
     source: RunInput, span: MeasuredSpan, node: str, whole: Throughput | None
 ) -> Throughput | None:
-    """T_A that E_A of a node refers to: on a client that of its own flows, elsewhere the run's."""
+    """T_A that E_A of a node refers to: on a client that of its own flows, if any, elsewhere the run's."""
+    if node in source.idle_clients:
+        return None
     own = flows_of_node(source.flows, node)
     if whole is None or len(own) == len(source.flows):
         return whole
@@ -283,6 +289,21 @@ def _node(
     )
 
 
+def _without_flow(node: NodeResult) -> NodeResult:
+    """Of a client without a flow: its power stays, and there is nothing that it could have been the price of.
+
+    That its meter saw no difference is no shortcoming of the meter.
+    """
+    return replace(
+        node,
+        ea_reason=TOOK_NO_PART,
+        below_resolution=False,
+        grade=None,
+        grade_limits=(),
+        floor=empty_floor(node.floor.run_id, TOOK_NO_PART),
+    )
+
+
 def _is_below(delta_w: float | None, u_w: float | None) -> bool:
     if delta_w is None:
         return False
@@ -339,6 +360,8 @@ def _ea_reason(source: RunInput, power: NodePower, rate: Throughput | None, unse
 
 def _node_reasons(node: NodeResult) -> list[Reason]:
     reasons = []
+    if node.ea_reason == TOOK_NO_PART:
+        reasons.append(Reason(TOOK_NO_PART, f"meter {node.meter_id}: {node.node} has no flow in this run"))
     if node.ea_reason == "radio_without_air_time":
         reasons.append(Reason(node.ea_reason, f"radio_source is {node.radio_source}"))
     if node.below_resolution and node.ea_reason != "null_has_no_throughput":

@@ -23,7 +23,7 @@ from netjoule_meters.energy.node_power import UNKNOWN_POWER, MeterInput
 from netjoule_meters.energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
 from netjoule_meters.energy.resolution import counter_step_j, step_of_decimals
 from netjoule_meters.energy.series import lines_between
-from netjoule_meters.energy.several_flows import FlowInput, joined
+from netjoule_meters.energy.several_flows import FlowInput, clients_of, idle_clients, joined
 from netjoule_meters.energy.uncertainty import Accuracy, SpecificationTerm
 from netjoule_meters.energy.windows import FloatArray, Intervals
 
@@ -48,11 +48,15 @@ class MeasuredLag:
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What campaign.json says that per-run numbers rest on; lags by meter_id, where a pulse told one."""
+    """What campaign.json says that per-run numbers rest on; lags by meter_id, where a pulse told one.
+
+    clients: of the topology, see clients_of.
+    """
 
     passports: list[dict[str, Any]]
     seed: int
     lags: dict[str, MeasuredLag]
+    clients: frozenset[str]
 
 
 def read_campaign(campaign: Path) -> Campaign:
@@ -64,7 +68,8 @@ def read_campaign(campaign: Path) -> Campaign:
         raise CampaignError(f"{path} must hold a list 'meters' and an integer 'seed'")
     for passport in passports:
         _check(path, "meter_passport", passport)
-    return Campaign(passports, seed, _measured_lags(path, document.get("alignment") or []))
+    lags = _measured_lags(path, document.get("alignment") or [])
+    return Campaign(passports, seed, lags, clients_of(document.get("topology") or {}))
 
 
 def _measured_lags(path: Path, entries: Any) -> dict[str, MeasuredLag]:
@@ -139,7 +144,7 @@ def read_run_input(campaign: Path, known: Campaign, run_id: str) -> RunInput:
         read_meter(campaign, passport, t_from_s, t_to_s, known.lags.get(str(passport["meter_id"])))
         for passport in known.passports
     )
-    return RunInput(run, flow, intervals, meters, flows)
+    return RunInput(run, flow, intervals, meters, flows, idle_clients(known.clients, run))
 
 
 def _read_flow(path: Path) -> dict[str, Any]:

@@ -23,12 +23,25 @@ FlowPart = tuple[dict[str, Any], dict[str, Any]]
 def floor_reason_of_all(flows: Sequence[FlowPart], null_flows: Sequence[FlowPart]) -> str | None:
     """Return the first code that any flow with its counterpart in null gives, or None.
 
-    A null run has as many flows as the runs of its mini-block, in the same order.
+    A null run has as many flows as the runs of its mini-block, in the same order. Senders on one host share
+    its cores: together they are held to the limit of one.
     """
     if len(flows) != len(null_flows):
         return "null_run_invalid"
     found = (floor_reason(*own, *null) for own, null in zip(flows, null_flows, strict=True))
-    return next((reason for reason in found if reason is not None), None)
+    reason = next((reason for reason in found if reason is not None), None)
+    if reason is None and any(_fill_a_core(parts) for parts in (flows, null_flows)):
+        return "floor_core_busy"
+    return reason
+
+
+def _fill_a_core(parts: Sequence[FlowPart]) -> bool:
+    """Whether the senders on any host are too busy together; a host is what each names, or its client."""
+    busy: dict[str, float] = {}
+    for run, flow in parts:
+        host = str((flow.get("sender") or {}).get("host") or run.get("client") or "")
+        busy[host] = busy.get(host, 0.0) + (busy_cores(flow) or 0.0)
+    return any(cores > GREATEST_BUSY_CORES for cores in busy.values())
 
 
 def floor_reason(

@@ -9,6 +9,8 @@ from typing import Any
 from netjoule_meters.energy.integrator import IntegratorCheck
 
 SCHEMA_VERSION = 1
+TOOK_NO_PART = "took_no_part"
+"""Why a client without a flow in the run has no E_A."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,21 @@ def flows_of_node(flows: Sequence[FlowInput], node: str) -> list[FlowInput]:
     """Return the flows whose payload a node's power moved: a client's own, for any other host all."""
     own = [flow for flow in flows if flow.client == node]
     return own or list(flows)
+
+
+def clients_of(topology: Mapping[str, Any]) -> frozenset[str]:
+    """Return the hosts that are clients and nothing else: only payload of their own flows is theirs."""
+    hosts = topology.get("hosts") or {}
+    roles = {str(name): set(host.get("roles") or ()) for name, host in hosts.items()}
+    carry_all = {"server", "access_point"}
+    return frozenset(name for name, of in roles.items() if "client" in of and not of & carry_all)
+
+
+def idle_clients(clients: Iterable[str], run: Mapping[str, Any]) -> frozenset[str]:
+    """Return the clients that have no flow in a run: no payload is theirs, whatever their power did."""
+    several = run.get("flows") or ()
+    taking_part = {flow["client"] for flow in several} or {(run.get("hosts") or {}).get("client")}
+    return frozenset(clients) - taking_part
 
 
 def shares(flows: Sequence[FlowInput], window: Window, *, received: bool) -> tuple[FlowShare, ...]:

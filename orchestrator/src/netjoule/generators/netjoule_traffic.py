@@ -19,6 +19,8 @@ __all__ = ["NetjouleTraffic"]
 READY_TIMEOUT_S = 15.0
 FLOW_READY_TIMEOUT_S = 90.0  # both ends may have millions of a profile's messages to compute first
 MAX_HOLD_S = 3600  # a flow waits for `go` while idle power is measured
+# Of a profile: as many as a sender of netjoule-traffic takes, so that what can go up can go down.
+MAX_MESSAGES = 20_000_000
 # A stream drains for up to 30 s after its schedule (sender.rs), and a receiver waits 60 s beyond it for what
 # is under way (receiver.rs): only a sender that is later than both hangs.
 REPORT_GRACE_S = 100.0
@@ -58,7 +60,8 @@ class NetjouleTraffic:
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
         if ends.flows > 1:
             argv += ["--max-flows", str(ends.flows)]
-        argv += ["--max-hold-s", str(MAX_HOLD_S), *_secret_arguments(ends)]
+        argv += ["--max-hold-s", str(MAX_HOLD_S), "--max-messages", str(MAX_MESSAGES)]
+        argv += _secret_arguments(ends)
         process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
         await process.expect("listening", READY_TIMEOUT_S)
         return ServerProcess(process)
@@ -73,11 +76,10 @@ class NetjouleTraffic:
                 # Over stdin, so that no file need be brought to the host.
                 await process.write_line(json.dumps(spec.profile))
             await process.expect("ready", FLOW_READY_TIMEOUT_S)
-        except ProcessEnded as error:
+        except BaseException as error:
             await flow.end()
-            raise _coded(error) from error
-        except asyncio.CancelledError:
-            await flow.end()
+            if isinstance(error, ProcessEnded):
+                raise _coded(error) from error
             raise
         return flow
 

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from netjoule.generators.messages import Clocks
 from netjoule.generators.netperfmeter import as_report, read_scalars, read_vector
@@ -161,14 +162,9 @@ class _Measurement:
             direction=direction,
             ip_version=self._options.ip_version or 4,
         )
-        came_us, delays_ms = _lines(*found[f"{receiver}.vec"])
-        shift_ns = unlike_clocks_ns(round(min(delays_ms) * 1e6)) if delays_ms else 0
+        arrivals = _lines(*found[f"{receiver}.vec"])
         got = self._scalars(texts[f"{receiver}.sca"], number)
-        self._require_a_day((last_us - first_us) * 1e-6)
-        # Where nothing arrived its times of arrival are 0.
-        ends_us = (got["First Reception"], got["Last Reception"]) if got["Received Packets"] else ()
-        for moment_us in (*ends_us, *came_us):
-            self._require_a_day((moment_us - first_us) * 1e-6 - shift_ns * 1e-9)
+        shift_ns = self._shift_ns(arrivals, got, first_us, last_us)
         report = as_report(
             spec,
             texts,
@@ -178,13 +174,7 @@ class _Measurement:
             receiver_offset_ns=-shift_ns,
             duration_s=duration_s,
         )
-        report = settle_unknown(report, rate)
-        if self._options.ip_version is None:
-            # No file has an address, so the size of the IP header is anybody's guess.
-            report |= {"mean_ip_packet_bytes": None, "packetisation_source": "unknown"}
-        report["generator"]["version"] = self._options.generator_version or "unknown"
-        if shift_ns:
-            report["receiver"]["one_way_delay_ms"] = None
+        report = self._settled(settle_unknown(report, rate), shift_ns)
         notes = [rate.note, Reason("flows_at_once", "other flows of its measurement") if company else None]
         if size_bytes % packets:
             notes.append(Reason("message_sizes_vary", f"taken as {spec.payload_bytes} bytes, their mean"))
@@ -197,6 +187,41 @@ class _Measurement:
             tuple(note for note in notes if note is not None),
             (*sources, self._config) if self._config is not None else sources,
         )
+
+    def _shift_ns(
+        self,
+        arrivals: tuple[list[float], list[float]],
+        got: Mapping[str, float],
+        first_us: float,
+        last_us: float,
+    ) -> int:
+        """How far the receiver's clock is taken to be off the sender's; 0 where both may be one.
+
+        Args:
+            arrivals: when messages arrived, us, and their delays, ms.
+            got: figures of the receiver.
+            first_us: when the first message left, us; `last_us` the last.
+
+        Raises InvalidData for times that cannot be of one measurement.
+        """
+        came_us, delays_ms = arrivals
+        shift_ns = unlike_clocks_ns(round(min(delays_ms) * 1e6)) if delays_ms else 0
+        self._require_a_day((last_us - first_us) * 1e-6)
+        # Where nothing arrived its times of arrival are 0.
+        ends_us = (got["First Reception"], got["Last Reception"]) if got["Received Packets"] else ()
+        for moment_us in (*ends_us, *came_us):
+            self._require_a_day((moment_us - first_us) * 1e-6 - shift_ns * 1e-9)
+        return shift_ns
+
+    def _settled(self, report: dict[str, Any], shift_ns: int) -> dict[str, Any]:
+        """A report without what these files do not tell."""
+        if self._options.ip_version is None:
+            # No file has an address, so the size of the IP header is anybody's guess.
+            report |= {"mean_ip_packet_bytes": None, "packetisation_source": "unknown"}
+        report["generator"]["version"] = self._options.generator_version or "unknown"
+        if shift_ns:
+            report["receiver"]["one_way_delay_ms"] = None
+        return report
 
     def _scalars(self, text: str, number: int) -> dict[str, float]:
         """The figures that a flow is made of. Raises InvalidData when one is missing or none."""

@@ -117,7 +117,7 @@ fn link<C: Carrier>(carrier: C, flow: &FlowSpec, ecn: bool) -> Result<Link<C>> {
         Role::Receiver => HEADER_BYTES + flow.message_bytes.max(token::MESSAGE_BYTES),
         Role::Sender => HEADER_BYTES + token::MESSAGE_BYTES,
     };
-    Link::new(carrier, flow.gso, slot_bytes, ecn)
+    Link::new(carrier, flow, slot_bytes, ecn)
 }
 
 /// How to connect to, or listen beside, `remote` (at a listener: any address of the right IP version).

@@ -84,6 +84,7 @@ impl<C: Carrier> End<C> {
             }
         }
         let stride = (spacing.headroom_bytes + spacing.message_bytes).max(1);
+        self.link.expect(batch.len() / stride, spacing.message_bytes, now_ns);
         let (mut sent, mut stop) = (0, Stop::None);
         while stop == Stop::None && batch.len() >= (sent + 1) * stride {
             if self.link.outbox.is_blocked() {

@@ -114,7 +114,9 @@ fn a_batch_crosses_whole_however_many_calls_it_takes() {
 #[test]
 fn the_receiver_of_a_fast_flow_rests_and_loses_nothing() {
     let (mut client, mut server) = open_pair("127.0.0.1:0", false);
-    server.rest = Rest::of(&FlowSpec { rate_bps: 100_000 * 800, ..flow(Role::Receiver, false) });
+    server.rest = ReceiveRest::of(&FlowSpec { rate_bps: 100_000 * 800, ..flow(Role::Receiver, false) });
+    assert_eq!(server.path_statistics()["receive_rest_us"], 320.0);
+    assert!(client.path_statistics().get("receive_rest_us").is_none());
     let watches = |end: &End| {
         let mut fds = Vec::new();
         end.poll_fds(&mut fds);

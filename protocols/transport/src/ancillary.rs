@@ -30,7 +30,7 @@ pub fn ask_for_stamps(socket: &impl AsRawFd) -> Result<()> {
 
 /// What the kernel tells beside a datagram.
 #[derive(Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct Ancillary {
     /// `CLOCK_REALTIME` of its arrival, ns.
     pub(crate) stamp_ns: Option<i64>,
     /// Length of each datagram of a train (GRO).
@@ -39,14 +39,14 @@ pub(crate) struct Beside {
     pub(crate) ecn: u8,
 }
 
-impl Beside {
+impl Ancillary {
     /// Read the control messages of `header`.
     ///
     /// # Safety
     ///
     /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
     pub(crate) unsafe fn of(header: &libc::msghdr) -> Self {
-        let mut beside = Self::default();
+        let mut ancillary = Self::default();
         // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
         // that the kernel writes for this kind of message, from the space that it wrote.
         unsafe {
@@ -56,27 +56,27 @@ impl Beside {
                 match ((*control).cmsg_level, (*control).cmsg_type) {
                     (libc::SOL_SOCKET, STAMP) => {
                         let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
-                        beside.stamp_ns = stamp_ns(seconds, ns);
+                        ancillary.stamp_ns = stamp_ns(seconds, ns);
                     }
                     (libc::SOL_SOCKET, STAMP_BEFORE_5_1) => {
                         let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
-                        beside.stamp_ns = stamp_ns(wide(seconds), wide(ns));
+                        ancillary.stamp_ns = stamp_ns(wide(seconds), wide(ns));
                     }
                     (libc::SOL_UDP, libc::UDP_GRO) => {
                         let size = data.cast::<libc::c_int>().read_unaligned();
-                        beside.segment_bytes = usize::try_from(size).ok().filter(|size| *size > 0);
+                        ancillary.segment_bytes = usize::try_from(size).ok().filter(|size| *size > 0);
                     }
                     // One byte over IPv4, an int over IPv6; DSCP is in the upper bits.
-                    (libc::IPPROTO_IP, libc::IP_TOS) => beside.ecn = data.read() & 3,
+                    (libc::IPPROTO_IP, libc::IP_TOS) => ancillary.ecn = data.read() & 3,
                     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                        beside.ecn = (data.cast::<libc::c_int>().read_unaligned() & 3) as u8;
+                        ancillary.ecn = (data.cast::<libc::c_int>().read_unaligned() & 3) as u8;
                     }
                     _ => {}
                 }
                 control = libc::CMSG_NXTHDR(header, control);
             }
         }
-        beside
+        ancillary
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Read {
     pub(crate) length: usize,
     /// `msg_flags` (recvmsg(2)).
     pub(crate) flags: libc::c_int,
-    pub(crate) beside: Beside,
+    pub(crate) ancillary: Ancillary,
 }
 
 /// One `recvmsg` that does not wait, and who sent it.
@@ -138,8 +138,8 @@ unsafe fn read_with(
     let length = unsafe { libc::recvmsg(fd, &mut header, libc::MSG_DONTWAIT) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
     // SAFETY: the kernel filled the control buffer above up to msg_controllen.
-    let beside = unsafe { Beside::of(&header) };
-    Ok((Read { length, flags: header.msg_flags, beside }, header.msg_namelen))
+    let ancillary = unsafe { Ancillary::of(&header) };
+    Ok((Read { length, flags: header.msg_flags, ancillary }, header.msg_namelen))
 }
 
 /// The address as one of IP.

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Does a sending end have so many messages that calls are shared?
 //!
+//! One rule for every transport that puts each message into a datagram by itself (UDP, DCCP), so that none is cheaper by it.
 //! Of a flow of one size its rate tells. Of one of several sizes the rate only tells how many of the largest there would
 //! be, so those that pass are counted as well. Pure.
 
-use netjoule_transport::FlowSpec;
+use crate::FlowSpec;
 
 /// From this many messages a second on.
-const MANY_PPS: u64 = 100_000;
+pub const MANY_PPS: u64 = 100_000;
 /// Messages are counted over this time, ns: a sender that catches up is not a fast flow.
 const COUNTED_NS: i64 = 100_000_000;
 
 /// The pace of one flow.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     is_fast: bool,
     largest_bytes: usize,
     /// A message of another size was seen.
@@ -24,24 +25,18 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// As far as the flow's rate tells.
-    pub(crate) fn of(flow: &FlowSpec) -> Self {
+    pub fn of(flow: &FlowSpec) -> Self {
         let is_fast = flow.rate_bps / (8 * flow.message_bytes.max(1) as u64) >= MANY_PPS;
         Self { is_fast, largest_bytes: flow.message_bytes, ..Self::default() }
     }
 
-    /// As of a flow that is fast.
-    #[cfg(test)]
-    pub(crate) fn fast() -> Self {
-        Self { is_fast: true, ..Self::default() }
-    }
-
     /// Whether calls are shared.
-    pub(crate) fn is_fast(&self) -> bool {
+    pub fn is_fast(&self) -> bool {
         self.is_fast
     }
 
     /// Messages of `message_bytes` pass at `now_ns`.
-    pub(crate) fn count(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
+    pub fn count(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
         self.is_mixed |= message_bytes != self.largest_bytes;
         if self.is_fast || !self.is_mixed {
             return;
@@ -59,7 +54,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netjoule_transport::{Role, Values};
+    use crate::{Role, Values};
 
     fn flow(message_bytes: usize, rate_bps: u64) -> FlowSpec {
         FlowSpec {

@@ -11,7 +11,7 @@ use crate::report::FlowReport;
 
 /// One event. Only its heading is read: a report is as long as its flow.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct MemberEvent {
     line: String,
     heading: Heading,
 }
@@ -23,7 +23,7 @@ struct Heading {
     message: Option<String>,
 }
 
-impl Said {
+impl MemberEvent {
     fn new(line: String) -> Outcome<Self> {
         let heading = serde_json::from_str(&line).map_err(|error| unreadable(&error))?;
         Ok(Self { line, heading })
@@ -81,7 +81,7 @@ impl Said {
 ///
 /// # Errors
 /// [`Code::System`] for what is no event.
-pub(crate) fn whole_lines(heard: &mut Vec<u8>, more: &[u8]) -> Outcome<Vec<Said>> {
+pub(crate) fn whole_lines(heard: &mut Vec<u8>, more: &[u8]) -> Outcome<Vec<MemberEvent>> {
     let Some(end) = more.iter().rposition(|byte| *byte == b'\n') else {
         heard.extend_from_slice(more);
         return Ok(Vec::new());
@@ -91,7 +91,7 @@ pub(crate) fn whole_lines(heard: &mut Vec<u8>, more: &[u8]) -> Outcome<Vec<Said>
     lines
         .split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
-        .map(|line| Said::new(String::from_utf8_lossy(line).into_owned()))
+        .map(|line| MemberEvent::new(String::from_utf8_lossy(line).into_owned()))
         .collect()
 }
 
@@ -103,8 +103,8 @@ fn unreadable(error: &serde_json::Error) -> Failure {
 mod tests {
     use super::*;
 
-    fn said(line: &str) -> Said {
-        Said::new(line.into()).unwrap()
+    fn said(line: &str) -> MemberEvent {
+        MemberEvent::new(line.into()).unwrap()
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
             let mut heard = Vec::new();
             let all: Vec<_> =
                 text.chunks(size).flat_map(|part| whole_lines(&mut heard, part).unwrap()).collect();
-            let names: Vec<_> = all.iter().map(Said::name).collect();
+            let names: Vec<_> = all.iter().map(MemberEvent::name).collect();
             assert_eq!(names, ["ready", "started", "report"], "{size}");
             assert!(heard.is_empty());
         }

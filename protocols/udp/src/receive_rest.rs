@@ -3,7 +3,8 @@
 //!
 //! Not with every packet: a receiver that each packet wakes takes few at a time, and the waking is work of the core that
 //! delivers packets (over loopback and veth the sender's). So after it has emptied the socket it leaves what arrives
-//! with the kernel for a moment. The kernel stamps every arrival, so no figure depends on when a message is read. Pure.
+//! with the kernel for a moment. The kernel stamps every arrival, so no figure depends on when a message is read. No other
+//! transport can: its receiver has to answer what arrives. Pure.
 
 use netjoule_transport::FlowSpec;
 
@@ -18,13 +19,13 @@ const SHORTEST_NS: i64 = 100_000;
 
 /// The rests of one receiving end.
 #[derive(Debug, Default)]
-pub(crate) struct Rest {
+pub(crate) struct ReceiveRest {
     /// How long a rest is; `None` in a flow in which every message is read when it arrives.
     length_ns: Option<i64>,
     until_ns: Option<i64>,
 }
 
-impl Rest {
+impl ReceiveRest {
     /// The rests of the end that receives `flow`.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
         let pps = flow.rate_bps / (8 * flow.message_bytes.max(1) as u64);
@@ -33,6 +34,11 @@ impl Rest {
                 .then(|| ((MESSAGES * 1_000_000_000 / pps) as i64).clamp(SHORTEST_NS, LONGEST_NS)),
             until_ns: None,
         }
+    }
+
+    /// How long a rest is in us; 0 where every message is read when it arrives.
+    pub(crate) fn length_us(&self) -> f64 {
+        self.length_ns.unwrap_or(0) as f64 * 1e-3
     }
 
     /// End of the rest, if this is one.
@@ -58,8 +64,8 @@ mod tests {
 
     use super::*;
 
-    fn rests_at(pps: u64) -> Rest {
-        Rest::of(&FlowSpec {
+    fn rests_at(pps: u64) -> ReceiveRest {
+        ReceiveRest::of(&FlowSpec {
             message_bytes: 64,
             role: Role::Receiver,
             token: [0; 16],
@@ -90,6 +96,7 @@ mod tests {
             let mut rest = rests_at(pps);
             rest.emptied(true, 0);
             assert_eq!(rest.until_ns(), Some(length_ns), "{pps}");
+            assert_eq!((rest.length_us() * 1e3).round() as i64, length_ns);
         }
     }
 
@@ -98,5 +105,6 @@ mod tests {
         let mut rest = rests_at(FROM_PPS - 1);
         rest.emptied(true, 50);
         assert!(!rest.lasts(50) && rest.until_ns().is_none());
+        assert_eq!(rest.length_us(), 0.0);
     }
 }

@@ -37,13 +37,13 @@ pub struct Candidate {
 
 /// A listening socket and those that have connected.
 #[derive(Debug)]
-pub struct Knocking {
+pub struct Candidates {
     socket: Socket,
     allowed_peer: Option<IpAddr>,
     candidates: Vec<Candidate>,
 }
 
-impl Knocking {
+impl Candidates {
     /// Listen with `socket`, which is bound and non-blocking; with `allowed_peer` only that address is heard.
     ///
     /// # Errors
@@ -105,39 +105,39 @@ mod tests {
     use super::*;
     use std::net::TcpStream;
 
-    fn knocking(allowed_peer: Option<IpAddr>) -> (Knocking, SocketAddr) {
+    fn listening(allowed_peer: Option<IpAddr>) -> (Candidates, SocketAddr) {
         let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let socket = crate::socket::stream(local).unwrap();
         socket.bind(&local.into()).unwrap();
-        let knocking = Knocking::listen(socket, allowed_peer).unwrap();
-        let address = knocking.socket().local_addr().unwrap().as_socket().unwrap();
-        (knocking, address)
+        let listening = Candidates::listen(socket, allowed_peer).unwrap();
+        let address = listening.socket().local_addr().unwrap().as_socket().unwrap();
+        (listening, address)
     }
 
     #[test]
     fn wrong_ones_make_room_and_the_proven_one_comes_out() {
-        let (mut knocking, address) = knocking(None);
+        let (mut listening, address) = listening(None);
         let streams: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
         let second = streams[1].local_addr().unwrap();
         let mut heard = 0;
-        let nobody = knocking.step(&mut |_| {
+        let nobody = listening.step(&mut |_| {
             heard += 1;
             Verdict::More
         });
         assert!(nobody.unwrap().is_none() && heard == 3);
-        let proven = knocking.step(&mut |candidate| match candidate.from == second {
+        let proven = listening.step(&mut |candidate| match candidate.from == second {
             true => Verdict::Proven,
             false => Verdict::Wrong,
         });
         assert_eq!(proven.unwrap().unwrap().from, second);
         let mut fds = Vec::new();
-        knocking.poll_fds(&mut fds);
+        listening.poll_fds(&mut fds);
         assert!(fds.len() < 4);
     }
 
     #[test]
     fn no_more_than_a_few_wait_and_only_who_may() {
-        let (mut open, address) = knocking(None);
+        let (mut open, address) = listening(None);
         let _streams: Vec<_> = (0..CANDIDATES + 1).map(|_| TcpStream::connect(address).unwrap()).collect();
         let mut heard = 0;
         open.step(&mut |_| {
@@ -146,7 +146,7 @@ mod tests {
         })
         .unwrap();
         assert_eq!(heard, CANDIDATES);
-        let (mut closed, address) = knocking(Some("127.0.0.2".parse().unwrap()));
+        let (mut closed, address) = listening(Some("127.0.0.2".parse().unwrap()));
         let _stream = TcpStream::connect(address).unwrap();
         assert!(closed.step(&mut |_| Verdict::Proven).unwrap().is_none());
     }
