@@ -216,8 +216,8 @@ def test_a_selftest_certifies_every_client_that_takes_part(monkeypatch: pytest.M
     async def nothing(*_: object) -> str:
         return ""
 
-    async def certified(host: Host, *_: object) -> list[dict[str, Any]]:
-        return [{"host": host.name}]
+    async def certified(host: Host, *_: object, times: int) -> list[dict[str, Any]]:
+        return [{"host": host.name, "times": times}]
 
     monkeypatch.setattr(ssh, "SshHost", Host)
     monkeypatch.setattr(binaries, "provide", nothing)
@@ -225,4 +225,5 @@ def test_a_selftest_certifies_every_client_that_takes_part(monkeypatch: pytest.M
     monkeypatch.setattr(selftest, "certify_host", certified)
     where = topology.Topology.from_document(copy.deepcopy(LAB), where="test")
     found = selftest.certify(workload(clients=2), where, 0.1, lambda _line: None)
-    assert [one["host"] for one in found] == ["laptop", "board", "tower"]
+    # The server has the flows of both clients.
+    assert [(one["host"], one["times"]) for one in found] == [("laptop", 1), ("board", 1), ("tower", 2)]
