@@ -100,9 +100,9 @@ pub struct ServeArgs {
     /// Write what happens to each flow's connection to a file in this folder, where the transport can (QUIC: qlog)
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
-    /// Flows at once; who comes then is told that the server is busy
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub max_flows: u32,
+    /// Flows at once, whoever asks; who comes then is told that the server is busy (default: those of one command)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub max_flows: Option<u32>,
     /// How many of them for one client (default: all)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub max_flows_per_peer: Option<u32>,
@@ -123,9 +123,12 @@ pub struct SendArgs {
     /// What carries the messages; several names with commas between them: flows side by side
     #[arg(long, value_name = "NAME[,NAME..]", default_value = "udp", help = transport_help())]
     pub transport: String,
-    /// So many flows of each transport at once, each with the rate, length or profile given (the server: --max-flows)
+    /// So many flows of each transport at once, each with the rate, length or profile given
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: u32,
+    /// Names this command to the server where it has several flows.
+    #[arg(skip)]
+    pub command_id: Option<String>,
     /// Both directions at once: each flow up, and one like it down
     #[arg(long, conflicts_with = "reverse")]
     pub bidir: bool,

@@ -11,9 +11,12 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use netjoule_transport::PollFd;
 
+use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
 use crate::server::crowd::Crowd;
 
+/// Most flows that a server has on at once, and that a command may ask for.
+pub(crate) const MOST_FLOWS: usize = 64;
 /// Exit status of a flow's process that was told to stop.
 const INTERRUPTED: i32 = 1;
 /// Exit status of one that broke (as Rust's own).
@@ -22,9 +25,32 @@ const BROKEN: i32 = 101;
 /// Room for flows.
 #[derive(Debug)]
 pub(crate) struct Places {
-    most: usize,
-    most_per_peer: usize,
+    most: Most,
     taken: Vec<Place>,
+}
+
+/// How many flows may be on at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Most {
+    /// One, or the several of one command, so that nobody else's traffic is beside what is measured.
+    OneCommand,
+    /// So many, whose ever they are.
+    Flows {
+        /// In all.
+        all: usize,
+        /// Of one host.
+        per_peer: usize,
+    },
+}
+
+impl Most {
+    /// The greatest number.
+    pub(crate) fn flows(self) -> usize {
+        match self {
+            Self::OneCommand => MOST_FLOWS,
+            Self::Flows { all, .. } => all,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -32,6 +58,7 @@ struct Place {
     process: libc::pid_t,
     peer: IpAddr,
     flow_id: String,
+    command_id: Option<String>,
     /// Ends when the process does: it alone has the other end.
     leash: PipeReader,
 }
@@ -53,9 +80,9 @@ pub(crate) enum Ended {
 }
 
 impl Places {
-    /// Room for `most` flows, `most_per_peer` of them from one host.
-    pub(crate) fn new(most: usize, most_per_peer: usize) -> Self {
-        Self { most, most_per_peer, taken: Vec::new() }
+    /// Room for `most` flows.
+    pub(crate) fn new(most: Most) -> Self {
+        Self { most, taken: Vec::new() }
     }
 
     /// Whether no flow is on.
@@ -63,10 +90,18 @@ impl Places {
         self.taken.is_empty()
     }
 
-    /// Whether a flow of this peer may begin.
-    pub(crate) fn has_room_for(&self, peer: IpAddr) -> bool {
-        let crowd: Crowd = self.taken.iter().map(|place| place.peer).collect();
-        self.taken.len() < self.most && crowd.count(peer) < self.most_per_peer
+    /// Whether a flow of this peer may begin, which belongs to the command named, if to one with several.
+    pub(crate) fn has_room_for(&self, peer: IpAddr, command_id: Option<&str>) -> bool {
+        let of_that_command = |place: &Place| {
+            place.peer == peer && command_id.is_some() && place.command_id.as_deref() == command_id
+        };
+        match self.most {
+            _ if self.taken.len() >= self.most.flows() => false,
+            Most::OneCommand => self.taken.iter().all(of_that_command),
+            Most::Flows { per_peer, .. } => {
+                self.taken.iter().map(|place| place.peer).collect::<Crowd>().count(peer) < per_peer
+            }
+        }
     }
 
     /// Descriptors to wait for: one per flow, readable when its process has ended.
@@ -83,7 +118,7 @@ impl Places {
     pub(crate) fn start(
         &mut self,
         peer: IpAddr,
-        flow_id: &str,
+        flow: &FlowRequest,
         work: impl FnOnce() -> bool,
     ) -> Outcome<libc::pid_t> {
         let (leash, tether) = std::io::pipe().map_err(Failure::system("open a pipe for a flow"))?;
@@ -99,7 +134,8 @@ impl Places {
                 end(tether, outcome.map_or(BROKEN, |interrupted| if interrupted { INTERRUPTED } else { 0 }))
             }
             _ => {
-                self.taken.push(Place { process, peer, flow_id: flow_id.to_owned(), leash });
+                let (flow_id, command_id) = (flow.flow_id.clone(), flow.command_id.clone());
+                self.taken.push(Place { process, peer, flow_id, command_id, leash });
                 Ok(process)
             }
         }
@@ -208,15 +244,37 @@ mod tests {
     #[test]
     fn places_are_bounded_in_all_and_by_peer() {
         let peers: [IpAddr; 2] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
-        let mut places = Places::new(3, 2);
+        let mut places = Places::new(Most::Flows { all: 3, per_peer: 2 });
         for (peer, room) in [(0, true), (0, true), (0, false), (1, true), (1, false)] {
-            assert_eq!(places.has_room_for(peers[peer]), room);
+            assert_eq!(places.has_room_for(peers[peer], None), room);
             if room {
-                let (leash, _) = std::io::pipe().unwrap();
-                places.taken.push(Place { process: 0, peer: peers[peer], flow_id: "f".into(), leash });
+                places.taken.push(place(peers[peer], None));
             }
         }
         assert!(!places.are_free());
+        places.taken.clear();
+    }
+
+    fn place(peer: IpAddr, command_id: Option<&str>) -> Place {
+        let (leash, _) = std::io::pipe().unwrap();
+        Place { process: 0, peer, flow_id: "f".into(), command_id: command_id.map(str::to_owned), leash }
+    }
+
+    #[test]
+    fn unless_told_a_server_has_the_flows_of_one_command() {
+        let peers: [IpAddr; 2] = ["10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap()];
+        let mut places = Places::new(Most::OneCommand);
+        assert!(places.has_room_for(peers[0], None) && places.has_room_for(peers[1], Some("a")));
+        places.taken.push(place(peers[0], Some("a")));
+        assert!(places.has_room_for(peers[0], Some("a")));
+        for (peer, command_id) in [(peers[0], None), (peers[0], Some("b")), (peers[1], Some("a"))] {
+            assert!(!places.has_room_for(peer, command_id), "{peer} {command_id:?}");
+        }
+        places.taken.extend((1..MOST_FLOWS).map(|_| place(peers[0], Some("a"))));
+        assert!(!places.has_room_for(peers[0], Some("a")), "there is an end");
+        // One that belongs to no command is alone.
+        places.taken = vec![place(peers[0], None)];
+        assert!(!places.has_room_for(peers[0], None));
         places.taken.clear();
     }
 }

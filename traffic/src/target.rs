@@ -65,6 +65,7 @@ impl Target {
         let name = host::random_bytes::<16>().map_err(Failure::system("draw a flow name"))?;
         let request = FlowRequest {
             flow_id: control::token_text(&name),
+            command_id: args.command_id.clone(),
             transport: args.transport.clone(),
             direction: if args.reverse { Direction::Down } else { Direction::Up },
             payload_bytes: load.message_bytes,

@@ -35,7 +35,8 @@ fn summary(finished: &Finished) -> Value {
 
 #[test]
 fn transports_run_side_by_side_and_both_ways() {
-    let mut server = Server::start("127.0.0.1", &["--max-flows", "4"]);
+    // As it comes: a server has room for the flows of one command.
+    let mut server = Server::start("127.0.0.1", &[]);
     let to = ["--to", &server.control, "-b", "2M", "-l", "1000", "-t", "1"];
     let finished = send(&[&to[..], &["--transport", "udp,tcp", "--bidir"]].concat());
     assert_eq!(finished.code, 0, "{}", finished.stderr);
@@ -127,6 +128,24 @@ fn the_floor_of_several_flows_needs_no_server() {
     let summary = summary(&finished);
     assert_eq!(summary["flows"].as_array().unwrap().len(), 3);
     assert_eq!(summary["totals"][0]["jain_goodput"], Value::Null);
+}
+
+#[test]
+fn while_a_command_has_its_flows_nobody_elses_is_let_in() {
+    let mut server = Server::start("127.0.0.1", &[]);
+    let control = server.control.clone();
+    let to = ["--to", &control, "-b", "1M"];
+    let mut first = Client::start(&[&to[..], &["-P", "2", "-t", "3"]].concat());
+    (0..2).for_each(|_| drop(server.expect("flow_started")));
+    first.expect("interval");
+    for more in [&["-t", "0.1"][..], &["-P", "2", "-t", "0.1"]] {
+        let other = send(&[&to[..], more].concat());
+        assert_eq!(other.code, 1, "{}", other.stderr);
+        assert!(other.stderr.contains("busy with another flow"), "{}", other.stderr);
+    }
+    let finished = first.finish();
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
+    assert_eq!(reports(&finished).len(), 2);
 }
 
 #[test]
@@ -344,13 +363,16 @@ fn no_flow_outlives_the_command() {
 fn who_stops_reading_ends_the_flows() {
     let mut server = Server::start("127.0.0.1", &["--max-flows", "2"]);
     let mut command = std::process::Command::new("sh");
-    command.args(["-c", "\"$0\" \"$@\" | head -n 1", common::BINARY]);
+    // Once there is an interval both flows are on: they begin together.
+    command.args(["-c", "\"$0\" \"$@\" | grep -m 1 interval", common::BINARY]);
     let client = Client::start_by(command, &["--to", &server.control, "-P", "2", "-b", "1M", "-t", "600"]);
     let finished = client.finish();
     assert!(finished.stderr.contains("stdout was closed"), "{}", finished.stderr);
     for _ in 0..2 {
-        // In order: each flow says why.
-        assert_eq!(server.expect("flow_failed")["code"], "interrupted");
+        // In order: each flow says why. Who was about to write says it of stdout, the other was told to stop.
+        let ended = server.expect_any(&["flow_failed", "flow_finished"]);
+        let why = if ended["event"] == "flow_failed" { &ended["code"] } else { &ended["end_reason"] };
+        assert!(["interrupted", "peer_interrupted"].contains(&why.as_str().unwrap()), "{ended}");
     }
 }
 

@@ -22,6 +22,9 @@ pub const LONGEST_INTERVAL_NS: u64 = 86_400 * 1_000_000_000;
 pub struct FlowRequest {
     /// Random name of the flow.
     pub flow_id: String,
+    /// Random name of the command whose flows are to be on at once; none: it has this one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_id: Option<String>,
     /// Transport by its command-line name.
     pub transport: String,
     /// Who sends.
@@ -178,6 +181,7 @@ pub(super) mod tests {
     pub(crate) fn request() -> FlowRequest {
         FlowRequest {
             flow_id: "ab-12".into(),
+            command_id: None,
             transport: "udp".into(),
             direction: Direction::Up,
             payload_bytes: 64,

@@ -9,12 +9,14 @@ use netjoule_transport::PollFd;
 use serde_json::json;
 
 use super::Server;
+use crate::cli::ServeArgs;
 use crate::control::failure_message;
+use crate::control::greeting::Guest;
 use crate::control::secret::Secret;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::output;
-use crate::places::{Ended, Places};
+use crate::places::{Ended, Most, Places, MOST_FLOWS};
 use crate::server::descriptors;
 use crate::server::lobby::{self, Entry, Lobby};
 use crate::stdout_turns;
@@ -26,7 +28,8 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
     let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
     stdout_turns::share_stdout().map_err(Failure::system("share stdout with the flows' processes"))?;
     let files = descriptors::raise_limit()?;
-    let connections = descriptors::connections(files, args.max_flows.into())?;
+    let most = most_flows(args);
+    let connections = descriptors::connections(files, most.flows() as u64)?;
     let control = SocketAddr::new(args.control_bind.unwrap_or(args.bind), args.port);
     let listener = TcpListener::bind(control).map_err(|error| {
         Failure::new(
@@ -41,11 +44,10 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
         "connections": connections,
         "asks_for_secret": secret.is_some(),
     });
-    let most_per_peer = args.max_flows_per_peer.unwrap_or(args.max_flows);
     let mut doorkeeper = Doorkeeper {
         server,
         lobby: Lobby::open(listener, connections, secret)?,
-        places: Places::new(args.max_flows as usize, most_per_peer as usize),
+        places: Places::new(most),
         waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
         fds: Vec::new(),
         closing: false,
@@ -87,7 +89,7 @@ impl Doorkeeper<'_> {
             }
             self.clear_places(looked.flows);
             self.lobby.serve(host::now_ns(), &|index| self.waiter.ready(looked.lobby + index));
-            while let Some(entry) = self.lobby.take(|peer| self.places.has_room_for(peer)) {
+            while let Some(entry) = self.next_entry() {
                 self.let_in(entry);
             }
         }
@@ -100,6 +102,13 @@ impl Doorkeeper<'_> {
             interrupted |= self.clear_places(looked.flows);
         }
         Ok(u8::from(interrupted))
+    }
+
+    /// The first client for whose flow there is room.
+    fn next_entry(&mut self) -> Option<Entry> {
+        let room =
+            |peer, guest: &Guest| self.places.has_room_for(peer, guest.hello.flow.command_id.as_deref());
+        self.lobby.take(room)
     }
 
     /// Sleep until something happens.
@@ -137,15 +146,26 @@ impl Doorkeeper<'_> {
     /// Give a client a process for its flow, or tell it that there is none.
     fn let_in(&mut self, entry: Entry) {
         let Entry { stream, peer, guest } = entry;
-        let flow_id = guest.hello.flow.flow_id.clone();
+        let flow = guest.hello.flow.clone();
         let mut waiting = Some((stream, guest));
-        let started = self.places.start(peer, &flow_id, || {
+        let started = self.places.start(peer, &flow, || {
             self.lobby.close();
             waiting.take().is_some_and(|(stream, guest)| self.server.serve(stream, &guest))
         });
         if let (Err(failure), Some((mut stream, _))) = (started, waiting) {
             lobby::tell(&mut stream, &failure_message(&failure));
-            self.server.tell_failure(&flow_id, &failure, None);
+            self.server.tell_failure(&flow.flow_id, &failure, None);
+        }
+    }
+}
+
+/// How many flows at once the arguments ask for.
+fn most_flows(args: &ServeArgs) -> Most {
+    match (args.max_flows, args.max_flows_per_peer) {
+        (None, None) => Most::OneCommand,
+        (all, per_peer) => {
+            let all = all.map_or(MOST_FLOWS, |all| all as usize);
+            Most::Flows { all, per_peer: per_peer.map_or(all, |most| most as usize) }
         }
     }
 }

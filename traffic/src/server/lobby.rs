@@ -124,8 +124,11 @@ impl Lobby {
     }
 
     /// The first who is ready and may have a place.
-    pub(crate) fn take(&mut self, may_enter: impl Fn(IpAddr) -> bool) -> Option<Entry> {
-        let waits = |visitor: &Visitor| matches!(visitor.stage, Stage::Ready(_)) && may_enter(visitor.peer);
+    pub(crate) fn take(&mut self, may_enter: impl Fn(IpAddr, &Guest) -> bool) -> Option<Entry> {
+        let waits = |visitor: &Visitor| match &visitor.stage {
+            Stage::Ready(guest) => may_enter(visitor.peer, guest),
+            _ => false,
+        };
         let Visitor { stream, peer, stage, .. } = self.visitors.remove(self.visitors.iter().position(waits)?);
         match stage {
             Stage::Ready(guest) => Some(Entry { stream, peer, guest: *guest }),

@@ -7,11 +7,9 @@ use netjoule_transport::Protocol;
 
 use crate::cli::SendArgs;
 use crate::failure::{Code, Failure, Outcome};
+use crate::places::MOST_FLOWS;
 use crate::registry;
 use crate::units;
-
-/// Most flows of one command; a server takes no more either.
-pub(crate) const MOST_FLOWS: usize = 64;
 
 /// Whether the command asks for more than one flow.
 pub(crate) fn are_asked_for(args: &SendArgs) -> bool {

@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::cli::SendArgs;
 use crate::client;
+use crate::control;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::output::{self, Output};
@@ -35,7 +36,8 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     if !members::are_asked_for(args) {
         return client::run(args, signals, output);
     }
-    let flows = members::of(args)?;
+    let name = host::random_bytes::<16>().map_err(Failure::system("draw a command name"))?;
+    let flows = members::of(&SendArgs { command_id: Some(control::token_text(&name)), ..args.clone() })?;
     // What is wrong with one is said once, before any begins.
     flows.iter().try_for_each(check)?;
     let mut group = Group {

@@ -71,7 +71,12 @@ impl Server {
 
     /// The next event of this name; others are skipped.
     pub(crate) fn expect(&mut self, name: &str) -> Value {
-        expect(&mut self.stdout, name)
+        self.expect_any(&[name])
+    }
+
+    /// The next event of one of these names.
+    pub(crate) fn expect_any(&mut self, names: &[&str]) -> Value {
+        expect(&mut self.stdout, names)
     }
 
     /// Ask it to end by closing its stdin; its exit status.
@@ -134,7 +139,7 @@ impl Client {
     }
 
     pub(crate) fn expect(&mut self, name: &str) -> Value {
-        expect(&mut self.stdout, name)
+        expect(&mut self.stdout, &[name])
     }
 
     pub(crate) fn say(&mut self, line: &str) {
@@ -187,12 +192,12 @@ fn becomes_readable(fd: RawFd, within_ms: i32) -> bool {
     unsafe { libc::poll(&mut watched, 1, within_ms) == 1 }
 }
 
-fn expect(stdout: &mut BufReader<ChildStdout>, name: &str) -> Value {
+fn expect(stdout: &mut BufReader<ChildStdout>, names: &[&str]) -> Value {
     loop {
         match next_event(stdout) {
-            Some(event) if event["event"] == name => return event,
+            Some(event) if names.iter().any(|name| event["event"] == *name) => return event,
             Some(_) => {}
-            None => panic!("the process ended before {name:?}"),
+            None => panic!("the process ended before {names:?}"),
         }
     }
 }

@@ -68,8 +68,8 @@ fn who_speaks_comes_in_past_those_who_are_silent() {
     let mut client = connect(address);
     client.write_all(first_line().as_bytes()).unwrap();
     serve_until(&mut lobby, 0, |lobby| ready(lobby) == 1);
-    assert!(lobby.take(|_| false).is_none());
-    let entry = lobby.take(|_| true).unwrap();
+    assert!(lobby.take(|_, _| false).is_none());
+    let entry = lobby.take(|_, _| true).unwrap();
     assert_eq!(entry.guest.hello.flow.flow_id, "ab-12");
     assert_eq!(entry.peer, "127.0.0.1".parse::<IpAddr>().unwrap());
     assert_eq!(lobby.visitors.len(), silent.len());
