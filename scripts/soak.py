@@ -109,6 +109,12 @@ def _arguments() -> argparse.Namespace:
     asked = parser.parse_args()
     if not 0 <= asked.warm_up_minutes < asked.minutes - LEFT_OUT_S / 60:
         parser.error("the warm-up must be shorter than the run")
+    if asked.write and any(
+        getattr(asked, name) != parser.get_default(name) for name in ("transport", "size", "rate")
+    ):
+        parser.error(
+            "docs/soak.md is of the default flow: leave out --write or --transport, --size and --rate"
+        )
     return asked
 
 
@@ -126,7 +132,7 @@ def _host() -> str:
 @contextmanager
 def _server() -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server on a free port of the loopback, and where it listens; it ends with the block."""
-    argv = [str(BINARY), "serve", "--port", "0", "--json", "--exit-with-stdin"]
+    argv = [str(BINARY), "serve", "--port", "0", "--json", "--exit-with-stdin", "--max-rate", "100G"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         try:
             yield server, str(_next(server, "listening")["control"])

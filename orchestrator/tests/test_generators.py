@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from flows import ENDS, HERE, HOSTS, spec
+from runner_fakes import workload
 
 import netjoule_contracts as contracts
 from netjoule import files
@@ -122,6 +123,42 @@ def test_a_server_sends_any_schedule_that_a_sender_of_ours_does() -> None:
     assert int(most) == netjoule_traffic.MAX_MESSAGES
 
 
+def test_only_a_server_that_sends_profiles_may_write_long_schedules_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[list[str]] = []
+
+    class Ready:
+        async def expect(self, *_: object) -> None:
+            return None
+
+    async def start(_host: object, argv: list[str], **_: object) -> Ready:
+        started.append(argv)
+        return Ready()
+
+    monkeypatch.setattr(netjoule_traffic.programs, "find", lambda name: name)
+    monkeypatch.setattr(type(HERE), "start", start)
+    for sends in (False, True):
+        asyncio.run(NetjouleTraffic().serve(dataclasses.replace(ENDS, server_sends_profile=sends)))
+    assert ["--max-messages" in argv for argv in started] == [False, True]
+    profile = json.loads((Path(__file__).parents[2] / "workloads" / "profiles" / "talk.json").read_text())
+    asked = [
+        workload(**flow).server_sends_profile
+        for flow in (
+            {"transports": ["udp"], "direction": "down"},
+            {"payload_bytes": [172], "offered_rate_mbps": [0.0267], "profile": profile},
+            {
+                "transports": ["udp"],
+                "payload_bytes": [172],
+                "offered_rate_mbps": [0.0267],
+                "profile": profile,
+                "direction": "both",
+            },
+        )
+    ]
+    assert asked == [False, False, True]
+
+
 def test_an_ipv6_address_stands_in_brackets() -> None:
     ends = Endpoints(HERE, HERE, "fd77::1", "10.79.0.1", 5301)
     argv = send_arguments(spec("udp"), ends)
@@ -169,7 +206,6 @@ def test_a_secret_reaches_both_ends_by_the_environment_and_by_nothing_else(
     lines = log.read_text().splitlines()
     assert [line.split(" ")[3] for line in lines] == ["serve", "send"]
     assert "--max-hold-s 3600" in lines[0]  # longer than an idle window
-    assert "--max-messages 20000000" in lines[0]
     for line in lines:
         words = line.removeprefix("correct horse battery ")
         assert words != line

@@ -115,6 +115,7 @@ class LabTestbed:
             server_port=SERVER_PORT,
             traffic_secret=self.topology.traffic_secret,
             flows=self.campaign.workload.flows,
+            server_sends_profile=self.campaign.workload.server_sends_profile,
             further_clients=self.clients[1:],
         )
 

@@ -140,6 +140,11 @@ class Workload:
         """How many flows a run has."""
         return self.clients * (self.parallel + len(self.beside)) * (2 if self.direction == "both" else 1)
 
+    @property
+    def server_sends_profile(self) -> bool:
+        """Whether the server writes out schedules of a profile."""
+        return self.profile is not None and self.direction != "up"
+
     def all_transports(self) -> tuple[str, ...]:
         """Every transport of any flow, each once."""
         return tuple(dict.fromkeys([*self.transports, *(other.transport for other in self.beside)]))

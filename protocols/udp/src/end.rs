@@ -102,8 +102,10 @@ impl End {
 
     /// Before a call that sends messages: have it stamped, if that is wanted.
     fn before_sending(&mut self) -> Result<()> {
-        if self.stamps_departures && self.departures.is_none() {
-            self.departures = Some(Departures::ask(&self.socket)?);
+        match &mut self.departures {
+            Some(departures) => departures.before_sending(&self.socket).map_err(no_stamps)?,
+            None if self.stamps_departures => self.departures = Some(Departures::ask(&self.socket)?),
+            None => {}
         }
         Ok(())
     }

@@ -104,8 +104,8 @@ def judged(taken: Mapping[str, Sequence[Outcome | None]], reference: str) -> Sec
         rows=rows,
         note="Every message of netjoule-traffic carries its own sequence number and time and is counted, "
         "also inside a train. Where GSO is cut in software the sender's device has tx-udp-segmentation off. "
-        "iperf3 has the greatest buffer that the host grants without privileges (-w); netjoule-traffic asks "
-        "for 32 MB.",
+        "Both have the greatest receive buffer that the host grants without privileges (net.core.rmem_max; "
+        "iperf3 by -w).",
         verdicts=[
             at_least(f"greatest pps against iperf3, {name}", _against(taken, name, reference), limit)
             for name, limit in _OURS.items()

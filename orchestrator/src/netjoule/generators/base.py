@@ -78,7 +78,8 @@ class Endpoints:
     """The two hosts of a flow and the server's addresses on the test and the control network.
 
     `traffic_secret` is the reference to what both ends of netjoule-traffic share; None without one. `flows`
-    is how many flows the server must take at once; `further_clients` take part beside the first.
+    is how many flows the server must take at once; `server_sends_profile` says that it writes schedules out
+    for some of them; `further_clients` take part beside the first.
     """
 
     client: Host
@@ -88,6 +89,7 @@ class Endpoints:
     server_port: int
     traffic_secret: str | None = None
     flows: int = 1
+    server_sends_profile: bool = False
     further_clients: tuple[Host, ...] = ()
 
     def of_each_client(self) -> tuple[Endpoints, ...]:

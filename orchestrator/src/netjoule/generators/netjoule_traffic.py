@@ -60,7 +60,9 @@ class NetjouleTraffic:
         argv += ["--control-bind", ends.server_control_address, "--port", str(ends.server_port), "--json"]
         if ends.flows > 1:
             argv += ["--max-flows", str(ends.flows)]
-        argv += ["--max-hold-s", str(MAX_HOLD_S), "--max-messages", str(MAX_MESSAGES)]
+        argv += ["--max-hold-s", str(MAX_HOLD_S)]
+        if ends.server_sends_profile:
+            argv += ["--max-messages", str(MAX_MESSAGES)]
         argv += _secret_arguments(ends)
         process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
         await process.expect("listening", READY_TIMEOUT_S)
