@@ -18,6 +18,10 @@ from netjoule_bench.veth import VETH, Route
 SATURATING_MBPS = 10_000.0  # 64-byte datagrams: more than any socket takes
 
 
+# Root may have a receive buffer beyond the host's limit (SO_RCVBUFFORCE, socket(7)). iperf3 asks for none, so none has.
+AS_ANYBODY = ["setpriv", "--bounding-set", "-net_admin"]
+
+
 @dataclass(frozen=True)
 class NetjouleTraffic:
     """netjoule-traffic as built in this checkout."""
@@ -53,7 +57,7 @@ class NetjouleTraffic:
             with Running(route.sender_netns, send) as client:
                 ended = client.finish()
             return _report(ended.text), ended.cpu_s, 0.0
-        serve = [str(self.binary), "serve", "--bind", route.receiver_address, "--json"]
+        serve = [*AS_ANYBODY, str(self.binary), "serve", "--bind", route.receiver_address, "--json"]
         # A port of its own: flows may run side by side.
         with Running(route.receiver_netns, [*serve, "--port", "0", "--max-rate", "100G"]) as server:
             port = _port(server.wait_for_line("listening"))

@@ -30,17 +30,17 @@ VETH = Route(SENDER_NETNS, RECEIVER_NETNS, RECEIVER_ADDRESS)
 
 
 def enter_sandbox(argv: list[str]) -> None:
-    """Run the same command again in new user, mount, PID and network namespaces; nothing outlives it.
+    """Run the same command again in new mount, PID and network namespaces; nothing outlives it.
 
-    In a user namespace root may not grow a receive buffer beyond the host's limit (``net.core.rmem_max``),
-    which iperf3 could not either: so all programs have the same. The kernel ends every process of a PID
+    Without root a user namespace comes on top (``unshare -Ur``). The kernel ends every process of a PID
     namespace with its first one, and namespaces with their last process, so this holds even for SIGKILL.
     """
     if os.environ.get(_INSIDE):
         # The first process of a PID namespace ignores signals that it has no handler for.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
         return
-    command = ["unshare", "-Urnmpf", "--kill-child", "--mount-proc", sys.executable, *argv]
+    user = [] if os.geteuid() == 0 else ["-Ur"]
+    command = ["unshare", *user, "-nmpf", "--kill-child", "--mount-proc", sys.executable, *argv]
     os.execvpe("unshare", command, os.environ | {_INSIDE: "1"})
 
 
