@@ -18,7 +18,8 @@ from netjoule_bench.veth import VETH, Route
 SATURATING_MBPS = 10_000.0  # 64-byte datagrams: more than any socket takes
 
 
-# Root may have a receive buffer beyond the host's limit (SO_RCVBUFFORCE, socket(7)). iperf3 asks for none, so none has.
+# Root may have a receive buffer beyond the host's limit (SO_RCVBUFFORCE, socket(7)). iperf3 asks for none, so
+# none has.
 AS_ANYBODY = ["setpriv", "--bounding-set", "-net_admin"]
 
 
