@@ -9,7 +9,8 @@
 #' @return data.table, one row per run and meter: run_id, meter_id, transport,
 #'   mini_block, attempt and the columns of [compute_ea()]; p_null_w, floor_w (W),
 #'   ea_above_floor_j_per_mbit and floor_reason from the null run of the same
-#'   mini-block and attempt.
+#'   mini-block and attempt; wake_ups_per_message of the senders, and
+#'   wake_ups_differ, whether those of the null run are far from it (NA without a floor).
 #' @export
 compute_campaign_ea <- function(campaign) {
   runs <- campaign$runs[measurable == TRUE]
@@ -25,7 +26,7 @@ compute_campaign_ea <- function(campaign) {
         meter$semantics, meter$counter_modulus_j, if (!is.null(own)) intervals[flow %in% own]
       )
       rows[[length(rows) + 1L]] <- cbind(
-        run[, c("run_id", "transport", "mini_block", "attempt"), with = FALSE],
+        run[, c("run_id", "transport", "mini_block", "attempt", "wake_ups_per_message"), with = FALSE],
         meter_id = meter$meter_id, result
       )
     }
@@ -59,6 +60,8 @@ add_floor <- function(rows, runs) {
   reason[rows$transport == "null"] <- "null_has_no_throughput"
   floors <- floor_quantities(rows, rows[at], reason)
   rows[, names(floors) := floors]
+  differ <- wake_ups_differ(rows$wake_ups_per_message, rows$wake_ups_per_message[at])
+  rows[, wake_ups_differ := fifelse(is.na(reason), differ, NA)]
   rows[]
 }
 
@@ -74,10 +77,11 @@ compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tol
   floors <- c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit")
   quantities <- c(
     "window_t_start_s", "window_t_end_s", "p_a_w", "p_i_before_w", "p_i_after_w", "p_i_w", "delta_p_w",
-    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", floors
+    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", "wake_ups_per_message", floors
   )
-  # These may be refused for what is not looked at here: a null run at fault elsewhere, a radio without air time.
-  refusable <- c(floors, "ea_j_per_mbit")
+  # These may be refused for what is not looked at here: a null run at fault elsewhere, a radio without air time. And
+  # not every result.json tells of wake-ups.
+  refusable <- c(floors, "ea_j_per_mbit", "wake_ups_per_message")
   both <- merge(recomputed, campaign$results, by = c("run_id", "meter_id"), suffixes = c("_ours", "_theirs"))
   # With constant power the difference is rounding, and its sign decides whether E_A is empty: that is no disagreement.
   rounding <- is.na(both$ea_j_per_mbit_ours) & both$t_a_mbps_ours > 0 &

@@ -6,6 +6,7 @@
 least_achieved_ratio <- 0.99
 greatest_busy_cores <- 0.9
 greatest_floor_ratio <- 0.2
+greatest_wake_ups_factor <- 1.5
 spinning_modes <- c("spin", "busy", "busy-wait")
 
 # Codes that say that there is nothing to compare with, rather than that the comparison would be unfair.
@@ -16,7 +17,7 @@ without_null <- c("no_null_run", "null_run_invalid")
 #' @param run,flow documents as nested lists; flow NULL when missing.
 #' @return list sent_pacing (mode), sent_ratio (messages sent over scheduled),
 #'   window_sent_ratio (the same of the sender's whole intervals in the measure window),
-#'   busy_cores (CPU seconds per second); NA when not told.
+#'   busy_cores (CPU seconds per second), wake_ups_per_message; NA when not told.
 #' @noRd
 sender_facts <- function(run, flow) {
   number <- function(...) pick_number(flow, "sender", ...)
@@ -26,13 +27,19 @@ sender_facts <- function(run, flow) {
     sent_pacing = if (is.na(sent_pacing)) pick_text(run, "pacing", "mode") else sent_pacing,
     sent_ratio = ratio_or_na(number("messages_sent"), number("messages_scheduled")),
     window_sent_ratio = window_sent_ratio(run, flow),
-    busy_cores = ratio_or_na(number("cpu_s"), seconds)
+    busy_cores = ratio_or_na(number("cpu_s"), seconds), wake_ups_per_message = wake_ups_of(list(flow))
   )
+}
+
+# Wake-ups of several senders together over messages scheduled; NA when one of them does not tell.
+wake_ups_of <- function(flows) {
+  total <- function(...) sum(vapply(flows, pick_number, 0, ...))
+  ratio_or_na(total("pacing", "wake_ups"), total("sender", "messages_scheduled"))
 }
 
 #' The same of a run with several flows: that of the flow that kept its schedule worst, and of the busiest host
 #'
-#' Senders on one host share its cores, so their CPU time adds up.
+#' Senders on one host share its cores, so their CPU time adds up. Wake-ups are those of all.
 #'
 #' @param flows reports, flow 1 first.
 #' @noRd
@@ -48,12 +55,13 @@ sender_facts_of_all <- function(run, flows) {
   busy <- of("busy_cores")
   hosts <- unlist(Map(sending_host, run$flows, flows))
   worst$busy_cores <- if (all(is.na(busy))) NA_real_ else max(tapply(busy, hosts, sum, na.rm = TRUE))
+  worst$wake_ups_per_message <- wake_ups_of(flows)
   worst
 }
 
-# As the sender names it; two clients on one machine have one name.
+# By its boot: two machines may bear one name, and two clients on one machine share its cores. Else as it is named.
 sending_host <- function(asked, flow) {
-  named <- c(pick_text(flow, "sender", "host"), pick_text(asked, "client"), "")
+  named <- c(pick_text(flow, "sender", "boot_id"), pick_text(flow, "sender", "host"), pick_text(asked, "client"), "")
   named[!is.na(named)][1]
 }
 
@@ -96,6 +104,13 @@ floor_refusal <- function(own, null) {
     default = NA_character_
   )
 }
+
+#' Whether the senders of a run and of its null run woke up so differently often that it is worth a warning
+#'
+#' @param own,null wake-ups per message, element by element.
+#' @return logical; NA where either is unknown.
+#' @noRd
+wake_ups_differ <- function(own, null) pmax(own, null) > greatest_wake_ups_factor * pmin(own, null)
 
 #' Numbers of the floor: P_null - P_I, and what is left of E_A without it
 #'

@@ -108,7 +108,8 @@ floor_numbers <- c(
 result_rows <- function(run_id, result) {
   shared <- list(
     run_id = run_id, window_t_start_s = pick_number(result, "window", "t_start_s"),
-    window_t_end_s = pick_number(result, "window", "t_end_s")
+    window_t_end_s = pick_number(result, "window", "t_end_s"),
+    wake_ups_per_message = pick_number(result, "wake_ups_per_message")
   )
   rbindlist(lapply(pick(result, "nodes", default = list()), function(node) {
     # A client whose flows are not all flows of the run has a T_A of its own, whose uncertainty is not told apart.

@@ -23,7 +23,8 @@ variant_sentences <- function(part, id) {
   c(
     range_sentences(summary, model),
     delta_sentences(part$tables$delta_ea[meter_id == id], model),
-    floor_sentences(summary, model), floor_warning(summary, model), floor_empty_sentence(summary, model),
+    floor_sentences(summary, model), floor_warning(summary, model), wake_ups_warning(summary, model),
+    floor_empty_sentence(summary, model),
     constant_power_sentences(summary, model),
     under_pacing(c(held_back_sentence(summary), resolution_sentence(summary)), pacing), hollow_sentence(summary, model)
   )
@@ -141,6 +142,25 @@ floor_warning <- function(summary, model) {
     ),
     100 * greatest_floor_ratio, nrow(large), nrow(summary[transport != "null"]), transport_label(most$transport),
     most$payload_bytes, number_text(most$offered_rate_mbps), number_text(signif(100 * most$floor_ratio, 2))
+  ))
+}
+
+#' Warn where null's senders woke up far more or less often than those of the runs that it is the floor of
+#' @noRd
+wake_ups_warning <- function(summary, model) {
+  differ <- summary[transport != "null" & !is.na(wake_ups_differ_n) & wake_ups_differ_n > 0]
+  if (nrow(differ) == 0L) {
+    return(NULL)
+  }
+  most <- differ[which.max(wake_ups_differ_n)]
+  start_sentence(model, sprintf(
+    paste(
+      "wake-ups per message of runs and of their null run lie over a factor of %g apart in %d of %d cells",
+      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor stands, and what these wake-ups",
+      "draw apart is in E_A above floor."
+    ),
+    greatest_wake_ups_factor, nrow(differ), nrow(summary[transport != "null"]), transport_label(most$transport),
+    most$payload_bytes, number_text(most$offered_rate_mbps)
   ))
 }
 

@@ -150,7 +150,7 @@ meter_tables <- function(campaign, tables, id) {
       "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit", "goodput Mb/s" = "goodput_mbps",
       "sent / asked" = "achieved_ratio", "loss" = "loss_ratio", "jitter ms" = "jitter_ms",
-      "frames per message" = "frames_per_message",
+      "frames per message" = "frames_per_message", "wake-ups per message" = "wake_ups_per_message",
       "P_A W" = "p_a_w",
       "P_A - P_I W" = "delta_p_w",
       "floor W" = "floor_w", "u95 floor" = "u95_floor_w", "E_A above floor J/Mb" = "ea_above_floor_j_per_mbit",

@@ -58,7 +58,7 @@ summarise_ea <- function(campaign) {
   if (nrow(rows) == 0L) {
     return(empty_summary())
   }
-  rows <- null_floor(rows)
+  rows <- null_floor(with_wake_ups_differ(rows))
   summary <- rows[, summarise_cell(.SD), by = cell_keys]
   summary <- in_cell_order(summary)
   setcolorder(summary, summary_columns)
@@ -80,7 +80,8 @@ summary_columns <- c(
   "direction", "ea_upper_limit_j_per_mbit", "goodput_ci95_low", "goodput_ci95_high", "loss_ci95_low", "loss_ci95_high",
   "floor_ci95_low", "floor_ci95_high", "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "p_i_w", "delta_p_w",
   "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n", "generator", "generator_version",
-  "jitter_ms", pacing_keys, "u95_floor_w", "u95_ea_above_floor_j_per_mbit", "floor_ratio", "floor_reason"
+  "jitter_ms", pacing_keys, "u95_floor_w", "u95_ea_above_floor_j_per_mbit", "floor_ratio", "floor_reason",
+  "wake_ups_per_message", "wake_ups_differ_n"
 )
 
 summarise_cell <- function(rows) {
@@ -106,9 +107,14 @@ summarise_cell <- function(rows) {
     generator = listed(rows$generator), generator_version = listed(rows$generator_version),
     jitter_ms = mean_interval(per_block("jitter_ms"))$mean, u95_floor_w = mean_or_na(rows$u95_floor_w),
     u95_ea_above_floor_j_per_mbit = mean_or_na(rows$u95_ea_above_floor_j_per_mbit), floor_ratio = floor_ratio_of(rows),
-    floor_reason = codes_text(rows$floor_reason)
+    floor_reason = codes_text(rows$floor_reason),
+    wake_ups_per_message = mean_interval(per_block("wake_ups_per_message"))$mean,
+    wake_ups_differ_n = count_or_na(rows$wake_ups_differ)
   )
 }
+
+# How many, of those of which it is known; NA where it is known of none.
+count_or_na <- function(x) if (all(is.na(x))) NA_integer_ else sum(x, na.rm = TRUE)
 
 # What runs of a cell were made with; more than one where their generator was changed between them.
 listed <- function(x) paste(sort(unique(x[!is.na(x)])), collapse = ", ")
@@ -128,6 +134,14 @@ codes_text <- function(codes) {
 mean_or_na <- function(x) {
   x <- x[!is.na(x)]
   if (length(x) == 0L) NA_real_ else mean(x)
+}
+
+# Whether a run with a floor and the null run that gave it woke up differently often (NA where nobody tells).
+with_wake_ups_differ <- function(rows) {
+  of_null <- rows$wake_ups_per_message[match(rows$floor_run_id, rows$run_id)]
+  differ <- wake_ups_differ(rows$wake_ups_per_message, of_null)
+  rows[, wake_ups_differ := fifelse(transport != "null" & !is.na(floor_w), differ, NA)]
+  rows[]
 }
 
 #' Give null runs the floor that the transports of their mini-block used, or why none did

@@ -73,6 +73,12 @@ def test_a_grade_stands_beside_ea_and_below_resolution_is_only_a_limit():
     assert below == "E_A under 0.14 J/Mb, below resolution (modelled)"
 
 
+def test_a_client_without_a_flow_does_not_stand_for_the_run():
+    idle = {**NODE, "meter_id": "of-tablet", "ea_j_per_mbit": None, "ea_reason": "took_no_part"}
+    assert ea_text([idle, NODE]) == ea_text([NODE]) == "E_A 0.123 ±0.012 J/Mb (modelled)"
+    assert ea_text([idle]) == "took no part"
+
+
 def test_a_run_without_ea_says_why(capsys):
     output = Output()
     with progress_sink(output, 2) as sink:

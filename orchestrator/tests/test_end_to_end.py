@@ -233,6 +233,15 @@ def test_null_sends_nothing_and_is_the_floor(measured: Path) -> None:
         assert floor["floor_w"] == pytest.approx(0, abs=0.02)
 
 
+def test_results_tell_how_often_their_senders_woke_up(measured: Path) -> None:
+    for run_id in [*runs_of(measured, "udp"), *runs_of(measured, "null")]:
+        flow = json.loads((measured / "runs" / run_id / "flow.json").read_text())
+        scheduled = flow["sender"]["messages_scheduled"]
+        found = result(measured, run_id)
+        assert found["wake_ups_per_message"] == flow["pacing"]["wake_ups"] / scheduled > 0
+        assert found["naps_per_message"] == flow["pacing"]["naps"] / scheduled
+
+
 def test_idle_windows_are_shared_and_silent(measured: Path) -> None:
     runs = [
         json.loads((measured / "runs" / row["run_id"] / "run.json").read_text()) for row in plan(measured)

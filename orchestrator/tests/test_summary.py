@@ -74,6 +74,34 @@ def test_a_large_floor_is_counted_by_meter_with_its_worst_cell(tmp_path: Path) -
     )
 
 
+def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp_path: Path) -> None:
+    code = "floor_wake_ups_differ"
+
+    def woken(run_id: str, null: str, *codes: str, **changes: Any) -> None:
+        floor = {"floor": {"floor_w": 0.1, "run_id": null}}
+        floored(tmp_path, run_id, 0.1, *codes, wake_ups_per_message=1.0, node=floor, **changes)
+
+    woken("udp", "null-a", code)
+    woken("tcp", "null-b", code)
+    woken("quic", "null-a")
+    woken("lost", "null-b", code, valid=False)
+    floored(tmp_path, "null-a", None, wake_ups_per_message=1.6)
+    floored(tmp_path, "null-b", None, wake_ups_per_message=3.0)
+    (warning,) = floor_warnings(tmp_path)
+    assert warning == {
+        "code": code,
+        "runs": 2,
+        "of_runs": 3,
+        "wake_ups_per_message": 1.0,
+        "wake_ups_per_message_of_null": 3.0,
+        "cell": "tcp 64 B 1 Mb/s",
+    }
+    assert warning_line(warning).startswith(
+        "warning floor_wake_ups_differ: in 2 of 3 runs wake-ups per message lie over a factor of 1.5"
+        " from those of the null run, at most 1 from 3 (tcp 64 B 1 Mb/s)"
+    )
+
+
 def test_no_large_floor_no_warning(tmp_path: Path) -> None:
     floored(tmp_path, "udp", 0.19)
     assert floor_warnings(tmp_path) == []
@@ -116,6 +144,18 @@ def test_cells_of_different_pacing_stand_in_tables_of_their_own() -> None:
     assert str(third.title).endswith("; pacing absolute, window 200 us, offload")
     (alone,) = summary_tables(rows[:1])
     assert "pacing" not in str(alone.title)
+
+
+def test_the_table_says_which_flows_ran_at_once_where_there_were_several() -> None:
+    words = "udp up 5 Mb/s + tcp up 100 Mb/s"
+    alone = row(offered_rate_mbps="9", flows_at_once="")
+    (several,) = summary_tables([row(flows_at_once=words), alone])
+    flows = next(column for column in several.columns if column.header == "flows at once")
+    assert list(flows.cells) == [words, ""]
+    assert "E_A, sent and loss are of all flows at once" in str(several.caption)
+    (plain,) = summary_tables([row()])
+    assert "flows at once" not in [column.header for column in plain.columns]
+    assert "flows at once" not in str(plain.caption)
 
 
 def test_a_campaign_without_results_has_no_grades(tmp_path: Path) -> None:

@@ -274,6 +274,24 @@ synthetic_meta <- function(name, transports, meters) {
   )
 }
 
+#' Let the senders of a campaign tell how often they woke up, in flow.json and result.json
+#'
+#' @param own,null wake-ups per message of the transports and of null.
+with_wake_ups <- function(dir, own, null) {
+  for (run_dir in list.dirs(file.path(dir, "runs"), recursive = FALSE)) {
+    count <- if (grepl("-null-", basename(run_dir), fixed = TRUE)) null else own
+    edit_json(file.path(run_dir, "flow.json"), function(doc) {
+      doc$pacing$wake_ups <- count * doc$sender$messages_scheduled
+      doc
+    })
+    edit_json(file.path(run_dir, "result.json"), function(doc) {
+      doc$wake_ups_per_message <- count
+      doc
+    })
+  }
+  dir
+}
+
 write_json <- function(path, doc) {
   writeLines(jsonlite::toJSON(doc, auto_unbox = TRUE, digits = NA, null = "null", pretty = TRUE), path)
 }

@@ -184,6 +184,48 @@ test_that("a floor that the raw files refuse is a disagreement", {
   expect_identical(reason(), "floor_core_busy")
 })
 
+# Two runs, udp and null, whose senders tell of their wake-ups.
+woken_pair <- function(own, null) {
+  with_wake_ups(synthetic_campaign(
+    blocks = 1, payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null")
+  ), own, null)
+}
+
+test_that("a null run that woke up far more or less often is found, and its floor stands", {
+  differs <- function(own, null) {
+    campaign <- read_campaign(woken_pair(own, null))
+    recomputed <- compute_campaign_ea(campaign)
+    check <- compare_ea(campaign, recomputed)
+    expect_identical(sum(check$quantity == "wake_ups_per_message"), 2L)
+    expect_true(all(check$agrees))
+    expect_identical(recomputed[transport == "null", wake_ups_differ], NA)
+    expect_false(anyNA(recomputed[transport == "udp", list(floor_w, ea_above_floor_j_per_mbit)]))
+    recomputed[transport == "udp", wake_ups_differ]
+  }
+  expect_identical(differs(1, 1), FALSE)
+  expect_identical(differs(1, 1.5), FALSE)
+  expect_identical(differs(1, 1.51), TRUE)
+  expect_identical(differs(3, 1), TRUE)
+  silent <- compute_campaign_ea(read_campaign(synthetic_campaign(blocks = 1, payload_bytes = 64)))
+  expect_true(all(is.na(silent$wake_ups_differ)))
+})
+
+test_that("wake-ups that the reports do not bear out are a disagreement, and ones that no result tells are none", {
+  dir <- woken_pair(1, 1)
+  udp <- grep("udp", list.files(file.path(dir, "runs")), value = TRUE)
+  change <- function(count) {
+    edit_json(file.path(dir, "runs", udp, "result.json"), function(doc) {
+      doc$wake_ups_per_message <- count
+      doc
+    })
+    compare_ea(read_campaign(dir))
+  }
+  expect_identical(change(2)[agrees == FALSE, paste(run_id, quantity)], paste(udp, "wake_ups_per_message"))
+  older <- change(NULL)
+  expect_true(all(older$agrees))
+  expect_false(any(older$run_id == udp & older$quantity == "wake_ups_per_message"))
+})
+
 test_that("a null run that does not count is no floor to hold against result.json", {
   dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"))
   null <- grep("null", list.files(file.path(dir, "runs")), value = TRUE)

@@ -10,6 +10,7 @@ for (table in names(needed_columns)) {
 
 test_that("every field that is read of result.json and of a passport is in its schema", {
   result <- contract("schemas", "result.schema.json")
+  expect_true(all(c("window", "t_a_mbps", "wake_ups_per_message", "fairness") %in% names(result$properties)))
   node <- result$properties$nodes$items$properties
   expect_true(all(c(node_text, node_numbers, "below_resolution", "hollow", "floor") %in% names(node)))
   expect_true(all(c(floor_numbers, "run_id", "reason") %in% names(node$floor$properties)))

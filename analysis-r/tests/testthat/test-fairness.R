@@ -143,6 +143,26 @@ test_that("the worst of several senders decides whether there is a floor", {
     one
   })
   expect_identical(sender_facts_of_all(run, named)$busy_cores, 0.75)
+  # Two machines of one name are told apart by their boots, and one machine of two names is known by it.
+  told <- function(hosts, boots) {
+    flows <- Map(function(one, host, boot) {
+      one$sender$host <- host
+      one$sender$boot_id <- boot
+      one
+    }, named, hosts, boots)
+    sender_facts_of_all(run, flows)$busy_cores
+  }
+  expect_identical(told(c("bench", "bench"), c("boot-1", "boot-2")), 0.5)
+  expect_identical(told(c("here", "there"), c("boot-1", "boot-1")), 0.75)
+})
+
+test_that("wake-ups of a run with several flows are those of all its senders, where all tell", {
+  run <- list(flows = list(list(offered_rate_mbps = 1), list(offered_rate_mbps = 1)))
+  flow <- function(...) list(sender = list(messages_sent = 100, messages_scheduled = 100), pacing = list(...))
+  of <- function(...) sender_facts_of_all(run, list(...))$wake_ups_per_message
+  expect_identical(of(flow(wake_ups = 300), flow(wake_ups = 100)), 2)
+  expect_identical(of(flow(wake_ups = 300), flow(mode = "absolute")), NA_real_)
+  expect_identical(of(flow(wake_ups = 50)), 0.5)
 })
 
 # A meter more, at a client that has no flow: whatever it does meanwhile is no price of the others' payload.

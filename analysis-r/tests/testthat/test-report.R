@@ -126,6 +126,21 @@ test_that("a large floor is warned of with its code, and an empty one is said to
   expect_false(any(grepl("floor_large", summary_sentences(small, campaign_tables(small), "client-wt210"))))
 })
 
+test_that("null runs that woke up otherwise are warned of with the code", {
+  sentences_on <- function(null) {
+    campaign <- read_campaign(with_wake_ups(synthetic_campaign(
+      payload_bytes = 64, transports = c("udp", "null"), blocks = 2
+    ), 1, null))
+    sentences <- summary_sentences(campaign, campaign_tables(campaign), "client-wt210")
+    grep("floor_wake_ups_differ", sentences, value = TRUE)
+  }
+  warned <- sentences_on(3)
+  expect_length(warned, 1)
+  expect_match(warned, "^In this model, wake-ups per message of runs and of their null run lie over a factor of 1.5")
+  expect_match(warned, "apart in 2 of 2 cells (floor_wake_ups_differ), in most runs for UDP at 64 bytes", fixed = TRUE)
+  expect_identical(sentences_on(1.5), character())
+})
+
 test_that("few blocks are said to be few", {
   single <- read_campaign(synthetic_campaign(blocks = 1))
   expect_match(certainty_sentences(single, campaign_tables(single))[1], "single block")

@@ -58,6 +58,28 @@ test_that("the floor's share, uncertainty and refusal stand in the cell", {
   expect_identical(floor_empty_words(summary), "E_A above floor is empty in 1 cell(s): floor_achieved_low.")
 })
 
+test_that("a cell tells how often its senders woke up, and how many runs did otherwise than null", {
+  dir <- with_wake_ups(synthetic_campaign(payload_bytes = 64, transports = c("udp", "null"), blocks = 2), 1, 1)
+  napped <- read_campaign(dir)$plan[transport == "null" & offered_rate_mbps == 1, run_id][1]
+  edit_json(file.path(dir, "runs", napped, "result.json"), function(doc) {
+    doc$wake_ups_per_message <- 3
+    doc
+  })
+  campaign <- read_campaign(dir)
+  summary <- summarise_ea(campaign)
+  udp <- summary[transport == "udp"]
+  expect_equal(udp$wake_ups_per_message, c(1, 1))
+  expect_identical(udp$wake_ups_differ_n, c(1L, 0L))
+  expect_false(anyNA(udp$floor_w))
+  null <- summary[transport == "null"]
+  expect_equal(null$wake_ups_per_message, c(2, 1))
+  expect_identical(null$wake_ups_differ_n, c(NA_integer_, NA_integer_))
+  expect_identical(run_table(campaign)[wake_ups_per_message == 3, run_id], napped)
+  silent <- summarise_ea(read_campaign(synthetic_campaign(blocks = 1)))
+  expect_true(all(is.na(silent$wake_ups_per_message)))
+  expect_true(all(is.na(silent$wake_ups_differ_n)))
+})
+
 test_that("a floor that no transport could use is empty for null too, with the reason", {
   dir <- synthetic_campaign(
     payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"), blocks = 2, pacings = "spin"

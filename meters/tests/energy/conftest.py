@@ -60,6 +60,8 @@ class Flow:
     sender_cpu_s: float = 0.2
     not_sent: int = 0
     lost: int = 0
+    wake_ups: int | None = None
+    naps: int | None = None
     status: str = "done"
     changes: dict[str, Any] = field(default_factory=dict)
 
@@ -164,7 +166,9 @@ class CampaignBuilder:
         }
         clock = {"offset_ns": 0, "residual_ns": 0, "method": "same_clock"}
         none = flow.transport == "null"
+        counted = {"wake_ups": flow.wake_ups, "naps": flow.naps}
         return {
+            "pacing": {name: count for name, count in counted.items() if count is not None},
             "sender": sender,
             "receiver": None if none else receiver,
             "clock_offset": None if none else clock,

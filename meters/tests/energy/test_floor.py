@@ -170,6 +170,48 @@ def test_no_share_is_told_of_a_difference_that_the_meter_does_not_resolve(build:
     assert floor_ratio(None, 0.5) is None
 
 
+# 2.9 s at 10 Mb/s in messages of 1,250 bytes.
+MESSAGES = 2900
+
+
+@pytest.mark.parametrize(
+    ("own", "null", "warned"),
+    [(2900, 2900, False), (2900, 4350, False), (2900, 4351, True), (8700, 2900, True), (10, 0, True)],
+)
+def test_null_that_woke_up_otherwise_is_warned_of_and_the_floor_stays(
+    build: Build, flow: Any, own: int, null: int, warned: bool
+) -> None:
+    _, result = mini_block(build, flow, run=flow(wake_ups=own, naps=0), wake_ups=null, naps=0)
+    assert result.wake_ups_per_message == own / MESSAGES
+    assert result.valid
+    assert (result.nodes[0].floor.floor_w, result.nodes[0].floor.reason) == (pytest.approx(0.5), None)
+    found = [reason.detail for reason in result.reasons if reason.code == "floor_wake_ups_differ"]
+    per_message = [f"{count / MESSAGES:.3g}" for count in (own, null)]
+    expected = f"{per_message[0]} wake-ups per message, {per_message[1]} in b01m001-null-a1"
+    assert found == ([expected] if warned else [])
+
+
+def test_wake_ups_and_naps_stand_in_the_result_and_are_empty_where_nobody_tells(
+    build: Build, flow: Any
+) -> None:
+    campaign, told = mini_block(build, flow, run=flow(wake_ups=8700, naps=5800))
+    assert (told.wake_ups_per_message, told.naps_per_message) == (3.0, 2.0)
+    (null,) = compute_and_write(campaign.folder, campaign.run_ids[1:])
+    assert (null.wake_ups_per_message, null.naps_per_message) == (None, None)
+    assert "floor_wake_ups_differ" not in codes(told), "nothing is known of null"
+    document = told.to_document()
+    netjoule_contracts.validate("result", document)
+    for name in ("wake_ups_per_message", "naps_per_message"):
+        del document[name]
+    netjoule_contracts.validate("result", document)  # as versions before wrote it
+
+
+def test_without_a_floor_nothing_is_said_of_nulls_wake_ups(build: Build, flow: Any) -> None:
+    _, result = mini_block(build, flow, run=flow(wake_ups=8700), wake_ups=2900, sender_cpu_s=3.2)
+    assert result.nodes[0].floor.reason == "floor_core_busy"
+    assert "floor_wake_ups_differ" not in codes(result)
+
+
 def test_a_result_with_a_floor_fits_its_contract(build: Build, flow: Any) -> None:
     _, result = mini_block(build, flow)
     netjoule_contracts.validate("result", result.to_document())

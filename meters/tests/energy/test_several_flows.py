@@ -248,6 +248,30 @@ def test_counts_of_a_run_are_the_sums_of_its_flows() -> None:
     assert summed([reports[0], {"sender": {}, "receiver": None}])["receiver"] is None
 
 
+def test_wake_ups_of_a_run_are_those_of_all_its_senders() -> None:
+    def woken(number: int, of: Intervals, **counts: int) -> FlowInput:
+        made = flow(number, "client", of)
+        return replace(made, report=made.report | {"pacing": counts})
+
+    steady = intervals(1.4, [125_000.0] * 26)
+    both = several(woken(1, steady, wake_ups=300, naps=200), woken(2, steady, wake_ups=100, naps=0))
+    found = assess(both)
+    assert (found["wake_ups_per_message"], found["naps_per_message"]) == (2.0, 1.0)
+    assert [one["wake_ups_per_message"] for one in found["flows"]] == [3.0, 1.0]
+    assert [one["naps_per_message"] for one in found["flows"]] == [2.0, 0.0]
+    one_silent = assess(several(woken(1, steady, wake_ups=300, naps=200), woken(2, steady)))
+    assert (one_silent["wake_ups_per_message"], one_silent["naps_per_message"]) == (None, None)
+    assert [one["wake_ups_per_message"] for one in one_silent["flows"]] == [3.0, None]
+    # Null's flows together are set against the run's together.
+    still = replace(both.meters[0], readings=replace(both.meters[0].readings, power_w=np.full(56, 5.0)))
+    for of_first, warned in ((200, False), (100, True)):
+        flows = (woken(1, steady, wake_ups=of_first), woken(2, steady, wake_ups=100))
+        null = replace(several(*flows), meters=(still,))
+        null = replace(null, run=null.run | {"run_id": "b01m001-null-a1", "transport": "null"})
+        reasons = [reason["code"] for reason in assess(both, null)["reasons"]]
+        assert ("floor_wake_ups_differ" in reasons) is warned
+
+
 def test_a_floor_needs_as_many_flows_in_null_and_all_at_work() -> None:
     def part(sent: int = 100) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, {"sender": {"messages_sent": sent, "messages_scheduled": 100}}
@@ -256,6 +280,21 @@ def test_a_floor_needs_as_many_flows_in_null_and_all_at_work() -> None:
     assert floor_reason_of_all([part(), part(98)], [part(), part()]) == "floor_achieved_low"
     assert floor_reason_of_all([part(), part()], [part(), part(98)]) == "floor_achieved_low"
     assert floor_reason_of_all([part(), part()], [part()]) == "null_run_invalid"
+
+
+def test_of_several_codes_the_floor_has_the_first_whichever_flow_gives_it() -> None:
+    def part(sent: int = 100, cpu_s: float = 0.1, mode: str = "absolute") -> Any:
+        counts = {"messages_sent": sent, "messages_scheduled": 100}
+        sender = counts | {"cpu_s": cpu_s, "start_ns": 0, "end_ns": 10**9}
+        return {}, {"sender": sender, "pacing": {"mode": mode}}
+
+    null = [part(), part()]
+    busy, behind, spinning = part(cpu_s=0.95), part(sent=98), part(mode="spin")
+    assert floor_reason_of_all([busy, part()], null) == "floor_core_busy"
+    assert floor_reason_of_all([busy, behind], null) == "floor_achieved_low"
+    assert floor_reason_of_all([behind, busy], null) == "floor_achieved_low"
+    assert floor_reason_of_all([busy, spinning], null) == "floor_spinning"
+    assert floor_reason_of_all([spinning, behind], null) == "floor_achieved_low"
 
 
 def test_senders_of_one_host_are_busy_together() -> None:
@@ -272,6 +311,21 @@ def test_senders_of_one_host_are_busy_together() -> None:
     assert floor_reason_of_all([part("a", 0.6, "x"), part("b", 0.6, "y")], idle) is None
     assert floor_reason_of_all([part("a", 0.6), part("b", 0.6)], idle) is None
     assert floor_reason_of_all([part("a", 0.6, "x"), part("b", 0.6, "x")], idle) == "floor_core_busy"
+
+
+def test_hosts_are_told_apart_by_their_boot_where_it_is_known() -> None:
+    def part(host: str, boot_id: str | None) -> Any:
+        counts = {"messages_sent": 100, "messages_scheduled": 100}
+        sender = counts | {"cpu_s": 0.6, "start_ns": 0, "end_ns": 10**9, "host": host, "boot_id": boot_id}
+        return {"client": host}, {"sender": sender}
+
+    def busy(*parts: Any) -> str | None:
+        return floor_reason_of_all(parts, parts)
+
+    assert busy(part("debian", "boot-1"), part("debian", "boot-2")) is None, "two machines of one name"
+    assert busy(part("here", "boot-1"), part("there", "boot-1")) == "floor_core_busy", "one with two names"
+    assert busy(part("debian", None), part("debian", None)) == "floor_core_busy"
+    assert busy(part("here", None), part("there", None)) is None
 
 
 # --- Jain's index ----------------------------------------------------------------------------------

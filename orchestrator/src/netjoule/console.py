@@ -168,13 +168,16 @@ def _cell(event: ProgressEvent) -> str:
 
 
 def _last(event: ProgressEvent) -> str:
-    """The last result in words: E_A of the first meter, or why there is none."""
+    """The last result in words: E_A as `ea_text` has it, or why there is none."""
     return f"{_cell(event)}: {ea_text(event.nodes)}" if event.nodes else f"{_cell(event)}: {event.detail}"
 
 
 def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:
-    """E_A of the first meter with its u95, source and grade, in words; below resolution only a limit."""
-    node = nodes[0]
+    """E_A with its u95, source and grade, in words; below resolution only a limit.
+
+    Of the first meter whose node took part: a client without a flow in the run has none.
+    """
+    node = next((one for one in nodes if one.get("ea_reason") != "took_no_part"), nodes[0])
     ea, u95 = node.get("ea_j_per_mbit"), node.get("u95_ea_j_per_mbit")
     if ea is None:
         return str(node.get("ea_reason") or "no E_A").replace("_", " ")

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from rich.table import Table
 
 from netjoule import files
 from netjoule.errors import InvalidData, file_errors
-from netjoule_meters.energy import GREATEST_FLOOR_RATIO
+from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
 
 __all__ = [
     "SUMMARY_FILE",
@@ -34,8 +35,10 @@ SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
 FAIRNESS_FILE = "tables/fairness.csv"
 FLOOR_LARGE = "floor_large"
+FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
 
 Row = Mapping[str, str]
+Result = Mapping[str, Any]
 
 
 def summary_rows(campaign: Path) -> list[dict[str, str]]:
@@ -111,19 +114,28 @@ def grade_lines(campaign: Path) -> list[str]:
 
 
 def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
-    """Where the generator floor is a large part of P_A - P_I (reason floor_large): one warning per meter."""
+    """What there is to know of the generator floor of runs that count.
+
+    Where it is a large part of P_A - P_I (reason floor_large): one warning per meter. Where null's senders
+    woke up far more or less often than those of the run (reason floor_wake_ups_differ): one warning.
+    """
+    paths = sorted(campaign.glob("runs/*/result.json"))
+    results = {path.parent.name: files.read_json(path) for path in paths}
+    valid = {run_id: result for run_id, result in results.items() if result.get("valid")}
+    return [*_large_floors(valid.values()), *_other_wake_ups(valid)]
+
+
+def _large_floors(results: Iterable[Result]) -> list[dict[str, Any]]:
     runs: Counter[str] = Counter()
     large: dict[str, list[tuple[float, str]]] = {}
-    for path in sorted(campaign.glob("runs/*/result.json")):
-        result = files.read_json(path)
-        warned = {reason["code"] for reason in result.get("reasons", [])} if result.get("valid") else set()
-        for node in result.get("nodes", []) if result.get("valid") else []:
+    for result in results:
+        for node in result.get("nodes", []):
             floor_w, delta_w = node.get("floor", {}).get("floor_w"), node.get("delta_p_w")
             if floor_w is None or node.get("below_resolution") or not delta_w or delta_w <= 0:
                 continue
             runs[node["meter_id"]] += 1
             share = floor_w / delta_w
-            if FLOOR_LARGE in warned and share > GREATEST_FLOOR_RATIO:
+            if FLOOR_LARGE in _codes(result) and share > GREATEST_FLOOR_RATIO:
                 large.setdefault(node["meter_id"], []).append((share, _cell_words(result)))
     return [
         {
@@ -138,12 +150,54 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     ]
 
 
+def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """At most one warning, with the run that lies furthest from its null run."""
+    with_floor = 0
+    found: list[tuple[float, float, float, str]] = []
+    for result in results.values():
+        floors = [node.get("floor", {}) for node in result.get("nodes", [])]
+        null_ids = [floor.get("run_id") for floor in floors if floor.get("floor_w") is not None]
+        with_floor += bool(null_ids)
+        if not null_ids or FLOOR_WAKE_UPS_DIFFER not in _codes(result):
+            continue
+        own = result.get("wake_ups_per_message")
+        of_null = results.get(null_ids[0], {}).get("wake_ups_per_message")
+        if own is not None and of_null is not None:
+            least, most = sorted((own, of_null))
+            found.append((most / least if least else math.inf, own, of_null, _cell_words(result)))
+    if not found:
+        return []
+    _, own, of_null, cell = max(found)
+    return [
+        {
+            "code": FLOOR_WAKE_UPS_DIFFER,
+            "runs": len(found),
+            "of_runs": with_floor,
+            "wake_ups_per_message": own,
+            "wake_ups_per_message_of_null": of_null,
+            "cell": cell,
+        }
+    ]
+
+
+def _codes(result: Result) -> set[str]:
+    return {reason["code"] for reason in result.get("reasons", [])}
+
+
 def _cell_words(result: Mapping[str, Any]) -> str:
     return f"{result['transport']} {result['payload_bytes']} B {result['offered_rate_mbps']:g} Mb/s"
 
 
 def warning_line(warning: Mapping[str, Any]) -> str:
     """A warning of `floor_warnings` for people."""
+    if warning["code"] == FLOOR_WAKE_UPS_DIFFER:
+        own, of_null = warning["wake_ups_per_message"], warning["wake_ups_per_message_of_null"]
+        return (
+            f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
+            f" message lie over a factor of {GREATEST_WAKE_UPS_FACTOR:g} from those of the null run, at most"
+            f" {own:.3g} from {of_null:.3g} ({warning['cell']}); what these draw apart is in E_A above"
+            " floor there"
+        )
     return (
         f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"
         f" {100 * GREATEST_FLOOR_RATIO:g} % of P_A - P_I in {warning['runs']} of {warning['of_runs']} runs,"
@@ -182,6 +236,7 @@ def _pacing(row: Row) -> str:
 
 def _table(meter_id: str, rows: list[dict[str, str]], pacing: str = "") -> Table:
     first = rows[0]
+    several = any(row.get("flows_at_once") for row in rows)
     model = f" by device model {first['device_model']}" if first.get("device_model") else ""
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -189,26 +244,30 @@ def _table(meter_id: str, rows: list[dict[str, str]], pacing: str = "") -> Table
         title=f"E_A of {first['node']} (meter {meter_id}): power {first.get('power_source', '?')}{model}, "
         f"radio {first.get('radio_source', '?')}{f'; {pacing}' if pacing else ''}",
         title_justify="left",
-        caption=_caption(first),
+        caption=_caption(first, several=several),
         caption_justify="left",
     )
     for name in ("transport", "bytes", "Mb/s", "E_A J/Mb", "± 95 %", "u95", "sent", "loss", "n"):
         table.add_column(name, justify="left" if name == "transport" else "right", no_wrap=True)
+    if several:
+        table.add_column("flows at once")
     previous = ""
     for row in rows:
         group = row["transport"] + row["payload_bytes"]
-        table.add_row(*_cells(row), end_section=False)
+        table.add_row(*_cells(row), *([row.get("flows_at_once", "")] if several else []), end_section=False)
         if previous and group != previous:
             table.rows[-2].end_section = True
         previous = group
     return table
 
 
-def _caption(row: Row) -> str:
+def _caption(row: Row, *, several: bool) -> str:
     text = (
         "± 95 %: over n blocks; u95: metering, one run; sent: of the asked messages, loss: of the sent ones;"
         " * some runs below resolution; ° extrapolated model."
     )
+    if several:
+        text += " E_A, sent and loss are of all flows at once; E_A of a client is of its own."
     if _without_air_time(row):
         text += " No E_A: the radio (hwsim) carries frames without air time."
     if _without_power(row):

@@ -14,10 +14,12 @@ from netjoule_meters.energy.compute import compute_and_write, compute_run
 from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
 from netjoule_meters.energy.several_flows import jain_index
+from netjoule_meters.energy.wake_ups import GREATEST_WAKE_UPS_FACTOR
 
 __all__ = [
     "BARKER_13",
     "GREATEST_FLOOR_RATIO",
+    "GREATEST_WAKE_UPS_FACTOR",
     "Alignment",
     "CampaignError",
     "FloorResult",

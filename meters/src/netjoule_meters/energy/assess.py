@@ -40,6 +40,7 @@ from netjoule_meters.energy.uncertainty import (
     spread,
     u95_throughput_mbps,
 )
+from netjoule_meters.energy.wake_ups import naps_per_message, wake_ups_per_message, wake_ups_warning
 from netjoule_meters.energy.windows import Intervals, MeasuredSpan, Window, measured_span, span_is_short
 
 NULL_TRANSPORT = "null"
@@ -76,6 +77,11 @@ class RunInput:
         return None if found is None else Window(float(found["t_start_s"]), float(found["t_end_s"]))
 
     @property
+    def counts(self) -> dict[str, Any]:
+        """The report of its only flow, or counts of several as those of one."""
+        return summed(flow.report for flow in self.flows) if self.flows else self.flow
+
+    @property
     def is_null(self) -> bool:
         """Whether the run has no receiver by design."""
         return bool(self.run["transport"] == NULL_TRANSPORT)
@@ -110,6 +116,8 @@ def assess_run(
             node = _without_flow(node)
         nodes.append(node)
         reasons += [*power.reasons, *_node_reasons(node)]
+    if null is not None and any(node.floor.floor_w is not None for node in nodes):
+        reasons += wake_ups_warning(source.counts, null.counts, str(null.run["run_id"]))
     return _result(source, span, u95_t_a, reasons=reasons, nodes=nodes, invalidating=invalidating)
 
 
@@ -124,7 +132,7 @@ def _result(
 ) -> Result:
     run = source.run
     kept = tuple(dict.fromkeys(reasons))
-    counts = summed(flow.report for flow in source.flows) if source.flows else source.flow
+    counts = source.counts
     several = shares(source.flows, span.window, received=not source.is_null) if source.flows and span else ()
     window = None if span is None else {"t_start_s": span.window.start_s, "t_end_s": span.window.end_s}
     return Result(
@@ -138,6 +146,8 @@ def _result(
         u95_t_a_mbps=u95_t_a,
         loss_ratio=loss_ratio(counts),
         achieved_ratio=achieved_ratio(counts),
+        wake_ups_per_message=wake_ups_per_message(counts),
+        naps_per_message=naps_per_message(counts),
         valid=run["status"] == "done" and not any(reason.code in invalidating for reason in kept),
         reasons=kept,
         nodes=tuple(nodes),

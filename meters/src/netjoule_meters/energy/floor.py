@@ -15,31 +15,36 @@ GREATEST_FLOOR_RATIO = 0.2
 SPINNING_MODES = ("spin", "busy", "busy-wait")
 """Pacers that never sleep. `hybrid` is none: it sleeps first, and its short spin is the same in null."""
 
+_REFUSALS = ("floor_achieved_low", "floor_spinning", "floor_core_busy")
+"""Codes that leave a floor empty, in the order in which `floor_reason` asks for them."""
 
 FlowPart = tuple[dict[str, Any], dict[str, Any]]
 """A flow by itself: run.json as if it were the run's only one, and its report."""
 
 
 def floor_reason_of_all(flows: Sequence[FlowPart], null_flows: Sequence[FlowPart]) -> str | None:
-    """Return the first code that any flow with its counterpart in null gives, or None.
+    """Return the code that any flow with its counterpart in null gives, or None; of several codes the first.
 
     A null run has as many flows as the runs of its mini-block, in the same order. Senders on one host share
     its cores: together they are held to the limit of one.
     """
     if len(flows) != len(null_flows):
         return "null_run_invalid"
-    found = (floor_reason(*own, *null) for own, null in zip(flows, null_flows, strict=True))
-    reason = next((reason for reason in found if reason is not None), None)
-    if reason is None and any(_fill_a_core(parts) for parts in (flows, null_flows)):
-        return "floor_core_busy"
-    return reason
+    found = {floor_reason(*own, *null) for own, null in zip(flows, null_flows, strict=True)}
+    if any(_fill_a_core(parts) for parts in (flows, null_flows)):
+        found.add("floor_core_busy")
+    return next((code for code in _REFUSALS if code in found), None)
 
 
 def _fill_a_core(parts: Sequence[FlowPart]) -> bool:
-    """Whether the senders on any host are too busy together; a host is what each names, or its client."""
+    """Whether the senders on any host are too busy together.
+
+    A host is told by its boot: two machines may bear one name. Without, by its name, or else by its client's.
+    """
     busy: dict[str, float] = {}
     for run, flow in parts:
-        host = str((flow.get("sender") or {}).get("host") or run.get("client") or "")
+        sender = flow.get("sender") or {}
+        host = str(sender.get("boot_id") or sender.get("host") or run.get("client") or "")
         busy[host] = busy.get(host, 0.0) + (busy_cores(flow) or 0.0)
     return any(cores > GREATEST_BUSY_CORES for cores in busy.values())
 

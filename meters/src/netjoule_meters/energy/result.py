@@ -48,6 +48,8 @@ class FlowShare:
     demand_met_ratio: float | None
     loss_ratio: float | None
     achieved_ratio: float | None
+    wake_ups_per_message: float | None
+    naps_per_message: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,8 @@ class Result:
     u95_t_a_mbps: float | None
     loss_ratio: float | None
     achieved_ratio: float | None
+    wake_ups_per_message: float | None
+    naps_per_message: float | None
     valid: bool
     reasons: tuple[Reason, ...]
     nodes: tuple[NodeResult, ...]

@@ -12,6 +12,7 @@ import numpy as np
 
 from netjoule_meters.energy.result import Fairness, FlowShare
 from netjoule_meters.energy.throughput import MEGABITS_PER_BYTE, achieved_ratio, loss_ratio
+from netjoule_meters.energy.wake_ups import naps_per_message, wake_ups_per_message
 from netjoule_meters.energy.windows import EDGE_TOLERANCE_S, FloatArray, Intervals, Window
 
 
@@ -108,6 +109,8 @@ def shares(flows: Sequence[FlowInput], window: Window, *, received: bool) -> tup
                 demand_met_ratio=None if goodput is None else goodput / offered,
                 loss_ratio=loss_ratio(flow.report),
                 achieved_ratio=achieved_ratio(flow.report),
+                wake_ups_per_message=wake_ups_per_message(flow.report),
+                naps_per_message=naps_per_message(flow.report),
             )
         )
     return tuple(found)
@@ -135,7 +138,7 @@ def jain_index(of: Sequence[float | None]) -> float | None:
 
 
 def summed(flows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the counts of several reports as those of one, for the run's loss and achieved ratio.
+    """Return the counts of several reports as those of one, for the run's ratios and figures per message.
 
     A count that one of them lacks is missing; without any receiver there is none.
     """
@@ -145,13 +148,14 @@ def summed(flows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     sent, lost = sender.get("messages_sent"), receiver.get("messages_lost")
     if sent and lost is not None:
         receiver["loss_ratio"] = lost / sent
-    return {"sender": sender, "receiver": receiver or None}
+    pacing = _sums(reports, "pacing", ("wake_ups", "naps"))
+    return {"sender": sender, "receiver": receiver or None, "pacing": pacing}
 
 
-def _sums(reports: Sequence[dict[str, Any]], end: str, names: Sequence[str]) -> dict[str, Any]:
+def _sums(reports: Sequence[dict[str, Any]], part: str, names: Sequence[str]) -> dict[str, Any]:
     sums = {}
     for name in names:
-        counts = [(report.get(end) or {}).get(name) for report in reports]
+        counts = [(report.get(part) or {}).get(name) for report in reports]
         if counts and all(count is not None for count in counts):
             sums[name] = sum(count for count in counts if count is not None)
     return sums
