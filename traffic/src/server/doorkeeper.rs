@@ -28,8 +28,8 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
     let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
     stdout_turns::share_stdout().map_err(Failure::system("share stdout with the flows' processes"))?;
     let files = descriptors::raise_limit()?;
-    let most = most_flows(args);
-    let connections = descriptors::connections(files, most.flows() as u64)?;
+    // Where descriptors are few, one flow is what a server must have; the further ones of a command share the margin.
+    let connections = descriptors::connections(files, args.max_flows.map_or(1, u64::from))?;
     let control = SocketAddr::new(args.control_bind.unwrap_or(args.bind), args.port);
     let listener = TcpListener::bind(control).map_err(|error| {
         Failure::new(
@@ -47,7 +47,7 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
     let mut doorkeeper = Doorkeeper {
         server,
         lobby: Lobby::open(listener, connections, secret)?,
-        places: Places::new(most),
+        places: Places::new(most_flows(args)),
         waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
         fds: Vec::new(),
         closing: false,
