@@ -158,25 +158,37 @@ pub(crate) fn plain_report(report: &FlowReport) -> String {
     text
 }
 
-/// How the schedule was kept; nothing to say where nothing left.
+/// How the schedule was kept, as far as anything left, and what the transport had no room for.
 fn plain_certificate(report: &FlowReport, certificate: &PacingCertificate) -> String {
-    let (Some(error), Some(within), Some(together)) =
+    let mut text = String::new();
+    if let (Some(error), Some(within), Some(together)) =
         (certificate.error_us, certificate.within_50us_ratio, certificate.back_to_back_ratio)
-    else {
-        return String::new();
-    };
-    let verdict = match certificate.passed {
+    {
+        text = format!(
+            "\npacing {}: {:.1} us late median, {:.1} us p99, {:.1} us at most; {:.1} % within 50 us, {:.1} % back to back{}",
+            report.pacing.mode,
+            error.p50,
+            error.p99,
+            error.max,
+            100.0 * within,
+            100.0 * together,
+            plain_verdict(certificate)
+        );
+    }
+    if certificate.held_back_ratio > 0.0 {
+        text.push_str(&format!(
+            "\n{:.1} % held back by the transport, {:.1} % never sent for it",
+            100.0 * certificate.held_back_ratio,
+            100.0 * certificate.held_back_not_sent_ratio
+        ));
+    }
+    text
+}
+
+fn plain_verdict(certificate: &PacingCertificate) -> String {
+    match certificate.passed {
         None => String::new(),
         Some(true) => "; limits kept".into(),
         Some(false) => format!("; failed: {}", certificate.failed.join("; ")),
-    };
-    format!(
-        "\npacing {}: {:.1} us late median, {:.1} us p99, {:.1} us at most; {:.1} % within 50 us, {:.1} % back to back{verdict}",
-        report.pacing.mode,
-        error.p50,
-        error.p99,
-        error.max,
-        100.0 * within,
-        100.0 * together
-    )
+    }
 }

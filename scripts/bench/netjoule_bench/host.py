@@ -12,6 +12,7 @@ from pathlib import Path
 from netjoule_bench.contest import Contest
 
 _STEAL = 7  # place of the stolen time among the figures of /proc/stat (proc(5))
+_PAGE = "docs/benchmarks.md"
 
 
 class Watch:
@@ -52,6 +53,9 @@ def _cpu_model() -> str:
 
 
 def _commit(repo: Path) -> str:
-    command = ["git", "-C", str(repo), "describe", "--always", "--dirty"]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    return said or "unknown"
+    """The commit, "-dirty" where anything differs from it but the page that the bench itself writes."""
+    git = ["git", "-C", str(repo)]
+    named = subprocess.run([*git, "describe", "--always"], capture_output=True, text=True, check=False)
+    changed = [*git, "diff", "--quiet", "HEAD", "--", ".", f":!{_PAGE}"]
+    dirty = subprocess.run(changed, capture_output=True, check=False).returncode != 0
+    return f"{named.stdout.strip() or 'unknown'}{'-dirty' if dirty else ''}"

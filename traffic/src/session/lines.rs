@@ -7,7 +7,7 @@ use super::{Session, StdinUse};
 
 impl Session<'_> {
     pub(super) fn hear_stdin(&mut self) {
-        let mut bytes = [0; 4096];
+        let mut bytes = [0; 8 << 10];
         match io::stdin().lock().read(&mut bytes) {
             Ok(0) | Err(_) => {
                 self.heard.stdin_ended = true;
