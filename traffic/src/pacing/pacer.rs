@@ -12,8 +12,9 @@
 //! learns how late wake-ups come and aims that much before the window's end; never before the deadline itself.
 //!
 //! From a long sleep hosts wake later still: the processor has to leave a deep idle state, or the virtual one has to be
-//! scheduled first. Where `absolute` without a window learns that this takes long, it ends the long sleep that much
-//! earlier and comes to the deadline in naps, from which the host wakes soon. On a host that wakes soon anyway it does not.
+//! scheduled first. Where `absolute` or `hybrid` without a window learns that this takes long, it ends the long sleep that
+//! much earlier and comes to the deadline, or to where the clock is watched, in naps, from which the host wakes soon. On a
+//! host that wakes soon anyway it does not.
 
 use serde::{Deserialize, Serialize};
 
@@ -162,7 +163,7 @@ impl Pacer {
             return;
         }
         self.wake_ups += 1;
-        self.naps += u64::from(self.mode == Mode::Absolute && until_ns < self.departure_ns);
+        self.naps += u64::from(until_ns < self.end_of_sleep_ns());
         let late_ns = elapsed_ns - until_ns;
         if late_ns < 0 {
             return;
@@ -224,30 +225,37 @@ impl Pacer {
     /// What to do at `elapsed_ns` until the next departure; it may have passed already.
     pub fn rest(&self, elapsed_ns: i64) -> Rest {
         let until_ns = self.departure_ns;
-        let spin_ns = SPIN_US as i64 * 1_000;
         match self.mode {
             Mode::Spin => Rest::Spin { until_ns },
-            Mode::Hybrid if until_ns - elapsed_ns <= spin_ns => Rest::Spin { until_ns },
-            Mode::Hybrid => Rest::Sleep { until_ns: until_ns - spin_ns },
-            Mode::Absolute => Rest::Sleep { until_ns: self.next_stop_ns(elapsed_ns) },
+            Mode::Hybrid if elapsed_ns >= self.end_of_sleep_ns() => Rest::Spin { until_ns },
+            Mode::Absolute | Mode::Hybrid => Rest::Sleep { until_ns: self.next_stop_ns(elapsed_ns) },
             Mode::SoTxtime | Mode::Burst(_) => Rest::Sleep { until_ns },
         }
     }
 
-    /// Where the sleep that begins at `elapsed_ns` ends: at the departure, or on the way to it.
+    /// Until when nothing but sleep is wanted: the departure, or where the clock is watched from.
+    fn end_of_sleep_ns(&self) -> i64 {
+        match self.mode {
+            Mode::Hybrid => self.departure_ns - SPIN_US as i64 * 1_000,
+            _ => self.departure_ns,
+        }
+    }
+
+    /// Where the sleep that begins at `elapsed_ns` ends: when all of it is over, or on the way there.
     fn next_stop_ns(&self, elapsed_ns: i64) -> i64 {
+        let end_ns = self.end_of_sleep_ns();
         let late_ns = self.deep.value_ns;
         if self.window_ns > 0 || late_ns <= PUNCTUAL.1 {
-            return self.departure_ns;
+            return end_ns;
         }
         // Twice as much leaves room for two naps at least.
-        let approach_ns = self.departure_ns - (2 * late_ns).min(LONGEST_APPROACH_NS);
+        let approach_ns = end_ns - (2 * late_ns).min(LONGEST_APPROACH_NS);
         if approach_ns - elapsed_ns >= LONG_NS {
             approach_ns
         } else if elapsed_ns >= approach_ns {
-            self.departure_ns.min(elapsed_ns + NAP_NS)
+            end_ns.min(elapsed_ns + NAP_NS)
         } else {
-            self.departure_ns
+            end_ns
         }
     }
 

@@ -148,18 +148,20 @@ fn the_departure_after_the_next_is_known_while_the_next_is_slept_for() {
 
 /// Departures of one message every 37 ms where the host wakes `long_ns` late from a long sleep and `short_ns` from a nap:
 /// how late each message left, and what the pacer did for that.
-fn talk(long_ns: i64, short_ns: i64) -> (Vec<i64>, PacerWork) {
+fn talk(mode: Mode, long_ns: i64, short_ns: i64) -> (Vec<i64>, PacerWork) {
     let schedule = Schedule::new(65_000, 300, 5_000_000_000);
-    let mut pacer = Pacer::new(Mode::Absolute, 0, 5_000_000_000, &schedule);
+    let mut pacer = Pacer::new(mode, 0, 5_000_000_000, &schedule);
     let (mut now_ns, mut late_ns) = (0, Vec::new());
     for message in 0..schedule.count() {
         while pacer.released(&schedule, message, now_ns) == message {
-            let Rest::Sleep { until_ns } = pacer.rest(now_ns) else {
-                panic!("absolute never watches the clock")
+            now_ns = match pacer.rest(now_ns) {
+                Rest::Spin { until_ns } => until_ns,
+                Rest::Sleep { until_ns } => {
+                    let woke_ns = until_ns + if until_ns - now_ns >= LONG_NS { long_ns } else { short_ns };
+                    pacer.woke(now_ns, until_ns, woke_ns);
+                    woke_ns
+                }
             };
-            let woke_ns = until_ns + if until_ns - now_ns >= LONG_NS { long_ns } else { short_ns };
-            pacer.woke(now_ns, until_ns, woke_ns);
-            now_ns = woke_ns;
         }
         late_ns.push(now_ns - schedule.due_ns(message));
         pacer.advance(&schedule, message + 1, message + 1);
@@ -169,7 +171,7 @@ fn talk(long_ns: i64, short_ns: i64) -> (Vec<i64>, PacerWork) {
 
 #[test]
 fn a_host_that_wakes_late_from_long_sleeps_comes_to_the_deadline_in_naps() {
-    let (late_ns, work) = talk(90_000, 15_000);
+    let (late_ns, work) = talk(Mode::Absolute, 90_000, 15_000);
     assert!(late_ns.iter().all(|late_ns| *late_ns >= 0));
     let settled = &late_ns[late_ns.len() / 2..];
     assert!(settled.iter().all(|late_ns| *late_ns <= 15_000), "{settled:?}");
@@ -181,8 +183,17 @@ fn a_host_that_wakes_late_from_long_sleeps_comes_to_the_deadline_in_naps() {
 
 #[test]
 fn a_host_that_wakes_soon_sleeps_once_per_message() {
-    let (late_ns, work) = talk(12_000, 8_000);
-    assert_eq!((work.wake_ups, work.naps), (late_ns.len() as u64 - 1, 0));
+    for mode in [Mode::Absolute, Mode::Hybrid] {
+        let (late_ns, work) = talk(mode, 12_000, 8_000);
+        assert_eq!((work.wake_ups, work.naps), (late_ns.len() as u64 - 1, 0), "{mode}");
+    }
+}
+
+#[test]
+fn hybrid_watches_the_clock_to_the_deadline_on_a_host_that_wakes_late_too() {
+    let (late_ns, work) = talk(Mode::Hybrid, 90_000, 15_000);
+    assert!(late_ns[late_ns.len() / 2..].iter().all(|late_ns| *late_ns == 0), "{late_ns:?}");
+    assert!(work.naps > late_ns.len() as u64, "{work:?} for {}", late_ns.len());
 }
 
 proptest! {
