@@ -144,7 +144,8 @@ fn a_measured_clock_offset_is_right_within_its_residual() {
 }
 
 fn plain(args: &[&str]) -> String {
-    let output = std::process::Command::new(env!("CARGO_BIN_EXE_netjoule-traffic")).args(args).output().unwrap();
+    let output =
+        std::process::Command::new(env!("CARGO_BIN_EXE_netjoule-traffic")).args(args).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -161,5 +162,8 @@ fn people_are_told_what_the_transport_held_back() {
     let server = Server::start("127.0.0.1", &["--max-rate", "100G"]);
     let args = ["--transport", "tcp", "--to", &server.control, "-b", "90G", "-l", "1440", "-t", "0.2"];
     let text = plain(&[&["send"], &args[..]].concat());
-    assert!(text.contains("% held back by the transport, ") && text.contains("% never sent for it"), "{text}");
+    assert!(
+        text.contains("% held back by the transport, ") && text.contains("% never sent for it"),
+        "{text}"
+    );
 }
