@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain from a difference of E_A to energy and households, in exact arithmetic.
+
+Minutes of calls times bit rate are megabits, times J/Mb joules, over what a household uses households. Every
+step is a product with exact constants, so an uncertainty of dE_A goes through it as a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+__all__ = ["Chain", "Question", "Step", "exact", "mean_power_w"]
+
+_S_PER_MINUTE = 60
+_J_PER_KWH = 3_600_000
+_S_PER_DAY = 86_400
+
+
+def exact(number: float | int | str) -> Fraction:
+    """A number as it is written, not as binary floating point holds it: 0.1 is one tenth."""
+    return Fraction(str(number))
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the difference is multiplied with.
+
+    Attributes:
+        minutes: minutes of calls in a year.
+        bit_rate_kbps: bit rate of a call in one direction, 10^3 bit per second.
+        household_kwh: electricity that one household uses in a year, kWh.
+    """
+
+    minutes: Fraction
+    bit_rate_kbps: Fraction
+    household_kwh: Fraction
+
+    @property
+    def megabits(self) -> Fraction:
+        """Payload of all calls in one direction, Mb = 10^6 bit."""
+        return self.minutes * _S_PER_MINUTE * self.bit_rate_kbps / 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One result of the chain.
+
+    Attributes:
+        step_id: name in reference.schema.json.
+        unit: its unit.
+        value: exact.
+        u95: 95 % half-width in the same unit; None when that of dE_A is unknown. Minutes, bit rate and
+            household are taken as exact.
+    """
+
+    step_id: str
+    unit: str
+    value: Fraction
+    u95: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The chain for one difference of E_A.
+
+    Attributes:
+        question: what it is multiplied with.
+        dea: E_A of UDP less that of the other transport, J/Mb; below 0 when the other one costs more.
+        u95_dea: its 95 % half-width, J/Mb; None when unknown.
+    """
+
+    question: Question
+    dea: Fraction
+    u95_dea: Fraction | None
+
+    @property
+    def energy_j(self) -> Fraction:
+        """Energy saved in the year, J."""
+        return self.question.megabits * self.dea
+
+    def steps(self) -> Iterator[Step]:
+        """Results in the order of the publication: Mb, TJ, GWh, households."""
+        yield Step("megabits", "Mb", self.question.megabits, Fraction(0))
+        j_per_unit = {
+            ("energy_tj", "TJ"): Fraction(10**12),
+            ("energy_gwh", "GWh"): Fraction(_J_PER_KWH * 10**6),
+            ("homes", "homes"): _J_PER_KWH * self.question.household_kwh,
+        }
+        for (step_id, unit), joules in j_per_unit.items():
+            per_dea = self.question.megabits / joules
+            u95 = None if self.u95_dea is None else per_dea * self.u95_dea
+            yield Step(step_id, unit, per_dea * self.dea, u95)
+
+
+def mean_power_w(chain: Chain, days: int) -> Fraction:
+    """Mean power of the energy over a year of so many days, W."""
+    return chain.energy_j / (days * _S_PER_DAY)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user's own dE_A: out of the table of differences that R wrote (tables/delta_ea.csv), or typed in."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import log
+from pathlib import Path
+
+from netjoule.errors import InvalidData, UsageError, file_errors
+from netjoule.savings.chain import exact
+
+__all__ = ["DELTA_FILE", "Difference", "Wanted", "choose", "of_campaign"]
+
+DELTA_FILE = "tables/delta_ea.csv"
+SAME_LOAD_RATIO = 1.1
+"""Loads within this factor count as the load of the chain, as `netjoule plan` takes profiles' rates."""
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which cell of a campaign.
+
+    Attributes:
+        transport: the one that is compared with UDP; None for DCCP.
+        meter_id: None for every meter.
+        payload_bytes: None where the campaign leaves no choice.
+        offered_rate_mbps: None for the load of the chain, or the only one.
+        direction: None where the campaign leaves no choice.
+        pacing: None for ``absolute``, or the only one; cells with a window or offload only where there are
+            no others.
+    """
+
+    transport: str | None = None
+    meter_id: str | None = None
+    payload_bytes: int | None = None
+    offered_rate_mbps: float | None = None
+    direction: str | None = None
+    pacing: str | None = None
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything was chosen."""
+        return self != Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """E_A of UDP less that of another transport, in one cell at one meter.
+
+    Attributes:
+        dea: J/Mb.
+        u95: 95 % half-width of blocks and metering together, J/Mb; None of a single block.
+        node: whose power.
+        device_model: empty when metered.
+        payload_bytes: message size.
+        offered_rate_mbps: offered load, Mb/s.
+        pairs: how many pairs inside mini-blocks.
+    """
+
+    dea: Fraction
+    u95: Fraction | None
+    node: str
+    meter_id: str
+    device_model: str
+    power_source: str
+    radio_source: str
+    reference: str
+    transport: str
+    direction: str
+    payload_bytes: int
+    offered_rate_mbps: float
+    pairs: int
+
+    @property
+    def modelled(self) -> bool:
+        """Whether power or radio comes from a model; what is not said to be measured counts as modelled."""
+        return self.power_source != "measured" or self.radio_source not in ("real", "wired")
+
+    @property
+    def cell(self) -> str:
+        """The cell in words."""
+        return f"{self.payload_bytes} bytes, {self.offered_rate_mbps:g} Mb/s {self.direction}"
+
+
+def of_campaign(campaign: Path, wanted: Wanted, load_mbps: float) -> tuple[list[Difference], list[str]]:
+    """dE_A of the wanted cell at each meter, and what is to be said of meters without one.
+
+    Args:
+        campaign: folder of an analysed campaign.
+        wanted: which cell.
+        load_mbps: load of the chain, which picks the cell where ``wanted`` names no load.
+
+    Raises:
+        InvalidData: not analysed, no pair, or no meter with a value.
+        UsageError: when the cell is not one, or does not exist.
+    """
+    return choose(_rows(campaign), wanted, load_mbps, str(campaign))
+
+
+def choose(
+    rows: Sequence[Row], wanted: Wanted, load_mbps: float, where: str
+) -> tuple[list[Difference], list[str]]:
+    """The same from the rows of the table."""
+    transport = wanted.transport or _published_name(rows)
+    of_transport = [row for row in rows if row["transport"] == transport]
+    if not of_transport:
+        raise _no_pair(rows, transport, where)
+    cells = _one_cell(of_transport, wanted, load_mbps, where)
+    found: list[Difference] = []
+    refused: list[str] = []
+    for row in cells:
+        reason = _why_not(row)
+        if reason:
+            refused.append(f"{_cell(row)} at meter {row['meter_id']}: {reason}")
+        else:
+            found.append(_difference(row))
+    if not found:
+        raise InvalidData(
+            f"no dE_A: {'; '.join(refused)}",
+            where=where,
+            next_step="measure longer, at a higher load or with a finer meter, or give --de-a and --u95",
+        )
+    return found, refused
+
+
+def _published_name(rows: Sequence[Row]) -> str:
+    """DCCP, as the publication has it: ours, or the kernel's where that alone was flown."""
+    there = {row["transport"] for row in rows}
+    return "dccp-kernel" if "dccp-kernel" in there and "dccp" not in there else "dccp"
+
+
+def _rows(campaign: Path) -> list[dict[str, str]]:
+    path = campaign / DELTA_FILE
+    if not path.is_file():
+        raise InvalidData(
+            "the campaign is not analysed",
+            where=str(path),
+            next_step=f"run 'netjoule analyse {campaign}' first",
+        )
+    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
+        reader = csv.DictReader(handle)
+        rows, header = list(reader), reader.fieldnames or []
+    if "dea_j_per_mbit" not in header or "u95_dea_j_per_mbit" not in header:
+        raise InvalidData(
+            "the table has no dE_A in J/Mb, it is of an older netjoule",
+            where=str(path),
+            next_step=f"run 'netjoule analyse {campaign}' again",
+        )
+    return rows
+
+
+def _no_pair(rows: Sequence[Row], transport: str, where: str) -> Exception:
+    others = sorted({row["transport"] for row in rows})
+    if others:
+        return UsageError(
+            f"there is no pair of udp and {transport}",
+            where=where,
+            next_step=f"choose one of its pairs with --transport: {', '.join(others)}",
+        )
+    return InvalidData(
+        f"there is no pair of udp and {transport}, nor of udp and anything else",
+        where=where,
+        next_step="run a workload that has udp and another transport in its mini-blocks",
+    )
+
+
+def _one_cell(rows: list[Row], wanted: Wanted, load_mbps: float, where: str) -> list[Row]:
+    """The rows of one cell, one per meter."""
+    rows = _at(rows, "meter_id", wanted.meter_id, "--meter", where)
+    rows = _at(rows, "direction", wanted.direction, "--direction", where)
+    rows = _at(rows, "pacing", wanted.pacing, "--pacing", where)
+    rows = _at(rows, "payload_bytes", wanted.payload_bytes, "--payload-bytes", where)
+    rows = _at(rows, "offered_rate_mbps", wanted.offered_rate_mbps, "--offered-rate-mbps", where)
+    if wanted.pacing is None:
+        rows = [row for row in rows if row["pacing"] == "absolute"] or rows
+    rows = [row for row in rows if _each_by_itself(row)] or rows
+    if wanted.offered_rate_mbps is None:
+        rows = [row for row in rows if _is_load(row, load_mbps)] or rows
+    cells = sorted({_cell(row) for row in rows})
+    if len(cells) > 1:
+        raise UsageError(
+            f"{len(cells)} cells have a pair of udp and {rows[0]['transport']}: {'; '.join(cells)}",
+            where=where,
+            next_step="choose one with --payload-bytes, --offered-rate-mbps, --direction and --pacing",
+        )
+    return rows
+
+
+def _at(rows: list[Row], column: str, value: str | float | None, option: str, where: str) -> list[Row]:
+    if value is None:
+        return rows
+    number = not isinstance(value, str)
+    kept = [row for row in rows if (float(row[column]) == value if number else row[column] == value)]
+    if not kept:
+        there = ", ".join(sorted({row[column] for row in rows}, key=lambda c: float(c) if number else 0.0))
+        given = f"{value:g}" if isinstance(value, float) else value
+        raise UsageError(f"no pair has {option} {given}", where=where, next_step=f"there are {there}")
+    return kept
+
+
+def _each_by_itself(row: Row) -> bool:
+    """Whether messages left one by one: neither a coalescing window nor offload."""
+    return float(row["window_us"] or 0) == 0 and row["gso"] != "true"
+
+
+def _is_load(row: Row, load_mbps: float) -> bool:
+    return abs(log(float(row["offered_rate_mbps"]) / load_mbps)) <= log(SAME_LOAD_RATIO)
+
+
+def _cell(row: Row) -> str:
+    extra = "".join(
+        f", {words}"
+        for words, there in (
+            (f"pacing {row['pacing']}", row["pacing"] != "absolute"),
+            (f"window {row['window_us']} us", float(row["window_us"] or 0) > 0),
+            ("offload", row["gso"] == "true"),
+        )
+        if there
+    )
+    return f"{row['payload_bytes']} bytes {row['offered_rate_mbps']} Mb/s {row['direction']}{extra}"
+
+
+def _why_not(row: Row) -> str:
+    """Why a cell has no dE_A; empty when it has one."""
+    if row["radio_source"] == "hwsim":
+        return "the radio (hwsim) carries frames without air time, so there is no E_A"
+    if row["method"] != "ratio":
+        runs = row["below_resolution_n"]
+        return f"{runs} runs are below the meter's resolution, so only power can be compared, not E_A"
+    return "" if row["dea_j_per_mbit"] else "its runs have no E_A"
+
+
+def _difference(row: Row) -> Difference:
+    u95 = row["u95_dea_j_per_mbit"]
+    return Difference(
+        dea=exact(row["dea_j_per_mbit"]),
+        u95=exact(u95) if u95 else None,
+        node=row["node"],
+        meter_id=row["meter_id"],
+        device_model=row["device_model"],
+        power_source=row["power_source"],
+        radio_source=row["radio_source"],
+        reference=row["reference"],
+        transport=row["transport"],
+        direction=row["direction"],
+        payload_bytes=int(row["payload_bytes"]),
+        offered_rate_mbps=float(row["offered_rate_mbps"]),
+        pairs=int(row["n_pairs"]),
+    )

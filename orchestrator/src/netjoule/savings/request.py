@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user asks of `netjoule savings`, whether it makes sense, and the chains that answer it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netjoule.errors import UsageError
+from netjoule.savings.chain import Chain, Question, exact
+from netjoule.savings.difference import Difference, Wanted, of_campaign
+from netjoule.store import Campaign
+
+__all__ = ["Answer", "Request", "answer", "require_sense"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was typed.
+
+    Attributes:
+        campaign: folder to take dE_A from.
+        de_a: dE_A, J/Mb, in place of a campaign's.
+        u95: its 95 % half-width, J/Mb.
+        wanted: which cell of the campaign.
+        figures: fields of `Question` that differ from the published ones.
+    """
+
+    campaign: Path | None
+    de_a: float | None
+    u95: float | None
+    wanted: Wanted
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Chains of a user's dE_A, one per meter, and why a meter of the campaign has none."""
+
+    chains: list[tuple[Chain, Difference | None]]
+    refused: list[str]
+
+
+def require_sense(request: Request) -> None:
+    """Refuse options that do not go together, before anything is read.
+
+    Raises:
+        UsageError: naming what is missing or too much.
+    """
+    if request.campaign is not None and not (request.de_a is None and request.u95 is None):
+        raise UsageError("dE_A is given twice", next_step="name --campaign, or --de-a with --u95, not both")
+    if (request.de_a is None) != (request.u95 is None):
+        there, missing = ("--de-a", "--u95") if request.u95 is None else ("--u95", "--de-a")
+        raise UsageError(f"{there} without {missing}", next_step="give both, in J/Mb")
+    if request.campaign is None and request.wanted.narrowed:
+        raise UsageError("a cell is chosen, but no campaign", next_step="name it with --campaign DIR")
+    if request.figures and request.campaign is None and request.de_a is None:
+        named = ", ".join(map(_option, request.figures))
+        raise UsageError(
+            f"{named} without a dE_A of your own", next_step="give --campaign DIR, or --de-a and --u95"
+        )
+    _require_numbers(request)
+
+
+def _require_numbers(request: Request) -> None:
+    for name, value in request.figures.items():
+        if not 0 < value < math.inf:
+            raise UsageError(f"{_option(name)} is {value:g}", next_step="give a number above 0")
+    for option, given in (("--de-a", request.de_a), ("--u95", request.u95)):
+        if given is not None and not math.isfinite(given):
+            raise UsageError(f"{option} is {given:g}", next_step="give a finite number of J/Mb")
+    if request.u95 is not None and request.u95 < 0:
+        raise UsageError(f"--u95 is {request.u95:g}", next_step="give a half-width, 0 or more")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def answer(request: Request, published: Question) -> Answer:
+    """The chains that a request asks for; none when it asks for the published one alone.
+
+    Args:
+        request: one that `require_sense` lets pass.
+        published: minutes, bit rate and household where the request has no others.
+
+    Raises:
+        UsageError: when the folder is no campaign, or the cell does not exist or is not one.
+        InvalidData: when the campaign is not analysed, has no such pair, or no meter resolves it.
+    """
+    question = replace(published, **{name: exact(value) for name, value in request.figures.items()})
+    if request.de_a is not None and request.u95 is not None:
+        return Answer([(Chain(question, exact(request.de_a), exact(request.u95)), None)], [])
+    if request.campaign is None:
+        return Answer([], [])
+    Campaign.read(request.campaign)  # says what is wrong with a folder that is none
+    found, refused = of_campaign(request.campaign, request.wanted, float(question.bit_rate_kbps) / 1000)
+    return Answer([(Chain(question, one.dea, one.u95), one) for one in found], refused)

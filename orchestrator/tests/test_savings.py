@@ -1,0 +1,452 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`netjoule savings`: the published chain digit by digit, one's own dE_A, and what is refused."""
+
+import csv
+import json
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netjoule.cli import run_command
+from netjoule.errors import InvalidData, UsageError
+from netjoule.savings import published
+from netjoule.savings.chain import Chain, Question, exact, mean_power_w
+from netjoule.savings.difference import DELTA_FILE, Wanted, choose
+from netjoule.savings.digits import cut_to, judge
+from netjoule.savings.words import with_u95
+
+ROOT = Path(__file__).parents[2]
+GOLDEN_DELTA = ROOT / "results/golden/guest-hwsim/tables/delta_ea.csv"
+ROW = {
+    "node": "client",
+    "meter_id": "m",
+    "device_model": "",
+    "power_source": "measured",
+    "radio_source": "real",
+    "reference": "udp",
+    "transport": "dccp",
+    "direction": "up",
+    "payload_bytes": "300",
+    "offered_rate_mbps": "0.065",
+    "n_pairs": "5",
+    "method": "ratio",
+    "below_resolution_n": "0",
+    "pacing": "absolute",
+    "window_us": "0",
+    "gso": "false",
+    "dea_j_per_mbit": "0.12",
+    "u95_dea_j_per_mbit": "0.03",
+}
+MODELLED = {"power_source": "modelled", "radio_source": "link-model", "device_model": "laptop-cpu"}
+BELOW = {
+    "method": "p_a_difference",
+    "below_resolution_n": "3",
+    "dea_j_per_mbit": "",
+    "u95_dea_j_per_mbit": "",
+}
+
+
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def analysed(campaign_dir):
+    """Writes a campaign's table of differences and gives its folder."""
+
+    def write(*changes: dict[str, str]) -> str:
+        path = campaign_dir / DELTA_FILE
+        path.parent.mkdir(exist_ok=True)
+        with path.open("w", newline="") as handle:
+            writer = csv.DictWriter(handle, list(ROW))
+            writer.writeheader()
+            writer.writerows([ROW | change for change in changes])
+        return str(campaign_dir)
+
+    return write
+
+
+def documents(text: str) -> list[dict]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# -- the published chain --------------------------------------------------------------------------
+
+
+def test_the_published_chain_comes_out_in_its_printed_digits(capsys):
+    assert run_command(["savings"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rstrip().rsplit("  ", 1) for line in lines[1:5]] == [
+        ["  167e9 minutes of calls at 65 kb/s               ", "6.513e11 Mb"],
+        ["  times 454 - 334 = 120 J/Mb (Table IV, skype)    ", "78.15 TJ"],
+        ["  at 3.6 MJ/kWh                                   ", "21.7 GWh"],
+        ["  at 4226 kWh a home                              ", "5137 homes"],
+    ]
+
+
+def test_it_is_computed_from_its_inputs():
+    """Twice the minutes are twice the results: nothing of them is typed in."""
+    found = published.read()
+    document = json.loads(json.dumps(found.document))
+    twice = published.Published(document, replace(found.question, minutes=2 * found.question.minutes))
+    assert list(twice.results()) == [
+        ("1.303e12", "Mb"),
+        ("156.31", "TJ"),
+        ("43.4", "GWh"),
+        ("10274", "homes"),
+    ]
+
+
+def test_every_digit_by_whole_numbers():
+    """The same by hand: joules of 167e9 minutes, 65,000 bit/s and 120 J/Mb."""
+    bits = 167 * 10**9 * 60 * 65_000
+    assert bits == 6_513 * 10**8 * 10**6
+    joules = bits // 10**6 * 120
+    assert joules == 78_156 * 10**9
+    assert joules * 100 == 2171 * 36 * 10**11  # 1 GWh is 3.6e12 J
+    homes = Fraction(joules, 3_600_000 * 4226)
+    megabits, tj, gwh, homes_found = (step.value for step in published.read().chain.steps())
+    assert (megabits, tj, gwh) == (651_300_000_000, Fraction(78_156, 1000), Fraction(2171, 100))
+    assert homes_found == homes
+    assert 5137 < homes < 5138
+
+
+def test_where_printed_and_computed_digits_differ_is_said(capsys):
+    words = {judgement.printed: judgement.words for _, judgement in published.read().judgements()}
+    assert words == {
+        "6.513e11": "exact",
+        "78.15": "78.156 computed, cut off: rounding gives 78.16",
+        "21.7": "21.71 computed, rounded",
+        "5137": "5137.246 computed, rounded; from the printed 21.7 it would be 5135",
+    }
+    assert [percent.words for percent in published.read().percentages()] == [
+        "26.43 from the printed E_A, rounded",
+        "26.67 from the printed E_A, which rounds to 27; the E_A before rounding allow 24.7 to 28.6",
+    ]
+    assert run_command(["savings"]) == 0
+    text = capsys.readouterr().out
+    assert all(found in text for found in words.values())
+
+
+def test_the_page_tells_the_same_digits():
+    page = (ROOT / "docs" / "savings.md").read_text(encoding="utf-8")
+    told = page.partition("## The published digits")[2]
+    for _, judgement in published.read().judgements():
+        carried = judgement.from_printed if judgement.from_printed != judgement.printed else ""
+        assert judgement.printed in told
+        assert carried in told
+    for words in ("78.156", "78.16", "26.43", "26.67", "24.7 to 28.6"):
+        assert words in told
+
+
+def test_its_slips_are_named_with_what_is_right(capsys):
+    assert run_command(["savings"]) == 0
+    text = capsys.readouterr().out
+    for words in (
+        "lists 27 rates, of which 24 are distinct",
+        "26 combinations x 40 is one payload size",
+        "24 rates x 2 sizes x 40 = 1920 runs",
+        "total 1.33 h, not 1.5",
+        "about 50 % where Table IV says 26 %",
+        "365 days, though it is a leap year",
+        "2.478 MW over 365 days, 2.472 MW over 366",
+    ):
+        assert words in text, words
+
+
+def test_the_length_of_the_year_is_in_no_result():
+    chain = published.read().chain
+    assert mean_power_w(chain, 365) * 365 == mean_power_w(chain, 366) * 366
+    assert round(float(mean_power_w(chain, 366)) / 1e6, 3) == 2.472
+
+
+def test_the_published_defaults_are_those_that_the_help_names(capsys):
+    question = published.read().question
+    assert run_command(["savings", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"[default: {question.minutes / 10**9}e9]" in text
+    assert f"[default: {question.bit_rate_kbps}]" in text
+    assert f"[default: {question.household_kwh}]" in text
+
+
+def test_for_machines_it_is_one_document_per_line(capsys):
+    assert run_command(["savings", "--de-a", "0.12", "--u95", "0.03", "--json"]) == 0
+    first, *slips, own = documents(capsys.readouterr().out)
+    assert (first["event"], own["event"]) == ("savings_published", "savings")
+    assert {slip["event"] for slip in slips} == {"slip"}
+    assert [step["printed"] for step in first["steps"]] == ["6.513e11", "78.15", "21.7", "5137"]
+    assert [step["value"] for step in first["steps"][:3]] == [651.3e9, 78.156, 21.71]
+    assert first["dea_j_per_mbit"] == 120
+    assert own["metered_ends"] == own["directions"] == 1
+    assert own["steps"][1] == {
+        "step": "energy_tj",
+        "unit": "TJ",
+        "value": pytest.approx(0.078156),
+        "u95": pytest.approx(0.019539),
+    }
+
+
+# -- digits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "like", "rounded", "truncated"),
+    [
+        ("78.156", "78.15", "78.16", "78.15"),
+        ("651300000000", "6.513e11", "6.513e11", "6.513e11"),
+        ("999960000000", "6.513e11", "1.000e12", "9.999e11"),
+        ("5137.5", "5137", "5138", "5137"),
+        ("0.04", "21.7", "0.0", "0.0"),
+        ("0", "5137", "0", "0"),
+    ],
+)
+def test_a_number_takes_the_digits_and_the_form_of_a_printed_one(value, like, rounded, truncated):
+    assert cut_to(Fraction(value), like, "rounded") == rounded
+    assert cut_to(Fraction(value), like, "truncated") == truncated
+
+
+@given(st.fractions(min_value=0, max_value=10**6), st.sampled_from(["5137", "21.7", "78.15", "1.234567"]))
+def test_rounding_is_within_half_a_digit_and_cutting_off_never_adds(value, like):
+    digit = Fraction(10) ** Decimal(like).as_tuple().exponent
+    assert abs(Fraction(cut_to(value, like, "rounded")) - value) <= digit / 2
+    assert 0 <= value - Fraction(cut_to(value, like, "truncated")) < digit
+
+
+def test_a_number_that_neither_rounds_nor_is_cut_off_is_told():
+    found = judge([Fraction(5), Fraction(10)], ["5", "12"], 1, "rounded")
+    assert found.words == "10 computed, which gives 10; from the printed 5 it would be 10"
+
+
+# -- one's own dE_A -------------------------------------------------------------------------------
+
+POSITIVE = st.fractions(min_value=Fraction(1, 1000), max_value=10**9)
+
+
+@given(POSITIVE, POSITIVE, POSITIVE, st.fractions(min_value=-500, max_value=500), POSITIVE)
+def test_uncertainty_goes_through_every_step_as_a_share(minutes, rate, household, dea, u95):
+    for step in list(Chain(Question(minutes, rate, household), dea, u95).steps())[1:]:
+        assert step.u95 * dea == step.value * u95
+
+
+def test_a_given_difference_keeps_its_uncertainty(capsys):
+    assert run_command(["savings", "--de-a", "0.12", "--u95", "0.03"]) == 0
+    own = capsys.readouterr().out.partition("With the dE_A given:")[2]
+    assert "0.120 ± 0.030 J/Mb" in own
+    assert "0.078 ± 0.020 TJ" in own
+    assert "0.0217 ± 0.0054 GWh" in own
+    assert "5.1 ± 1.3 homes" in own
+    assert "one metered end and one direction, those that the given dE_A is of" in own
+    assert "in this model" not in own.lower()
+
+
+def test_minutes_bit_rate_and_household_are_ones_own_when_given(capsys):
+    words = ["savings", "--de-a", "120", "--u95", "0", "--minutes", "1000", "--bit-rate-kbps", "100"]
+    assert run_command([*words, "--household-kwh", "0.2", "--json"]) == 0
+    *_, own = documents(capsys.readouterr().out)
+    assert (own["minutes"], own["bit_rate_kbps"], own["household_kwh"]) == (1000, 100, 0.2)
+    # 1000 min x 60 s x 0.1 Mb/s = 6000 Mb, 720 kJ = 0.2 kWh: one home.
+    assert [step["value"] for step in own["steps"]] == [6000, 720e3 / 1e12, 0.2e-6, 1]
+
+
+@pytest.mark.parametrize(
+    ("dea", "u95", "words"),
+    [
+        ("0.12", "0.03", "the interval is above zero: the other transport takes less energy than UDP"),
+        ("-0.12", "0.03", "the interval is below zero: the other transport takes more energy than UDP"),
+        ("0.02", "0.03", "the interval holds zero: a saving is not told apart from none"),
+        ("-0.03", "0.03", "the interval holds zero"),
+    ],
+)
+def test_what_the_interval_says_is_said(dea, u95, words, capsys):
+    assert run_command(["savings", f"--de-a={dea}", "--u95", u95]) == 0
+    assert words in capsys.readouterr().out.replace("The interval", "the interval")
+
+
+@pytest.mark.parametrize(
+    ("value", "u95", "text"),
+    [
+        ("78.156", "19.5", "78 ± 20"),
+        ("78.156", "0.0195", "78.156 ± 0.020"),
+        ("5137.2", "1284", "5100 ± 1300"),
+        ("-0.5", "0.3", "-0.50 ± 0.30"),
+        ("0.1", None, "0.1"),
+        ("0.1", "0", "0.1 ± 0"),
+    ],
+)
+def test_a_value_is_written_to_the_second_digit_of_its_uncertainty(value, u95, text):
+    assert with_u95(exact(value), None if u95 is None else exact(u95)) == text
+
+
+# -- out of a campaign ----------------------------------------------------------------------------
+
+
+def test_the_columns_that_are_read_are_those_that_r_writes():
+    with GOLDEN_DELTA.open(newline="") as handle:
+        assert set(ROW) <= set(next(csv.reader(handle)))
+
+
+def test_the_difference_of_a_campaign_says_whose_and_which(analysed, capsys):
+    assert run_command(["savings", "--campaign", analysed({})]) == 0
+    own = capsys.readouterr().out.partition("With dE_A of the campaign")[2]
+    assert "udp - dccp at client (meter m; power measured, radio real), " in own
+    assert "300 bytes, 0.065 Mb/s up, 5 pairs" in own
+    assert "5.1 ± 1.3 homes" in own
+    assert "one metered end (client, by meter m) and one direction (up)" in own
+    assert "in this model" not in own.lower()
+
+
+def test_a_modelled_difference_says_so_at_every_number_and_verdict(analysed, capsys):
+    assert run_command(["savings", "--campaign", analysed(MODELLED)]) == 0
+    own = capsys.readouterr().out.partition("With dE_A of the campaign")[2].splitlines()
+    assert "in this model, udp - dccp" in own[0]
+    told = [line for line in own if "±" in line and "half-width" not in line]
+    assert len(told) == 3
+    assert all("in this model" in line for line in told)
+    assert "  In this model, the interval is above zero: dccp takes less energy than UDP." in own
+    assert own[-1].startswith("  In this model: power or radio is modelled, the model's own error is not in")
+
+
+@pytest.mark.parametrize("change", [{"power_source": "modelled"}, {"radio_source": "link-model"}])
+def test_a_model_of_either_half_makes_it_modelled(change):
+    (found,), _ = choose([ROW | change], Wanted(), 0.065, "x")
+    assert found.modelled
+
+
+def test_each_meter_has_a_chain_of_its_own_and_they_are_not_added(analysed, capsys):
+    other = {"meter_id": "ap", "node": "access_point", "dea_j_per_mbit": "-0.05"}
+    assert run_command(["savings", "--campaign", analysed({}, other), "--json"]) == 0
+    own = [d for d in documents(capsys.readouterr().out) if d["event"] == "savings"]
+    assert [(d["meter_id"], d["dea_j_per_mbit"]) for d in own] == [("m", 0.12), ("ap", -0.05)]
+    assert run_command(["savings", "--campaign", analysed({}, other), "--meter", "ap", "--json"]) == 0
+    assert documents(capsys.readouterr().out)[-1]["node"] == "access_point"
+
+
+def test_the_cell_is_the_one_at_the_bit_rate_unless_told(analysed, capsys):
+    campaign = analysed({}, {"offered_rate_mbps": "6", "dea_j_per_mbit": "0.5"})
+    assert run_command(["savings", "--campaign", campaign, "--json"]) == 0
+    assert documents(capsys.readouterr().out)[-1]["dea_j_per_mbit"] == 0.12
+    assert run_command(["savings", "--campaign", campaign, "--bit-rate-kbps", "6300", "--json"]) == 0
+    assert documents(capsys.readouterr().out)[-1]["dea_j_per_mbit"] == 0.5
+    assert run_command(["savings", "--campaign", campaign, "--offered-rate-mbps", "6"]) == 0
+    assert "dE_A is of 6000 kb/s, the calls are of 65 kb/s" in capsys.readouterr().out
+
+
+def test_messages_that_left_one_by_one_go_first():
+    rows = [
+        ROW | {"pacing": "spin", "dea_j_per_mbit": "1"},
+        ROW | {"window_us": "200"},
+        ROW | {"gso": "true"},
+    ]
+    (found,), _ = choose([*rows, ROW], Wanted(), 0.065, "x")
+    assert found.dea == exact("0.12")
+    (found,), _ = choose([*rows, ROW], Wanted(pacing="spin"), 0.065, "x")
+    assert found.dea == 1
+
+
+def test_the_kernels_dccp_stands_for_dccp_where_it_alone_was_flown():
+    (found,), _ = choose([ROW | {"transport": "dccp-kernel"}], Wanted(), 0.065, "x")
+    assert found.transport == "dccp-kernel"
+
+
+def test_a_single_block_has_no_interval(analysed, capsys):
+    assert run_command(["savings", "--campaign", analysed({"n_pairs": "1", "u95_dea_j_per_mbit": ""})]) == 0
+    own = capsys.readouterr().out.partition("With dE_A of the campaign")[2]
+    assert "There is no interval" in own
+    assert "±" not in own
+    assert "1 pair:" in own
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+def test_a_cell_below_resolution_is_refused_with_what_to_do(analysed, capsys):
+    assert run_command(["savings", "--campaign", analysed(BELOW)]) == 4
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert "300 bytes 0.065 Mb/s up at meter m: 3 runs are below the meter's resolution" in seen.err
+    assert "finer meter" in seen.err
+
+
+def test_a_meter_that_does_not_resolve_it_is_named_beside_one_that_does(analysed, capsys):
+    campaign = analysed({}, BELOW | {"meter_id": "coarse"})
+    assert run_command(["savings", "--campaign", campaign]) == 0
+    assert "No dE_A of 300 bytes 0.065 Mb/s up at meter coarse: 3 runs" in capsys.readouterr().out
+    assert run_command(["savings", "--campaign", campaign, "--json"]) == 0
+    assert documents(capsys.readouterr().out)[-1]["event"] == "no_difference"
+
+
+def test_a_radio_without_air_time_is_refused_for_that():
+    with pytest.raises(InvalidData, match=r"frames without air time"):
+        choose([ROW | BELOW | {"radio_source": "hwsim"}], Wanted(), 0.065, "x")
+
+
+def test_no_pair_is_refused_with_the_pairs_that_there_are():
+    with pytest.raises(UsageError, match=r"no pair of udp and dccp; .* --transport: quic, tcp"):
+        choose([ROW | {"transport": t} for t in ("tcp", "quic")], Wanted(), 0.065, "x")
+    with pytest.raises(InvalidData, match=r"nor of udp and anything else"):
+        choose([], Wanted(), 0.065, "x")
+
+
+def test_several_cells_are_refused_by_name():
+    rows = [ROW | {"payload_bytes": size} for size in ("64", "1440")]
+    with pytest.raises(UsageError, match=r"2 cells .*: 1440 bytes 0.065 Mb/s up; 64 bytes .*--payload-bytes"):
+        choose(rows, Wanted(), 0.065, "x")
+    (found,), _ = choose(rows, Wanted(payload_bytes=64), 0.065, "x")
+    assert found.payload_bytes == 64
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (Wanted(meter_id="z"), "--meter z; there are m"),
+        (Wanted(payload_bytes=64), "--payload-bytes 64; there are 300"),
+        (Wanted(offered_rate_mbps=6.0), "--offered-rate-mbps 6; there are 0.065"),
+        (Wanted(direction="down"), "--direction down; there are up"),
+        (Wanted(pacing="spin"), "--pacing spin; there are absolute"),
+    ],
+)
+def test_a_choice_that_is_not_there_is_refused_with_those_that_are(wanted, words):
+    with pytest.raises(UsageError, match=words):
+        choose([ROW], wanted, 0.065, "x")
+
+
+def test_a_campaign_that_is_not_analysed_or_by_an_older_netjoule(campaign_dir, analysed, capsys):
+    assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
+    assert "the campaign is not analysed; run 'netjoule analyse" in capsys.readouterr().err
+    path = Path(analysed({})) / DELTA_FILE
+    rows = [line.rsplit(",", 2)[0] for line in path.read_text().splitlines()]
+    path.write_text("\n".join(rows) + "\n")
+    assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
+    assert "of an older netjoule; run 'netjoule analyse" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--campaign", "nowhere"], "nowhere is not a campaign"),
+        (["--campaign", "x", "--de-a", "1", "--u95", "1"], "dE_A is given twice"),
+        (["--de-a", "1"], "--de-a without --u95; give both"),
+        (["--u95", "1"], "--u95 without --de-a; give both"),
+        (["--transport", "tcp"], "a cell is chosen, but no campaign"),
+        (["--minutes", "5"], "--minutes without a dE_A of your own"),
+        (
+            ["--de-a", "1", "--u95", "1", "--household-kwh", "0"],
+            "--household-kwh is 0; give a number above 0",
+        ),
+        (["--de-a", "1", "--u95", "1", "--bit-rate-kbps", "nan"], "--bit-rate-kbps is nan"),
+        (["--de-a", "inf", "--u95", "1"], "--de-a is inf"),
+        (["--de-a", "1", "--u95", "-1"], "Invalid value for '--u95'"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_exit_2(words, message, capsys):
+    assert run_command(["savings", *words]) == 2
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert seen.err.count("\n") == 1
+    assert message in seen.err
