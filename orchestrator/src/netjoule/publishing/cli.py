@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``netjoule publish``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from netjoule.publishing.kinds import Kind
+
+__all__ = ["publish_campaign"]
+
+_Campaign = Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign.")]
+_Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="New .zip or .tar.gz [default: CAMPAIGN.zip beside it]."),
+]
+_Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="KINDS", help="Do not mask these: ssid,mac,ip,host,user,serial."),
+]
+_Licence = Annotated[str, typer.Option("--licence", "--license", metavar="ID", help="Of the data.")]
+_Author = Annotated[
+    list[str] | None,
+    typer.Option("--author", metavar="NAME", help="To be cited: 'Family, Given', or a group; repeatable."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
+
+
+def publish_campaign(
+    campaign: _Campaign,
+    out: _Out = None,
+    include: _Include = None,
+    licence: _Licence = "CC-BY-4.0",
+    author: _Author = None,
+    json: _Json = False,
+) -> None:
+    """Make a checked bundle for others: data package, checksums, citation, masked names.
+
+    Example: netjoule publish results/skype-1 --author 'Doe, Jo'
+    """
+    from netjoule.console import Output
+    from netjoule.publishing.bundle import publish
+
+    made = publish(
+        campaign, out, kept=_kinds(include or []), licence=_known(licence), authors=_named(author or [])
+    )
+    terms = made.terms
+    output = Output(json_lines=json)
+    counted = ", ".join(f"{kind} {number}" for kind, number in terms.masked.items())
+    output.say(f"masked: {counted or 'nothing'}")
+    if terms.kept:
+        output.say(f"kept: {', '.join(sorted(terms.kept))}")
+    for name in terms.left_out:
+        output.say(f"left out: {name}")
+    output.say(f"licence of the data: {terms.licence} (--licence chooses)")
+    if not terms.authors:
+        output.say("authors: anonymous (--author names them)")
+    output.say(f"{made.path}: {made.files} files, SHA-256 {made.sha256}")
+    output.event(
+        {
+            "event": "published",
+            "path": str(made.path),
+            "sha256": made.sha256,
+            "files": made.files,
+            "masked": {str(kind): number for kind, number in terms.masked.items()},
+            "kept": sorted(terms.kept),
+            "left_out": list(terms.left_out),
+            "licence": terms.licence,
+            "authors": list(terms.authors),
+        }
+    )
+
+
+def _kinds(words: list[str]) -> frozenset[Kind]:
+    from netjoule.errors import UsageError
+    from netjoule.publishing.kinds import Kind
+
+    found = set()
+    for word in ",".join(words).split(","):
+        name = word.strip().lower()
+        if not name:
+            continue
+        if name not in set(Kind):
+            raise UsageError(f"no kind '{name}' to include", next_step=f"there are {', '.join(Kind)}")
+        found.add(Kind(name))
+    return frozenset(found)
+
+
+def _known(licence: str) -> str:
+    from netjoule.errors import UsageError
+    from netjoule.publishing.papers import LICENCES
+
+    found = {name.lower(): name for name in LICENCES}.get(licence.lower())
+    if found is None:
+        raise UsageError(f"no licence '{licence}' for data", next_step=f"there are {', '.join(LICENCES)}")
+    return found
+
+
+def _named(authors: list[str]) -> tuple[str, ...]:
+    from netjoule.errors import UsageError
+
+    for author in authors:
+        family, comma, given = author.partition(",")
+        if not family.strip() or (comma and not given.strip()) or not author.isprintable():
+            raise UsageError(
+                f"--author '{author}' is no name", next_step="write 'Family, Given', or a group's name"
+            )
+    return tuple(authors)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds in running text what tells whose bench it was: by its form, or by the words around it. Pure.
+
+Error messages, paths, command lines and what instruments answer pass through here. A name in a field of its
+own is known by the field (`kinds.FIELDS`); addresses are found by their form wherever they are.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from netjoule.publishing.addresses import Address, parsed
+from netjoule.publishing.kinds import Kind, nobody
+
+__all__ = ["FoundIp", "FoundMac", "Span", "domain_of", "ips", "macs", "readings", "spans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a text.
+
+    Attributes:
+        kind: of what stands there; None for a secret.
+        value: what it says, escapes undone.
+    """
+
+    start: int
+    end: int
+    kind: Kind | None
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMac:
+    """A MAC address, or a longer run of pairs such as the fingerprint of a key."""
+
+    start: int
+    end: int
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundIp:
+    """An IP address. prefix: the length written behind it; None without one."""
+
+    start: int
+    end: int
+    written: str
+    address: Address
+    prefix: int | None
+
+
+# Two-letter top-level domains (ISO 3166 and the few others), and those of them that files end with as well.
+_COUNTRY_CODES = (
+    "ac ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bm bn bo br bs bt bw "
+    "by bz ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg er es et "
+    "eu fi fj fk fm fo fr ga gd ge gf gg gh gi gl gm gn gp gq gr gs gt gu gw gy hk hm hn hr ht hu id ie "
+    "il im in io iq ir is it je jm jo jp ke kg kh ki km kn kp kr kw ky kz la lb lc li lk lr ls lt lu lv "
+    "ly ma mc md me mg mh mk ml mm mn mo mp mq mr ms mt mu mv mw mx my mz na nc ne nf ng ni nl no np nr "
+    "nu nz om pa pe pf pg ph pk pl pm pn pr ps pt pw py qa re ro rs ru rw sa sb sc sd se sg sh si sk sl "
+    "sm sn so sr ss st su sv sx sy sz tc td tf tg th tj tk tl tm tn to tr tt tv tw tz ua ug uk us uy uz "
+    "va vc ve vg vi vn vu wf ws ye yt za zm zw"
+)
+_COUNTRIES = frozenset(_COUNTRY_CODES.split())
+_ALSO_ENDINGS = "as at be cc do id in is it la md me ms my no pl pm ps py rs sh so to us"
+_ENDINGS_OF_FILES = frozenset(_ALSO_ENDINGS.split())
+_GENERIC_DOMAINS = (
+    "com org net edu gov mil int info biz name pro dev app cloud online tech xyz arpa example test invalid"
+)
+_GENERIC = frozenset(_GENERIC_DOMAINS.split())
+# Domains without a registry: their first label is a machine.
+_PRIVATE_DOMAINS = "local lan home internal intranet intra corp localdomain private lab wifi onion box wlan"
+_PRIVATE = frozenset(_PRIVATE_DOMAINS.split())
+# Where papers, standards and programs are; named in descriptions, they tell nothing of a bench.
+_SITES = (
+    "3gpp.org acm.org arxiv.org creativecommons.org debian.org doi.org etsi.org github.com gitlab.com "
+    "iana.org ieee.org ietf.org iso.org itu.int kernel.org opendatacommons.org python.org rfc-editor.org "
+    "r-project.org spdx.org w3.org wikipedia.org zenodo.org"
+)
+_PUBLIC = frozenset(_SITES.split())
+_SMALL_WORDS = (
+    "a an the this that it its is are was were not no any all another each other same own of on in at to "
+    "by for from with without and or invalid illegal user users "
+    "space"
+)
+_STOP = frozenset(_SMALL_WORDS.split())
+
+_NAME = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
+_VALUE = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)'|(?P<bare>[^\s,;"'(){}\[\]<>]+))"""
+_QUOTED = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)')"""
+
+
+def _ignoring_case(*patterns: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+
+
+# The groups are named by the kind of what they hold.
+_BY_PLACE = _ignoring_case(
+    r"(?:/home/|/Users/|/media/|[\\/]Users[\\/]+|Documents and Settings[\\/]+)"
+    r"(?P<user>[^/\\\s:\"'`<>|,;()\[\]]+)",
+    r"(?<![\w.-])~(?P<user>[a-z_][\w.-]*)(?=/)",
+    rf"(?<![\w.+/-])(?P<user>[a-z_][\w.+-]*)@(?P<host>{_NAME})",
+    r"://(?:(?P<user>[^\s:/@\"']+)(?::(?P<secret>[^\s/@\"']*))?@)?(?P<host>[^\s:/?#@\"'`<>\[\],;()]+)",
+    rf"\b(?:as|for|of|from|by|invalid|unknown|illegal|login)\s+user\s+[\"'`]?(?P<user>{_NAME})",
+    r"\buser\s+[\"'`](?P<user>[^\"'`\s]+)[\"'`]",
+    rf"\b(?:password|publickey) for [\"'`]?(?P<user>{_NAME})",
+    rf"(?<![\w.-])(?P<user>{_NAME})(?: is not in the sudoers|'s password)",
+    r"\b[ug]id=\d+\((?P<user>[^()\s]+)\)",
+    r"\bhost(?:name)?\s+[\"'`](?P<host>[^\"'`\s]+)[\"'`]",
+    rf"\b(?:host key for|resolve host(?:name)?|to host)\s+\[?(?P<host>{_NAME})",
+    rf"\bCN\s*=\s*(?P<host>{_NAME})",
+    # Names that udev, VISA and instruments make of serial numbers.
+    r"/by-id/\w+-[^/\s\"']*_(?P<serial>[^/\s\"'_]+?)(?=-if\d|-port\d|-part\d|:\d|[/\s\"']|$)",
+    r"\bUSB\d*::\w+::\w+::(?P<serial>[^:\s\"']+)(?=::)",
+    r"\bjoulescope:(?P<serial>[\w-]+)",
+    r"[\"'`][^\"'`,]+,[^\"'`,]+,(?P<serial>[^\"'`,]+),[^\"'`,]+[\"'`]",
+    r"\bserial[ _-]?(?:number|num|no|nr)\b\.?\s*(?:[:=#]|is\b|of\b)?\s*[\"'`]?(?P<serial>[A-Z0-9][\w./-]*\w)",
+    # The fingerprint of a host's key, as OpenSSH prints it.
+    r"(?P<host>\bSHA256:[a-z0-9+/]{43})",
+    r"\bBearer\s+(?P<secret>[\w.~+/-]{8,}=*)",
+    r"(?<![\w-])--?(?:password|passphrase|psk|token|secret)[ =](?P<secret>[^\s\"']+)",
+    r"(?P<secret>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))",
+)
+_BY_KEY = tuple(
+    (kind, pattern)
+    for kind, pattern in zip(
+        (Kind.SSID, Kind.SSID, Kind.HOST, Kind.USER, Kind.SERIAL, None),
+        _ignoring_case(
+            rf"(?<![a-z0-9])e?ssid[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
+            rf"(?<![a-z0-9])(?P<sign>)e?ssid\s+{_QUOTED}(?P<bare>\b\B)?",
+            rf"(?<![a-z0-9])(?:host[_ ]?name|host|node|fqdn)[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
+            rf"(?<![a-z0-9])(?:user[_ ]?name|user|login)[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
+            rf"(?<![a-z0-9])(?:serial|s/n|sn)[\"']?\s*(?P<sign>[:=#])\s*{_VALUE}",
+            r"(?:pass(?:word|phrase|wd)|(?<![a-z])(?<!wpa2-)psk|secret|token|credential|community|"
+            rf"(?:api|private)[_-]?key)[\w-]{{0,40}}[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
+        ),
+        strict=True,
+    )
+)
+_FQDN = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)+[A-Za-z]{2,24}(?![A-Za-z0-9_-])"
+    r"(?!\.[A-Za-z0-9])"
+)
+_IP = re.compile(
+    r"(?<![0-9A-Za-z])(?P<ip6>(?:[0-9A-Fa-f]{0,4}:){2,8}(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}))"
+    r"(?![0-9A-Za-z])(?:/(?P<prefix6>\d{1,3})(?!\d))?"
+    # v1.2.3.4 is a version, and what has more than four parts is no address either.
+    r"|(?<![0-9.])(?<![vV])(?P<ip4>\d{1,3}(?:\.\d{1,3}){3})(?!\d|\.\d)(?:/(?P<prefix4>\d{1,2})(?!\d))?"
+)
+_MAC = re.compile(
+    r"(?<![0-9A-Za-z])(?P<pairs>[0-9A-Fa-f]{2}(?P<sign>[:_-])(?:[0-9A-Fa-f]{2}(?P=sign)){4,}[0-9A-Fa-f]{2})"
+    r"(?![0-9A-Za-z])"
+    r"|(?<![0-9A-Za-z.])(?P<dotted>[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})(?![0-9A-Za-z.])"
+    # Names of interfaces made of it (systemd.net-naming-scheme(7)).
+    r"|(?<![0-9A-Za-z])(?:en|wl|ww|sl|ib|eth|usb)x(?P<digits>[0-9A-Fa-f]{12})(?![0-9A-Za-z])",
+)
+_REFERENCE = re.compile(r"(?:env|file|vault):")
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Every name and secret that a text shows by its form or its surroundings; no addresses."""
+    for pattern in _BY_PLACE:
+        for match in pattern.finditer(text):
+            for group, value in match.groupdict().items():
+                if value:
+                    kind = None if group == "secret" else Kind(group)
+                    yield from _accepted(Span(*match.span(group), kind, value))
+    for kind, pattern in _BY_KEY:
+        for match in pattern.finditer(text):
+            yield from _accepted_by_key(kind, match)
+    for match in _FQDN.finditer(text):
+        if domain_of(match.group()) is not None:
+            yield Span(*match.span(), Kind.HOST, match.group())
+
+
+def macs(text: str) -> Iterator[FoundMac]:
+    """Every MAC address of a text, however it is written, but for bare digits."""
+    for match in _MAC.finditer(text):
+        group = next(name for name in ("pairs", "dotted", "digits") if match.group(name))
+        found = FoundMac(*match.span(group), match.group(group))
+        if not (found.written.count(":") == 7 and parsed(found.written)):  # IPv6 in full length
+            yield found
+
+
+def ips(text: str) -> Iterator[FoundIp]:
+    """Every IP address of a text, without brackets, zone and port."""
+    for match in _IP.finditer(text):
+        group = "ip6" if match.group("ip6") else "ip4"
+        written = match.group(group)
+        address = parsed(written)
+        if address is None and written.endswith(":"):  # of the sentence
+            written = written[:-1]
+            address = parsed(written) if ":" in written else None
+        if address is not None:
+            prefix = match.group("prefix6") or match.group("prefix4")
+            start = match.start(group)
+            yield FoundIp(start, start + len(written), written, address, int(prefix) if prefix else None)
+
+
+def readings(text: str) -> Iterator[str]:
+    """The text, and what it says with escapes undone: of JSON, CSV, HTML and addresses, as deep as three."""
+    for _ in range(4):
+        yield text
+        plain = re.sub(r"\\u([0-9A-Fa-f]{4})", lambda match: chr(int(match.group(1), 16)), text)
+        plain = re.sub(r"\\([\"'\\/ ])", r"\1", plain).replace('""', '"')
+        plain = html.unescape(unquote(plain))
+        if plain == text:
+            return
+        text = plain
+
+
+def domain_of(name: str) -> str | None:
+    """The domain that a host's name ends with, without its first label; all of it where that is a domain.
+
+    None when the name is no fully qualified one, or that of a well-known site.
+    """
+    labels = name.rstrip(".").casefold().split(".")
+    last = labels[-1]
+    if len(labels) == 1 or not all(labels) or ".".join(labels).removeprefix("www.") in _PUBLIC:
+        return None
+    if len(labels) == 2:
+        if last in _PRIVATE:
+            return last
+        public = last in _GENERIC or (last in _COUNTRIES and last not in _ENDINGS_OF_FILES)
+        return ".".join(labels) if public else None
+    known = last in _PRIVATE or last in _GENERIC or last in _COUNTRIES
+    return ".".join(labels[1:]) if known else None
+
+
+def _accepted(span: Span) -> Iterator[Span]:
+    """A finding, unless it is an address (which is found as such), nobody's name or an ordinary word."""
+    value = span.value
+    if span.kind is None:
+        if not _REFERENCE.match(value):
+            yield span
+    elif span.kind is Kind.SSID or not (nobody(span.kind, value) or value.casefold() in _STOP):
+        is_serial = span.kind is Kind.SERIAL
+        is_public = span.kind is Kind.HOST and value.casefold().removeprefix("www.") in _PUBLIC
+        if not (is_public or parsed(value) or (is_serial and not re.search(r"\d", value))):
+            yield span
+
+
+def _accepted_by_key(kind: Kind | None, match: re.Match[str]) -> Iterator[Span]:
+    group = next((name for name in ("dq", "sq", "bare") if match.group(name)), None)
+    if group is None:
+        return
+    value, sign = match.group(group), match.group("sign")
+    if group == "bare":
+        value = value.rstrip(".:")
+        # "host: connection refused" names none.
+        is_word = not re.search(r"[\d.-]", value)
+        if sign != "=" and ((kind is Kind.HOST and is_word) or kind is Kind.USER):
+            return
+    elif kind in (Kind.HOST, Kind.USER, Kind.SERIAL) and re.search(r"\s", value):
+        return
+    start = match.start(group)
+    end = start + len(value)
+    if value.strip("\\"):
+        yield from _accepted(Span(start, end, kind, value if group == "bare" else _unescaped(value)))
+
+
+def _unescaped(value: str) -> str:
+    """What stands between quotes, as JSON means it, else with every backslash taken at its word."""
+    try:
+        return str(json.loads(f'"{value}"'))
+    except ValueError:
+        return re.sub(r"\\(.)", r"\1", value)

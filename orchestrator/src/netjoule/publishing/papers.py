@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bundle holds beside the campaign: README, citation, licence, inputs, checksums.
+
+All of it is made of masked documents; nothing depends on the day, the user or the machine of who publishes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import netjoule
+from netjoule import datapackage, programs
+from netjoule.publishing import archive
+from netjoule.publishing.kinds import Kind
+
+__all__ = ["DEFAULT_LICENCE", "LICENCES", "SUMS", "TOPOLOGY", "WORKLOAD", "Terms", "write", "write_sums"]
+
+SUMS = "SHA256SUMS"
+WORKLOAD, TOPOLOGY = "workload.yaml", "topology.yaml"
+DEFAULT_LICENCE = "CC-BY-4.0"
+LICENCES = {
+    "CC-BY-4.0": (
+        "Creative Commons Attribution 4.0 International",
+        "https://creativecommons.org/licenses/by/4.0/",
+    ),
+    "CC-BY-SA-4.0": (
+        "Creative Commons Attribution Share Alike 4.0 International",
+        "https://creativecommons.org/licenses/by-sa/4.0/",
+    ),
+    "CC0-1.0": (
+        "Creative Commons Zero v1.0 Universal",
+        "https://creativecommons.org/publicdomain/zero/1.0/",
+    ),
+    "ODC-By-1.0": (
+        "Open Data Commons Attribution License v1.0",
+        "https://opendatacommons.org/licenses/by/1-0/",
+    ),
+    "ODbL-1.0": (
+        "Open Data Commons Open Database License v1.0",
+        "https://opendatacommons.org/licenses/odbl/1-0/",
+    ),
+    "PDDL-1.0": (
+        "Open Data Commons Public Domain Dedication & License 1.0",
+        "https://opendatacommons.org/licenses/pddl/1-0/",
+    ),
+}
+"""Licences for data by their SPDX identifier: title and address."""
+
+_FOLDERS = (
+    ("campaign.json", "effective workload and topology, versions, seed, hosts, meter passports, sessions"),
+    ("workload.yaml, topology.yaml", "what was asked and where, as `netjoule run` reads them"),
+    ("plan.csv", "one row per run: block, mini-block, order, cell, status, reason"),
+    ("meters/, devices/, radio/, clocks.csv", "raw readings of the whole campaign"),
+    ("runs/", "each run: its windows, both ends' flow report, intervals, events, result"),
+    ("datapackage.json", "Frictionless Data Package over the tables: every column with its unit"),
+    (f"CITATION.cff, LICENCE.txt, {SUMS}", "how to cite, what is allowed, SHA-256 of every other file"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the publisher says of a bundle, and what was done to it.
+
+    Attributes:
+        licence: SPDX identifier, one of `LICENCES`.
+        authors: ``Family, Given`` of a person, anything else is an organisation's or a group's name.
+        masked: how many values of each kind have stand-ins.
+        kept: kinds that stayed.
+        left_out: files of the campaign's folder that are not in the bundle, by their masked names.
+    """
+
+    licence: str
+    authors: tuple[str, ...]
+    masked: Mapping[Kind, int]
+    kept: frozenset[Kind]
+    left_out: tuple[str, ...]
+
+
+def write(folder: Path, campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> None:
+    """Write everything but the checksums.
+
+    Args:
+        folder: the bundle, with the campaign's files in it.
+        campaign: its campaign.json, masked.
+        runs_done: runs that count.
+        terms: what the publisher says.
+    """
+    _write_inputs(folder, campaign)
+    package = datapackage.describe(folder, campaign) | _package_terms(terms)
+    texts = {
+        "datapackage.json": json.dumps(package, indent=2, ensure_ascii=False) + "\n",
+        "CITATION.cff": _yaml(_citation(campaign, terms)),
+        "LICENCE.txt": _licence_text(campaign, terms),
+        "README.md": "\n".join(_readme(campaign, runs_done, terms)) + "\n",
+    }
+    for name, text in texts.items():
+        _put(folder / name, text)
+
+
+def write_sums(folder: Path) -> None:
+    """Write the checksums of all other files, as ``sha256sum -c`` reads them."""
+    lines = [
+        f"{archive.sha256(folder / name)}  {name}\n" for name in archive.file_names(folder) if name != SUMS
+    ]
+    _put(folder / SUMS, "".join(lines))
+
+
+def _put(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no aliases: netjoule's own reader takes few of them."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _yaml(document: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(dict(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return text
+
+
+def _write_inputs(folder: Path, campaign: Mapping[str, Any]) -> None:
+    """Workload and topology; a profile, which may be longer than YAML should be, beside them."""
+    workload = dict(campaign["workload"])
+    if isinstance(workload.get("profile"), dict):
+        text = json.dumps(workload["profile"], indent=2, ensure_ascii=False) + "\n"
+        _put(folder / "profile.json", text)
+        workload["profile"] = "profile.json"
+    _put(folder / WORKLOAD, _yaml(workload))
+    _put(folder / TOPOLOGY, _yaml(campaign["topology"]))
+
+
+def _package_terms(terms: Terms) -> dict[str, Any]:
+    title, address = LICENCES[terms.licence]
+    people = [{"title": author, "roles": ["creator"]} for author in terms.authors]
+    return {
+        "licenses": [{"name": terms.licence, "path": address, "title": title}],
+        **({"contributors": people} if people else {}),
+        "masked": [str(kind) for kind in terms.masked],
+        "kept": sorted(terms.kept),
+        "left_out": list(terms.left_out),
+    }
+
+
+def _citation(campaign: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
+    """Citation File Format 1.2.0. No day of release: who archives the bundle knows it."""
+    versions = campaign["versions"]
+    software = {
+        "type": "software",
+        "title": "netjoule",
+        "authors": [{"name": "netjoule contributors"}],
+        "version": str(versions.get("netjoule") or netjoule.__version__),
+    }
+    return {
+        "cff-version": "1.2.0",
+        "message": "If you use these data, please cite them as below.",
+        "type": "dataset",
+        "title": f"netjoule campaign {campaign['campaign']}",
+        "abstract": _abstract(campaign),
+        "authors": [_author(name) for name in terms.authors] or [{"name": "anonymous"}],
+        "license": terms.licence,
+        "keywords": ["energy per megabit", "802.11", *campaign["workload"]["transports"]],
+        "references": [software | ({"commit": versions["commit"]} if versions.get("commit") else {})],
+    }
+
+
+def _author(name: str) -> dict[str, str]:
+    family, comma, given = name.partition(",")
+    if not comma:
+        return {"name": name.strip()}
+    return {"family-names": family.strip(), "given-names": given.strip()}
+
+
+def _abstract(campaign: Mapping[str, Any]) -> str:
+    workload = campaign["workload"]
+    sizes = ", ".join(map(str, workload["payload_bytes"]))
+    rates = ", ".join(f"{rate:g}" for rate in workload["offered_rate_mbps"])
+    said = f" {workload['description']}" if workload.get("description") else ""
+    return (
+        f"Flows of {', '.join(workload['transports'])} with payloads of {sizes} bytes at offered loads of"
+        f" {rates} Mb/s, {workload['blocks']} blocks; power, radio and both ends' reports as they were"
+        f" read.{said} {_sources(campaign)}"
+    )
+
+
+def _sources(campaign: Mapping[str, Any]) -> str:
+    """Where power and radio come from, in a sentence."""
+    powers = sorted({str(meter["power_source"]) for meter in campaign["meters"]}) or ["unknown"]
+    radio = str(campaign["radio_source"])
+    sentence = f"power_source: {', '.join(powers)}; radio_source: {radio}."
+    if "modelled" in powers:
+        sentence += " Modelled watts hold in this model alone; they are no measurement of a device."
+    if radio == "hwsim":
+        sentence += " There is no energy per megabit (E_A): this radio has no air time."
+    elif powers == ["unknown"]:
+        sentence += " There is no energy per megabit (E_A): no power was logged."
+    return sentence
+
+
+def _licence_text(campaign: Mapping[str, Any], terms: Terms) -> str:
+    title, address = LICENCES[terms.licence]
+    who = "; ".join(terms.authors) or "the authors named in CITATION.cff"
+    return (
+        f"The data of netjoule campaign {campaign['campaign']} are published by {who}\n"
+        f"under the licence {title} (SPDX: {terms.licence}).\nIts text: {address}\n"
+    )
+
+
+def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterable[str]:
+    yield from (f"# netjoule campaign {campaign['campaign']}", "", _abstract(campaign), "")
+    yield f"{runs_done} runs count; status {campaign['status']}; begun {campaign['created_utc']}."
+    yield from ("", "## Look at it again", "", "```")
+    yield f"sha256sum -c {SUMS}    # nothing was changed"
+    yield from ("netjoule check .           # every file fits its contract", "netjoule report .", "```", "")
+    yield "The last line is the re-analysis: it makes tables/, figures/ and report.html from the raw readings"
+    yield "(`netjoule analyse .` leaves the report out). It needs netjoule with its R package, nothing else."
+    if "imported" not in campaign:
+        yield "The campaign itself again, on a testbed of yours: adapt topology.yaml, then"
+        yield "`netjoule run workload.yaml --testbed topology.yaml --out again`."
+    yield from ("", "## What is inside", "", "| file | content |", "| --- | --- |")
+    yield from (f"| {name} | {content} |" for name, content in _FOLDERS)
+    yield from ("", "## Versions", "", "| what | version |", "| --- | --- |")
+    yield from (f"| {_cell(what)} | {_cell(version)} |" for what, version in _versions(campaign))
+    yield from ("", "## What was masked", "", *_masking(terms), "")
+    title, address = LICENCES[terms.licence]
+    yield from (
+        "## Licence and citation",
+        "",
+        f"{title} ({terms.licence}), {address}. Cite as CITATION.cff says.",
+    )
+
+
+def _versions(campaign: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Versions of everything that made the data or this bundle."""
+    for program, version in campaign["versions"].items():
+        yield program, version or "absent"
+    host = campaign["host"]
+    yield (
+        "controller",
+        f"{host['distribution']}, kernel {host['kernel']}, {host['machine']}, {host['cpu_model']}",
+    )
+    for entry in campaign.get("lab_hosts", ()):
+        since = f" (from session {entry['session']})" if entry["session"] > 1 else ""
+        yield f"host {entry['host']}{since}", f"kernel {entry['kernel']}, {entry['machine']}"
+    for meter in campaign["meters"]:
+        firmware = f", firmware {meter['firmware']}" if meter["firmware"] else ""
+        emulated = ", emulated" if meter["emulated"] else ""
+        yield f"meter {meter['meter_id']}", f"{meter['make']} {meter['model']}{firmware}{emulated}"
+    imported = campaign.get("imported")
+    if imported:
+        yield imported["generator"], ", ".join(imported["generator_versions"]) or "unknown"
+    commit = programs.commit(programs.checkout())
+    yield "bundle made by", f"netjoule {netjoule.__version__}" + (f", commit {commit}" if commit else "")
+    yield "contracts", f"version {campaign['schema_version']}"
+
+
+def _masking(terms: Terms) -> Iterable[str]:
+    counted = ", ".join(f"{kind} ({number})" for kind, number in terms.masked.items())
+    yield f"Masked, with the number of values: {counted or 'nothing'}." + (
+        f" Kept: {', '.join(sorted(terms.kept))}." if terms.kept else ""
+    )
+    yield (
+        "A value has the same stand-in in every file; stand-ins are numbered by first appearance and say"
+        " nothing of the value. Addresses of one network stay in one network. References to secrets are"
+        " numbered, too."
+    )
+    if terms.left_out:
+        yield from ("", "Not in this bundle: " + "; ".join(terms.left_out) + ".")
+
+
+def _cell(text: Any) -> str:
+    return str(text).replace("|", "\\|").replace("\n", " ")
