@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a folder holds the campaign of an exercise, sound and as its model has it; then its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.check import check_campaign
+from netjoule.coursework import cells, handin
+from netjoule.coursework.cells import CannotTell, Cells
+from netjoule.coursework.exercise import Exercise
+from netjoule.errors import InvalidData, NetjouleError
+
+__all__ = ["LEAST_BLOCKS", "MOST_BLOCKS", "campaign_cells"]
+
+LEAST_BLOCKS, MOST_BLOCKS = 3, 40
+# What the shipped workloads leave as it is; the plan of another one may be endless.
+_AS_SHIPPED = {
+    "direction": "up",
+    "generator": "netjoule-traffic",
+    "pacing": "absolute",
+    "window_us": 0,
+    "gso": False,
+    "parallel": 1,
+    "clients": 1,
+}
+_NOT_IN_IT = ("profile", "beside")
+_MOST_DEFECTS = 2
+
+
+def campaign_cells(folder: Path, exercise: Exercise) -> Cells:
+    """Cells of the campaign that is handed in for an exercise.
+
+    Args:
+        folder: what is handed in; its campaign is the folder of the exercise's name in it.
+        exercise: the exercise.
+
+    Raises:
+        InvalidData: when it is not safe to read, not this exercise's, not finished, not sound, or not as the
+            model of link and device has it.
+    """
+    place = folder / exercise.name
+    handin.require_plain(place)
+    document = handin.read_document(place / "campaign.json")
+    _require_exercise(place, document, exercise, again=exercise.run_command(str(folder)))
+    _require_sound(place)
+    found = cells.read(place)
+    _require_as_modelled(place, found, exercise)
+    return found
+
+
+def _require_exercise(place: Path, document: Mapping[str, Any], exercise: Exercise, again: str) -> None:
+    """Hold campaign.json to the exercise, before anything is computed from it."""
+    where = str(place / "campaign.json")
+    defect = next(iter(contracts.document_defects("campaign", document)), None)
+    if defect is not None:
+        raise InvalidData(
+            _short(defect), where=where, next_step=f"'netjoule check {place}' names all defects"
+        )
+    other = _other_workload(document["workload"], exercise) or _other_link(document["topology"], exercise)
+    if other:
+        what = f"it is not the campaign of exercise {exercise.name}: {other}"
+        raise InvalidData(what, where=where, next_step=f"make it with '{again}'")
+    if document["status"] != "complete":
+        step = f"go on with 'netjoule resume {place}'"
+        raise InvalidData("the campaign is not finished", where=where, next_step=step)
+
+
+def _other_workload(workload: Mapping[str, Any], exercise: Exercise) -> str:
+    """What differs from the exercise's workload, in words; empty when nothing that matters does."""
+    for name in ("transports", "payload_bytes", "offered_rate_mbps"):
+        wanted: frozenset[Any] = getattr(exercise, name)
+        if not _same_set(workload.get(name), wanted):
+            return f"its {name} are not {', '.join(map(str, sorted(wanted)))}"
+    for name, value in _AS_SHIPPED.items():
+        if workload.get(name, value) != value:
+            return f"its {name} is not {value}"
+    for name in _NOT_IN_IT:
+        if workload.get(name) is not None:
+            return f"it has a {name}"
+    blocks = workload.get("blocks")
+    if not isinstance(blocks, int) or not LEAST_BLOCKS <= blocks <= MOST_BLOCKS:
+        return f"its blocks are not {LEAST_BLOCKS} to {MOST_BLOCKS}"
+    return ""
+
+
+def _same_set(given: Any, wanted: frozenset[Any]) -> bool:
+    """Whether a list has exactly the wanted values; what cannot be compared is not one."""
+    if not isinstance(given, list) or len(given) != len(wanted):
+        return False
+    return all(isinstance(value, (str, int, float)) for value in given) and set(given) == wanted
+
+
+def _other_link(topology: Mapping[str, Any], exercise: Exercise) -> str:
+    link = topology.get("link")
+    if not isinstance(link, Mapping) or link.get("preset") != exercise.preset:
+        return f"its link is not {exercise.preset}"
+    return "single parameters of its link are changed" if link.get("overrides") else ""
+
+
+def _require_sound(place: Path) -> None:
+    """Hold every file of the campaign to its contract, and its numbers to each other."""
+    step = f"'netjoule check {place}' names each; copy the campaign again as it was"
+    try:
+        # The first says enough, and a plan of anybody may have any number.
+        defects = list(islice(check_campaign(place), _MOST_DEFECTS))
+    except NetjouleError:
+        raise
+    except Exception as error:  # whatever a file of anybody provokes is that file's fault
+        what = f"its files cannot be read ({type(error).__name__})"
+        raise InvalidData(what, where=str(place), next_step=step) from error
+    if defects:
+        more = " (and more)" if len(defects) > 1 else ""
+        raise InvalidData(_short(str(defects[0])) + more, where=str(place), next_step=step)
+
+
+def _require_as_modelled(place: Path, found: Cells, exercise: Exercise) -> None:
+    step = "close other programs and run it again; on battery many laptops are too slow"
+    try:
+        strays = list(exercise.strays(found))
+    except CannotTell as why:
+        raise InvalidData(f"the campaign answers nothing: {why}", where=str(place), next_step=step) from why
+    if strays:
+        what = f"the campaign is not as its model must have it: {'; '.join(strays)}"
+        raise InvalidData(what, where=str(place), next_step=step)
+
+
+def _short(text: str) -> str:
+    """At most as much of a sentence as a line takes: a file may quote itself in it."""
+    return text if len(text) <= 300 else f"{text[:297]}..."

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a campaign by cell and block, recomputed from what its runs wrote: result.json and flow.json.
+
+They are those of tables/ea_summary.csv at the campaign's first meter: runs that count, means over blocks. The
+tables themselves are never read: whoever hands them in may have written them by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from netjoule import files
+from netjoule.coursework.interval import half_width, told_apart
+from netjoule.planfile import read_plan
+
+__all__ = ["CannotTell", "Cell", "Cells", "Run", "read"]
+
+Key = tuple[str, int, float]
+"""Transport, message size in bytes, offered load in Mb/s."""
+
+
+class CannotTell(Exception):
+    """A campaign does not decide a question; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run that counts, at the campaign's first meter.
+
+    Attributes:
+        block: from 1.
+        numbers: by the names of ea_summary.csv (``ea_j_per_mbit``, ``goodput_mbps``, ``loss_ratio``,
+            ``achieved_ratio``, ``delta_p_w``, ``floor_w``, ``ea_above_floor_j_per_mbit``,
+            ``frames_per_message``); those that it does not have are left out.
+        hollow: its device model is extrapolated.
+        below_resolution: its P_A - P_I is.
+        floor_reason: code that leaves its floor empty; empty when it has one.
+    """
+
+    block: int
+    numbers: Mapping[str, float]
+    hollow: bool = False
+    below_resolution: bool = False
+    floor_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Runs of one transport, size and load."""
+
+    key: Key
+    runs: tuple[Run, ...]
+
+    def __str__(self) -> str:
+        transport, payload_bytes, rate_mbps = self.key
+        return f"{transport}, {payload_bytes} B, {rate_mbps:g} Mb/s"
+
+    def by_block(self, name: str) -> dict[int, float]:
+        """Mean of a quantity in each block that has it."""
+        found: dict[int, list[float]] = {}
+        for run in self.runs:
+            if name in run.numbers:
+                found.setdefault(run.block, []).append(run.numbers[name])
+        return {block: fmean(values) for block, values in sorted(found.items())}
+
+    def mean(self, name: str) -> float:
+        """Mean over blocks.
+
+        Raises:
+            CannotTell: when no run has the quantity, or the device model does not hold for the cell.
+        """
+        if any(run.hollow for run in self.runs):
+            raise CannotTell(f"at {self} the device model is extrapolated")
+        values = self.by_block(name)
+        if not values:
+            codes = sorted({run.floor_reason for run in self.runs} - {""})
+            why = f" ({', '.join(codes)})" if codes and "floor" in name else ""
+            raise CannotTell(f"no run of {self} has {name}{why}")
+        return fmean(values.values())
+
+    def half_width(self, name: str) -> float:
+        """Half of the 95 % t interval over blocks.
+
+        Raises:
+            CannotTell: below two blocks.
+        """
+        values = list(self.by_block(name).values())
+        if len(values) < 2:
+            raise CannotTell(f"{self} has {name} in {len(values)} blocks, and an interval needs two")
+        return half_width(values)
+
+
+class Cells:
+    """All cells of a campaign."""
+
+    def __init__(self, runs: Iterable[tuple[Key, Run]]) -> None:
+        found: dict[Key, list[Run]] = {}
+        for key, run in runs:
+            found.setdefault(key, []).append(run)
+        self._cells = {key: Cell(key, tuple(of)) for key, of in found.items()}
+
+    def at(self, transport: str, payload_bytes: int, rate_mbps: float) -> Cell:
+        """One cell.
+
+        Raises:
+            CannotTell: when no run of it counts.
+        """
+        key = (transport, payload_bytes, float(rate_mbps))
+        if key not in self._cells:
+            raise CannotTell(f"no run of {Cell(key, ())} counts")
+        return self._cells[key]
+
+    def dearer(self, first: Cell, second: Cell) -> bool:
+        """Whether E_A of the first is told apart from that of the second, and greater."""
+        name = "ea_j_per_mbit"
+        ours, theirs = first.by_block(name), second.by_block(name)
+        shared = [b for b in ours if b in theirs and ours[b] > 0 and theirs[b] > 0]
+        apart = told_apart([ours[b] for b in shared], [theirs[b] for b in shared])
+        return apart and first.mean(name) > second.mean(name)
+
+
+def read(campaign: Path) -> Cells:
+    """Cells of a campaign that `netjoule check` finds no defect in."""
+    runs = []
+    for row in read_plan(campaign / "plan.csv"):
+        if row.status != "done":
+            continue  # invalid, or of an attempt that was repeated
+        folder = campaign / "runs" / row.run_id
+        result = files.read_json(folder / "result.json")
+        if not result["valid"] or not result["nodes"]:
+            continue
+        flow = files.read_json(folder / "flow.json")
+        key = (row.transport, row.payload_bytes, row.offered_rate_mbps)
+        runs.append((key, _run(row.block, result, flow)))
+    return Cells(runs)
+
+
+def _run(block: int, result: Mapping[str, Any], flow: Mapping[str, Any]) -> Run:
+    node = result["nodes"][0]
+    floor = node["floor"]
+    t_a = node.get("t_a_mbps", result["t_a_mbps"])
+    ea = node["ea_j_per_mbit"]
+    if ea is None and t_a and node["delta_p_w"] is not None:
+        # A negative difference leaves E_A empty; means without it would be biased upwards.
+        ea = node["delta_p_w"] / t_a
+    numbers = {
+        "ea_j_per_mbit": ea,
+        "goodput_mbps": t_a,
+        "loss_ratio": result["loss_ratio"],
+        "achieved_ratio": result["achieved_ratio"],
+        "delta_p_w": node["delta_p_w"],
+        "floor_w": floor["floor_w"],
+        "ea_above_floor_j_per_mbit": floor["ea_above_floor_j_per_mbit"],
+        "frames_per_message": flow["frames_per_message"],
+    }
+    return Run(
+        block=block,
+        numbers={name: float(value) for name, value in numbers.items() if value is not None},
+        hollow=bool(node["hollow"]),
+        below_resolution=bool(node["below_resolution"]),
+        floor_reason=str(floor["reason"] or ""),
+    )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an exercise is: its campaign, its questions, and what must hold in the model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from netjoule.coursework.cells import Cells
+from netjoule.coursework.question import Number, OneOf, Question
+
+__all__ = ["Exercise", "mean_of"]
+
+WITHIN = 0.02
+"""How far a number may lie from the campaign's own, as a share: three digits, and the last one wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """One exercise.
+
+    Attributes:
+        name: folder of its campaign in what is handed in, and section of answers.yaml.
+        title: what it is about.
+        workload: name of the workload that its campaign is of.
+        testbed: topology file of the campaign; empty for the default.
+        preset: of the link in that topology.
+        transports, payload_bytes, offered_rate_mbps: cells of the workload.
+        questions: in order.
+        strays: sentences on what does not hold in a campaign though it must in the model: then the host was
+            too busy, and the campaign answers nothing. Raises CannotTell.
+    """
+
+    name: str
+    title: str
+    workload: str
+    testbed: str
+    preset: str
+    transports: frozenset[str]
+    payload_bytes: frozenset[int]
+    offered_rate_mbps: frozenset[float]
+    questions: tuple[Question, ...]
+    strays: Callable[[Cells], Iterator[str]]
+
+    def run_command(self, folder: str) -> str:
+        """The command that makes its campaign.
+
+        Args:
+            folder: what is handed in.
+        """
+        testbed = f" --testbed {self.testbed}" if self.testbed else ""
+        return f"netjoule run {self.workload}{testbed} --out {folder}/{self.name}"
+
+
+def mean_of(
+    transport: str, payload_bytes: int, rate_mbps: float, name: str, *, within: float = 0.0
+) -> Callable[[Cells], Number | OneOf]:
+    """A question for the mean over blocks of one quantity in one cell.
+
+    Args:
+        transport, payload_bytes, rate_mbps: the cell.
+        name: of the quantity, as in `cells.Run`.
+        within: how far an answer may lie from it in its own unit, where that is more than `WITHIN` of it.
+    """
+
+    def right(cells: Cells) -> Number:
+        return Number(cells.at(transport, payload_bytes, rate_mbps).mean(name), WITHIN, within)
+
+    return right

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exercises that there are."""
+
+from __future__ import annotations
+
+from netjoule.coursework.congestion import CONGESTION
+from netjoule.coursework.envelope import ENVELOPE
+from netjoule.coursework.exercise import Exercise
+from netjoule.coursework.floor import FLOOR
+
+__all__ = ["EXERCISES"]
+
+EXERCISES: dict[str, Exercise] = {one.name: one for one in (ENVELOPE, FLOOR, CONGESTION)}
+"""By name, in the order of docs/coursework.md."""

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exercise 2: the generator floor, and what is left of E_A above it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from statistics import fmean
+
+from netjoule.coursework.cells import CannotTell, Cell, Cells
+from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
+from netjoule.coursework.interval import told_apart
+from netjoule.coursework.question import Number, OneOf, Question
+
+__all__ = ["FLOOR"]
+
+_SMALL, _LARGE = 64, 1440
+_EA, _ABOVE, _FLOOR = "ea_j_per_mbit", "ea_above_floor_j_per_mbit", "floor_w"
+# A smaller floor is none: the device model at the first meter has no CPU term.
+_LEAST_SHARE = 0.001
+
+
+def _share(cells: Cells) -> Number:
+    """floor_ratio of ea_summary.csv: mean floor over mean P_A - P_I of the runs that have a floor."""
+    cell = cells.at("udp", _SMALL, 12)
+    if any(run.below_resolution for run in cell.runs):
+        raise CannotTell(f"runs of {cell} are below the meter's resolution")
+    with_floor = [run.numbers for run in cell.runs if _FLOOR in run.numbers]
+    if not with_floor:
+        cell.mean(_FLOOR)  # says why there is none
+    added_w = fmean(numbers["delta_p_w"] for numbers in with_floor)
+    return Number(fmean(numbers[_FLOOR] for numbers in with_floor) / added_w, WITHIN, 0.01)
+
+
+def _quic_over_udp(cells: Cells, name: str) -> float:
+    quic, udp = (cells.at(transport, _SMALL, 12).mean(name) for transport in ("quic", "udp"))
+    if quic <= 0 or udp <= 0:
+        raise CannotTell(f"{name} of QUIC or UDP is not above 0 at 64 B and 12 Mb/s")
+    return quic / udp
+
+
+def _differ_more(cells: Cells) -> OneOf:
+    in_ea, above = (abs(math.log(_quic_over_udp(cells, name))) for name in (_EA, _ABOVE))
+    return OneOf(frozenset({"above_floor" if above > in_ea else "in_ea"}))
+
+
+def _grows_with(cells: Cells) -> OneOf:
+    """3 Mb/s of 64 B are fewer bits and more messages than 12 Mb/s of 1440 B."""
+    many, large = (cells.at("udp", size, load) for size, load in ((_SMALL, 3), (_LARGE, 12)))
+    pairs = _positive(many, large)
+    if not told_apart([a for a, _ in pairs], [b for _, b in pairs]):
+        raise CannotTell(f"the floors of {many} and {large} are not told apart")
+    more = many.mean(_FLOOR) > large.mean(_FLOOR)
+    return OneOf(frozenset({"messages_per_second" if more else "bits_per_second"}))
+
+
+def _positive(first: Cell, second: Cell) -> list[tuple[float, float]]:
+    ours, theirs = first.by_block(_FLOOR), second.by_block(_FLOOR)
+    return [(ours[b], theirs[b]) for b in ours if b in theirs and ours[b] > 0 and theirs[b] > 0]
+
+
+def _strays(cells: Cells) -> Iterator[str]:
+    cell = cells.at("udp", _SMALL, 12)
+    floor_w, added_w = cell.mean(_FLOOR), cell.mean("delta_p_w")
+    if not _LEAST_SHARE * added_w < floor_w < added_w:
+        yield f"the floor of {cell} is {floor_w:.2g} W, not between 0 and P_A - P_I"
+    if cell.mean("goodput_mbps") < 0.9 * 12:
+        yield f"under 90 % of {cell} arrived"
+
+
+FLOOR = Exercise(
+    name="floor",
+    title="The generator floor",
+    workload="coursework-floor",
+    testbed="",
+    preset="ideal-216",
+    transports=frozenset({"udp", "quic", "null"}),
+    payload_bytes=frozenset({_SMALL, _LARGE}),
+    offered_rate_mbps=frozenset({3.0, 12.0}),
+    strays=_strays,
+    questions=(
+        Question(
+            "floor_w",
+            "What is the generator floor of UDP at 64 B and 12 Mb/s?",
+            "it is floor_w in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 12",
+            mean_of("udp", _SMALL, 12, _FLOOR),
+            unit="W",
+        ),
+        Question(
+            "floor_share_ratio",
+            "What share of P_A - P_I of UDP is that?",
+            "divide floor_w by delta_p_w of the same row; a share is a ratio from 0 to 1",
+            _share,
+        ),
+        Question(
+            "udp_ea_above_floor_j_per_mbit",
+            "What is left of E_A of UDP above the floor there?",
+            "it is ea_above_floor_j_per_mbit; E_A = floor_w / T_A + E_A above the floor",
+            mean_of("udp", _SMALL, 12, _ABOVE),
+            unit="J/Mb",
+        ),
+        Question(
+            "quic_over_udp_ea_ratio",
+            "How many times E_A of UDP is E_A of QUIC at 64 B and 12 Mb/s?",
+            "divide ea_j_per_mbit_mean of quic by that of udp in the same cell",
+            lambda cells: Number(_quic_over_udp(cells, _EA), WITHIN),
+        ),
+        Question(
+            "quic_over_udp_above_floor_ratio",
+            "And above the floor?",
+            "divide ea_above_floor_j_per_mbit of quic by that of udp in the same cell",
+            lambda cells: Number(_quic_over_udp(cells, _ABOVE), WITHIN),
+        ),
+        Question(
+            "transports_differ_more",
+            "Where do the two transports differ more, in E_A or above the floor?",
+            "take the same from two numbers and see what becomes of their ratio",
+            _differ_more,
+            choices=("in_ea", "above_floor"),
+        ),
+        Question(
+            "floor_grows_with",
+            "What does the floor grow with: messages per second or bits per second?",
+            "compare the floors of 64 B at 3 Mb/s and 1440 B at 12 Mb/s, and count messages and bits of each",
+            _grows_with,
+            choices=("messages_per_second", "bits_per_second"),
+        ),
+    ),
+)

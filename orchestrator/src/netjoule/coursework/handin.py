@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what was handed in, which anybody may have made.
+
+No link is followed, nothing but plain files is opened, sizes are bounded, and what cannot be printed is
+written out. Only answers.yaml and the campaigns' folders are looked at; whatever else lies there is not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from netjoule import yamlfile
+from netjoule.errors import InvalidData, NetjouleError, UsageError
+
+__all__ = [
+    "ANSWERS",
+    "printable",
+    "read_answers",
+    "read_document",
+    "require_folder",
+    "require_plain",
+    "safe",
+]
+
+ANSWERS = "answers.yaml"
+_CONTRACT = "coursework_answers"
+_VERSION = 1
+_MOST_ANSWER_BYTES = 100_000
+_MOST_DOCUMENT_BYTES = 1_000_000
+# Of one campaign with its figures and report; those of the exercises have about a tenth of it.
+_MOST_FILE_BYTES = 32_000_000
+_MOST_BYTES = 256_000_000
+_MOST_FILES = 20_000
+_MOST_LEVELS = 6
+_RESTORE = "hand in the folder as 'netjoule coursework start' and 'netjoule run' made it"
+
+
+def printable(text: str) -> str:
+    """The same with everything that a terminal would obey written out: control characters, writing order."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "replace").decode()
+        for letter in text
+    )
+
+
+def require_folder(folder: Path) -> None:
+    """Refuse what is no folder of a coursework.
+
+    Raises:
+        UsageError: when there is no such folder.
+        InvalidData: when it has no answers.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", next_step="name the folder that is handed in")
+    if not os.path.lexists(folder / ANSWERS):
+        raise InvalidData(
+            f"it is not a coursework: it has no {ANSWERS}",
+            where=str(folder),
+            next_step="'netjoule coursework start DIR' makes one",
+        )
+
+
+def read_answers(folder: Path) -> dict[str, dict[str, Any]]:
+    """What was answered, by exercise and question; None, or nothing, where a question is left open.
+
+    An exercise that is left open as a whole has no questions.
+
+    Raises:
+        InvalidData: when answers.yaml is not what its contract asks for, or not safe to read.
+    """
+    path = folder / ANSWERS
+    content = _bytes(path, _MOST_ANSWER_BYTES)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidData(
+            "not UTF-8", where=f"{path}, line {line}", next_step="save the file with this encoding"
+        ) from error
+    try:
+        document = yamlfile.parse(text, path)
+        version = document.value.get("schema_version")
+        if isinstance(version, int) and version > _VERSION:
+            raise document.refuse(
+                ("schema_version",),
+                f"version {version} is newer than the {_VERSION} known here",
+                "use the netjoule that it was made for",
+            )
+        yamlfile.hold(document, _CONTRACT)
+    except UsageError as error:
+        raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error
+    return {name: answers or {} for name, answers in document.value["exercises"].items()}
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """A JSON object of a campaign.
+
+    Raises:
+        InvalidData: when it is none, or not safe to read.
+    """
+    try:
+        document = json.loads(_bytes(path, _MOST_DOCUMENT_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise InvalidData("not JSON", where=str(path), next_step=_RESTORE) from error
+    if not isinstance(document, dict):
+        raise InvalidData("not a JSON object", where=str(path), next_step=_RESTORE)
+    return document
+
+
+def require_plain(campaign: Path) -> None:
+    """Refuse a campaign's folder that holds anything but folders and plain files of a sensible size.
+
+    Raises:
+        InvalidData: naming the first thing that has no place there.
+    """
+    files, total = 0, 0
+    for place, found, level in _walk(campaign, 1):
+        where = str(place)
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            raise InvalidData(f"{_kind(found)} has no place in a campaign", where=where, next_step=_RESTORE)
+        files, total = files + 1, total + found.st_size
+        if level > _MOST_LEVELS:
+            raise InvalidData("its folders lie too deep", where=where, next_step=_RESTORE)
+        if stat.S_ISREG(found.st_mode) and found.st_size > _MOST_FILE_BYTES:
+            size = f"{found.st_size / 1e6:.0f} MB"
+            raise InvalidData(f"{size} are too much for one file", where=where, next_step=_RESTORE)
+        if files > _MOST_FILES or total > _MOST_BYTES:
+            most = f"{_MOST_FILES} files or {_MOST_BYTES // 10**6} MB"
+            what = f"over {most}: this is not the campaign of an exercise"
+            raise InvalidData(what, where=str(campaign), next_step=_RESTORE)
+
+
+def _walk(folder: Path, level: int) -> Iterator[tuple[Path, os.stat_result, int]]:
+    """Everything below a folder, which is not left by any link."""
+    here = folder.lstat()
+    if not stat.S_ISDIR(here.st_mode):
+        raise InvalidData(
+            f"{_kind(here)} stands where a folder belongs", where=str(folder), next_step=_RESTORE
+        )
+    try:
+        with os.scandir(folder) as entries:
+            # One more than may be there at all is enough to refuse it.
+            names = sorted(entry.name for entry in islice(entries, _MOST_FILES + 1))
+    except OSError as error:
+        raise InvalidData(f"it cannot be read: {error.strerror}", where=str(folder)) from error
+    for name in names:
+        place = folder / name
+        found = place.lstat()
+        yield place, found, level
+        # Deeper ones are refused by who asks for these.
+        if stat.S_ISDIR(found.st_mode) and level <= _MOST_LEVELS:
+            yield from _walk(place, level + 1)
+
+
+def _kind(found: os.stat_result) -> str:
+    if stat.S_ISLNK(found.st_mode):
+        return "a symbolic link"
+    if stat.S_ISREG(found.st_mode):
+        return "a file"
+    return "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    """Content of a plain file of at most so many bytes; a link or a pipe is not opened."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if path.is_symlink():
+            what, step = "a symbolic link has no place here", "hand in the file itself"
+            raise InvalidData(what, where=str(path), next_step=step) from error
+        what = f"it cannot be read: {error.strerror}"
+        raise InvalidData(what, where=str(path), next_step=_RESTORE) from error
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise InvalidData("it is no plain file", where=str(path), next_step=_RESTORE)
+        with os.fdopen(descriptor, "rb", closefd=False) as handle:
+            content = handle.read(most + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > most:
+        raise InvalidData(f"longer than {most // 1000} kB", where=str(path), next_step=_RESTORE)
+    return content
+
+
+def safe(error: NetjouleError) -> NetjouleError:
+    """The same error with nothing in it that a terminal would obey."""
+    where, step = printable(error.where), printable(error.next_step)
+    return type(error)(printable(error.what), where=where, next_step=step, code=error.code)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shipped campaigns of the coursework: flown on the emulated testbed, whole, small, able to answer."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from netjoule.check import check_campaign
+from netjoule.cli import run_command
+from netjoule.coursework import cells
+from netjoule.coursework.campaign import campaign_cells
+from netjoule.coursework.cells import CannotTell
+from netjoule.coursework.exercises import EXERCISES
+from netjoule.coursework.question import OneOf
+from netjoule.coursework.start import golden_bundle
+from netjoule.planfile import read_plan
+from netjoule_meters.energy import compute_and_write
+
+MOST_BYTES = 3_000_000
+EACH = pytest.mark.parametrize("name", EXERCISES)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("golden") / "coursework"
+    assert run_command(["coursework", "start", str(folder), "--golden"]) == 0
+    return folder
+
+
+def test_they_are_small() -> None:
+    sizes = [golden_bundle(exercise).stat().st_size for exercise in EXERCISES.values()]
+    assert sum(sizes) < MOST_BYTES
+
+
+@EACH
+def test_a_campaign_is_sound_and_of_the_shipped_workload(unpacked: Path, name: str) -> None:
+    assert [str(defect) for defect in check_campaign(unpacked / name)] == []
+    document = json.loads((unpacked / name / "campaign.json").read_text())
+    assert document["workload"]["name"] == EXERCISES[name].workload
+    assert document["status"] == "complete"
+    rows = read_plan(unpacked / name / "plan.csv")
+    latest = {row.mini_block: row.attempt for row in rows}
+    assert {row.status for row in rows if row.attempt == latest[row.mini_block]} == {"done"}
+
+
+@EACH
+def test_it_says_that_it_is_modelled(unpacked: Path, name: str) -> None:
+    for path in (unpacked / name).glob("runs/*/result.json"):
+        for node in json.loads(path.read_text())["nodes"]:
+            assert (node["power_source"], node["radio_source"]) == ("modelled", "link-model")
+
+
+@EACH
+def test_every_question_has_an_answer_in_it(unpacked: Path, name: str) -> None:
+    found = campaign_cells(unpacked, EXERCISES[name])
+    for question in EXERCISES[name].questions:
+        try:
+            right = question.right(found)
+        except CannotTell as why:
+            pytest.fail(f"{question.name}: {why}")
+        if isinstance(right, OneOf):
+            assert right.right
+            assert right.right <= set(question.choices)
+        assert isinstance(right, OneOf) == bool(question.choices)
+
+
+@EACH
+def test_every_cell_has_all_its_blocks(unpacked: Path, name: str) -> None:
+    exercise = EXERCISES[name]
+    blocks = json.loads((unpacked / name / "campaign.json").read_text())["workload"]["blocks"]
+    found = cells.read(unpacked / name)
+    for transport in exercise.transports:
+        for size in exercise.payload_bytes:
+            for rate in exercise.offered_rate_mbps:
+                cell = found.at(transport, size, rate)
+                assert len(cell.by_block("delta_p_w")) == blocks, str(cell)
+
+
+def test_what_the_page_says_of_them_holds(unpacked: Path) -> None:
+    envelope, floor, congestion = (campaign_cells(unpacked, e) for e in EXERCISES.values())
+    for load in (6, 12, 24):
+        small, large = (envelope.at("udp", size, load).mean("ea_j_per_mbit") for size in (64, 1440))
+        assert large < small
+    loss, held_back = (
+        congestion.at("udp", 64, 20).mean("loss_ratio"),
+        1 - congestion.at("dccp", 64, 20).mean("achieved_ratio"),
+    )
+    assert loss == pytest.approx(1 - 6.144 / 20, abs=0.03)
+    assert held_back > 0.5
+    assert congestion.at("dccp", 64, 20).mean("loss_ratio") < loss / 5
+    right = next(q for q in EXERCISES["floor"].questions if q.name == "floor_grows_with").right(floor)
+    assert right == OneOf(frozenset({"messages_per_second"}))
+
+
+@EACH
+def test_its_results_are_computed_anew_to_the_same_bytes(unpacked: Path, name: str) -> None:
+    before = {p.parent.name: p.read_bytes() for p in sorted((unpacked / name).glob("runs/*/result.json"))}
+    compute_and_write(unpacked / name, list(before))
+    for run_id, kept in before.items():
+        assert (unpacked / name / "runs" / run_id / "result.json").read_bytes() == kept, run_id
