@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make bench`: what netjoule-traffic costs, how exactly and how fast it sends, against iperf3, D-ITG and
 NetPerfMeter on one raw veth pair; QUIC against a minimal loop over quiche; DCCP against UDP, and in the guest
-against the kernel's; the running link against its model; the meter logger's CPU.
+against the kernel's; the running link against its model; the meter logger's CPU; the analysis of 9,600 runs.
 
 Limits are ratios of figures taken in one run, interleaved; absolute figures of one machine say little.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from netjoule_bench import (
+    analysis,
     cpu,
     dccp,
     fidelity,
@@ -38,7 +39,10 @@ from netjoule_bench.veth import enter_sandbox, pair
 REPO = Path(__file__).resolve().parents[3]
 PAGE = REPO / "docs" / "benchmarks.md"
 SCRATCH = REPO / ".setup" / "newer-iperf3"
-NAMES = ["cpu", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "meters", "dccp", "guest"]
+NAMES = [
+    *("cpu", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "meters", "dccp", "guest"),
+    "analysis",
+]
 
 
 def main() -> int:
@@ -118,6 +122,7 @@ def _benches(contest: Contest, quick: bool) -> dict[str, Callable[[], Iterator[S
         "meters": one(lambda: meters.section(10.0 if quick else 60.0)),
         "dccp": lambda: iter(dccp.sections(REPO, contest.ours, contest.seconds, dccp_repeats)),
         "guest": one(lambda: guest.section(REPO)),
+        "analysis": one(lambda: analysis.section(REPO, quick=quick)),
     }
 
 

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What analysing the whole table-i shape takes, from raw files: time and peak memory, on a campaign whose
+truth is known, and how far what R finds is from that truth.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netjoule import analysis, programs
+from netjoule.errors import NetjouleError
+from netjoule_bench.tables import Section, at_least, at_most
+from netjoule_synthetic import Cell, Design, cells, table_i, write
+
+MOST_S = 60.0
+MOST_MB = 2000.0
+QUICK_BLOCKS = 2
+_LEAST_FREE_BYTES = 6 * 10**9
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Wall-clock and CPU seconds of a program, and the most memory that it had at once, in MB."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """E_A of R against the truth: cells, the greatest relative error of their means, and the share of cells
+    whose 95 % interval holds the truth."""
+
+    cells: int
+    greatest_error: float
+    covered: float
+
+
+def section(repo: Path, *, quick: bool) -> Section:
+    """Write the campaign, analyse it twice with report, and compare with the truth.
+
+    Raises:
+        RuntimeError: when the disk is too small, or R fails.
+    """
+    design = table_i(blocks=QUICK_BLOCKS) if quick else table_i()
+    scratch = repo / ".setup"
+    scratch.mkdir(exist_ok=True)
+    free = shutil.disk_usage(scratch).free
+    if free < _LEAST_FREE_BYTES:
+        wanted = f"{_LEAST_FREE_BYTES / 1e9:.0f}"
+        raise RuntimeError(f"{scratch} has {free / 1e9:.1f} GB free; {wanted} are needed")
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="synthetic-") as name:
+        folder = Path(name) / "table-i"
+        try:
+            began = time.monotonic()
+            write(folder, design)
+            wrote_s = time.monotonic() - began
+            first = analysed(folder)
+            again = analysed(folder)
+        except NetjouleError as error:
+            raise RuntimeError(str(error)) from error
+        found = compared(_table(folder / "tables" / "ea_summary.csv"), cells(design))
+        size_gb = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e9
+    return judged(design, wrote_s, size_gb, first=first, again=again, found=found)
+
+
+def analysed(folder: Path) -> Taken:
+    """Run the analysis with report over a campaign.
+
+    Raises:
+        RuntimeError: when it fails.
+    """
+    script = str(analysis.script())
+    command = [programs.find("Rscript"), "--vanilla", script, str(folder), "--report", "--json"]
+    began = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            env=analysis.environment(os.environ),
+        )
+        # Not wait(): wait4 tells the memory and CPU time of this one child.
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        last = said.read().strip()[-300:]
+    if process.returncode != 0:
+        raise RuntimeError(f"the analysis ended with {process.returncode}: {last}")
+    return Taken(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6)
+
+
+def compared(rows: Sequence[dict[str, str]], truth: Sequence[Cell]) -> Found:
+    """R's table ea_summary against the truth.
+
+    Raises:
+        RuntimeError: when a cell has no E_A.
+    """
+    by_cell = {_key(row): row for row in rows}
+    errors, inside = [], 0
+    for cell in truth:
+        row = by_cell.get((cell.meter_id, cell.transport, cell.payload_bytes, cell.offered_rate_mbps))
+        if row is None or not row["ea_j_per_mbit_mean"]:
+            raise RuntimeError(f"the analysis has no E_A of {cell}")
+        errors.append(abs(float(row["ea_j_per_mbit_mean"]) / cell.ea_j_per_mbit - 1))
+        inside += float(row["ea_ci95_low"]) <= cell.ea_j_per_mbit <= float(row["ea_ci95_high"])
+    return Found(len(errors), max(errors), inside / len(errors))
+
+
+def _key(row: dict[str, str]) -> tuple[str, str, int, float]:
+    return row["meter_id"], row["transport"], int(row["payload_bytes"]), float(row["offered_rate_mbps"])
+
+
+def judged(
+    design: Design, wrote_s: float, size_gb: float, *, first: Taken, again: Taken, found: Found
+) -> Section:
+    """The section: what each step took, and the limits."""
+    hours = design.runs * design.timing.run_s / 3600
+    rows = [
+        ["write the campaign", f"{wrote_s:.0f}", "-", "-"],
+        *(
+            [name, f"{taken.wall_s:.1f}", f"{taken.cpu_s:.1f}", f"{taken.peak_mb:,.0f}"]
+            for name, taken in (("first analysis", first), ("analysis with the per-run pass kept", again))
+        ),
+    ]
+    return Section(
+        title="Analysis of a whole table-i campaign from raw files",
+        columns=["step", "wall s", "CPU s", "peak MB"],
+        rows=rows,
+        note=f"Synthetic campaign of {design.runs:,} runs ({'+'.join(design.transports)}), {hours:.0f} h of "
+        f"power at 10 Hz from {len(design.meters)} meters, {size_gb:.1f} GB in files that were just written. "
+        "The per-run pass reads run.json, flow.json, intervals.csv and result.json of each run; the second "
+        "analysis takes it from tables/.per-run-pass and reads every log of power and radio again. Both make "
+        "all tables, figures and the report, and recompute every run. Peak: greatest resident memory of R, "
+        f"mapped files included. E_A of {found.cells} cells differs from the truth by "
+        f"{100 * found.greatest_error:.2f} % at most; {100 * found.covered:.0f} % of the 95 % intervals hold "
+        "it (block effects are common to all cells of a meter, so the intervals miss together).",
+        verdicts=[
+            at_most("analysis beyond the first per-run pass, s", again.wall_s, MOST_S, "{:.1f}"),
+            at_most("its peak resident memory, MB", again.peak_mb, MOST_MB, "{:.0f}"),
+            at_most("peak resident memory with the first per-run pass, MB", first.peak_mb, MOST_MB, "{:.0f}"),
+            at_least("cells whose interval holds the true E_A, share", found.covered, 0.8),
+        ],
+    )
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as handle:
+        return list(csv.DictReader(handle))

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts a design on disk, file by file, through the store where it is quick enough and beside it where not."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from netjoule.plan import PlanRow
+from netjoule.store import Campaign
+from netjoule.topology import Topology
+from netjoule.workload import Workload
+from netjoule_synthetic import documents, results
+from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
+from netjoule_synthetic.design import NULL, TICKS_PER_S, Design
+from netjoule_synthetic.results import Null, Power
+from netjoule_synthetic.traces import (
+    IntervalRows,
+    Means,
+    end_tick,
+    interval_rows,
+    write_intervals,
+    write_meter,
+    write_radio,
+)
+from netjoule_synthetic.truth import Cell, Counts, Layout, cells, counts_of, deltas_w, layout, rows, workload
+
+__all__ = ["write", "write_truth"]
+
+_Flow = tuple[str, int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What the documents of all runs are made of."""
+
+    design: Design
+    of: Workload
+    plan: tuple[PlanRow, ...]
+    parts: Layout
+    counts: Mapping[_Flow, Counts]
+    intervals: Mapping[_Flow, IntervalRows]
+    means: Sequence[Means]
+
+
+def write(folder: Path, design: Design) -> Path:
+    """Write a finished campaign, every file of it; the folder's name becomes the campaign's.
+
+    Args:
+        folder: where; must not exist, or be empty.
+        design: what is true.
+
+    Returns:
+        the folder.
+
+    Raises:
+        UsageError: when the folder holds something.
+        ValueError: when no message of a cell would arrive, so that its E_A has no truth.
+    """
+    of = workload(design, folder.name)
+    plan = rows(design, of)
+    counts = {flow: counts_of(design, *flow) for flow in {_flow_of(row) for row in plan}}
+    for flow, found in counts.items():
+        if flow[0] != NULL and found.in_window == 0:
+            raise ValueError(f"nothing of {flow} arrives in the measure window: take a longer one")
+    topology = Topology.from_document(documents.topology(design, folder.name), where="the design")
+    with Campaign.create(
+        folder,
+        workload=of,
+        topology=topology,
+        seed=design.seed,
+        versions={"netjoule": "0.1.0"},
+        host=documents.HOST,
+        created=CREATED,
+        rows=plan,
+    ) as campaign:
+        session = campaign.begin_session(boot_id=BOOT, monotonic_ns=ORIGIN_NS, utc=CREATED)
+        campaign.set_meters([documents.passport(design, meter) for meter in design.meters])
+        means = _write_logs(campaign, design, plan)
+        parts = layout(design)
+        tails = {flow: interval_rows(found, flow[0]) for flow, found in counts.items()}
+        _write_runs(folder, _Made(design, of, plan, parts, counts, tails, means))
+        end_ns = end_tick(parts, len(plan)) * 10**9 // TICKS_PER_S
+        campaign.end_session(
+            session,
+            end="complete",
+            monotonic_ns=ORIGIN_NS + end_ns,
+            utc=CREATED + timedelta(seconds=end_ns * 1e-9),
+        )
+    return folder
+
+
+def _flow_of(row: PlanRow) -> _Flow:
+    return row.transport, row.payload_bytes, row.offered_rate_mbps
+
+
+def _write_logs(campaign: Campaign, design: Design, plan: Sequence[PlanRow]) -> list[Means]:
+    """Tables of the whole campaign; the means of each meter's readings."""
+    delta_w = deltas_w(design, plan)
+    means = [write_meter(design, k, delta_w[:, k], campaign.path) for k in range(len(design.meters))]
+    write_radio(design, "client", len(plan), campaign.path)
+    until_s = end_tick(layout(design), len(plan)) / TICKS_PER_S
+    clock = {"offset_s": 0.0, "drift_ppm": None, "residual_s": 0.0, "method": "same_boot"}
+    hosts = ("client", "server")
+    campaign.append_clocks([{"t_s": t, "host": host, **clock} for t in (0.5, until_s) for host in hosts])
+    return means
+
+
+def _write_runs(folder: Path, made: _Made) -> None:
+    """The folder of every run. Not through the store: holding each document to its contract takes long."""
+    nulls = {(r.mini_block, r.attempt): k for k, r in enumerate(made.plan) if r.transport == NULL}
+    for place, row in enumerate(made.plan):
+        run = folder / "runs" / row.run_id
+        run.mkdir()
+        flow = _flow_of(row)
+        run_json = documents.run_document(folder.name, made.of, row, made.parts, place)
+        _save(run / "run.json", run_json)
+        report = documents.flow_report(made.of, row, made.counts[flow], made.parts, place)
+        _save(run / "flow.json", report)
+        first_tick = made.parts.start(place) + made.parts.idle
+        write_intervals(run / "intervals.csv", first_tick, made.intervals[flow])
+        _write_events(run / "events.csv", first_tick, first_tick + made.parts.flow)
+        null = nulls.get((row.mini_block, row.attempt))
+        nodes = [_node(made, number, place, null) for number in range(len(made.design.meters))]
+        measure_s = made.design.timing.measure_s
+        told = documents.result(row, made.counts[flow], made.parts, place, nodes=nodes, measure_s=measure_s)
+        _save(run / "result.json", told)
+
+
+def _node(made: _Made, number: int, place: int, null_place: int | None) -> dict[str, Any]:
+    """What result.json says of a run at the meter with this number."""
+    design, row = made.design, made.plan[place]
+    null = None
+    if null_place is not None:
+        beside = made.plan[null_place]
+        null = Null(beside, made.counts[_flow_of(beside)], _power(made.means[number], null_place))
+    return results.node(
+        design.meters[number],
+        row,
+        made.counts[_flow_of(row)],
+        _power(made.means[number], place),
+        null,
+        parts=made.parts,
+        lengths_s=(design.timing.measure_s, design.timing.tail_s),
+        device="linear" if design.device_stream else None,
+    )
+
+
+def _power(means: Means, place: int) -> Power:
+    found = (means.active_w[place], means.idle_w[place], means.idle_w[place + 1], means.tail_w[place])
+    return Power(*map(float, found))
+
+
+def _write_events(path: Path, first_tick: int, last_tick: int) -> None:
+    told = ((first_tick, "first_packet"), (last_tick, "report"))
+    lines = [f"{tick / TICKS_PER_S:.6f},generator,{event},,\n" for tick, event in told]
+    path.write_text("t_s,source,event,code,detail\n" + "".join(lines), encoding="ascii")
+
+
+def _save(path: Path, document: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_truth(path: Path, design: Design) -> None:
+    """Write the truth of every cell as CSV: the columns of ``Cell``, empty where there is no floor."""
+    names = [field.name for field in fields(Cell)]
+    with path.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.DictWriter(handle, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(cell) for cell in cells(design))

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The JSON documents of a synthetic campaign: topology, passports, and of each run run, flow and result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from netjoule.plan import PlanRow
+from netjoule.session import rfc3339
+from netjoule.workload import Workload
+from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
+from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter
+from netjoule_synthetic.truth import Counts, Layout
+
+__all__ = ["HOST", "flow_report", "passport", "result", "run_document", "topology"]
+
+_VERSION = "0.1.0"
+_STREAMS = ("tcp", "mptcp", "sctp", "quic")
+HOST = {
+    "kernel": "6.1.0",
+    "machine": "x86_64",
+    "distribution": "none: synthetic",
+    "cpu_model": "none: synthetic",
+    "cpu_cores": 2,
+    "memory_bytes": 4_000_000_000,
+}
+
+
+def topology(design: Design, name: str) -> dict[str, Any]:
+    """A testbed that would have such meters."""
+    return {
+        "schema_version": 1,
+        "name": name,
+        "kind": "emulated",
+        "hosts": {
+            "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2"}},
+            "access_point": {"roles": ["access_point"]},
+            "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}},
+        },
+        "link": {"preset": "ideal-216"},
+        "meters": [
+            {
+                "meter_id": meter.meter_id,
+                "node": meter.node,
+                "adapter": "wt210",
+                "resource": "emulated",
+                "settings": {"update_interval_s": meter.update_interval_s},
+                "device": {"model": "constant"},
+            }
+            for meter in design.meters
+        ],
+    }
+
+
+def passport(design: Design, meter: Meter) -> dict[str, Any]:
+    """What the meter says of itself; its accuracy is nobody's, so unknown."""
+    return {
+        "schema_version": 1,
+        "meter_id": meter.meter_id,
+        "node": meter.node,
+        "adapter": "wt210",
+        "make": "none",
+        "model": "synthetic",
+        "serial": None,
+        "firmware": None,
+        "identification": "a generator of synthetic campaigns",
+        "range": {"voltage_v": 15.0, "current_a": 1.0, "power_w": 15.0},
+        "crest_factor": 3,
+        "update_interval_s": meter.update_interval_s,
+        "lag_s": meter.lag_s,
+        "accuracy": {
+            "reading_ratio": None,
+            "range_ratio": None,
+            "source": "none: synthetic",
+            "status": "unknown",
+        },
+        "calibration_date": None,
+        "emulated": True,
+        "power_source": "modelled",
+        "device_model": "linear" if design.device_stream else None,
+        "device_form": "linear" if design.device_stream else None,
+    }
+
+
+def _windows(parts: Layout, place: int) -> dict[str, Any]:
+    """The windows of the run at a place in the plan."""
+    start = parts.start(place)
+    lengths = (parts.idle, parts.warm_up, parts.measure, parts.tail)
+    found, at = {}, start
+    for name, length in zip(("idle_before", "warm_up", "measure", "tail"), lengths, strict=True):
+        found[name] = _span(at, at + length)
+        at += length
+    after = start + parts.period
+    return {**found, "idle_after": _span(after, after + parts.idle)}
+
+
+def _span(first_tick: int, last_tick: int) -> dict[str, float]:
+    return {"t_start_s": first_tick / TICKS_PER_S, "t_end_s": last_tick / TICKS_PER_S}
+
+
+def run_document(campaign: str, of: Workload, row: PlanRow, parts: Layout, place: int) -> dict[str, Any]:
+    """run.json."""
+    windows = _windows(parts, place)
+    invalid = row.status == "invalid"
+    return {
+        "schema_version": 1,
+        "run_id": row.run_id,
+        "campaign": campaign,
+        "block": row.block,
+        "mini_block": row.mini_block,
+        "attempt": row.attempt,
+        "order": row.order,
+        "transport": row.transport,
+        "transport_options": of.options_of(row.transport),
+        "payload_bytes": row.payload_bytes,
+        "offered_rate_mbps": row.offered_rate_mbps,
+        "direction": row.direction,
+        "generator": row.generator,
+        "ip_version": of.ip_version,
+        "pacing": row.pace.as_json(),
+        "seed": row.seed,
+        "hosts": {"client": "client", "server": "server"},
+        "radio_source": "link-model",
+        "windows": windows,
+        "t_first_packet_s": windows["warm_up"]["t_start_s"],
+        "started_utc": rfc3339(CREATED),
+        "versions": {row.generator: _VERSION},
+        "status": "invalid" if invalid else "done",
+        "reasons": _spoiled(row),
+    }
+
+
+def _spoiled(row: PlanRow) -> list[dict[str, str]]:
+    return [{"code": row.reason, "detail": "spoiled by the generator"}] if row.status == "invalid" else []
+
+
+def flow_report(of: Workload, row: PlanRow, counts: Counts, parts: Layout, place: int) -> dict[str, Any]:
+    """flow.json; its intervals stand in intervals.csv."""
+    start_ns = ORIGIN_NS + (parts.start(place) + parts.idle) * 10**9 // TICKS_PER_S
+    end_ns = start_ns + parts.flow * 10**9 // TICKS_PER_S
+    duration_s = parts.flow / TICKS_PER_S
+    is_null = row.transport == NULL
+    options = of.options_of(row.transport)
+    answered = {"peer_carrier": options["carrier"]} if "carrier" in options else {}
+    ends: dict[str, Any] = {"boot_id": BOOT, "first_packet_ns": start_ns, "last_packet_ns": end_ns}
+    frames = row.payload_bytes / 1448 if row.transport in _STREAMS else 1.0
+    sender = {"host": "client", **ends, "start_ns": start_ns, "end_ns": end_ns}
+    sender |= _sender_counts(counts, row.payload_bytes, duration_s)
+    receiver = {"host": "server", **ends} | _receiver_counts(counts, row.payload_bytes, duration_s)
+    return {
+        "schema_version": 1,
+        "kind": "flow_report",
+        "generator": {"name": row.generator, "version": _VERSION},
+        "flow_id": row.run_id,
+        "transport": row.transport,
+        "transport_options": {**options, **answered},
+        "direction": row.direction,
+        "ip_version": None if is_null else of.ip_version,
+        "mtu_bytes": None if is_null else 1500,
+        "payload_bytes": row.payload_bytes,
+        "offered_rate_mbps": row.offered_rate_mbps,
+        "duration_s": duration_s,
+        "interval_s": 1 / TICKS_PER_S,
+        "seed": row.seed,
+        "pacing": row.pace.as_json(),
+        "nodelay": True if row.transport in _STREAMS else None,
+        "frames_per_message": None if is_null else frames,
+        "mean_ip_packet_bytes": None if is_null else row.payload_bytes / frames + 28,
+        "packetisation_source": "unknown" if is_null else "computed",
+        "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
+        "sender": sender,
+        "receiver": None if is_null else receiver,
+        "intervals": [],
+        "reconciles": True,
+        "end_reason": "duration",
+    }
+
+
+def _cpu(duration_s: float) -> dict[str, Any]:
+    """2 % of a core."""
+    used_s = 0.02 * duration_s
+    return {"cpu_s": used_s, "cpu_user_s": 0.4 * used_s, "cpu_system_s": 0.6 * used_s, "transport_stats": {}}
+
+
+def _sender_counts(counts: Counts, payload_bytes: int, duration_s: float) -> dict[str, Any]:
+    sent = sum(counts.sent)
+    return {
+        "messages_scheduled": counts.scheduled,
+        "messages_sent": sent,
+        "messages_not_sent": counts.scheduled - sent,
+        "bytes_sent": sent * payload_bytes,
+        "goodput_mbps": sent * payload_bytes * 8e-6 / duration_s,
+        **_cpu(duration_s),
+    }
+
+
+def _receiver_counts(counts: Counts, payload_bytes: int, duration_s: float) -> dict[str, Any]:
+    received = sum(counts.received)
+    return {
+        "messages_received_unique": received,
+        "messages_lost": sum(counts.sent) - received,
+        "messages_duplicate": 0,
+        "messages_reordered": 0,
+        "bytes_received_unique": received * payload_bytes,
+        "goodput_mbps": received * payload_bytes * 8e-6 / duration_s,
+        "loss_ratio": counts.loss_ratio,
+        "jitter_ms": 0.05,
+        "one_way_delay_ms": None,
+        **_cpu(duration_s),
+    }
+
+
+def result(
+    row: PlanRow,
+    counts: Counts,
+    parts: Layout,
+    place: int,
+    *,
+    nodes: Sequence[dict[str, Any]],
+    measure_s: float,
+) -> dict[str, Any]:
+    """result.json; ``nodes`` from ``results.node``."""
+    goodput = None if row.transport == NULL else counts.goodput_mbps(measure_s)
+    reasons = _spoiled(row)
+    if goodput is None:
+        told = "null is the generator floor of its mini-block"
+        reasons.append({"code": "null_has_no_throughput", "detail": told})
+    reasons += [
+        {
+            "code": "below_resolution",
+            "detail": f"meter {node['meter_id']}: P_A - P_I is {node['delta_p_w']:.4f} W, "
+            f"u {node['u_delta_p_w']:.4f} W",
+        }
+        for node in nodes
+        if node["below_resolution"] and goodput is not None
+    ]
+    return {
+        "schema_version": 1,
+        "run_id": row.run_id,
+        "transport": row.transport,
+        "payload_bytes": row.payload_bytes,
+        "offered_rate_mbps": row.offered_rate_mbps,
+        "direction": row.direction,
+        "window": _windows(parts, place)["measure"],
+        "t_a_mbps": goodput,
+        "u95_t_a_mbps": None if goodput is None else 0.001 * goodput,
+        "loss_ratio": None if goodput is None else counts.loss_ratio,
+        "achieved_ratio": counts.achieved_ratio,
+        "valid": row.status != "invalid",
+        "reasons": reasons,
+        "nodes": list(nodes),
+    }

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What result.json says of one run at one meter, in closed form: without the arithmetic that is under test.
+
+Every window is made of whole readings, so a mean power is the plain mean of those in it. The rules are those
+of docs/measurement-protocol.md; u is the design's, and what a Monte Carlo would find (u95) is 2 u.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from netjoule.plan import PlanRow
+from netjoule_synthetic.design import NULL, Meter
+from netjoule_synthetic.truth import Counts, Layout
+
+__all__ = ["Null", "Power", "node"]
+
+_RESOLUTION_FACTOR = 3.0
+_LEAST_ACHIEVED_RATIO = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class Power:
+    """Means of one meter's readings in the windows of one run, W."""
+
+    active_w: float
+    before_w: float
+    after_w: float
+    tail_w: float
+
+    def idle_w(self, parts: Layout) -> float:
+        """P_I: the line through the middles of both idle windows, at the middle of the measure window."""
+        middle = parts.idle / 2 + parts.warm_up + parts.measure / 2
+        return self.before_w + (self.after_w - self.before_w) * middle / parts.period
+
+    def delta_w(self, parts: Layout) -> float:
+        """P_A - P_I."""
+        return self.active_w - self.idle_w(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """The null run of a mini-block at one meter."""
+
+    row: PlanRow
+    counts: Counts
+    power: Power
+
+
+def node(
+    meter: Meter,
+    row: PlanRow,
+    counts: Counts,
+    power: Power,
+    null: Null | None,
+    *,
+    parts: Layout,
+    lengths_s: tuple[float, float],
+    device: str | None,
+) -> dict[str, Any]:
+    """One entry of result.json's nodes.
+
+    Args:
+        meter: of the entry.
+        row: the run.
+        counts: its messages.
+        power: its power at this meter.
+        null: the null run of its mini-block and attempt, None without one.
+        parts: of every run.
+        lengths_s: of the measure window and of the tail.
+        device: name of the device model, None where the campaign has no stream of one.
+    """
+    measure_s, tail_s = lengths_s
+    goodput = counts.goodput_mbps(measure_s)
+    delta = power.delta_w(parts)
+    below = delta < _RESOLUTION_FACTOR * meter.u_delta_p_w
+    is_null = row.transport == NULL
+    ea = None if is_null or delta < 0 else delta / goodput
+    u95 = None if is_null else 2 * meter.u_delta_p_w / goodput
+    limit = None if is_null or not below else (max(delta, 0.0) + 2 * meter.u_delta_p_w) / goodput
+    readings = round(measure_s / meter.update_interval_s)
+    return {
+        "meter_id": meter.meter_id,
+        "node": meter.node,
+        "power_source": "modelled",
+        "radio_source": "link-model",
+        "device_model": device,
+        "device_form": device,
+        "p_a_w": power.active_w,
+        "p_i_w": power.idle_w(parts),
+        "p_i_before_w": power.before_w,
+        "p_i_after_w": power.after_w,
+        "delta_p_w": delta,
+        "u_delta_p_w": meter.u_delta_p_w,
+        "ea_j_per_mbit": ea,
+        "ea_reason": "null_has_no_throughput" if is_null else "below_resolution" if delta < 0 else None,
+        "u95_ea_j_per_mbit": u95,
+        "ea_upper_limit_j_per_mbit": limit,
+        "u95_components": None,
+        "below_resolution": below,
+        "extrapolated_ratio": 0.0 if device else None,
+        "hollow": False,
+        "coverage": 1.0,
+        "readings": readings,
+        "effective_readings": float(readings),
+        "tail_energy_j": (power.tail_w - power.idle_w(parts)) * tail_s,
+        "grade": None if is_null else "below_resolution" if below else "C",
+        "grade_limits": [] if is_null else ["accuracy_unknown"],
+        "semantics": "interval_mean",
+        "quantity": "active_power",
+        "lag_s": meter.lag_s,
+        "lag_source": "passport",
+        "specification": None,
+        "integrator": None,
+        "floor": _floor(meter, row, counts, null, parts, delta_w=delta, goodput_mbps=goodput),
+    }
+
+
+def _floor(
+    meter: Meter,
+    row: PlanRow,
+    counts: Counts,
+    null: Null | None,
+    parts: Layout,
+    *,
+    delta_w: float,
+    goodput_mbps: float,
+) -> dict[str, Any]:
+    reason = _refusal(row, counts, null)
+    found: dict[str, Any] = {
+        "run_id": row.run_id if row.transport == NULL else null.row.run_id if null else None,
+        "p_null_w": None,
+        "floor_w": None,
+        "u95_floor_w": None,
+        "ea_above_floor_j_per_mbit": None,
+        "u95_ea_above_floor_j_per_mbit": None,
+        "reason": reason,
+    }
+    if reason is not None or null is None:
+        return found
+    floor_w = null.power.delta_w(parts)
+    return found | {
+        "p_null_w": null.power.active_w,
+        "floor_w": floor_w,
+        "u95_floor_w": 2 * meter.u_delta_p_w,
+        "ea_above_floor_j_per_mbit": (delta_w - floor_w) / goodput_mbps,
+        "u95_ea_above_floor_j_per_mbit": 2 * meter.u_delta_p_w / goodput_mbps,
+    }
+
+
+def _refusal(row: PlanRow, counts: Counts, null: Null | None) -> str | None:
+    if row.transport == NULL:
+        return "null_has_no_throughput"
+    if null is None:
+        return "no_null_run"
+    if null.row.status == "invalid":
+        return "null_run_invalid"
+    return "floor_achieved_low" if counts.achieved_ratio < _LEAST_ACHIEVED_RATIO else None

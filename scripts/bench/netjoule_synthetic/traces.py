@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The long tables of a synthetic campaign: readings of power and radio, intervals. Fast, in chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, repeat
+from pathlib import Path
+
+import numpy as np
+
+import netjoule_contracts as contracts
+from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter, ticks
+from netjoule_synthetic.truth import FIRST_TICK, Counts, FloatArray, Layout, layout
+
+__all__ = [
+    "IntervalRows",
+    "Means",
+    "end_tick",
+    "interval_rows",
+    "write_intervals",
+    "write_meter",
+    "write_radio",
+]
+
+IntervalRows = Mapping[str, Sequence[str]]
+"""Rows of intervals.csv without their times, by end."""
+
+DECIMALS = 4
+"""Of a reading in W, as instruments have."""
+_SUPPLY_V = 12.0
+_RUNS_AT_ONCE = 200
+_READING = "%.6f,%d,%.4f,%g,%.5f,,\n".__mod__
+_SAMPLE = (
+    '{"t_start_s": %.6f, "t_end_s": %.6f, "power_w": %.4f, "extrapolated": false, '
+    '"terms": {"linear_w": %.4f}}\n'
+).__mod__
+_METERS = ["t_s", "seq", "power_w", "voltage_v", "current_a", "energy_j", "flag"]
+_INTERVALS = [
+    *("end", "t_start_s", "t_end_s", "messages", "bytes", "messages_lost", "messages_duplicate"),
+    *("messages_reordered", "jitter_ms", "cpu_s", "flow"),
+]
+_PHY = ((216.0, 13, 0.8), (162.0, 12, 0.2))
+"""PHY rate in Mb/s, MCS and how often: 802.11n, 40 MHz, two streams, long guard interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Means of the readings of one meter in the windows of each run, W: what its results say.
+
+    idle_w has one more than there are runs: neighbours share an idle window.
+    """
+
+    active_w: FloatArray
+    idle_w: FloatArray
+    tail_w: FloatArray
+
+
+def end_tick(parts: Layout, runs: int) -> int:
+    """Where the logs end: a second after the last idle window."""
+    return parts.start(runs) + parts.idle + TICKS_PER_S
+
+
+def write_meter(design: Design, number: int, delta_w: FloatArray, folder: Path) -> Means:
+    """Write meters/<meter_id>.csv (and the device stream, where the design has one); its windows' means.
+
+    Args:
+        design: the campaign.
+        number: place of the meter in it.
+        delta_w: power above idle of each run while sending.
+        folder: of the campaign.
+    """
+    meter, parts = design.meters[number], layout(design)
+    chance = np.random.default_rng([design.seed, 3, number])
+    found: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    with _Log(design, meter, folder) as log:
+        log.append(_readings(design, meter, np.zeros((1, FIRST_TICK)), 0, chance))
+        for first in range(0, len(delta_w), _RUNS_AT_ONCE):
+            above = _above_idle(design, parts, delta_w[first : first + _RUNS_AT_ONCE])
+            power = _readings(design, meter, above, parts.start(first), chance)
+            found.append(_means(power, parts, ticks(meter.update_interval_s, "update interval")))
+            log.append(power)
+        last = parts.start(len(delta_w))
+        power = _readings(design, meter, np.zeros((1, end_tick(parts, len(delta_w)) - last)), last, chance)
+        idle = power[:, : parts.idle // ticks(meter.update_interval_s, "update interval")].mean(axis=1)
+        log.append(power)
+    active, before, tail = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Means(active, np.concatenate([before, idle]), tail)
+
+
+def _above_idle(design: Design, parts: Layout, delta_w: FloatArray) -> FloatArray:
+    """Power above idle in each tick: a row per run, from its first idle window to the next run's."""
+    above = np.zeros((len(delta_w), parts.period))
+    begin, end = parts.idle, parts.idle + parts.flow
+    above[:, begin:end] = delta_w[:, None]
+    above[:, end : end + parts.tail] = design.tail_ratio * delta_w[:, None]
+    return above
+
+
+def _readings(
+    design: Design, meter: Meter, above_w: FloatArray, first_tick: int, chance: np.random.Generator
+) -> FloatArray:
+    """What the meter reads: means over its update interval, with noise, rounded; of the same shape."""
+    rows, columns = above_w.shape
+    update = ticks(meter.update_interval_s, "update interval")
+    coarse = above_w.reshape(rows, columns // update, update).mean(axis=2)
+    middle = first_tick + update * (np.arange(coarse.size).reshape(coarse.shape) + 0.5)
+    idle = meter.idle_w + design.idle_drift_w_per_h / 3600 * middle / TICKS_PER_S
+    noise = chance.normal(0, design.reading_sd_w, coarse.shape) if design.reading_sd_w else 0.0
+    found: FloatArray = np.round(coarse + idle + noise, DECIMALS)
+    return found
+
+
+def _means(power: FloatArray, parts: Layout, update: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means of the measure window, the idle window before it and the tail, of each run."""
+    begin = (parts.idle + parts.warm_up) // update
+    end = begin + parts.measure // update
+    return (
+        power[:, begin:end].mean(axis=1),
+        power[:, : parts.idle // update].mean(axis=1),
+        power[:, end : end + parts.tail // update].mean(axis=1),
+    )
+
+
+class _Log:
+    """meters/<meter_id>.csv and, where asked, devices/<meter_id>.ndjson, while they grow."""
+
+    def __init__(self, design: Design, meter: Meter, folder: Path) -> None:
+        self._meter = meter
+        self._seq = 0
+        self._csv = (folder / "meters" / f"{meter.meter_id}.csv").open("w", encoding="ascii")
+        self._csv.write(_header("meters", _METERS))
+        self._stream = None
+        if design.device_stream:
+            (folder / "devices").mkdir(exist_ok=True)
+            self._stream = (folder / "devices" / f"{meter.meter_id}.ndjson").open("w", encoding="ascii")
+
+    def __enter__(self) -> _Log:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._csv.close()
+        if self._stream is not None:
+            self._stream.close()
+
+    def append(self, power_w: FloatArray) -> None:
+        """Add readings, in order."""
+        power = power_w.ravel()
+        number = np.arange(self._seq, self._seq + power.size)
+        end_s = (number + 1) * self._meter.update_interval_s
+        at_s = end_s + self._meter.lag_s
+        columns = (at_s.tolist(), number.tolist(), power.tolist(), repeat(_SUPPLY_V))
+        self._csv.write("".join(map(_READING, zip(*columns, (power / _SUPPLY_V).tolist(), strict=False))))
+        if self._stream is not None:
+            start_s = number * self._meter.update_interval_s
+            samples = zip(start_s.tolist(), end_s.tolist(), power.tolist(), power.tolist(), strict=True)
+            self._stream.write("".join(map(_SAMPLE, samples)))
+        self._seq += power.size
+
+
+def interval_rows(counts: Counts, transport: str) -> IntervalRows:
+    """What follows the times in each row of intervals.csv, for each end of a flow."""
+    size = counts.payload_bytes
+    sender = [f",{sent},{sent * size},,,,,0.0004,1\n" for sent in counts.sent]
+    if transport == NULL:
+        return {"sender": sender}
+    both = zip(counts.sent, counts.received, strict=True)
+    receiver = [f",{got},{got * size},{max(sent - got, 0)},0,0,0.05,0.0003,1\n" for sent, got in both]
+    return {"sender": sender, "receiver": receiver}
+
+
+def write_intervals(path: Path, first_tick: int, rows: IntervalRows) -> None:
+    """Write runs/<run_id>/intervals.csv of a flow whose first packet leaves at ``first_tick``."""
+    count = len(rows["sender"])
+    edges = [f"{(first_tick + k) / TICKS_PER_S:.6f}" for k in range(count + 1)]
+    spans = [f",{a},{b}" for a, b in pairwise(edges)]
+    lines = [end + span + rest for end, part in rows.items() for span, rest in zip(spans, part, strict=True)]
+    path.write_text(_header("intervals", _INTERVALS) + "".join(lines), encoding="ascii")
+
+
+def write_radio(design: Design, node: str, runs: int, folder: Path) -> None:
+    """Write radio/<node>.csv: a reading every so often, at one of two PHY rates."""
+    until_s = end_tick(layout(design), runs) / TICKS_PER_S
+    at_s = np.arange(design.radio_every_s / 2, until_s, design.radio_every_s)
+    chance = np.random.default_rng([design.seed, 4])
+    which = chance.choice(len(_PHY), at_s.size, p=[share for _, _, share in _PHY])
+    fields = [str(field["name"]) for field in contracts.table("radio")["fields"]]
+    rests = [_radio_rest(fields, rate, mcs) for rate, mcs, _ in _PHY]
+    with (folder / "radio" / f"{node}.csv").open("w", encoding="ascii") as handle:
+        handle.write(",".join(fields) + "\n")
+        handle.writelines(f"{t:.6f},{rests[k]}" for t, k in zip(at_s.tolist(), which.tolist(), strict=True))
+
+
+def _radio_rest(fields: Sequence[str], rate_mbps: float, mcs: int) -> str:
+    known = {
+        "phy_rate_mbps": f"{rate_mbps:.1f}",
+        "mcs": str(mcs),
+        "streams": "2",
+        "width_mhz": "40",
+        "guard_interval_ns": "800",
+        "retries": "0",
+        "failed": "0",
+        "source": "link",
+    }
+    return ",".join(known.get(name, "") for name in fields[1:]) + "\n"
+
+
+def _header(table: str, columns: Sequence[str]) -> str:
+    """The header line; what is written here must be what the contract asks for.
+
+    Raises:
+        RuntimeError: when the contract has other columns by now.
+    """
+    wanted = [str(field["name"]) for field in contracts.table(table)["fields"]]
+    if wanted != list(columns):
+        raise RuntimeError(f"the contract {table} has the columns {wanted}; this generator writes {columns}")
+    return ",".join(columns) + "\n"
