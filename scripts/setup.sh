@@ -9,9 +9,10 @@ level=${1:-run}
 
 RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config iproute2 iperf3 util-linux
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
-  r-cran-htmltools r-cran-base64enc)
-TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr shellcheck hostapd wpasupplicant iw procps
-  openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap systemd)
+  r-cran-htmltools r-cran-digest r-cran-base64enc)
+TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rmarkdown pandoc shellcheck
+  hostapd wpasupplicant iw procps openssh-client openssh-sftp-server libwrap0 ethtool iputils-ping uidmap systemd
+  chromium)
 # Daemons that would start when installed: tests run them from where they are unpacked.
 TEST_DAEMONS=(openssh-server:sshd chrony:chronyd)
 GUEST_PACKAGES=(qemu-system-x86 busybox-static kmod wireless-regdb)

@@ -7,12 +7,13 @@
 #'
 #' @param campaign_dir folder of the campaign.
 #' @param with_report also write report.html.
+#' @param margin_percent margin of equivalence in percent; NULL: the workload's, if it has one.
 #' @param tell called with each event: list(event = "table" | "figure" | "report", path = ).
 #' @return the tables, invisibly.
 #' @export
-analyse <- function(campaign_dir, with_report = FALSE, tell = function(event) NULL) {
-  campaign <- read_campaign(campaign_dir)
-  tables <- campaign_tables(campaign)
+analyse <- function(campaign_dir, with_report = FALSE, tell = function(event) NULL, margin_percent = NULL) {
+  campaign <- read_campaign(campaign_dir, cache = run_cache_path(campaign_dir))
+  tables <- campaign_tables(campaign, margin_percent)
   for (path in write_tables(tables, file.path(campaign_dir, "tables"))) {
     tell(list(event = "table", path = path))
   }
@@ -27,7 +28,9 @@ analyse <- function(campaign_dir, with_report = FALSE, tell = function(event) NU
     if (grepl("\\.(svg|png)$", path)) tell(list(event = "figure", path = path))
   }
   if (with_report) {
-    tell(list(event = "report", path = report(campaign, tables, figures)))
+    # Made before it is told: who does not listen would get no report.
+    path <- report(campaign, tables, figures)
+    tell(list(event = "report", path = path))
   }
   refuse_disagreement(tables$ea_check, campaign_dir)
   invisible(tables)

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-usage <- "usage: analyse.R CAMPAIGN [--report] [--json]
+usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
+       analyse.R PILOT --mde PERCENT --workload FILE [--power RATIO] [--json]
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
+  --margin   ask whether transports are equivalent within so many percent
+  --mde      say how many blocks find a difference of so many percent; nothing is written
+  --workload effective workload as JSON, whose blocks these are
+  --power    probability of finding it (default 0.8)
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -23,7 +28,11 @@ main <- function(arguments) {
         cat(usage, "\n", sep = "")
       } else {
         options <- parse_arguments(arguments)
-        analyse(options$campaign_dir, options$with_report, tell)
+        if (is.null(options$mde_percent)) {
+          analyse(options$campaign_dir, options$with_report, tell, options$margin_percent)
+        } else {
+          tell_blocks_needed(options, tell)
+        }
       }
       exit_codes$fine
     },
@@ -35,22 +44,47 @@ main <- function(arguments) {
 }
 
 parse_arguments <- function(arguments) {
-  flags <- grepl("^-", arguments)
-  unknown <- setdiff(arguments[flags], c("--report", "--json"))
+  valued <- c("--margin", "--mde", "--workload", "--power")
+  places <- which(arguments %in% valued)
+  given <- stats::setNames(as.list(arguments[places + 1L]), arguments[places])
+  rest <- if (length(places) > 0L) arguments[-c(places, places + 1L)] else arguments
+  flags <- grepl("^-", rest)
+  unknown <- setdiff(rest[flags], c("--report", "--json"))
   if (length(unknown) > 0L) {
     abort_netjoule("There is no option ", unknown[1], ".\n", usage, exit_code = exit_codes$usage)
   }
   if (sum(!flags) != 1L) {
     abort_netjoule("Name one campaign folder.\n", usage, exit_code = exit_codes$usage)
   }
-  list(campaign_dir = arguments[!flags], with_report = "--report" %in% arguments)
+  list(
+    campaign_dir = rest[!flags], with_report = "--report" %in% rest, workload = given[["--workload"]],
+    margin_percent = number_option(given, "--margin", 0, 100), mde_percent = number_option(given, "--mde", 0, 100),
+    power = number_option(given, "--power", 0, 1)
+  )
+}
+
+# A number strictly between two bounds; NULL when the option is not given.
+number_option <- function(given, name, least, greatest) {
+  if (!name %in% names(given)) {
+    return(NULL)
+  }
+  value <- suppressWarnings(as.numeric(given[[name]]))
+  if (is.na(value) || value <= least || value >= greatest) {
+    abort_netjoule(
+      "The option ", name, " takes a number between ", least, " and ", greatest, ".\n", usage,
+      exit_code = exit_codes$usage
+    )
+  }
+  value
 }
 
 emit <- function(event, json) {
   if (json) {
-    cat(jsonlite::toJSON(event, auto_unbox = TRUE), "\n", sep = "")
+    cat(jsonlite::toJSON(event, auto_unbox = TRUE, digits = NA, na = "null"), "\n", sep = "")
   } else if (!is.null(event$path)) {
     cat(event$event, "  ", event$path, "\n", sep = "")
+  } else if (!is.null(event$words)) {
+    cat(event$words, sep = "\n")
   }
 }
 

@@ -2,8 +2,8 @@
 
 #' Recompute every run that counts from its raw files
 #'
-#' Reads meters/*.csv, runs/<id>/intervals.csv and the windows of run.json; the
-#' numbers of result.json are not looked at.
+#' Reads meters/*.csv, each once, and takes the windows of run.json and what the
+#' receivers' intervals say arrived in them; the numbers of result.json are not looked at.
 #'
 #' @param campaign from [read_campaign()].
 #' @return data.table, one row per run and meter: run_id, meter_id, transport,
@@ -14,31 +14,94 @@
 #' @export
 compute_campaign_ea <- function(campaign) {
   runs <- campaign$runs[measurable == TRUE]
-  rows <- list()
-  for (meter in split(campaign$meters, by = "meter_id")) {
-    readings <- read_meter(campaign, meter$meter_id)
-    for (run in split(runs, by = "run_id")) {
-      intervals <- read_receiver_intervals(campaign, run$run_id, run$transport)
-      own <- flows_of_node(campaign$flows, run$run_id, meter$node)
-      if (took_no_part(campaign, run, meter$node)) own <- numeric()
-      result <- compute_ea(
-        readings, joined_intervals(intervals), run_windows(run), meter$update_interval_s, meter$lag_s,
-        meter$semantics, meter$counter_modulus_j, if (!is.null(own)) intervals[flow %in% own]
-      )
-      rows[[length(rows) + 1L]] <- cbind(
-        run[, c("run_id", "transport", "mini_block", "attempt", "wake_ups_per_message"), with = FALSE],
-        meter_id = meter$meter_id, result
-      )
-    }
+  if (nrow(runs) == 0L) {
+    return(data.table())
   }
-  add_floor(rbindlist(rows), campaign$runs)
+  meters <- lapply(split(campaign$meters, by = "meter_id"), as.list)
+  rows <- lapply(meters, recompute_meter, campaign = campaign, runs = runs)
+  add_floor(rbindlist(unname(rows)), campaign$runs)
 }
 
-run_windows <- function(run) {
+#' Recompute all runs at one meter
+#'
+#' The log is read whole and each run looks only at the rows around its own windows.
+#'
+#' @param meter one row of campaign$meters, as list.
+#' @param runs those of campaign$runs that can be recomputed.
+#' @return data.table as [compute_campaign_ea()], without the floor.
+#' @noRd
+recompute_meter <- function(meter, campaign, runs) {
+  readings <- read_meter(campaign, meter$meter_id)
+  assert_readings(readings, meter$meter_id, campaign, runs)
+  columns <- as.list(readings)
+  windows <- run_windows(runs)
+  rows <- rows_of_runs(columns$t_s, windows, meter)
+  arrived <- arrived_at(meter$node, campaign, runs)
+  results <- lapply(seq_len(nrow(runs)), function(i) {
+    near <- if (rows$first[i] <= rows$last[i]) rows$first[i]:rows$last[i] else integer()
+    ea_of_run(lapply(columns, `[`, near), arrived[[i]], windows[[i]], meter)
+  })
+  cbind(
+    runs[, c("run_id", "transport", "mini_block", "attempt", "wake_ups_per_message"), with = FALSE],
+    meter_id = meter$meter_id, rbindlist(results)
+  )
+}
+
+# Results of a meter whose log holds nothing cannot have come from it.
+assert_readings <- function(readings, meter_id, campaign, runs) {
+  if (nrow(readings) == 0L) {
+    abort_invalid_data(sprintf(
+      "The file %s holds no reading, but %d run(s) count: their results cannot be checked; run netjoule check.",
+      file.path(campaign$dir, "meters", paste0(meter_id, ".csv")), nrow(runs)
+    ))
+  }
+}
+
+#' Windows of each run
+#'
+#' @return list, one per run, of idle_before, measure, tail, idle_after, each c(start_s, end_s).
+#' @noRd
+run_windows <- function(runs) {
   names <- c("idle_before", "measure", "tail", "idle_after")
-  stats::setNames(lapply(names, function(name) {
-    c(run[[paste0(name, "_start_s")]], run[[paste0(name, "_end_s")]])
-  }), names)
+  edges <- lapply(names, function(name) {
+    cbind(runs[[paste0(name, "_start_s")]], runs[[paste0(name, "_end_s")]])
+  })
+  lapply(seq_len(nrow(runs)), function(i) stats::setNames(lapply(edges, function(of) of[i, ]), names))
+}
+
+#' First and last row of a log that any window of each run can need
+#'
+#' All runs at once: a search looks at the whole log to see that it is in order.
+#'
+#' @noRd
+rows_of_runs <- function(t_s, windows, meter) {
+  reach <- (count_spacing + 1) * meter$update_interval_s
+  low <- vapply(windows, function(of) min(unlist(of)), 0)
+  high <- vapply(windows, function(of) max(unlist(of)), 0)
+  list(
+    first = findInterval(low + meter$lag_s - reach, t_s) + 1L, last = findInterval(high + meter$lag_s + reach, t_s)
+  )
+}
+
+#' What arrived in each run, and of that what the node's own flows brought
+#'
+#' @return list, one per run, of list(span, bytes, own_bytes).
+#' @noRd
+arrived_at <- function(node, campaign, runs) {
+  several <- nrow(campaign$flows) > 0L
+  lapply(seq_len(nrow(runs)), function(i) {
+    run_id <- runs$run_id[i]
+    own <- if (several) flows_of_node(campaign$flows, run_id, node)
+    if (took_no_part(campaign, list(run_id = run_id, client = runs$client[i]), node)) own <- numeric()
+    list(
+      span = c(runs$arrived_start_s[i], runs$arrived_end_s[i]), bytes = runs$arrived_bytes[i],
+      own_bytes = if (!is.null(own)) bytes_of_flows(campaign$arrivals, run_id, own)
+    )
+  })
+}
+
+bytes_of_flows <- function(arrivals, run_id, flows) {
+  sum(as.numeric(arrivals$bytes[arrivals$run_id %in% run_id & arrivals$flow %in% flows]))
 }
 
 #' Add the generator floor to recomputed runs

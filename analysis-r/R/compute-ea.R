@@ -48,10 +48,22 @@ count_spacing <- 3
 compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, semantics = "interval_mean",
                        counter_modulus_j = NA_real_, own = NULL) {
   effective <- effective_window(intervals, windows$measure)
-  span <- effective$span
+  arrived <- c(effective, list(own_bytes = if (!is.null(own)) bytes_within(own, effective$span)))
   meter <- list(
     update_interval_s = update_interval_s, lag_s = lag_s, semantics = semantics, counter_modulus_j = counter_modulus_j
   )
+  as.data.table(ea_of_run(as.list(readings), arrived, windows, meter))
+}
+
+#' The same from what is known of the intervals
+#'
+#' @param readings list of vectors t_s, power_w, flag, of an energy counter energy_j.
+#' @param arrived list span (s), bytes, own_bytes (NULL where the node's flows are all).
+#' @param meter list update_interval_s, lag_s, semantics, counter_modulus_j.
+#' @return list of one row's values.
+#' @noRd
+ea_of_run <- function(readings, arrived, windows, meter) {
+  span <- arrived$span
   mean_over <- function(window) mean_power(readings, window, meter)
   active <- mean_over(span)
   before <- mean_over(windows$idle_before)
@@ -59,10 +71,10 @@ compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, s
   tail <- mean_over(windows$tail)
   p_i <- idle_power(before$power_w, after$power_w, windows$idle_before, windows$idle_after, mean(span))
   # Nothing arrived anywhere, as in a null run: then nobody's share of it is known either.
-  of_all <- is.null(own) || is.na(effective$bytes)
-  t_a <- 8e-6 * (if (of_all) effective$bytes else bytes_within(own, span)) / diff(span)
+  of_all <- is.null(arrived$own_bytes) || is.na(arrived$bytes)
+  t_a <- 8e-6 * (if (of_all) arrived$bytes else arrived$own_bytes) / diff(span)
   delta <- active$power_w - p_i
-  data.table(
+  list(
     window_t_start_s = span[1], window_t_end_s = span[2],
     p_a_w = active$power_w, p_i_before_w = before$power_w, p_i_after_w = after$power_w, p_i_w = p_i,
     delta_p_w = delta, t_a_mbps = t_a, ea_j_per_mbit = ea_or_na(delta, t_a), coverage = active$coverage,
@@ -83,7 +95,9 @@ ea_or_na <- function(delta_p_w, t_a_mbps) {
 #'   when such a reading touches the window).
 #' @noRd
 mean_power <- function(readings, window, meter) {
-  near <- readings[nearby(readings$t_s, window, meter)]
+  # Plain vectors: a window takes microseconds, and a campaign has a hundred thousand of them.
+  at <- nearby(readings$t_s, window, meter)
+  near <- lapply(readings, `[`, at)
   shares <- switch(meter$semantics,
     interval_mean = interval_shares(near, window, meter),
     instantaneous = trapezoid_shares(near, window, meter),
@@ -91,10 +105,11 @@ mean_power <- function(readings, window, meter) {
     abort_invalid_data("The meter semantics ", meter$semantics, " is not known to this netjoule.")
   )
   weight <- sum(shares$seconds)
+  beyond <- which(near$flag %in% overrange_flags)
   list(
     power_w = if (weight > 0) shares$joules / weight else NA_real_,
     coverage = weight / diff(window),
-    overrange = any(near$flag[stands_for(near, window, meter)] %in% overrange_flags)
+    overrange = length(beyond) > 0L && any(stands_for(lapply(near, `[`, beyond), window, meter))
   )
 }
 
@@ -113,6 +128,12 @@ stands_for <- function(readings, window, meter) {
   pmin(to, window[2]) - pmax(from, window[1]) > touch_s
 }
 
+# Readings without a flag that have a value, as list of vectors.
+good_rows <- function(readings, value) {
+  good <- which(readings$flag == "" & !is.na(readings[[value]]))
+  lapply(readings[c("t_s", value)], `[`, good)
+}
+
 overlap_shares <- function(from, to, power, window) {
   overlap <- pmax(pmin(to, window[2]) - pmax(from, window[1]), 0)
   overlap[overlap <= touch_s] <- 0
@@ -120,15 +141,15 @@ overlap_shares <- function(from, to, power, window) {
 }
 
 interval_shares <- function(readings, window, meter) {
-  good <- readings[flag == "" & !is.na(power_w)]
+  good <- good_rows(readings, "power_w")
   to <- good$t_s - meter$lag_s
   overlap_shares(to - meter$update_interval_s, to, good$power_w, window)
 }
 
 # Straight lines between neighbours; the integral is the value at the middle of the part inside the window.
 trapezoid_shares <- function(readings, window, meter) {
-  good <- readings[flag == "" & !is.na(power_w)]
-  n <- nrow(good)
+  good <- good_rows(readings, "power_w")
+  n <- length(good$t_s)
   if (n < 2L) {
     return(list(seconds = 0, joules = 0))
   }
@@ -144,8 +165,8 @@ trapezoid_shares <- function(readings, window, meter) {
 
 # A count below the one before has passed the modulus, unless the way round is over half of it: then it began anew.
 count_shares <- function(readings, window, meter) {
-  good <- readings[flag == "" & !is.na(energy_j)]
-  n <- nrow(good)
+  good <- good_rows(readings, "energy_j")
+  n <- length(good$t_s)
   if (n < 2L) {
     return(list(seconds = 0, joules = 0))
   }
@@ -167,17 +188,23 @@ count_shares <- function(readings, window, meter) {
 #'   the measure window itself and NA: nothing is known of what arrived.
 #' @noRd
 effective_window <- function(intervals, measure) {
-  inside <- intervals$t_start_s >= measure[1] - edge_tolerance_s & intervals$t_end_s <= measure[2] + edge_tolerance_s
-  rows <- intervals[inside]
-  if (nrow(rows) == 0L) {
+  inside <- which(
+    intervals$t_start_s >= measure[1] - edge_tolerance_s & intervals$t_end_s <= measure[2] + edge_tolerance_s
+  )
+  n <- length(inside)
+  if (n == 0L) {
     return(list(span = measure, bytes = NA_real_))
   }
-  setorderv(rows, "t_start_s")
-  joined <- abs(rows$t_start_s[-1] - rows$t_end_s[-nrow(rows)]) <= edge_tolerance_s
-  piece <- cumsum(c(TRUE, !joined))
-  pieces <- rows[, list(start = t_start_s[1], end = t_end_s[.N], bytes = sum(bytes)), by = list(piece)]
-  best <- pieces[which.max(pieces$end - pieces$start)]
-  list(span = c(best$start, best$end), bytes = best$bytes)
+  inside <- inside[order(intervals$t_start_s[inside])]
+  starts <- intervals$t_start_s[inside]
+  ends <- intervals$t_end_s[inside]
+  apart <- abs(starts[-1] - ends[-n]) > edge_tolerance_s
+  first <- which(c(TRUE, apart))
+  last <- which(c(apart, TRUE))
+  best <- which.max(ends[last] - starts[first])
+  list(
+    span = c(starts[first[best]], ends[last[best]]), bytes = sum(intervals$bytes[inside][first[best]:last[best]])
+  )
 }
 
 # Line through the middles of both idle windows.

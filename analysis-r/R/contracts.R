@@ -36,6 +36,22 @@ read_contract_json <- function(..., contracts = contracts_dir()) {
   jsonlite::fromJSON(path, simplifyVector = FALSE)
 }
 
+schema_memory <- new.env(parent = emptyenv())
+
+# A campaign has thousands of tables of one contract: it is read once, and again when its file has changed.
+read_table_schema <- function(table, contracts) {
+  if (is.na(contracts)) {
+    return(NULL)
+  }
+  path <- file.path(contracts, "tables", paste0(table, ".table.json"))
+  stamp <- c(file.size(path), as.numeric(file.mtime(path)))
+  if (!identical(schema_memory[[path]]$stamp, stamp)) {
+    known <- list(stamp = stamp, schema = read_contract_json("tables", basename(path), contracts = contracts))
+    assign(path, known, envir = schema_memory)
+  }
+  schema_memory[[path]]$schema
+}
+
 #' Column types of a table by its Table Schema
 #'
 #' @param table name of the contract, e.g. "meters".
@@ -43,7 +59,7 @@ read_contract_json <- function(..., contracts = contracts_dir()) {
 #'   NULL when the contract is not found.
 #' @noRd
 schema_columns <- function(table, contracts = contracts_dir()) {
-  schema <- read_contract_json("tables", paste0(table, ".table.json"), contracts = contracts)
+  schema <- read_table_schema(table, contracts)
   if (is.null(schema)) {
     return(NULL)
   }
@@ -62,7 +78,7 @@ schema_columns <- function(table, contracts = contracts_dir()) {
 #' @return names of the columns with a default, which a file from before them lacks.
 #' @noRd
 younger_columns <- function(table, contracts = contracts_dir()) {
-  schema <- read_contract_json("tables", paste0(table, ".table.json"), contracts = contracts)
+  schema <- read_table_schema(table, contracts)
   has_default <- vapply(schema$fields, function(field) !is.null(field[["default"]]), TRUE)
   vapply(schema$fields[has_default], function(field) field$name, "")
 }
@@ -90,6 +106,14 @@ analysis_reasons <- function() {
     list(
       code = "half_written_run", meaning = "a file of the run is missing or cut off", invalidates = TRUE,
       next_step = "netjoule resume repeats it"
+    ),
+    list(
+      code = "not_a_number", meaning = "a file of the run holds text, NaN or an infinite value where a number belongs",
+      invalidates = TRUE, next_step = "netjoule check names the field"
+    ),
+    list(
+      code = "table_unreadable", meaning = "a table of the run cannot be read", invalidates = TRUE,
+      next_step = "netjoule check names the line"
     ),
     list(
       code = "schema_version_unsupported", meaning = "the file was written under another schema version",
@@ -138,7 +162,7 @@ pick <- function(x, ..., default = NA_real_) {
 
 pick_number <- function(x, ...) {
   value <- pick(x, ..., default = NA_real_)
-  if (is.numeric(value) && length(value) == 1L) as.numeric(value) else NA_real_
+  if (is.numeric(value) && length(value) == 1L && is.finite(value)) as.numeric(value) else NA_real_
 }
 
 pick_text <- function(x, ...) {

@@ -12,7 +12,8 @@
 #' @param reference transport of the first arm.
 #' @return data.table, one row per meter, transport, payload and load, with
 #'   n_pairs, method ("ratio" or "p_a_difference"), dea_percent, dgoodput_percent,
-#'   dp_a_w (P_A of UDP - P_A), each with ci95 low and high.
+#'   dp_a_w (P_A of UDP - P_A), each with ci95 low and high; dea_j_per_mbit (J/Mb) with
+#'   the uncertainties of [joules_of()].
 #' @export
 delta_ea <- function(campaign, reference = "udp") {
   rows <- usable_results(campaign$results)
@@ -23,7 +24,7 @@ delta_ea <- function(campaign, reference = "udp") {
   if (nrow(pairs) == 0L) {
     return(empty_delta())
   }
-  cells <- pairs[, delta_of(.SD), by = cell_keys]
+  cells <- pairs[, c(delta_of(.SD), joules_of(.SD)), by = cell_keys]
   cells[, reference := reference]
   cells <- in_cell_order(cells)
   setcolorder(cells, delta_columns)
@@ -34,13 +35,14 @@ delta_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "reference", "transport", "direction",
   "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "dea_percent", "dea_ci95_low", "dea_ci95_high",
   "dgoodput_percent", "dgoodput_ci95_low", "dgoodput_ci95_high", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high",
-  "below_resolution_n", "pacing", "window_us", "gso"
+  "below_resolution_n", "pacing", "window_us", "gso", "dea_j_per_mbit", "dea_j_ci95_low", "dea_j_ci95_high",
+  "u95_meter_dea_j_per_mbit", "u95_dea_j_per_mbit"
 )
 
 #' Join each run with the reference run of its own mini-block and attempt
 #' @noRd
 mini_block_pairs <- function(rows, reference) {
-  values <- c("ea", "t_a_mbps", "p_a_w", "below_resolution")
+  values <- c("ea", "t_a_mbps", "p_a_w", "below_resolution", "u95_ea_j_per_mbit", "u95_gain")
   where <- c("meter_id", "mini_block", "attempt")
   arm <- rows[transport == reference, c(where, values), with = FALSE]
   if (nrow(arm) == 0L) {

@@ -29,11 +29,10 @@ jain_index <- function(shares) {
 #' @noRd
 joined_intervals <- function(intervals) {
   columns <- c("t_start_s", "t_end_s", "bytes")
-  by_flow <- split(intervals, by = "flow")
-  if (length(by_flow) < 2L) {
+  if (length(unique(intervals$flow)) < 2L) {
     return(intervals[, columns, with = FALSE])
   }
-  by_flow <- lapply(by_flow, touching)
+  by_flow <- lapply(split(intervals, by = "flow"), touching)
   edges <- sort(unique(unlist(lapply(by_flow, function(one) c(one$t_start_s, one$t_end_s)))))
   starts <- edges[-length(edges)]
   ends <- edges[-1]
@@ -88,16 +87,16 @@ flow_numbers <- c(
 
 #' The flows of a run with several, as result.json has them
 #'
-#' @return data.table, one row per flow; no rows for a run with one.
+#' @return list of lists, one per flow; none for a run with one.
 #' @noRd
 flow_rows <- function(run_id, result) {
-  rbindlist(lapply(pick(result, "flows", default = list()), function(flow) {
-    as.data.table(c(
+  lapply(pick(result, "flows", default = list()), function(flow) {
+    c(
       list(run_id = run_id),
       stats::setNames(lapply(flow_text, function(name) pick_text(flow, name)), flow_text),
       stats::setNames(lapply(flow_numbers, function(name) pick_number(flow, name)), flow_numbers)
-    ))
-  }))
+    )
+  })
 }
 
 #' One row per flow of every usable run with several flows

@@ -7,7 +7,8 @@
 #' Goodput and loss belong to the flow and are drawn once per pacing, PHY rates once.
 #' A figure without data is left out.
 #'
-#' @return list of list(name, title, plot, width_in, height_in, meter_id or NA).
+#' @return list of list(name, title, plot, width_in, height_in, meter_id or NA, tables): the
+#'   names of the tables that hold what is drawn.
 #' @noRd
 campaign_figures <- function(campaign, tables) {
   sets <- lapply(by_variant(campaign, tables), function(part) {
@@ -16,8 +17,10 @@ campaign_figures <- function(campaign, tables) {
     })
     c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables, part$suffix))
   })
-  phy <- figure("phy-rates", "PHY rates", plot_phy_rates(tables$phy_rates, campaign), phy_height(tables$phy_rates))
-  all <- c(unlist(sets, recursive = FALSE), list(phy), pacer_figures(campaign, tables$pacer_verdict))
+  all <- c(
+    unlist(sets, recursive = FALSE), phy_figures(campaign, tables$phy_rates),
+    pacer_figures(campaign, tables$pacer_verdict), time_figures(campaign, tables)
+  )
   all[!vapply(all, function(one) is.null(one$plot), NA)]
 }
 
@@ -28,10 +31,19 @@ flow_figures <- function(campaign, tables, suffix) {
   list(
     if (!is.null(shared)) {
       plot <- plot_fairness(shared, summary, campaign)
-      figure(paste0("fairness", suffix), "Fairness", plot, 2.2 + 2.4 * fairness_rows(shared))
+      figure(paste0("fairness", suffix), "Fairness", plot, 2.2 + 2.4 * fairness_rows(shared), tables = "fairness")
     },
-    figure(paste0("goodput", suffix), "Goodput", plot_goodput(summary, campaign), height),
-    figure(paste0("loss", suffix), "Loss", plot_loss(summary, campaign), height)
+    figure(paste0("goodput", suffix), "Goodput", plot_goodput(summary, campaign), height, tables = "ea_summary"),
+    figure(
+      paste0("delta-goodput", suffix), "Goodput against UDP",
+      plot_delta_goodput(tables$delta_goodput, summary, campaign), height,
+      tables = "delta_goodput"
+    ),
+    figure(paste0("loss", suffix), "Loss", plot_loss(summary, campaign), height, tables = "ea_summary"),
+    figure(
+      paste0("pacing", suffix), "Pacing certificates", plot_pacing(tables$pacing_overview, summary, campaign), 7.6,
+      tables = c("pacing_overview", "pacing_certificates")
+    )
   )
 }
 
@@ -42,7 +54,41 @@ pacer_figures <- function(campaign, verdict) {
   lapply(unique(verdict$meter_id), function(id) {
     sizes <- length(unique(verdict[meter_id == id, payload_bytes]))
     name <- paste0("pacer", meter_suffix(campaign, id))
-    figure(name, "Spinning against sleeping", plot_pacer(verdict, campaign, id), 2.2 + 2.6 * sizes, id)
+    figure(
+      name, "Spinning against sleeping", plot_pacer(verdict, campaign, id), 2.2 + 2.6 * sizes, id, "pacer_verdict"
+    )
+  })
+}
+
+# What is in the order of time is of all pacings together.
+time_figures <- function(campaign, tables) {
+  summary <- tables$ea_summary
+  figures <- lapply(campaign$meters$meter_id, function(id) {
+    suffix <- meter_suffix(campaign, id)
+    has_trace <- any(tables$power_trace$meter_id == id)
+    list(
+      figure(
+        paste0("power", suffix), "Power over time", plot_power(tables$power_trace, summary, campaign, id),
+        if (has_trace) 7.4 else 4.4, id, c("runs", "power_trace")
+      ),
+      figure(
+        paste0("ea-order", suffix), "Energy per megabit by campaign order",
+        plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id), 4.8, id, c("ea_order", "ea_drift")
+      )
+    )
+  })
+  unlist(figures, recursive = FALSE)
+}
+
+# One figure for all nodes while their panels find room side by side, else one per node.
+phy_figures <- function(campaign, shares) {
+  most_columns <- 4L
+  columns <- nrow(unique(shares[, c("node", "payload_bytes"), with = FALSE]))
+  parts <- if (columns > most_columns) split(shares, by = "node") else list(shares)
+  lapply(seq_along(parts), function(i) {
+    suffix <- if (i > 1L) paste0("-", parts[[i]]$node[1]) else ""
+    plot <- plot_phy_rates(parts[[i]], campaign)
+    figure(paste0("phy-rates", suffix), "PHY rates", plot, phy_height(parts[[i]]), tables = "phy_rates")
   })
 }
 
@@ -53,38 +99,60 @@ meter_figures <- function(campaign, tables, id, of_pacing = "") {
   rows <- panel_rows(summary[meter_id == id])
   suffix <- paste0(meter_suffix(campaign, id), of_pacing)
   transports <- length(unique(tables$envelope$transport))
-  envelope_rows <- ceiling(max(1L, transports) / panel_columns(max(1L, transports)))
+  envelope_rows <- panel_rows_of(transports)
+  model_rows <- panel_rows_of(length(unique(tables$model_fit[meter_id == id & !is.na(form), transport])))
   list(
-    figure(paste0("ea", suffix), "Energy per megabit", plot_ea(summary, campaign, id), 2.2 + 3 * rows, id),
+    figure(
+      paste0("ea", suffix), "Energy per megabit", plot_ea(summary, campaign, id), 2.2 + 3 * rows, id, "ea_summary"
+    ),
     figure(
       paste0("envelope", suffix), "Energy envelope", plot_envelope(tables$envelope, summary, campaign, id),
-      2.2 + 2.1 * envelope_rows, id
+      2.2 + 2.1 * envelope_rows, id, "envelope"
     ),
     figure(
       paste0("delta-ea", suffix), "Difference against UDP", plot_delta_ea(tables$delta_ea, summary, campaign, id),
-      2.2 + 3 * rows, id
+      2.2 + 3 * rows, id, "delta_ea"
     ),
-    figure(paste0("floor", suffix), "Generator floor", plot_floor(summary, campaign, id), 2.4 + 5 * rows, id)
+    figure(
+      paste0("floor", suffix), "Generator floor", plot_floor(summary, campaign, id), 2.4 + 5 * rows, id, "ea_summary"
+    ),
+    figure(
+      paste0("model-fit", suffix), "Power model",
+      plot_model_fit(tables$model_fit, tables$model_residuals, campaign, id), 2.2 + 2.3 * model_rows, id,
+      c("model_fit", "model_residuals")
+    ),
+    figure(
+      paste0("model-residuals", suffix), "Residuals of the power model",
+      plot_model_residuals(tables$model_fit, tables$model_residuals, campaign, id), 1.9 + 2.1 * model_rows, id,
+      c("model_residuals", "model_fit")
+    )
   )
 }
 
-figure <- function(name, title, plot, height_in, meter_id = NA_character_) {
-  list(name = name, title = title, plot = plot, width_in = 8.5, height_in = height_in, meter_id = meter_id)
+figure <- function(name, title, plot, height_in, meter_id = NA_character_, tables = character()) {
+  list(
+    name = name, title = title, plot = plot, width_in = 8.5, height_in = height_in, meter_id = meter_id, tables = tables
+  )
 }
 
-panel_rows <- function(summary) ceiling(max(1L, length(unique(summary$payload_bytes))) / 3)
+panel_rows <- function(summary) panel_rows_of(length(unique(summary$payload_bytes)))
+
+panel_rows_of <- function(panels) ceiling(max(1L, panels) / panel_columns(max(1L, panels)))
 
 phy_height <- function(shares) {
   rates <- max(1L, length(unique(shares$phy_rate_mbps)))
   transports <- max(1L, length(unique(shares$transport)))
-  1.9 + transports * max(0.7, min(2.5, 0.32 * rates + 0.25))
+  # Many transports are many rows of panels: then each rate gets no more than its name needs.
+  row <- if (transports > 4L) min(1.8, 0.2 * rates + 0.3) else min(2.5, 0.32 * rates + 0.25)
+  1.9 + transports * max(0.7, row)
 }
 
 #' Write figures as SVG and PNG, with an index of titles and alt texts
 #'
 #' @param figures from campaign_figures().
 #' @param out_dir folder, created when missing.
-#' @return paths of the files written; index.json holds alt texts.
+#' @return paths of the files written; index.json holds alt texts, source lines and the names of
+#'   each figure's tables.
 #' @export
 write_figures <- function(figures, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
@@ -94,12 +162,19 @@ write_figures <- function(figures, out_dir) {
   index <- lapply(unname(figures), function(one) {
     list(
       svg = paste0(one$name, ".svg"), png = paste0(one$name, ".png"), title = one$title,
-      meter_id = if (is.na(one$meter_id)) NULL else one$meter_id, alt = figure_alt(one$plot)
+      meter_id = if (is.na(one$meter_id)) NULL else one$meter_id, alt = figure_alt(one$plot),
+      source = figure_source(one$plot), tables = I(paste0(one$tables, ".csv"))
     )
   })
   index_path <- file.path(out_dir, "index.json")
   writeLines(jsonlite::toJSON(index, auto_unbox = TRUE, null = "null", pretty = TRUE), index_path)
   c(paths, index_path)
+}
+
+# The caption as one line of text.
+figure_source <- function(plot) {
+  caption <- if (inherits(plot, "patchwork")) plot$patches$annotation$caption else plot$labels$caption
+  gsub("[\u00a0\n]+", " ", caption)
 }
 
 write_svg <- function(one, out_dir) {

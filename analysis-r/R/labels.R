@@ -134,9 +134,10 @@ is_modelled <- function(campaign, meter_id = NULL) {
 
 #' Words about the intervals of a figure
 #'
+#' @param total TRUE when the intervals hold metering and the drawn parameters of the model beside the runs' scatter.
 #' @param up_to TRUE when runs are left out, so that a point may rest on fewer blocks than `n` says.
 #' @noRd
-interval_words <- function(campaign, meter_id, n, up_to = FALSE) {
+interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE) {
   blocks <- range(n)
   count <- if (blocks[1] == blocks[2]) blocks[1] else paste0(blocks[1], " to ", blocks[2])
   if (up_to) count <- paste("up to", blocks[2])
@@ -145,7 +146,9 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE) {
   } else {
     sprintf("Mean and 95 %% t interval, %s blocks", count)
   }
-  if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
+  if (total) {
+    paste0("Mean and 95 % interval, ", count, " blocks: run to run, metering + model parameters (Monte Carlo).")
+  } else if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
     paste0(bars, "; metering + model parameters (held fixed).")
   } else {
     paste0(bars, if (blocks[2] >= 2L) "; meter uncertainty apart (u95_meter).")
@@ -158,12 +161,13 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE) {
 #' datagram's: the two share a panel only with frames_per_message shown.
 #'
 #' @param summary from [summarise_ea()], one meter.
+#' @param columns panels side by side.
 #' @return named character vector, payload_bytes -> label.
 #' @noRd
-payload_labels <- function(summary) {
+payload_labels <- function(summary, columns = facet_columns(summary)) {
   rows <- summary[transport != "null"]
   sizes <- sort(unique(summary$payload_bytes))
-  label_width <- c(100L, 47L, 31L)[min(3L, length(sizes))] # characters that fit over a panel of 1, 2 or 3 columns
+  label_width <- c(100L, 47L, 31L, 22L)[min(4L, max(1L, columns))] # characters that fit over a panel of 1 to 4 columns
   labels <- vapply(sizes, function(size) {
     frames <- rows[payload_bytes == size, list(text = range_text(frames_per_message)), by = list(transport)]
     frames <- frames[order(transport_factor(transport))]
@@ -194,7 +198,7 @@ payload_facets <- function(summary, scales = "fixed") {
   )
 }
 
-facet_columns <- function(summary) min(3L, length(unique(summary$payload_bytes)))
+facet_columns <- function(summary) panel_columns(length(unique(summary$payload_bytes)))
 
 # Alt text travels as an attribute: composed figures have no place for it in their labels.
 with_alt <- function(plot, alt) {

@@ -16,7 +16,8 @@ mcs_histogram <- function(campaign) {
   runs <- campaign$runs[usable == TRUE & measurable == TRUE]
   files <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$")
   counted <- lapply(files, function(file) {
-    rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts)$rows
+    columns <- c("t_s", mode_columns, paste0("rx_", mode_columns))
+    rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts, columns)$rows
     count_modes(rows, sub("\\.csv$", "", file), runs)
   })
   counted <- rbindlist(c(list(empty_histogram()), counted))
@@ -36,11 +37,13 @@ count_modes <- function(rows, node, runs) {
     on = list(t_s >= from, t_s < to), nomatch = NULL,
     c(list(run_id = run_id, node = node, direction = direction), mget(mode_columns))
   ]
-  hits <- hits[, if (!all(is.na(phy_rate_mbps))) .SD, by = list(run_id, node, direction)]
-  if (nrow(hits) == 0L) {
+  counted <- hits[, list(readings = .N), by = c("run_id", "node", "direction", mode_columns)]
+  # Counted before they are looked through: there are a hundred readings to a mode.
+  counted[, told := !all(is.na(phy_rate_mbps)), by = list(run_id, node, direction)]
+  counted <- counted[told == TRUE]
+  if (nrow(counted) == 0L) {
     return(NULL)
   }
-  counted <- hits[, list(readings = .N), by = c("run_id", "node", "direction", mode_columns)]
   counted[, share := readings / sum(readings), by = list(run_id, node, direction)]
   counted[, histogram_columns, with = FALSE]
 }

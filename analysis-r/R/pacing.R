@@ -74,7 +74,10 @@ by_variant <- function(campaign, tables) {
   lapply(seq_len(nrow(variants)), function(i) {
     one <- variants[i]
     campaign$pacing_words <- variant_words(one)
-    split <- intersect(c("ea_summary", "envelope", "delta_ea", "fairness"), names(tables))
+    split <- intersect(c(
+      "ea_summary", "envelope", "delta_ea", "fairness", "delta_goodput", "pacing_overview", "model_fit",
+      "model_residuals"
+    ), names(tables))
     for (name in split) tables[[name]] <- of_variant(tables[[name]], one)
     list(campaign = campaign, tables = tables, suffix = if (i > 1L) paste0("-", variant_slug(one)) else "")
   })

@@ -16,8 +16,9 @@ phy_rate_shares <- function(campaign) {
     return(empty_phy())
   }
   samples <- rbindlist(lapply(files, function(file) {
-    rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts)$rows
-    cbind(node = sub("\\.csv$", "", file), rows[, names(needed_columns$radio), with = FALSE])
+    columns <- names(needed_columns$radio)
+    rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts, columns)$rows
+    cbind(node = sub("\\.csv$", "", file), rows[, columns, with = FALSE])
   }))
   windows <- runs[, list(
     radio_source, transport, payload_bytes, offered_rate_mbps,

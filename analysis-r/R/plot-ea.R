@@ -29,8 +29,8 @@ plot_ea <- function(summary, campaign, meter_id) {
     labs(
       title = "Energy per megabit against offered load",
       subtitle = subtitle_words(
-        campaign, chosen, interval_words(campaign, chosen, points$n), point_words(drawn), floor_words(rows),
-        held_back_words(rows)
+        campaign, chosen, interval_words(campaign, chosen, points$n, total = any(points$total)), point_words(drawn),
+        floor_words(rows), held_back_words(rows)
       ),
       caption = source_line(campaign, chosen)
     )
@@ -58,10 +58,11 @@ point_words <- function(points) {
 #' Points of a figure of E_A: means with intervals, upper limits where below resolution
 #' @noRd
 ea_points <- function(rows) {
+  rows <- with_drawn_intervals(rows)
   points <- rows[transport != "null", list(
     transport, payload_bytes, offered_rate_mbps, n, hollow,
     limit = below_resolution_n > 0 & !is.na(ea_upper_limit_j_per_mbit),
-    value = ea_j_per_mbit_mean, low = ea_ci95_low, high = ea_ci95_high, upper = ea_upper_limit_j_per_mbit
+    value = ea_j_per_mbit_mean, low, high, upper = ea_upper_limit_j_per_mbit, total
   )]
   points[limit == TRUE, `:=`(value = upper, low = NA_real_, high = NA_real_)]
   hide_unplottable(points[!is.na(value)])
@@ -140,6 +141,8 @@ cell_aes <- function() {
 #' @noRd
 cell_layers <- function(points) {
   limit_shape <- 25
+  # Many loads leave a point little room.
+  size <- if (length(unique(points$offered_rate_mbps)) > 12L) 1.4 else 2.1
   limits <- points[limit == TRUE & !is.na(value)]
   hollow <- points[limit == FALSE & hollow == TRUE & !is.na(value)]
   whole <- points[limit == FALSE & hollow == FALSE & !is.na(value)]
@@ -148,21 +151,22 @@ cell_layers <- function(points) {
     geom_linerange(
       data = points[!is.na(low) & !is.na(value)], linewidth = 0.6, linetype = "solid", show.legend = FALSE
     ),
-    geom_point(data = whole, aes(fill = transport), size = 2.1, stroke = 0.5),
-    if (nrow(hollow) > 0L) geom_point(data = hollow, fill = "white", size = 2.1, stroke = 0.8, show.legend = FALSE),
+    geom_point(data = whole, aes(fill = transport), size = size, stroke = 0.5),
+    if (nrow(hollow) > 0L) geom_point(data = hollow, fill = "white", size = size, stroke = 0.8, show.legend = FALSE),
     if (any(limits$hollow)) {
       geom_point(
-        data = limits[hollow == TRUE], shape = limit_shape, fill = "white", size = 2.4, stroke = 0.9,
+        data = limits[hollow == TRUE], shape = limit_shape, fill = "white", size = size + 0.3, stroke = 0.9,
         show.legend = FALSE
       )
     },
     if (!all(limits$hollow)) {
       geom_point(
-        data = limits[hollow == FALSE], aes(fill = transport), shape = limit_shape, size = 2.4, stroke = 0.5,
+        data = limits[hollow == FALSE], aes(fill = transport), shape = limit_shape, size = size + 0.3, stroke = 0.5,
         show.legend = FALSE
       )
     },
-    guides(colour = guide_legend(override.aes = list(fill = legend_fill(points$transport)), nrow = 1L))
+    # A transport of which no point can be shown has no place in the legend either.
+    transport_legend(points$transport[!is.na(points$value)])
   )
 }
 
@@ -175,8 +179,20 @@ joinable <- function(points) {
   points[points[, .I[.N > 1L], by = list(transport, payload_bytes, piece)]$V1]
 }
 
+# Names of all transports side by side, in more rows where one is not wide enough.
+transport_legend <- function(transport) {
+  guides(colour = guide_legend(override.aes = list(fill = legend_fill(transport)), nrow = legend_rows(transport)))
+}
+
+# In points: a letter of the legend's text, a key with its margins, and what a figure is wide inside its own.
+legend_rows <- function(transport) {
+  shown <- transport_label(levels(droplevels(transport_factor(as.character(transport)))))
+  max(1, ceiling(sum(5.2 * nchar(shown) + 44) / 580))
+}
+
 legend_fill <- function(transport) {
   shown <- levels(droplevels(transport_factor(as.character(transport))))
+  # A transport that no contract knows is drawn grey and has no key.
   fill <- style_values("colour")[shown]
-  unname(ifelse(is.na(fill), "#999999", fill))
+  unname(fill[!is.na(fill)])
 }

@@ -21,7 +21,7 @@ plot_fairness <- function(cells, summary, campaign) {
   plot <- ggplot(points, cell_aes()) +
     geom_hline(yintercept = 1 / unique(cells$flows), colour = "grey60", linetype = "44", linewidth = 0.4) +
     unname(layers) +
-    guides(colour = guide_legend(override.aes = list(fill = legend_fill(points$transport)), nrow = 1L)) +
+    transport_legend(points$transport) +
     facet_wrap(ggplot2::vars(panel), ncol = facet_columns(points)) +
     load_axis(points$offered_rate_mbps, "Offered load of one flow of the transport (Mb/s of payload)") +
     scale_y_continuous(name = "Jain's index", labels = number_text, limits = c(1 / max(cells$flows), 1)) +

@@ -21,7 +21,7 @@ plot_pacer <- function(verdict, campaign, meter_id) {
   layers <- unlist(lapply(split(drawn, by = "panel"), cell_layers), recursive = FALSE)
   plot <- ggplot(drawn, cell_aes()) +
     unname(layers) +
-    guides(colour = guide_legend(override.aes = list(fill = legend_fill(drawn$transport)), nrow = 1L)) +
+    transport_legend(drawn$transport) +
     facet_wrap(ggplot2::vars(panel), ncol = 2L) +
     load_axis(drawn$offered_rate_mbps) +
     value_axis(drawn$value, power_label, attr(drawn, "foot")) +
@@ -33,7 +33,9 @@ plot_pacer <- function(verdict, campaign, meter_id) {
         campaign, chosen, pacer_interval_words(verdict[meter_id == chosen]),
         "Flat: constant power, so that E_A falls as 1 over load.", point_words(drawn)
       ),
-      caption = source_line(campaign, chosen)
+      caption = source_line_with_frames(
+        campaign, chosen, campaign$results[usable == TRUE & transport %in% verdict$transport]
+      )
     )
   with_alt(plot, alt_pacer(verdict[meter_id == chosen], drawn, campaign, chosen))
 }

@@ -18,18 +18,21 @@ plot_phy_rates <- function(shares, campaign) {
   )]
   loads <- sort(unique(tiles$offered_rate_mbps))
   rates <- sort(unique(tiles$phy_rate_mbps))
+  modes <- shares[, list(mcs = mcs_words(mcs)), by = phy_rate_mbps]
   tiles[, load := factor(offered_rate_mbps, levels = loads, labels = number_text(loads))]
-  tiles[, rate := factor(phy_rate_mbps, levels = rates, labels = number_text(rates))]
+  tiles[, rate := factor(phy_rate_mbps, levels = rates, labels = paste0(
+    number_text(rates), modes$mcs[match(rates, modes$phy_rate_mbps)]
+  ))]
   tiles[, transport := transport_factor(transport)]
   tiles[, column := panel_column(node, payload_bytes)]
   plot <- ggplot(tiles, aes(x = load, y = rate, fill = share)) +
     geom_tile(colour = "white", linewidth = 0.6) +
-    phy_numbers(tiles, length(loads)) +
+    phy_numbers(tiles, length(loads) * nlevels(tiles$column)) +
     facet_grid(
       rows = ggplot2::vars(transport), cols = ggplot2::vars(column),
       labeller = labeller(transport = as_labeller(transport_label))
     ) +
-    scale_x_discrete(guide = guide_axis(check.overlap = TRUE)) +
+    scale_x_discrete(guide = guide_axis(check.overlap = TRUE), breaks = some_loads(nlevels(tiles$column))) +
     scale_fill_gradient(
       name = "share of measured time (%)", low = "#E8EEF4", high = "#0072B2", limits = c(0, 100),
       guide = guide_colourbar(barheight = unit(7, "pt"), barwidth = unit(110, "pt"), title.vjust = 1)
@@ -46,15 +49,29 @@ plot_phy_rates <- function(shares, campaign) {
   with_alt(plot, alt_phy(tiles, campaign))
 }
 
+# As many loads by name as narrow panels have room for, at even steps.
+some_loads <- function(columns) {
+  function(levels) {
+    most <- max(3L, 24L %/% columns)
+    levels[seq(1L, length(levels), by = ceiling(length(levels) / most))]
+  }
+}
+
 panel_column <- function(node, payload_bytes) {
   several <- length(unique(node)) > 1L
   label <- paste0(payload_bytes, "-byte messages", if (several) paste0(", ", plain_text(node, 30L)))
   factor(label, levels = unique(label[order(node, payload_bytes)]))
 }
 
-phy_numbers <- function(tiles, loads) {
-  crowded <- 12L
-  if (loads > crowded) {
+# One MCS index as a rule; a rate that several modes share names them all.
+mcs_words <- function(mcs) {
+  mcs <- sort(unique(mcs[!is.na(mcs)]))
+  if (length(mcs) > 0L) paste0(" (MCS ", paste(mcs, collapse = ", "), ")") else ""
+}
+
+phy_numbers <- function(tiles, columns) {
+  crowded <- 24L
+  if (columns > crowded) {
     return(NULL)
   }
   geom_text(

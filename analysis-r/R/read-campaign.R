@@ -9,11 +9,16 @@
 #'
 #' @param campaign_dir folder of the campaign.
 #' @param contracts folder of the contracts, NA when there is none.
+#' @param cache file of the per-run pass, from [run_cache_path()]: what its runs' files said
+#'   when it was written is taken from there as long as they are the same files. NULL reads
+#'   every run.
 #' @return nj_campaign: list of dir, name, meta (campaign.json as nested lists),
 #'   plan, meters, runs, results (one row per run and meter), flows (one row per run
-#'   and flow, of runs with several), problems (run_id, code, detail), contracts.
+#'   and flow, of runs with several), arrivals (bytes by run and flow of these), problems
+#'   (run_id, code, detail), certificates (one row per run and flow with a pacing
+#'   certificate), contracts.
 #' @export
-read_campaign <- function(campaign_dir, contracts = contracts_dir()) {
+read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NULL) {
   if (!dir.exists(campaign_dir)) {
     abort_netjoule("There is no campaign folder ", campaign_dir, ": name a folder that netjoule run has written.",
       exit_code = exit_codes$usage
@@ -23,16 +28,16 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir()) {
   plan <- read_contract_csv(file.path(campaign_dir, "plan.csv"), "plan", contracts)
   assert_path_ids(plan$rows$run_id, "The run id")
   assert_unique_runs(plan$rows, campaign_dir)
+  assert_whole_plan(plan$rows, campaign_dir)
   meters <- passport_rows(meta)
   assert_path_ids(meters$meter_id, "The meter id")
-  read <- lapply(plan$rows[status %in% c("done", "invalid", "superseded"), run_id], function(id) {
-    read_run(campaign_dir, id)
-  })
+  finished <- plan$rows[status %in% c("done", "invalid", "superseded"), c("run_id", "transport"), with = FALSE]
+  read <- read_runs(campaign_dir, finished, contracts, cache)
+  runs <- join_runs(plan$rows, read$runs)
   structure(class = "nj_campaign", list(
     dir = campaign_dir, name = campaign_name(meta, campaign_dir), meta = meta, plan = plan$rows, meters = meters,
-    runs = join_runs(plan$rows, read), results = join_results(plan$rows, read, meters),
-    flows = rbindlist(lapply(read, function(one) one$flows)), problems = join_problems(plan, read),
-    contracts = contracts
+    runs = runs, results = join_results(runs, read$results, meters), flows = read$flows, arrivals = read$arrivals,
+    problems = join_problems(plan, read$problems), certificates = read$certificates, contracts = contracts
   ))
 }
 
@@ -63,6 +68,19 @@ assert_unique_runs <- function(plan, campaign_dir) {
   twice <- plan$run_id[duplicated(plan$run_id)]
   if (length(twice) > 0L) {
     abort_invalid_data("The file ", file.path(campaign_dir, "plan.csv"), " names the run ", twice[1], " twice.")
+  }
+}
+
+# A run that does not say what it is would fall out of every table without a word.
+assert_whole_plan <- function(plan, campaign_dir) {
+  for (column in setdiff(names(needed_columns$plan), "reason")) {
+    empty <- which(is.na(plan[[column]]))
+    if (length(empty) > 0L) {
+      abort_invalid_data(
+        "The file ", file.path(campaign_dir, "plan.csv"), " has an empty cell in column ", column, ", run ",
+        plan$run_id[empty[1]], ": run netjoule check on the campaign."
+      )
+    }
   }
 }
 
@@ -109,8 +127,7 @@ with_measured_lags <- function(meters, alignment) {
 }
 
 # Rows of the plan with what their run wrote; `usable` runs count, `measurable` ones can be recomputed from raw files.
-join_runs <- function(plan, read) {
-  rows <- rbindlist(lapply(read, function(one) one$run), fill = TRUE)
+join_runs <- function(plan, rows) {
   if (nrow(rows) == 0L) {
     return(data.table(run_id = character(), measurable = logical(), usable = logical()))
   }
@@ -123,9 +140,7 @@ join_runs <- function(plan, read) {
 }
 
 # Results with the cell of their run; device and source labels fall back on the meter's passport.
-join_results <- function(plan, read, meters) {
-  rows <- rbindlist(lapply(read, function(one) one$results), fill = TRUE)
-  runs <- join_runs(plan, read)
+join_results <- function(runs, rows, meters) {
   if (nrow(rows) == 0L || nrow(runs) == 0L) {
     return(data.table())
   }
@@ -139,15 +154,11 @@ join_results <- function(plan, read, meters) {
     "generator", "generator_version", "jitter_ms", "flows", "jain_goodput", "jain_demand_met", pacing_keys
   )
   # A plan without the column is a problem that is told, not the end.
-  if (!"generator" %in% names(runs)) runs[, generator := NA_character_]
+  if (!"generator" %in% names(runs)) runs <- copy(runs)[, generator := NA_character_]
   merge(rows, runs[, cell, with = FALSE], by = "run_id", sort = FALSE)
 }
 
-join_problems <- function(plan, read) {
-  finished <- plan$rows[status %in% c("done", "invalid", "superseded"), run_id]
-  of_runs <- rbindlist(Map(function(id, one) {
-    if (nrow(one$problems) > 0L) cbind(run_id = id, one$problems)
-  }, finished, read))
+join_problems <- function(plan, of_runs) {
   # A run that never wrote run.json still has the reason that the plan gives.
   from_plan <- plan$rows[!is.na(reason) & reason != "", list(
     code = trimws(unlist(strsplit(reason, "[;, ]+")))
@@ -162,28 +173,25 @@ join_problems <- function(plan, read) {
 
 #' Read the readings of one meter, in time order
 #'
-#' @return data.table t_s (s), power_w (W), energy_j (J, NA without a counter), flag ("" when good).
+#' @return data.table t_s (s), power_w (W), flag ("" when good), of an energy counter also
+#'   energy_j (J, NA without a count).
 #' @noRd
 read_meter <- function(campaign, meter_id) {
+  chosen <- meter_id
+  counts <- campaign$meters[meter_id == chosen, semantics] %in% "energy_counter"
   path <- file.path(campaign$dir, "meters", paste0(meter_id, ".csv"))
-  rows <- read_contract_csv(path, "meters", campaign$contracts)$rows
-  if (!"energy_j" %in% names(rows)) rows[, energy_j := NA_real_]
-  rows <- rows[, list(t_s, power_w, energy_j, flag = fifelse(is.na(flag), "", flag))]
-  setorderv(rows, "t_s")
-}
-
-#' Receivers' intervals of a run
-#'
-#' @return data.table flow, t_start_s, t_end_s (s), bytes; a file without the column has flow 1.
-#' @noRd
-read_receiver_intervals <- function(campaign, run_id, transport) {
-  if (transport == "null") {
-    return(data.table(flow = numeric(), t_start_s = numeric(), t_end_s = numeric(), bytes = numeric()))
+  columns <- c("t_s", "power_w", "flag", if (counts) "energy_j")
+  rows <- read_contract_csv(path, "meters", campaign$contracts, columns)$rows
+  if (anyNA(rows$t_s)) {
+    abort_invalid_data("The file ", path, " has a reading without t_s: run netjoule check on the campaign.")
   }
-  path <- file.path(campaign$dir, "runs", run_id, "intervals.csv")
-  rows <- read_contract_csv(path, "intervals", campaign$contracts)$rows
-  if (!"flow" %in% names(rows)) rows[, flow := 1]
-  rows[end == "receiver", list(flow, t_start_s, t_end_s, bytes)]
+  if (counts && !"energy_j" %in% names(rows)) {
+    abort_invalid_data("The file ", path, " lacks the column energy_j, but its meter counts energy.")
+  }
+  # In place: a copy of a column of a long log is 144 MB.
+  set(rows, which(is.na(rows$flag)), "flag", "")
+  if (is.unsorted(rows$t_s)) setorderv(rows, "t_s")
+  rows[]
 }
 
 #' @export

@@ -2,29 +2,35 @@
 
 window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
 
-#' Read one run: run.json, what is needed of flow.json, result.json
+#' Read one run: run.json, what is needed of flow.json and intervals.csv, result.json
 #'
 #' A run whose files are missing or cut off is not an error of the campaign: it
 #' is named as a problem and left out.
 #'
 #' @param campaign_dir folder.
 #' @param run_id asserted plain name.
-#' @return list run (one-row data.table or NULL), results, flows (data.tables), problems
-#'   (data.table code, detail).
+#' @param transport as planned; null has no receiver.
+#' @param contracts folder of the contracts or NA.
+#' @return list run (list of one row's values, or NULL), results, flows, arrivals, certificates (one
+#'   per flow that has one), problems (lists of such rows): plain lists, because ten thousand small
+#'   tables take minutes.
 #' @noRd
-read_run <- function(campaign_dir, run_id) {
-  run <- read_run_json(campaign_dir, run_id, "run.json")
+read_run <- function(campaign_dir, run_id, transport, contracts = contracts_dir()) {
+  run <- read_run_json(campaign_dir, run_id, "run.json", run_defects)
   flow <- read_run_json(campaign_dir, run_id, "flow.json")
-  result <- read_run_json(campaign_dir, run_id, "result.json")
-  problems <- rbind(run$problems, flow$problems, result$problems)
-  has_intervals <- file.exists(file.path(campaign_dir, "runs", run_id, "intervals.csv"))
+  result <- read_run_json(campaign_dir, run_id, "result.json", result_defects)
   further <- read_further_flows(campaign_dir, run_id, run$doc)
-  problems <- rbind(problems, further$problems)
+  arrived <- read_arrival(campaign_dir, run_id, transport, run$doc, contracts)
   flows <- c(list(flow$doc), further$docs)
-  row <- if (!is.null(run$doc)) run_row(run_id, run$doc, flows, result$doc, has_intervals)
-  results <- if (!is.null(run$doc) && !is.null(result$doc)) result_rows(run_id, result$doc)
-  reasons <- rbind(doc_reasons(run$doc), doc_reasons(result$doc))
-  list(run = row, results = results, flows = flow_rows(run_id, result$doc), problems = rbind(problems, reasons))
+  list(
+    run = if (!is.null(run$doc)) run_row(run_id, run$doc, flows, result$doc, arrived),
+    results = if (!is.null(run$doc)) result_rows(run_id, result$doc),
+    flows = flow_rows(run_id, result$doc), arrivals = arrived$by_flow, certificates = certificate_rows(run_id, flows),
+    problems = c(
+      run$problems, flow$problems, result$problems, further$problems, arrived$problems,
+      doc_reasons(run$doc), doc_reasons(result$doc)
+    )
+  )
 }
 
 # Reports of the second flow and further ones of a run with several.
@@ -35,20 +41,25 @@ read_further_flows <- function(campaign_dir, run_id, run) {
   })
   list(
     docs = lapply(read, function(one) one$doc),
-    problems = rbind(problem_rows(list()), rbindlist(lapply(read, function(one) one$problems)))
+    problems = unlist(lapply(read, function(one) one$problems), recursive = FALSE)
   )
 }
 
-read_run_json <- function(campaign_dir, run_id, name) {
+#' Read a document of a run
+#'
+#' @param defects called with the document: list of problems (code, detail). One whose code
+#'   invalidates takes the document away; the others are only told.
+#' @return list doc (NULL when there is none to be used), problems (list of code, detail).
+#' @noRd
+read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) list()) {
   path <- file.path(campaign_dir, "runs", run_id, name)
-  refused <- function(code, ...) {
-    list(doc = NULL, problems = problem_rows(list(list(code = code, detail = paste0(name, " ", ...)))))
-  }
+  refused <- function(code, ...) list(doc = NULL, problems = list(list(code = code, detail = paste0(name, " ", ...))))
   if (!file.exists(path)) {
     return(refused("half_written_run", "is missing"))
   }
   doc <- tryCatch(jsonlite::fromJSON(path, simplifyVector = FALSE), error = function(e) NULL)
-  if (!is.list(doc)) {
+  # An array or a bare value is JSON too, but no document.
+  if (!is.list(doc) || is.null(names(doc))) {
     return(refused("half_written_run", "is not a whole JSON document"))
   }
   version <- pick_number(doc, "schema_version")
@@ -58,18 +69,22 @@ read_run_json <- function(campaign_dir, run_id, name) {
       supported_schema_version
     ))
   }
-  list(doc = doc, problems = problem_rows(list()))
+  found <- defects(doc)
+  fatal <- Filter(function(one) one$code != "column_missing", found)
+  if (length(fatal) > 0L) {
+    return(refused(fatal[[1]]$code, fatal[[1]]$detail))
+  }
+  list(doc = doc, problems = lapply(found, function(one) list(code = one$code, detail = paste(name, one$detail))))
 }
 
 doc_reasons <- function(doc) {
-  reasons <- lapply(pick(doc, "reasons", default = list()), function(reason) {
+  lapply(pick(doc, "reasons", default = list()), function(reason) {
     list(code = pick_text(reason, "code"), detail = pick_text(reason, "detail"))
   })
-  problem_rows(reasons)
 }
 
-# `flows`: reports of all flows, that of flow 1 first; what is told of one flow is flow 1's.
-run_row <- function(run_id, run, flows, result, has_intervals) {
+# `flows`: reports of all flows, that of flow 1 first; what is told of one flow is flow 1's. arrived: of read_arrival().
+run_row <- function(run_id, run, flows, result, arrived) {
   flow <- flows[[1]]
   windows <- unlist(lapply(window_names, function(name) {
     stats::setNames(
@@ -77,7 +92,7 @@ run_row <- function(run_id, run, flows, result, has_intervals) {
       paste0(name, c("_start_s", "_end_s"))
     )
   }), recursive = FALSE)
-  as.data.table(c(list(
+  c(list(
     run_id = run_id, run_status = pick_text(run, "status"), radio_source = pick_text(run, "radio_source"),
     client = pick_text(run, "hosts", "client"), ip_version = pick_number(run, "ip_version"),
     frames_per_message = pick_number(flow, "frames_per_message"),
@@ -89,8 +104,9 @@ run_row <- function(run_id, run, flows, result, has_intervals) {
     achieved_ratio = pick_number(result, "achieved_ratio"),
     flows = length(flows), jain_goodput = pick_number(result, "fairness", "jain_goodput"),
     jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
-    valid = isTRUE(pick_flag(result, "valid")), has_result = !is.null(result), has_intervals = has_intervals
-  ), sender_facts_of_all(run, flows), windows))
+    valid = isTRUE(pick_flag(result, "valid")) && arrived$readable, has_result = !is.null(result),
+    has_intervals = arrived$has_intervals
+  ), sender_facts_of_all(run, flows), windows, arrived$span)
 }
 
 # Fields of result.json that are read; a test holds them to its schema.
@@ -111,10 +127,10 @@ result_rows <- function(run_id, result) {
     window_t_end_s = pick_number(result, "window", "t_end_s"),
     wake_ups_per_message = pick_number(result, "wake_ups_per_message")
   )
-  rbindlist(lapply(pick(result, "nodes", default = list()), function(node) {
+  lapply(pick(result, "nodes", default = list()), function(node) {
     # A client whose flows are not all flows of the run has a T_A of its own, whose uncertainty is not told apart.
     own <- "t_a_mbps" %in% names(node)
-    as.data.table(c(
+    c(
       shared,
       list(
         t_a_mbps = pick_number(if (own) node else result, "t_a_mbps"),
@@ -124,9 +140,10 @@ result_rows <- function(run_id, result) {
       stats::setNames(lapply(node_numbers, function(name) pick_number(node, name)), node_numbers),
       stats::setNames(lapply(floor_numbers, function(name) pick_number(node, "floor", name)), floor_numbers),
       list(
+        u95_gain = pick_number(node, "u95_components", "gain"),
         floor_run_id = pick_text(node, "floor", "run_id"), floor_reason = pick_text(node, "floor", "reason"),
         below_resolution = isTRUE(pick_flag(node, "below_resolution")), hollow = isTRUE(pick_flag(node, "hollow"))
       )
-    ))
-  }))
+    )
+  })
 }

@@ -24,9 +24,11 @@ needed_columns <- list(
 #' @param path file.
 #' @param table contract: plan, meters, intervals, radio.
 #' @param contracts folder of the contracts or NA.
+#' @param columns of these alone the rows are made, where the file has them: a log of 18 million readings fills
+#'   2 GB with all its columns. NULL takes every column of the contract.
 #' @return list(rows = data.table, problems = data.table(code, detail)).
 #' @noRd
-read_contract_csv <- function(path, table, contracts = contracts_dir()) {
+read_contract_csv <- function(path, table, contracts = contracts_dir(), columns = NULL) {
   if (!file.exists(path)) {
     abort_invalid_data("The file ", path, " is missing: run netjoule check on the campaign.")
   }
@@ -47,6 +49,7 @@ read_contract_csv <- function(path, table, contracts = contracts_dir()) {
   }
   types <- c(schema, needed[setdiff(names(needed), names(schema))])
   types <- types[intersect(header, names(types))]
+  if (!is.null(columns)) types <- types[names(types) %in% columns]
   whole <- ends_with_newline(path)
   if (!whole) {
     problems <- c(problems, list(list(code = "half_written_row", detail = basename(path))))
@@ -58,15 +61,11 @@ read_typed <- function(path, types, whole) {
   arguments <- list(
     sep = ",", header = TRUE, select = names(types), colClasses = types, na.strings = "", showProgress = FALSE
   )
-  source <- if (whole) {
-    list(file = path)
-  } else {
-    lines <- readLines(path, warn = FALSE, encoding = "UTF-8")
-    list(text = utils::head(lines, max(1L, length(lines) - 1L)))
-  }
+  file <- if (whole) path else whole_lines(path)
+  if (!whole) on.exit(unlink(file))
   complaints <- character()
   rows <- tryCatch(
-    withCallingHandlers(do.call(fread, c(source, arguments)), warning = function(w) {
+    withCallingHandlers(do.call(fread, c(list(file = file), arguments)), warning = function(w) {
       complaints <<- c(complaints, conditionMessage(w))
       invokeRestart("muffleWarning")
     }),
@@ -78,6 +77,34 @@ read_typed <- function(path, types, whole) {
     abort_invalid_data("The file ", path, " cannot be read as a table: ", gsub("\n", " ", complaints[1]))
   }
   rows
+}
+
+#' Copy a file up to the end of its last whole line
+#'
+#' In pieces of bytes: a log of gigabytes as lines in memory would take several times its size.
+#'
+#' @return path of a temporary file, ending with a newline; the header alone when nothing else is whole.
+#' @noRd
+whole_lines <- function(path, piece = 2^24) {
+  copy <- tempfile("whole", fileext = ".csv")
+  from <- file(path, "rb")
+  to <- file(copy, "wb")
+  on.exit({
+    close(from)
+    close(to)
+  })
+  rest <- raw()
+  lines <- FALSE
+  while (length(bytes <- readBin(from, "raw", piece)) > 0L) {
+    bytes <- c(rest, bytes)
+    newlines <- which(bytes == as.raw(10L))
+    end <- if (length(newlines) > 0L) newlines[length(newlines)] else 0L
+    writeBin(bytes[seq_len(end)], to)
+    lines <- lines || end > 0L
+    rest <- bytes[seq_len(length(bytes) - end) + end]
+  }
+  if (!lines) writeBin(c(rest, as.raw(10L)), to)
+  copy
 }
 
 # fread falls back to text when a number column holds text: that is a defect of the file, not a column of text.
@@ -93,14 +120,37 @@ assert_types <- function(rows, types, path) {
     if (types[[column]] == "character" && !is.character(rows[[column]])) {
       set(rows, j = column, value = as.character(rows[[column]]))
     }
+    if (types[[column]] == "numeric") assert_finite(rows[[column]], column, path)
   }
   rows
+}
+
+# fread takes NaN, Inf and what spreadsheets write for an error as numbers; missing is an empty cell, and nothing else.
+assert_finite <- function(values, column, path) {
+  if (anyNA(values) && any(is.nan(values))) {
+    found <- "NaN"
+  } else {
+    # Neither of them makes a copy of a long column.
+    ends <- suppressWarnings(c(min(values, na.rm = TRUE), max(values, na.rm = TRUE)))
+    if (all(is.finite(ends)) || all(is.na(values))) {
+      return(invisible())
+    }
+    found <- "an infinite number"
+  }
+  abort_invalid_data(
+    "The column ", column, " of ", path, " holds ", found, "; a missing value is an empty cell: ",
+    "run netjoule check on the campaign."
+  )
 }
 
 csv_header <- function(path) {
   line <- readLines(path, n = 1L, warn = FALSE, encoding = "UTF-8")
   if (length(line) == 0L) {
     abort_invalid_data("The file ", path, " is empty: run netjoule check on the campaign.")
+  }
+  # Plain names need no parser, of which a campaign would start ten thousand.
+  if (grepl("^[a-z0-9_]+(,[a-z0-9_]+)*$", line)) {
+    return(strsplit(line, ",", fixed = TRUE)[[1]])
   }
   names(fread(text = c(line, ""), sep = ",", header = TRUE, nrows = 0L))
 }

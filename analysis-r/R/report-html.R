@@ -1,50 +1,136 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# A small HTML writer. Everything passes through htmltools tags, which escape
-# text and attributes; only our own style sheet and our own SVG are taken as is.
+# A small HTML writer. Text and attributes pass through htmltools, which escapes them, or, cell by cell of a long
+# table, through escaped(); only our own style sheet, our own script and our own SVG are taken as they are.
 
 tag <- htmltools::tags
 
-report_css <- function() {
-  paste(readLines(system.file("report.css", package = "netjoule"), encoding = "UTF-8"), collapse = "\n")
+# Rows of a table on the page, and of one that is printed although it is folded; longer ones stand whole in their file.
+most_rows <- 300L
+most_printed_rows <- 60L
+# Characters of a cell or a definition.
+most_cell_characters <- 500L
+
+report_css <- function() package_text("report.css")
+report_script <- function() package_text("report.js")
+
+package_text <- function(name) {
+  paste(readLines(system.file(name, package = "netjoule"), encoding = "UTF-8"), collapse = "\n")
 }
+
+#' What the page may do: run this one script and nothing else, fetch nothing
+#'
+#' A second wall behind the escaping: a script that came in by a name would not run. Drawings carry their style in
+#' attributes, so styles cannot be held to digests. Content Security Policy Level 3, section 2.3 (hash sources).
+#'
+#' @param script text of the one script, ASCII.
+#' @noRd
+content_policy <- function(script) {
+  hash <- jsonlite::base64_enc(digest::digest(script, algo = "sha256", serialize = FALSE, raw = TRUE))
+  paste0(
+    "default-src 'none'; script-src 'sha256-", hash, "'; style-src 'unsafe-inline'; img-src data:; ",
+    "base-uri 'none'; form-action 'none'"
+  )
+}
+
+escaped <- function(text) htmltools::htmlEscape(enc2utf8(text))
 
 #' HTML table of a data.table
 #'
-#' @param rows data.table.
+#' Written as text, column by column: tables of a large campaign have tens of thousands of cells, and a tag object
+#' for each would take longer than the analysis.
+#'
+#' @param rows data.table; beyond `most_rows` the rest is named, not shown.
 #' @param columns named character vector, heading -> column; values are shown with
-#'   three significant digits, missing ones as a dash.
+#'   three significant digits, missing ones as a dash. The first column names the row.
+#' @param caption line over the table; its first sentence names the table to a screen reader.
+#' @param long columns of long text, which may break.
+#' @param csv file that holds all rows.
 #' @noRd
-html_table <- function(rows, columns, caption = NULL, long = character()) {
-  text <- vapply(columns, function(column) !is.numeric(rows[[column]]), NA)
-  class_of <- function(i) if (columns[i] %in% long) "text long" else if (text[i]) "text"
-  head <- tag$tr(lapply(seq_along(columns), function(i) {
-    tag$th(scope = "col", class = class_of(i), names(columns)[i])
-  }))
-  shown <- lapply(columns, function(column) cell_text(rows[[column]]))
-  body <- lapply(seq_len(nrow(rows)), function(r) {
-    tag$tr(lapply(seq_along(columns), function(i) tag$td(class = class_of(i), shown[[i]][r])))
-  })
+html_table <- function(rows, columns, caption = NULL, long = character(), csv = "tables/*.csv") {
+  shown <- utils::head(rows, most_rows)
+  texts <- lapply(columns, function(column) cell_text(shown[[column]]))
+  classes <- vapply(seq_along(columns), function(i) {
+    cell_class(texts[[i]], is.numeric(shown[[columns[i]]]), columns[i] %in% long)
+  }, "")
+  head <- paste0("<th scope=\"col\"", classes, ">", escaped(names(columns)), "</th>", collapse = "")
+  table <- paste0(
+    "<table><thead><tr>", head, "</tr></thead>\n<tbody>\n", table_body(texts, classes), "\n</tbody></table>"
+  )
   list(
     # Above the scrolling box, not a caption element: that would be as wide as the widest table.
     if (!is.null(caption)) tag$p(class = "source", caption),
-    tag$div(class = "scroll", tabindex = "0", tag$table(tag$thead(head), tag$tbody(body)))
+    tag$div(
+      class = "scroll", tabindex = "0", role = "group",
+      `aria-label` = if (is.null(caption)) "Table" else sub("\\. .*", "", caption), htmltools::HTML(table)
+    ),
+    left_out_words(nrow(rows) - nrow(shown), csv)
   )
+}
+
+left_out_words <- function(count, csv) {
+  if (count > 0L) tag$p(class = "source", sprintf("%d more rows are in %s.", count, csv))
+}
+
+table_body <- function(texts, classes) {
+  if (length(texts[[1]]) == 0L) {
+    return("")
+  }
+  cells <- lapply(seq_along(texts), function(i) {
+    ends <- if (i == 1L) c("<th scope=\"row\"", "</th>") else c("<td", "</td>")
+    paste0(ends[1], classes[i], ">", escaped(texts[[i]]), ends[2])
+  })
+  paste0("<tr>", do.call(paste0, cells), "</tr>", collapse = "\n")
+}
+
+# A number, with or without its interval, or none.
+figures_only <- "^([-+]?[0-9][-+.0-9e]*( \\[[^]]*\\])?|\u2013)$"
+
+# Numbers stand to the right, with their intervals too.
+cell_class <- function(text, numeric, long) {
+  if (long) {
+    " class=\"text long\""
+  } else if (numeric || all(grepl(figures_only, text))) {
+    ""
+  } else {
+    " class=\"text\""
+  }
 }
 
 cell_text <- function(values) {
   text <- if (is.logical(values)) {
     ifelse(values, "yes", "no")
   } else if (is.numeric(values)) {
-    number_text(signif(values, 4))
+    number_text(without_rounding(values))
   } else {
-    enc2utf8(as.character(values))
+    values <- as.character(values)
+    ifelse(is.na(values), NA_character_, plain_text(values, most_cell_characters))
   }
   ifelse(is.na(text) | text == "", "\u2013", text)
 }
 
+# What is left where equal numbers were subtracted is no number to read: nothing on the page is as small as that.
+without_rounding <- function(values) fifelse(abs(values) < 1e-9, 0, as.numeric(values))
+
 definition_list <- function(terms, meanings) {
   tag$dl(Map(function(term, meaning) list(tag$dt(term), tag$dd(meaning)), terms, meanings))
+}
+
+#' A part that unfolds
+#'
+#' @param summary its name; content what it holds.
+#' @param rows number of rows of the table that it holds; long ones stay folded in print, named with their file.
+#' @param csv file that holds the whole table.
+#' @noRd
+folded <- function(summary, content, rows = 0L, csv = NULL, open = FALSE, id = NULL) {
+  counted <- c(if (rows > 0L) sprintf("%d %s", rows, plural("row", rows)), csv)
+  tag$details(
+    id = id, class = if (rows > most_printed_rows) "many", open = if (open) NA,
+    tag$summary(
+      summary, if (length(counted) > 0L) list(" ", tag$span(class = "source", paste(counted, collapse = ", ")))
+    ),
+    content
+  )
 }
 
 #' Nested lists as "a.b.c" -> text, for the environment section
@@ -53,7 +139,8 @@ flatten <- function(x, prefix = NULL) {
   scalars <- is.list(x) && is.null(names(x)) && all(vapply(x, is.atomic, NA))
   if (!is.list(x) || scalars) {
     text <- paste(vapply(unlist(x), scalar_text, ""), collapse = ", ")
-    return(stats::setNames(enc2utf8(if (nzchar(text)) text else "\u2013"), prefix))
+    text <- if (nzchar(text)) plain_text(text, most_cell_characters) else "\u2013"
+    return(stats::setNames(text, if (!is.null(prefix)) plain_text(prefix, most_cell_characters)))
   }
   keys <- if (is.null(names(x))) as.character(seq_along(x)) else names(x)
   parts <- Map(function(key, value) flatten(value, paste(c(prefix, key), collapse = ".")), keys, x)
@@ -62,21 +149,4 @@ flatten <- function(x, prefix = NULL) {
 
 scalar_text <- function(value) {
   if (is.numeric(value)) format(value, digits = 15, scientific = FALSE) else as.character(value)
-}
-
-#' Our own SVG inlined: identifiers made unique per figure, described for screen readers
-#' @noRd
-inline_svg <- function(path, alt, index) {
-  text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
-  text <- sub("^<\\?xml[^>]*\\?>\\s*", "", text)
-  prefix <- paste0("f", index, "-")
-  text <- gsub("id='", paste0("id='", prefix), text, fixed = TRUE)
-  text <- gsub("url(#", paste0("url(#", prefix), text, fixed = TRUE)
-  # The tooltip of the whole figure would cover what one points at; the label takes its place.
-  text <- sub("<title>.*?</title>\n<desc>.*?</desc>\n", "", text, perl = TRUE)
-  label <- htmltools::htmlEscape(enc2utf8(alt), attribute = TRUE)
-  label <- gsub("'", "&#39;", label, fixed = TRUE)
-  opening <- paste0("<svg role='img' aria-label='", label, "' ")
-  text <- sub("<svg role='img' ", opening, text, fixed = TRUE)
-  htmltools::HTML(text)
 }

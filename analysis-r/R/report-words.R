@@ -8,25 +8,61 @@
 #' @return character vector, plain text.
 #' @noRd
 summary_sentences <- function(campaign, tables, id) {
-  sentences <- unlist(lapply(by_variant(campaign, tables), variant_sentences, id = id), use.names = FALSE)
-  if (length(sentences) > 0L) {
-    return(sentences)
-  }
-  "No energy per megabit could be computed for this meter; the table of notes says why."
+  c(load_sentences(campaign, tables, id), limit_sentences(campaign, tables, id))
 }
 
-variant_sentences <- function(part, id) {
-  pacing <- part$campaign$pacing_words
-  model <- c(if (is_modelled(part$campaign, id)) "in this model, ", if (!is.null(pacing)) paste0("with ", pacing, ", "))
-  model <- if (is.null(model)) "" else start_sentence("", paste(model, collapse = ""))
-  summary <- part$tables$ea_summary[meter_id == id]
-  c(
-    range_sentences(summary, model),
-    delta_sentences(part$tables$delta_ea[meter_id == id], model),
-    floor_sentences(summary, model), floor_warning(summary, model), wake_ups_warning(summary, model),
-    floor_empty_sentence(summary, model),
-    constant_power_sentences(summary, model),
-    under_pacing(c(held_back_sentence(summary), resolution_sentence(summary)), pacing), hollow_sentence(summary, model)
+#' What a megabit cost, and what transports differ by, load by load
+#' @noRd
+load_sentences <- function(campaign, tables, id) {
+  if (all(is.na(tables$ea_summary[meter_id == id & transport != "null", ea_j_per_mbit_mean]))) {
+    return(no_energy_sentence(campaign, id))
+  }
+  of_each_variant(campaign, tables, id, function(part, summary, model) {
+    c(range_sentences(summary, model), delta_sentences(part$tables$delta_ea[meter_id == id], model))
+  })
+}
+
+#' What limits these numbers: the floor, the meter, the model, congestion control
+#' @noRd
+limit_sentences <- function(campaign, tables, id) {
+  of_each_variant(campaign, tables, id, function(part, summary, model) {
+    held <- c(held_back_sentence(summary), resolution_sentence(summary))
+    c(
+      floor_sentences(summary, model), floor_warning(summary, model), wake_ups_warning(summary, model),
+      floor_empty_sentence(summary, model), constant_power_sentences(summary, model),
+      under_pacing(held, part$campaign$pacing_words), hollow_sentence(summary, model)
+    )
+  })
+}
+
+# Sentences of one meter, pacing by pacing; `sentences` gets the campaign and tables of a pacing, the meter's cells and
+# the words that a sentence on them begins with.
+of_each_variant <- function(campaign, tables, id, sentences) {
+  parts <- lapply(by_variant(campaign, tables), function(part) {
+    pacing <- part$campaign$pacing_words
+    words <- c(if (is_modelled(campaign, id)) "in this model, ", if (!is.null(pacing)) paste0("with ", pacing, ", "))
+    model <- if (is.null(words)) "" else start_sentence("", paste(words, collapse = ""))
+    sentences(part, part$tables$ea_summary[meter_id == id], model)
+  })
+  unlist(parts, use.names = FALSE)
+}
+
+#' Why a meter has no energy per megabit at all
+#' @noRd
+no_energy_sentence <- function(campaign, id) {
+  chosen <- id
+  rows <- campaign$results
+  codes <- if (nrow(rows) > 0L) {
+    unique(rows[usable == TRUE & meter_id == chosen & transport != "null" & !is.na(ea_reason), ea_reason])
+  }
+  reasons <- reason_table(campaign$contracts)
+  meaning <- reasons$meaning[match(codes, reasons$code)]
+  why <- ifelse(is.na(meaning), plain_text(codes), sub("\\.$", "", meaning))
+  # A sentence that goes on with a word, not with a symbol such as P_A.
+  why <- ifelse(grepl("^[A-Z][a-z ]", why), tolower_first(why), why)
+  paste0(
+    "No energy per megabit could be computed for this meter",
+    if (length(codes) > 0L) paste0(": ", paste(why, collapse = "; ")), "."
   )
 }
 
@@ -261,8 +297,8 @@ certainty_sentences <- function(campaign, tables) {
     },
     if (is_modelled(campaign)) {
       paste(
-        "Power or radio is modelled. Intervals are metering + model parameters, the parameters held at their stated",
-        "values. A model can show frames, air time, cost of acknowledgements, loss and CPU ratios on this host; it",
+        "Power or radio is modelled. Intervals are metering + model parameters;", parameter_words(tables),
+        "A model can show frames, air time, cost of acknowledgements, loss and CPU ratios on this host; it",
         "cannot show absolute joules per megabit of a real device, rate adaptation or power states of a network card."
       )
     },

@@ -85,7 +85,8 @@ summary_columns <- c(
 )
 
 summarise_cell <- function(rows) {
-  per_block <- function(column) rows[, list(value = mean_or_na(get(column))), by = block_key]$value
+  blocks <- factor(rows$block_key, unique(rows$block_key))
+  per_block <- function(column) vapply(split(rows[[column]], blocks), mean_or_na, 0, USE.NAMES = FALSE)
   ea <- mean_interval(per_block("ea"))
   goodput <- mean_interval(per_block("t_a_mbps"))
   loss <- mean_interval(per_block("loss_ratio"))

@@ -3,9 +3,10 @@
 #' Compute every table across runs
 #'
 #' @param campaign from [read_campaign()].
+#' @param margin_percent see [campaign_statistics()].
 #' @return named list of data.tables; the names are those of the CSV files.
 #' @noRd
-campaign_tables <- function(campaign) {
+campaign_tables <- function(campaign, margin_percent = NULL) {
   recomputed <- compute_campaign_ea(campaign)
   tables <- list(
     ea_summary = summarise_ea(campaign), envelope = ea_envelope(campaign), delta_ea = delta_ea(campaign),
@@ -13,15 +14,30 @@ campaign_tables <- function(campaign) {
     invalid_runs = invalid_runs(campaign), run_notes = run_notes(campaign),
     ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check()
   )
+  model <- fit_power_model(campaign)
+  listed <- ea_order(campaign)
+  certificates <- pacing_certificates(campaign)
+  tables <- c(tables, list(
+    delta_goodput = delta_goodput(campaign), model_fit = model$fit, model_residuals = model$residuals,
+    ea_order = listed, ea_drift = ea_drift(listed, campaign), power_trace = power_trace(campaign),
+    pacing_certificates = certificates, pacing_overview = pacing_overview(certificates)
+  ))
+  # Only a campaign that flew a profile has this table.
+  tables$table_iv <- table_iv(campaign)
   # Only a campaign that spun and slept has this table.
   tables$pacer_verdict <- pacer_verdict(campaign)
   # And only one whose runs have several flows these three.
   tables$flows <- flow_table(campaign)
   tables$flow_shares <- flow_shares(tables$flows)
   tables$fairness <- fairness(campaign)
+  statistics <- campaign_statistics(campaign, margin_percent)
+  tables[names(statistics)] <- statistics
+  tables$ea_summary <- with_total_intervals(tables$ea_summary, statistics$ea_uncertainty)
   # E_A of a cell is of all its runs' flows, whatever transport these are named for.
   cells <- c("ea_summary", "envelope", "delta_ea")
   tables[cells] <- lapply(tables[cells], with_flows_at_once, campaign = campaign)
+  # Only where a published value has a counterpart.
+  tables$side_by_side <- side_by_side(campaign, tables)
   tables
 }
 
@@ -61,7 +77,10 @@ empty_check <- function() {
 write_tables <- function(tables, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
   # Most campaigns have none of these: one of an earlier analysis would be read as this one's.
-  unlink(file.path(out_dir, c("pacer_verdict.csv", "flows.csv", "flow_shares.csv", "fairness.csv")))
+  unlink(file.path(out_dir, c(
+    "pacer_verdict.csv", "flows.csv", "flow_shares.csv", "fairness.csv", "table_iv.csv", "side_by_side.csv"
+  )))
+  unlink(file.path(out_dir, paste0(statistics_tables, ".csv")))
   vapply(names(tables), function(name) {
     path <- file.path(out_dir, paste0(name, ".csv"))
     fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)

@@ -75,11 +75,13 @@ spans_decades <- function(values) {
 load_axis <- function(rates_mbps, label = "Offered load (Mb/s of payload)") {
   rates <- sort(unique(rates_mbps))
   breaks <- if (length(rates) <= 8L) rates else waiver()
+  # Loads that lie close together would write over each other.
+  guide <- if (length(rates) > 4L) guide_axis(check.overlap = TRUE) else waiver()
   if (spans_decades(rates)) {
     if (length(rates) > 8L) breaks <- scales::breaks_log(n = 6)
-    scale_x_log10(name = label, breaks = breaks, labels = number_text)
+    scale_x_log10(name = label, breaks = breaks, labels = number_text, guide = guide)
   } else {
-    scale_x_continuous(name = label, breaks = breaks, labels = number_text)
+    scale_x_continuous(name = label, breaks = breaks, labels = number_text, guide = guide)
   }
 }
 

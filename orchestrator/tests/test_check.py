@@ -2,6 +2,7 @@
 """Every kind of defect is named with its file and place; a good campaign has none."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -169,6 +170,18 @@ def test_a_wrong_field_of_a_document_is_named(campaign_dir, file, steps, value, 
     edit(campaign_dir, file, *steps, value=value)
     found = defects(campaign_dir)
     assert any(place in d and words in d for d in found), found
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_json_does_not_have_is_named(campaign_dir, number):
+    path = campaign_dir / udp(campaign_dir, "result.json")
+    text, replaced = re.subn(r'"p_a_w": [0-9.]+,', f'"p_a_w": {number},', path.read_text(), count=1)
+    assert replaced == 1
+    path.write_text(text)
+    found = [d for d in defects(campaign_dir) if "result.json" in d]
+    assert found == [
+        f"{path.relative_to(campaign_dir)}: {number} is not finite; a number that does not exist is null"
+    ]
 
 
 def replace_line(path: Path, number: int, old: str, new: str) -> None:

@@ -14,8 +14,8 @@ from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "import", "meters", "provision"]
-COMMANDS += ["doctor", "selftest", "glossary", "guest"]
+COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report", "import", "publish"]
+COMMANDS += ["meters", "provision", "doctor", "selftest", "savings", "glossary", "coursework", "guest"]
 
 
 @pytest.fixture(autouse=True)

@@ -115,8 +115,10 @@ def test_throughput_is_what_was_offered(measured: Path, transport: str) -> None:
 
 @pytest.mark.parametrize("transport", ["udp", "tcp", "null"])
 def test_constant_power_is_read_within_the_instruments_accuracy(measured: Path, transport: str) -> None:
-    meters = json.loads((measured / "campaign.json").read_text())["meters"]
-    passport = next(m for m in meters if m["meter_id"] == "constant")
+    document = json.loads((measured / "campaign.json").read_text())
+    passport = next(m for m in document["meters"] if m["meter_id"] == "constant")
+    model = next(m for m in document["device_models"] if m["meter_id"] == "constant")
+    assert model["parameters"] == {"p0_w": P0_CONSTANT_W}
     limit_w = (
         passport["accuracy"]["reading_ratio"] * P0_CONSTANT_W
         + passport["accuracy"]["range_ratio"] * passport["range"]["power_w"]

@@ -111,6 +111,27 @@ def test_documents_are_held_to_their_contracts(tmp_path):
             campaign.append_clocks([{"t_s": float("nan"), "host": "client"}])
 
 
+def test_device_models_are_recorded_once_with_what_is_uncertain(tmp_path):
+    model = {
+        "name": "raspberry-pi",
+        "title": "not kept",
+        "form": "cross_factor",
+        "status": "published",
+        "source": "a paper",
+        "parameters": {"rho_id_w": 2.2203, "gamma_xr_j": 0.0},
+        "relative_uncertainty": {"rho_id_w": 0.0013, "gamma_xr_j": None},
+        "rho_tx": [{"phy_rate_mbps": 6.0, "rho_w": 0.69, "relative_uncertainty": 0.0185}],
+        "rho_rx": [{"phy_rate_mbps": 6.0, "rho_w": 0.005, "relative_uncertainty": None}],
+    }
+    with synthetic.create(tmp_path / "c") as campaign:
+        campaign.set_device_models({})
+        assert "device_models" not in load(tmp_path / "c" / "campaign.json")
+        campaign.set_device_models({"m": model})
+        campaign.set_device_models({"m": model | {"name": "another"}})
+        kept = load(tmp_path / "c" / "campaign.json")["device_models"]
+        assert kept == [{"meter_id": "m"} | {k: v for k, v in model.items() if k != "title"}]
+
+
 # -- clocks -----------------------------------------------------------------------------------------
 
 

@@ -221,7 +221,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_an_unknown_name_lists_the_library():
     with pytest.raises(
-        UsageError, match=r"both-ways, demo, fairness, pacer, skype, table-i, talk, video, youtube"
+        UsageError, match=r"both-ways, coursework-congestion, .*, demo, fairness, pacer, .*, video, youtube"
     ):
         workload.find("nope", ROOT / "workloads")
 
@@ -456,3 +456,49 @@ def test_windows_shorter_than_the_meter_resolves_are_refused(tmp_path, emulated,
     loaded = workload.load(write(tmp_path, GOOD.replace(field, f"{name}: 0.2")))
     with pytest.raises(UsageError, match=name):
         limits.check_workload(loaded, emulated)
+
+
+# -- statistics ---------------------------------------------------------------------------------------
+
+THREE = GOOD.replace("[udp, null]", "[udp, tcp, dccp, null]")
+
+
+def test_statistics_stay_in_the_effective_workload(tmp_path):
+    fields = (
+        "statistics:\n  alpha: 0.01\n  equivalence_margin_percent: 3\n"
+        "  contrasts: [{transport: tcp, reference: dccp, payload_bytes: 64}]\n"
+    )
+    loaded = workload.load(write(tmp_path, THREE + fields))
+    assert loaded.document["statistics"]["alpha"] == 0.01
+    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
+    assert "statistics" not in workload.load(write(tmp_path, GOOD)).document
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "field", "words"),
+    [
+        ("{transport: quic, reference: udp, payload_bytes: 64}", "0.transport", "quic is not a transport of"),
+        ("{transport: udp, reference: 'null', payload_bytes: 64}", "0.reference", "null is not a transport"),
+        ("{transport: udp, reference: udp, payload_bytes: 64}", "0.reference", "udp is compared with itself"),
+        ("{transport: tcp, reference: udp, payload_bytes: 99}", "0.payload_bytes", "99 bytes .* one of 64"),
+        ("{transport: tcp, reference: udp}", "0", "payload_bytes.* is missing"),
+        (
+            "{transport: tcp, reference: udp, payload_bytes: 64},"
+            " {transport: udp, reference: tcp, payload_bytes: 64}",
+            "1",
+            "stand twice",
+        ),
+        ("", "", "too short"),
+    ],
+)
+def test_a_contrast_is_one_of_the_workload(tmp_path, contrasts, field, words):
+    text = THREE + f"statistics: {{contrasts: [{contrasts}]}}\n"
+    with pytest.raises(UsageError, match=words) as caught:
+        workload.load(write(tmp_path, text))
+    assert ("statistics.contrasts." + field).rstrip(".") in str(caught.value)
+
+
+@pytest.mark.parametrize("fields", ["alpha: 0", "alpha: 1", "equivalence_margin_percent: 0", "beta: 1"])
+def test_statistics_out_of_bounds_are_refused(tmp_path, fields):
+    with pytest.raises(UsageError, match=r"field statistics\."):
+        workload.load(write(tmp_path, GOOD + f"statistics: {{{fields}}}\n"))

@@ -215,7 +215,7 @@ test_that("the tables of cells say which flows their runs had, where these are s
   expect_identical(tables$ea_summary[transport == "udp" & offered_rate_mbps == 10, flows_at_once], words)
   expect_identical(tables$envelope[transport == "udp" & offered_rate_mbps == 10, flows_at_once], words)
   expect_false(anyNA(tables$delta_ea$flows_at_once))
-  page <- as.character(htmltools::tagList(meter_tables(campaign, tables, "client-wt210")))
+  page <- as.character(section_tables(table_parts(campaign, tables)))
   expect_match(page, words, fixed = TRUE)
 })
 
@@ -291,4 +291,22 @@ test_that("what each flow got is a mean over blocks, and each pacing has its own
   # Tables of an earlier analysis are not left behind.
   write_tables(campaign_tables(read_campaign(synthetic_campaign(blocks = 1))), written)
   expect_false(any(c("flows.csv", "flow_shares.csv", "fairness.csv") %in% list.files(written)))
+})
+
+test_that("a kept per-run pass holds what each flow brought, and sees when a further flow's report changes", {
+  dir <- with_second_flow(synthetic_campaign(blocks = 1, payload_bytes = 1440, offered_rate_mbps = 10))
+  finished <- read_campaign(dir)$plan[, c("run_id", "transport")]
+  read <- function(cache = run_cache_path(dir)) {
+    read_runs(dir, finished, contracts_dir(), cache, least = 1L, settle_s = -3600)
+  }
+  plain <- read(cache = NULL)
+  expect_identical(nrow(plain$arrivals), 6L) # udp, tcp and quic with two flows each
+  read()
+  expect_identical(read(), plain)
+  id <- finished$run_id[1]
+  edit_json(file.path(dir, "runs", id, "flows", "2.json"), function(doc) {
+    doc$sender$messages_sent <- 1
+    doc
+  })
+  expect_equal(read()$runs[run_id == id, sent_ratio], 0.001)
 })

@@ -32,7 +32,8 @@ test_that("with one pacing figures have their plain names, with two one set each
   # The floor of a spinning pacer is empty, so it has no figure.
   expect_setequal(names_of(two_pacings()), c(
     "ea", "envelope", "delta-ea", "floor", "goodput", "loss", "ea-spin", "envelope-spin", "delta-ea-spin",
-    "goodput-spin", "loss-spin", "phy-rates", "pacer"
+    "goodput-spin", "loss-spin", "phy-rates", "pacer", "delta-goodput", "delta-goodput-spin", "power",
+    "ea-order"
   ))
 })
 

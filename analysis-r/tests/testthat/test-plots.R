@@ -176,8 +176,9 @@ test_that("each meter has its own set and the first one has the plain names", {
   ))
   names <- vapply(campaign_figures(campaign, campaign_tables(campaign)), function(one) one$name, "")
   expect_setequal(names, c(
-    "ea", "envelope", "delta-ea", "floor", "ea-ap-meter", "envelope-ap-meter", "delta-ea-ap-meter", "floor-ap-meter",
-    "goodput", "loss", "phy-rates"
+    paste0(rep(c(
+      "ea", "envelope", "delta-ea", "floor", "model-fit", "model-residuals", "power", "ea-order"
+    ), 2), rep(c("", "-ap-meter"), each = 8)), "goodput", "delta-goodput", "loss", "phy-rates"
   ))
 })
 

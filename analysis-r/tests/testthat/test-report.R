@@ -11,13 +11,22 @@ report_of <- function(dir) {
   paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
 }
 
-test_that("the report is one file without network or script", {
+# The page without what is ours alone: the one script, the policy that names its digest, the empty icon.
+without_own_parts <- function(html) {
+  script <- paste0("<script>", report_script(), "</script>")
+  expect_length(gregexpr(script, html, fixed = TRUE)[[1]], 1)
+  html <- sub(script, "", html, fixed = TRUE)
+  html <- sub("<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", html)
+  sub("<link rel=\"icon\" href=\"data:,\"/>", "", html, fixed = TRUE)
+}
+
+test_that("the report is one file that fetches nothing and runs its own script alone", {
   html <- report_of(synthetic_campaign(blocks = 2))
   expect_match(html, "^<!DOCTYPE html>")
   expect_match(html, "<style>", fixed = TRUE)
   expect_match(html, "name=\"viewport\"", fixed = TRUE)
   # Names of XML namespaces are no addresses to fetch.
-  rest <- gsub("xmlns(:xlink)?='[^']*'", "", html)
+  rest <- gsub("xmlns(:xlink)?='[^']*'", "", without_own_parts(html))
   expect_false(grepl("https?://|//[a-z]|@import|<script|<link|src=|url\\((?!#)", rest, perl = TRUE))
   for (id in c("summary", "figures", "tables", "method", "invalid", "environment", "glossary")) {
     expect_match(html, paste0("<section id=\"", id, "\""), fixed = TRUE)
@@ -27,12 +36,30 @@ test_that("the report is one file without network or script", {
 test_that("every figure is inlined with an alt text and its own identifiers", {
   html <- report_of(synthetic_campaign(blocks = 2))
   svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", html)[[1]]
-  expect_length(svgs, 7)
+  expect_length(svgs, 12)
   ids <- regmatches(html, gregexpr("(?<=\\sid=['\"])[^'\"]+", html, perl = TRUE))[[1]]
   per_figure <- grep("^f[0-9]+-", ids, value = TRUE)
   expect_gt(length(per_figure), 0)
+  expect_identical(ids[duplicated(ids)], character())
   targets <- unique(regmatches(html, gregexpr("(?<=url\\(#)[^)]+", html, perl = TRUE))[[1]])
   expect_true(all(targets %in% ids))
+  links <- unique(regmatches(html, gregexpr("(?<=href=\"#)[^\"]+", html, perl = TRUE))[[1]])
+  expect_gt(length(links), 20)
+  expect_identical(setdiff(links, ids), character())
+})
+
+test_that("the policy lets the one script run and nothing else", {
+  # Digest of "abc": FIPS 180-2, appendix B.1.
+  policy <- content_policy("abc")
+  expect_match(policy, "script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=';", fixed = TRUE)
+  expect_match(policy, "^default-src 'none';")
+  expect_false(grepl("https?:|[*]|unsafe-eval", policy))
+  html <- report_of(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1))
+  in_page <- gsub("&#39;", "'", html, fixed = TRUE)
+  expect_match(in_page, content_policy(report_script()), fixed = TRUE)
+  # It stands before anything that it has to hold for.
+  expect_lt(regexpr("Content-Security-Policy", html)[1], regexpr("<style", html, fixed = TRUE)[1])
+  expect_false(grepl("[^ -~\n]|</", report_script()))
 })
 
 test_that("hostile names are escaped in report and figures, and do not break them", {
@@ -45,7 +72,7 @@ test_that("hostile names are escaped in report and figures, and do not break the
     doc$versions$commit <- hostile
     doc
   })
-  html <- report_of(dir)
+  html <- without_own_parts(report_of(dir))
   expect_false(grepl("<script", html, fixed = TRUE))
   expect_false(grepl("<img", html, fixed = TRUE))
   expect_match(html, "&lt;script&gt;", fixed = TRUE)
@@ -61,7 +88,7 @@ test_that("hostile reasons of invalid runs are escaped", {
     doc$reasons <- list(list(code = "idle_drift", detail = hostile))
     doc
   })
-  html <- report_of(dir)
+  html <- without_own_parts(report_of(dir))
   expect_false(grepl("<script", html, fixed = TRUE))
   expect_match(html, "idle_drift", fixed = TRUE)
   expect_match(html, id, fixed = TRUE)
@@ -161,8 +188,11 @@ test_that("what merely describes a run is not counted as its reason to be invali
   expect_identical(invalid_runs(read_campaign(dir))$code, "meter_gap")
 })
 
-test_that("long tables are cut in the report and name their file", {
-  rows <- data.table(run_id = as.character(seq_len(most_rows + 5)), detail = "x")
-  html <- as.character(long_table("All", "tables/x.csv", rows, c(run = "run_id", detail = "detail")))
-  expect_match(html, "5 more rows are in tables/x.csv", fixed = TRUE)
+test_that("a transport that no contract knows is drawn, named and told of", {
+  html <- report_of(synthetic_campaign(
+    blocks = 2, payload_bytes = 64, transports = c("udp", "carrier-pigeon", "null"),
+    meters = list(synthetic_meter(power = function(transport, size, rate) if (transport == "null") 0.05 else rate))
+  ))
+  expect_match(html, "UDP and carrier-pigeon sent messages", fixed = TRUE)
+  expect_match(html, "<th scope=\"row\" class=\"text\">carrier-pigeon, 64 B, 10 Mb/s</th>", fixed = TRUE)
 })

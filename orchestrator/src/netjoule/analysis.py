@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ import netjoule_contracts as contracts
 from netjoule import programs
 from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
 
-__all__ = ["environment", "require_r", "run_analysis", "script"]
+__all__ = ["environment", "require_r", "run_analysis", "run_blocks_needed", "script"]
 
 Verb = Literal["analyse", "report"]
 EventSink = Callable[[Mapping[str, Any]], None]
@@ -64,13 +64,21 @@ def require_r() -> None:
         )
 
 
-def run_analysis(verb: Verb, campaign: Path, sink: EventSink, *, rscript: str | None = None) -> None:
+def run_analysis(
+    verb: Verb,
+    campaign: Path,
+    sink: EventSink,
+    *,
+    margin_percent: float | None = None,
+    rscript: str | None = None,
+) -> None:
     """Run ``analyse`` (tables and figures) or ``report`` (these and report.html) over a campaign.
 
     Args:
         verb: what R should do.
         campaign: folder of the campaign.
         sink: gets each NDJSON line of the R program as it comes.
+        margin_percent: ask for equivalence within this margin; by default what the workload asks.
         rscript: program to use instead of the one found.
 
     Raises:
@@ -78,15 +86,48 @@ def run_analysis(verb: Verb, campaign: Path, sink: EventSink, *, rscript: str | 
         InvalidData: when the campaign cannot be analysed.
         RunFailed: when R fails otherwise.
     """
-    command = [
-        rscript or programs.find("Rscript"),
-        "--vanilla",
-        str(script()),
-        str(campaign.resolve()),
-        "--json",
-    ]
-    if verb == "report":
-        command.append("--report")
+    options = ["--report"] if verb == "report" else []
+    if margin_percent is not None:
+        options += ["--margin", repr(margin_percent)]
+    _run(verb, campaign, options, sink, rscript)
+
+
+def run_blocks_needed(
+    pilot: Path,
+    workload: Mapping[str, Any],
+    mde_percent: float,
+    power: float | None,
+    sink: EventSink,
+    *,
+    rscript: str | None = None,
+) -> None:
+    """Ask R how many blocks of a workload find a difference, by what a pilot campaign scattered.
+
+    Args:
+        pilot: folder of the campaign.
+        workload: effective workload, as campaign.json would keep it.
+        mde_percent: least difference of E_A that is to be found.
+        power: probability of finding it, 0 to 1; R's default when None.
+        sink: gets each NDJSON line; the answer is the event ``blocks_needed``.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        UsageError: when the workload's blocks can never reach its level.
+        InvalidData: when the pilot decides nothing.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    with tempfile.TemporaryDirectory(prefix="netjoule-") as folder:
+        document = Path(folder) / "workload.json"
+        document.write_text(json.dumps(workload), encoding="utf-8")
+        options = ["--mde", repr(mde_percent), "--workload", str(document)]
+        options += [] if power is None else ["--power", repr(power)]
+        _run("plan", pilot, options, sink, rscript)
+
+
+def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rscript: str | None) -> None:
+    """Run the R program over a campaign; its failure becomes ours."""
+    program = rscript or programs.find("Rscript")
+    command = [program, "--vanilla", str(script()), str(campaign.resolve()), "--json", *options]
     # Warnings go to a file: a full pipe that nobody reads yet would stop R.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
         process = subprocess.Popen(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,9 +43,12 @@ class Defect:
 def document(file: str, path: Path, contract: str, into: dict[str, Any]) -> Iterator[Defect]:
     """Read a JSON document into ``into`` and hold it to its contract; unreadable leaves ``into`` empty."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
     except FileNotFoundError:
         yield Defect(file, "", "the file is missing")
+        return
+    except _NotFinite as error:
+        yield Defect(file, "", str(error))
         return
     except (OSError, UnicodeDecodeError) as error:
         yield Defect(file, "", f"it cannot be read: {error}")
@@ -56,6 +60,17 @@ def document(file: str, path: Path, contract: str, into: dict[str, Any]) -> Iter
     yield from against(file, value, contract)
     if isinstance(value, dict):
         into.update(value)
+
+
+class _NotFinite(ValueError):
+    """A number that JSON does not have, though Python reads it."""
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _NotFinite(f"{text} is not finite; a number that does not exist is null")
+    return value
 
 
 def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[Defect]:

@@ -17,9 +17,12 @@ from typer.exceptions import TyperException
 
 from netjoule.clock import SystemClock
 from netjoule.console import Output, describe_error
+from netjoule.coursework.cli import app as coursework_app
 from netjoule.errors import InvalidData, NetjouleError, refused
 from netjoule.guest.cli import app as guest_app
 from netjoule.importing.cli import import_results
+from netjoule.publishing.cli import publish_campaign
+from netjoule.savings.cli import savings
 
 if TYPE_CHECKING:
     from netjoule.doctor import Finding
@@ -34,6 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(coursework_app, name="coursework")
 app.add_typer(guest_app, name="guest")
 
 Workload = Annotated[
@@ -62,6 +66,10 @@ Verify = Annotated[
     typer.Option(
         "--verify/--no-verify", help="Compare a lab's hosts with the topology first, as doctor does."
     ),
+]
+Margin = Annotated[
+    str | None,
+    typer.Option("--margin", metavar="PERCENT", help="Ask whether transports are equivalent within it."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout, for machines.")]
 
@@ -126,13 +134,22 @@ def plan(
     testbed: Testbed = None,
     seed: Seed = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also print every run, in order.")] = False,
+    mde: Annotated[
+        str | None, typer.Option("--mde", metavar="PERCENT", help="Blocks that find this difference.")
+    ] = None,
+    pilot: Annotated[
+        Path | None, typer.Option("--pilot", metavar="DIR", help="Campaign that tells how blocks scatter.")
+    ] = None,
+    power: Annotated[
+        str | None, typer.Option("--power", metavar="PERCENT", help="How surely [default: 80%].")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say what a workload takes and can show; nothing runs.
 
     Example: netjoule plan table-i
     """
-    from netjoule import carriers, launch, presence
+    from netjoule import carriers, launch, presence, sample_size
     from netjoule.forecast import forecast
     from netjoule.resolution import estimate
 
@@ -143,11 +160,12 @@ def plan(
     for line in launch.plan_text(inputs, chosen, estimates):
         output.say(line)
     resolution = [asdict(e) for e in estimates]
+    size = forecast(inputs.workload, inputs.topology)
     output.event(
         {
             "event": "plan",
             "seed": chosen,
-            **asdict(forecast(inputs.workload, inputs.topology)),
+            **asdict(size),
             "resolution": resolution,
             "carriers": carriers.left_open(inputs.workload, inputs.topology),
             "transports": presence.left_open(inputs.workload, inputs.topology),
@@ -157,6 +175,7 @@ def plan(
         for row in launch.plan_rows(inputs, _seed(seed, inputs)):
             output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.pace}")
             output.event({"event": "run", **asdict(row)})
+    sample_size.tell(sample_size.Request(mde, pilot, power), inputs.workload, size, output)
 
 
 @app.command()
@@ -215,24 +234,25 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
 
 
 @app.command()
-def analyse(campaign: CampaignDir, json: Json = False) -> None:
+def analyse(campaign: CampaignDir, margin: Margin = None, json: Json = False) -> None:
     """Compute tables and figures with R and print E_A.
 
     Example: netjoule analyse results/skype-1
     """
-    _analyse(campaign, "analyse", Output(json_lines=json))
+    _analyse(campaign, "analyse", Output(json_lines=json), margin)
 
 
 @app.command()
-def report(campaign: CampaignDir, json: Json = False) -> None:
+def report(campaign: CampaignDir, margin: Margin = None, json: Json = False) -> None:
     """Write report.html, one file that needs no network.
 
     Example: netjoule report results/skype-1
     """
-    _analyse(campaign, "report", Output(json_lines=json))
+    _analyse(campaign, "report", Output(json_lines=json), margin)
 
 
 app.command("import")(import_results)
+app.command("publish")(publish_campaign)
 
 
 @app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
@@ -364,6 +384,9 @@ def _show_finding(output: Output, lacking: list[str], finding: Finding) -> None:
         lacking.append(finding.name)
 
 
+app.command("savings")(savings)
+
+
 @app.command()
 def glossary(
     words: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="Only these words.")] = None,
@@ -444,13 +467,17 @@ def _seed(given: int | None, inputs: Any) -> int:
     return int(inputs.workload.seed) if inputs.workload.seed is not None else launch.draw_seed()
 
 
-def _analyse(campaign: Path, verb: Any, output: Output) -> None:
+def _analyse(campaign: Path, verb: Any, output: Output, margin: str | None = None) -> None:
     """Run R over a campaign, then print its table and name its files."""
-    from netjoule import analysis, summary
+    from netjoule import analysis, sample_size, summary
     from netjoule.store import Campaign
 
+    within = None if margin is None else sample_size.percent(margin, "--margin")
     Campaign.read(campaign)  # says what is wrong before R is started
-    analysis.run_analysis(verb, campaign, output.event)
+    if within is None:
+        analysis.run_analysis(verb, campaign, output.event)
+    else:
+        analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
     rows = summary.summary_rows(campaign)
     for table in summary.summary_tables(rows):
         output.show(table)
@@ -467,6 +494,10 @@ def _analyse(campaign: Path, verb: Any, output: Output) -> None:
     for row in summary.fairness_rows(campaign):
         output.say(summary.fairness_line(row))
         output.event({"event": "fairness", **summary.typed(row)})
+    for row in summary.contrast_rows(campaign):
+        if row["words"] and row["inference"] != "intervals_only":
+            output.say(row["words"])
+        output.event({"event": "contrast", **summary.typed(row)})
     for row in rows:
         output.event({"event": "ea", **summary.typed(row)})
     for path in summary.made_files(campaign):

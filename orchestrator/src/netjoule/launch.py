@@ -331,11 +331,13 @@ def _verdict(campaign: Campaign, output: Output) -> int:
 
 def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> list[str]:
     """What ``netjoule plan`` prints for people."""
-    from netjoule.forecast import forecast, least_blocks_for_p
+    from netjoule.forecast import LEAST_BLOCKS_TESTED, forecast, least_blocks_for_p
 
     size = forecast(inputs.workload, inputs.topology)
     wanted = least_blocks_for_p(0.05)
     p_note = f"{wanted} blocks reach {2 / 2**wanted:.3g}" if size.least_p > 0.05 else "under 0.05"
+    if size.blocks < LEAST_BLOCKS_TESTED:
+        p_note += f", tests are made from {LEAST_BLOCKS_TESTED} on"
     return [
         f"workload   {inputs.workload.name} on testbed {inputs.topology.name} ({inputs.topology.kind})",
         f"runs       {size.runs} = {size.mini_blocks} mini-blocks x {size.transports} transports,"

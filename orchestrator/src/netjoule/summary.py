@@ -19,6 +19,7 @@ from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTO
 
 __all__ = [
     "SUMMARY_FILE",
+    "contrast_rows",
     "fairness_line",
     "fairness_rows",
     "floor_warnings",
@@ -34,6 +35,7 @@ __all__ = [
 SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
 FAIRNESS_FILE = "tables/fairness.csv"
+CONTRASTS_FILE = "tables/contrasts.csv"
 FLOOR_LARGE = "floor_large"
 FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
 
@@ -69,6 +71,12 @@ def verdict_rows(campaign: Path) -> list[dict[str, str]]:
 def fairness_rows(campaign: Path) -> list[dict[str, str]]:
     """Rows of fairness per cell; none of a campaign whose runs have one flow each."""
     path = campaign / FAIRNESS_FILE
+    return _read(path) if path.is_file() else []
+
+
+def contrast_rows(campaign: Path) -> list[dict[str, str]]:
+    """Transports compared over all loads, the primary family first; none of a campaign without E_A."""
+    path = campaign / CONTRASTS_FILE
     return _read(path) if path.is_file() else []
 
 

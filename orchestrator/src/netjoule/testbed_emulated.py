@@ -80,7 +80,12 @@ class _Pipeline:
     device: LocalProcess
     instrument: LocalProcess
     resource: str
-    form: str | None
+    model: dict[str, Any] | None
+
+    @property
+    def form(self) -> str | None:
+        """Form of the device model; None when its program did not tell."""
+        return str(self.model["form"]) if self.model else None
 
 
 @dataclass
@@ -161,6 +166,7 @@ class EmulatedTestbed:
         await self._make_namespaces()
         await self._start_link()
         pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
+        self.campaign.set_device_models({p.meter.meter_id: p.model for p in pipelines if p.model})
         await self._fix_ranges(pipelines)
         await self._start_logger(pipelines)
         faults = [asyncio.ensure_future(self._inject(p.meter)) for p in pipelines if p.meter.faults]
@@ -201,7 +207,7 @@ class EmulatedTestbed:
         ready = await instrument.expect("ready", READY_TIMEOUT_S)
         self._parts.watch(device, "device_stopped")
         self._parts.watch(instrument, "meter_stopped")
-        return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_form(meter))
+        return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_model(meter))
 
     def _device_arguments(self, meter: Meter) -> list[str]:
         assert meter.device_model is not None
@@ -234,13 +240,13 @@ class EmulatedTestbed:
             now_s = self.session.t_s(clock.monotonic_ns())
             self._parts.remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
 
-    async def _device_form(self, meter: Meter) -> str | None:
-        """Form of a meter's power model, as the model's program tells it."""
+    async def _device_model(self, meter: Meter) -> dict[str, Any] | None:
+        """A meter's power model as the model's program tells it; None when it says nothing."""
         argv = [programs.find("netjoule-device"), "--model", str(meter.device_model), "--describe"]
         process = await self.local.start(argv, name="netjoule-device --describe")
         line = await process.next_line()
         await process.stop()
-        return str(json.loads(line)["form"]) if line else None
+        return dict(json.loads(line)) if line else None
 
     async def _fix_ranges(self, pipelines: Sequence[_Pipeline]) -> None:
         """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""

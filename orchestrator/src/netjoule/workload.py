@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from netjoule import generators, profiles, transports, yamlfile
+from netjoule import contrasts, generators, profiles, transports, yamlfile
 from netjoule.errors import UsageError
 from netjoule.yamlfile import Document
 
@@ -196,6 +196,7 @@ def _validated(document: Document) -> Workload:
     value["limits"] = {**_DEFAULTS["limits"], **value["limits"]}
     _check_generator(document)
     profiles.check(document)
+    contrasts.check(document)
     paces = _paces(document)
     options = _effective_options(document)
     if options:

@@ -18,7 +18,7 @@ import yaml
 import netjoule_contracts as contracts
 from netjoule.errors import UsageError, file_errors
 
-__all__ = ["Document", "defects", "load"]
+__all__ = ["Document", "defects", "load", "parse"]
 
 Place = tuple[str | int, ...]
 
@@ -112,7 +112,16 @@ def load(path: Path) -> Document:
         UsageError: when it is not YAML, not a mapping, beyond all reason, or names a key twice.
         RunFailed: when the file cannot be read.
     """
-    node, value = _parsed(_text(path), path)
+    return parse(_text(path), path)
+
+
+def parse(text: str, path: Path) -> Document:
+    """Read a YAML mapping that was taken out of a file; as `load` does.
+
+    Raises:
+        UsageError: as `load` does.
+    """
+    node, value = _parsed(text, path)
     if not isinstance(value, dict) or not isinstance(node, yaml.MappingNode):
         raise UsageError(
             "not a YAML mapping", where=f"{path}, line 1", next_step="start with 'schema_version: 1'"

@@ -86,3 +86,20 @@ def test_broken_model_is_named_with_its_fault(old: str, new: str, message: str) 
     with pytest.raises(UsageError, match=message) as caught:
         parse_model(CONSTANT.replace(old, new), "lamp.yaml")
     assert "lamp.yaml" in str(caught.value)
+
+
+def test_a_description_says_how_sure_each_value_is() -> None:
+    described = load_model("raspberry-pi").describe()
+    assert described["relative_uncertainty"]["gamma_xg_j"] == 0.0334
+    assert described["relative_uncertainty"]["gamma_xr_j"] is None
+    assert described["rho_tx"][-1] == {"phy_rate_mbps": 48, "rho_w": 0.8066, "relative_uncertainty": 0.0256}
+    assert [point["relative_uncertainty"] for point in described["rho_rx"]] == [0.353, 0.236, 0.237, 0.0806]
+    laptop = load_model("laptop-cpu").describe()
+    assert laptop["relative_uncertainty"] == {
+        "base_w": None,
+        "core_w": None,
+        "rho_idle_w": 0.0029,
+        "rho_tx_w": 0.0065,
+        "rho_rx_w": 0.0007,
+    }
+    assert "rho_tx" not in laptop

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,17 @@ RANGES = ("frames_per_s", "phy_rate_mbps", "busy_cores")
 
 Points = tuple[tuple[float, float], ...]
 """(PHY rate in Mb/s, rho in W) in rising order of rate."""
+Ratios = tuple[float | None, ...]
+"""Standard uncertainty over rho, point by point; None where none is stated."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceModel:
-    """One device: parameters in the units their names carry, inclusive validity ranges, rho tables in W."""
+    """One device: parameters in the units their names carry, inclusive validity ranges, rho tables in W.
+
+    relative_uncertainty: standard uncertainty over value, by parameter; None where the source states none.
+    u_rho_tx, u_rho_rx: the same of each point of a table.
+    """
 
     name: str
     title: str
@@ -38,18 +44,26 @@ class DeviceModel:
     validity: dict[str, tuple[float, float]]
     rho_tx: Points = ()
     rho_rx: Points = ()
+    relative_uncertainty: dict[str, float | None] = field(default_factory=dict)
+    u_rho_tx: Ratios = ()
+    u_rho_rx: Ratios = ()
 
     def describe(self) -> dict[str, Any]:
-        """Return what others need to label a power figure with, as a JSON document."""
-        return {
+        """Return what others need to label a power figure and to say how sure it is, as JSON."""
+        document: dict[str, Any] = {
             "name": self.name,
             "title": self.title,
             "form": self.form,
             "status": self.status,
             "source": self.source,
             "parameters": self.parameters,
+            "relative_uncertainty": self.relative_uncertainty,
             "validity": {name: list(bounds) for name, bounds in self.validity.items()},
         }
+        if self.rho_tx:
+            document["rho_tx"] = _described(self.rho_tx, self.u_rho_tx)
+            document["rho_rx"] = _described(self.rho_rx, self.u_rho_rx)
+        return document
 
 
 def model_names() -> list[str]:
@@ -100,6 +114,8 @@ def parse_model(text: str, where: str) -> DeviceModel:
         raise UsageError(f"device model {where}: form {form} takes exactly the parameters {wanted}")
     if (form == "cross_factor") != ("tables" in document):
         raise UsageError(f"device model {where}: tables belong to the form cross_factor, and only to it")
+    rho_tx, u_rho_tx = _points(document, "tx", parameters.get("tx_power_dbm"), where)
+    rho_rx, u_rho_rx = _points(document, "rx", None, where)
     ranges = {name: document["validity"][name] for name in RANGES if name in document["validity"]}
     return DeviceModel(
         name=document["name"],
@@ -109,18 +125,33 @@ def parse_model(text: str, where: str) -> DeviceModel:
         source=document["source"],
         parameters=parameters,
         validity={name: (float(r["minimum"]), float(r["maximum"])) for name, r in ranges.items()},
-        rho_tx=_points(document, "tx", parameters.get("tx_power_dbm"), where),
-        rho_rx=_points(document, "rx", None, where),
+        rho_tx=rho_tx,
+        rho_rx=rho_rx,
+        relative_uncertainty={
+            name: entry.get("relative_uncertainty") for name, entry in document["parameters"].items()
+        },
+        u_rho_tx=u_rho_tx,
+        u_rho_rx=u_rho_rx,
     )
 
 
-def _points(document: dict[str, Any], table: str, tx_power_dbm: float | None, where: str) -> Points:
-    """Return the rows of a table at one transmit power (None: rows without one) as points."""
+def _described(points: Points, ratios: Ratios) -> list[dict[str, float | None]]:
+    return [
+        {"phy_rate_mbps": rate, "rho_w": rho, "relative_uncertainty": ratio}
+        for (rate, rho), ratio in zip(points, ratios, strict=True)
+    ]
+
+
+def _points(
+    document: dict[str, Any], table: str, tx_power_dbm: float | None, where: str
+) -> tuple[Points, Ratios]:
+    """Return the rows of a table at one transmit power (None: rows without one), and how sure each is."""
     if "tables" not in document:
-        return ()
+        return (), ()
     rows = [row for row in document["tables"][table] if row.get("tx_power_dbm") == tx_power_dbm]
-    points = tuple(sorted((float(row["phy_rate_mbps"]), float(row["rho_w"])) for row in rows))
+    rows.sort(key=lambda row: (float(row["phy_rate_mbps"]), float(row["rho_w"])))
+    points = tuple((float(row["phy_rate_mbps"]), float(row["rho_w"])) for row in rows)
     if len({rate for rate, _ in points}) != len(points) or len(points) < 2:
         power = "no transmit power" if tx_power_dbm is None else f"{tx_power_dbm} dBm"
         raise UsageError(f"device model {where}: table {table} needs two or more different rates at {power}")
-    return points
+    return points, tuple(row.get("relative_uncertainty") for row in rows)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Message sizes inside a transport's panel; the fillable shapes without the triangle of upper limits.
+size_shapes <- c(21, 22, 23, 24)
+size_linetypes <- c("solid", "42", "22", "12")
+
+#' Plot the power model of each transport over what was measured
+#'
+#' One panel per transport: P_A - P_I of each cell against offered load, a point shape
+#' per message size, and the model as a line through its values at the cells.
+#'
+#' @param fit,residuals from [fit_power_model()].
+#' @inheritParams plot_ea
+#' @return a ggplot with alt text, or NULL when no transport but null could be fitted.
+#' @export
+plot_model_fit <- function(fit, residuals, campaign, meter_id) {
+  chosen <- meter_id
+  points <- residuals[meter_id == chosen]
+  fit <- fit[meter_id == chosen & !is.na(form)]
+  if (!any(points$transport != "null")) {
+    return(NULL)
+  }
+  drawn <- model_points(points, points$delta_p_w, points$delta_p_ci95_low, points$delta_p_ci95_high)
+  drawn[, fitted_w := points$fitted_w]
+  drawn <- hide_unplottable(drawn)
+  logarithmic <- spans_decades(drawn$value)
+  lines <- drawn[is.finite(fitted_w) & (!logarithmic | fitted_w > 0)]
+  lines <- lines[lines[, .I[.N > 1L], by = list(transport, size)]$V1]
+  drawn <- settle_lows(drawn)
+  plot <- model_panels(drawn, model_labels(fit)) +
+    geom_line(data = lines, aes(y = fitted_w, linetype = size, group = size), linewidth = 0.5) +
+    model_marks(drawn) +
+    value_axis(drawn$value, expression(P[A] - P[I] ~ "(W)"), attr(drawn, "foot")) +
+    labs(
+      title = "Power above idle, and the model fitted to it",
+      subtitle = subtitle_words(campaign, chosen, model_words(fit), point_words(drawn)),
+      caption = source_line(campaign, chosen)
+    )
+  with_alt(plot, alt_model(fit, campaign, chosen))
+}
+
+#' Plot what the power model leaves
+#'
+#' @inheritParams plot_model_fit
+#' @return a ggplot with alt text, or NULL when no transport but null could be fitted.
+#' @export
+plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
+  chosen <- meter_id
+  points <- residuals[meter_id == chosen]
+  fit <- fit[meter_id == chosen & !is.na(form)]
+  if (!any(points$transport != "null")) {
+    return(NULL)
+  }
+  drawn <- model_points(
+    points, points$residual_w, points$delta_p_ci95_low - points$fitted_w, points$delta_p_ci95_high - points$fitted_w
+  )
+  plot <- model_panels(drawn, residual_labels(fit)) +
+    geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
+    model_marks(drawn) +
+    scale_y_continuous(name = expression(P[A] - P[I] ~ "less the model's (W)"), labels = number_text) +
+    labs(
+      title = "What the power model leaves, by offered load",
+      subtitle = subtitle_words(
+        campaign, chosen, "Bars: 95 % t interval over blocks. One that misses zero: there the model fails."
+      ),
+      caption = source_line(campaign, chosen)
+    )
+  with_alt(plot, alt_residuals(fit, drawn, campaign, chosen))
+}
+
+model_points <- function(rows, value, low, high) {
+  sizes <- sort(unique(rows$payload_bytes))
+  points <- data.table(
+    transport = transport_factor(rows$transport), payload_bytes = rows$payload_bytes,
+    offered_rate_mbps = rows$offered_rate_mbps, size = factor(rows$payload_bytes, levels = sizes), value = value,
+    low = low, high = high
+  )
+  # Sizes of one load stand side by side, as transports do elsewhere.
+  points[, x := spread_loads(data.table(transport = size, offered_rate_mbps = offered_rate_mbps))$x]
+  plain_points(points)
+}
+
+# Everything but what is drawn into the panels.
+model_panels <- function(points, labels) {
+  sizes <- levels(points$size)
+  shapes <- rep_len(size_shapes, length(sizes))
+  linetypes <- rep_len(size_linetypes, length(sizes))
+  ggplot(points, aes(x = x, y = value, colour = transport)) +
+    facet_wrap(
+      ggplot2::vars(transport),
+      labeller = as_labeller(labels), ncol = panel_columns(length(unique(points$transport))), scales = "free_y"
+    ) +
+    load_axis(points$offered_rate_mbps) +
+    scale_colour_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
+    scale_fill_manual(values = style_values("colour"), na.value = "#999999", guide = "none") +
+    scale_shape_manual(name = "message size (bytes)", values = stats::setNames(shapes, sizes)) +
+    scale_linetype_manual(name = "message size (bytes)", values = stats::setNames(linetypes, sizes)) +
+    netjoule_theme() +
+    theme(legend.title = element_text(size = rel(0.85)))
+}
+
+model_marks <- function(points) {
+  list(
+    geom_linerange(data = points[!is.na(low) & !is.na(value)], aes(ymin = low, ymax = high), linewidth = 0.6),
+    geom_point(data = points[!is.na(value)], aes(fill = transport, shape = size), size = 2, stroke = 0.5)
+  )
+}
+
+# "UDP", and under it the model: "0.31 W + 12 uJ/packet" and "+ 3.1 mJ/Mb".
+model_labels <- function(fit) {
+  bits <- ifelse(is.na(fit$bit_energy_j_per_mbit), "", paste0("\n", signed_energy(fit$bit_energy_j_per_mbit), "/Mb"))
+  text <- paste0(
+    transport_label(fit$transport), "\n", number_text(signif(fit$p0_w, 3)), " W ", signed_energy(fit$packet_energy_j),
+    "/packet", bits
+  )
+  stats::setNames(text, fit$transport)
+}
+
+residual_labels <- function(fit) {
+  stats::setNames(
+    paste0(transport_label(fit$transport), "\nroot mean square ", number_text(signif(fit$residual_rms_w, 2)), " W"),
+    fit$transport
+  )
+}
+
+# "+ 12.3 uJ", "- 4 mJ"
+signed_energy <- function(energy_j) {
+  size <- abs(energy_j)
+  prefix <- ifelse(size < 1e-3, "u", ifelse(size < 1, "m", ""))
+  scaled <- size * c(u = 1e6, m = 1e3)[prefix]
+  whole <- which(prefix == "")
+  scaled[whole] <- size[whole]
+  paste0(ifelse(energy_j < 0, "- ", "+ "), number_text(signif(scaled, 3)), " ", prefix, "J")
+}
+
+model_words <- function(fit) {
+  without_bits <- sum(is.na(fit$bit_energy_j_per_mbit))
+  left_out <- sum(fit$extrapolated_n)
+  missed <- sum(fit$residuals_are_noise %in% FALSE)
+  c(
+    "Lines: P0 + a packets/s + b bits/s, for the range drawn.",
+    if (without_bits > 0L) sprintf("b cannot be told for %d.", without_bits),
+    if (missed > 0L) sprintf("%d of the fits miss cells by more than noise.", missed),
+    if (left_out > 0L) paste(left_out, "extrapolated runs left out.")
+  )
+}
+
+alt_model <- function(fit, campaign, meter_id) {
+  words <- gsub("\n", " ", sub("\n", ": ", model_labels(fit), fixed = TRUE), fixed = TRUE)
+  paste0(
+    "Points and fitted lines of power above idle against offered load from ",
+    number_text(min(fit$offered_rate_least_mbps)), " to ", number_text(max(fit$offered_rate_greatest_mbps)),
+    " Mb/s, one panel per transport. ", paste(words, collapse = "; "), ". ",
+    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+  )
+}
+
+alt_residuals <- function(fit, points, campaign, meter_id) {
+  paste0(
+    "Points of power above idle less the fitted model against offered load, one panel per transport (",
+    paste(transport_label(fit$transport), collapse = ", "), "), from ", number_text(signif(min(points$value), 3)),
+    " to ", number_text(signif(max(points$value), 3)), " W. ",
+    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+  )
+}

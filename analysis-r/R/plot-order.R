@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# More points than this are drawn as means: of mini-blocks first, of blocks where that is not enough.
+most_order_points <- 1000
+
+#' Plot E_A by campaign order, as deviation from each cell's mean, with its trend
+#'
+#' @param listed from [ea_order()].
+#' @param drift from [ea_drift()].
+#' @param summary from [summarise_ea()], for frames per message.
+#' @inheritParams plot_ea
+#' @return a ggplot with alt text, or NULL without cells of two mini-blocks.
+#' @export
+plot_ea_order <- function(listed, drift, summary, campaign, meter_id) {
+  chosen <- meter_id
+  rows <- listed[meter_id == chosen]
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  trend <- drift[meter_id == chosen & quantity == "E_A"]
+  points <- order_points(rows)
+  single <- points$what[1] == "run"
+  plot <- ggplot(points, aes(x = position, y = deviation_percent)) +
+    sitting_lines(rows, campaign) +
+    geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
+    trend_layers(rows, trend) +
+    (if (single) {
+      geom_point(aes(colour = transport, fill = transport, shape = transport), size = 1.8, stroke = 0.5)
+    } else {
+      geom_point(shape = 21, size = 1.8, colour = "grey20", fill = "grey60")
+    }) +
+    (if (single) c(scatter_scales(), list(transport_legend(points$transport)))) +
+    scale_x_continuous(name = "Run, in the order of the campaign", labels = number_text) +
+    scale_y_continuous(name = expression(E[A] ~ "against its cell's mean (%)"), labels = number_text) +
+    netjoule_theme() +
+    labs(
+      title = "Energy per megabit by campaign order",
+      subtitle = subtitle_words(
+        campaign, chosen, order_words(points$what[1]), trend_words(trend), sitting_words(rows, campaign)
+      ),
+      caption = source_line_with_frames(campaign, chosen, summary)
+    )
+  with_alt(plot, alt_order(rows, trend, campaign, chosen))
+}
+
+# Runs, or means of mini-blocks or blocks.
+order_points <- function(rows) {
+  means <- function(keys, name) {
+    points <- rows[, list(position = mean(position), deviation_percent = mean(deviation_percent)), by = keys]
+    points[, what := rep(name, .N)][]
+  }
+  if (nrow(rows) <= most_order_points) {
+    return(rows[, list(
+      transport = transport_factor(transport), position, deviation_percent, what = rep("run", .N)
+    )])
+  }
+  mini_blocks <- means(c("mini_block", "attempt"), "mini-block")
+  if (nrow(mini_blocks) <= most_order_points) mini_blocks else means("block", "block")
+}
+
+# The line bends where the campaign paused: the trend is one over time, the axis is one of runs.
+trend_layers <- function(rows, trend) {
+  if (nrow(trend) == 0L || is.na(trend$trend_ci95_low)) {
+    return(NULL)
+  }
+  hours <- (rows$t_s - mean(rows$t_s)) / 3600
+  at <- unique(round(seq(1, nrow(rows), length.out = min(nrow(rows), 200L))))
+  ends <- cbind(hours * trend$trend_ci95_low, hours * trend$trend_ci95_high)
+  line <- data.table(
+    position = rows$position, middle = hours * trend$trend_percent_per_hour, low = pmin(ends[, 1], ends[, 2]),
+    high = pmax(ends[, 1], ends[, 2])
+  )[at]
+  list(
+    geom_ribbon(
+      data = line, aes(x = position, ymin = low, ymax = high), inherit.aes = FALSE, fill = "grey80", alpha = 0.6
+    ),
+    geom_line(data = line, aes(x = position, y = middle), inherit.aes = FALSE, linewidth = 0.7, linetype = "42")
+  )
+}
+
+# First position of each sitting but the first.
+sitting_starts <- function(rows, campaign) {
+  starts <- vapply(pick(campaign$meta, "sessions", default = list()), pick_number, 0, "t_start_s")
+  starts <- sort(starts[!is.na(starts)])[-1]
+  places <- vapply(starts, function(start) {
+    after <- rows$position[rows$t_s >= start]
+    if (length(after) > 0L) min(after) else NA_real_
+  }, 0)
+  unique(places[!is.na(places) & places > min(rows$position)])
+}
+
+sitting_lines <- function(rows, campaign) {
+  starts <- sitting_starts(rows, campaign)
+  if (length(starts) > 0L) {
+    geom_vline(xintercept = starts - 0.5, colour = "grey60", linetype = "22", linewidth = 0.4)
+  }
+}
+
+sitting_words <- function(rows, campaign) {
+  if (length(sitting_starts(rows, campaign)) > 0L) "Vertical lines: the campaign paused."
+}
+
+order_words <- function(what) {
+  switch(what,
+    run = "Each point is a run.",
+    "mini-block" = "Each point is the mean of a mini-block.",
+    "Each point is the mean of a block."
+  )
+}
+
+trend_words <- function(trend) {
+  if (nrow(trend) == 0L || is.na(trend$trend_ci95_low)) {
+    return("Too few mini-blocks for a trend.")
+  }
+  sprintf(
+    "Over the campaign E_A changed by %s %% [%s to %s]: %s.", short(trend$change_percent),
+    short(trend$change_ci95_low), short(trend$change_ci95_high),
+    if (trend$verdict == "drift") "a drift" else "no drift seen"
+  )
+}
+
+alt_order <- function(rows, trend, campaign, meter_id) {
+  paste0(
+    "Deviation of E_A from the mean of its cell in the order of the campaign, ", nrow(rows), " runs, from ",
+    short(min(rows$deviation_percent)), " to ", short(max(rows$deviation_percent)), " %. ", trend_words(trend), " ",
+    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+  )
+}

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Over this many runs a whole campaign is drawn block by block.
+most_drawn_runs <- 1000
+
+#' Plot P_A and P_I over the campaign, and the readings of one mini-block with its windows
+#'
+#' Above: P_A of each run that counts and P_I as a line, in the order of time; of more
+#' than 1,000 runs, what each block spans. Below: readings of one mini-block, idle and
+#' measure windows shaded, P_A and P_I as result.json has them.
+#'
+#' @param trace from [power_trace()].
+#' @param summary from [summarise_ea()], for frames per message.
+#' @inheritParams plot_ea
+#' @return a patchwork with alt text, or NULL when the meter has no power.
+#' @export
+plot_power <- function(trace, summary, campaign, meter_id) {
+  chosen <- meter_id
+  runs <- power_runs(campaign, chosen)
+  if (nrow(runs) == 0L) {
+    return(NULL)
+  }
+  trace <- trace[meter_id == chosen]
+  several <- nrow(runs) > most_drawn_runs
+  panels <- list(
+    if (several) power_by_block(runs) else power_by_run(runs),
+    if (nrow(trace) > 0L) power_detail(trace, runs, campaign)
+  )
+  panels <- panels[lengths(panels) > 0L]
+  plot <- patchwork::wrap_plots(panels, ncol = 1L) + patchwork::plot_annotation(
+    title = "Power while sending (P_A) and idle (P_I) over the campaign",
+    subtitle = subtitle_words(
+      campaign, chosen, if (several) "Bars: from least to greatest P_A of a block;" else "Points: P_A of a run;",
+      "line: P_I.", if (nrow(trace) > 0L) "Below: the readings of one mini-block."
+    ),
+    caption = source_line_with_frames(campaign, chosen, summary), theme = netjoule_theme()
+  )
+  with_alt(plot, alt_power(runs, trace, campaign, chosen))
+}
+
+# One row per run that counts, in time order; hours, minutes or seconds by how long the campaign took.
+power_runs <- function(campaign, id) {
+  rows <- usable_results(campaign$results)
+  if (nrow(rows) == 0L) {
+    return(rows)
+  }
+  rows <- rows[meter_id == id & !is.na(p_a_w) & !is.na(window_t_start_s)]
+  rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
+  rows[, transport := transport_factor(transport)]
+  setorderv(rows, "t_s")[]
+}
+
+time_unit <- function(span_s) {
+  if (span_s > 2 * 3600) {
+    list(seconds = 3600, name = "h")
+  } else if (span_s > 5 * 60) {
+    list(seconds = 60, name = "min")
+  } else {
+    list(seconds = 1, name = "s")
+  }
+}
+
+power_by_run <- function(runs) {
+  clock <- time_unit(max(runs$t_s))
+  ggplot(runs, aes(x = t_s / clock$seconds, y = p_a_w)) +
+    geom_line(
+      data = runs[!is.na(p_i_w)], aes(y = p_i_w), colour = "grey35", linewidth = 0.5
+    ) +
+    geom_point(aes(colour = transport, fill = transport, shape = transport), size = 1.7, stroke = 0.5) +
+    scatter_scales() +
+    transport_legend(runs$transport) +
+    labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
+    netjoule_theme()
+}
+
+power_by_block <- function(runs) {
+  clock <- time_unit(max(runs$t_s))
+  blocks <- runs[, list(
+    t_s = mean(t_s), least = min(p_a_w), greatest = max(p_a_w), p_i_w = mean_or_na(p_i_w)
+  ), by = block]
+  ggplot(blocks, aes(x = t_s / clock$seconds)) +
+    geom_linerange(aes(ymin = least, ymax = greatest), colour = "grey55", linewidth = 1.2) +
+    geom_line(data = blocks[!is.na(p_i_w)], aes(y = p_i_w), colour = "black", linewidth = 0.6) +
+    labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
+    netjoule_theme()
+}
+
+#' The readings of one mini-block: shaded windows, P_A of each run, the line of P_I
+#' @noRd
+power_detail <- function(trace, runs, campaign) {
+  shown <- runs[mini_block == trace$mini_block[1] & attempt == trace$attempt[1]]
+  windows <- campaign$runs[match(shown$run_id, run_id)]
+  idle <- trace_windows(windows)[window == "idle"]
+  at <- data.table(
+    x = (windows$measure_start_s + windows$measure_end_s) / 2, label = short_label(as.character(shown$transport))
+  )
+  lines <- data.table(
+    from_s = (windows$idle_before_start_s + windows$idle_before_end_s) / 2, from_w = shown$p_i_before_w,
+    to_s = (windows$idle_after_start_s + windows$idle_after_end_s) / 2, to_w = shown$p_i_after_w
+  )[!is.na(from_w) & !is.na(to_w)]
+  ggplot(trace, aes(x = t_s)) +
+    shaded(idle, "#EDEDED") + shaded(windows[, list(from_s = measure_start_s, to_s = measure_end_s)], "#CFE0EE") +
+    geom_ribbon(aes(ymin = power_least_w, ymax = power_greatest_w), fill = "grey70") +
+    geom_line(aes(y = power_w), colour = "grey25", linewidth = 0.35) +
+    geom_segment(
+      data = lines, aes(x = from_s, xend = to_s, y = from_w, yend = to_w), linetype = "42", linewidth = 0.6
+    ) +
+    geom_segment(
+      data = shown, aes(x = window_t_start_s, xend = window_t_end_s, y = p_a_w, yend = p_a_w, colour = transport),
+      linewidth = 1.4, show.legend = FALSE
+    ) +
+    geom_text(data = at, aes(x = x, y = Inf, label = label), vjust = 1.2, size = 2.7, lineheight = 0.9) +
+    scale_colour_manual(values = style_values("colour"), na.value = "#999999") +
+    scale_y_continuous(expand = expansion(mult = c(0.05, 0.28))) +
+    labs(
+      x = "Campaign time (s)", y = "Power (W)", subtitle = paste(strwrap(paste0(
+        shown$payload_bytes[1], "-byte messages at ", number_text(shown$offered_rate_mbps[1]), " Mb/s, mini-block ",
+        trace$mini_block[1], ". Grey: idle windows; blue: measure windows; thick: P_A; dashed: P_I."
+      ), 112L), collapse = "\n")
+    ) +
+    netjoule_theme() +
+    theme(plot.subtitle = element_text(size = rel(0.88)))
+}
+
+shaded <- function(spans, fill) {
+  geom_rect(
+    data = spans, aes(xmin = from_s, xmax = to_s), ymin = -Inf, ymax = Inf, inherit.aes = FALSE, fill = fill
+  )
+}
+
+# Above a narrow window there is room for a word per line.
+short_label <- function(transport) {
+  label <- ifelse(transport == "null", "null", transport_label(transport))
+  gsub("[ -]", "\n", label)
+}
+
+alt_power <- function(runs, trace, campaign, meter_id) {
+  idle <- runs$p_i_w[!is.na(runs$p_i_w)]
+  span <- function(values) paste(number_text(signif(range(values), 4)), collapse = " to ")
+  paste0(
+    "Power over campaign time, ", nrow(runs), " runs: P_A from ", span(runs$p_a_w), " W",
+    if (length(idle) > 0L) paste0(", P_I from ", span(idle), " W"), ". ",
+    if (nrow(trace) > 0L) {
+      paste0(
+        "Below, ", sum(trace$readings_n), " readings of mini-block ", trace$mini_block[1],
+        " with idle and measure windows shaded, P_A of each run and the line of P_I between its idle windows. "
+      )
+    },
+    if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
+  )
+}

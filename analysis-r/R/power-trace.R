@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The readings of one mini-block: what a window of a run looks like at the meter.
+
+# More readings than this are drawn as means of neighbours, with their least and greatest.
+most_trace_points <- 1000
+
+trace_columns <- c(
+  "node", "meter_id", "device_model", "power_source", "radio_source", "mini_block", "attempt", "t_s", "power_w",
+  "power_least_w", "power_greatest_w", "readings_n", "window", "run_id", "transport"
+)
+
+#' Readings of one mini-block of each meter, with the windows that they lie in
+#'
+#' Of each meter the mini-block with the most runs that count, and among those the one
+#' with the greatest power above idle: there the windows are best told from each other.
+#' A reading is placed where it belongs in time: its meter's lag is taken off, and of a
+#' meter that averages, half an update interval.
+#'
+#' @param campaign from [read_campaign()].
+#' @return data.table, one row per reading or, of more than 1,000, per few neighbours:
+#'   t_s (s), power_w (mean, W) with the least and greatest reading, window (idle,
+#'   warm_up, measure, tail, or empty between them), run_id and transport (empty when
+#'   idle: an idle window belongs to the runs on both sides).
+#' @export
+power_trace <- function(campaign) {
+  traces <- lapply(split(campaign$meters, by = "meter_id"), function(meter) trace_of_meter(campaign, meter))
+  rbindlist(c(list(empty_rows(trace_columns)), traces))
+}
+
+trace_of_meter <- function(campaign, meter) {
+  shown <- shown_mini_block(campaign, meter$meter_id)
+  if (is.null(shown)) {
+    return(NULL)
+  }
+  runs <- campaign$runs[run_id %in% shown$run_id]
+  spans <- trace_windows(runs)
+  delay_s <- meter$lag_s + if (meter$semantics == "interval_mean") meter$update_interval_s / 2 else 0
+  readings <- read_meter_span(
+    campaign, meter$meter_id, min(spans$from_s) + delay_s, max(spans$to_s) + delay_s
+  )[flag == "" & !is.na(power_w)]
+  if (nrow(readings) == 0L) {
+    return(NULL)
+  }
+  readings[, t_s := t_s - delay_s]
+  trace <- label_windows(thinned(readings, most_trace_points), spans)
+  first <- shown[1]
+  for (column in c("node", "meter_id", "device_model", "power_source", "radio_source", "mini_block", "attempt")) {
+    set(trace, j = column, value = rep(first[[column]], nrow(trace)))
+  }
+  trace[, trace_columns, with = FALSE]
+}
+
+# Results of the mini-block to show at a meter; NULL when none can be shown.
+shown_mini_block <- function(campaign, id) {
+  rows <- usable_results(campaign$results)
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  runs <- campaign$runs
+  whole <- runs$run_id[!is.na(runs$idle_before_start_s) & !is.na(runs$idle_after_end_s) & !is.na(runs$measure_end_s)]
+  rows <- rows[meter_id == id & run_id %in% whole & !is.na(p_a_w)]
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  blocks <- rows[, list(runs = .N, power_w = mean(delta_p_w)), by = list(mini_block, attempt)]
+  best <- blocks[order(-runs, -power_w)][1]
+  rows[mini_block == best$mini_block & attempt == best$attempt]
+}
+
+# Windows of runs in long form; idle windows bear no run.
+trace_windows <- function(runs) {
+  spans <- rbindlist(lapply(window_names, function(name) {
+    idle <- grepl("^idle", name)
+    data.table(
+      window = if (idle) "idle" else name, run_id = if (idle) NA_character_ else runs$run_id,
+      transport = if (idle) NA_character_ else runs$transport, from_s = runs[[paste0(name, "_start_s")]],
+      to_s = runs[[paste0(name, "_end_s")]]
+    )
+  }))
+  unique(spans[!is.na(from_s) & !is.na(to_s)])
+}
+
+# Means of neighbouring readings, with their least and greatest; each reading for itself where there are few.
+thinned <- function(readings, most) {
+  together <- ceiling(nrow(readings) / most)
+  readings[, bin := (seq_len(.N) - 1L) %/% together]
+  binned <- readings[, list(
+    t_s = mean(t_s), power_w = mean(power_w), power_least_w = min(power_w), power_greatest_w = max(power_w),
+    readings_n = .N
+  ), by = bin]
+  binned[, bin := NULL]
+  binned[]
+}
+
+label_windows <- function(trace, spans) {
+  trace[, `:=`(window = NA_character_, run_id = NA_character_, transport = NA_character_)]
+  for (i in seq_len(nrow(spans))) {
+    inside <- which(trace$t_s >= spans$from_s[i] & trace$t_s < spans$to_s[i])
+    for (column in c("window", "run_id", "transport")) set(trace, inside, column, spans[[column]][i])
+  }
+  trace[]
+}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What was published, as data: results/reference, by protocols/contracts/schemas/reference.schema.json.
+
+#' Find the folder of published values
+#'
+#' @param contracts folder of the contracts of the same source tree.
+#' @return path, or NA where there is none: an installation without the source tree.
+#' @noRd
+reference_dir <- function(contracts = contracts_dir()) {
+  if (is.na(contracts)) {
+    return(NA_character_)
+  }
+  dir <- file.path(contracts, "..", "..", "results", "reference")
+  if (dir.exists(dir)) normalizePath(dir) else NA_character_
+}
+
+#' Read every publication of results/reference
+#'
+#' @param dir folder, NA for none.
+#' @return list of documents, in the order of their names; no document without a folder.
+#' @noRd
+read_references <- function(dir = reference_dir()) {
+  if (is.na(dir)) {
+    return(list())
+  }
+  lapply(list.files(dir, pattern = "\\.json$", full.names = TRUE), function(path) {
+    document <- tryCatch(jsonlite::fromJSON(path, simplifyVector = FALSE), error = function(e) NULL)
+    known <- identical(pick_number(document, "schema_version"), as.numeric(supported_schema_version))
+    if (!known || !identical(pick_text(document, "kind"), "published_reference")) {
+      abort_invalid_data(
+        "The file ", path, " is no document of published values of schema_version ", supported_schema_version,
+        ": restore it from the source tree, or move it out of results/reference."
+      )
+    }
+    document
+  })
+}
+
+value_text <- c(
+  "value_id", "precision", "quantity", "unit", "relation", "printed", "transport", "reference_transport",
+  "application", "conditions", "note"
+)
+value_numbers <- c(
+  "low", "high", "payload_bytes", "offered_rate_mbps", "offered_from_mbps", "offered_below_mbps"
+)
+
+#' Published values as a table
+#'
+#' @param reference document of [read_references()].
+#' @return data.table, one row per value: reference_id, source (place in the publication) and the
+#'   fields of the contract; rates in Mb/s, sizes in byte, low and high in `unit`.
+#' @noRd
+published_values <- function(reference) {
+  rows <- lapply(reference$values, function(value) {
+    as.data.table(c(
+      list(reference_id = pick_text(reference, "reference_id"), source = pick_text(value, "source", "label")),
+      stats::setNames(lapply(value_text, function(name) pick_text(value, name)), value_text),
+      stats::setNames(lapply(value_numbers, function(name) pick_number(value, name)), value_numbers)
+    ))
+  })
+  rbindlist(rows)
+}
+
+#' Slips of a publication
+#'
+#' @return data.table slip_id, source, printed, corrected, words, effect.
+#' @noRd
+published_slips <- function(reference) {
+  fields <- c("slip_id", "printed", "corrected", "words", "effect")
+  rows <- lapply(reference$slips, function(slip) {
+    as.data.table(c(
+      list(source = pick_text(slip, "source", "label")),
+      stats::setNames(lapply(fields, function(name) pick_text(slip, name)), fields)
+    ))
+  })
+  empty <- stats::setNames(rep(list(character()), length(fields) + 1L), c("source", fields))
+  rbind(as.data.table(empty), rbindlist(rows))
+}

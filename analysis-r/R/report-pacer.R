@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The report's section on constant power; only of campaigns that spun and slept.
+
+#' What the arms spin and absolute say about power that stays constant over load
+#' @noRd
+section_pacer <- function(campaign, tables) {
+  verdict <- tables$pacer_verdict
+  if (is.null(verdict)) {
+    return(NULL)
+  }
+  tag$section(
+    id = "pacer", tag$h2("Constant power: from the sender or not?"),
+    tag$p(
+      "Power above idle that stays the same at every load makes E_A fall as 1 over load. A sender that waits in a ",
+      "busy loop looks like that, and so does an idle power that was read too low. The same schedules were sent by a ",
+      "pacer that spins and by one that sleeps: only what the sender draws differs between the two."
+    ),
+    tag$ul(lapply(unique(verdict$words), tag$li)),
+    html_table(verdict, c(
+      node = "node", meter = "meter_id", transport = "transport", "payload B" = "payload_bytes",
+      "load Mb/s" = "offered_rate_mbps", "spin W" = "delta_p_spin_w", "absolute W" = "delta_p_absolute_w",
+      "difference W" = "difference_w", "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high",
+      "exponent, spin" = "exponent_spin", "exponent, absolute" = "exponent_absolute", verdict = "verdict",
+      reason = "reason"
+    ), paste("P_A - P_I, which is E_A times T_A, by pacing.", source_line(campaign, NULL, 10000L)))
+  )
+}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The report's section that sets published values beside those of the campaign.
+
+#' Published values beside ours; nothing for a campaign without a counterpart to any
+#'
+#' @param tables with side_by_side.
+#' @param references documents of results/reference.
+#' @noRd
+section_published <- function(campaign, tables, references = read_references(reference_dir(campaign$contracts))) {
+  rows <- tables$side_by_side
+  if (is.null(rows)) {
+    return(NULL)
+  }
+  ours <- if (is_modelled(campaign)) "here, in this model" else "here"
+  tag$section(
+    id = "published", tag$h2("Beside the published values"),
+    tag$p(
+      "What was published, and what this campaign gives for the same transport, payload size and load. No value is ",
+      "scaled to meet the other: what differs in the setup is named beside each. The same with more digits is in ",
+      "tables/side_by_side.csv."
+    ),
+    if (is_modelled(campaign)) {
+      tag$p(
+        "In this model: power or air time on our side is modelled. Agreement is then no measurement, and ",
+        "disagreement refutes nothing; shapes and ratios are what can be compared."
+      )
+    },
+    lapply(references, function(document) {
+      id <- pick_text(document, "reference_id")
+      published_tables(rows[rows$reference_id == id], document, campaign, ours)
+    })
+  )
+}
+
+published_tables <- function(rows, reference, campaign, ours) {
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  title <- pick_text(reference, "title")
+  list(
+    tag$h3(title),
+    html_table(
+      setup_display(campaign, reference$setup), c(item = "item", published = "published", here = "here"),
+      "Setup of both.",
+      long = c("published", "here")
+    ),
+    compared_table(rows[!is.na(rows$ours_low)], campaign, ours),
+    lonely_table(rows[is.na(rows$ours_low)]),
+    slips_table(published_slips(reference), title)
+  )
+}
+
+compared_table <- function(rows, campaign, ours) {
+  shown <- published_display(rows)
+  columns <- c(
+    quantity = "what", at = "at", "metered by" = "meter", published = "published", ours = "ours",
+    "differs in" = "differs", "at (here)" = "at_here", "u95 metering" = "u95", blocks = "blocks",
+    "floor here" = "floor", source = "source"
+  )
+  names(columns)[columns == "ours"] <- ours
+  if (nrow(campaign$meters) < 2L) columns <- columns[columns != "meter"]
+  html_table(shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)), long = "differs")
+}
+
+# Published values that nothing here can stand beside; what is the same of all meters stands once.
+lonely_table <- function(rows) {
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  shown <- published_display(rows)
+  shown[, reason := unname(reason_labels[rows$reason])]
+  shown <- unique(shown[, c("what", "at", "published", "reason", "source"), with = FALSE])
+  tag$details(
+    tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
+    html_table(shown, c(
+      quantity = "what", at = "at", published = "published", "none here because" = "reason", source = "source"
+    ))
+  )
+}
+
+slips_table <- function(slips, title) {
+  if (nrow(slips) == 0L) {
+    return(NULL)
+  }
+  tag$details(tag$summary("Slips of the publication, corrected"), html_table(slips, c(
+    place = "source", printed = "printed", right = "corrected", why = "words", "what follows" = "effect"
+  ), paste("Slips of", title), long = c("words", "effect")))
+}
+
+#' What the numbers of both were made with, item by item
+#' @noRd
+setup_display <- function(campaign, setup) {
+  theirs <- function(name) pick_text(setup, name)
+  meters <- campaign$meters
+  instruments <- sprintf(
+    "%s%s at %s, read every %s s", trimws(paste(known_or_empty(meters$make), known_or_empty(meters$model))),
+    ifelse(meters$emulated %in% TRUE, " (emulated)", ""), plain_text(meters$node, 40L),
+    number_text(meters$update_interval_s)
+  )
+  floors <- campaign$results$floor_w
+  known <- if (any(!is.na(floors))) "known" else "not known"
+  data.table(
+    item = c("power_source", "radio_source", "client", "radio", "year", "meter", "generator floor", "DCCP"),
+    published = c(
+      theirs("power_source"), theirs("radio_source"), theirs("client"), theirs("radio"), theirs("year"),
+      paste0(theirs("meter"), ": ", theirs("meter_words")),
+      if (isTRUE(pick_flag(setup, "floor_known"))) "known" else "not known", theirs("dccp_words")
+    ),
+    here = c(
+      paste(unique(plain_text(meters$power_source, 20L)), collapse = ", "), radio_source(campaign),
+      client_words(campaign), radio_words(campaign), as.character(campaign_year(campaign)),
+      paste(unique(instruments), collapse = "; "), known, dccp_words(campaign)
+    )
+  )
+}
+
+known_or_empty <- function(text) ifelse(is.na(text), "", plain_text(text, 40L))
+
+client_words <- function(campaign) {
+  kind <- pick_text(campaign$meta, "topology", "kind")
+  cpu <- plain_text(pick_text(campaign$meta, "host", "cpu_model"), 60L)
+  switch(if (is.na(kind)) "" else kind,
+    emulated = paste("a network namespace on", cpu),
+    guest = paste("in a QEMU guest on", cpu),
+    lab = paste("a host of the lab:", plain_text(paste(lab_clients(campaign), collapse = ", "), 60L)),
+    "unknown"
+  )
+}
+
+lab_clients <- function(campaign) {
+  hosts <- pick(campaign$meta, "topology", "hosts", default = list())
+  is_client <- vapply(hosts, function(host) "client" %in% unlist(pick(host, "roles", default = list())), NA)
+  if (any(is_client)) names(hosts)[is_client] else "unknown"
+}
+
+radio_words <- function(campaign) {
+  preset <- pick_text(campaign$meta, "topology", "link", "preset")
+  mode <- pick_text(campaign$meta, "topology", "wifi", "mode")
+  width <- pick_number(campaign$meta, "topology", "wifi", "width_mhz")
+  words <- c(
+    if (!is.na(preset)) paste("link preset", plain_text(preset, 30L)),
+    if (!is.na(mode)) paste0("802.", plain_text(mode, 10L)), if (!is.na(width)) paste(number_text(width), "MHz")
+  )
+  if (length(words) > 0L) paste(words, collapse = ", ") else "unknown"
+}
+
+dccp_words <- function(campaign) {
+  words <- option_words(campaign)
+  words <- words[grepl("^DCCP", words)]
+  flown <- unique(campaign$runs$transport)
+  if (!any(published_names$dccp %in% flown)) {
+    "none"
+  } else if (length(words) > 0L) {
+    paste(words, collapse = "; ")
+  } else {
+    "as the sender's defaults are"
+  }
+}
+
+#' Rows of the section's tables, as text
+#' @noRd
+published_display <- function(rows) {
+  data.table(
+    source = rows$source,
+    what = paste0(
+      quantity_labels[rows$quantity], ifelse(is.na(rows$published_transport), "", paste0(
+        " of ", transport_label(ifelse(is.na(rows$transport), rows$published_transport, rows$transport))
+      )), ifelse(is.na(rows$reference), "", paste(" against", transport_label(rows$reference))),
+      ifelse(rows$quantity == "phy_rate_mbps" & !is.na(rows$node), paste(" of", plain_text(rows$node, 40L)), "")
+    ),
+    published = published_text(rows),
+    at = place_text(rows$published_payload_bytes, published_load_text(rows)),
+    meter = rows$meter_id,
+    ours = ours_text(rows),
+    at_here = place_text(rows$payload_bytes, span_text(rows$load_least_mbps, rows$load_greatest_mbps, " Mb/s")),
+    u95 = ifelse(is.na(rows$u95_meter), "", short(rows$u95_meter)), blocks = rows$blocks_n,
+    floor = ifelse(is.na(rows$floor_known), "", ifelse(rows$floor_known, "known", "not known")),
+    differs = gsub("_", " ", gsub(";", ", ", ifelse(is.na(rows$differs), "", rows$differs), fixed = TRUE), fixed = TRUE)
+  )
+}
+
+quantity_labels <- c(
+  ea_j_per_mbit = "E_A", dea_j_per_mbit = "dE_A", dea_percent = "dE_A", dgoodput_percent = "goodput",
+  goodput_mbps = "goodput", loss_ratio = "loss", phy_rate_mbps = "PHY rate"
+)
+
+reason_labels <- c(
+  no_transport = "not in this campaign", no_cell = "no cell of that size and load",
+  no_pair = "no pair with UDP that counts",
+  radio_without_air_time = "no E_A: the radio carries frames without air time",
+  below_resolution = "below the meter's resolution", hollow = "outside the device model's validity",
+  no_value = "nothing was read"
+)
+
+# "~6 Mb/s", "454 J/Mb", "~70 % (0.7)", "little difference".
+published_text <- function(rows) {
+  about <- ifelse(rows$precision == "approximate" & !grepl("~", rows$published, fixed = TRUE), " (roughly)", "")
+  unit <- ifelse(
+    rows$unit != "1", ifelse(rows$relation == "little", "", paste0(" ", rows$unit)),
+    paste0(" (", short(rows$published_low), ")")
+  )
+  paste0(rows$published, unit, about)
+}
+
+ours_text <- function(rows) {
+  unit <- ifelse(rows$unit == "1", "", paste0(" ", rows$unit))
+  interval <- ifelse(
+    is.na(rows$ours_ci95_low), "", paste0(" [", short(rows$ours_ci95_low), " to ", short(rows$ours_ci95_high), "]")
+  )
+  cells <- ifelse(rows$cells_n > 1L, paste0(" (", rows$cells_n, " cells)"), "")
+  left <- ifelse(rows$cells_left_out_n > 0L, paste0(", ", rows$cells_left_out_n, " left out"), "")
+  paste0(span_text(signif(rows$ours_low, 3), signif(rows$ours_high, 3), unit), interval, cells, left)
+}
+
+span_text <- function(low, high, unit) {
+  paste0(number_text(low), ifelse(low == high, "", paste(" to", number_text(high))), unit)
+}
+
+published_load_text <- function(rows) {
+  fcase(
+    !is.na(rows$published_load_mbps), paste(number_text(rows$published_load_mbps), "Mb/s"),
+    !is.na(rows$published_from_mbps), paste("from", number_text(rows$published_from_mbps), "Mb/s on"),
+    !is.na(rows$published_below_mbps), paste("below", number_text(rows$published_below_mbps), "Mb/s"),
+    default = "all loads"
+  )
+}
+
+place_text <- function(payload_bytes, load) {
+  paste0(ifelse(is.na(payload_bytes), "all sizes", paste(number_text(payload_bytes), "B")), ", ", load)
+}

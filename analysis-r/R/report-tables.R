@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The report's tables: what was computed across runs, rounded, an estimate and its interval in one cell. The files in
+# tables/ hold the same with all digits and more columns.
+
+#' @param parts from [table_parts()].
+#' @noRd
+section_tables <- function(parts) {
+  tag$section(
+    id = "tables", tag$h2("Tables"),
+    tag$p(
+      "Rounded; square brackets hold 95 % intervals unless the line over a table says otherwise. The same with all ",
+      "digits, and what is left out here, is in ", tag$code("tables/*.csv"), "."
+    ),
+    lapply(names(parts), function(name) {
+      part <- parts[[name]]
+      folded(
+        part$title, part$content, part$rows, paste0("tables/", name, ".csv"),
+        open = name == "ea_summary" && part$rows <= most_printed_rows, id = paste0("table-", name)
+      )
+    })
+  )
+}
+
+#' Which part of the page shows a table
+#' @noRd
+table_anchors <- function(parts, tables) {
+  c(
+    stats::setNames(sprintf("table-%s", names(parts)), names(parts)),
+    if (!is.null(tables$pacer_verdict)) c(pacer_verdict = "pacer"),
+    if (!is.null(tables$fairness)) c(fairness = "fairness")
+  )
+}
+
+#' The tables of the page in their order
+#'
+#' @return named list, table -> list(title, build: function of rows and source line, per_meter: whether each meter has
+#'   one of its own, once: another builder, for what all meters share).
+#' @noRd
+shown_tables <- function() {
+  one <- function(title, build, per_meter = FALSE, once = NULL) {
+    list(title = title, build = build, per_meter = per_meter, once = once)
+  }
+  list(
+    contrasts = one("Transports over all loads", contrasts_html),
+    ea_summary = one("Energy, floor and flow by cell", cell_html, TRUE, flow_html),
+    delta_ea = one("Energy against UDP by cell", delta_html, TRUE),
+    delta_goodput = one("Goodput against UDP by cell", goodput_html),
+    envelope = one("Energy envelope", envelope_html, TRUE),
+    ea_uncertainty = one("Uncertainty by cell", uncertainty_html, TRUE),
+    model_parameters = one("Parameters of the device models", parameters_html),
+    model_fit = one("Power model", fit_html),
+    model_residuals = one("Residuals of the power model", residuals_html, TRUE),
+    ea_drift = one("Drift over the campaign", drift_html), outliers = one("Flagged runs", outliers_html),
+    pacing_overview = one("Pacing certificates by cell", pacing_html),
+    phy_rates = one("PHY rates by load", phy_html), runs = one("Every run that counts", runs_html)
+  )
+}
+
+#' The tables that the campaign has, as parts of the page
+#'
+#' @return named list, table -> list(title, rows, content).
+#' @noRd
+table_parts <- function(campaign, tables) {
+  shown <- shown_tables()
+  shown <- shown[vapply(names(shown), function(name) NROW(tables[[name]]) > 0L, NA)]
+  lapply(stats::setNames(names(shown), names(shown)), function(name) {
+    list(
+      title = shown[[name]]$title, rows = nrow(tables[[name]]),
+      content = table_content(campaign, tables[[name]], shown[[name]], paste0("tables/", name, ".csv"))
+    )
+  })
+}
+
+table_content <- function(campaign, rows, one, csv) {
+  ids <- campaign$meters$meter_id
+  list(
+    if (one$per_meter) {
+      lapply(ids, function(id) cut_table(rows[meter_id == id], one$build, meter_source(campaign, id), csv))
+    } else {
+      cut_table(rows, one$build, source_line(campaign, NULL, 10000L), csv)
+    },
+    if (!is.null(one$once)) cut_table(rows[meter_id == ids[1]], one$once, source_line(campaign, NULL, 10000L), csv)
+  )
+}
+
+# Only what is shown is put into words: all rows of a large campaign would take longer than their analysis.
+cut_table <- function(rows, build, source, csv) {
+  if (nrow(rows) > 0L) {
+    list(build(utils::head(rows, most_rows), source), left_out_words(nrow(rows) - most_rows, csv))
+  }
+}
+
+# Source of one meter's numbers, with its name in front where a campaign has several.
+meter_source <- function(campaign, id) {
+  several <- nrow(campaign$meters) > 1L
+  paste0(if (several) paste0(meter_title(campaign, id), " (meter ", id, "). "), source_line(campaign, id, 10000L))
+}
+
+contrasts_html <- function(rows, source) {
+  shown <- data.table(
+    pair = paste0(
+      transport_label(rows$transport), " against ", transport_label(rows$reference), ", ",
+      number_text(rows$payload_bytes), " B", variant_note(rows)
+    ),
+    meter = rows$meter_id, part = ifelse(rows$in_family, "primary family", "exploratory"), blocks = rows$blocks_n,
+    loads = rows$loads_n, dea = range_words(rows$dea_percent, rows$dea_ci95_low, rows$dea_ci95_high),
+    dea_model = range_words(rows$dea_percent, rows$dea_model_ci95_low, rows$dea_model_ci95_high),
+    p = p_words(rows$p_value), p_holm = p_words(rows$p_holm), verdict = gsub("_", " ", rows$verdict, fixed = TRUE),
+    dp = range_words(rows$dp_a_w, rows$dp_a_ci95_low, rows$dp_a_ci95_high)
+  )
+  shown[is.na(rows$dea_model_ci95_low), dea_model := NA_character_]
+  html_table(shown, c(
+    compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "dE_A %" = "dea",
+    filled(shown, c(
+      "dE_A %, model parameters drawn" = "dea_model", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
+      "P_A difference W, loads below resolution" = "dp"
+    ))
+  ), paste("Transports over all loads; positive dE_A: less energy per megabit.", source))
+}
+
+p_words <- function(p) vapply(p, function(one) if (is.na(one)) NA_character_ else p_text(one), "")
+
+drift_html <- function(rows, source) {
+  shown <- data.table(
+    quantity = rows$quantity, meter = rows$meter_id, mini_blocks = rows$mini_blocks_n, span = rows$span_s / 60,
+    change = range_words(rows$change_percent, rows$change_ci95_low, rows$change_ci95_high),
+    trend = range_words(rows$trend_percent_per_hour, rows$trend_ci95_low, rows$trend_ci95_high),
+    verdict = gsub("_", " ", rows$verdict, fixed = TRUE)
+  )
+  html_table(shown, c(
+    quantity = "quantity", meter = "meter", "mini-blocks" = "mini_blocks", "span min" = "span",
+    "change %" = "change", "% per hour" = "trend", verdict = "verdict"
+  ), paste("Trend over the campaign.", source))
+}
+
+outliers_html <- function(rows, source) {
+  rows <- with_cell_names(rows)
+  html_table(rows, c(
+    run = "run_id", meter = "meter_id", cell = "cell", quantity = "quantity", value = "value",
+    "median of its cell" = "cell_median", "robust standard deviations away" = "distance_sd"
+  ), paste("Flagged runs; they stay in every number.", source))
+}
+
+pacing_html <- function(rows, source) {
+  shown <- with_cell_names(rows)
+  shown[, `:=`(
+    p50 = range_words(error_p50_us, error_p50_least_us, error_p50_greatest_us),
+    p99 = range_words(error_p99_us, error_p99_least_us, error_p99_greatest_us),
+    cpu = range_words(cpu_ratio, cpu_least_ratio, cpu_greatest_ratio)
+  )]
+  html_table(shown, c(
+    cell = "cell", certificates = "certificates_n", passed = "passed_n", failed = "failed_n",
+    "not judged" = "unjudged_n", "median error us" = "p50", "99th percentile us" = "p99",
+    "greatest us" = "error_max_us", "sender's CPU, cores" = "cpu"
+  ), paste("Departure errors of senders: median over runs, in brackets least and greatest.", source))
+}
+
+phy_html <- function(rows, source) {
+  rows <- copy(rows)[, cell := paste0(
+    transport_label(transport), ", ", number_text(payload_bytes), " B, ", number_text(offered_rate_mbps), " Mb/s"
+  )]
+  html_table(rows, c(
+    cell = "cell", node = "node", "PHY rate Mb/s" = "phy_rate_mbps", filled(rows, c(
+      MCS = "mcs", streams = "streams", "width MHz" = "width_mhz", "guard interval ns" = "guard_interval_ns"
+    )), samples = "samples", share = "share"
+  ), paste("Share of measured time.", source))
+}
+
+parameters_html <- function(rows, source) {
+  html_table(rows, c(
+    parameter = "parameter", meter = "meter_id", "device model" = "device_model", value = "parameter_value",
+    "relative standard uncertainty" = "relative_uncertainty_ratio", drawn = "drawn"
+  ), paste("Parameters of the device models; those that are not drawn are held at their value.", source))
+}
+
+runs_html <- function(rows, source) {
+  rows <- with_cell_names(rows)
+  html_table(rows, c(
+    run = "run_id", meter = "meter_id", cell = "cell", block = "block", "P_A W" = "p_a_w",
+    "P_I W" = "p_i_w", "T_A Mb/s" = "t_a_mbps", "E_A J/Mb" = "ea_j_per_mbit", "u95 J/Mb" = "u95_ea_j_per_mbit",
+    filled(rows, c("empty for" = "ea_reason", loss = "loss_ratio", "floor W" = "floor_w", grade = "grade"))
+  ), paste("Runs that count, as result.json gives them.", source))
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Table IV of "Energy Usage of UDP and DCCP over 802.11n": E_A of application profiles, and what a transport saves.
+
+application_columns <- c(
+  "campaign", "application", "node", "meter_id", "device_model", "power_source", "radio_source", "transport",
+  "direction", "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso", "n", "ea_j_per_mbit_mean",
+  "ea_ci95_low", "ea_ci95_high", "u95_meter", "ea_upper_limit_j_per_mbit", "below_resolution_n", "hollow",
+  "goodput_mbps", "loss_ratio", "frames_per_message", "reference", "n_pairs", "method", "difference_j_per_mbit",
+  "difference_ci95_low", "difference_ci95_high", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dp_a_w",
+  "dp_a_ci95_low", "dp_a_ci95_high"
+)
+
+#' E_A of application profiles by transport, with the difference against UDP
+#'
+#' One campaign flies one profile (workloads skype, youtube, talk, video), so a table of
+#' several applications takes several campaigns. Differences are E_A of UDP - E_A, in
+#' J/Mb and in percent of UDP's, from pairs inside mini-blocks; where a run is below
+#' the meter's resolution there is only that of P_A.
+#'
+#' @param campaigns one campaign from [read_campaign()], or a list of them.
+#' @param reference transport that the others are set against.
+#' @return data.table, one row per campaign, meter and transport, with 95 % t intervals
+#'   over blocks; NULL when none of the campaigns flew a profile.
+#' @export
+table_iv <- function(campaigns, reference = "udp") {
+  if (inherits(campaigns, "nj_campaign")) campaigns <- list(campaigns)
+  rows <- lapply(campaigns, application_rows, reference = reference)
+  rows <- rows[lengths(rows) > 0L]
+  if (length(rows) > 0L) rbindlist(rows)
+}
+
+#' Name of the profile that a campaign flew, NA for messages of one size at a constant rate
+#' @noRd
+application_of <- function(campaign) {
+  profile <- pick(campaign$meta, "workload", "profile", default = list())
+  if (is.character(profile)) profile[1] else pick_text(profile, "name")
+}
+
+application_rows <- function(campaign, reference) {
+  application <- application_of(campaign)
+  if (is.na(application)) {
+    return(NULL)
+  }
+  cells <- summarise_ea(campaign)[transport != "null"]
+  if (nrow(cells) == 0L) {
+    return(NULL)
+  }
+  differences <- merge(delta_ea(campaign, reference), absolute_differences(campaign, reference),
+    by = cell_keys, all.x = TRUE, sort = FALSE
+  )
+  wanted <- setdiff(application_columns, c("campaign", "application", names(cells)))
+  rows <- merge(cells, differences[, c(cell_keys, wanted), with = FALSE], by = cell_keys, all.x = TRUE, sort = FALSE)
+  rows[, `:=`(campaign = rep(plain_text(campaign$name), .N), application = rep(plain_text(application), .N))]
+  in_cell_order(rows)[, application_columns, with = FALSE]
+}
+
+# The same pairs as delta_ea()'s, by subtraction; none of cells that are compared by P_A.
+absolute_differences <- function(campaign, reference) {
+  rows <- usable_results(campaign$results)
+  pairs <- mini_block_pairs(rows[hollow == FALSE & transport != "null"], reference)
+  columns <- c("difference_j_per_mbit", "difference_ci95_low", "difference_ci95_high")
+  if (nrow(pairs) == 0L) {
+    return(empty_rows(c(cell_keys, columns)))
+  }
+  pairs[, resolved := !any(below_resolution | below_resolution_ref), by = cell_keys]
+  per_block <- pairs[, list(difference = mean_or_na(fifelse(resolved, ea_ref - ea, NA_real_))), by = c(
+    cell_keys, "block_key"
+  )]
+  differences <- per_block[, mean_interval(difference)[c("mean", "low", "high")], by = cell_keys]
+  setnames(differences, c(cell_keys, columns))
+  differences[]
+}
+
+#' Table IV in the report
+#' @noRd
+section_table_iv <- function(campaign, tables) {
+  rows <- tables$table_iv
+  if (is.null(rows)) {
+    return(NULL)
+  }
+  tag$section(
+    id = "applications", tag$h2("Application profile"),
+    tag$p(
+      "E_A of the profile ", tag$strong(rows$application[1]), " by transport, and what it differs from UDP's by ",
+      "(positive: less than UDP), from pairs inside mini-blocks."
+    ),
+    html_table(rows, c(
+      pacing_column(rows),
+      node = "node", meter = "meter_id", transport = "transport", "load Mb/s" = "offered_rate_mbps", blocks = "n",
+      "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
+      "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit",
+      "frames per message" = "frames_per_message", method = "method", "less J/Mb" = "difference_j_per_mbit",
+      "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high", "less %" = "dea_percent",
+      "95 % low" = "dea_ci95_low", "95 % high" = "dea_ci95_high", "P_A difference W" = "dp_a_w",
+      "95 % low" = "dp_a_ci95_low", "95 % high" = "dp_a_ci95_high", hollow = "hollow"
+    ), paste("Intervals over blocks, per cell and uncorrected: exploratory.", source_line(campaign, NULL, 10000L)))
+  )
+}

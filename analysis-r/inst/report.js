@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page gains with a script: figures enlarge, links unfold what they lead into, short folded parts are
+// printed. It makes elements by name and text alone, never from markup.
+"use strict";
+(() => {
+  const make = (name, className, text) => {
+    const element = document.createElement(name);
+    element.className = className;
+    if (text) element.textContent = text;
+    return element;
+  };
+
+  // --- Figures: the drawing itself moves into the dialog and back, so that its identifiers stay the only ones.
+  const scales = [1, 1.5, 2, 3, 4, 6, 8];
+  const dialog = make("dialog", "zoom");
+  const bar = make("div", "zoom-bar");
+  const title = make("p", "zoom-title");
+  const scale = make("span", "zoom-scale");
+  const view = make("div", "zoom-view");
+  let shown = null;
+
+  const draw = () => {
+    const box = shown.drawing.viewBox.baseVal;
+    // With the scroll bars' room: that a larger figure needs some changes nothing of its scale.
+    const fitting = Math.min(view.offsetWidth, (view.offsetHeight * box.width) / box.height);
+    shown.drawing.style.width = `${Math.floor(fitting * scales[shown.step])}px`;
+    scale.textContent = `${100 * scales[shown.step]} %`;
+    smaller.disabled = shown.step === 0;
+    larger.disabled = shown.step === scales.length - 1;
+  };
+
+  // What lies under the pointer (else in the middle) stays where it is.
+  const zoomTo = (step, pointer) => {
+    const box = view.getBoundingClientRect();
+    const x = pointer ? pointer.clientX - box.left : view.clientWidth / 2;
+    const y = pointer ? pointer.clientY - box.top : view.clientHeight / 2;
+    const left = (view.scrollLeft + x) / view.scrollWidth;
+    const top = (view.scrollTop + y) / view.scrollHeight;
+    shown.step = Math.max(0, Math.min(scales.length - 1, step));
+    draw();
+    view.scrollLeft = left * view.scrollWidth - x;
+    view.scrollTop = top * view.scrollHeight - y;
+  };
+  const zoomBy = (change, pointer) => zoomTo(shown.step + change, pointer);
+
+  const open = (figure) => {
+    const drawing = figure.querySelector("svg");
+    const place = make("div", "zoom-place");
+    place.style.height = `${drawing.getBoundingClientRect().height}px`;
+    drawing.replaceWith(place);
+    view.append(drawing);
+    shown = { drawing, place, step: 0 };
+    title.textContent = figure.querySelector("strong").textContent;
+    dialog.showModal();
+    draw();
+    view.focus();
+  };
+
+  const putBack = () => {
+    if (!shown) return;
+    shown.drawing.style.width = "";
+    shown.place.replaceWith(shown.drawing);
+    shown = null;
+  };
+
+  const control = (text, label, action) => {
+    const button = make("button", "", text);
+    button.type = "button";
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", action);
+    return button;
+  };
+  const smaller = control("\u2212", "Smaller", () => zoomBy(-1));
+  const larger = control("+", "Larger", () => zoomBy(1));
+
+  const buildDialog = () => {
+    title.id = "zoom-title";
+    dialog.setAttribute("aria-labelledby", title.id);
+    scale.setAttribute("role", "status");
+    view.tabIndex = 0;
+    view.setAttribute("role", "group");
+    view.setAttribute("aria-label", "Enlarged figure: plus and minus change its size, arrows move it");
+    bar.append(title, control("Close", "Close", () => dialog.close()), smaller, scale, larger);
+    dialog.append(bar, view);
+    document.body.append(dialog);
+    dialog.addEventListener("close", putBack);
+    dialog.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === "+" || event.key === "=") zoomBy(1);
+      else if (event.key === "-") zoomBy(-1);
+      else if (event.key === "0") zoomTo(0);
+      else return;
+      event.preventDefault();
+    });
+    view.addEventListener("dblclick", (event) => zoomBy(event.shiftKey ? -1 : 1, event));
+    view.addEventListener("wheel", (event) => {
+      // A pinch on a touch pad comes as a wheel with Ctrl.
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      zoomBy(event.deltaY < 0 ? 1 : -1, event);
+    }, { passive: false });
+    addEventListener("resize", () => { if (shown) draw(); });
+  };
+
+  // A mouse drags the drawing; fingers scroll and pinch by themselves.
+  const letDrag = () => {
+    let from = null;
+    view.addEventListener("pointerdown", (event) => {
+      if (event.pointerType !== "mouse" || event.button !== 0) return;
+      from = { x: event.clientX + view.scrollLeft, y: event.clientY + view.scrollTop };
+      view.setPointerCapture(event.pointerId);
+      view.classList.add("dragged");
+    });
+    view.addEventListener("pointermove", (event) => {
+      if (from) view.scrollTo(from.x - event.clientX, from.y - event.clientY);
+    });
+    for (const end of ["pointerup", "pointercancel"]) {
+      view.addEventListener(end, () => {
+        from = null;
+        view.classList.remove("dragged");
+      });
+    }
+  };
+
+  if (typeof dialog.showModal === "function") {
+    buildDialog();
+    letDrag();
+    for (const figure of document.querySelectorAll("figure")) {
+      const drawing = figure.querySelector("svg");
+      if (!drawing) continue;
+      const name = figure.querySelector("strong").textContent;
+      const button = control("Enlarge", `Enlarge ${name}`, () => open(figure));
+      button.className = "enlarge";
+      figure.querySelector("figcaption").prepend(button);
+      figure.classList.add("enlarges");
+      drawing.addEventListener("click", () => { if (!shown) open(figure); });
+    }
+  }
+
+  // --- Folded parts
+  const unfold = (id) => {
+    for (let part = document.getElementById(id); part; part = part.parentElement) {
+      if (part.tagName === "DETAILS") part.open = true;
+    }
+  };
+  const followAddress = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (!target) return;
+    unfold(target.id);
+    target.scrollIntoView();
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (link) unfold(link.hash.slice(1));
+  });
+  addEventListener("hashchange", followAddress);
+  if (location.hash) followAddress();
+
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    putBack();
+    if (dialog.open) dialog.close();
+    unfolded = [...document.querySelectorAll("details:not([open]):not(.many)")];
+    for (const part of unfolded) part.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const part of unfolded) part.open = false;
+  });
+})();

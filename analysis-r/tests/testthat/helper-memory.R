@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# Campaigns in memory, without files: many of them, for coverage and false-alarm rates of statistics across runs.
+
+#' A campaign of runs with known truth
+#'
+#' ln E_A = effect of the transport + slope of the load + drift over the plan's order + noise of the run (+ the
+#' block's and transport's own, common to its loads).
+#'
+#' @param effect named numeric, ln of E_A of each transport over the first one's (by load when a list).
+#' @param run_sd,block_sd standard deviations of the noise of a run and of a transport in a block.
+#' @param drift ln E_A gained from the first mini-block to the last.
+memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_bytes = 64, offered_rate_mbps = c(1, 10),
+                            run_sd = 0.05, block_sd = 0, drift = 0, seed = 1, statistics = NULL, meters = "m") {
+  transports <- names(effect)
+  cells <- data.table::CJ(block = seq_len(blocks), payload_bytes = payload_bytes, offered_rate_mbps = offered_rate_mbps)
+  cells[, mini_block := .I]
+  plan <- cells[rep(seq_len(.N), each = length(transports))]
+  plan[, transport := rep(transports, nrow(cells))]
+  plan[, `:=`(
+    order = rowid(mini_block), attempt = 1, direction = "up", status = "done", pacing = "absolute", window_us = 0,
+    gso = FALSE, run_id = sprintf("b%02dm%03d-%s-a1", block, mini_block, transport), reason = ""
+  )]
+  results <- with_seed(seed, {
+    shared <- stats::rnorm(blocks * length(transports), sd = block_sd)
+    noise <- stats::rnorm(nrow(plan), sd = run_sd)
+    place <- (plan$block - 1) * length(transports) + match(plan$transport, transports)
+    log_ea <- effect[plan$transport] + noise + shared[place] + drift * plan$mini_block / nrow(cells)
+    copy(plan)[, ea_j_per_mbit := exp(unname(log_ea))]
+  })
+  results[, `:=`(
+    usable = TRUE, ea_reason = NA_character_, t_a_mbps = offered_rate_mbps, node = "client",
+    device_model = NA_character_, device_form = NA_character_, power_source = "measured", radio_source = "real",
+    hollow = FALSE, below_resolution = FALSE, u_delta_p_w = 1e-4, u95_ea_j_per_mbit = 1e-4, p_i_w = 5
+  )]
+  results[, delta_p_w := ea_j_per_mbit * t_a_mbps]
+  results[, p_a_w := p_i_w + delta_p_w]
+  results <- rbindlist(lapply(meters, function(id) copy(results)[, meter_id := id]))
+  structure(class = "nj_campaign", list(
+    dir = "/nowhere", name = "memory", plan = plan, results = results, flows = data.table(),
+    runs = copy(plan)[, usable := TRUE],
+    problems = data.table(run_id = character(), code = character(), detail = character()),
+    meters = data.table(meter_id = meters, node = "client", power_source = "measured", device_model = NA_character_),
+    meta = list(seed = seed, radio_source = "real", workload = list(
+      transports = as.list(transports), payload_bytes = as.list(payload_bytes), blocks = blocks,
+      offered_rate_mbps = as.list(offered_rate_mbps), statistics = statistics
+    )),
+    contracts = contracts_dir()
+  ))
+}
+
+#' Most and least hits that n trials of probability p give, but for one in a thousand on each side
+binomial_bounds <- function(n, p) stats::qbinom(c(0.001, 0.999), n, p)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+
+test_that("a noiseless campaign gives back its truth, whatever drifts between mini-blocks", {
+  campaign <- memory_campaign(c(udp = 0, tcp = log(0.74)), run_sd = 0, drift = 2, payload_bytes = c(64, 1440))
+  found <- transport_contrasts(campaign)
+  expect_identical(names(found), contrast_columns)
+  expect_equal(found$dea_percent, c(26, 26))
+  expect_equal(found$dea_ci95_low, c(26, 26))
+  expect_equal(found$blocks_n, c(8, 8))
+  expect_equal(found$loads_n, c(2, 2))
+  expect_equal(found$p_value, rep(2 / 256, 2))
+  expect_equal(found$p_holm, rep(4 / 256, 2))
+  expect_identical(found$verdict, c("less", "less"))
+})
+
+test_that("the numbers are those of the definition", {
+  campaign <- memory_campaign(c(udp = 0, tcp = 0.1), blocks = 9, offered_rate_mbps = c(1, 3, 10), seed = 12)
+  wide <- dcast(campaign$results, block + offered_rate_mbps ~ transport, value.var = "ea_j_per_mbit")
+  d <- wide[, list(d = mean(log(tcp / udp))), by = block]$d
+  one <- transport_contrasts(campaign)
+  expect_equal(one$log_ratio_mean, mean(d))
+  expect_equal(one$log_ratio_sd, sd(d))
+  interval <- t.test(d)$conf.int
+  expect_equal(c(one$dea_ci95_low, one$dea_ci95_high), 100 * (1 - exp(rev(interval))), ignore_attr = TRUE)
+  flips <- as.matrix(expand.grid(rep(list(c(-1, 1)), 9)))
+  expect_equal(one$p_value, mean(abs(flips %*% d) >= abs(sum(d)) - 1e-12))
+  expect_identical(one$p_method, "exact")
+})
+
+test_that("blocks decide between tests, what could be attained, and intervals alone", {
+  effect <- c(udp = 0, dccp = -0.3, tcp = 0.2, quic = 0.4)
+  found <- lapply(c(2, 5, 6, 7, 8), function(blocks) {
+    transport_contrasts(memory_campaign(effect, blocks = blocks, payload_bytes = c(64, 1440), run_sd = 0.01))
+  })
+  kinds <- vapply(found, function(one) unique(one[in_family == TRUE, inference]), "")
+  expect_identical(kinds, c("intervals_only", "intervals_only", "attainable_only", "attainable_only", "tested"))
+  for (one in found[1:4]) {
+    expect_true(all(is.na(one$p_value)) && all(is.na(one$verdict)))
+    expect_false(anyNA(one$dea_ci95_low))
+  }
+  expect_equal(unique(found[[4]][in_family == TRUE, least_p]), 2 / 128)
+  expect_equal(unique(found[[4]][in_family == TRUE, least_p_holm]), 12 / 128)
+  eight <- found[[5]]
+  expect_identical(sum(eight$in_family), 6L)
+  expect_equal(eight[in_family == TRUE, p_holm], rep(12 / 256, 6))
+  expect_true(all(eight[in_family == TRUE, verdict] == rep(c("less", "more", "more"), each = 2)))
+  expect_identical(unique(eight[in_family == FALSE, inference]), "exploratory")
+  expect_true(all(is.na(eight[in_family == FALSE, p_value])))
+  expect_match(found[[4]]$words[1], "No test is made with 7 blocks: the least p that one can give is 0.016, 0.094")
+})
+
+test_that("only the first meter has the family", {
+  found <- transport_contrasts(memory_campaign(meters = c("b", "a")))
+  expect_identical(found$meter_id, c("b", "a"))
+  expect_identical(found$in_family, c(TRUE, FALSE))
+})
+
+test_that("runs are paired inside mini-blocks alone: a missing partner takes its block out, not another's run", {
+  campaign <- memory_campaign(c(udp = 0, tcp = log(0.9)), run_sd = 0, drift = 3, blocks = 9)
+  campaign$results[transport == "udp" & mini_block %in% c(1, 2), usable := FALSE]
+  found <- transport_contrasts(campaign)
+  expect_equal(found$blocks_n, 8)
+  expect_equal(found$dea_percent, 10)
+  # Attempts of a mini-block are not mixed either.
+  campaign$results[transport == "udp" & mini_block == 3, attempt := 2]
+  expect_equal(transport_contrasts(campaign)$dea_percent, 10)
+})
+
+test_that("loads or blocks that lack pairs go, whichever lacks more", {
+  grid <- matrix(1, 8, 3, dimnames = list(1:8, c(1, 3, 10)))
+  one_load <- grid
+  one_load[, 2] <- NA
+  expect_identical(dimnames(complete_grid(one_load)), list(as.character(1:8), c("1", "10")))
+  one_block <- grid
+  one_block[8, 2:3] <- NA
+  expect_identical(dim(complete_grid(one_block)), c(7L, 3L))
+  one_run <- matrix(1, 8, 12, dimnames = list(1:8, 1:12))
+  one_run[4, 5] <- NA
+  expect_identical(dim(complete_grid(one_run)), c(8L, 11L))
+  expect_identical(dim(complete_grid(grid * NA)), c(0L, 0L))
+  expect_identical(complete_grid(grid), grid)
+})
+
+test_that("a load with a run below resolution is compared by difference of P_A, apart from the ratio", {
+  campaign <- memory_campaign(c(udp = 0, tcp = log(2)), run_sd = 0)
+  campaign$results[offered_rate_mbps == 1 & block == 3 & transport == "tcp", `:=`(
+    below_resolution = TRUE, ea_j_per_mbit = NA_real_
+  )]
+  found <- transport_contrasts(campaign)
+  expect_equal(found$loads_n, 1)
+  expect_equal(found$loads_by_p_a_n, 1)
+  expect_equal(found$dea_percent, -100)
+  expect_equal(found$dp_a_w, -1)
+  expect_match(found$words, "there is no ratio: P_A of UDP minus that of TCP was -1 W")
+  # Nothing but loads below resolution: no ratio at all, and it is said.
+  campaign$results[, below_resolution := TRUE]
+  none <- transport_contrasts(campaign)
+  expect_equal(none$blocks_n, 0)
+  expect_true(is.na(none$dea_percent))
+  expect_match(none$words, "cannot be compared with UDP by ratio")
+})
+
+test_that("hollow loads are left out and counted", {
+  campaign <- memory_campaign(c(udp = 0, tcp = 0.5), run_sd = 0)
+  campaign$results[offered_rate_mbps == 10 & transport == "udp", `:=`(hollow = TRUE, ea_j_per_mbit = 77)]
+  found <- transport_contrasts(campaign)
+  expect_equal(found$log_ratio_mean, 0.5)
+  expect_equal(found$loads_hollow_n, 1)
+})
+
+test_that("equivalence is asked by the workload or by the argument, and Holm counts the whole family", {
+  effect <- c(udp = 0, tcp = 0.001, quic = 0.2)
+  silent <- transport_contrasts(memory_campaign(effect, run_sd = 0.004))
+  expect_true(all(is.na(silent$equivalence)))
+  asked <- memory_campaign(effect, run_sd = 0.004, statistics = list(equivalence_margin_percent = 3))
+  found <- transport_contrasts(asked)
+  expect_identical(found$equivalence, c("equivalent", "not_shown", "not_shown"))
+  expect_equal(found$p_equivalence_holm, holm(found$p_equivalence, 3))
+  wide <- transport_contrasts(asked, margin_percent = 40)
+  expect_identical(wide$equivalence, rep("equivalent", 3))
+  expect_identical(wide$margin_percent, rep(40, 3))
+  expect_match(wide$words[2], "Equivalent within a margin of 40 %", fixed = TRUE)
+  few <- transport_contrasts(memory_campaign(effect, blocks = 5, run_sd = 0.004), margin_percent = 3)
+  expect_true(all(is.na(few$equivalence)))
+})
+
+test_that("the level of the workload decides the verdict", {
+  strict <- memory_campaign(c(udp = 0, tcp = 0.5), statistics = list(alpha = 0.001))
+  expect_identical(transport_contrasts(strict)$verdict, "not_told_apart")
+  loose <- memory_campaign(c(udp = 0, tcp = 0.5), statistics = list(alpha = 0.01))
+  expect_identical(transport_contrasts(loose)$verdict, "more")
+})
+
+test_that("a campaign without E_A or without a pair has no contrasts", {
+  campaign <- memory_campaign()
+  campaign$results[, `:=`(ea_j_per_mbit = NA_real_, ea_reason = "radio_without_air_time")]
+  expect_null(transport_contrasts(campaign))
+  expect_null(transport_contrasts(memory_campaign(c(udp = 0))))
+})
+
+test_that("the 95 % interval holds the truth in about 95 of 100 campaigns, drift and shared noise or not", {
+  campaigns <- 300
+  truth <- log(0.9)
+  hits <- vapply(seq_len(campaigns), function(seed) {
+    campaign <- memory_campaign(c(udp = 0, tcp = truth), run_sd = 0.1, block_sd = 0.05, drift = 1, seed = seed)
+    one <- transport_contrasts(campaign, outliers = NULL)
+    one$dea_ci95_low <= 10 && 10 <= one$dea_ci95_high
+  }, NA)
+  bounds <- binomial_bounds(campaigns, 0.95)
+  expect_gte(sum(hits), bounds[1])
+  expect_lte(sum(hits), bounds[2])
+})
+
+test_that("six true hypotheses raise any false alarm in at most 5 of 100 campaigns", {
+  campaigns <- 200
+  alike <- c(udp = 0, dccp = 0, tcp = 0)
+  alarms <- vapply(seq_len(campaigns), function(seed) {
+    campaign <- memory_campaign(alike, payload_bytes = c(64, 1440), drift = 1, seed = seed)
+    any(transport_contrasts(campaign, outliers = NULL)$verdict %in% c("less", "more"))
+  }, NA)
+  expect_lte(sum(alarms), binomial_bounds(campaigns, 0.05)[2])
+})
+
+test_that("one test over ten blocks keeps its level, and finds what is there", {
+  campaigns <- 150
+  alarms <- function(effect) {
+    sum(vapply(seq_len(campaigns), function(seed) {
+      campaign <- memory_campaign(c(udp = 0, tcp = effect), blocks = 10, drift = 1, seed = seed)
+      transport_contrasts(campaign, outliers = NULL)$verdict != "not_told_apart"
+    }, NA))
+  }
+  bounds <- binomial_bounds(campaigns, 0.05)
+  none <- alarms(0)
+  expect_lte(none, bounds[2])
+  expect_gte(none, binomial_bounds(campaigns, 50 / 1024)[1])
+  # Block means over 2 loads scatter by 0.05: an effect of 0.1 is found nearly always.
+  expect_gte(alarms(0.1), binomial_bounds(campaigns, t_power(10, 0.1, 0.05, 0.05) - 0.01)[1])
+})

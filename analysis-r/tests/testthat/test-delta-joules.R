@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# dE_A in J/Mb and its uncertainty, by hand and against simulated meters.
+
+pairs_of <- function(ea_ref, ea, u95_ref = 0.02, u95 = 0.02, gain_ref = 0, gain = 0, block_key = seq_along(ea)) {
+  data.table(
+    ea_ref = ea_ref, ea = ea, u95_ea_j_per_mbit_ref = u95_ref, u95_ea_j_per_mbit = u95, u95_gain_ref = gain_ref,
+    u95_gain = gain, below_resolution = FALSE, below_resolution_ref = FALSE, block_key = block_key
+  )
+}
+
+test_that("dE_A is the mean over blocks of what a megabit saves, with its t interval", {
+  got <- joules_of(pairs_of(c(1.0, 1.2, 1.1), c(0.9, 0.9, 0.9)))
+  saved <- c(0.1, 0.3, 0.2)
+  half <- qt(0.975, 2) * sd(saved) / sqrt(3)
+  expect_equal(got$dea_j_per_mbit, 0.2)
+  expect_equal(c(got$dea_j_ci95_low, got$dea_j_ci95_high), 0.2 + c(-half, half))
+  expect_equal(got$u95_meter_dea_j_per_mbit, 0.02 * sqrt(2))
+  expect_equal(got$u95_dea_j_per_mbit, sqrt(half^2 + 2 * 0.02^2))
+})
+
+test_that("several pairs of a block count once", {
+  got <- joules_of(pairs_of(c(1.0, 1.4, 1.1), 0.9 + numeric(3), block_key = c(1, 1, 2)))
+  expect_equal(got$dea_j_per_mbit, mean(c(0.3, 0.2)))
+})
+
+test_that("the gain that both runs share acts on their difference alone", {
+  # 2 % of gain: on E_A of 10 and 9 J/Mb it is 0.2 and 0.18, on their difference 0.02.
+  expect_equal(pair_metering(pairs_of(10, 9, u95_ref = 0.2, u95 = 0.18, gain_ref = 0.2, gain = 0.18)), 0.02)
+  expect_equal(
+    pair_metering(pairs_of(10, 9, u95_ref = sqrt(0.2^2 + 0.03^2), u95 = sqrt(0.18^2 + 0.04^2), 0.2, 0.18)),
+    sqrt(0.02^2 + 0.05^2)
+  )
+  expect_equal(pair_metering(pairs_of(10, 9, gain_ref = NA_real_, gain = NA_real_)), 0.02 * sqrt(2))
+  expect_true(is.na(pair_metering(pairs_of(10, 9, u95 = NA_real_))))
+})
+
+test_that("the gain that is read is a component of the contract", {
+  node <- contract("schemas", "result.schema.json")$properties$nodes$items$properties
+  expect_true("gain" %in% names(node$u95_components$properties))
+})
+
+test_that("a difference across zero keeps the sign of the gain", {
+  expect_equal(pair_metering(pairs_of(1, -1, u95_ref = 0.1, u95 = 0.1, gain_ref = 0.1, gain = 0.1)), 0.2)
+})
+
+test_that("a cell below resolution, or without E_A, has none", {
+  below <- pairs_of(c(1, 1), c(0.9, 0.9))[2, below_resolution := TRUE]
+  expect_true(all(is.na(unlist(joules_of(below)))))
+  expect_true(all(is.na(unlist(joules_of(pairs_of(NA_real_, NA_real_))))))
+})
+
+test_that("a single block has no uncertainty rather than one of the meter alone", {
+  got <- joules_of(pairs_of(1, 0.9))
+  expect_equal(got$dea_j_per_mbit, 0.1)
+  expect_true(is.na(got$u95_dea_j_per_mbit))
+})
+
+#' Campaigns of a meter with a gain error of its own (u95 2 %) and an offset of each run (u95 0.05 J/Mb), whose true
+#' E_A are 10 and 9 J/Mb in the mean and scatter by 0.1 from block to block; the session's random state is left alone.
+simulated_joules <- function(seed, campaigns, blocks) {
+  before <- get0(".Random.seed", globalenv(), inherits = FALSE)
+  on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", before, globalenv()))
+  set.seed(seed)
+  lapply(seq_len(campaigns), function(i) {
+    gain <- 1 + 0.02 / 1.96 * rnorm(1)
+    shown <- function(true) gain * (true + 0.1 / sqrt(2) * rnorm(blocks)) + 0.05 / 1.96 * rnorm(blocks)
+    ea_ref <- shown(10)
+    ea <- shown(9)
+    u95 <- function(shown) sqrt((0.02 * shown)^2 + 0.05^2)
+    joules_of(pairs_of(ea_ref, ea, u95(ea_ref), u95(ea), 0.02 * ea_ref, 0.02 * ea))
+  })
+}
+
+test_that("u95 holds the true difference in 95 % of simulated campaigns, and is not far wider", {
+  found <- simulated_joules(seed = 7, campaigns = 1000, blocks = 6)
+  held <- vapply(found, function(one) abs(one$dea_j_per_mbit - 1) <= one$u95_dea_j_per_mbit, NA)
+  expect_gte(mean(held), 0.94)
+  # Taken as independent the gains alone would make it 0.27 J/Mb.
+  expect_lt(stats::median(vapply(found, function(one) one$u95_dea_j_per_mbit, 0)), 0.2)
+})
+
+test_that("the table of differences has the columns", {
+  dir <- synthetic_campaign(payload_bytes = 64, transports = c("udp", "tcp", "null"))
+  delta <- delta_ea(read_campaign(dir))
+  power <- linear_power()
+  saved <- vapply(delta$offered_rate_mbps, function(rate) (power("udp", 64, rate) - power("tcp", 64, rate)) / rate, 0)
+  expect_equal(delta$dea_j_per_mbit, saved)
+  expect_equal(delta$u95_meter_dea_j_per_mbit, sqrt(2) * 2 * 0.001 / delta$offered_rate_mbps)
+})

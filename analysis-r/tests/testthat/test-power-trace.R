@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+
+long_campaign <- function(...) {
+  read_campaign(synthetic_campaign(transports = c("udp", "tcp", "null"), blocks = 6, ...))
+}
+
+test_that("a span of a meter's table is what reading all of it and choosing gives", {
+  campaign <- long_campaign()
+  path <- file.path(campaign$dir, "meters", "client-wt210.csv")
+  expect_gt(file.size(path), 8 * block_bytes)
+  all <- read_meter(campaign, "client-wt210")
+  last <- max(all$t_s)
+  spans <- c(
+    list(c(0, 1), c(last - 0.5, last + 9), c(-5, last + 5), c(last + 1, last + 2), c(-9, -1)),
+    lapply(seq(3, last, length.out = 12), function(from) c(from, from + 7.3))
+  )
+  for (span in spans) {
+    found <- read_meter_span(campaign, "client-wt210", span[1], span[2])
+    wanted <- all[t_s >= span[1] & t_s <= span[2]]
+    expect_equal(found$t_s, wanted$t_s, info = toString(span))
+    expect_equal(found$power_w, wanted$power_w, info = toString(span))
+  }
+})
+
+test_that("a half-written last row, a header alone and no file are no obstacle", {
+  campaign <- long_campaign()
+  path <- file.path(campaign$dir, "meters", "client-wt210.csv")
+  last <- max(read_meter(campaign, "client-wt210")$t_s)
+  cat(sprintf("%.6f,9999,1", last + 0.1), file = path, append = TRUE)
+  expect_equal(max(read_meter_span(campaign, "client-wt210", last - 1, last + 1)$t_s), last)
+  writeLines(readLines(path, n = 1), path)
+  expect_identical(nrow(read_meter_span(campaign, "client-wt210", 0, 1e6)), 0L)
+  unlink(path)
+  expect_identical(nrow(read_meter_span(campaign, "client-wt210", 0, 1e6)), 0L)
+  expect_identical(names(power_trace(campaign)), trace_columns)
+  # P_A and P_I of the runs are drawn without it.
+  plot <- plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210")
+  expect_match(figure_alt(plot), "72 runs: P_A from")
+})
+
+test_that("readings lie in the windows that they belong to, with the meter's delay taken off", {
+  trace <- power_trace(long_campaign(payload_bytes = 64, offered_rate_mbps = c(1, 10)))
+  expect_equal(unique(trace$readings_n), 1)
+  # Power is constant in each window of the synthetic runs: 8 W idle, 8 W and more while sending.
+  expect_equal(unique(trace[window == "idle", power_w]), 8)
+  expect_true(all(trace[window == "measure", power_w] > 8))
+  expect_true(all(is.na(trace[window == "idle", run_id])))
+  per_run <- trace[window == "measure", list(n = .N, values = length(unique(power_w))), by = list(run_id, transport)]
+  expect_setequal(per_run$transport, c("udp", "tcp", "null"))
+  expect_equal(per_run$n, rep(timeline$measure / tick_s, 3), tolerance = 0.06)
+  expect_equal(per_run$values, rep(1, 3))
+})
+
+test_that("the mini-block shown is whole and the one with the greatest power", {
+  campaign <- long_campaign(payload_bytes = 64, offered_rate_mbps = c(1, 10))
+  shown <- shown_mini_block(campaign, "client-wt210")
+  expect_identical(nrow(shown), 3L)
+  expect_identical(unique(shown$offered_rate_mbps), 10)
+  campaign$results[offered_rate_mbps == 10 & transport == "tcp", usable := FALSE]
+  expect_identical(unique(shown_mini_block(campaign, "client-wt210")$offered_rate_mbps), 1)
+  campaign$results[, usable := FALSE]
+  expect_null(shown_mini_block(campaign, "client-wt210"))
+  expect_null(plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210"))
+})
+
+test_that("many readings are thinned to means with their least and greatest", {
+  readings <- data.table(t_s = 1:2500, power_w = rep(c(1, 3, 2), length.out = 2500), flag = "")
+  thin <- thinned(readings, 1000)
+  expect_identical(nrow(thin), 834L)
+  expect_equal(thin$power_w[1], 2)
+  expect_equal(c(thin$power_least_w[1], thin$power_greatest_w[1]), c(1, 3))
+  expect_identical(sum(thin$readings_n), 2500L)
+  expect_identical(nrow(thinned(readings[1:1000], 1000)), 1000L)
+})
+
+test_that("many runs are drawn block by block", {
+  campaign <- long_campaign()
+  runs <- power_runs(campaign, "client-wt210")
+  built <- ggplot2::ggplot_build(power_by_block(runs))$data
+  expect_identical(nrow(built[[1]]), 6L)
+  expect_equal(built[[1]]$ymax, runs[, max(p_a_w), by = block]$V1)
+  expect_identical(time_unit(100)$name, "s")
+  expect_identical(time_unit(3000)$name, "min")
+  expect_identical(time_unit(1e6)$name, "h")
+})
+
+test_that("streams and datagrams share the panels only with frames per message shown", {
+  campaign <- long_campaign()
+  plot <- plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210")
+  caption <- gsub("[\u00a0\n]", " ", plot$patches$annotation$caption)
+  expect_match(caption, "frames per message: UDP 1, TCP 0\\.[0-9]+\u20131")
+  expect_match(caption, "in this model", fixed = TRUE)
+  expect_null(frames_words(data.table(transport = c("udp", "dccp", "null"), frames_per_message = 1)))
+})

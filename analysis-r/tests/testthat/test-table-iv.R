@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+
+flown_as <- function(application, transports = c("udp", "dccp", "null"), blocks = 3, ...) {
+  dir <- synthetic_campaign(
+    name = application, transports = transports, payload_bytes = 300, offered_rate_mbps = 0.5, blocks = blocks, ...
+  )
+  edit_json(file.path(dir, "campaign.json"), function(doc) {
+    doc$workload$profile <- list(schema_version = 1L, name = application)
+    doc
+  })
+  read_campaign(dir)
+}
+
+# Known J/Mb by transport, at 0.5 Mb/s.
+known_energy <- function(...) {
+  ea <- c(...)
+  synthetic_meter(power = function(transport, size, rate) if (transport == "null") 0.05 else ea[[transport]] * rate)
+}
+
+test_that("Table IV has E_A per transport and the difference in J/Mb and percent", {
+  # The published values of the Skype profile, as watts of a synthetic device.
+  campaign <- flown_as("skype", meters = list(known_energy(udp = 454, dccp = 334)))
+  rows <- table_iv(campaign)
+  expect_identical(names(rows), application_columns)
+  expect_identical(rows$transport, c("udp", "dccp"))
+  expect_equal(rows$ea_j_per_mbit_mean, c(454, 334))
+  expect_equal(rows[transport == "dccp", difference_j_per_mbit], 120)
+  expect_equal(rows[transport == "dccp", dea_percent], 100 * 120 / 454)
+  expect_equal(rows[transport == "dccp", c(difference_ci95_low, difference_ci95_high)], c(120, 120))
+  expect_true(is.na(rows[transport == "udp", difference_j_per_mbit]))
+  expect_identical(unique(rows$application), "skype")
+})
+
+test_that("the difference's interval is t over blocks of the pairs' own differences", {
+  campaign <- flown_as("skype", blocks = 5, noise_w = 0.02, meters = list(known_energy(udp = 2, dccp = 1.5)))
+  row <- table_iv(campaign)[transport == "dccp"]
+  results <- usable_results(campaign$results)
+  pairs <- merge(results[transport == "udp"], results[transport == "dccp"], by = "mini_block")
+  expected <- stats::t.test(pairs$ea.x - pairs$ea.y)
+  expect_equal(row$difference_j_per_mbit, unname(expected$estimate))
+  expect_equal(c(row$difference_ci95_low, row$difference_ci95_high), as.numeric(expected$conf.int))
+})
+
+test_that("applications of several campaigns stand in one table, and others have none", {
+  both <- list(flown_as("skype"), flown_as("youtube"))
+  rows <- table_iv(both)
+  expect_identical(unique(rows$application), c("skype", "youtube"))
+  expect_identical(unique(rows$campaign), c("skype", "youtube"))
+  plain <- read_campaign(synthetic_campaign(blocks = 1))
+  expect_null(table_iv(plain))
+  expect_false("table_iv" %in% names(campaign_tables(plain)))
+  expect_identical(unique(table_iv(c(both, list(plain)))$application), c("skype", "youtube"))
+})
+
+test_that("what the meter does not resolve is compared by P_A alone", {
+  campaign <- flown_as("skype", meters = list(known_energy(udp = 2, dccp = 1.5)))
+  campaign$results[transport == "dccp" & block == 2, below_resolution := TRUE]
+  row <- table_iv(campaign)[transport == "dccp"]
+  expect_identical(row$method, "p_a_difference")
+  expect_true(is.na(row$difference_j_per_mbit) && is.na(row$dea_percent))
+  expect_equal(row$dp_a_w, 0.25)
+})
+
+test_that("without the reference the energies stand alone, and the report shows the table", {
+  rows <- table_iv(flown_as("skype", transports = c("tcp", "quic")))
+  expect_identical(names(rows), application_columns)
+  expect_true(all(is.na(rows$difference_j_per_mbit)))
+  campaign <- flown_as("<b>skype</b>")
+  html <- as.character(section_table_iv(campaign, list(table_iv = table_iv(campaign))))
+  expect_match(html, "&lt;b&gt;skype", fixed = TRUE)
+  expect_match(gsub("\u00a0", " ", html), "in this model", fixed = TRUE)
+  expect_null(section_table_iv(campaign, list()))
+})
+
+test_that("the goodput's difference needs no meter: runs outside a device model's validity count", {
+  meter <- synthetic_meter(hollow = function(rate) TRUE, u_delta_p_w = 10)
+  campaign <- read_campaign(synthetic_campaign(
+    transports = c("udp", "tcp", "null"), loss = function(rate) 0.2, meters = list(meter)
+  ))
+  expect_identical(nrow(delta_ea(campaign)), 0L)
+  delta <- delta_goodput(campaign)
+  expect_identical(names(delta), goodput_columns)
+  expect_equal(delta$dgoodput_percent, rep(25, 4))
+  expect_equal(delta$difference_mbps, 0.2 * delta$offered_rate_mbps)
+  expect_equal(delta$n_pairs, rep(3, 4))
+  plot <- plot_delta_goodput(delta, summarise_ea(campaign), campaign)
+  expect_match(figure_alt(plot), "from 1 to 10 Mb/s for TCP; .* Values range from 25 to 25 %")
+  without <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
+  expect_identical(names(delta_goodput(without)), goodput_columns)
+  expect_null(plot_delta_goodput(delta_goodput(without), summarise_ea(without), without))
+})

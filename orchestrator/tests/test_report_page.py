@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report.html in a browser: on a desk, on a phone, on paper, without scripts, with names that mean harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import poisoned
+import pytest
+from chromium import Chromium, Page, pdf_pages
+from page_rules import LOW_CONTRAST, SKIPPED_HEADINGS, UNNAMED
+
+from netjoule import analysis
+from netjoule.errors import HostLacks, InvalidData
+from netjoule.workload import Timing
+from netjoule_synthetic import Meter, table_i, tiny, write
+
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740, "mobile": True}
+MOST_BYTES = 10_000_000
+OpenPage = Callable[..., Page]
+
+
+def lacking(why: str) -> None:
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"on CI the report is looked at: {why}")
+    pytest.skip(why)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    program = shutil.which("chromium")
+    if program is None:
+        lacking("there is no chromium; 'scripts/setup.sh test' installs it")
+    with Chromium(str(program), tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+def reported(campaign: Path) -> Path:
+    try:
+        analysis.require_r()
+    except HostLacks as error:
+        lacking(str(error))
+    analysis.run_analysis("report", campaign, lambda _: None)
+    return campaign / "report.html"
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 12 runs."""
+    return reported(write(tmp_path_factory.mktemp("few") / "campaign", tiny()))
+
+
+@pytest.fixture(scope="module")
+def poison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 12 runs whose names mean harm."""
+    campaign = write(tmp_path_factory.mktemp("poison") / "campaign", tiny())
+    return reported(poisoned.poison(campaign))
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 7,680 runs: table-i's 24 loads and two sizes, 32 blocks, two meters."""
+    short = Timing(idle_s=1.0, settle_s=0.5, warm_up_s=0.5, measure_s=2.0, tail_s=0.5)
+    design = table_i(blocks=32, timing=short)
+    assert design.runs == 7680
+    return reported(write(tmp_path_factory.mktemp("many") / "campaign", design))
+
+
+@pytest.fixture
+def open_page(browser: Chromium) -> Iterator[OpenPage]:
+    """Opens pages; in the end none of them may have done what it should not."""
+    pages: list[Page] = []
+
+    def opened(path: Path, fragment: str = "", **size: Any) -> Page:
+        pages.append(Page(browser, **(size or DESK)))
+        return pages[-1].open(path, fragment)
+
+    yield opened
+    told = [page.problems() for page in pages]
+    for page in pages:
+        page.close()
+    assert told == [[] for _ in pages]
+
+
+def drawings(page: Page) -> list[dict[str, Any]]:
+    """Every figure's drawing: its size and how many marks it has."""
+    found: list[dict[str, Any]] = page.evaluate(
+        """[...document.querySelectorAll('figure')].map(figure => {
+             const drawing = figure.querySelector('svg');
+             const box = drawing ? drawing.getBoundingClientRect() : {width: 0, height: 0};
+             const marks = figure.querySelectorAll('polyline, circle, polygon, rect, path').length;
+             return {id: figure.id, width: box.width, height: box.height, marks};
+           })"""
+    )
+    return found
+
+
+def figure_names(report: Path) -> list[str]:
+    index = json.loads((report.parent / "figures" / "index.json").read_text())
+    return [entry["svg"].removesuffix(".svg") for entry in index]
+
+
+def assert_reads_well(page: Page, report: Path) -> None:
+    """What has to hold of every report in every window."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    shown = drawings(page)
+    assert [one["id"] for one in shown] == [f"figure-{name}" for name in figure_names(report)]
+    for one in shown:
+        assert one["width"] > 250, one
+        assert one["height"] > 100, one
+        assert one["marks"] > 10, one
+    assert page.evaluate("document.documentElement.lang") == "en"
+    assert page.evaluate("document.querySelectorAll('h1').length") == 1
+    assert page.evaluate(SKIPPED_HEADINGS) == []
+    assert page.evaluate(UNNAMED) == []
+    for section in ("summary", "figures", "tables", "method", "invalid", "environment", "glossary"):
+        assert page.evaluate(f"document.querySelector('section#{section}').innerText.length > 40"), section
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_twelve_runs_are_read_on_a_desk_and_on_a_phone(
+    few: Path, open_page: OpenPage, size: dict[str, Any]
+) -> None:
+    assert_reads_well(open_page(few, **size), few)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_so_are_7680(many: Path, open_page: OpenPage, size: dict[str, Any]) -> None:
+    assert many.stat().st_size < MOST_BYTES
+    page = open_page(many, **size)
+    assert_reads_well(page, many)
+    assert "15360 rows, tables/runs.csv" in page.evaluate("document.querySelector('#table-runs').textContent")
+
+
+def test_the_summary_is_the_first_thing_and_says_that_it_is_a_model(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few, **PHONE)
+    assert page.evaluate("document.querySelector('main > *').id") == "summary"
+    first = page.evaluate("document.querySelector('ul.verdicts li').innerText")
+    assert first.startswith("not tested")
+    assert "In this model, TCP at 64 bytes: " in first
+    assert "% less" in first
+
+
+def test_every_link_leads_somewhere_and_no_name_is_given_twice(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    links = page.evaluate("[...document.querySelectorAll('a')].map(e => e.getAttribute('href'))")
+    assert len(ids) == len(set(ids))
+    assert {link for link in links if link[1:] not in ids} == set()
+    # A drawing's clipping paths are its own, or those of one figure would cut another.
+    foreign = """
+      [...document.querySelectorAll('[clip-path]')].filter(e => {
+        const id = e.getAttribute('clip-path').slice(5, -1);
+        return !e.closest('svg').querySelector('#' + CSS.escape(id));
+      }).length
+    """
+    assert page.evaluate(foreign) == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_ground(few: Path, open_page: OpenPage, scheme: str) -> None:
+    page = open_page(few)
+    page.emulate(color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(255, 255, 255)" if scheme == "light" else "rgb(20, 24, 28)"
+    )
+    assert page.evaluate(LOW_CONTRAST) == []
+
+
+DRAWING = "document.querySelector('figure svg')"
+ENLARGED = "document.querySelector('dialog[open] svg')"
+
+
+def width_of(page: Page, element: str) -> float:
+    width: float = page.evaluate(f"({element}).getBoundingClientRect().width")
+    return width
+
+
+def test_a_figure_is_enlarged_and_put_back_by_mouse(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    before, names = width_of(page, DRAWING), [one["id"] for one in drawings(page)]
+    page.click(DRAWING)
+    fitting = width_of(page, ENLARGED)
+    assert fitting > before
+    page.click("document.querySelector('dialog button[aria-label=Larger]')")
+    assert width_of(page, ENLARGED) == pytest.approx(1.5 * fitting, rel=0.01)
+    page.click("document.querySelector('dialog button[aria-label=Close]')")
+    assert page.evaluate("document.querySelector('dialog').open") is False
+    assert width_of(page, DRAWING) == before
+    assert [one["id"] for one in drawings(page) if one["marks"]] == names
+
+
+def test_a_figure_is_enlarged_and_put_back_by_keyboard(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    button = "document.querySelectorAll('button.enlarge')[1]"
+    page.evaluate(f"{button}.focus()")
+    page.key("Enter")
+    fitting = width_of(page, ENLARGED)
+    assert page.evaluate("document.querySelector('.zoom-title').textContent").startswith("Figure 2. ")
+    page.key("+")
+    page.key("+")
+    assert width_of(page, ENLARGED) == pytest.approx(2 * fitting, rel=0.01)
+    page.key("-")
+    page.key("0")
+    assert width_of(page, ENLARGED) == pytest.approx(fitting, rel=0.01)
+    page.key("Escape")
+    assert page.evaluate("document.querySelector('dialog').open") is False
+    assert page.evaluate(f"document.activeElement === {button}")
+
+
+def test_on_a_phone_a_figure_fits_the_screen_and_grows(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few, **PHONE)
+    page.click(DRAWING)
+    assert 300 < width_of(page, ENLARGED) <= PHONE["width"]
+    page.key("+")
+    assert width_of(page, ENLARGED) > PHONE["width"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_keyboard_reaches_the_page_and_shows_where_it_is(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    reached = []
+    for _ in range(4):
+        page.key("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent"))
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert reached == ["Skip to the summary", "Summary", "Figures", "Tables"]
+
+
+def test_a_link_unfolds_what_it_leads_into(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    folded = "document.querySelector('#table-envelope')"
+    assert page.evaluate(f"{folded}.open") is False
+    page.click("document.querySelector('#figure-envelope figcaption a')")
+    assert page.evaluate(f"{folded}.open") is True
+    deep = open_page(few, "#table-runs")
+    assert deep.evaluate("document.querySelector('#table-runs').open") is True
+
+
+def test_paper_has_no_controls_and_short_folded_parts(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    page.evaluate("addEventListener('afterprint', () => window.over = 1)")
+    pdf = page.pdf()
+    assert pdf.startswith(b"%PDF")
+    assert 8 <= pdf_pages(pdf) <= 60
+    # A4 in points.
+    assert b"/MediaBox [0 0 594.95" in pdf or b"/MediaBox [0 0 595" in pdf
+    assert page.evaluate("window.over") == 1
+    assert page.evaluate("document.querySelector('#table-envelope').open") is False
+    page.emulate("print")
+    shown = "(selector => [...document.querySelectorAll(selector)].filter(e => e.checkVisibility()).length)"
+    assert page.evaluate(f"{shown}('nav, button, .skip')") == 0
+    assert page.evaluate(f"{shown}('#table-envelope table, #table-runs table')") == 2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.slow
+def test_a_long_folded_table_is_named_on_paper_and_not_printed(many: Path, open_page: OpenPage) -> None:
+    page = open_page(many)
+    assert pdf_pages(page.pdf()) < 200
+    page.emulate("print")
+    assert page.evaluate("document.querySelector('#table-runs summary').checkVisibility()")
+    assert not page.evaluate("document.querySelector('#table-runs table').checkVisibility()")
+
+
+def test_without_scripts_the_page_reads_the_same(few: Path, browser: Chromium) -> None:
+    page = Page(browser, **DESK)
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.open(few)
+    assert_reads_well(page, few)
+    assert page.evaluate("document.querySelectorAll('button').length") == 0
+    assert page.problems() == []
+    page.close()
+
+
+def test_no_other_script_runs_and_nothing_is_fetched(few: Path, browser: Chromium) -> None:
+    page = Page(browser, **DESK).open(few)
+    page.evaluate(
+        """(() => {
+          const script = document.createElement('script');
+          script.textContent = 'window.pwned = 1';
+          const image = document.createElement('img');
+          image.src = 'https://example.org/x.png';
+          document.body.append(script, image);
+          document.body.insertAdjacentHTML('beforeend', '<a id=trap onclick="window.pwned=1">x</a>');
+          document.querySelector('#trap').click();
+        })()"""
+    )
+    told = page.problems()
+    assert page.evaluate("window.pwned") is None
+    assert sum("Content Security Policy" in text for text in told) >= 3, told
+    page.close()
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_names_that_mean_harm_are_text(poison: Path, open_page: OpenPage, size: dict[str, Any]) -> None:
+    page = open_page(poison, **size)
+    assert_reads_well(page, poison)
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("window.pwned") is None
+    assert page.evaluate("document.querySelectorAll('img, iframe, object, embed, base, form, b').length") == 0
+    assert page.evaluate("document.querySelectorAll('script').length") == 1
+    attributes = "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
+    assert page.evaluate(f"{attributes}.filter(name => name.startsWith('on'))") == []
+    text = page.evaluate("document.body.textContent")
+    assert "\u202e" not in text
+    for name in (poisoned.SCRIPT, poisoned.IMAGE, poisoned.TRANSPORT, "good<U+202E>rorre", "two lines"):
+        assert name in text, name
+    assert poisoned.CLOSING[:40] in text
+    assert "long-" * 1000 not in text
+    assert poisoned.SCRIPT in page.evaluate("document.title + document.querySelector('h1').textContent")
+
+
+def test_figures_of_such_names_draw_them_as_text(poison: Path, open_page: OpenPage) -> None:
+    page = open_page(poison)
+    words = "[...document.querySelectorAll('figure svg text')].map(e => e.textContent)"
+    drawn = " ".join(page.evaluate(words))
+    assert poisoned.TRANSPORT in drawn
+    assert poisoned.IMAGE[:30] in drawn.replace("\u00a0", " ")
+
+
+def test_a_meter_s_name_that_is_no_file_name_is_refused(tmp_path: Path) -> None:
+    campaign = write(tmp_path / "campaign", tiny(meters=(Meter("m"),)))
+    document = json.loads((campaign / "campaign.json").read_text())
+    document["meters"][0]["meter_id"] = poisoned.IMAGE
+    (campaign / "campaign.json").write_text(json.dumps(document))
+    with pytest.raises(InvalidData, match="is not a plain name"):
+        reported(campaign)
+    assert not (campaign / "report.html").exists()
