@@ -45,7 +45,7 @@ def secrets_of_this_host(monkeypatch):
 
 def unpacked(made: Path, folder: Path) -> Path:
     """The one folder that a bundle holds."""
-    shutil.unpack_archive(made, folder, "zip" if made.suffix == ".zip" else "gztar")
+    shutil.unpack_archive(made, folder, {".zip": "zip", ".xz": "xztar"}.get(made.suffix, "gztar"))
     (found,) = folder.iterdir()
     return found
 

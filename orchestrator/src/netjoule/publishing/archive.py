@@ -6,20 +6,22 @@ from __future__ import annotations
 import errno
 import gzip
 import hashlib
+import lzma
 import os
 import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from netjoule.errors import RunFailed, UsageError
 
 __all__ = ["SUFFIXES", "file_names", "place", "require_free", "sha256", "writing", "written"]
 
-SUFFIXES = (".zip", ".tar.gz", ".tgz")
+SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar.xz")
 # What a ZIP file can say: its calendar begins in 1980, and counts by two seconds.
 _FIRST_DAY, _LAST_DAY = datetime(1980, 1, 1, tzinfo=UTC), datetime(2107, 12, 31, tzinfo=UTC)
 _MODE = 0o644
@@ -135,7 +137,7 @@ def _zip(folder: Path, archive: Path, when: datetime) -> None:
 def _tar(folder: Path, archive: Path, when: datetime) -> None:
     with (
         archive.open("xb") as raw,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
+        _compressed(raw, archive.name) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as bundle,
     ):
         for name in file_names(folder):
@@ -144,3 +146,10 @@ def _tar(folder: Path, archive: Path, when: datetime) -> None:
             entry.mtime, entry.mode = int(when.timestamp()), _MODE
             with (folder / name).open("rb") as source:
                 bundle.addfile(entry, source)
+
+
+def _compressed(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+    """A stream into ``raw``; xz sees what runs repeat, which lies too far apart for gzip."""
+    if name.endswith(".xz"):
+        return lzma.LZMAFile(raw, "wb", preset=6)
+    return gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)

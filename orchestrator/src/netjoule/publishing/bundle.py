@@ -60,7 +60,8 @@ def publish(
 
     Args:
         campaign: folder of the campaign; nothing in it is changed or executed.
-        out: file to make, .zip, .tar.gz or .tgz; by default the masked name of the campaign, .zip, beside it.
+        out: file to make, its end one of `archive.SUFFIXES`; by default the masked name of the campaign,
+            .zip, beside it.
         kept: kinds of identifying values that stay as they are.
         licence: SPDX identifier of the data's licence, one of `papers.LICENCES`.
         authors: who is to be cited: ``Family, Given``, or a group's name.

@@ -16,7 +16,9 @@ __all__ = ["publish_campaign"]
 _Campaign = Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign.")]
 _Out = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="New .zip or .tar.gz [default: CAMPAIGN.zip beside it]."),
+    typer.Option(
+        "--out", metavar="FILE", help="New .zip, .tar.gz or .tar.xz [default: CAMPAIGN.zip beside it]."
+    ),
 ]
 _Include = Annotated[
     list[str] | None,
