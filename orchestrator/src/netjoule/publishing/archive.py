@@ -12,7 +12,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
@@ -148,7 +148,7 @@ def _tar(folder: Path, archive: Path, when: datetime) -> None:
                 bundle.addfile(entry, source)
 
 
-def _compressed(raw: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+def _compressed(raw: IO[bytes], name: str) -> gzip.GzipFile | lzma.LZMAFile:
     """A stream into ``raw``; xz sees what runs repeat, which lies too far apart for gzip."""
     if name.endswith(".xz"):
         return lzma.LZMAFile(raw, "wb", preset=6)
