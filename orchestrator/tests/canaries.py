@@ -28,7 +28,16 @@ SECRET_VALUE = "kanari secret phrase"
 EUI64 = "fe80::ca:feff:fe00:1"  # of the first MAC address
 
 CANARIES: dict[Kind, tuple[str, ...]] = {
-    Kind.SSID: (SSID, SSID_IN_TEXT, "kanari hidden net"),
+    Kind.SSID: (
+        SSID,
+        SSID_IN_TEXT,
+        "kanari hidden net",
+        "kanari alpha net",
+        "kanari beta net",
+        "kanari gamma net",
+        "kanari delta net",
+        "20242024",
+    ),
     Kind.MAC: ("02:ca:fe:00:00:01", "02-CA-FE-00-00-02", "02ca.fe00.0003", "02:ca:fe:00:00:04"),
     Kind.IP: ("10.123.45.67", "10.123.46.1", "172.31.9.9", "2001:db9:ca::ffee", "fe80::ca9a:71"),
     Kind.HOST: (
@@ -45,6 +54,7 @@ CANARIES: dict[Kind, tuple[str, ...]] = {
 """By kind; short ones are searched for as words."""
 
 SECRETS = (SECRET_VALUE, "kanari-psk-1", "kanariurlpass", "kanaritoken12345", "KANARIKEYBYTES")
+SECRETS += ("kanarinested1", "31415926535")
 
 _KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nKANARIKEYBYTES\n-----END OPENSSH PRIVATE KEY-----"
 
@@ -140,6 +150,12 @@ MESSAGES = (
     "GET http://kanariuser:kanariurlpass@172.31.9.9/status failed; token: kanaritoken12345",
     f"passphrase {SECRET_VALUE} was refused",
     _KEY,
+    "scan: SSID: kanari alpha net",
+    "Interface wlan0\n\tssid kanari beta net\n\ttype managed",
+    "ssid is kanari gamma net, wanted kanari alpha net",
+    "wpa_state=COMPLETED ssid=kanari delta net id=0",
+    json.dumps({"ssid": 20242024, "psk": 31415926535, "password": {"value": "kanarinested1"}}),
+    "IP 10.123.45.67.5301 > 172.31.9.9.53: UDP",
     "query ?from=fe80%3A%3Aca9a%3A71&ap=02%3Aca%3Afe%3A00%3A00%3A04&at=10-123-45-67",
 )
 

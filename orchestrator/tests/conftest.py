@@ -4,6 +4,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -30,3 +31,49 @@ def campaign_dir(golden: Path, tmp_path: Path) -> Path:
     place = tmp_path / golden.name
     shutil.copytree(golden, place)
     return place
+
+
+@pytest.fixture(scope="session")
+def canary_campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign with names of every kind in every place; nobody changes it."""
+    import canaries
+
+    return canaries.campaign(tmp_path_factory.mktemp("canaries") / "bench")
+
+
+@pytest.fixture
+def secrets_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the canaries' references to secrets mean."""
+    import canaries
+
+    monkeypatch.setenv(canaries.SECRET_VARIABLE, canaries.SECRET_VALUE)
+
+
+@pytest.fixture(scope="session")
+def flown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Synthetic campaigns of the three exercises of the coursework, never changed."""
+    import coursework_folders as folders
+
+    folder = tmp_path_factory.mktemp("coursework")
+    for name, design in folders.designs().items():
+        folders.fly(folder, name, design)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def right(flown: Path) -> dict[str, dict[str, Any]]:
+    """What is right of them."""
+    import coursework_folders as folders
+
+    return folders.right_answers(flown)
+
+
+@pytest.fixture
+def handed_in(flown: Path, right: dict[str, dict[str, Any]], tmp_path: Path) -> Path:
+    """The same with right answers, to be changed."""
+    import coursework_folders as folders
+
+    folder = tmp_path / "coursework"
+    shutil.copytree(flown, folder)
+    folders.answer(folder, right)
+    return folder

@@ -4,35 +4,19 @@
 import html
 import json
 import re
-from ipaddress import ip_address, ip_interface, ip_network
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from masked_texts import masked
 
 import netjoule_contracts as contracts
+from netjoule.errors import InvalidData
 from netjoule.publishing import find
-from netjoule.publishing.addresses import IpBook, MacBook, from_mac, names_nobody, parsed
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, nobody, own_words
 from netjoule.publishing.masking import Books, Collector, Masker, transformed
 from netjoule.publishing.vocabulary import Vocabulary
-
-ROOT = Path(__file__).parents[2]
-
-
-def masked(*texts: str, kept: tuple[Kind, ...] = (), **fields: str) -> list[str]:
-    """Running texts after all of them, and the fields, were met; then the fields."""
-    books = Books(frozenset(kept))
-    collector = Collector(books)
-    given_texts = [("", text) for text in texts] + list(fields.items())
-    for field, text in given_texts:
-        collector.text(field, text)
-    books.freeze()
-    masker = Masker(books)
-    return [masker.text(field, text) for field, text in given_texts]
-
 
 # -- names in running text ----------------------------------------------------------------------------
 
@@ -64,6 +48,15 @@ def masked(*texts: str, kept: tuple[Kind, ...] = (), **fields: str) -> list[str]
         ('ESSID:"Home Net" Mode', 'ESSID:"ssid-1" Mode'),
         ('ssid="a \\"b\\" c"; a "b" c', 'ssid="ssid-1"; ssid-1'),
         ("SSID 'Home Net' is gone: home net", "SSID 'ssid-1' is gone: ssid-1"),
+        ("SSID: Annas Home Wifi", "SSID: ssid-1"),
+        ("BSS x\n\tSSID: Annas Home\n\tfreq: 2412", "BSS x\n\tSSID: ssid-1\n\tfreq: 2412"),
+        ("\tssid Annas Home Wifi\n\ttype managed", "\tssid ssid-1\n\ttype managed"),
+        ("ssid is Annas Home Wifi, wanted B C", "ssid is ssid-1, wanted ssid-2"),
+        ("ssid is 'A B', wanted \"C D\"", "ssid is 'ssid-1', wanted \"ssid-2\""),
+        ("up ssid=Annas Home Wifi id=0", "up ssid=ssid-1 id=0"),
+        ("ssid[0]=Annas Home Wifi", "ssid[0]=ssid-1"),
+        ("up ssid= id=0", "up ssid= id=0"),
+        ("SSID of the network", "SSID of the network"),
         ("serial number 91K0A, S/N: 91K0A", "serial number serial-1, S/N: serial-1"),
         ("serial: a port of 9600 Bd", "serial: a port of 9600 Bd"),
         ("'YOKOGAWA,WT310,C3QA01,F1.02'", "'YOKOGAWA,WT310,serial-1,F1.02'"),
@@ -189,6 +182,31 @@ def test_json_inside_a_text_is_masked_by_its_fields():
     assert json.loads(text) == {"user": "user-1", "hosts": {"host-1": {"serial": "serial-1"}}, "n": 4711}
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"password": 12345678}, {"password": "***"}),
+        ({"psk": 12345678, "ssid": 20242024}, {"psk": "***", "ssid": "ssid-1"}),
+        ({"user": 1000, "host": 4711}, {"user": "user-1", "host": "host-1"}),
+        ({"password": {"value": "hunter22"}}, {"password": {"value": "***"}}),
+        ({"token": [{"a": [87654321]}], "a": 87654321}, {"token": [{"a": ["***"]}], "a": 87654321}),
+        ({"serial": 0, "port": 5301, "password": True}, {"serial": 0, "port": 5301, "password": True}),
+    ],
+)
+def test_numbers_and_what_stands_inside_are_masked_by_their_fields(before, after):
+    (text,) = masked(json.dumps(before))
+    assert json.loads(text) == after
+
+
+def test_two_keys_with_one_stand_in_are_refused():
+    with pytest.raises(InvalidData, match="'LAB1' and 'lab1' are one name, 'host-1'"):
+        masked(json.dumps({"hosts": {"LAB1": {}, "lab1": {}}}))
+
+
+def test_a_name_of_nobody_is_masked_where_somebody_has_it_as_well():
+    assert masked("at debian", user="debian", ssid="debian") == ["at ssid-1", "ssid-1", "ssid-1"]
+
+
 def test_json_beyond_reason_is_a_text():
     deep = "[" * 10_000 + "]" * 10_000
     assert masked(deep) == [deep]
@@ -306,124 +324,7 @@ def test_no_field_of_a_contract_is_taken_for_a_secret_but_secrets():
     assert names == {"passphrase", "password", "secret", "community", "traffic_secret"}
 
 
-# -- addresses ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("10.77.0.2:5301 and 10.77.0.3", "198.18.0.1:5301 and 198.18.0.2"),
-        ("10.77.0.2 is 010.077.000.002", "198.18.0.1 is 198.18.0.1"),
-        (
-            "127.0.0.1, ::1, 0.0.0.0, 255.255.255.0, 224.0.0.1, ff02::1",
-            "127.0.0.1, ::1, 0.0.0.0, 255.255.255.0, 224.0.0.1, ff02::1",
-        ),
-        ("[2001:db9::1]:80, 2001:DB9:0:0:0:0:0:1", "[2001:db8::1]:80, 2001:db8::1"),
-        ("reached fe80::1%wlan0: no", "reached fe80::1%wlan0: no"),
-        ("node:2001:db9::9: gone", "node:2001:db8::1: gone"),
-        ("::ffff:10.77.0.2 is 10.77.0.2", "::ffff:198.18.0.1 is 198.18.0.1"),
-        ("TCPIP0::192.168.1.5::inst0::INSTR", "TCPIP0::198.18.0.1::inst0::INSTR"),
-        ("v1.2.3.4, 1.3.6.1.4.1, 1.2.3, 300.1.1.1", "v1.2.3.4, 1.3.6.1.4.1, 1.2.3, 300.1.1.1"),
-        ("12:14:43.477 std::io", "12:14:43.477 std::io"),
-        (
-            "02:00:00:AA:00:01 02-00-00-aa-00-01 0200.00aa.0001",
-            "02:00:5E:00:00:01 02-00-5e-00-00-01 0200.5e00.0001",
-        ),
-        ("enx020000aa0001 0200-00AA", "enx02005e000001 0200-00AA"),
-        ("ff:ff:ff:ff:ff:ff 00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff 00:00:00:00:00:00"),
-        ("02:00:00:aa:00:01, 020000AA0001", "02:00:5e:00:00:01, 02005e000001"),
-        ("at 2026-11-22-12-14-32", "at 2026-11-22-12-14-32"),
-        ("10.77.0.2 as ip-10-77-0-2", "198.18.0.1 as ip-198-18-0-1"),
-    ],
-)
-def test_an_address_is_masked_in_its_own_writing(text, expected):
-    assert masked(text) == [expected]
-
-
-def test_an_address_that_tells_a_mac_address_is_kept_only_with_both():
-    text = "fe80::ca:feff:fe00:1 and 10.1.2.3 and 00:ca:fe:00:00:01"
-    assert masked(text, kept=(Kind.IP,)) == ["fe80::1 and 10.1.2.3 and 02:00:5e:00:00:01"]
-    assert masked(text, kept=(Kind.MAC,)) == ["fe80::1 and 198.18.0.1 and 00:ca:fe:00:00:01"]
-    assert masked(text, kept=(Kind.IP, Kind.MAC)) == [text]
-
-
-def test_networks_stay_networks():
-    book = IpBook()
-    for text in ("10.0.0.0/16", "10.0.5.0/24", "10.0.0.0/24", "2001:db9::/32"):
-        book.note_network(text)
-    met = [
-        "10.0.0.0",
-        "10.0.5.0",
-        "10.0.5.7",
-        "10.0.9.9",
-        "10.0.255.255",
-        "10.0.5.255",
-        "10.9.0.1",
-        "2001:db9:1::1",
-    ]
-    for text in met:
-        book.note(ip_address(text))
-    book.freeze()
-    outer = ip_network((book.mask(ip_address("10.0.0.0"), 16), 16))
-    inner = ip_network((book.mask(ip_address("10.0.5.0"), 24), 24))
-    assert inner.subnet_of(outer)
-    assert ip_network((book.mask(ip_address("10.0.0.0"), 24), 24)).subnet_of(outer)
-    assert book.mask(ip_address("10.0.5.7")) in inner
-    assert book.mask(ip_address("10.0.5.255")) == inner.broadcast_address
-    assert book.mask(ip_address("10.0.9.9")) in outer
-    assert book.mask(ip_address("10.0.9.9")) not in inner
-    assert book.mask(ip_address("10.9.0.1")) not in outer
-
-
-IPV4 = st.ip_addresses(v=4)
-IPV6 = st.ip_addresses(v=6)
-
-
-@given(
-    addresses=st.lists(IPV4 | IPV6, max_size=40),
-    networks=st.lists(st.tuples(IPV4, st.integers(12, 30)), max_size=6),
-)
-def test_stand_ins_are_one_to_one_and_keep_who_shares_a_network(addresses, networks):
-    book = IpBook()
-    declared = [ip_network(pair, strict=False) for pair in networks]
-    for network in declared:
-        book.note_network(str(network))
-    inside = [network[min(9, network.num_addresses - 2)] for network in declared]
-    met = list(dict.fromkeys(a for a in [*addresses, *inside] if not names_nobody(a)))
-    met = [a for a in met if a.version == 4 or a.ipv4_mapped is None]
-    for address in met:
-        book.note(address)
-    book.freeze()
-    stand_ins = {address: book.mask(address) for address in met}
-    assert len(set(stand_ins.values())) == len(stand_ins)
-    for network in declared:
-        base = book.mask(network.network_address, network.prefixlen)
-        block = ip_network((base, network.prefixlen))
-        for address, stand_in in stand_ins.items():
-            assert (address in network) == (stand_in in block)
-
-
-@given(st.integers(0, 2**48 - 1))
-def test_a_mac_address_has_one_stand_in_in_every_writing(number):
-    digits = f"{number:012x}"
-    colons = ":".join(digits[k : k + 2] for k in range(0, 12, 2))
-    book = MacBook()
-    book.note(colons)
-    if set(digits) in ({"0"}, {"f"}):
-        assert book.mask(colons) == colons
-        return
-    assert book.mask(colons) == "02:00:5e:00:00:01"
-    assert book.mask(colons.upper().replace(":", "-")) in ("02-00-5E-00-00-01", "02-00-5e-00-00-01")
-    assert book.mask(digits) == "02005e000001"
-
-
-def test_addresses_of_a_topology_keep_their_prefixes():
-    out = masked("10.5.0.9", addresses="10.5.0.1/20", ipv4="10.5.14.2/20", to="10.6.0.0/24", via="10.5.0.1")
-    direct, one, two, to, via = out
-    assert ip_interface(one).network == ip_interface(two).network
-    assert ip_address(direct) in ip_interface(one).network
-    assert ip_network(to).prefixlen == 24
-    assert via == one.partition("/")[0]
+# -- any text --------------------------------------------------------------------------------------
 
 
 @given(st.text(max_size=200))
@@ -445,16 +346,11 @@ def test_long_texts_take_no_more_than_their_length():
         ":" * 100_000,
         '\\"' * 50_000,
         "/home/" * 20_000,
+        "ssid is " * 25_000,
+        "ssid=" * 40_000,
     ):
         assert list(find.spans(text)) is not None
         assert list(find.ips(text)) is not None
-
-
-def test_eui64_is_told_from_other_interface_ids():
-    assert from_mac(ip_address("fe80::ca:feff:fe00:1"))
-    assert not from_mac(ip_address("fe80::1"))
-    assert not from_mac(ip_address("10.0.0.1"))
-    assert parsed("10.0.0.256") is None
 
 
 def test_the_last_check_is_a_plain_search():

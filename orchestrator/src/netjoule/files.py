@@ -147,15 +147,20 @@ def cut_torn_line(path: Path) -> int:
         return size - keep
 
 
-def take_lock(path: Path) -> int:
+def take_lock(path: Path, *, shared: bool = False) -> int:
     """Lock a folder against a second writer; the kernel releases it when the process dies.
+
+    Args:
+        path: the folder.
+        shared: against any writer, for somebody who reads; the folder must have its lock file.
 
     Raises:
         UsageError: when another process holds it.
     """
-    descriptor = os.open(path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if shared else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
+    descriptor = os.open(path / ".lock", flags | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         raise UsageError(

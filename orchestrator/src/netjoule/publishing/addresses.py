@@ -72,6 +72,7 @@ class IpBook:
         self._networks: dict[Network, None] = {}
         self._stand_ins: dict[Address, Address] = {}
         self._network_stand_ins: dict[Network, Network] = {}
+        self._given: frozenset[Address] = frozenset()
 
     def note(self, address: Address) -> None:
         """Take an address in; of one that is written inside IPv6 (RFC 4291, 2.5.5.2) the IPv4 address."""
@@ -92,10 +93,21 @@ class IpBook:
         """Every address that was met."""
         return iter(self._addresses)
 
+    def knows(self, address: Address) -> bool:
+        """Whether an address was met."""
+        return _innermost(address) in self._addresses
+
+    def leaks(self, address: Address) -> bool:
+        """Whether an address was met and is not the stand-in of another one as well."""
+        address = _innermost(address)
+        return address in self._addresses and address not in self._given
+
     def freeze(self) -> None:
         """Settle the stand-ins of all that was met."""
         for version in (4, 6):
             self._settle(version)
+        networks = (network.network_address for network in self._network_stand_ins.values())
+        self._given = frozenset((*self._stand_ins.values(), *networks))
 
     def mask(self, address: Address, prefix: int | None = None) -> Address:
         """The stand-in.
@@ -162,6 +174,12 @@ class MacBook:
     def addresses(self) -> Iterator[str]:
         """Every address that was met: its hexadecimal digits, lower case."""
         return iter(self._numbers)
+
+    def leaks(self, text: str) -> bool:
+        """Whether an address was met and is not the stand-in of another one as well."""
+        digits = _digits(text)
+        given = int(digits, 16) - _MAC_STEM
+        return digits in self._numbers and not 1 <= given <= len(self._numbers)
 
     def mask(self, text: str) -> str:
         """The stand-in, with the separators and the case of ``text``; itself when it was never noted."""

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import fcntl
+import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,20 +14,20 @@ from tempfile import TemporaryDirectory
 
 from netjoule import files, secrets
 from netjoule.check import check_campaign
-from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError, file_errors
+from netjoule.errors import HostLacks, InvalidData, RunFailed, file_errors
 from netjoule.planfile import read_plan
 from netjoule.publishing import archive, papers
 from netjoule.publishing.kinds import Kind
+from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.papers import Terms
-from netjoule.publishing.parts import Form, Part, holds_texts, left_out, name_in_bundle, parts, visit, write
+from netjoule.publishing.parts import Form, Part, left_out, name_in_bundle, parts, visit, write
 
 __all__ = ["Published", "publish"]
 
 _LONGEST_NAME = 64
 _LARGEST_SECRET_BYTES = 64_000  # a file of more holds something else
 _BLOCK = 1 << 20
-_LONGEST_SEARCHED = 4096
 _FOR_CAPTURES = frozenset((Kind.IP, Kind.MAC))
 
 
@@ -40,12 +40,16 @@ class Published:
         sha256: of the file.
         files: how many files it holds.
         terms: licence, what was masked, kept and left out.
+        only_in_fields: names that are masked where a field holds them, but may be there in running text.
+        absent: files that the topology names and the bundle does not hold.
     """
 
     path: Path
     sha256: str
     files: int
     terms: Terms
+    only_in_fields: tuple[str, ...]
+    absent: tuple[str, ...]
 
 
 def publish(
@@ -53,7 +57,7 @@ def publish(
     out: Path | None = None,
     *,
     kept: frozenset[Kind] = frozenset(),
-    licence: str = papers.DEFAULT_LICENCE,
+    licence: str | None = None,
     authors: tuple[str, ...] = (),
 ) -> Published:
     """Make a bundle of a campaign.
@@ -63,7 +67,7 @@ def publish(
         out: file to make, its end one of `archive.SUFFIXES`; by default the masked name of the campaign,
             .zip, beside it.
         kept: kinds of identifying values that stay as they are.
-        licence: SPDX identifier of the data's licence, one of `papers.LICENCES`.
+        licence: SPDX identifier of the data's licence, one of `papers.LICENCES`; by default none is granted.
         authors: who is to be cited: ``Family, Given``, or a group's name.
 
     Raises:
@@ -73,31 +77,58 @@ def publish(
     """
     if out is not None:
         archive.require_free(out)
-    _require_sound(campaign)
-    taken = parts(campaign)
-    books = _met(campaign, taken, kept)
-    masker = Masker(books)
-    document = files.read_json(campaign / "campaign.json")
-    name = _safe(masker.text("campaign", str(document["campaign"])))
-    if out is None:
-        out = campaign.resolve().parent / f"{name}.zip"
-        archive.require_free(out)
-    with archive.writing(out), TemporaryDirectory(prefix=".netjoule-publish-", dir=out.parent) as work:
-        folder = Path(work) / name
-        made, omitted = _write_parts(campaign, taken, masker, books, folder)
-        others = [masker.free(other) for other in left_out(campaign, taken)]
-        terms = Terms(licence, authors, books.counts(), kept, (*omitted, *others))
-        papers.write(folder, files.read_json(folder / "campaign.json"), _runs_done(campaign), terms)
-        _require_masked(folder, (*made, papers.WORKLOAD, papers.TOPOLOGY), books)
-        papers.write_sums(folder)
-        packed = Path(work) / f"bundle{_suffix(out)}"
-        archive.written(folder, packed, datetime.fromisoformat(str(document["created_utc"])))
-        archive.place(packed, out)
-        return Published(out, archive.sha256(out), len(archive.file_names(folder)), terms)
+    with _held(campaign):
+        _require_sound(campaign)
+        taken = parts(campaign)
+        books = _met(campaign, taken, kept)
+        masker = Masker(books)
+        name = _safe(masker.text("campaign", str(files.read_json(campaign / "campaign.json")["campaign"])))
+        if out is None:
+            out = campaign.resolve().parent / f"{name}.zip"
+            archive.require_free(out)
+        with archive.writing(out), TemporaryDirectory(prefix=".netjoule-publish-", dir=out.parent) as work:
+            folder = Path(work) / name
+            captures = _write_parts(campaign, taken, masker, books, folder)
+            others = [masker.free(other) for other in left_out(campaign, taken)]
+            terms = Terms(licence, authors, books.counts(), kept, tuple(captures), tuple(others))
+            return _packed(campaign, folder, out, terms, books)
+
+
+def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books) -> Published:
+    """Write what a bundle has beside the campaign, look at all of it once more, pack it."""
+    document = files.read_json(folder / "campaign.json")
+    papers.write(folder, document, _runs_done(campaign), terms)
+    require_masked(folder, books, terms.authors)
+    papers.write_sums(folder)
+    packed = folder.parent / f"bundle{_suffix(out)}"
+    archive.written(folder, packed, datetime.fromisoformat(str(document["created_utc"])))
+    archive.place(packed, out)
+    return Published(
+        path=out,
+        sha256=archive.sha256(out),
+        files=len(archive.file_names(folder)),
+        terms=terms,
+        only_in_fields=books.vocabulary.only_in_fields(),
+        absent=tuple(papers.absent(document)),
+    )
+
+
+@contextmanager
+def _held(campaign: Path) -> Iterator[None]:
+    """Keep writers out meanwhile; a folder without a lock file was never written on this machine."""
+    if not (campaign / ".lock").exists():
+        yield
+        return
+    with file_errors("open", campaign / ".lock"):
+        lock = files.take_lock(campaign, shared=True)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def _require_sound(campaign: Path) -> None:
-    """Refuse a campaign with a defect, and one that another process writes."""
+    """Refuse a campaign with a defect."""
     defects = list(check_campaign(campaign))
     if defects:
         more = f" (and {len(defects) - 1} more)" if len(defects) > 1 else ""
@@ -106,16 +137,6 @@ def _require_sound(campaign: Path) -> None:
             where=str(campaign),
             next_step=f"'netjoule check {campaign}' names every defect; nothing was written",
         )
-    lock = campaign / ".lock"
-    if not lock.exists():
-        return
-    with file_errors("open", lock), lock.open("rb") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"another netjoule is writing {campaign}", next_step="wait for it to end, or stop it first"
-            ) from None
 
 
 def _met(campaign: Path, taken: Iterable[Part], kept: frozenset[Kind]) -> Books:
@@ -146,9 +167,9 @@ def _note_resolved(reference: str, books: Books) -> None:
 
 def _write_parts(
     campaign: Path, taken: Iterable[Part], masker: Masker, books: Books, folder: Path
-) -> tuple[list[str], list[str]]:
-    """Write the masked files: names of those that hold texts; those that had to stay out, with the reason."""
-    made, omitted = [], []
+) -> list[str]:
+    """Write the masked files: captures that had to stay out, with the reason."""
+    omitted = []
     for part in taken:
         name = name_in_bundle(part, masker)
         if part.form is Form.CAPTURE:
@@ -161,9 +182,7 @@ def _write_parts(
                 f"two files would be {name}; this is a defect of netjoule, report it", where=part.name
             )
         write(campaign, part, masker, folder / name)
-        if holds_texts(part):
-            made.append(name)
-    return made, omitted
+    return omitted
 
 
 def _why_not(capture: Path, books: Books) -> str:
@@ -178,39 +197,12 @@ def _why_not(capture: Path, books: Books) -> str:
         while block := handle.read(_BLOCK):
             if books.vocabulary.leaks_in_bytes(tail + block):
                 return "a capture that holds a name which is masked"
-            tail = block[-_LONGEST_SEARCHED:]
+            tail = block[-LONGEST_SEARCHED:]
     return ""
 
 
 def _runs_done(campaign: Path) -> int:
     return sum(row.status == "done" for row in read_plan(campaign / "plan.csv"))
-
-
-def _require_masked(folder: Path, names: Iterable[str], books: Books) -> None:
-    """Check the bundle: no defect, and no name that was to be masked. What fails here is a fault of ours.
-
-    What netjoule itself writes beside the campaign is made of what is searched here, and of words of its own.
-    """
-    for defect in check_campaign(folder):
-        raise RunFailed(
-            f"the masked campaign has a defect: {defect}", next_step="this is a defect of netjoule, report it"
-        )
-    for name in names:
-        if books.vocabulary.leaks(name) or any(map(books.vocabulary.leaks, _blocks(folder / name))):
-            raise RunFailed(
-                "it would still hold a name that is to be masked; nothing was written",
-                where=name,
-                next_step="this is a defect of netjoule, report it",
-            )
-
-
-def _blocks(path: Path) -> Iterator[str]:
-    """A text file in pieces that overlap, so that no name is cut."""
-    tail = ""
-    with path.open(encoding="utf-8") as handle:
-        while block := handle.read(_BLOCK):
-            yield tail + block
-            tail = block[-_LONGEST_SEARCHED:]
 
 
 def _safe(name: str) -> str:

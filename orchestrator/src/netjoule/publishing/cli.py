@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from netjoule.publishing.bundle import Published
     from netjoule.publishing.kinds import Kind
 
 __all__ = ["publish_campaign"]
@@ -24,7 +26,10 @@ _Include = Annotated[
     list[str] | None,
     typer.Option("--include", metavar="KINDS", help="Do not mask these: ssid,mac,ip,host,user,serial."),
 ]
-_Licence = Annotated[str, typer.Option("--licence", "--license", metavar="ID", help="Of the data.")]
+_Licence = Annotated[
+    str | None,
+    typer.Option("--licence", "--license", metavar="ID", help="Of the data, e.g. CC-BY-4.0 [default: none]."),
+]
 _Author = Annotated[
     list[str] | None,
     typer.Option("--author", metavar="NAME", help="To be cited: 'Family, Given', or a group; repeatable."),
@@ -36,45 +41,68 @@ def publish_campaign(
     campaign: _Campaign,
     out: _Out = None,
     include: _Include = None,
-    licence: _Licence = "CC-BY-4.0",
+    licence: _Licence = None,
     author: _Author = None,
     json: _Json = False,
 ) -> None:
     """Make a checked bundle for others: data package, checksums, citation, masked names.
 
-    Example: netjoule publish results/skype-1 --author 'Doe, Jo'
+    Example: netjoule publish results/skype-1 --author 'Doe, Jo' --licence CC-BY-4.0
     """
     from netjoule.console import Output
     from netjoule.publishing.bundle import publish
 
     made = publish(
-        campaign, out, kept=_kinds(include or []), licence=_known(licence), authors=_named(author or [])
+        campaign,
+        out,
+        kept=_kinds(include or []),
+        licence=None if licence is None else _known(licence),
+        authors=_named(author or []),
     )
-    terms = made.terms
     output = Output(json_lines=json)
+    for line in _told(made):
+        output.say(line)
+    output.event(_event(made))
+
+
+def _told(made: Published) -> Iterator[str]:
+    """What was done, for people."""
+    terms = made.terms
     counted = ", ".join(f"{kind} {number}" for kind, number in terms.masked.items())
-    output.say(f"masked: {counted or 'nothing'}")
+    yield f"masked: {counted or 'nothing'}"
     if terms.kept:
-        output.say(f"kept: {', '.join(sorted(terms.kept))}")
+        yield f"kept: {', '.join(sorted(terms.kept))}"
+    for name in made.only_in_fields:
+        yield f"'{name}' may stay in running text (a word of netjoule, a number, or short): look for it"
     for name in terms.left_out:
-        output.say(f"left out: {name}")
-    output.say(f"licence of the data: {terms.licence} (--licence chooses)")
+        yield f"left out: {name}"
+    for name in made.absent:
+        yield f"not in the bundle, though topology.yaml names it: {name}"
+    if terms.licence is None:
+        yield "licence of the data: none, so others may not reuse them (--licence CC-BY-4.0 would let them)"
+    else:
+        yield f"licence of the data: {terms.licence}"
     if not terms.authors:
-        output.say("authors: anonymous (--author names them)")
-    output.say(f"{made.path}: {made.files} files, SHA-256 {made.sha256}")
-    output.event(
-        {
-            "event": "published",
-            "path": str(made.path),
-            "sha256": made.sha256,
-            "files": made.files,
-            "masked": {str(kind): number for kind, number in terms.masked.items()},
-            "kept": sorted(terms.kept),
-            "left_out": list(terms.left_out),
-            "licence": terms.licence,
-            "authors": list(terms.authors),
-        }
-    )
+        yield "authors: anonymous (--author names them)"
+    yield f"{made.path}: {made.files} files, SHA-256 {made.sha256}"
+
+
+def _event(made: Published) -> dict[str, Any]:
+    """What was done, for machines."""
+    terms = made.terms
+    return {
+        "event": "published",
+        "path": str(made.path),
+        "sha256": made.sha256,
+        "files": made.files,
+        "masked": {str(kind): number for kind, number in terms.masked.items()},
+        "kept": sorted(terms.kept),
+        "only_in_fields": list(made.only_in_fields),
+        "left_out": list(terms.left_out),
+        "absent": list(made.absent),
+        "licence": terms.licence,
+        "authors": list(terms.authors),
+    }
 
 
 def _kinds(words: list[str]) -> frozenset[Kind]:

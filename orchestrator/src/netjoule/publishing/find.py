@@ -46,13 +46,20 @@ class FoundMac:
 
 @dataclass(frozen=True, slots=True)
 class FoundIp:
-    """An IP address. prefix: the length written behind it; None without one."""
+    """An IP address.
+
+    Attributes:
+        prefix: the length written behind it; None without one.
+        certain: whether its form alone shows that it is one; else four numbers before a fifth, which may be
+            an address and a port as tcpdump writes them, or something else.
+    """
 
     start: int
     end: int
     written: str
     address: Address
     prefix: int | None
+    certain: bool = True
 
 
 # Two-letter top-level domains (ISO 3166 and the few others), and those of them that files end with as well.
@@ -93,6 +100,11 @@ _STOP = frozenset(_SMALL_WORDS.split())
 _NAME = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
 _VALUE = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)'|(?P<bare>[^\s,;"'(){}\[\]<>]+))"""
 _QUOTED = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)')"""
+# A name without quotes, blanks in it, up to what follows in a line of iw, wpa_cli, hostapd_cli or link_state.
+_TO_THE_END = (
+    r"""(?P<bare>(?!\\*["'])(?![a-z_]\w{0,30}=)[^\s,;][^\r\n]*?)"""
+    r"(?=$|[\r\n]|, wanted\b|[ \t][a-z_]\w{0,30}=)"
+)
 
 
 def _ignoring_case(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -129,10 +141,15 @@ _BY_PLACE = _ignoring_case(
 _BY_KEY = tuple(
     (kind, pattern)
     for kind, pattern in zip(
-        (Kind.SSID, Kind.SSID, Kind.HOST, Kind.USER, Kind.SERIAL, None),
+        (*[Kind.SSID] * 6, Kind.HOST, Kind.USER, Kind.SERIAL, None),
         _ignoring_case(
-            rf"(?<![a-z0-9])e?ssid[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
-            rf"(?<![a-z0-9])(?P<sign>)e?ssid\s+{_QUOTED}(?P<bare>\b\B)?",
+            rf"(?<![a-z0-9])e?ssid[\"']\s*(?P<sign>[:=])\s*{_VALUE}",
+            rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?(?:\s*(?P<sign>[:=])\s*|\s+(?:is\s+)?){_QUOTED}",
+            rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?[ \t]*(?P<sign>[:=])[ \t]*{_TO_THE_END}",
+            # A line of iw; not a sentence that begins with the word.
+            rf"(?:^[ \t]+|[\r\n][ \t]*)(?-i:ssid)[ \t]+{_TO_THE_END}",
+            r"(?<![a-z0-9])ssid is (?P<bare>(?![\"'])\S[^\r\n]{0,200}?)(?=, wanted )",
+            rf"(?<![a-z0-9])ssid is [^\r\n]{{1,200}}?, wanted (?:{_QUOTED}|{_TO_THE_END})",
             rf"(?<![a-z0-9])(?:host[_ ]?name|host|node|fqdn)[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
             rf"(?<![a-z0-9])(?:user[_ ]?name|user|login)[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
             rf"(?<![a-z0-9])(?:serial|s/n|sn)[\"']?\s*(?P<sign>[:=#])\s*{_VALUE}",
@@ -151,7 +168,9 @@ _IP = re.compile(
     r"(?![0-9A-Za-z])(?:/(?P<prefix6>\d{1,3})(?!\d))?"
     # v1.2.3.4 is a version, and what has more than four parts is no address either.
     r"|(?<![0-9.])(?<![vV])(?P<ip4>\d{1,3}(?:\.\d{1,3}){3})(?!\d|\.\d)(?:/(?P<prefix4>\d{1,2})(?!\d))?"
+    r"|(?<![0-9.])(?<![vV])(?P<before_port>\d{1,3}(?:\.\d{1,3}){3})\.(?P<port>\d{1,5})(?!\d|\.\d)"
 )
+_LARGEST_OF_AN_ADDRESS = 255
 _MAC = re.compile(
     r"(?<![0-9A-Za-z])(?P<pairs>[0-9A-Fa-f]{2}(?P<sign>[:_-])(?:[0-9A-Fa-f]{2}(?P=sign)){4,}[0-9A-Fa-f]{2})"
     r"(?![0-9A-Za-z])"
@@ -190,7 +209,7 @@ def macs(text: str) -> Iterator[FoundMac]:
 def ips(text: str) -> Iterator[FoundIp]:
     """Every IP address of a text, without brackets, zone and port."""
     for match in _IP.finditer(text):
-        group = "ip6" if match.group("ip6") else "ip4"
+        group = next(name for name in ("ip6", "ip4", "before_port") if match.group(name))
         written = match.group(group)
         address = parsed(written)
         if address is None and written.endswith(":"):  # of the sentence
@@ -199,7 +218,9 @@ def ips(text: str) -> Iterator[FoundIp]:
         if address is not None:
             prefix = match.group("prefix6") or match.group("prefix4")
             start = match.start(group)
-            yield FoundIp(start, start + len(written), written, address, int(prefix) if prefix else None)
+            certain = group != "before_port" or int(match.group("port")) > _LARGEST_OF_AN_ADDRESS
+            length = int(prefix) if prefix else None
+            yield FoundIp(start, start + len(written), written, address, length, certain)
 
 
 def readings(text: str) -> Iterator[str]:
@@ -246,12 +267,13 @@ def _accepted(span: Span) -> Iterator[Span]:
 
 
 def _accepted_by_key(kind: Kind | None, match: re.Match[str]) -> Iterator[Span]:
-    group = next((name for name in ("dq", "sq", "bare") if match.group(name)), None)
+    groups = match.groupdict()
+    group = next((name for name in ("dq", "sq", "bare") if groups.get(name)), None)
     if group is None:
         return
-    value, sign = match.group(group), match.group("sign")
+    value, sign = groups[group], groups.get("sign")
     if group == "bare":
-        value = value.rstrip(".:")
+        value = value.rstrip(".: \t")
         # "host: connection refused" names none.
         is_word = not re.search(r"[\d.-]", value)
         if sign != "=" and ((kind is Kind.HOST and is_word) or kind is Kind.USER):

@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from netjoule.errors import InvalidData
 from netjoule.publishing import find
-from netjoule.publishing.addresses import IpBook, MacBook, from_mac, names_nobody, parsed, spelled
+from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed, spelled
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
 from netjoule.publishing.vocabulary import SECRET, Vocabulary
 from netjoule.secrets import is_reference
 
-__all__ = ["Books", "Collector", "Masker", "Visitor", "transformed"]
+__all__ = ["Books", "Collector", "Masker", "Visitor", "embedded", "keeps_form", "transformed"]
 
 _NETWORK_FIELDS = ("addresses", "ipv4", "ipv6", "to")
 # Where a meter is: INTERFACE:HOST[:PORT], as netjoule_meters.transports reads it, or a VISA address.
@@ -38,7 +39,7 @@ class Visitor(Protocol):
         """A value, by the name of its field or column; a key has the field ''."""
 
     def number(self, field: str, value: float) -> Any:
-        """A number in a field of serial numbers; others identify nobody."""
+        """A number; one that stands where a name or a secret does is one."""
 
 
 class Books:
@@ -71,6 +72,10 @@ class Books:
                 self.vocabulary.note_literal(_in_pairs(digits), _in_pairs(masked))
         self.vocabulary.freeze()
 
+    def keeps(self, address: Address) -> bool:
+        """Whether an IP address stays; one that was made from a MAC address tells that one, too."""
+        return Kind.IP in self.kept and (Kind.MAC in self.kept or not from_mac(address))
+
     def counts(self) -> dict[Kind, int]:
         """How many values of each kind are masked; a kind that is kept is left out."""
         found = self.vocabulary.counts()
@@ -86,19 +91,33 @@ def transformed(visitor: Visitor, value: Any, field: str = "") -> Any:
     Args:
         visitor: collects or masks.
         value: JSON.
-        field: the field that it stands in; the items of a list stand in the list's.
+        field: the field that it stands in; the items of a list stand in the list's, all that a field of
+            secrets holds in that one.
+
+    Raises:
+        InvalidData: when two keys would have one stand-in.
     """
     if isinstance(value, str):
         return visitor.text(field, value)
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, (int, float)):
-        return visitor.number(field, value) if FIELDS.get(field) is Kind.SERIAL else value
+        return visitor.number(field, value)
     if isinstance(value, list):
         return [transformed(visitor, item, field) for item in value]
-    return {
-        _key(visitor, field, key, child): transformed(visitor, child, key) for key, child in value.items()
-    }
+    secret = bool(SECRET_FIELD.search(field))
+    keys: dict[str, str] = {}
+    found = {}
+    for key, child in value.items():
+        changed = _key(visitor, field, key, child)
+        if changed in keys:
+            raise InvalidData(
+                f"'{keys[changed]}' and '{key}' are one name, '{changed}', when they are masked",
+                next_step="rename one of them",
+            )
+        keys[changed] = key
+        found[changed] = transformed(visitor, child, field if secret else key)
+    return found
 
 
 def _key(visitor: Visitor, field: str, key: str, child: Any) -> str:
@@ -127,9 +146,9 @@ class Collector:
         if len(text) <= _CACHED_CHARS and len(self._seen) < _CACHED_TEXTS:
             self._seen.add((field, text))
         self._books.vocabulary.see(text)
-        if _keeps_form(field, text):
+        if keeps_form(field, text):
             return text
-        document = _embedded(text)
+        document = embedded(text)
         if document is not None:
             transformed(self, document, field)
         self._field(field, text)
@@ -137,8 +156,12 @@ class Collector:
         return text
 
     def number(self, field: str, value: float) -> float:
-        """Take in a serial number that is written as a number."""
-        self._books.vocabulary.note(Kind.SERIAL, str(value))
+        """Take in a name or a secret that is written as a number."""
+        kind = FIELDS.get(field)
+        if SECRET_FIELD.search(field):
+            self._books.vocabulary.note_secret(str(value))
+        elif kind is not None:
+            self._books.vocabulary.note(kind, str(value))
         return value
 
     def _field(self, field: str, text: str) -> None:
@@ -183,7 +206,8 @@ class Collector:
             for mac in find.macs(reading):
                 self._books.macs.note(mac.written)
             for ip in find.ips(reading):
-                self._books.ips.note(ip.address)
+                if ip.certain:
+                    self._books.ips.note(ip.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +237,11 @@ class Masker:
         return masked
 
     def number(self, field: str, value: float) -> Any:
-        """The stand-in of a serial number that is written as a number."""
-        masked = self._books.vocabulary.mask(Kind.SERIAL, str(value))
+        """The stand-in of a name, or of a secret, that is written as a number."""
+        if SECRET_FIELD.search(field):
+            return SECRET
+        kind = FIELDS.get(field)
+        masked = str(value) if kind is None else self._books.vocabulary.mask(kind, str(value))
         return value if masked == str(value) else masked
 
     def free(self, text: str) -> str:
@@ -228,11 +255,11 @@ class Masker:
         return "".join([*pieces, text[at:]])
 
     def _masked(self, field: str, text: str) -> str:
-        if not text or _keeps_form(field, text):
+        if not text or keeps_form(field, text):
             return text
         if SECRET_FIELD.search(field):
             return self._books.references.get(text, SECRET)
-        document = _embedded(text)
+        document = embedded(text)
         if document is not None:
             masked = transformed(self, document, field)
             return text if masked == document else json.dumps(masked, ensure_ascii=False)
@@ -256,9 +283,8 @@ class Masker:
             kept = Kind.MAC in books.kept
             yield _Part(mac.start, mac.end, None if kept else books.macs.mask(mac.written))
         for ip in find.ips(text):
-            # An address made from a MAC address tells that one, too.
-            kept = Kind.IP in books.kept and (Kind.MAC in books.kept or not from_mac(ip.address))
-            if not names_nobody(ip.address):
+            kept = books.keeps(ip.address)
+            if not names_nobody(ip.address) and (ip.certain or books.ips.knows(ip.address)):
                 masked = spelled(books.ips.mask(ip.address, ip.prefix))
                 yield _Part(ip.start, ip.end, None if kept else masked)
 
@@ -286,14 +312,15 @@ def _one(group: list[_Part], end: int) -> _Part:
     return _Part(group[0].start, end, longest.stand_in)
 
 
-def _keeps_form(field: str, text: str) -> bool:
+def keeps_form(field: str, text: str) -> bool:
+    """Whether a value stays because it has the form that netjoule gives to its field."""
     form = KEPT.get(field)
     if form is not None:
         return bool(form.fullmatch(text))
     return field in ("model", "device_model") and text in device_models()
 
 
-def _embedded(text: str) -> Any:
+def embedded(text: str) -> Any:
     """The JSON object or list that a text is; None when it is none, or nested beyond reason."""
     if text[:1] not in ("{", "["):
         return None

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a bundle holds beside the campaign: README, citation, licence, inputs, checksums.
 
-All of it is made of masked documents; nothing depends on the day, the user or the machine of who publishes.
+All of it is made of masked documents; nothing depends on the day, the user or the machine of who publishes,
+but for the version of netjoule that made the bundle.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,20 @@ from netjoule import datapackage, programs
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 
-__all__ = ["DEFAULT_LICENCE", "LICENCES", "SUMS", "TOPOLOGY", "WORKLOAD", "Terms", "write", "write_sums"]
+__all__ = [
+    "LICENCES",
+    "PROFILE",
+    "SUMS",
+    "TOPOLOGY",
+    "WORKLOAD",
+    "Terms",
+    "absent",
+    "write",
+    "write_sums",
+]
 
 SUMS = "SHA256SUMS"
-WORKLOAD, TOPOLOGY = "workload.yaml", "topology.yaml"
-DEFAULT_LICENCE = "CC-BY-4.0"
+WORKLOAD, TOPOLOGY, PROFILE = "workload.yaml", "topology.yaml", "profile.json"
 LICENCES = {
     "CC-BY-4.0": (
         "Creative Commons Attribution 4.0 International",
@@ -54,7 +65,7 @@ LICENCES = {
 
 _FOLDERS = (
     ("campaign.json", "effective workload and topology, versions, seed, hosts, meter passports, sessions"),
-    ("workload.yaml, topology.yaml", "what was asked and where, as `netjoule run` reads them"),
+    ("workload.yaml, topology.yaml", "what was asked and where, in the form that netjoule reads"),
     ("plan.csv", "one row per run: block, mini-block, order, cell, status, reason"),
     ("meters/, devices/, radio/, clocks.csv", "raw readings of the whole campaign"),
     ("runs/", "each run: its windows, both ends' flow report, intervals, events, result"),
@@ -68,18 +79,36 @@ class Terms:
     """What the publisher says of a bundle, and what was done to it.
 
     Attributes:
-        licence: SPDX identifier, one of `LICENCES`.
+        licence: SPDX identifier, one of `LICENCES`; None when none is granted.
         authors: ``Family, Given`` of a person, anything else is an organisation's or a group's name.
         masked: how many values of each kind have stand-ins.
         kept: kinds that stayed.
-        left_out: files of the campaign's folder that are not in the bundle, by their masked names.
+        captures: those that are not in the bundle, by their masked names with the reason.
+        others: further files of the campaign's folder that are not, by their masked names.
+
+    Of files that are not in the bundle it holds the number alone: a name may tell whose they are.
     """
 
-    licence: str
+    licence: str | None
     authors: tuple[str, ...]
     masked: Mapping[Kind, int]
     kept: frozenset[Kind]
-    left_out: tuple[str, ...]
+    captures: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """All files of the campaign's folder that are not in the bundle."""
+        return (*self.captures, *self.others)
+
+
+def absent(campaign: Mapping[str, Any]) -> Iterator[str]:
+    """Files that a masked campaign.json names for its meters, which no contract counts to a campaign."""
+    for meter in campaign["topology"].get("meters", ()):
+        if re.search(r"/|\.ya?ml$", meter.get("device", {}).get("model", "")):
+            yield f"device model of meter {meter['meter_id']}"
+        if meter.get("calibration"):
+            yield f"calibration of meter {meter['meter_id']}"
 
 
 def write(folder: Path, campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> None:
@@ -132,21 +161,23 @@ def _write_inputs(folder: Path, campaign: Mapping[str, Any]) -> None:
     workload = dict(campaign["workload"])
     if isinstance(workload.get("profile"), dict):
         text = json.dumps(workload["profile"], indent=2, ensure_ascii=False) + "\n"
-        _put(folder / "profile.json", text)
-        workload["profile"] = "profile.json"
+        _put(folder / PROFILE, text)
+        workload["profile"] = PROFILE
     _put(folder / WORKLOAD, _yaml(workload))
     _put(folder / TOPOLOGY, _yaml(campaign["topology"]))
 
 
 def _package_terms(terms: Terms) -> dict[str, Any]:
-    title, address = LICENCES[terms.licence]
     people = [{"title": author, "roles": ["creator"]} for author in terms.authors]
-    return {
-        "licenses": [{"name": terms.licence, "path": address, "title": title}],
+    found: dict[str, Any] = {}
+    if terms.licence is not None:
+        title, address = LICENCES[terms.licence]
+        found["licenses"] = [{"name": terms.licence, "path": address, "title": title}]
+    return found | {
         **({"contributors": people} if people else {}),
         "masked": [str(kind) for kind in terms.masked],
         "kept": sorted(terms.kept),
-        "left_out": list(terms.left_out),
+        "left_out": {"captures": len(terms.captures), "others": len(terms.others)},
     }
 
 
@@ -166,7 +197,7 @@ def _citation(campaign: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
         "title": f"netjoule campaign {campaign['campaign']}",
         "abstract": _abstract(campaign),
         "authors": [_author(name) for name in terms.authors] or [{"name": "anonymous"}],
-        "license": terms.licence,
+        **({"license": terms.licence} if terms.licence else {}),
         "keywords": ["energy per megabit", "802.11", *campaign["workload"]["transports"]],
         "references": [software | ({"commit": versions["commit"]} if versions.get("commit") else {})],
     }
@@ -206,12 +237,12 @@ def _sources(campaign: Mapping[str, Any]) -> str:
 
 
 def _licence_text(campaign: Mapping[str, Any], terms: Terms) -> str:
+    who = "; ".join(terms.authors) or "anonymous"
+    data = f"The data of netjoule campaign {campaign['campaign']} are published by {who}"
+    if terms.licence is None:
+        return f"{data}\nwithout a licence: ask who published them before you use or share them.\n"
     title, address = LICENCES[terms.licence]
-    who = "; ".join(terms.authors) or "the authors named in CITATION.cff"
-    return (
-        f"The data of netjoule campaign {campaign['campaign']} are published by {who}\n"
-        f"under the licence {title} (SPDX: {terms.licence}).\nIts text: {address}\n"
-    )
+    return f"{data}\nunder the licence {title} (SPDX: {terms.licence}).\nIts text: {address}\n"
 
 
 def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterable[str]:
@@ -225,17 +256,19 @@ def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterab
     if "imported" not in campaign:
         yield "The campaign itself again, on a testbed of yours: adapt topology.yaml, then"
         yield "`netjoule run workload.yaml --testbed topology.yaml --out again`."
+        missing = "; ".join(absent(campaign))
+        if missing:
+            yield f"Files that topology.yaml names and that are not here: {missing}."
     yield from ("", "## What is inside", "", "| file | content |", "| --- | --- |")
     yield from (f"| {name} | {content} |" for name, content in _FOLDERS)
     yield from ("", "## Versions", "", "| what | version |", "| --- | --- |")
     yield from (f"| {_cell(what)} | {_cell(version)} |" for what, version in _versions(campaign))
     yield from ("", "## What was masked", "", *_masking(terms), "")
-    title, address = LICENCES[terms.licence]
-    yield from (
-        "## Licence and citation",
-        "",
-        f"{title} ({terms.licence}), {address}. Cite as CITATION.cff says.",
-    )
+    licence = "No licence was given"
+    if terms.licence is not None:
+        title, address = LICENCES[terms.licence]
+        licence = f"{title} ({terms.licence}), {address}"
+    yield from ("## Licence and citation", "", f"{licence}. Cite as CITATION.cff says.")
 
 
 def _versions(campaign: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -268,12 +301,13 @@ def _masking(terms: Terms) -> Iterable[str]:
         f" Kept: {', '.join(sorted(terms.kept))}." if terms.kept else ""
     )
     yield (
-        "A value has the same stand-in in every file; stand-ins are numbered by first appearance and say"
-        " nothing of the value. Addresses of one network stay in one network. References to secrets are"
+        "A value has the same stand-in wherever it is masked; stand-ins are numbered by first appearance and"
+        " say nothing of the value. Addresses of one network stay in one network. References to secrets are"
         " numbered, too."
     )
     if terms.left_out:
-        yield from ("", "Not in this bundle: " + "; ".join(terms.left_out) + ".")
+        yield ""
+        yield f"Not in this bundle: captures {len(terms.captures)}, other files {len(terms.others)}."
 
 
 def _cell(text: Any) -> str:

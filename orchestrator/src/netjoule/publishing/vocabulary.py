@@ -125,15 +125,23 @@ class Vocabulary:
         wanted = [kind for kind in (Kind.SSID, Kind.HOST, Kind.USER, Kind.SERIAL) if kind not in self._kept]
         return {kind: sum(stem == kind for stem, _ in self._stand_ins) for kind in wanted}
 
+    def only_in_fields(self) -> tuple[str, ...]:
+        """Names that are masked, but not in running text, where they mostly mean something else."""
+        return tuple(
+            name
+            for (stem, _), name in self._names.items()
+            if stem != _DOMAIN and Kind(stem) not in self._kept and _reach(Kind(stem), name) is _Reach.FIELD
+        )
+
     def mask(self, kind: Kind, text: str) -> str:
         """The stand-in for a name that is known to be of a kind; the name where it is kept or nobody's."""
         name = _bare(kind, text)
         if name in self._secrets:
             return SECRET
-        if nobody(kind, name):
+        if nobody(kind, name) and _folded(name) in own_words():
             return text
-        stand_in = self._stand_in(kind, name)
-        if stand_in is None:  # kept as such, unless the same text is also a name of another kind
+        stand_in = None if nobody(kind, name) else self._stand_in(kind, name)
+        if stand_in is None:  # kept or nobody's, unless the same text is also a name of another kind
             others = (self._stand_in(other, name) for other in Kind if other not in (*self._kept, kind))
             stand_in = next((other for other in others if other is not None), None)
         return text if stand_in is None else text.replace(name, stand_in)

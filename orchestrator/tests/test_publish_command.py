@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `netjoule publish`: what it says, and what it takes."""
+
+import hashlib
+import json
+
+import pytest
+
+from netjoule.cli import run_command
+from netjoule.publishing.kinds import Kind
+from netjoule.publishing.masking import Books, Collector
+
+pytestmark = pytest.mark.usefixtures("secrets_of_this_host")
+
+
+# -- the command ------------------------------------------------------------------------------------------
+
+
+def test_the_command_tells_what_it_did(canary_campaign, tmp_path, capsys):
+    words = ["publish", str(canary_campaign), "--out", str(tmp_path / "b.zip"), "--include", "MAC, ip"]
+    assert run_command([*words, "--author", "Doe, Jo"]) == 0
+    said = capsys.readouterr().out
+    assert "kept: ip, mac" in said
+    assert "masked: ssid 8, host" in said
+    assert "left out: notes-of-user-2.txt" in said
+    assert "though topology.yaml names it: calibration of meter host-1-power" in said
+    assert "licence of the data: none, so others may not reuse them" in said
+    assert "b.zip" in said.splitlines()[-1]
+    assert not any(name in said for name in ("kanari", "KNRI"))
+
+
+def test_a_licence_is_given_by_its_identifier(campaign_dir, tmp_path, capsys):
+    words = ["publish", str(campaign_dir), "--out", str(tmp_path / "b.zip"), "--licence", "cc-by-4.0"]
+    assert run_command(words) == 0
+    assert "licence of the data: CC-BY-4.0\n" in capsys.readouterr().out
+
+
+def test_it_warns_of_names_that_are_masked_in_fields_only():
+    books = Books(frozenset())
+    collector = Collector(books)
+    for field, name in {"user": "power", "host": "nas-7", "ssid": "x1"}.items():
+        collector.text(field, name)
+    books.freeze()
+    assert books.vocabulary.only_in_fields() == ("power", "x1")
+
+
+def test_for_machines_it_is_one_document(campaign_dir, tmp_path, capsys):
+    assert run_command(["publish", str(campaign_dir), "--out", str(tmp_path / "b.tgz"), "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert told["event"] == "published"
+    assert told["sha256"] == hashlib.sha256((tmp_path / "b.tgz").read_bytes()).hexdigest()
+    assert set(told["masked"]) == set(Kind)
+
+
+def test_by_default_the_bundle_stands_beside_the_campaign(campaign_dir):
+    assert run_command(["publish", str(campaign_dir)]) == 0
+    assert (campaign_dir.parent / "tiny.zip").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["--include", "ssid,names"],
+            "no kind 'names' to include; there are ssid, mac, ip, host, user, serial",
+        ),
+        (["--licence", "mine"], "no licence 'mine' for data; there are CC-BY-4.0"),
+        (["--author", ", Jo"], "--author ', Jo' is no name"),
+        (["--author", "Doe,"], "is no name"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_usage_error(campaign_dir, words, message, capsys):
+    assert run_command(["publish", str(campaign_dir), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_folder_that_is_no_campaign_is_refused(tmp_path, capsys):
+    assert run_command(["publish", str(tmp_path)]) == 2
+    assert "is not a campaign" in capsys.readouterr().err
