@@ -16,9 +16,13 @@ from typing import Any
 
 import yaml
 
+from netjoule.cli import run_command
+from netjoule.coursework.exercises import EXERCISES
 from netjoule.workload import Timing
 from netjoule_synthetic import Design, LinearPower, Meter, write
 
+QUESTIONS = [(e.name, q) for e in EXERCISES.values() for q in e.questions]
+NAMES = [f"{name}.{question.name}" for name, question in QUESTIONS]
 # 0.975 quantile of Student's t by degrees of freedom, as printed tables have it.
 T_975 = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 6: 2.4469, 7: 2.3646, 29: 2.0452}
 CAP_MBPS = 6.144
@@ -88,6 +92,21 @@ def fly(folder: Path, exercise: str, design: Design) -> Path:
     if exercise == "congestion":
         edit(place / "campaign.json", lambda d: d["topology"]["link"].update(preset="seed-like"))
     return place
+
+
+def checked(folder: Path, *words: str) -> int:
+    """Exit code of a check that tells events."""
+    return run_command(["coursework", "check", str(folder), "--json", *words])
+
+
+def events(capsys: Any) -> list[dict[str, Any]]:
+    """What it told."""
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def verdicts(found: list[dict[str, Any]]) -> dict[str, str]:
+    """The verdicts in it, by exercise and question."""
+    return {f"{e['exercise']}.{e['question']}": e["verdict"] for e in found if e["event"] == "answer"}
 
 
 def edit(path: Path, change: Any) -> None:

@@ -5,30 +5,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from netjoule import files
 from netjoule.plan import PlanRow
 from netjoule.run_flows import flows_of
-from netjoule.session import Session, rfc3339
+from netjoule.session import Session
 from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 from netjoule_meters.energy import compute_and_write
+from netjoule_synthetic import documents
+from netjoule_synthetic.clock import BOOT, ORIGIN_NS
+from netjoule_synthetic.clock import CREATED as START
+from netjoule_synthetic.documents import HOST
 
-START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-ORIGIN_NS = 7_000_000_000_000
-BOOT = "11111111-2222-3333-4444-555555555555"
-HOST = {
-    "kernel": "6.1.0",
-    "machine": "x86_64",
-    "distribution": "Debian GNU/Linux 12 (bookworm)",
-    "cpu_model": "a CPU",
-    "cpu_cores": 2,
-    "memory_bytes": 4_000_000_000,
-}
 IDLE_W, ACTIVE_W = 5.0, 5.5
 HELD_BACK_MBPS = 6
 UPDATE_S = 0.1
@@ -48,16 +41,8 @@ def workload(**changes: Any) -> Workload:
 
 
 def topology(**changes: Any) -> Topology:
-    document: dict[str, Any] = {
-        "schema_version": 1,
+    document: dict[str, Any] = documents.testbed() | {
         "name": "tiny",
-        "kind": "emulated",
-        "hosts": {
-            "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2"}},
-            "access_point": {"roles": ["access_point"]},
-            "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}},
-        },
-        "link": {"preset": "ideal-216"},
         "meters": [
             {
                 "meter_id": "m",
@@ -182,33 +167,8 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
 
 def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> dict[str, Any]:
     flows = flows_of(campaign.workload, row, ["client"])
-    return {
-        **({"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}),
-        "schema_version": 1,
-        "run_id": row.run_id,
-        "campaign": campaign.name,
-        "block": row.block,
-        "mini_block": row.mini_block,
-        "attempt": row.attempt,
-        "order": row.order,
-        "transport": row.transport,
-        "transport_options": campaign.workload.options_of(row.transport),
-        "payload_bytes": row.payload_bytes,
-        "offered_rate_mbps": row.offered_rate_mbps,
-        "direction": row.direction,
-        "generator": row.generator,
-        "ip_version": campaign.workload.ip_version,
-        "pacing": row.pace.as_json(),
-        "seed": row.seed,
-        "hosts": {"client": "client", "server": "server"},
-        "radio_source": "link-model",
-        "windows": windows,
-        "t_first_packet_s": windows["warm_up"]["t_start_s"],
-        "started_utc": rfc3339(START),
-        "versions": {row.generator: "0.1.0"},
-        "status": "done",
-        "reasons": [],
-    }
+    several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
+    return several | documents.run_document(campaign.name, campaign.workload, row, windows)
 
 
 def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) -> dict[str, Any]:

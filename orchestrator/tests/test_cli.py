@@ -7,7 +7,7 @@ import pytest
 import synthetic
 from typer.testing import CliRunner
 
-from netjoule import analysis, cli, launch, programs, runner, sandbox
+from netjoule import analysis, cli, launch, plan_console, programs, runner, sandbox
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.progress import ProgressEvent
@@ -113,7 +113,7 @@ def test_plan_says_runs_time_and_least_p(capsys):
     text = capsys.readouterr().out
     assert "9600 = 1920 mini-blocks x 5 transports, 40 blocks" in text
     assert "days" in text
-    assert "1.82e-12 by sign flips over 40 blocks" in text
+    assert "1.82e-12 by sign flips over 40 blocks; 1.09e-11 in a family of 6 tests" in text
 
 
 def test_plan_rows_are_those_that_run_will_execute(capsys):
@@ -121,7 +121,7 @@ def test_plan_rows_are_those_that_run_will_execute(capsys):
     first, *rows = lines(capsys.readouterr().out)
     assert first["event"] == "plan"
     assert first["runs"] == 90
-    expected = launch.plan_rows(launch.load_inputs("demo", None), 3)
+    expected = plan_console.plan_rows(launch.load_inputs("demo", None), 3)
     assert [r["run_id"] for r in rows] == [r.run_id for r in expected]
 
 
@@ -339,7 +339,7 @@ SUMMARY = (
 )
 
 
-def fake_r(verb, campaign, sink):
+def fake_r(verb, campaign, sink, *, margin_percent):
     """Stands for the R program: writes what it would."""
     for name, text in (("tables/ea_summary.csv", SUMMARY), ("figures/ea.svg", "<svg/>")):
         (campaign / name).parent.mkdir(exist_ok=True)
@@ -385,7 +385,7 @@ def test_demo_with_a_failed_run_is_not_analysed(tmp_path, inside, monkeypatch):
     monkeypatch.setattr(analysis, "require_r", lambda: None)
     monkeypatch.setattr(sandbox, "inside", lambda: None)
     monkeypatch.setattr(sandbox, "run_inside", lambda argv: 1)
-    monkeypatch.setattr(analysis, "run_analysis", lambda *_: pytest.fail("nothing to analyse"))
+    monkeypatch.setattr(analysis, "run_analysis", lambda *_, **__: pytest.fail("nothing to analyse"))
     assert run_command(["demo", "--out", str(tmp_path / "demo")]) == 1
 
 

@@ -285,6 +285,23 @@ sys.stderr.write(json.dumps({"code": code, "caught": caught, "opened": opened}) 
 CODE = "import pathlib; pathlib.Path({canary!r}).touch()\n"
 
 
+def guarded(handed_in, tmp_path):
+    """A check in the folder itself, beside a guard that tells what was opened and started."""
+    guard = tmp_path / "guard.py"
+    guard.write_text(GUARD)
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NETJOULE_CONTRACTS")}
+    env |= {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, str(guard), str(handed_in)],
+        cwd=handed_in,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
 def test_nothing_of_it_is_executed_and_nothing_else_is_opened(handed_in, tmp_path):
     canary = tmp_path / "canary"
     code = CODE.format(canary=str(canary))
@@ -310,19 +327,7 @@ def test_nothing_of_it_is_executed_and_nothing_else_is_opened(handed_in, tmp_pat
         (handed_in / name).parent.mkdir(parents=True, exist_ok=True)
         (handed_in / name).write_text(text)
     (handed_in / "answers.pkl").write_bytes(b"cos\nsystem\n(S'" + shell.encode() + b"'\ntR.")
-    guard = tmp_path / "guard.py"
-    guard.write_text(GUARD)
-    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "NETJOULE_CONTRACTS")}
-    env |= {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONDONTWRITEBYTECODE": "1"}
-    ended = subprocess.run(
-        [sys.executable, str(guard), str(handed_in)],
-        cwd=handed_in,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    ended = guarded(handed_in, tmp_path)
     told = json.loads(ended.stderr.splitlines()[-1])
     assert told["caught"] == []
     assert told["code"] == 1, ended.stderr  # most questions are not answered

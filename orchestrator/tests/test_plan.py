@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule.forecast import forecast, least_blocks_for_p, least_p
+from netjoule import launch, plan_console
+from netjoule.forecast import forecast, least_p
 from netjoule.plan import FINAL, PlanRow, expand, next_mini_block, with_repeats
 from netjoule.workload import Pace, Workload
 
@@ -239,4 +241,17 @@ def test_forecast_counts_runs_and_time():
 
 def test_least_p_of_a_sign_flip_test():
     assert [least_p(n) for n in (1, 2, 6, 8)] == [1.0, 0.5, 0.03125, 0.0078125]
-    assert least_blocks_for_p(0.05) == 6
+
+
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        (5, "0.0625 by sign flips over 5 blocks; tests are made from 8 blocks on"),
+        (7, "0.0156 by sign flips over 7 blocks; tests are made from 8 blocks on"),
+        (8, "0.00781 by sign flips over 8 blocks; 0.0469 in a family of 6 tests"),
+    ],
+)
+def test_plan_says_whether_its_blocks_are_tested_and_what_the_family_can_reach(blocks, words):
+    inputs = launch.Inputs(synthetic.workload(blocks=blocks), synthetic.topology(), Path("w"), Path("t"))
+    (line,) = [line for line in plan_console.text(inputs, 1, []) if line.startswith("least p")]
+    assert line == f"least p    {words}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from netjoule import launch, resolution
+from netjoule import launch, plan_console, resolution
 from netjoule.errors import HostLacks, UsageError
 from netjoule.instruments import check_meters
 
@@ -129,4 +129,4 @@ def test_a_range_that_is_left_to_a_ranging_pass_gives_no_estimate():
 
 def plan_lines(where, estimates):
     inputs = launch.Inputs(synthetic.workload(), where, Path("w"), Path("t"))
-    return launch.plan_text(inputs, 1, estimates)
+    return plan_console.text(inputs, 1, estimates)

@@ -21,7 +21,7 @@ from netjoule.flow_group import FlowGroup, open_group
 from netjoule.generators import FlowSpec
 from netjoule.generators.base import Endpoints
 from netjoule.hosts import LocalHost
-from netjoule.launch import _flows_text
+from netjoule.plan_console import _flows_text
 from netjoule.run_document import flow_spec
 from netjoule.run_flows import RunFlow, flows_of, report_name
 from netjoule.topology import Topology

@@ -12,6 +12,7 @@ import pytest
 import synthetic
 
 from netjoule import files
+from netjoule.emulated_config import device_model_entry
 from netjoule.errors import InvalidData, RunFailed, UsageError
 from netjoule.planfile import read_plan
 from netjoule.store import Campaign
@@ -124,10 +125,10 @@ def test_device_models_are_recorded_once_with_what_is_uncertain(tmp_path):
         "rho_rx": [{"phy_rate_mbps": 6.0, "rho_w": 0.005, "relative_uncertainty": None}],
     }
     with synthetic.create(tmp_path / "c") as campaign:
-        campaign.set_device_models({})
+        campaign.set_device_models([])
         assert "device_models" not in load(tmp_path / "c" / "campaign.json")
-        campaign.set_device_models({"m": model})
-        campaign.set_device_models({"m": model | {"name": "another"}})
+        campaign.set_device_models([device_model_entry("m", model)])
+        campaign.set_device_models([device_model_entry("m", model | {"name": "another"})])
         kept = load(tmp_path / "c" / "campaign.json")["device_models"]
         assert kept == [{"meter_id": "m"} | {k: v for k, v in model.items() if k != "title"}]
 
@@ -217,7 +218,7 @@ def test_cutting_keeps_whole_lines_only(tmp_path, text):
 
 KILL_ME = """
 import sys, itertools
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 import synthetic
 from pathlib import Path
 campaign = synthetic.create(Path(sys.argv[1]), workload=synthetic.workload(blocks=20))
@@ -233,9 +234,7 @@ for i in itertools.count():
 @pytest.mark.parametrize("bytes_written", [1, 40_000, 400_000])
 def test_kill_nine_at_any_moment_leaves_a_campaign_that_opens(tmp_path, bytes_written):
     place = tmp_path / "c"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILL_ME, str(place), str(Path(__file__).parent)], stdout=subprocess.PIPE
-    )
+    process = subprocess.Popen([sys.executable, "-c", KILL_ME, str(place), *sys.path], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     clocks = place / "clocks.csv"

@@ -15,7 +15,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule import yamlfile
 
-__all__ = ["Defect", "counting", "device_stream", "document", "rising", "table"]
+__all__ = ["Defect", "against", "counting", "device_stream", "document", "newer", "rising", "table"]
 
 _CUSTOM = ("exclusiveMinimum", "pattern", "unique")
 # A stream of a long campaign has millions of lines of one writer: its form is checked on the first ones.
@@ -73,14 +73,19 @@ def _finite(text: str) -> float:
     return value
 
 
-def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[Defect]:
-    """Hold a value to a contract; secrets are never shown."""
+def newer(value: Any, contract: str) -> str:
+    """What is to be said of a document of a later version of its contract; empty for any other."""
     version = value.get("schema_version") if isinstance(value, Mapping) else None
     known = contracts.schema(contract)["properties"]["schema_version"].get("const", 1)
     if isinstance(version, int) and version > known:
-        yield Defect(
-            file, f"field {prefix}schema_version", f"version {version} is newer than the {known} known here"
-        )
+        return f"version {version} is newer than the {known} known here"
+    return ""
+
+
+def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[Defect]:
+    """Hold a value to a contract; secrets are never shown."""
+    if what := newer(value, contract):
+        yield Defect(file, f"field {prefix}schema_version", what)
         return
     for place, what in yamlfile.defects(value, contract):
         field = prefix + ".".join(map(str, place))

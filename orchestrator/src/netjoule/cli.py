@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,6 @@ from netjoule.savings.cli import savings
 
 if TYPE_CHECKING:
     from netjoule.doctor import Finding
-    from netjoule.topology import Topology
 
 __all__ = ["app", "main"]
 
@@ -149,33 +148,12 @@ def plan(
 
     Example: netjoule plan table-i
     """
-    from netjoule import carriers, launch, presence, sample_size
-    from netjoule.forecast import forecast
-    from netjoule.resolution import estimate
+    from netjoule import launch, plan_console
+    from netjoule.sample_size import Request
 
-    output = Output(json_lines=json)
     inputs = launch.load_inputs(workload, testbed)
-    chosen = seed if seed is not None else inputs.workload.seed
-    estimates = estimate(inputs.workload, inputs.topology, SystemClock().utc_now().date())
-    for line in launch.plan_text(inputs, chosen, estimates):
-        output.say(line)
-    resolution = [asdict(e) for e in estimates]
-    size = forecast(inputs.workload, inputs.topology)
-    output.event(
-        {
-            "event": "plan",
-            "seed": chosen,
-            **asdict(size),
-            "resolution": resolution,
-            "carriers": carriers.left_open(inputs.workload, inputs.topology),
-            "transports": presence.left_open(inputs.workload, inputs.topology),
-        }
-    )
-    if rows:
-        for row in launch.plan_rows(inputs, _seed(seed, inputs)):
-            output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.pace}")
-            output.event({"event": "run", **asdict(row)})
-    sample_size.tell(sample_size.Request(mde, pilot, power), inputs.workload, size, output)
+    asked = Request(mde, pilot, power)
+    plan_console.tell(inputs, seed, asked, Output(json_lines=json), rows=rows)
 
 
 @app.command()
@@ -286,12 +264,13 @@ def provision(
     """
     from netjoule import programs, provision_console
     from netjoule import provision as provisioning
+    from netjoule.lab.hold import undisturbed
 
     output = Output(json_lines=json)
     place = testbed or programs.shipped("testbed-topology.yaml")
     request = provisioning.Request(place, "teardown" if teardown else "site", check, limit)
     with (
-        _undisturbed("provision", provisioning.prepare(request), limit),
+        undisturbed("provision", provisioning.prepare(request), limit),
         provision_console.progress(output) as sink,
     ):
         outcome = provisioning.run(request, sink)
@@ -321,9 +300,10 @@ def doctor(
     show = partial(_show_finding, output, lacking)
     if testbed is not None:
         from netjoule import provision_console
+        from netjoule.lab.hold import undisturbed
         from netjoule.provision import Request, prepare
 
-        with _undisturbed("doctor", prepare(Request(testbed, "verify"))):
+        with undisturbed("doctor", prepare(Request(testbed, "verify"))):
             provision_console.compare(testbed, show)
         return
     for finding in examine(results):
@@ -360,18 +340,6 @@ def selftest(
     for one in found:
         output.event({"event": "selftest", **one})
     certifying.require_passed(found)
-
-
-def _undisturbed(verb: str, of: Topology, limit: str | None = None) -> AbstractContextManager[None]:
-    """The hosts that a playbook logs in to, kept from campaigns. Raises HostInUse when one has them."""
-    from netjoule.lab import hold
-
-    hosts = [
-        name
-        for name in of.hosts
-        if limit in (None, name, *of.host(name).roles) and of.host(name).roles != ("controller",)
-    ]
-    return hold.held(of, hosts, hold.command_owner(f"netjoule {verb}", of), all_needed=False)
 
 
 def _show_finding(output: Output, lacking: list[str], finding: Finding) -> None:
@@ -474,32 +442,5 @@ def _analyse(campaign: Path, verb: Any, output: Output, margin: str | None = Non
 
     within = None if margin is None else sample_size.percent(margin, "--margin")
     Campaign.read(campaign)  # says what is wrong before R is started
-    if within is None:
-        analysis.run_analysis(verb, campaign, output.event)
-    else:
-        analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
-    rows = summary.summary_rows(campaign)
-    for table in summary.summary_tables(rows):
-        output.show(table)
-    for line in summary.grade_lines(campaign):
-        output.say(line)
-    for warning in summary.floor_warnings(campaign):
-        output.say(summary.warning_line(warning))
-        output.event({"event": "warning", **warning})
-    verdicts = summary.verdict_rows(campaign)
-    for words in dict.fromkeys(row["words"] for row in verdicts):
-        output.say(words)
-    for row in verdicts:
-        output.event({"event": "pacer_verdict", **summary.typed(row)})
-    for row in summary.fairness_rows(campaign):
-        output.say(summary.fairness_line(row))
-        output.event({"event": "fairness", **summary.typed(row)})
-    for row in summary.contrast_rows(campaign):
-        if row["words"] and row["inference"] != "intervals_only":
-            output.say(row["words"])
-        output.event({"event": "contrast", **summary.typed(row)})
-    for row in rows:
-        output.event({"event": "ea", **summary.typed(row)})
-    for path in summary.made_files(campaign):
-        output.say(str(path))
-        output.event({"event": "file", "path": str(path)})
+    analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
+    summary.tell(campaign, output)

@@ -22,6 +22,7 @@ __all__ = [
     "check_control",
     "check_emulations",
     "clients",
+    "device_model_entry",
     "fault_requests",
     "fault_socket",
     "instrument_arguments",
@@ -31,6 +32,10 @@ __all__ = [
 ]
 
 NETNS_DIR = Path("/run/netns")
+_OF_DEVICE_MODELS = (
+    *("name", "form", "status", "source"),
+    *("parameters", "relative_uncertainty", "rho_tx", "rho_rx"),
+)
 _CONTROL_IPV4 = IPv4Address("10.79.0.0")  # unless the topology names others
 
 
@@ -184,6 +189,11 @@ def instrument_arguments(meter: Meter, link: Path, *, origin_ns: int, seed: int)
     if meter.update_interval_s is not None:
         argv += ["--update-interval-s", f"{meter.update_interval_s:g}"]
     return argv
+
+
+def device_model_entry(meter_id: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """What campaign.json keeps of a device model's own description: R draws its parameters."""
+    return {"meter_id": meter_id} | {name: model[name] for name in _OF_DEVICE_MODELS if name in model}
 
 
 def fault_socket(link: Path) -> Path:

@@ -11,7 +11,7 @@ from netjoule.timeline import guard_s
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["LEAST_BLOCKS_TESTED", "Forecast", "forecast", "least_blocks_for_p", "least_p"]
+__all__ = ["LEAST_BLOCKS_TESTED", "Forecast", "forecast", "least_p"]
 
 LEAST_BLOCKS_TESTED = 8
 """From so many blocks on R makes tests (docs/statistics.md): six of them can then reach 0.05 after Holm."""
@@ -69,11 +69,3 @@ def _guard_s(topology: Topology) -> float:
 def least_p(blocks: int) -> float:
     """Least p of a two-sided sign-flip test over ``blocks`` paired differences: 2 / 2^n, at most 1."""
     return min(1.0, 2.0 / 2.0**blocks)
-
-
-def least_blocks_for_p(threshold: float) -> int:
-    """Fewest blocks whose least p is at most ``threshold`` (in (0, 1])."""
-    blocks = 1
-    while least_p(blocks) > threshold:
-        blocks += 1
-    return blocks

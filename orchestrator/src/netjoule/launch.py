@@ -7,7 +7,6 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,10 +20,8 @@ from netjoule import (
     generators,
     instruments,
     limits,
-    plan,
     presence,
     profile_rate,
-    profiles,
     programs,
     resolution,
     sandbox,
@@ -33,10 +30,9 @@ from netjoule import (
     topology,
     workload,
 )
-from netjoule.console import Output, duration_text, progress_sink
+from netjoule.console import Output, progress_sink
 from netjoule.errors import InvalidData, UsageError
 from netjoule.fingerprint import host_fingerprint
-from netjoule.resolution import Estimate
 from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload
@@ -327,69 +323,3 @@ def _verdict(campaign: Campaign, output: Output) -> int:
     if bad and not done:
         raise InvalidData("no run of the campaign is valid", where=str(campaign.path))
     return 0
-
-
-def plan_text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> list[str]:
-    """What ``netjoule plan`` prints for people."""
-    from netjoule.forecast import LEAST_BLOCKS_TESTED, forecast, least_blocks_for_p
-
-    size = forecast(inputs.workload, inputs.topology)
-    wanted = least_blocks_for_p(0.05)
-    p_note = f"{wanted} blocks reach {2 / 2**wanted:.3g}" if size.least_p > 0.05 else "under 0.05"
-    if size.blocks < LEAST_BLOCKS_TESTED:
-        p_note += f", tests are made from {LEAST_BLOCKS_TESTED} on"
-    return [
-        f"workload   {inputs.workload.name} on testbed {inputs.topology.name} ({inputs.topology.kind})",
-        f"runs       {size.runs} = {size.mini_blocks} mini-blocks x {size.transports} transports,"
-        f" {size.blocks} blocks",
-        f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)",
-        f"least p    {size.least_p:.3g} by sign flips over {size.blocks} blocks; {p_note}",
-        *(
-            [f"pacing     {'; '.join(map(str, inputs.workload.paces))}"]
-            if len(inputs.workload.paces) > 1
-            else []
-        ),
-        *([f"profile    {profiles.words(inputs.workload.profile)}"] if inputs.workload.profile else []),
-        *([f"flows      {_flows_text(inputs.workload)}"] if inputs.workload.flows > 1 else []),
-        f"seed       {seed if seed is not None else 'drawn when the campaign starts'}",
-        *(f"resolution {_resolution_text(e, inputs.workload)}" for e in estimates),
-        *(f"carriers   {line}" for line in carriers.left_open(inputs.workload, inputs.topology)),
-        *(f"transports {line}" for line in presence.left_open(inputs.workload, inputs.topology)),
-    ]
-
-
-def _flows_text(of: Workload) -> str:
-    """What runs at once, e.g. "2 of the run's transport beside tcp, up and down: 6 in a run"."""
-    parts = [f"{of.parallel} of the run's transport"]
-    if of.beside:
-        parts.append("beside " + ", ".join(other.transport for other in of.beside))
-    text = " ".join(parts)
-    text += ", up and down" if of.direction == "both" else ""
-    text += f", at {of.clients} clients" if of.clients > 1 else ""
-    return f"{text}: {of.flows} in a run"
-
-
-def _resolution_text(found: Estimate, of: Workload) -> str:
-    """An estimate in words: what a meter resolves, and the cells that will likely be below it."""
-    if found.range_open:
-        return f"{found.meter_id}: a ranging pass finds its range first, so no estimate"
-    if found.least_w is None:
-        return f"{found.meter_id}: accuracy unknown, so no estimate"
-    text = f"{found.meter_id}: rough estimate, resolves P_A - P_I from {found.least_w:.2g} W"
-    if found.below is None:
-        return f"{text}; the device's power is not known"
-    if not found.below:
-        return f"{text}; all cells above it"
-    total = len(of.payload_bytes) * len(of.offered_rate_mbps)
-    cells = [
-        f"{p} B at {'/'.join(f'{r:g}' for q, r in found.below if q == p)} Mb/s" for p in of.payload_bytes
-    ]
-    named = [
-        cell for cell, p in zip(cells, of.payload_bytes, strict=True) if any(q == p for q, _ in found.below)
-    ]
-    return f"{text}; likely below it are {len(found.below)} of {total} cells: {', '.join(named)}"
-
-
-def plan_rows(inputs: Inputs, seed: int) -> tuple[plan.PlanRow, ...]:
-    """The run table a seed gives."""
-    return plan.expand(inputs.workload, seed)

@@ -33,17 +33,6 @@ from netjoule.workload import Workload
 __all__ = ["SCHEMA_VERSION", "Campaign"]
 
 SCHEMA_VERSION = 1
-# What campaign.json keeps of a device model's own description.
-_OF_DEVICE_MODELS = (
-    "name",
-    "form",
-    "status",
-    "source",
-    "parameters",
-    "relative_uncertainty",
-    "rho_tx",
-    "rho_rx",
-)
 _TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
 
 
@@ -303,19 +292,10 @@ class Campaign:
             contracts.validate("meter_passport", dict(passport))
         self._update(meters=[dict(p) for p in passports])
 
-    def set_device_models(self, models: Mapping[str, Mapping[str, Any]]) -> None:
-        """Record the device models behind emulated meters, by meter_id, once: R draws their parameters.
-
-        A later session of a campaign reads the same models.
-        """
-        if models and "device_models" not in self._document:
-            self._update(
-                device_models=[
-                    {"meter_id": meter_id}
-                    | {name: model[name] for name in _OF_DEVICE_MODELS if name in model}
-                    for meter_id, model in models.items()
-                ]
-            )
+    def set_device_models(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Record the device models behind emulated meters, once: later sessions read the same."""
+        if entries and "device_models" not in self._document:
+            self._update(device_models=[dict(entry) for entry in entries])
 
     def set_lab_hosts(self, entries: Sequence[Mapping[str, Any]]) -> None:
         """Record the hosts of a lab as they were found (`lab.records.joined`)."""

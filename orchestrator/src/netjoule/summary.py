@@ -14,6 +14,7 @@ from rich import box
 from rich.table import Table
 
 from netjoule import files
+from netjoule.console import Output
 from netjoule.errors import InvalidData, file_errors
 from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
 
@@ -27,6 +28,7 @@ __all__ = [
     "made_files",
     "summary_rows",
     "summary_tables",
+    "tell",
     "typed",
     "verdict_rows",
     "warning_line",
@@ -41,6 +43,43 @@ FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
 
 Row = Mapping[str, str]
 Result = Mapping[str, Any]
+
+
+def tell(campaign: Path, output: Output) -> None:
+    """Print E_A of an analysed campaign, what is to be known of it, and its files.
+
+    Args:
+        campaign: its folder.
+        output: takes words and events.
+
+    Raises:
+        InvalidData: as `summary_rows`.
+    """
+    rows = summary_rows(campaign)
+    for table in summary_tables(rows):
+        output.show(table)
+    for line in grade_lines(campaign):
+        output.say(line)
+    for warning in floor_warnings(campaign):
+        output.say(warning_line(warning))
+        output.event({"event": "warning", **warning})
+    verdicts = verdict_rows(campaign)
+    for words in dict.fromkeys(row["words"] for row in verdicts):
+        output.say(words)
+    for row in verdicts:
+        output.event({"event": "pacer_verdict", **typed(row)})
+    for row in fairness_rows(campaign):
+        output.say(fairness_line(row))
+        output.event({"event": "fairness", **typed(row)})
+    for row in contrast_rows(campaign):
+        if row["words"] and row["inference"] != "intervals_only":
+            output.say(row["words"])
+        output.event({"event": "contrast", **typed(row)})
+    for row in rows:
+        output.event({"event": "ea", **typed(row)})
+    for path in made_files(campaign):
+        output.say(str(path))
+        output.event({"event": "file", "path": str(path)})
 
 
 def summary_rows(campaign: Path) -> list[dict[str, str]]:

@@ -31,6 +31,7 @@ from netjoule.clock import SystemClock
 from netjoule.emulated_config import (
     Spot,
     clients,
+    device_model_entry,
     fault_requests,
     fault_socket,
     instrument_arguments,
@@ -166,7 +167,9 @@ class EmulatedTestbed:
         await self._make_namespaces()
         await self._start_link()
         pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
-        self.campaign.set_device_models({p.meter.meter_id: p.model for p in pipelines if p.model})
+        self.campaign.set_device_models(
+            [device_model_entry(p.meter.meter_id, p.model) for p in pipelines if p.model]
+        )
         await self._fix_ranges(pipelines)
         await self._start_logger(pipelines)
         faults = [asyncio.ensure_future(self._inject(p.meter)) for p in pipelines if p.meter.faults]

@@ -17,7 +17,7 @@ from netjoule import files
 from netjoule.coursework.interval import half_width, told_apart
 from netjoule.planfile import read_plan
 
-__all__ = ["CannotTell", "Cell", "Cells", "Run", "read"]
+__all__ = ["CannotTell", "Cell", "Cells", "Run", "positive_pairs", "read"]
 
 Key = tuple[str, int, float]
 """Transport, message size in bytes, offered load in Mb/s."""
@@ -117,10 +117,14 @@ class Cells:
     def dearer(self, first: Cell, second: Cell) -> bool:
         """Whether E_A of the first is told apart from that of the second, and greater."""
         name = "ea_j_per_mbit"
-        ours, theirs = first.by_block(name), second.by_block(name)
-        shared = [b for b in ours if b in theirs and ours[b] > 0 and theirs[b] > 0]
-        apart = told_apart([ours[b] for b in shared], [theirs[b] for b in shared])
+        apart = told_apart(positive_pairs(first, second, name).values())
         return apart and first.mean(name) > second.mean(name)
+
+
+def positive_pairs(first: Cell, second: Cell, name: str) -> dict[int, tuple[float, float]]:
+    """A quantity of two cells in each block where it is above 0 in both."""
+    ours, theirs = first.by_block(name), second.by_block(name)
+    return {b: (ours[b], theirs[b]) for b in ours if ours[b] > 0 and theirs.get(b, 0) > 0}
 
 
 def read(campaign: Path) -> Cells:

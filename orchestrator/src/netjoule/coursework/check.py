@@ -18,30 +18,43 @@ from netjoule.errors import NetjouleError
 __all__ = ["check"]
 
 
-def check(folder: Path, names: Sequence[str] = ()) -> list[Verdict]:
+def check(folder: Path, names: Sequence[str] = ()) -> tuple[list[Verdict], dict[str, NetjouleError]]:
     """Judge the answers of a folder.
 
     Args:
         folder: what is handed in: answers.yaml and a campaign per exercise.
         names: exercises, all unless told.
 
+    Returns:
+        verdicts, and by exercise why its campaign is refused: not safe to read, not sound or not the
+        exercise's. No sentence holds anything that a terminal would obey.
+
     Raises:
         UsageError: when there is no such folder.
-        InvalidData: when it is no coursework, or something in it is not safe to read, not sound or not the
-            exercise's. Its sentence holds nothing that a terminal would obey.
+        InvalidData: when it is no coursework, or its answers are not safe to read.
     """
     try:
         handin.require_folder(folder)
         answers = handin.read_answers(folder)
-        return [
-            verdict
-            for name in names or EXERCISES
-            for verdict in _of_exercise(folder, EXERCISES[name], answers.get(name, {}))
-        ]
     except NetjouleError as error:
         told = handin.safe(error)
+    else:
+        return _judged(folder, names or list(EXERCISES), answers)
     # Outside the handler: -v prints the causes of an error, and those quote what was handed in.
     raise told
+
+
+def _judged(
+    folder: Path, names: Sequence[str], answers: Mapping[str, Mapping[str, Any]]
+) -> tuple[list[Verdict], dict[str, NetjouleError]]:
+    verdicts: list[Verdict] = []
+    refused: dict[str, NetjouleError] = {}
+    for name in names:
+        try:
+            verdicts += _of_exercise(folder, EXERCISES[name], answers.get(name, {}))
+        except NetjouleError as error:
+            refused[name] = handin.safe(error)
+    return verdicts, refused
 
 
 def _of_exercise(folder: Path, exercise: Exercise, answers: Mapping[str, Any]) -> Iterator[Verdict]:

@@ -11,6 +11,7 @@ import typer
 if TYPE_CHECKING:
     from netjoule.console import Output
     from netjoule.coursework.question import Verdict
+    from netjoule.errors import NetjouleError
 
 __all__ = ["app"]
 
@@ -54,18 +55,20 @@ def start_folder(folder: _Folder, golden: _Golden = False, json: _Json = False) 
 def check_answers(folder: _Folder, exercise: _Only = None, json: _Json = False) -> None:
     """Compare the answers with the campaigns beside them; executes nothing from DIR.
 
-    Exit codes: 0 all right, 1 some are not, 4 not a coursework, or one that decides nothing.
+    Exit codes: 0 all right, 1 some are not, 4 not a coursework, a campaign is refused or decides nothing.
 
     Example: netjoule coursework check results/coursework --exercise envelope
     """
     from netjoule.console import Output
     from netjoule.coursework.check import check
 
-    verdicts = check(folder, _known(exercise or []))
+    verdicts, refused = check(folder, _known(exercise or []))
     output = Output(json_lines=json)
     for verdict in verdicts:
         _tell(verdict, output)
-    _end(folder, verdicts, output)
+    for name, error in refused.items():
+        output.event({"event": "refused", "exercise": name, "detail": str(error)})
+    _end(folder, verdicts, list(refused.values()), output)
 
 
 def _known(names: list[str]) -> list[str]:
@@ -86,13 +89,19 @@ def _tell(verdict: Verdict, output: Output) -> None:
     output.event({"event": "answer", **asdict(verdict)})
 
 
-def _end(folder: Path, verdicts: list[Verdict], output: Output) -> None:
+def _end(folder: Path, verdicts: list[Verdict], refused: list[NetjouleError], output: Output) -> None:
     """Count, and raise what the exit code follows from."""
+    from netjoule.console import describe_error
     from netjoule.errors import InvalidData, RunFailed
 
     found = [verdict.verdict for verdict in verdicts]
     of = {name: found.count(name) for name in ("right", "wrong", "missing", "undecided")}
     output.event({"event": "coursework", "folder": str(folder), **of})
+    if refused:
+        *others, last = refused
+        for error in others:
+            output.error(next(describe_error(error)))
+        raise last
     if of["wrong"] or of["missing"]:
         raise RunFailed(
             f"{of['right']} of {len(found)} answers are right, {of['wrong']} wrong, {of['missing']} missing",

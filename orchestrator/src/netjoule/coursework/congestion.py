@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from netjoule.coursework.cells import CannotTell, Cells
-from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
+from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
 from netjoule.coursework.question import Number, OneOf, Question
 
 __all__ = ["CAP_MBPS", "CONGESTION"]
@@ -67,7 +67,7 @@ CONGESTION = Exercise(
         Question(
             "udp_goodput_mbps",
             "What does UDP bring at 20 Mb/s offered?",
-            "it is goodput_mbps in tables/ea_summary.csv, the row of udp, 64, 20",
+            "it is goodput_mbps in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 20",
             mean_of("udp", _SIZE, _HEAVY, _GOODPUT),
             unit="Mb/s",
         ),
@@ -93,20 +93,20 @@ CONGESTION = Exercise(
         Question(
             "dccp_loss_ratio",
             "What share of the messages that DCCP sends there is lost?",
-            "it is loss_ratio of dccp, 64, 20: lost over sent, not over asked",
+            "it is loss_ratio of client-cpu, dccp, 64, 20: lost over sent, not over asked",
             mean_of("dccp", _SIZE, _HEAVY, "loss_ratio", within=0.01),
         ),
         Question(
             "cheaper_transport",
             "Which of UDP and DCCP takes less energy per megabit that arrives at 20 Mb/s offered?",
-            "compare their ea_j_per_mbit_mean; of two that are not told apart either is right",
+            "compare ea_j_per_mbit_mean at client-cpu; of two that are not told apart either is right",
             _cheaper,
             choices=("udp", "dccp"),
         ),
         Question(
             "tcp_frames_per_message",
             "How many packets does TCP send for one message at 20 Mb/s?",
-            "it is frames_per_message of tcp, 64, 20; below 1 where messages share a packet",
+            "it is frames_per_message of client-cpu, tcp, 64, 20: a mean, which need not be whole",
             mean_of("tcp", _SIZE, _HEAVY, "frames_per_message", within=0.002),
         ),
         Question(
@@ -120,7 +120,7 @@ CONGESTION = Exercise(
             "cap_is_measured",
             "Were the 12,000 packets a second of seed-like measured on the hosts of the study?",
             "read what 'netjoule-link presets' says of it",
-            lambda _cells: OneOf(frozenset({False})),
+            always(False),
             choices=(True, False),
         ),
     ),

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from netjoule.coursework.cells import Cells
-from netjoule.coursework.question import Number, OneOf, Question
+from netjoule.coursework.question import Answer, Number, OneOf, Question
 
-__all__ = ["Exercise", "mean_of"]
+__all__ = ["Exercise", "always", "mean_of"]
 
 WITHIN = 0.02
 """How far a number may lie from the campaign's own, as a share: three digits, and the last one wrong."""
@@ -50,6 +50,11 @@ class Exercise:
         """
         testbed = f" --testbed {self.testbed}" if self.testbed else ""
         return f"netjoule run {self.workload}{testbed} --out {folder}/{self.name}"
+
+
+def always(choice: Answer) -> Callable[[Cells], Number | OneOf]:
+    """A question whose right choice is the same in every campaign that is not refused."""
+    return lambda _cells: OneOf(frozenset({choice}))
 
 
 def mean_of(

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from statistics import fmean
 
-from netjoule.coursework.cells import CannotTell, Cell, Cells
+from netjoule.coursework.cells import CannotTell, Cells, positive_pairs
 from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
 from netjoule.coursework.interval import told_apart
 from netjoule.coursework.question import Number, OneOf, Question
@@ -40,23 +40,29 @@ def _quic_over_udp(cells: Cells, name: str) -> float:
 
 
 def _differ_more(cells: Cells) -> OneOf:
-    in_ea, above = (abs(math.log(_quic_over_udp(cells, name))) for name in (_EA, _ABOVE))
-    return OneOf(frozenset({"above_floor" if above > in_ea else "in_ea"}))
+    """The greater difference, or both where blocks do not tell them apart."""
+    in_ea, above = (_times_by_block(cells, name) for name in (_EA, _ABOVE))
+    pairs = [(above[block], in_ea[block]) for block in above if block in in_ea]
+    if not told_apart(pairs):
+        return OneOf(frozenset({"above_floor", "in_ea"}))
+    more = math.prod(a / b for a, b in pairs) > 1
+    return OneOf(frozenset({"above_floor" if more else "in_ea"}))
+
+
+def _times_by_block(cells: Cells, name: str) -> dict[int, float]:
+    """How many times the lesser of QUIC's and UDP's the greater is, in each block."""
+    _quic_over_udp(cells, name)  # says why there is none
+    quic, udp = (cells.at(transport, _SMALL, 12) for transport in ("quic", "udp"))
+    return {block: max(a / b, b / a) for block, (a, b) in positive_pairs(quic, udp, name).items()}
 
 
 def _grows_with(cells: Cells) -> OneOf:
     """3 Mb/s of 64 B are fewer bits and more messages than 12 Mb/s of 1440 B."""
     many, large = (cells.at("udp", size, load) for size, load in ((_SMALL, 3), (_LARGE, 12)))
-    pairs = _positive(many, large)
-    if not told_apart([a for a, _ in pairs], [b for _, b in pairs]):
+    if not told_apart(positive_pairs(many, large, _FLOOR).values()):
         raise CannotTell(f"the floors of {many} and {large} are not told apart")
     more = many.mean(_FLOOR) > large.mean(_FLOOR)
     return OneOf(frozenset({"messages_per_second" if more else "bits_per_second"}))
-
-
-def _positive(first: Cell, second: Cell) -> list[tuple[float, float]]:
-    ours, theirs = first.by_block(_FLOOR), second.by_block(_FLOOR)
-    return [(ours[b], theirs[b]) for b in ours if b in theirs and ours[b] > 0 and theirs[b] > 0]
 
 
 def _strays(cells: Cells) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule import yamlfile
+from netjoule.check_tables import newer
 from netjoule.errors import InvalidData, NetjouleError, UsageError
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
 
 ANSWERS = "answers.yaml"
 _CONTRACT = "coursework_answers"
-_VERSION = 1
 _MOST_ANSWER_BYTES = 100_000
 _MOST_DOCUMENT_BYTES = 1_000_000
 # Of one campaign with its figures and report; those of the exercises have about a tenth of it.
@@ -85,13 +85,8 @@ def read_answers(folder: Path) -> dict[str, dict[str, Any]]:
         ) from error
     try:
         document = yamlfile.parse(text, path)
-        version = document.value.get("schema_version")
-        if isinstance(version, int) and version > _VERSION:
-            raise document.refuse(
-                ("schema_version",),
-                f"version {version} is newer than the {_VERSION} known here",
-                "use the netjoule that it was made for",
-            )
+        if what := newer(document.value, _CONTRACT):
+            raise document.refuse(("schema_version",), what, "use the netjoule that it was made for")
         yamlfile.hold(document, _CONTRACT)
     except UsageError as error:
         raise InvalidData(error.what, where=error.where, next_step=error.next_step) from error

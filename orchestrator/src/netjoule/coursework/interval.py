@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from statistics import fmean, stdev
 
@@ -27,16 +27,15 @@ def half_width(values: Sequence[float]) -> float:
     return t_quantile(len(values) - 1) * stdev(values) / math.sqrt(len(values))
 
 
-def told_apart(first: Sequence[float], second: Sequence[float]) -> bool:
+def told_apart(pairs: Collection[tuple[float, float]]) -> bool:
     """Whether the interval of the mean log-ratio of pairs, one per block, leaves out equality.
 
     Args:
-        first: values above 0, by block.
-        second: the same of what they are compared with, in the same order.
+        pairs: of values above 0.
     """
-    if len(first) < 2:
+    if len(pairs) < 2:
         return False
-    logs = [math.log(a / b) for a, b in zip(first, second, strict=True)]
+    logs = [math.log(a / b) for a, b in pairs]
     return abs(fmean(logs)) > half_width(logs)
 
 

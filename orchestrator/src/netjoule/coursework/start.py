@@ -36,21 +36,24 @@ def start(folder: Path, *, golden: bool = False) -> list[Path]:
     Raises:
         UsageError: when the folder holds something.
         HostLacks: when this is not a source tree.
+        InvalidData: when a shipped campaign is not what was packed.
         RunFailed: when it cannot be written.
     """
     with file_errors("create", folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise UsageError(f"{folder} exists and is not empty", next_step="choose another folder")
     template = programs.shipped(_TEMPLATE)
-    bundles = [golden_bundle(exercise) for exercise in EXERCISES.values()] if golden else []
-    files.write_atomic(folder / ANSWERS, answer_sheet())
-    with file_errors("write", folder / REPORT):
-        shutil.copyfile(template, folder / REPORT)
-    made = [folder / ANSWERS, folder / REPORT]
-    for exercise, bundle in zip(EXERCISES.values(), bundles, strict=False):
-        unpack(bundle, folder / exercise.name)
-        made.append(folder / exercise.name)
-    return made
+    bundles = {name: golden_bundle(exercise) for name, exercise in EXERCISES.items()} if golden else {}
+    try:
+        files.write_atomic(folder / ANSWERS, answer_sheet())
+        with file_errors("write", folder / REPORT):
+            shutil.copyfile(template, folder / REPORT)
+        for name, bundle in bundles.items():
+            unpack(bundle, folder / name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)  # nothing was there before
+        raise
+    return [folder / name for name in (ANSWERS, REPORT, *bundles)]
 
 
 def golden_bundle(exercise: Exercise) -> Path:
@@ -67,15 +70,15 @@ def unpack(bundle: Path, folder: Path) -> None:
 
     Raises:
         InvalidData: when the bundle holds anything else.
-        RunFailed: when it cannot be read or written.
+        RunFailed: when it cannot be read or written, or the folder exists.
     """
     with file_errors("unpack", bundle):
         try:
             with zipfile.ZipFile(bundle) as packed:
-                for entry in packed.infolist():
-                    place = _inside(PurePosixPath(entry.filename), bundle)
-                    if entry.is_dir():
-                        continue
+                entries = [entry for entry in packed.infolist() if not entry.is_dir()]
+                places = _inside([PurePosixPath(entry.filename) for entry in entries], bundle)
+                folder.mkdir(parents=True)
+                for entry, place in zip(entries, places, strict=True):
                     target = folder / place
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(packed.read(entry))
@@ -83,12 +86,13 @@ def unpack(bundle: Path, folder: Path) -> None:
             raise InvalidData("not a ZIP file", where=str(bundle), next_step="restore it") from error
 
 
-def _inside(name: PurePosixPath, bundle: Path) -> PurePosixPath:
-    """A path without the bundle's own folder."""
-    _, *rest = name.parts or ("",)
-    if name.is_absolute() or ".." in name.parts or not rest:
-        raise InvalidData(f"it holds {str(name)!r}", where=str(bundle), next_step="restore it")
-    return PurePosixPath(*rest)
+def _inside(names: list[PurePosixPath], bundle: Path) -> list[PurePosixPath]:
+    """Paths without the one folder that all of them are in."""
+    for name in names:
+        alone = len(name.parts) < 2 or name.parts[0] != names[0].parts[0]
+        if name.is_absolute() or ".." in name.parts or alone:
+            raise InvalidData(f"it holds {str(name)!r}", where=str(bundle), next_step="restore it")
+    return [PurePosixPath(*name.parts[1:]) for name in names]
 
 
 def answer_sheet() -> str:

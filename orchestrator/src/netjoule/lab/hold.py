@@ -15,7 +15,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from netjoule.session import rfc3339
 from netjoule.ssh import HostInUse, Owner, SshHost, SshSettings
 from netjoule.topology import Topology
 
-__all__ = ["campaign_owner", "command_owner", "held"]
+__all__ = ["campaign_owner", "command_owner", "held", "undisturbed"]
 
 ORPHAN_S = 150.0
 """A command that was killed leaves the hosts' locks for so long; a living one is heard every 60 s."""
@@ -69,6 +69,25 @@ def held(topology: Topology, hosts: Sequence[str], owner: Owner, *, all_needed: 
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+
+
+def undisturbed(verb: str, of: Topology, limit: str | None = None) -> AbstractContextManager[None]:
+    """The hosts that a playbook logs in to, kept from campaigns.
+
+    Args:
+        verb: of the command.
+        of: topology of the hosts.
+        limit: only hosts of this role, or this host.
+
+    Raises:
+        HostInUse: when one has them.
+    """
+    hosts = [
+        name
+        for name in of.hosts
+        if limit in (None, name, *of.host(name).roles) and of.host(name).roles != ("controller",)
+    ]
+    return held(of, hosts, command_owner(f"netjoule {verb}", of), all_needed=False)
 
 
 def _finish(work: Future[None]) -> None:

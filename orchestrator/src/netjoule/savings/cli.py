@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from netjoule.console import Output
+    from netjoule.savings.published import Published
+    from netjoule.savings.request import Answer
 
 __all__ = ["savings"]
 
@@ -60,7 +65,6 @@ def savings(
     """
     from netjoule.console import Output
     from netjoule.savings import published as publication
-    from netjoule.savings import words
     from netjoule.savings.difference import Wanted
     from netjoule.savings.request import Request, answer, require_sense
 
@@ -70,9 +74,12 @@ def savings(
     request = Request(campaign, de_a, u95, wanted, own)
     require_sense(request)
     published = publication.read()
-    answered = answer(request, published.question)
+    _tell(published, answer(request, published.question), Output(json_lines=json))
 
-    output = Output(json_lines=json)
+
+def _tell(published: Published, answered: Answer, output: Output) -> None:
+    from netjoule.savings import words
+
     for line in words.published_lines(published):
         output.say(line)
     output.event(words.published_document(published))

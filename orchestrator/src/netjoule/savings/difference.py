@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import log
 from pathlib import Path
 
-from netjoule.errors import InvalidData, UsageError, file_errors
+from netjoule import files
+from netjoule.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact
 
 __all__ = ["DELTA_FILE", "Difference", "Wanted", "choose", "of_campaign"]
@@ -124,7 +124,8 @@ def choose(
         raise InvalidData(
             f"no dE_A: {'; '.join(refused)}",
             where=where,
-            next_step="measure longer, at a higher load or with a finer meter, or give --de-a and --u95",
+            next_step="measure one flow at a time, longer, at a higher load or with a finer meter, or give"
+            " --de-a and --u95",
         )
     return found, refused
 
@@ -143,16 +144,11 @@ def _rows(campaign: Path) -> list[dict[str, str]]:
             where=str(path),
             next_step=f"run 'netjoule analyse {campaign}' first",
         )
-    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
-        reader = csv.DictReader(handle)
-        rows, header = list(reader), reader.fieldnames or []
-    if "dea_j_per_mbit" not in header or "u95_dea_j_per_mbit" not in header:
-        raise InvalidData(
-            "the table has no dE_A in J/Mb, it is of an older netjoule",
-            where=str(path),
-            next_step=f"run 'netjoule analyse {campaign}' again",
-        )
-    return rows
+    try:
+        return files.read_table(path, "delta_ea")
+    except InvalidData as error:
+        again = f"run 'netjoule analyse {campaign}' again"
+        raise InvalidData(error.what, where=error.where, next_step=again) from error
 
 
 def _no_pair(rows: Sequence[Row], transport: str, where: str) -> Exception:
@@ -227,10 +223,12 @@ def _cell(row: Row) -> str:
 
 
 def _why_not(row: Row) -> str:
-    """Why a cell has no dE_A; empty when it has one."""
+    """Why a cell has no dE_A that the chain can take, which is of one flow; empty when it has one."""
+    if row["direction"] == "both" or row["flows_at_once"]:
+        return f"its runs had several flows at once ({row['flows_at_once'] or 'both directions'})"
     if row["radio_source"] == "hwsim":
         return "the radio (hwsim) carries frames without air time, so there is no E_A"
-    if row["method"] != "ratio":
+    if row["method"] == "p_a_difference":
         runs = row["below_resolution_n"]
         return f"{runs} runs are below the meter's resolution, so only power can be compared, not E_A"
     return "" if row["dea_j_per_mbit"] else "its runs have no E_A"

@@ -71,8 +71,6 @@ def _require_numbers(request: Request) -> None:
     for option, given in (("--de-a", request.de_a), ("--u95", request.u95)):
         if given is not None and not math.isfinite(given):
             raise UsageError(f"{option} is {given:g}", next_step="give a finite number of J/Mb")
-    if request.u95 is not None and request.u95 < 0:
-        raise UsageError(f"--u95 is {request.u95:g}", next_step="give a half-width, 0 or more")
 
 
 def _option(name: str) -> str:

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`netjoule coursework check`: campaigns that show nothing are refused in one sentence."""
+
+import json
+
+import coursework_folders as folders
+import pytest
+
+from netjoule.coursework.exercises import EXERCISES
+
+
+def refused(folder, capsys, *words):
+    """The one sentence of a refusal with exit code 4."""
+    assert folders.checked(folder, *words) == 4
+    seen = capsys.readouterr()
+    assert seen.err.count("\n") == 1
+    assert "defect of netjoule" not in seen.err
+    return seen.err
+
+
+def spoil(folder, change):
+    folders.edit(folder / "envelope/campaign.json", change)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda d: d["workload"].update(transports=["udp", "tcp"]), "its transports are not quic, tcp, udp"),
+        (lambda d: d["workload"].update(payload_bytes=[64, 64]), "its payload_bytes are not 64, 1440"),
+        (
+            lambda d: d["workload"].update(offered_rate_mbps=[6, 12]),
+            "its offered_rate_mbps are not 6.0, 12.0",
+        ),
+        (lambda d: d["workload"].update(offered_rate_mbps=[[6], 12, 24]), "its offered_rate_mbps are not"),
+        (lambda d: d["workload"].update(blocks=2), "its blocks are not 3 to 40"),
+        (lambda d: d["workload"].update(blocks=10**5), "its blocks are not 3 to 40"),
+        (lambda d: d["workload"].update(pacing=["absolute", "spin"]), "its pacing is not absolute"),
+        (lambda d: d["workload"].update(window_us=list(range(1000))), "its window_us is not 0"),
+        (lambda d: d["workload"].update(parallel=64), "its parallel is not 1"),
+        (lambda d: d["workload"].update(direction="down"), "its direction is not up"),
+        (lambda d: d["workload"].update(generator="iperf3"), "its generator is not netjoule-traffic"),
+        (lambda d: d["workload"].update(profile={"x": 1}), "it has a profile"),
+        (lambda d: d["topology"]["link"].update(preset="seed-like"), "its link is not ideal-216"),
+        (lambda d: d["topology"].pop("link"), "its link is not ideal-216"),
+        (
+            lambda d: d["topology"]["link"].update(overrides={"mcs": 1}),
+            "parameters of its link are changed",
+        ),
+        (
+            lambda d: d.update(status="interrupted"),
+            "is not finished; go on with 'netjoule resume",
+        ),
+        (lambda d: d.update(seed="x"), "seed: 'x' is not of type 'integer'"),
+        (lambda d: d.update(schema_version=2), "schema_version: 1 was expected"),
+        (lambda d: d.update(seed=d["seed"] + 1), "'netjoule check"),
+    ],
+)
+def test_another_campaign_is_refused(handed_in, change, sentence, capsys):
+    spoil(handed_in, change)
+    assert sentence in refused(handed_in, capsys)
+
+
+def test_a_campaign_with_a_defect_is_refused(handed_in, capsys):
+    run = next((handed_in / "floor/runs").iterdir())
+    folders.edit(run / "result.json", lambda d: d["nodes"][0].update(delta_p_w=77.0))
+    said = refused(handed_in, capsys)
+    assert "delta_p_w" in said
+    assert f"'netjoule check {handed_in / 'floor'}' names each" in said
+
+
+def test_a_link_that_does_not_saturate_as_its_model_is_no_campaign(tmp_path, right, capsys):
+    def half(transport, payload_bytes, rate_mbps):
+        return max(folders.cap_loss(transport, payload_bytes, rate_mbps), 0.85 if rate_mbps == 20.0 else 0.0)
+
+    design = folders.designs(loss=half)
+    folders.fly(tmp_path, "congestion", design["congestion"])
+    folders.answer(tmp_path, right)
+    said = refused(tmp_path, capsys, "--exercise", "congestion")
+    assert (
+        "not as its model must have it: udp, 64 B, 20 Mb/s brings 3 Mb/s, and the link's cap is 6.14 Mb/s"
+        in said
+    )
+    assert "close other programs and run it again" in said
+
+
+def test_a_floor_that_is_empty_everywhere_is_no_campaign(tmp_path, right, capsys):
+    design = folders.designs(held_back=lambda *_: 0.05)["floor"]
+    folders.fly(tmp_path, "floor", design)
+    folders.answer(tmp_path, right)
+    said = refused(tmp_path, capsys, "--exercise", "floor")
+    assert (
+        "the campaign answers nothing: no run of udp, 64 B, 12 Mb/s has floor_w (floor_achieved_low)" in said
+    )
+
+
+def test_a_floor_that_a_device_without_a_cpu_term_has_is_no_campaign(tmp_path, right, capsys):
+    from netjoule_synthetic import LinearPower, Meter
+
+    power = LinearPower(floor_w=0.0)
+    design = folders.designs(meters=(Meter("client-cross-factor", power=power),), block_sd_ratio=0.0)
+    folders.fly(tmp_path, "floor", design["floor"])
+    folders.answer(tmp_path, right)
+    assert "not between 0 and P_A - P_I" in refused(tmp_path, capsys, "--exercise", "floor")
+
+
+def test_a_question_that_the_campaign_does_not_decide_is_neither_right_nor_wrong(tmp_path, capsys):
+    design = folders.designs(
+        loss=lambda *cell: folders.cap_loss("udp", *cell[1:]) if cell[0] != "dccp" else 0.0
+    )
+    for name, one in designs_of(design).items():
+        folders.fly(tmp_path, name, one)
+    folders.answer(tmp_path, folders.right_answers(tmp_path))
+    assert folders.checked(tmp_path) == 4
+    seen = capsys.readouterr()
+    found = folders.verdicts([json.loads(line) for line in seen.out.splitlines()])
+    assert {name for name, verdict in found.items() if verdict != "right"} == {
+        "congestion.tcp_brings_more_because"
+    }
+    assert found["congestion.tcp_brings_more_because"] == "undecided"
+    assert f"1 of {len(folders.NAMES)} questions cannot be decided" in seen.err
+
+
+def designs_of(changed):
+    """The changed design for congestion, the others as they are."""
+    return folders.designs() | {"congestion": changed["congestion"]}
+
+
+def test_tables_of_the_student_are_not_read(handed_in, capsys):
+    for name in EXERCISES:
+        (handed_in / name / "tables").mkdir()
+        (handed_in / name / "tables/ea_summary.csv").write_text("meter_id,ea_j_per_mbit_mean\nclient-cpu,7\n")
+    assert folders.checked(handed_in) == 0
+
+
+def test_a_campaign_that_is_refused_hides_no_verdict_on_the_others(handed_in, capsys):
+    for name in ("envelope", "congestion"):
+        folders.edit(handed_in / name / "campaign.json", lambda d: d.update(status="interrupted"))
+    assert folders.checked(handed_in) == 4
+    seen = capsys.readouterr()
+    found = [json.loads(line) for line in seen.out.splitlines()]
+    assert folders.verdicts(found) == {n: "right" for n in folders.NAMES if n.startswith("floor.")}
+    refusals = [e for e in found if e["event"] == "refused"]
+    assert [e["exercise"] for e in refusals] == ["envelope", "congestion"]
+    assert seen.err.splitlines() == [f"netjoule: {e['detail']}" for e in refusals]
+    assert all("is not finished" in e["detail"] for e in refusals)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is right of a coursework's campaigns: intervals, cells, and what R's tables say."""
+
+import csv
+
+import coursework_folders as folders
+import pytest
+
+from netjoule import analysis
+from netjoule.coursework.cells import CannotTell, Cell, Cells, Run
+from netjoule.coursework.exercises import EXERCISES
+from netjoule.coursework.interval import half_width, t_quantile, told_apart
+from netjoule.coursework.question import OneOf
+from netjoule.errors import HostLacks
+
+
+def test_intervals_are_those_of_printed_tables():
+    for degrees, printed in folders.T_975.items():
+        assert t_quantile(degrees) == pytest.approx(printed, abs=6e-5)
+    assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
+    with pytest.raises(ValueError, match="two blocks"):
+        half_width([1.0])
+    assert told_apart([(2.0, 1.0), (2.1, 1.05), (2.2, 1.1)])
+    assert not told_apart([(1.0, 2.0), (2.0, 1.0), (3.0, 3.1)])
+    assert not told_apart([(2.0, 1.0)])
+
+
+def cell(transport, values, name="ea_j_per_mbit", payload_bytes=64, rate_mbps=6.0):
+    key = (transport, payload_bytes, rate_mbps)
+    return [(key, Run(block, {name: value})) for block, value in enumerate(values, start=1)]
+
+
+def test_transports_that_are_not_told_apart_are_both_right():
+    question = next(q for n, q in folders.QUESTIONS if q.name == "dearest_transport")
+    near = Cells([*cell("udp", [1, 1.1, 0.9]), *cell("tcp", [2, 2.4, 1.7]), *cell("quic", [2.1, 2.2, 1.8])])
+    assert question.right(near) == OneOf(frozenset({"tcp", "quic"}))
+    apart = Cells([*cell("udp", [1, 1.1, 0.9]), *cell("tcp", [2, 2.1, 1.9]), *cell("quic", [3, 3.1, 2.8])])
+    assert question.right(apart) == OneOf(frozenset({"quic"}))
+
+
+@pytest.mark.parametrize(
+    ("quic_above", "answers"),
+    [
+        ([1.0, 1.02, 0.98], {"above_floor"}),
+        ([0.6, 0.61, 0.59], {"in_ea"}),
+        ([0.6, 0.75, 0.95], {"above_floor", "in_ea"}),
+        ([1.0, -0.1, 0.0], {"above_floor", "in_ea"}),
+    ],
+)
+def test_where_transports_differ_more_is_decided_by_blocks(quic_above, answers):
+    """E_A of QUIC is 1.5 times that of UDP in each block; above the floor UDP has 0.5 J/Mb."""
+    names = ("ea_j_per_mbit", "ea_above_floor_j_per_mbit")
+    runs = []
+    for block, above in enumerate(quic_above, start=1):
+        runs.append((("udp", 64, 12.0), Run(block, dict(zip(names, (1.0, 0.5), strict=True)))))
+        runs.append((("quic", 64, 12.0), Run(block, dict(zip(names, (1.5, above), strict=True)))))
+    question = next(q for _, q in folders.QUESTIONS if q.name == "transports_differ_more")
+    assert question.right(Cells(runs)) == OneOf(frozenset(answers))
+
+
+def test_a_cell_counts_blocks_once_and_says_what_it_lacks():
+    key = ("udp", 64, 12.0)
+    runs = (Run(1, {"floor_w": 1.0}), Run(1, {"floor_w": 3.0}), Run(2, {"floor_w": 5.0}), Run(3, {}))
+    assert Cell(key, runs).mean("floor_w") == pytest.approx(3.5)
+    with pytest.raises(CannotTell, match=r"no run of udp, 64 B, 12 Mb/s has loss_ratio$"):
+        Cell(key, runs).mean("loss_ratio")
+    spun = Cell(key, (Run(1, {}, floor_reason="floor_spinning"),))
+    with pytest.raises(CannotTell, match=r"has floor_w \(floor_spinning\)"):
+        spun.mean("floor_w")
+    with pytest.raises(CannotTell, match="extrapolated"):
+        Cell(key, (Run(1, {"floor_w": 1.0}, hollow=True),)).mean("floor_w")
+    with pytest.raises(CannotTell, match="no run of udp, 64 B, 12 Mb/s counts"):
+        Cells([]).at("udp", 64, 12)
+    with pytest.raises(CannotTell, match="needs two"):
+        Cell(key, (Run(1, {"loss_ratio": 0.1}),)).half_width("loss_ratio")
+
+
+def test_invalid_and_superseded_runs_do_not_count(tmp_path):
+    from netjoule.coursework import cells
+
+    design = folders.designs(invalid_share=0.5, invalid_error_w=50.0)["envelope"]
+    folders.fly(tmp_path, "envelope", design)
+    with (tmp_path / "envelope/plan.csv").open(newline="") as handle:
+        assert {"invalid", "superseded"} <= {row["status"] for row in csv.DictReader(handle)}
+    found = cells.read(tmp_path / "envelope").at("udp", 64, 12)
+    expected = folders.values(tmp_path / "envelope", ("udp", 64, 12.0), "ea_j_per_mbit")
+    assert list(found.by_block("ea_j_per_mbit").values()) == pytest.approx(expected)
+    assert len(expected) == folders.BLOCKS
+
+
+def row(folder, table, transport, rate):
+    """Numbers of a 64-byte cell at the first meter, out of one of R's tables; an envelope has all sizes."""
+    with (folder / f"tables/{table}.csv").open(newline="") as handle:
+        found = next(
+            one
+            for one in csv.DictReader(handle)
+            if (one["meter_id"], one["transport"]) == ("client-cpu", transport)
+            and (one.get("payload_bytes", "64"), float(one["offered_rate_mbps"])) == ("64", rate)
+        )
+    return lambda column: float(found[column])
+
+
+def read_in_tables(folder):
+    """Answers of somebody who reads the right columns."""
+    return {
+        "envelope": read_of_envelope(folder / "envelope"),
+        "floor": read_of_floor(folder / "floor"),
+        "congestion": read_of_congestion(folder / "congestion"),
+    }
+
+
+def read_of_envelope(folder):
+    udp, band = (row(folder, table, "udp", 12) for table in ("ea_summary", "envelope"))
+    return {
+        "least_ea_payload_bytes": int(band("payload_bytes_least")),
+        "udp_ea_j_per_mbit": udp("ea_j_per_mbit_mean"),
+        "udp_ea_half_width_j_per_mbit": (udp("ea_ci95_high") - udp("ea_ci95_low")) / 2,
+        "udp_envelope_ratio": band("ea_greatest_j_per_mbit") / band("ea_least_j_per_mbit"),
+        "dearest_transport": "quic",
+        "holds_for_a_real_laptop": False,
+    }
+
+
+def read_of_floor(folder):
+    udp, quic = (row(folder, "ea_summary", transport, 12) for transport in ("udp", "quic"))
+    ea, above = "ea_j_per_mbit_mean", "ea_above_floor_j_per_mbit"
+    return {
+        "floor_w": udp("floor_w"),
+        "floor_share_ratio": udp("floor_ratio"),
+        "udp_ea_above_floor_j_per_mbit": udp(above),
+        "quic_over_udp_ea_ratio": quic(ea) / udp(ea),
+        "quic_over_udp_above_floor_ratio": quic(above) / udp(above),
+        "transports_differ_more": "above_floor",
+        "floor_grows_with": "messages_per_second",
+    }
+
+
+def read_of_congestion(folder):
+    udp, dccp, tcp = (row(folder, "ea_summary", transport, 20) for transport in ("udp", "dccp", "tcp"))
+    return {
+        "udp_goodput_mbps": udp("goodput_mbps"),
+        "udp_arrivals_pps": udp("goodput_mbps") * 1e6 / 512,
+        "udp_loss_ratio": udp("loss_ratio"),
+        "dccp_not_sent_ratio": 1 - dccp("achieved_ratio"),
+        "dccp_loss_ratio": dccp("loss_ratio"),
+        "cheaper_transport": "dccp",
+        "tcp_frames_per_message": tcp("frames_per_message"),
+        "tcp_brings_more_because": "messages_share_packets",
+        "cap_is_measured": False,
+    }
+
+
+def test_r_s_tables_hold_the_right_answers(handed_in, capsys):
+    """Who reads the tables that `netjoule analyse` writes is right."""
+    try:
+        analysis.require_r()
+    except HostLacks as error:
+        pytest.skip(str(error))
+    for name in EXERCISES:
+        analysis.run_analysis("analyse", handed_in / name, lambda _: None)
+    folders.answer(handed_in, read_in_tables(handed_in))
+    assert folders.checked(handed_in) == 0, capsys.readouterr().out
