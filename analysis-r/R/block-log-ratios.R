@@ -43,11 +43,15 @@ load_methods <- function(pairs) {
 #' @param pairs from contrast_pairs(), of loads that can be compared by ratio.
 #' @return matrix, blocks by loads (as dimnames), NA where a mini-block has no pair.
 #' @noRd
-log_ratio_grid <- function(pairs) {
+log_ratio_grid <- function(pairs) pair_grid(pairs, log(pairs$ea / pairs$ea_ref))
+
+# The same of any value of each pair; of several pairs in a block and load their mean.
+pair_grid <- function(pairs, values) {
   blocks <- sort(unique(pairs$block))
   loads <- sort(unique(pairs$offered_rate_mbps))
   grid <- matrix(NA_real_, length(blocks), length(loads), dimnames = list(blocks, loads))
-  cells <- pairs[, list(value = mean(log(ea / ea_ref))), by = list(block, offered_rate_mbps)]
+  cells <- data.table(block = pairs$block, offered_rate_mbps = pairs$offered_rate_mbps, value = values)
+  cells <- cells[, list(value = mean(value)), by = list(block, offered_rate_mbps)]
   grid[cbind(match(cells$block, blocks), match(cells$offered_rate_mbps, loads))] <- cells$value
   grid
 }

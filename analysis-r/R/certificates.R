@@ -71,7 +71,7 @@ certificate_columns <- c(
 pacing_certificates <- function(campaign) {
   given <- campaign$certificates
   if (is.null(given) || nrow(given) == 0L) {
-    return(empty_rows(certificate_columns))
+    return(empty_rows("pacing_certificates", certificate_columns))
   }
   rows <- merge(given, campaign$runs[, setdiff(certificate_columns, setdiff(names(given), "run_id")), with = FALSE],
     by = "run_id", sort = FALSE
@@ -107,7 +107,7 @@ overview_columns <- c(
 pacing_overview <- function(certificates) {
   rows <- certificates[flow == 1]
   if (nrow(rows) == 0L) {
-    return(empty_rows(overview_columns))
+    return(empty_rows("pacing_overview", overview_columns))
   }
   cells <- rows[, overview_of(.SD), by = overview_keys]
   setnames(cells, overview_columns)

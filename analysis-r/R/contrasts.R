@@ -10,10 +10,11 @@ contrast_groups <- c(
 #'
 #' The unit is the block: the mean over loads of ln(E_A of the transport / E_A of the reference), from pairs inside
 #' mini-blocks. Its mean over blocks has a 95 % t interval. The contrasts of the primary family, at the first meter
-#' and the plan's first pacing, are tested from 8 blocks on: sign-flip test, Holm over the family's size. With 6 or 7
-#' blocks the least p that a test could give is told and none is made; below, and outside of the family, there are
-#' intervals alone. Loads with a run below the meter's resolution have no ratio: for them the difference of P_A
-#' stands apart. Hollow loads are left out.
+#' and the plan's first pacing, are tested from as many blocks on as can reach the level (8, more for a stricter one):
+#' sign-flip test, Holm over the family's size. With fewer, but 6, the least p that a test could give is told and none
+#' is made; below, and outside of the family, there are intervals alone. Loads with a run below the meter's resolution
+#' have no ratio: for them the difference of P_A stands apart. Every planned load is counted: in the mean, by P_A,
+#' hollow, without E_A, or incomplete (too few pairs).
 #'
 #' @param campaign from [read_campaign()].
 #' @param margin_percent margin of equivalence in percent, NA or NULL: not asked; by default the workload's.
@@ -35,7 +36,7 @@ transport_contrasts <- function(campaign, margin_percent = NULL, outliers = outl
   )
   found <- rows[transport != "null", contrasts_of(.SD, .BY, context), by = contrast_groups]
   found <- with_tests(found, design)
-  found[, words := contrast_words(found, campaign)]
+  found[, words := contrast_words(found, campaign, design$least_blocks)]
   found <- found[order(
     !in_family, match(meter_id, campaign$meters$meter_id), pacing != "absolute", pacing, window_us, gso, direction,
     place
@@ -47,8 +48,9 @@ contrast_columns <- c(
   contrast_groups, "reference", "transport", "payload_bytes", "in_family", "inference", "blocks_n", "loads_n",
   "log_ratio_mean", "log_ratio_sd", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dea_model_ci95_low",
   "dea_model_ci95_high", "outlier_n", "dea_without_outliers_percent", "loads_by_p_a_n", "dp_a_w", "dp_a_ci95_low",
-  "dp_a_ci95_high", "loads_hollow_n", "family_tests_n", "least_p", "least_p_holm", "p_value", "p_method", "p_holm",
-  "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm", "equivalence", "words"
+  "dp_a_ci95_high", "loads_hollow_n", "loads_no_ea_n", "loads_incomplete_n", "family_tests_n", "least_p",
+  "least_p_holm", "p_value", "p_method", "p_holm", "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm",
+  "equivalence", "words"
 )
 
 #' What is compared and how: the workload's rule, at the first meter and the plan's first pacing
@@ -62,9 +64,12 @@ contrast_design <- function(campaign, margin_percent = NULL) {
   others <- candidates[!contrast_key(candidates) %in% contrast_key(family$contrasts)]
   plan <- campaign$plan
   if (!all(pacing_keys %in% names(plan))) plan <- copy(plan)[, `:=`(pacing = "absolute", window_us = 0, gso = FALSE)]
+  tests <- nrow(family$contrasts)
   c(settings, family[c("named", "others")], list(
-    contrasts = rbind(family$contrasts, others), tests = nrow(family$contrasts), meter_id = campaign$meters$meter_id[1],
-    variant = pacing_variants(plan)[1], direction = plan$direction[1]
+    contrasts = rbind(family$contrasts, others), tests = tests, meter_id = campaign$meters$meter_id[1],
+    variant = pacing_variants(plan)[1], direction = plan$direction[1],
+    least_blocks = least_blocks_for(max(tests, 1L), settings$alpha),
+    loads = unique(plan[, c("transport", "payload_bytes", "offered_rate_mbps"), with = FALSE])
   ))
 }
 
@@ -76,7 +81,8 @@ contrasts_of <- function(rows, keys, context) {
     all(vapply(pacing_keys, function(key) keys[[key]] == design$variant[[key]], NA))
   found <- lapply(seq_len(nrow(design$contrasts)), function(place) {
     asked <- as.list(design$contrasts[place])
-    c(asked, list(place = place, in_family = primary && place <= design$tests), contrast_of(rows, asked, keys, context))
+    in_family <- primary && place <= design$tests
+    c(asked, list(place = place, in_family = in_family), contrast_of(rows, asked, keys, context, in_family))
   })
   rbindlist(found)
 }
@@ -84,31 +90,52 @@ contrasts_of <- function(rows, keys, context) {
 #' Numbers of one contrast
 #'
 #' @param rows of one meter, pacing and direction; asked: reference, transport, payload_bytes.
+#' @param in_family whether it may be tested.
 #' @return list, the columns of one row that need no other contrast.
 #' @noRd
-contrast_of <- function(rows, asked, keys, context) {
+contrast_of <- function(rows, asked, keys, context, in_family) {
   pairs <- contrast_pairs(rows, asked)
   loads <- load_methods(pairs)
   by_ratio <- pairs[offered_rate_mbps %in% loads[how == "ratio", offered_rate_mbps]]
   grid <- complete_grid(log_ratio_grid(by_ratio))
   used <- by_ratio[block %in% rownames(grid) & offered_rate_mbps %in% colnames(grid)]
   d <- unname(rowMeans(grid))
-  by_power <- pairs[offered_rate_mbps %in% loads[how == "p_a_difference", offered_rate_mbps]]
-  margin <- context$design$margin_percent
+  by_power <- power_difference(pairs[offered_rate_mbps %in% loads[how == "p_a_difference", offered_rate_mbps]])
   flagged <- context$outliers$run_id[context$outliers$meter_id == keys$meter_id]
-  test <- if (length(d) >= least_blocks_tested) sign_flip_test(d, context$seed) else list(p = NA_real_, method = NA)
   c(
     list(
       blocks_n = length(d), loads_n = ncol(grid), log_ratio_mean = if (length(d) > 0L) mean(d) else NA_real_,
       log_ratio_sd = if (length(d) > 1L) sd(d) else NA_real_
     ),
-    ratio_interval(d), model_interval(d, used, keys, context), without_outliers(grid, used, flagged),
-    power_difference(by_power),
-    list(
-      loads_hollow_n = sum(loads$how == "hollow"), p_value = test$p, p_method = as.character(test$method),
-      margin_percent = as.numeric(margin),
-      p_equivalence = if (length(d) >= least_blocks_tested && !is.na(margin)) tost(d, margin)$p else NA_real_
-    )
+    ratio_interval(d), model_interval(d, used, keys, context), without_outliers(grid, used, flagged), by_power,
+    loads_left_out(loads, asked, context$design, ncol(grid) + by_power$loads_by_p_a_n),
+    tests_of(d, context, in_family && length(d) >= context$design$least_blocks)
+  )
+}
+
+#' Planned loads that are in no number of a contrast, by why; with those that are they add up to the plan's
+#'
+#' @param loads from load_methods(); counted: how many loads are in the ratio or in the difference of P_A.
+#' @noRd
+loads_left_out <- function(loads, asked, design, counted) {
+  of_size <- design$loads[design$loads$payload_bytes == asked$payload_bytes]
+  of <- function(name) of_size$offered_rate_mbps[of_size$transport == name]
+  planned <- length(union(intersect(of(asked$transport), of(asked$reference)), loads$offered_rate_mbps))
+  hollow <- sum(loads$how == "hollow")
+  no_ea <- sum(loads$how == "no_ea")
+  list(
+    loads_hollow_n = hollow, loads_no_ea_n = no_ea,
+    loads_incomplete_n = as.integer(planned - counted - hollow - no_ea)
+  )
+}
+
+# Tests that nobody reads are not made: over 40 blocks each takes a third of a second.
+tests_of <- function(d, context, tested) {
+  margin <- as.numeric(context$design$margin_percent)
+  test <- if (tested) sign_flip_test(d, context$seed) else list(p = NA_real_, method = NA)
+  list(
+    p_value = test$p, p_method = as.character(test$method), margin_percent = margin,
+    p_equivalence = if (tested && !is.na(margin)) tost(d, margin)$p else NA_real_
   )
 }
 
@@ -134,12 +161,12 @@ without_outliers <- function(grid, used, outliers) {
   )
 }
 
+# Mean over blocks that all have the same loads, as of the ratio.
 power_difference <- function(pairs) {
-  per_block <- pairs[, list(value = mean(p_a_w_ref - p_a_w)), by = block]$value
-  interval <- mean_interval(per_block)
+  grid <- complete_grid(pair_grid(pairs, pairs$p_a_w_ref - pairs$p_a_w))
+  interval <- mean_interval(rowMeans(grid))
   list(
-    loads_by_p_a_n = length(unique(pairs$offered_rate_mbps)), dp_a_w = interval$mean, dp_a_ci95_low = interval$low,
-    dp_a_ci95_high = interval$high
+    loads_by_p_a_n = ncol(grid), dp_a_w = interval$mean, dp_a_ci95_low = interval$low, dp_a_ci95_high = interval$high
   )
 }
 
@@ -147,7 +174,7 @@ power_difference <- function(pairs) {
 #' @noRd
 with_tests <- function(found, design) {
   family <- found$in_family
-  tested <- family & found$blocks_n >= least_blocks_tested
+  tested <- family & found$blocks_n >= design$least_blocks
   attainable <- family & !tested & found$blocks_n >= least_blocks_attainable
   found[, inference := fcase(
     tested, "tested", attainable, "attainable_only", family, "intervals_only",
@@ -157,8 +184,6 @@ with_tests <- function(found, design) {
     family_tests_n = fifelse(family, design$tests, NA_integer_), least_p = fifelse(family, least_p(blocks_n), NA_real_)
   )]
   found[, least_p_holm := pmin(1, design$tests * least_p)]
-  found[!tested, `:=`(p_value = NA_real_, p_method = NA_character_)]
-  found[!family | !tested, p_equivalence := NA_real_]
   found[!family, margin_percent := NA_real_]
   found[, `:=`(p_holm = holm(p_value, design$tests), p_equivalence_holm = holm(p_equivalence, design$tests))]
   found[, verdict := fcase(

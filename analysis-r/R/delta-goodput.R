@@ -21,12 +21,12 @@ goodput_columns <- c(
 delta_goodput <- function(campaign, reference = "udp") {
   rows <- usable_results(campaign$results)
   if (nrow(rows) == 0L) {
-    return(empty_rows(goodput_columns))
+    return(empty_rows("delta_goodput", goodput_columns))
   }
   first <- intersect(campaign$meters$meter_id, rows$meter_id)[1]
   pairs <- mini_block_pairs(rows[meter_id == first & transport != "null" & !is.na(t_a_mbps)], reference)
   if (nrow(pairs) == 0L) {
-    return(empty_rows(goodput_columns))
+    return(empty_rows("delta_goodput", goodput_columns))
   }
   keys <- c("node", "radio_source", "transport", "direction", "payload_bytes", "offered_rate_mbps", pacing_keys)
   cells <- pairs[, goodput_difference(.SD), by = keys]

@@ -4,7 +4,8 @@
 #'
 #' The percentage tells how transports compare, this how much energy a megabit saves. A cell with a run below
 #' the meter's resolution has none. The interval is over blocks; the metering uncertainty of one pair is added
-#' in quadrature, since blocks do not average most of it out.
+#' in quadrature, since blocks do not average most of it out. What they do average is then in both: the
+#' half-width is rather too wide.
 #'
 #' @param pairs from mini_block_pairs(), one cell.
 #' @return list dea_j_per_mbit (E_A of UDP - E_A), dea_j_ci95_low and _high (t over blocks), the metering's

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 
-#' Difference of E_A and of throughput against UDP, from pairs inside mini-blocks
+#' Difference of E_A against UDP, from pairs inside mini-blocks
 #'
 #' dE_A = (E_A of UDP - E_A) / E_A of UDP in percent, so a positive value means
 #' less energy than UDP. Runs of different mini-blocks are never paired; hollow
 #' runs are left out. A cell in which any run of either arm is below the meter's
 #' resolution has no ratio: it is compared by the difference of P_A in W. The
-#' intervals are per cell and uncorrected: exploratory.
+#' intervals are per cell and uncorrected: exploratory. A cell without a pair whose E_A are
+#' known, UDP's above 0, has no ratio either (nothing arrived).
 #'
 #' @param campaign from [read_campaign()].
 #' @param reference transport of the first arm.
 #' @return data.table, one row per meter, transport, payload and load, with
-#'   n_pairs, method ("ratio" or "p_a_difference"), dea_percent, dgoodput_percent,
-#'   dp_a_w (P_A of UDP - P_A), each with ci95 low and high; dea_j_per_mbit (J/Mb) with
-#'   the uncertainties of [joules_of()].
+#'   n_pairs, method ("ratio", "p_a_difference" or "no_ratio"), dea_percent, dp_a_w
+#'   (P_A of UDP - P_A), each with ci95 low and high; dea_j_per_mbit (J/Mb) with the
+#'   uncertainties of [joules_of()].
 #' @export
 delta_ea <- function(campaign, reference = "udp") {
   rows <- usable_results(campaign$results)
   if (nrow(rows) == 0L) {
-    return(empty_delta())
+    return(empty_rows("delta_ea", delta_columns))
   }
   pairs <- mini_block_pairs(rows[hollow == FALSE & transport != "null"], reference)
   if (nrow(pairs) == 0L) {
-    return(empty_delta())
+    return(empty_rows("delta_ea", delta_columns))
   }
   cells <- pairs[, c(delta_of(.SD), joules_of(.SD)), by = cell_keys]
   cells[, reference := reference]
@@ -33,10 +34,9 @@ delta_ea <- function(campaign, reference = "udp") {
 
 delta_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "reference", "transport", "direction",
-  "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "dea_percent", "dea_ci95_low", "dea_ci95_high",
-  "dgoodput_percent", "dgoodput_ci95_low", "dgoodput_ci95_high", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high",
-  "below_resolution_n", "pacing", "window_us", "gso", "dea_j_per_mbit", "dea_j_ci95_low", "dea_j_ci95_high",
-  "u95_meter_dea_j_per_mbit", "u95_dea_j_per_mbit"
+  "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dp_a_w",
+  "dp_a_ci95_low", "dp_a_ci95_high", "below_resolution_n", "pacing", "window_us", "gso", "dea_j_per_mbit",
+  "dea_j_ci95_low", "dea_j_ci95_high", "u95_meter_dea_j_per_mbit", "u95_dea_j_per_mbit"
 )
 
 #' Join each run with the reference run of its own mini-block and attempt
@@ -54,28 +54,18 @@ mini_block_pairs <- function(rows, reference) {
 }
 
 delta_of <- function(pairs) {
-  percent <- function(ours, theirs) fifelse(theirs > 0, 100 * (theirs - ours) / theirs, NA_real_)
   below <- sum(pairs$below_resolution) + sum(pairs$below_resolution_ref)
   by_ratio <- below == 0L
-  ratio <- if (by_ratio) percent(pairs$ea, pairs$ea_ref) else rep(NA_real_, nrow(pairs))
+  ratio <- fifelse(by_ratio & pairs$ea_ref > 0, 100 * (pairs$ea_ref - pairs$ea) / pairs$ea_ref, NA_real_)
   over_blocks <- function(values) {
     mean_interval(data.table(value = values, block = pairs$block_key)[, mean_or_na(value), by = block]$V1)
   }
   energy <- over_blocks(ratio)
-  # Throughput has the sign of its words: positive means more than UDP.
-  goodput <- over_blocks(-percent(pairs$t_a_mbps, pairs$t_a_mbps_ref))
   power <- over_blocks(pairs$p_a_w_ref - pairs$p_a_w)
   list(
-    n_pairs = nrow(pairs), method = if (by_ratio) "ratio" else "p_a_difference",
+    n_pairs = nrow(pairs),
+    method = fcase(!by_ratio, "p_a_difference", is.na(energy$mean), "no_ratio", default = "ratio"),
     dea_percent = energy$mean, dea_ci95_low = energy$low, dea_ci95_high = energy$high,
-    dgoodput_percent = goodput$mean, dgoodput_ci95_low = goodput$low, dgoodput_ci95_high = goodput$high,
     dp_a_w = power$mean, dp_a_ci95_low = power$low, dp_a_ci95_high = power$high, below_resolution_n = below
   )
-}
-
-empty_delta <- function() {
-  columns <- lapply(delta_columns, function(name) {
-    if (name %in% text_columns) character() else if (name == "gso") logical() else numeric()
-  })
-  as.data.table(stats::setNames(columns, delta_columns))
 }

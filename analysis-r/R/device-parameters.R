@@ -6,10 +6,9 @@
 
 # JCGM 101 (7.2) wants so many that the 95 % limits stand still in two digits.
 parameter_draws <- 4000L
-# A longer stream is days of emulated runs: reading it would take longer than the rest of the analysis.
-most_stream_bytes <- 3e8
 
-# Parameter of each term, by form (testbed/devices: power.py); tx and rx of cross_factor follow tables over the rate.
+# Parameter of each term, by form (testbed/devices: power.py; both are held to vectors/device_terms.json); tx and rx of
+# cross_factor follow tables over the rate.
 term_parameters <- list(
   constant = c(p0 = "p0_w"),
   linear = c(p0 = "p0_w", frames = "frame_j", air_time = "air_time_w"),
@@ -21,10 +20,31 @@ table_terms <- c(tx = "rho_tx", rx = "rho_rx")
 #' Parameters of the device models behind a campaign's meters
 #'
 #' @param campaign from [read_campaign()].
-#' @return data.table by the contract model_parameters.table.json: one row per meter and parameter, `drawn` where an
-#'   uncertainty is stated; NULL when campaign.json records no model.
+#' @param sensitivity from model_sensitivity(): what could be drawn.
+#' @return data.table by the contract model_parameters.table.json: one row per meter and parameter, `drawn` where its
+#'   draws are in intervals, else with the reason; NULL when campaign.json records no model.
 #' @noRd
-model_parameters <- function(campaign) {
+model_parameters <- function(campaign, sensitivity) {
+  rows <- recorded_parameters(campaign)
+  if (is.null(rows)) {
+    return(NULL)
+  }
+  rows[, runs_uncovered_n := NA_integer_]
+  for (id in unique(rows$meter_id)) {
+    found <- sensitivity[[id]]
+    open <- which(rows$meter_id == id & is.na(rows$reason))
+    drawn <- rows$parameter[open] %in% rownames(found$draws)
+    why <- if (is.null(found)) "no_covered_run" else fcoalesce(found$reason, "unknown_term")
+    set(rows, open[!drawn], "reason", why)
+    if (any(drawn)) set(rows, open[drawn], "runs_uncovered_n", found$uncovered_n)
+  }
+  rows[, drawn := is.na(reason)]
+  setcolorder(rows, c(setdiff(names(rows), c("drawn", "reason", "runs_uncovered_n")), "drawn", "reason"))[]
+}
+
+#' Parameters as campaign.json has them; `reason` where their own record tells why they are not drawn
+#' @noRd
+recorded_parameters <- function(campaign) {
   rows <- rbindlist(lapply(pick(campaign$meta, "device_models", default = list()), function(model) {
     names <- names(pick(model, "parameters", default = list()))
     single <- lapply(names, function(name) {
@@ -47,58 +67,78 @@ model_parameters <- function(campaign) {
 parameter_row <- function(name, value, relative) {
   list(
     parameter = name, parameter_value = value, relative_uncertainty_ratio = relative,
-    drawn = !is.na(relative) && relative > 0 && value != 0
+    reason = if (is.na(relative)) {
+      "no_stated_uncertainty"
+    } else if (relative == 0 || value %in% c(0, NA)) {
+      "nothing_to_draw"
+    } else {
+      NA_character_
+    }
   )
 }
 
 point_name <- function(table, rate_mbps) paste0(table, "_w at ", number_text(rate_mbps), " Mb/s")
 
-#' How E_A of each run moves with each drawn parameter, and the draws
+#' How the power of each run moves with each drawn parameter, and the draws
 #'
 #' @param campaign from [read_campaign()].
 #' @param draws number of draws, seeded by the campaign's seed.
-#' @return list: by meter_id a list of runs (run_ids), relative (matrix, runs by parameters: relative change of
-#'   P_A - P_I, and so of E_A, per relative change of the parameter) and draws (matrix, parameters by draws, relative
-#'   changes); NULL without a recorded model that states an uncertainty, or without its device stream.
+#' @return list by meter_id, of meters whose model states an uncertainty: reason (NA, or why nothing is drawn); where
+#'   something is, runs (run_ids), delta_p_w, watts (matrix, runs by parameters: what P_A - P_I moves by per relative
+#'   change of the parameter, W), draws (matrix, parameters by draws, relative changes) and uncovered_n (runs that
+#'   the device stream does not cover). NULL without such a meter.
 #' @noRd
 model_sensitivity <- function(campaign, draws = parameter_draws) {
-  parameters <- model_parameters(campaign)
+  parameters <- recorded_parameters(campaign)
   if (is.null(parameters) || nrow(campaign$results) == 0L) {
     return(NULL)
   }
   models <- pick(campaign$meta, "device_models", default = list())
   names(models) <- vapply(models, pick_text, "", "meter_id")
-  found <- lapply(campaign$meters$meter_id, function(id) {
-    meter_sensitivity(campaign, id, models[[id]], parameters[meter_id == id & drawn == TRUE], draws)
+  found <- lapply(stats::setNames(nm = campaign$meters$meter_id), function(id) {
+    stated <- parameters[meter_id == id & is.na(reason)]
+    if (nrow(stated) > 0L) meter_sensitivity(campaign, id, models[[id]], stated, draws)
   })
-  names(found) <- campaign$meters$meter_id
   found <- found[!vapply(found, is.null, NA)]
   if (length(found) == 0L) NULL else found
 }
 
-meter_sensitivity <- function(campaign, id, model, drawn, draws) {
-  stream <- if (nrow(drawn) > 0L) read_device_stream(campaign, id)
-  if (is.null(stream)) {
-    return(NULL)
-  }
-  rows <- usable_results(campaign$results)[meter_id == id & transport != "null"]
-  runs <- merge(
-    rows[, c("run_id", "node", "delta_p_w", window_edges), with = FALSE],
-    campaign$runs[, c("run_id", idle_edges), with = FALSE],
-    by = "run_id"
-  )
-  runs <- runs[stats::complete.cases(runs) & delta_p_w > 0]
+meter_sensitivity <- function(campaign, id, model, stated, draws) {
+  runs <- runs_with_energy(campaign, id)
   if (nrow(runs) == 0L) {
-    return(NULL)
+    return(list(reason = "no_covered_run"))
   }
-  terms <- added_terms_w(stream, runs)
+  found <- added_terms_w(campaign, id, runs)
+  covered <- stats::complete.cases(found$terms)
+  if (!is.na(found$reason) || !any(covered)) {
+    return(list(reason = fcoalesce(found$reason, "no_covered_run")))
+  }
+  runs <- runs[covered]
+  terms <- found$terms[covered, , drop = FALSE]
+  drawn <- stated[vapply(stated$parameter, function(name) term_of(name, model) %in% colnames(terms), NA)]
+  if (nrow(drawn) == 0L) {
+    return(list(reason = "unknown_term"))
+  }
   rates <- run_phy_rates(campaign, runs)
   watts <- vapply(drawn$parameter, function(name) parameter_share(name, model, terms, rates), numeric(nrow(runs)))
   watts <- matrix(watts, nrow(runs), nrow(drawn), dimnames = list(NULL, drawn$parameter))
   normal <- with_seed(campaign_seed(campaign, paste("device parameters of", id)), {
     t(vapply(drawn$parameter, function(name) stratified(stats::qnorm, draws), numeric(draws)))
   })
-  list(runs = runs$run_id, relative = watts / runs$delta_p_w, draws = normal * drawn$relative_uncertainty_ratio)
+  list(
+    reason = NA_character_, runs = runs$run_id, delta_p_w = runs$delta_p_w, watts = watts,
+    draws = normal * drawn$relative_uncertainty_ratio, uncovered_n = sum(!covered)
+  )
+}
+
+# Runs of a meter that have an E_A, with their windows.
+runs_with_energy <- function(campaign, id) {
+  rows <- usable_results(campaign$results)[meter_id == id & transport != "null" & !is.na(ea)]
+  merge(
+    rows[, c("run_id", "node", "delta_p_w", window_edges), with = FALSE],
+    campaign$runs[, c("run_id", idle_edges), with = FALSE],
+    by = "run_id", all.x = TRUE
+  )
 }
 
 # Draws at the middles of equally likely strata, shuffled: their own 95 % limits are exact whatever their number.
@@ -109,48 +149,42 @@ idle_edges <- c("idle_before_start_s", "idle_before_end_s", "idle_after_start_s"
 
 #' What each term of the model adds over idle in each run
 #'
-#' @param stream from read_device_stream(); runs: data.table with window_edges and idle_edges.
-#' @return matrix in W, runs by terms; idle is the straight line between both idle windows, as in P_I.
+#' @param runs data.table with window_edges and idle_edges.
+#' @return list terms (matrix in W, runs by terms, NA where the stream does not cover a window; idle is the straight
+#'   line between both idle windows, as in P_I) and reason, as of stream_means_w().
 #' @noRd
-added_terms_w <- function(stream, runs) {
+added_terms_w <- function(campaign, id, runs) {
+  found <- known_stream_means_w(
+    campaign, id, c(runs$window_t_start_s, runs$idle_before_start_s, runs$idle_after_start_s),
+    c(runs$window_t_end_s, runs$idle_before_end_s, runs$idle_after_end_s)
+  )
+  if (!is.na(found$reason)) {
+    return(list(terms = matrix(NA_real_, nrow(runs), 1L), reason = found$reason))
+  }
   middle <- (runs$window_t_start_s + runs$window_t_end_s) / 2
   before <- (runs$idle_before_start_s + runs$idle_before_end_s) / 2
   after <- (runs$idle_after_start_s + runs$idle_after_end_s) / 2
   share <- (middle - before) / (after - before)
-  active <- term_means_w(stream, runs$window_t_start_s, runs$window_t_end_s)
-  idle_before <- term_means_w(stream, runs$idle_before_start_s, runs$idle_before_end_s)
-  idle_after <- term_means_w(stream, runs$idle_after_start_s, runs$idle_after_end_s)
-  active - idle_before - share * (idle_after - idle_before)
+  part <- function(k) found$means[(k - 1L) * nrow(runs) + seq_len(nrow(runs)), , drop = FALSE]
+  list(terms = part(1L) - part(2L) - share * (part(3L) - part(2L)), reason = NA_character_)
 }
 
-#' Mean of each term over spans of time, prorated at their edges
+#' Term of the device stream that a parameter is a factor of; NA where none is known
 #' @noRd
-term_means_w <- function(stream, t_start_s, t_end_s) {
-  terms <- setdiff(names(stream), c("t_start_s", "t_end_s"))
-  length_s <- stream$t_end_s - stream$t_start_s
-  edges_s <- c(rbind(stream$t_start_s, stream$t_end_s))
-  means <- vapply(terms, function(term) {
-    energy_j <- stream[[term]] * length_s
-    until_j <- cumsum(energy_j)
-    at <- function(t_s) stats::approx(edges_s, c(rbind(until_j - energy_j, until_j)), t_s, ties = "ordered")$y
-    (at(t_end_s) - at(t_start_s)) / (t_end_s - t_start_s)
-  }, numeric(length(t_start_s)))
-  matrix(means, length(t_start_s), length(terms), dimnames = list(NULL, terms))
+term_of <- function(name, model) {
+  form <- pick_text(model, "form")
+  of_table <- if (form %in% "cross_factor") table_terms[table_terms == sub("_w at .*", "", name)]
+  c(names(which(term_parameters[[form]] == name)), names(of_table), NA_character_)[1]
 }
 
-#' Watts over idle of a term, or the part of it that one point of a table over the PHY rate carries
+#' Watts over idle of a parameter's term, or the part of it that one point of a table over the PHY rate carries
 #' @noRd
 parameter_share <- function(name, model, terms, rates_mbps) {
-  form <- pick_text(model, "form")
-  term <- names(which(term_parameters[[form]] == name))
-  if (length(term) == 1L) {
-    return(if (term %in% colnames(terms)) terms[, term] else numeric(nrow(terms)))
+  term <- term_of(name, model)
+  if (name %in% term_parameters[[pick_text(model, "form")]]) {
+    return(terms[, term])
   }
-  table <- sub("_w at .*", "", name)
-  term <- names(which(table_terms == table))
-  if (length(term) == 0L || !term %in% colnames(terms)) {
-    return(numeric(nrow(terms)))
-  }
+  table <- table_terms[[term]]
   points <- rbindlist(lapply(pick(model, table, default = list()), function(point) {
     list(rate = pick_number(point, "phy_rate_mbps"), rho = pick_number(point, "rho_w"))
   }))
@@ -188,28 +222,4 @@ run_phy_rates <- function(campaign, runs) {
     rates[places] <- fifelse(to > from, (sums[to + 1L] - sums[from + 1L]) / (to - from), NA_real_)
   }
   rates
-}
-
-#' Read the stream of a modelled device: what each term of its model drew, in time order
-#'
-#' @return data.table t_start_s, t_end_s (s) and one column per term (W); NULL when there is none, when it is too
-#'   long, or when its lines are not all of one form. A line cut off by a kill is left out.
-#' @noRd
-read_device_stream <- function(campaign, meter_id) {
-  path <- file.path(campaign$dir, "devices", paste0(meter_id, ".ndjson"))
-  if (!file.exists(path) || file.size(path) > most_stream_bytes) {
-    return(NULL)
-  }
-  lines <- readLines(path, warn = FALSE, encoding = "UTF-8")
-  lines <- lines[endsWith(lines, "}}")]
-  first <- if (length(lines) > 0L) tryCatch(jsonlite::fromJSON(lines[1]), error = function(e) NULL)
-  keys <- c("t_start_s", "t_end_s", "power_w", "extrapolated", "terms")
-  form <- gsub(":(-?[0-9][0-9.eE+-]*|true|false)", ":", lines, perl = TRUE)
-  if (!identical(names(first), keys) || any(form != form[1])) {
-    return(NULL)
-  }
-  values <- gsub("\"[A-Za-z0-9_]+\":|[{}]", "", lines, perl = TRUE)
-  stream <- fread(text = values, header = FALSE, sep = ",", col.names = c(keys[1:4], names(first$terms)))
-  stream[, c("power_w", "extrapolated") := NULL]
-  setorderv(stream, "t_start_s")[]
 }

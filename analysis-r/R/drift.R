@@ -22,12 +22,12 @@ order_columns <- c(
 ea_order <- function(campaign) {
   rows <- usable_results(campaign$results)
   if (nrow(rows) == 0L) {
-    return(empty_rows(order_columns))
+    return(empty_rows("ea_order", order_columns))
   }
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
   rows <- rows[transport != "null" & !hollow & !below_resolution & !is.na(ea) & !is.na(t_s)]
   if (nrow(rows) == 0L) {
-    return(empty_rows(order_columns))
+    return(empty_rows("ea_order", order_columns))
   }
   rows[, `:=`(cell_ea_j_per_mbit = mean(ea), mini_blocks = length(unique(mini_block))), by = cell_keys]
   rows <- rows[cell_ea_j_per_mbit > 0 & mini_blocks > 1L]
@@ -67,7 +67,7 @@ ea_drift <- function(listed, campaign) {
     energy_series(listed, sources), idle_series(usable_results(campaign$results), sources)
   ))
   if (nrow(series) == 0L) {
-    return(empty_rows(drift_columns))
+    return(empty_rows("ea_drift", drift_columns))
   }
   drift <- series[, drift_of(.SD), by = c(sources, "quantity")]
   setcolorder(drift, drift_columns)

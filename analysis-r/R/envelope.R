@@ -16,7 +16,7 @@
 ea_envelope <- function(campaign) {
   rows <- usable_results(campaign$results)
   if (nrow(rows) == 0L) {
-    return(empty_envelope())
+    return(empty_rows("envelope", envelope_columns))
   }
   rows <- rows[transport != "null"]
   rows[, kept := !hollow & !below_resolution & !is.na(ea)]
@@ -51,11 +51,4 @@ envelope_of <- function(cells, sizes) {
     ea_greatest_j_per_mbit = greatest$mean, ea_greatest_ci95_low = greatest$low,
     ea_greatest_ci95_high = greatest$high, n_runs = sum(cells$runs)
   )
-}
-
-empty_envelope <- function() {
-  columns <- lapply(envelope_columns, function(name) {
-    if (name %in% text_columns) character() else if (name %in% c("complete", "gso")) logical() else numeric()
-  })
-  as.data.table(stats::setNames(columns, envelope_columns))
 }

@@ -103,7 +103,8 @@ meter_figures <- function(campaign, tables, id, of_pacing = "") {
   model_rows <- panel_rows_of(length(unique(tables$model_fit[meter_id == id & !is.na(form), transport])))
   list(
     figure(
-      paste0("ea", suffix), "Energy per megabit", plot_ea(summary, campaign, id), 2.2 + 3 * rows, id, "ea_summary"
+      paste0("ea", suffix), "Energy per megabit", plot_ea(summary, campaign, id, tables$model_parameters),
+      2.2 + 3 * rows, id, "ea_summary"
     ),
     figure(
       paste0("envelope", suffix), "Energy envelope", plot_envelope(tables$envelope, summary, campaign, id),

@@ -134,10 +134,12 @@ is_modelled <- function(campaign, meter_id = NULL) {
 
 #' Words about the intervals of a figure
 #'
-#' @param total TRUE when the intervals hold metering and the drawn parameters of the model beside the runs' scatter.
+#' @param total of each interval that is drawn, whether it holds metering and the drawn parameters of the model beside
+#'   the runs' scatter.
+#' @param held names of the model's parameters that are not drawn.
 #' @param up_to TRUE when runs are left out, so that a point may rest on fewer blocks than `n` says.
 #' @noRd
-interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE) {
+interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE, held = NULL) {
   blocks <- range(n)
   count <- if (blocks[1] == blocks[2]) blocks[1] else paste0(blocks[1], " to ", blocks[2])
   if (up_to) count <- paste("up to", blocks[2])
@@ -146,14 +148,22 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE) 
   } else {
     sprintf("Mean and 95 %% t interval, %s blocks", count)
   }
-  if (total) {
-    paste0("Mean and 95 % interval, ", count, " blocks: run to run, metering + model parameters (Monte Carlo).")
+  if (any(total)) {
+    without <- sum(!total)
+    paste0(
+      "Mean and 95 % interval, ", count, " blocks: run to run, metering + model parameters (Monte Carlo",
+      if (length(held) > 0L) paste0("; held: ", paste(held, collapse = ", ")), ").",
+      if (without > 0L) paste0(" ", without, " cell(s): run to run only.")
+    )
   } else if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
-    paste0(bars, "; metering + model parameters (held fixed).")
+    paste0(bars, ": ", scatter_alone, ".")
   } else {
     paste0(bars, if (blocks[2] >= 2L) "; meter uncertainty apart (u95_meter).")
   }
 }
+
+# Of a t interval over blocks in a modelled campaign: one instrument and one model serve all of its runs.
+scatter_alone <- "run to run only (metering, model held)"
 
 #' Panel labels: payload size, and frames per message where streams and datagrams meet
 #'

@@ -20,7 +20,7 @@ mcs_histogram <- function(campaign) {
     rows <- read_contract_csv(file.path(campaign$dir, "radio", file), "radio", campaign$contracts, columns)$rows
     count_modes(rows, sub("\\.csv$", "", file), runs)
   })
-  counted <- rbindlist(c(list(empty_histogram()), counted))
+  counted <- rbindlist(c(list(empty_rows("mcs_histogram", histogram_columns)), counted))
   setorderv(counted, setdiff(histogram_columns, c("share", "readings")))[]
 }
 
@@ -55,10 +55,4 @@ modes <- function(rows, prefix) {
     return(NULL)
   }
   stats::setNames(rows[, c("t_s", columns), with = FALSE], c("t_s", mode_columns))
-}
-
-empty_histogram <- function() {
-  text <- c("run_id", "node", "direction")
-  columns <- lapply(histogram_columns, function(name) if (name %in% text) character() else numeric())
-  as.data.table(stats::setNames(columns, histogram_columns))
 }

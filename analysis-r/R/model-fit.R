@@ -7,6 +7,9 @@ form_parameters <- c(packets_and_bits = 3L, packets = 2L)
 # Packets and bits whose rates are this much alike (1 - r^2) cannot be told apart: one size of packets, in effect.
 least_tolerance <- 0.001
 
+# Powers are rounded to this: scatter below it is rounding.
+least_noise_w <- 1e-9
+
 model_keys <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "pacing", "window_us",
   "gso"
@@ -33,7 +36,8 @@ residual_columns <- c(
 #' sent, IP headers included, from T_A, loss, frames per message and packet size; what
 #' goes along with them (acknowledgements, the receiver's side) is in a and b. Of null,
 #' which makes no packets, they are its messages and payload bits. Least squares over
-#' cell means, every cell counts once; see [fit_plane()] for the intervals.
+#' cell means, every cell counts once; see [fit_plane()] for the intervals. They hold no
+#' metering: an instrument's gain is common to all cells and scales P0, a and b alike.
 #'
 #' Hollow runs (device model extrapolated), runs with several flows, without a known
 #' number of packets or over a radio without air time are left out and counted.
@@ -43,11 +47,13 @@ residual_columns <- c(
 #'   with 95 % intervals, ranges of load, packets/s, Mb/s and size over which they hold)
 #'   and residuals (one row per cell). `form` says which terms the cells can tell apart
 #'   (packets_and_bits or packets, where a holds the bits of its packet too), `reason`
-#'   why it is not more: few_cells, one_packet_size, constant_traffic.
+#'   why it is not more: few_cells, one_packet_size, constant_traffic; or that without one
+#'   of the blocks it cannot be fitted, so that its intervals are those of cells alone:
+#'   no_block_interval.
 #' @export
 fit_power_model <- function(campaign) {
   rows <- usable_results(campaign$results)
-  empty <- list(fit = empty_rows(fit_columns), residuals = empty_rows(residual_columns))
+  empty <- list(fit = empty_rows("model_fit", fit_columns), residuals = empty_rows("model_residuals", residual_columns))
   if (nrow(rows) == 0L) {
     return(empty)
   }
@@ -111,7 +117,7 @@ fit_group <- function(rows) {
     p_i_w = mean_or_na(kept$p_i_w), u_delta_p_w = mean_or_na(kept$u_delta_p_w), cells_n = nrow(cells),
     blocks_n = length(unique(kept$block_key)), runs_n = nrow(kept), extrapolated_n = sum(rows$hollow),
     unknown_n = sum(!known & !rows$hollow)
-  ), fit_quality(cells, plane$fitted_w, form_parameters[plane$form]), model_range(cells))
+  ), fit_quality(cells, plane), model_range(cells))
   residuals <- if (!is.na(plane$form)) {
     cbind(keys, cells[, list(
       payload_bytes, offered_rate_mbps, n, packets_pps, ip_mbps, delta_p_w = p_w, delta_p_ci95_low = low,
@@ -129,11 +135,15 @@ cell_means <- function(per_block) {
   setorderv(cells, c("payload_bytes", "offered_rate_mbps"))[]
 }
 
-# The same with what is known of their scatter.
+# The same with what is known of their scatter; `variance` is that about the cell's mean and the block's, since what a
+# block adds to all its cells moves P0 and no residual.
 model_cells <- function(per_block) {
-  scatter <- per_block[, c(list(variance = stats::var(p_w)), mean_interval(p_w)[c("n", "low", "high")]), by = list(
-    payload_bytes, offered_rate_mbps
-  )]
+  rows <- copy(per_block)[, of_cell := p_w - mean(p_w), by = list(payload_bytes, offered_rate_mbps)]
+  rows[, `:=`(own = of_cell - mean(of_cell), share = 1 - 1 / .N), by = block_key]
+  scatter <- rows[, c(
+    list(variance = if (.N > 1L) sum(own^2 / share) / (.N - 1) else NA_real_),
+    mean_interval(p_w)[c("n", "low", "high")]
+  ), by = list(payload_bytes, offered_rate_mbps)]
   scatter[cell_means(per_block), on = c("payload_bytes", "offered_rate_mbps")]
 }
 
@@ -166,14 +176,15 @@ form_of <- function(cells) {
 #' One is that of the cells about the plane (t, cells less parameters): it holds what
 #' the plane does not describe. The other is that of the blocks (jackknife over blocks,
 #' t, blocks less 1): it holds what whole blocks share, which cells cannot show. Either
-#' alone would be too narrow where the other matters; the wider one is never narrower
-#' than it should be in a right model.
+#' alone would be too narrow where the other matters. Without a fit for each left out
+#' block there is the first alone, with the reason no_block_interval.
 #'
 #' @param per_block one row per cell and block: payload_bytes, offered_rate_mbps,
 #'   block_key, packets_pps (1/s), ip_mbps (Mb/s), p_w (W).
 #' @param form from [form_of()].
 #' @return list form, reason, estimate, low, high (each c(p0_w, a in J, b in J/Mb)),
-#'   fitted_w of the cells in the order of cell_means().
+#'   fitted_w of the cells in the order of cell_means(), residual_maker (matrix: from
+#'   the cells' power to what the plane leaves).
 #' @noRd
 fit_plane <- function(per_block, form) {
   cells <- cell_means(per_block)
@@ -183,11 +194,16 @@ fit_plane <- function(per_block, form) {
   }
   count <- form_parameters[[form$form]]
   solved <- least_squares(cells, count)
-  half <- pmax(cell_half_width(solved), block_half_width(per_block, solved$estimate, count), na.rm = TRUE)
+  of_blocks <- block_half_width(per_block, solved$estimate, count)
+  if (anyNA(of_blocks) && length(unique(per_block$block_key)) > 1L) {
+    form$reason <- paste(stats::na.omit(c(form$reason, "no_block_interval")), collapse = ";")
+  }
+  half <- pmax(cell_half_width(solved), of_blocks, na.rm = TRUE)
   to_three <- function(x) c(x, rep(NA_real_, 3L - count))
   c(form, list(
     estimate = to_three(solved$estimate), low = to_three(solved$estimate - half),
-    high = to_three(solved$estimate + half), fitted_w = cells$p_w - solved$residuals
+    high = to_three(solved$estimate + half), fitted_w = cells$p_w - solved$residuals,
+    residual_maker = solved$residual_maker
   ))
 }
 
@@ -202,7 +218,8 @@ least_squares <- function(cells, parameters) {
   list(
     estimate = qr.coef(decomposed, cells$p_w) / size, residuals = qr.resid(decomposed, cells$p_w),
     # Variance of each coefficient per unit of residual variance.
-    leverage = diag(chol2inv(qr.R(decomposed))) / size^2
+    leverage = diag(chol2inv(qr.R(decomposed))) / size^2,
+    residual_maker = diag(nrow(x)) - tcrossprod(qr.Q(decomposed))
   )
 }
 
@@ -238,12 +255,15 @@ coefficient_columns <- function(plane) {
 
 #' How well a plane describes its cells
 #'
-#' `lack_of_fit_ratio` is the variance of the residuals over the one that run-to-run
-#' noise gives cell means (the classic F ratio); the residuals are noise while it is
-#' under its 95 % quantile, and nothing is said with a single block.
+#' `lack_of_fit_ratio` is the sum of squared residuals over the one that the run-to-run
+#' noise of each cell's mean would leave (with equal noise the classic F ratio); the
+#' residuals are noise while it is under its 95 % quantile, and nothing is said with a
+#' single block. Degrees of freedom by Satterthwaite (1946), as cells differ in noise.
+#'
+#' @param cells from model_cells(); plane from fit_plane().
 #' @noRd
-fit_quality <- function(cells, fitted_w, parameters) {
-  residuals <- cells$p_w - fitted_w
+fit_quality <- function(cells, plane) {
+  residuals <- cells$p_w - plane$fitted_w
   if (anyNA(residuals)) {
     return(data.table(
       residual_rms_w = NA_real_, residual_greatest_w = NA_real_, explained_ratio = NA_real_,
@@ -251,14 +271,27 @@ fit_quality <- function(cells, fitted_w, parameters) {
     ))
   }
   total <- sum((cells$p_w - mean(cells$p_w))^2)
-  freedom <- nrow(cells) - unname(parameters)
-  noise <- mean(cells$variance / cells$n)
-  ratio <- if (is.na(noise) || noise == 0) NA_real_ else sum(residuals^2) / freedom / noise
+  noise <- cells$variance / cells$n
+  # What each cell's noise leaves of itself in the residuals.
+  left <- diag(plane$residual_maker) * noise
+  ratio <- if (anyNA(noise) || max(noise) < least_noise_w^2) NA_real_ else sum(residuals^2) / sum(left)
   data.table(
     residual_rms_w = sqrt(mean(residuals^2)), residual_greatest_w = max(abs(residuals)),
     explained_ratio = if (total > 0) 1 - sum(residuals^2) / total else NA_real_, lack_of_fit_ratio = ratio,
-    residuals_are_noise = if (is.na(ratio)) NA else ratio < stats::qf(0.95, freedom, sum(cells$n - 1))
+    residuals_are_noise = if (is.na(ratio)) NA else ratio < noise_quantile(plane$residual_maker, noise, cells$n)
   )
+}
+
+# 95 % quantile of the ratio of fit_quality(). A variance that is itself estimated from n values is too scattered: its
+# square is on average (n + 1) / (n - 1) of the true one's.
+noise_quantile <- function(residual_maker, noise, n) {
+  squares <- tcrossprod(noise)
+  diag(squares) <- noise^2 * (n - 1) / (n + 1)
+  left <- diag(residual_maker) * noise
+  # With equal noise: cells less parameters, and (cells - 1) (blocks - 1).
+  of_residuals <- min(sum(left)^2 / sum(residual_maker^2 * squares), sum(diag(residual_maker)))
+  of_noise <- (1 - 1 / length(n)) * sum(left)^2 / sum(diag(residual_maker)^2 * diag(squares) / (n - 1))
+  stats::qf(0.95, of_residuals, of_noise)
 }
 
 # Where the coefficients may be used: what was fitted, and nothing beyond it.

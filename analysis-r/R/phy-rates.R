@@ -13,7 +13,7 @@ phy_rate_shares <- function(campaign) {
   files <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$")
   runs <- campaign$runs[usable == TRUE & measurable == TRUE & transport != "null"]
   if (length(files) == 0L || nrow(runs) == 0L) {
-    return(empty_phy())
+    return(empty_rows("phy_rates", phy_columns))
   }
   samples <- rbindlist(lapply(files, function(file) {
     columns <- names(needed_columns$radio)
@@ -33,7 +33,7 @@ phy_rate_shares <- function(campaign) {
   ]
   hits <- hits[!is.na(phy_rate_mbps)]
   if (nrow(hits) == 0L) {
-    return(empty_phy())
+    return(empty_rows("phy_rates", phy_columns))
   }
   counted <- hits[, list(samples = .N), by = eval(setdiff(phy_columns, c("samples", "share")))]
   counted[, share := samples / sum(samples), by = list(node, transport, payload_bytes, offered_rate_mbps)]
@@ -44,9 +44,3 @@ phy_columns <- c(
   "node", "radio_source", "transport", "payload_bytes", "offered_rate_mbps", "phy_rate_mbps", "mcs", "streams",
   "width_mhz", "guard_interval_ns", "samples", "share"
 )
-
-empty_phy <- function() {
-  text <- c("node", "radio_source", "transport")
-  columns <- lapply(phy_columns, function(name) if (name %in% text) character() else numeric())
-  as.data.table(stats::setNames(columns, phy_columns))
-}

@@ -30,7 +30,7 @@ plot_pacing <- function(overview, summary, campaign) {
     subtitle = subtitle_words(campaign, NULL, certificate_words(overview)),
     caption = source_line(campaign), theme = netjoule_theme()
   )
-  with_alt(plot, alt_certificates(overview))
+  with_alt(plot, alt_certificates(overview, campaign))
 }
 
 # Errors have long tails and CPU grows with load: their axes are logarithmic, and begin here.
@@ -49,7 +49,7 @@ certificate_panel <- function(overview, summary, measure, unit, label) {
     high = column("_greatest")
   )
   plain_points(points)
-  points[, hollow := overview$failed_n > 0]
+  points[, failed := overview$failed_n > 0]
   points <- points[!is.na(value)]
   if (nrow(points) == 0L) {
     return(NULL)
@@ -60,6 +60,7 @@ certificate_panel <- function(overview, summary, measure, unit, label) {
   ggplot(points, cell_aes()) +
     (if (!is.na(limit)) geom_hline(yintercept = limit, colour = "grey40", linetype = "44", linewidth = 0.4)) +
     cell_layers(points) +
+    failed_marks(points) +
     facet_wrap(
       ggplot2::vars(payload_bytes),
       labeller = as_labeller(certificate_labels(points, summary)), nrow = 1L
@@ -68,6 +69,11 @@ certificate_panel <- function(overview, summary, measure, unit, label) {
     scale_y_log10(name = label, breaks = scales::breaks_log(n = 5), labels = number_text) +
     transport_scales() +
     netjoule_theme()
+}
+
+# Crossed out: hollow means extrapolated in every other figure.
+failed_marks <- function(points) {
+  geom_point(data = points[failed == TRUE], shape = 4, size = 3.2, stroke = 0.7, colour = "black", show.legend = FALSE)
 }
 
 # A size of which no run counts has certificates all the same.
@@ -90,13 +96,13 @@ certificate_words <- function(overview) {
   limited <- any(!is.na(c(overview$limit_error_p50_us, overview$limit_error_p99_us)))
   c(
     verdict, "Median over runs; bars: least to greatest.",
-    if (count("failed_n") > 0L) "Hollow: a run failed.",
+    if (count("failed_n") > 0L) "Crossed out: a run failed.",
     if (limited) "Grey dashes: the limit.",
     if (any(overview$error_p50_us < least_drawn[["_us"]], na.rm = TRUE)) "Less than 0.1 us is drawn as 0.1 us."
   )
 }
 
-alt_certificates <- function(overview) {
+alt_certificates <- function(overview, campaign) {
   span <- function(column, unit) {
     values <- overview[[column]][is.finite(overview[[column]])]
     if (length(values) == 0L) "unknown" else paste0(paste(short(unique(range(values))), collapse = " to "), unit)
@@ -105,6 +111,7 @@ alt_certificates <- function(overview) {
     "Rows of panels against offered load, one column per message size, for ",
     paste(transport_label(levels(droplevels(transport_factor(overview$transport)))), collapse = ", "),
     ". Median departure error ", span("error_p50_us", " us"), "; 99th percentile ", span("error_p99_us", " us"),
-    "; CPU of the sender ", span("cpu_ratio", " cores"), ". ", paste(certificate_words(overview)[1], collapse = " ")
+    "; CPU of the sender ", span("cpu_ratio", " cores"), ". ", certificate_words(overview)[1],
+    if (is_modelled(campaign)) " In this model."
   )
 }

@@ -21,13 +21,14 @@ plot_delta_ea <- function(delta, summary, campaign, meter_id) {
     return(NULL)
   }
   points <- spread_loads(plain_points(points))
+  holds <- if (is_modelled(campaign, chosen)) paste0(" ", scatter_alone, ",")
   by_power <- sum(rows$method == "p_a_difference")
   plot <- ggplot(points, cell_aes()) +
     geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
     cell_layers(points) +
     payload_facets(summary[meter_id == chosen & (transport == "udp" | transport %in% rows$transport)]) +
     load_axis(points$offered_rate_mbps) +
-    scale_y_continuous(name = expression(Delta * E[A] ~ "against UDP (%)"), labels = number_text) +
+    scale_y_continuous(name = expression(dE[A] ~ "against UDP (%)"), labels = number_text) +
     transport_scales() +
     netjoule_theme() +
     labs(
@@ -35,11 +36,11 @@ plot_delta_ea <- function(delta, summary, campaign, meter_id) {
       subtitle = subtitle_words(
         campaign, chosen, "Positive: less than UDP. Pairs inside mini-blocks;",
         if (max(points$n) > 1L) {
-          "95 % t interval over blocks, per cell and uncorrected: exploratory."
+          paste0("95 % t interval over blocks,", holds, " uncorrected: exploratory.")
         } else {
           "one block: no interval."
         },
-        if (by_power > 0L) paste(by_power, "cell(s) below resolution are compared by P_A in the table.")
+        if (by_power > 0L) paste(by_power, "cell(s) below resolution: by P_A in the table.")
       ),
       caption = source_line(campaign, chosen)
     )

@@ -8,9 +8,10 @@
 #' @param summary from [summarise_ea()].
 #' @param campaign from [read_campaign()], for the labels.
 #' @param meter_id which meter.
+#' @param parameters table model_parameters of the campaign: what its intervals hold; NULL where there is none.
 #' @return a ggplot with alt text, or NULL when the meter has no E_A.
 #' @export
-plot_ea <- function(summary, campaign, meter_id) {
+plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
   chosen <- meter_id
   rows <- summary[meter_id == chosen]
   points <- ea_points(rows)
@@ -29,8 +30,12 @@ plot_ea <- function(summary, campaign, meter_id) {
     labs(
       title = "Energy per megabit against offered load",
       subtitle = subtitle_words(
-        campaign, chosen, interval_words(campaign, chosen, points$n, total = any(points$total)), point_words(drawn),
-        floor_words(rows), held_back_words(rows)
+        campaign, chosen,
+        interval_words(
+          campaign, chosen, points$n,
+          total = points[!is.na(low), total], held = held_names(parameters, chosen)
+        ),
+        point_words(drawn), floor_words(rows), held_back_words(rows)
       ),
       caption = source_line(campaign, chosen)
     )
@@ -62,7 +67,7 @@ ea_points <- function(rows) {
   points <- rows[transport != "null", list(
     transport, payload_bytes, offered_rate_mbps, n, hollow,
     limit = below_resolution_n > 0 & !is.na(ea_upper_limit_j_per_mbit),
-    value = ea_j_per_mbit_mean, low, high, upper = ea_upper_limit_j_per_mbit, total
+    value = ea_j_per_mbit_mean, low = ea_drawn_low, high = ea_drawn_high, upper = ea_upper_limit_j_per_mbit, total
   )]
   points[limit == TRUE, `:=`(value = upper, low = NA_real_, high = NA_real_)]
   hide_unplottable(points[!is.na(value)])

@@ -32,7 +32,7 @@ plot_model_fit <- function(fit, residuals, campaign, meter_id) {
     model_marks(drawn) +
     value_axis(drawn$value, expression(P[A] - P[I] ~ "(W)"), attr(drawn, "foot")) +
     labs(
-      title = "Power above idle, and the model fitted to it",
+      title = "Power above idle, and the model fitted to it (\u00b1 95 %, metering not in it)",
       subtitle = subtitle_words(campaign, chosen, model_words(fit), point_words(drawn)),
       caption = source_line(campaign, chosen)
     )
@@ -106,15 +106,19 @@ model_marks <- function(points) {
   )
 }
 
-# "UDP", and under it the model: "0.31 W + 12 uJ/packet" and "+ 3.1 mJ/Mb".
+# "UDP", and under it the model with half-widths: "0.31 +- 0.02 W", "+ 12 +- 1 uJ/packet" and "+ 3.1 +- 0.2 mJ/Mb".
 model_labels <- function(fit) {
-  bits <- ifelse(is.na(fit$bit_energy_j_per_mbit), "", paste0("\n", signed_energy(fit$bit_energy_j_per_mbit), "/Mb"))
+  half <- function(name) (fit[[paste0(name, "_ci95_high")]] - fit[[paste0(name, "_ci95_low")]]) / 2
+  bits <- signed_energy(fit$bit_energy_j_per_mbit, half("bit_energy"))
   text <- paste0(
-    transport_label(fit$transport), "\n", number_text(signif(fit$p0_w, 3)), " W ", signed_energy(fit$packet_energy_j),
-    "/packet", bits
+    transport_label(fit$transport), "\n", number_text(signif(fit$p0_w, 3)), plus_minus(half("p0")), " W\n",
+    signed_energy(fit$packet_energy_j, half("packet_energy")), "/packet",
+    ifelse(is.na(fit$bit_energy_j_per_mbit), "", paste0("\n", bits, "/Mb"))
   )
   stats::setNames(text, fit$transport)
 }
+
+plus_minus <- function(half) ifelse(is.na(half), "", paste0(" \u00b1 ", number_text(signif(half, 2))))
 
 residual_labels <- function(fit) {
   stats::setNames(
@@ -123,14 +127,14 @@ residual_labels <- function(fit) {
   )
 }
 
-# "+ 12.3 uJ", "- 4 mJ"
-signed_energy <- function(energy_j) {
+# "+ 12.3 +- 0.4 uJ", "- 4 mJ"
+signed_energy <- function(energy_j, half_j = rep(NA_real_, length(energy_j))) {
   size <- abs(energy_j)
   prefix <- ifelse(size < 1e-3, "u", ifelse(size < 1, "m", ""))
-  scaled <- size * c(u = 1e6, m = 1e3)[prefix]
-  whole <- which(prefix == "")
-  scaled[whole] <- size[whole]
-  paste0(ifelse(energy_j < 0, "- ", "+ "), number_text(signif(scaled, 3)), " ", prefix, "J")
+  scale <- ifelse(size < 1e-3, 1e6, ifelse(size < 1, 1e3, 1))
+  paste0(
+    ifelse(energy_j < 0, "- ", "+ "), number_text(signif(size * scale, 3)), plus_minus(half_j * scale), " ", prefix, "J"
+  )
 }
 
 model_words <- function(fit) {

@@ -85,6 +85,7 @@ alt_phy <- function(tiles, campaign) {
   paste0(
     "Histogram of PHY rates per offered load, one panel per transport and message size. Rates seen: ",
     paste(number_text(sort(unique(tiles$phy_rate_mbps))), collapse = ", "), " Mb/s; most often ",
-    number_text(top$phy_rate_mbps), " Mb/s. Radio source: ", radio_source(campaign), "."
+    number_text(top$phy_rate_mbps), " Mb/s. ", if (is_modelled(campaign)) "In this model. ",
+    "Radio source: ", radio_source(campaign), "."
   )
 }

@@ -25,7 +25,7 @@ trace_columns <- c(
 #' @export
 power_trace <- function(campaign) {
   traces <- lapply(split(campaign$meters, by = "meter_id"), function(meter) trace_of_meter(campaign, meter))
-  rbindlist(c(list(empty_rows(trace_columns)), traces))
+  rbindlist(c(list(empty_rows("power_trace", trace_columns)), traces))
 }
 
 trace_of_meter <- function(campaign, meter) {

@@ -42,7 +42,8 @@ value_text <- c(
   "application", "conditions", "note"
 )
 value_numbers <- c(
-  "low", "high", "payload_bytes", "offered_rate_mbps", "offered_from_mbps", "offered_below_mbps"
+  "low", "high", "payload_bytes", "offered_rate_mbps", "offered_from_mbps", "offered_below_mbps", "run_s",
+  "repetitions"
 )
 
 #' Published values as a table

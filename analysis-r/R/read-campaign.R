@@ -16,7 +16,7 @@
 #'   plan, meters, runs, results (one row per run and meter), flows (one row per run
 #'   and flow, of runs with several), arrivals (bytes by run and flow of these), problems
 #'   (run_id, code, detail), certificates (one row per run and flow with a pacing
-#'   certificate), contracts.
+#'   certificate), contracts, cache.
 #' @export
 read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NULL) {
   if (!dir.exists(campaign_dir)) {
@@ -37,7 +37,8 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NUL
   structure(class = "nj_campaign", list(
     dir = campaign_dir, name = campaign_name(meta, campaign_dir), meta = meta, plan = plan$rows, meters = meters,
     runs = runs, results = join_results(runs, read$results, meters), flows = read$flows, arrivals = read$arrivals,
-    problems = join_problems(plan, read$problems), certificates = read$certificates, contracts = contracts
+    problems = join_problems(plan, read$problems), certificates = read$certificates, contracts = contracts,
+    cache = cache
   ))
 }
 
@@ -128,9 +129,7 @@ with_measured_lags <- function(meters, alignment) {
 
 # Rows of the plan with what their run wrote; `usable` runs count, `measurable` ones can be recomputed from raw files.
 join_runs <- function(plan, rows) {
-  if (nrow(rows) == 0L) {
-    return(data.table(run_id = character(), measurable = logical(), usable = logical()))
-  }
+  if (nrow(rows) == 0L) rows <- no_run_rows()
   edges <- as.vector(outer(setdiff(window_names, "warm_up"), c("_start_s", "_end_s"), paste0))
   rows[, measurable := rowSums(is.na(as.matrix(.SD))) == 0L, .SDcols = edges]
   runs <- with_pacing(plan[rows, on = "run_id"])

@@ -109,6 +109,13 @@ run_row <- function(run_id, run, flows, result, arrived) {
   ), sender_facts_of_all(run, flows), windows, arrived$span)
 }
 
+# The columns of a run, without a run: of a campaign of which nothing was flown.
+no_run_rows <- function() {
+  never <- list(span = c(NA_real_, NA_real_), bytes = NA_real_)
+  nothing <- list(readable = FALSE, has_intervals = FALSE, span = arrived_columns(never))
+  as.data.table(run_row("", list(), list(list()), list(), nothing))[0]
+}
+
 # Fields of result.json that are read; a test holds them to its schema.
 node_text <- c(
   "meter_id", "node", "power_source", "radio_source", "device_model", "device_form", "ea_reason", "grade", "quantity"

@@ -63,7 +63,7 @@ energy_html <- function(rows, source) {
   }
   html_table(shown, c(
     cell = "cell", blocks = "n", "E_A J/Mb" = "ea", filled(shown, c(
-      "with model parameters" = "total", "u95 meter J/Mb" = "u95_meter",
+      "metering + model parameters" = "total", "u95 meter J/Mb" = "u95_meter",
       "upper limit J/Mb" = "ea_upper_limit_j_per_mbit"
     )), "P_A W" = "p_a_w", "P_I W" = "p_i_w", "P_A - P_I W" = "delta_p_w",
     filled(shown, c(
@@ -117,13 +117,12 @@ delta_html <- function(rows, source) {
   shown[, `:=`(
     dea = range_words(dea_percent, dea_ci95_low, dea_ci95_high),
     joules = range_words(dea_j_per_mbit, dea_j_ci95_low, dea_j_ci95_high),
-    goodput = range_words(dgoodput_percent, dgoodput_ci95_low, dgoodput_ci95_high),
     power = range_words(dp_a_w, dp_a_ci95_low, dp_a_ci95_high),
     method = gsub("_", " ", method, fixed = TRUE)
   )]
   html_table(shown, c(
     cell = "cell", pairs = "n_pairs", "compared by" = "method", "dE_A %" = "dea", "dE_A J/Mb" = "joules",
-    filled(shown, c("u95 of both J/Mb" = "u95_dea_j_per_mbit")), "goodput %" = "goodput", "P_A difference W" = "power"
+    filled(shown, c("u95 of both J/Mb" = "u95_dea_j_per_mbit")), "P_A difference W" = "power"
   ), paste("Against UDP, pairs inside mini-blocks; positive dE_A: less than UDP. Exploratory.", source))
 }
 
@@ -171,13 +170,17 @@ fit_html <- function(rows, source) {
     a = range_words(1e6 * packet_energy_j, 1e6 * packet_energy_ci95_low, 1e6 * packet_energy_ci95_high),
     b = range_words(1e3 * bit_energy_j_per_mbit, 1e3 * bit_energy_ci95_low, 1e3 * bit_energy_ci95_high),
     loads = span_of(offered_rate_least_mbps, offered_rate_greatest_mbps),
-    form = gsub("_", " ", form, fixed = TRUE), reason = gsub("_", " ", reason, fixed = TRUE)
+    form = gsub("_", " ", form, fixed = TRUE),
+    reason = gsub("_", " ", gsub(";", ", ", reason, fixed = TRUE), fixed = TRUE)
   )]
   html_table(shown, c(
-    transport = "flow", meter = "meter_id", terms = "form", filled(shown, c("no more for" = "reason")), "P0 W" = "p0",
+    transport = "flow", meter = "meter_id", terms = "form", filled(shown, c(reason = "reason")), "P0 W" = "p0",
     "a uJ per packet" = "a", "b mJ/Mb" = "b", cells = "cells_n", "runs left out (extrapolated)" = "extrapolated_n",
     "residual W (rms)" = "residual_rms_w", "residuals are noise" = "residuals_are_noise", "loads Mb/s" = "loads"
-  ), paste("P_A - P_I = P0 + a x packets/s + b x Mb/s; it holds over the loads that it was fitted to.", source))
+  ), paste(
+    "P_A - P_I = P0 + a x packets/s + b x Mb/s; it holds over the loads that it was fitted to.",
+    "Intervals of cells and blocks; metering is not in them.", source
+  ))
 }
 
 residuals_html <- function(rows, source) {

@@ -13,7 +13,7 @@ section_figures <- function(campaign, figures, anchors = character(), most_bytes
   ids <- vapply(figures, function(one) one$name, "")
   titles <- vapply(seq_along(figures), function(i) figure_title(campaign, figures[[i]], i), "")
   paths <- file.path(campaign$dir, "figures", sprintf("%s.svg", ids))
-  inlined <- cumsum(file.size(paths)) <= most_bytes
+  inlined <- find_room(file.size(paths), most_bytes)
   tag$section(
     id = "figures", tag$h2("Figures"),
     if (length(figures) > 3L) {
@@ -29,6 +29,16 @@ section_figures <- function(campaign, figures, anchors = character(), most_bytes
       tag$p("There is no figure of the generator floor: no mini-block of this campaign has a usable null run.")
     }
   )
+}
+
+# Which sizes have room in turn: one that has none is left out, and those after it have their chance.
+find_room <- function(sizes, most) {
+  used <- 0
+  vapply(sizes, function(size) {
+    fits <- used + size <= most
+    if (fits) used <<- used + size
+    fits
+  }, NA)
 }
 
 figure_title <- function(campaign, one, number) {

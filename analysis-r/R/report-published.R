@@ -56,11 +56,14 @@ compared_table <- function(rows, campaign, ours) {
   columns <- c(
     quantity = "what", at = "at", "metered by" = "meter", published = "published", ours = "ours",
     "differs in" = "differs", "at (here)" = "at_here", "u95 metering" = "u95", blocks = "blocks",
-    "floor here" = "floor", source = "source"
+    "floor here" = "floor", source = "source", filled(shown, c("published for" = "conditions", note = "note"))
   )
   names(columns)[columns == "ours"] <- ours
   if (nrow(campaign$meters) < 2L) columns <- columns[columns != "meter"]
-  html_table(shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)), long = "differs")
+  html_table(
+    shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)),
+    long = c("differs", "conditions", "note")
+  )
 }
 
 # Published values that nothing here can stand beside; what is the same of all meters stands once.
@@ -70,12 +73,13 @@ lonely_table <- function(rows) {
   }
   shown <- published_display(rows)
   shown[, reason := unname(reason_labels[rows$reason])]
-  shown <- unique(shown[, c("what", "at", "published", "reason", "source"), with = FALSE])
+  shown <- unique(shown[, c("what", "at", "published", "reason", "source", "conditions", "note"), with = FALSE])
   tag$details(
     tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
     html_table(shown, c(
-      quantity = "what", at = "at", published = "published", "none here because" = "reason", source = "source"
-    ))
+      quantity = "what", at = "at", published = "published", "none here because" = "reason", source = "source",
+      filled(shown, c("published for" = "conditions", note = "note"))
+    ), long = c("conditions", "note"))
   )
 }
 
@@ -101,16 +105,18 @@ setup_display <- function(campaign, setup) {
   floors <- campaign$results$floor_w
   known <- if (any(!is.na(floors))) "known" else "not known"
   data.table(
-    item = c("power_source", "radio_source", "client", "radio", "year", "meter", "generator floor", "DCCP"),
+    item = c("power_source", "radio_source", "client", "radio", "year", "meter", "generator floor", "DCCP", "runs"),
     published = c(
       theirs("power_source"), theirs("radio_source"), theirs("client"), theirs("radio"), theirs("year"),
       paste0(theirs("meter"), ": ", theirs("meter_words")),
-      if (isTRUE(pick_flag(setup, "floor_known"))) "known" else "not known", theirs("dccp_words")
+      if (isTRUE(pick_flag(setup, "floor_known"))) "known" else "not known", theirs("dccp_words"),
+      "as each value says"
     ),
     here = c(
       paste(unique(plain_text(meters$power_source, 20L)), collapse = ", "), radio_source(campaign),
       client_words(campaign), radio_words(campaign), as.character(campaign_year(campaign)),
-      paste(unique(instruments), collapse = "; "), known, dccp_words(campaign)
+      paste(unique(instruments), collapse = "; "), known, dccp_words(campaign),
+      sprintf("measured for %s s, blocks: %d", number_text(measured_s(campaign)), blocks_of(campaign))
     )
   )
 }
@@ -176,7 +182,8 @@ published_display <- function(rows) {
     at_here = place_text(rows$payload_bytes, span_text(rows$load_least_mbps, rows$load_greatest_mbps, " Mb/s")),
     u95 = ifelse(is.na(rows$u95_meter), "", short(rows$u95_meter)), blocks = rows$blocks_n,
     floor = ifelse(is.na(rows$floor_known), "", ifelse(rows$floor_known, "known", "not known")),
-    differs = gsub("_", " ", gsub(";", ", ", ifelse(is.na(rows$differs), "", rows$differs), fixed = TRUE), fixed = TRUE)
+    differs = gsub("_", " ", gsub(";", ", ", fcoalesce(rows$differs, ""), fixed = TRUE), fixed = TRUE),
+    conditions = rows$conditions, note = rows$note
   )
 }
 

@@ -169,9 +169,9 @@ drift_part <- function(one) {
 #' Blocks, intervals, the family's rule, parameters of the model
 #' @noRd
 sure_sentences <- function(campaign, tables) {
-  family <- if (!is.null(tables$contrasts)) family_sentences(campaign, tables$contrasts)
   c(
-    certainty_sentences(campaign, tables), setdiff(family, tables$contrasts$words),
+    certainty_sentences(campaign, tables),
+    if (!is.null(tables$contrasts)) family_sentences(campaign, tables$contrasts),
     parameter_sentences(campaign, tables)
   )
 }

@@ -67,18 +67,24 @@ table_parts <- function(campaign, tables) {
   lapply(stats::setNames(names(shown), names(shown)), function(name) {
     list(
       title = shown[[name]]$title, rows = nrow(tables[[name]]),
-      content = table_content(campaign, tables[[name]], shown[[name]], paste0("tables/", name, ".csv"))
+      content = table_content(
+        campaign, tables[[name]], shown[[name]], paste0("tables/", name, ".csv"), tables$model_parameters
+      )
     )
   })
 }
 
-table_content <- function(campaign, rows, one, csv) {
+table_content <- function(campaign, rows, one, csv, parameters) {
   ids <- campaign$meters$meter_id
+  held <- function(id) held_words(rows, parameters, id)
   list(
     if (one$per_meter) {
-      lapply(ids, function(id) cut_table(rows[meter_id == id], one$build, meter_source(campaign, id), csv))
+      lapply(ids, function(id) {
+        cut_table(rows[meter_id == id], one$build, paste0(held(id), meter_source(campaign, id)), csv)
+      })
     } else {
-      cut_table(rows, one$build, source_line(campaign, NULL, 10000L), csv)
+      source <- paste0(unlist(lapply(ids, held)), collapse = "")
+      cut_table(rows, one$build, paste0(source, source_line(campaign, NULL, 10000L)), csv)
     },
     if (!is.null(one$once)) cut_table(rows[meter_id == ids[1]], one$once, source_line(campaign, NULL, 10000L), csv)
   )
@@ -104,7 +110,9 @@ contrasts_html <- function(rows, source) {
       number_text(rows$payload_bytes), " B", variant_note(rows)
     ),
     meter = rows$meter_id, part = ifelse(rows$in_family, "primary family", "exploratory"), blocks = rows$blocks_n,
-    loads = rows$loads_n, dea = range_words(rows$dea_percent, rows$dea_ci95_low, rows$dea_ci95_high),
+    loads = rows$loads_n, hollow = count_cell(rows$loads_hollow_n), no_ea = count_cell(rows$loads_no_ea_n),
+    incomplete = count_cell(rows$loads_incomplete_n), by_p_a = count_cell(rows$loads_by_p_a_n),
+    dea = range_words(rows$dea_percent, rows$dea_ci95_low, rows$dea_ci95_high),
     dea_model = range_words(rows$dea_percent, rows$dea_model_ci95_low, rows$dea_model_ci95_high),
     p = p_words(rows$p_value), p_holm = p_words(rows$p_holm), verdict = gsub("_", " ", rows$verdict, fixed = TRUE),
     dp = range_words(rows$dp_a_w, rows$dp_a_ci95_low, rows$dp_a_ci95_high)
@@ -114,10 +122,17 @@ contrasts_html <- function(rows, source) {
     compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "dE_A %" = "dea",
     filled(shown, c(
       "dE_A %, model parameters drawn" = "dea_model", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
-      "P_A difference W, loads below resolution" = "dp"
+      "loads below resolution" = "by_p_a", "their P_A difference W" = "dp", "loads extrapolated (hollow)" = "hollow",
+      "loads without E_A above 0" = "no_ea", "loads without all pairs" = "incomplete"
     ))
-  ), paste("Transports over all loads; positive dE_A: less energy per megabit.", source))
+  ), paste(
+    "Transports over all loads; positive dE_A: less energy per megabit. It is of the geometric mean of the ratios of",
+    "E_A; cells have the mean of their pairs' percent.", source
+  ))
 }
+
+# A count that is said only where there is one.
+count_cell <- function(count) ifelse(count > 0L, count, NA_integer_)
 
 p_words <- function(p) vapply(p, function(one) if (is.na(one)) NA_character_ else p_text(one), "")
 
@@ -168,9 +183,11 @@ phy_html <- function(rows, source) {
 }
 
 parameters_html <- function(rows, source) {
-  html_table(rows, c(
+  shown <- copy(rows)[, reason := unname(held_reasons[reason])]
+  html_table(shown, c(
     parameter = "parameter", meter = "meter_id", "device model" = "device_model", value = "parameter_value",
-    "relative standard uncertainty" = "relative_uncertainty_ratio", drawn = "drawn"
+    "relative standard uncertainty" = "relative_uncertainty_ratio", drawn = "drawn",
+    filled(shown, c("not drawn for" = "reason"))
   ), paste("Parameters of the device models; those that are not drawn are held at their value.", source))
 }
 

@@ -71,7 +71,8 @@ under_pacing <- function(sentences, pacing) {
 }
 
 range_sentences <- function(summary, model) {
-  cells <- summary[transport != "null" & !is.na(ea_j_per_mbit_mean) & below_resolution_n == 0 & !hollow]
+  cells <- with_drawn_intervals(summary)
+  cells <- cells[transport != "null" & !is.na(ea_j_per_mbit_mean) & below_resolution_n == 0 & !hollow]
   vapply(sort(unique(cells$payload_bytes)), function(size) {
     rows <- cells[payload_bytes == size]
     low <- rows[which.min(ea_j_per_mbit_mean)]
@@ -85,10 +86,10 @@ range_sentences <- function(summary, model) {
 }
 
 estimate <- function(row) {
-  interval <- if (is.na(row$ea_ci95_low)) {
+  interval <- if (is.na(row$ea_drawn_low)) {
     ""
   } else {
-    sprintf(" [%s to %s]", short(row$ea_ci95_low), short(row$ea_ci95_high))
+    sprintf(" [%s to %s]", short(row$ea_drawn_low), short(row$ea_drawn_high))
   }
   paste0(short(row$ea_j_per_mbit_mean), interval)
 }
@@ -283,6 +284,7 @@ hollow_sentence <- function(summary, model) {
 certainty_sentences <- function(campaign, tables) {
   blocks <- blocks_of(campaign)
   check <- tables$ea_check
+  least <- contrast_design(campaign)$least_blocks
   c(
     if (blocks < 2L) {
       "There is a single block: no interval can be given and no difference can be told from chance."
@@ -292,12 +294,12 @@ certainty_sentences <- function(campaign, tables) {
           "Intervals are 95 %% t intervals over %d blocks, per cell and uncorrected for the number of cells:",
           "they are exploratory%s."
         ),
-        blocks, if (blocks < 6L) ", and with fewer than 6 blocks no test is made" else ""
+        blocks, if (blocks < least) sprintf(", and with fewer than %d blocks no test is made", least) else ""
       )
     },
     if (is_modelled(campaign)) {
       paste(
-        "Power or radio is modelled. Intervals are metering + model parameters;", parameter_words(tables),
+        "Power or radio is modelled.", parameter_words(tables),
         "A model can show frames, air time, cost of acknowledgements, loss and CPU ratios on this host; it",
         "cannot show absolute joules per megabit of a real device, rate adaptation or power states of a network card."
       )

@@ -37,11 +37,15 @@ write_run_cache <- function(path, contracts, keys, tables) {
   if (is.null(maker)) {
     return(invisible(FALSE))
   }
+  keep_parts(path, maker, c(list(keys = keys), tables))
+}
+
+keep_parts <- function(path, maker, parts) {
   part <- paste0(path, ".", Sys.getpid())
   written <- tryCatch(
     {
       dir.create(dirname(path), showWarnings = FALSE, recursive = TRUE)
-      write_parts(part, maker, c(list(keys = keys), tables))
+      write_parts(part, maker, parts)
       # A reader sees the old file or the whole new one.
       file.rename(part, path)
     },
@@ -57,11 +61,15 @@ write_run_cache <- function(path, contracts, keys, tables) {
 #' @noRd
 read_run_cache <- function(path, contracts) {
   maker <- cache_maker(contracts)
-  if (is.null(maker) || !file.exists(path)) {
-    return(NULL)
-  }
-  parts <- tryCatch(read_parts(path, maker), error = function(e) NULL, warning = function(w) NULL)
+  parts <- if (!is.null(maker)) kept_parts(path, maker)
   if (!is.null(parts)) list(keys = parts$keys, tables = parts[names(parts) != "keys"])
+}
+
+# NULL when there are none, they are broken, or of another maker.
+kept_parts <- function(path, maker) {
+  if (file.exists(path)) {
+    tryCatch(read_parts(path, maker), error = function(e) NULL, warning = function(w) NULL)
+  }
 }
 
 write_parts <- function(path, maker, parts) {

@@ -17,12 +17,12 @@ of_cells <- function(table, value, interval, n, u95 = NULL, metered = !is.null(u
   )
 }
 our_columns <- list(
-  ea_j_per_mbit = of_cells("ea_summary", "ea_j_per_mbit_mean", "ea_ci95", "n", "u95_meter"),
+  ea_j_per_mbit = of_cells("ea_summary", "ea_j_per_mbit_mean", "ea_drawn", "n", "u95_meter"),
   goodput_mbps = of_cells("ea_summary", "goodput_mbps", "goodput_ci95", "n"),
   loss_ratio = of_cells("ea_summary", "loss_ratio", "loss_ci95", "n"),
   dea_j_per_mbit = of_cells("delta_ea", "dea_j_per_mbit", "dea_j_ci95", "n_pairs", "u95_meter_dea_j_per_mbit"),
   dea_percent = of_cells("delta_ea", "dea_percent", "dea_ci95", "n_pairs", metered = TRUE),
-  dgoodput_percent = of_cells("delta_ea", "dgoodput_percent", "dgoodput_ci95", "n_pairs")
+  dgoodput_percent = of_cells("delta_goodput", "dgoodput_percent", "dgoodput_ci95", "n_pairs")
 )
 
 #' Published values beside those of a campaign
@@ -33,13 +33,14 @@ our_columns <- list(
 #' outside the device model's validity are counted and left out. Of several pacings the first counts (absolute).
 #'
 #' @param campaign from [read_campaign()].
-#' @param tables ea_summary, delta_ea and phy_rates of the campaign.
+#' @param tables ea_summary, delta_ea, delta_goodput and phy_rates of the campaign.
 #' @param references documents of results/reference.
 #' @return data.table by side_by_side.table.json, one row per value, meter and transport (PHY rates: per node);
 #'   NULL where no published value but PHY rates has a counterpart in the campaign.
 #' @export
 side_by_side <- function(campaign, tables, references = read_references(reference_dir(campaign$contracts))) {
   tables <- by_variant(campaign, tables)[[1]]$tables
+  tables$ea_summary <- with_drawn_intervals(tables$ea_summary)
   rows <- rbindlist(lapply(references, function(reference) {
     values <- published_values(reference)
     rbindlist(lapply(seq_len(nrow(values)), function(i) {
@@ -56,10 +57,10 @@ side_by_side <- function(campaign, tables, references = read_references(referenc
 side_columns <- c(
   "reference_id", "value_id", "source", "precision", "quantity", "unit", "relation", "published", "published_low",
   "published_high", "published_transport", "reference", "application", "published_payload_bytes",
-  "published_load_mbps", "published_from_mbps", "published_below_mbps", "meter_id", "node", "device_model",
-  "power_source", "radio_source", "in_this_model", "transport", "payload_bytes", "load_least_mbps",
-  "load_greatest_mbps", "ours_low", "ours_high", "ours_ci95_low", "ours_ci95_high", "u95_meter", "blocks_n",
-  "cells_n", "cells_left_out_n", "floor_known", "differs", "reason"
+  "published_load_mbps", "published_from_mbps", "published_below_mbps", "published_run_s", "published_repetitions",
+  "conditions", "note", "meter_id", "node", "device_model", "power_source", "radio_source", "in_this_model",
+  "transport", "payload_bytes", "load_least_mbps", "load_greatest_mbps", "ours_low", "ours_high", "ours_ci95_low",
+  "ours_ci95_high", "u95_meter", "blocks_n", "cells_n", "cells_left_out_n", "floor_known", "differs", "reason"
 )
 
 # All rows of one published value.
@@ -69,8 +70,9 @@ value_beside_ours <- function(published, campaign, tables, setup) {
   } else if (our_columns[[published$quantity]]$metered) {
     rbindlist(lapply(campaign$meters$meter_id, function(id) cells_beside(published, tables, id)))
   } else {
-    # Goodput and loss stand in the rows of each meter; one meter's will do.
-    cells_beside(published, tables, tables$ea_summary$meter_id[1])[, meter_id := NA_character_]
+    # Goodput and loss stand in the rows of each meter; the first meter's will do.
+    first <- intersect(campaign$meters$meter_id, tables$ea_summary$meter_id)[1]
+    cells_beside(published, tables, first)[, meter_id := NA_character_]
   }
   rows <- cbind(published_columns(published)[rep(1L, nrow(ours))], with_labels(ours, campaign))
   differs <- vapply(seq_len(nrow(rows)), function(i) differences_of(rows[i], campaign, setup), "")
@@ -83,7 +85,8 @@ published_columns <- function(published) {
     published = printed, published_low = low, published_high = high, published_transport = transport,
     reference = reference_transport, application, published_payload_bytes = payload_bytes,
     published_load_mbps = offered_rate_mbps, published_from_mbps = offered_from_mbps,
-    published_below_mbps = offered_below_mbps
+    published_below_mbps = offered_below_mbps, published_run_s = run_s, published_repetitions = repetitions, conditions,
+    note = fifelse(note == "", NA_character_, note)
   )]
 }
 
@@ -97,7 +100,10 @@ cells_beside <- function(published, tables, id) {
     return(ours_row(id, reason = "no_transport"))
   }
   where <- our_columns[[published$quantity]]
-  cells <- comparable_cells(tables[[where$table]][meter_id %in% id], where)
+  cells <- tables[[where$table]]
+  # What a flow tells has no meter.
+  if ("meter_id" %in% names(cells)) cells <- cells[meter_id %in% id]
+  cells <- comparable_cells(cells, where)
   rbindlist(lapply(candidates, function(name) {
     of_transport <- summary[summary$transport == name]
     matched <- at_same_place(cells[cells$transport == name], published)
@@ -105,7 +111,7 @@ cells_beside <- function(published, tables, id) {
     if (nrow(matched) > 0L) {
       return(ours_of_cells(matched, id, name, known))
     }
-    ours_row(id, name, reason = no_match_reason(at_same_place(of_transport, published)))
+    ours_row(id, name, reason = no_match_reason(at_same_place(of_transport, published), where$metered))
   }))
 }
 
@@ -114,13 +120,14 @@ cells_beside <- function(published, tables, id) {
 comparable_cells <- function(rows, where) {
   take <- function(column) if (is.null(column)) rep(NA_real_, nrow(rows)) else as.numeric(rows[[column]])
   flag <- function(column) if (column %in% names(rows)) rows[[column]] %in% TRUE else rep(FALSE, nrow(rows))
+  below <- if ("below_resolution_n" %in% names(rows)) rows$below_resolution_n > 0 else rep(FALSE, nrow(rows))
   ours <- take(where$value)
   cells <- rows[, c("transport", "payload_bytes", "offered_rate_mbps"), with = FALSE]
   cells[, `:=`(
     ours = ours, low = take(where$low), high = take(where$high), n = take(where$n), u95 = take(where$u95),
     why = fcase(
       where$metered & rows$radio_source %in% "hwsim", "radio_without_air_time",
-      where$metered & rows$below_resolution_n > 0, "below_resolution",
+      where$metered & below, "below_resolution",
       where$metered & flag("hollow"), "hollow",
       is.na(ours), "no_value",
       default = NA_character_
@@ -153,10 +160,10 @@ is_nearest <- function(x, to, ratio) {
 }
 
 # There is a run of that transport at the place, but no pair of it that counts.
-no_match_reason <- function(of_transport) {
+no_match_reason <- function(of_transport, metered) {
   if (nrow(of_transport) == 0L) {
     "no_cell"
-  } else if (any(of_transport$hollow %in% TRUE)) {
+  } else if (metered && any(of_transport$hollow %in% TRUE)) {
     "hollow"
   } else {
     "no_pair"
@@ -249,9 +256,18 @@ differences_of <- function(row, campaign, setup) {
     payload = apart(row$payload_bytes, row$published_payload_bytes),
     load = apart(row$load_least_mbps, row$published_load_mbps),
     ccid = !is.na(ccid) && apart(ccid, pick_number(setup, "dccp_ccid")),
+    implementation = row$transport %in% "dccp", # our own, which no publication had
+    run_length = apart(measured_s(campaign), row$published_run_s),
+    repetitions = apart(row$blocks_n, row$published_repetitions),
     flows = nrow(campaign$flows) > 0L
   )
   paste(names(codes)[codes], collapse = ";")
+}
+
+# Length of the measure windows, as a rule the same in all runs.
+measured_s <- function(campaign) {
+  runs <- campaign$runs
+  signif(stats::median(runs$measure_end_s - runs$measure_start_s, na.rm = TRUE), 3)
 }
 
 campaign_year <- function(campaign) {

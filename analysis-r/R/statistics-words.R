@@ -2,38 +2,28 @@
 
 # The statistics in plain words, for the report and the command line.
 
-#' What the statistics of a campaign say, in sentences
-#'
-#' @param campaign from [read_campaign()].
-#' @param statistics from [campaign_statistics()].
-#' @return character vector, plain text: the family and its rule, one sentence per contrast of it, what cannot be
-#'   tested, what is exploratory, flagged runs, invalid runs by reason, drawn and held parameters.
-#' @export
-statistics_sentences <- function(campaign, statistics) {
-  contrasts <- statistics$contrasts
-  c(
-    if (!is.null(contrasts)) family_sentences(campaign, contrasts), outlier_sentence(statistics$outliers),
-    invalid_sentence(campaign), parameter_sentences(campaign, statistics)
-  )
-}
-
+#' The family, its rule, what of it cannot be tested and why, what is exploratory
+#' @noRd
 family_sentences <- function(campaign, contrasts) {
   family <- contrasts[in_family == TRUE]
   design <- contrast_design(campaign)
   others <- nrow(contrasts) - nrow(family)
   tested <- sum(family$inference == "tested")
-  untested <- sum(family$inference == "intervals_only")
+  few <- sum(family$inference == "intervals_only" & family$blocks_n > 0L)
+  none <- sum(family$blocks_n == 0L)
   c(
     sprintf(
       "The primary family has %d %s, fixed before any run: %s. %d of them can be tested.", design$tests,
       plural("contrast", design$tests), rule_words(design), tested
     ),
-    unique(family$words),
-    if (untested > 0L) {
+    if (few > 0L) {
       sprintf(
-        "%d of them %s intervals only: with fewer than %d blocks no sign-flip test can reach 0.05.", untested,
-        if (untested == 1L) "has" else "have", least_blocks_attainable
+        "%d of them %s not tested, for want of blocks: fewer than %d have a pair at every load that counts.", few,
+        if (few == 1L) "is" else "are", least_blocks_attainable
       )
+    },
+    if (none > 0L) {
+      sprintf("%d of them %s a ratio at no load, so no interval either.", none, if (none == 1L) "has" else "have")
     },
     sprintf(
       paste(
@@ -59,9 +49,10 @@ rule_words <- function(design) {
 #' One sentence per contrast of the family
 #'
 #' @param found data.table of contrasts with tests.
+#' @param least_blocks from so many blocks on there are tests.
 #' @return character vector, NA outside of the family.
 #' @noRd
-contrast_words <- function(found, campaign) {
+contrast_words <- function(found, campaign, least_blocks) {
   vapply(seq_len(nrow(found)), function(i) {
     one <- found[i]
     if (!one$in_family) {
@@ -69,7 +60,10 @@ contrast_words <- function(found, campaign) {
     }
     model <- if (is_modelled(campaign, one$meter_id)) "in this model, " else ""
     sentence <- start_sentence("", paste0(model, contrast_claim(one), "."))
-    paste(c(sentence, test_words(one), equivalence_words(one), resolution_words(one)), collapse = " ")
+    paste(c(
+      sentence, test_words(one, least_blocks), open_sign_words(one), equivalence_words(one), resolution_words(one),
+      missing_load_words(one)
+    ), collapse = " ")
   }, "")
 }
 
@@ -77,11 +71,17 @@ contrast_claim <- function(one) {
   subject <- sprintf("%s at %g bytes", transport_label(one$transport), one$payload_bytes)
   if (one$blocks_n == 0L) {
     reference <- transport_label(one$reference)
-    return(sprintf("%s cannot be compared with %s by ratio: no load has a pair", subject, reference))
+    return(sprintf("%s cannot be compared with %s by ratio: no load has one", subject, reference))
   }
-  amount <- amount_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high)
+  amount <- if (is.na(one$dea_model_ci95_low)) {
+    amount_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high)
+  } else {
+    amount_words(one$dea_percent, one$dea_model_ci95_low, one$dea_model_ci95_high, ", model parameters drawn")
+  }
+  planned <- sum(unlist(one[, load_counts, with = FALSE]))
   over <- sprintf(
-    "(mean over %d %s and %d %s)", one$loads_n, plural("load", one$loads_n), one$blocks_n, plural("block", one$blocks_n)
+    "(mean over %s%d %s and %d %s)", if (one$loads_n < planned) sprintf("%d of ", one$loads_n) else "", planned,
+    plural("load", planned), one$blocks_n, plural("block", one$blocks_n)
   )
   than <- sprintf("energy per megabit than %s", transport_label(one$reference))
   if (one$verdict %in% "not_told_apart") {
@@ -94,14 +94,37 @@ contrast_claim <- function(one) {
 }
 
 # "26 % less [24 to 28 % less]"; the side is said of each end, because an interval may hold both.
-amount_words <- function(percent, low, high) {
+amount_words <- function(percent, low, high, holds = "") {
   side <- function(value) paste(number_text(signif(abs(value), 2)), "%", if (value >= 0) "less" else "more")
-  if (is.na(low)) side(percent) else sprintf("%s [95 %%: %s to %s]", side(percent), side(low), side(high))
+  if (is.na(low)) side(percent) else sprintf("%s [95 %%%s: %s to %s]", side(percent), holds, side(low), side(high))
+}
+
+# Where the planned loads of a contrast are: they add up.
+load_counts <- c("loads_n", "loads_by_p_a_n", "loads_hollow_n", "loads_no_ea_n", "loads_incomplete_n")
+
+missing_load_words <- function(one) {
+  why <- c(
+    loads_hollow_n = "outside the device model's validity", loads_no_ea_n = "with a run without an E_A above 0",
+    loads_incomplete_n = "without a pair in every block that counts"
+  )
+  count <- unlist(one[, names(why), with = FALSE])
+  missing <- count[count > 0L]
+  if (length(missing) > 0L) {
+    parts <- paste(missing, ifelse(missing == 1L, "load", "loads"), why[names(missing)])
+    paste0("Left out: ", enumerated(parts), ".")
+  }
+}
+
+# A test that tells transports apart while the model's own uncertainty does not.
+open_sign_words <- function(one) {
+  if (one$verdict %in% c("less", "more") && isTRUE(one$dea_model_ci95_low * one$dea_model_ci95_high < 0)) {
+    "The test holds the device model's parameters at their values; drawn, they leave open which takes less."
+  }
 }
 
 plural <- function(word, count) if (count == 1L) word else paste0(word, "s")
 
-test_words <- function(one) {
+test_words <- function(one, least_blocks) {
   switch(one$inference,
     tested = sprintf(
       "Sign-flip p = %s, %s after Holm over %d %s.", p_text(one$p_value), p_text(one$p_holm), one$family_tests_n,
@@ -113,7 +136,7 @@ test_words <- function(one) {
         "from %d blocks on."
       ),
       one$blocks_n, p_text(one$least_p), p_text(one$least_p_holm), one$family_tests_n,
-      plural("test", one$family_tests_n), least_blocks_tested
+      plural("test", one$family_tests_n), least_blocks
     ),
     NULL
   )
@@ -181,15 +204,24 @@ invalid_sentence <- function(campaign) {
   )
 }
 
-# Of all intervals of a campaign, in one clause.
+# Which intervals of a modelled campaign hold more than the scatter of runs.
 parameter_words <- function(tables) {
-  drawn <- tables$ea_uncertainty$u95_model_j_per_mbit
-  if (any(!is.na(drawn))) {
-    "in those of E_A the parameters that have a stated uncertainty are drawn, elsewhere they are held at their values."
+  if (any(!is.na(tables$ea_uncertainty$ea_total_ci95_low))) {
+    paste(
+      "Intervals of E_A by cell are metering + model parameters beside the scatter of runs, those of contrasts model",
+      "parameters without metering, whose common part cancels in a ratio; every other interval is run to run only."
+    )
   } else {
-    "the parameters are held at their stated values."
+    "No interval holds metering or model parameters: both are held."
   }
 }
+
+held_reasons <- c(
+  no_stated_uncertainty = "no stated uncertainty", nothing_to_draw = "value or uncertainty is 0",
+  unknown_term = "no known term of the device stream", no_stream = "no device stream",
+  stream_unreadable = "the device stream cannot be read",
+  no_covered_run = "the device stream covers no run"
+)
 
 #' Which parameters of the device models the intervals hold, and which they do not
 #' @noRd
@@ -198,25 +230,58 @@ parameter_sentences <- function(campaign, statistics) {
   if (is.null(parameters)) {
     return(NULL)
   }
-  total <- statistics$ea_uncertainty
-  vapply(unique(parameters$meter_id), function(id) {
-    rows <- parameters[meter_id == id]
-    known <- !is.null(total) && any(!is.na(total[meter_id == id, u95_model_j_per_mbit]))
-    drawn <- if (known) rows[drawn == TRUE, parameter] else character()
-    held <- setdiff(rows$parameter, drawn)
+  vapply(split(parameters, by = "meter_id"), function(rows) {
+    drawn <- rows[drawn == TRUE]
+    held <- rows[drawn == FALSE, list(names = paste(plain_text(parameter), collapse = ", ")), by = reason]
     paste0(
-      "Device model ", plain_text(rows$device_model[1], 40L), " (meter ", plain_text(id, 40L), "): ",
-      if (length(drawn) > 0L) {
+      "Device model ", plain_text(rows$device_model[1], 40L), " (meter ", plain_text(rows$meter_id[1], 40L), "): ",
+      if (nrow(drawn) > 0L) {
         paste0(
-          "intervals with model parameters draw ", paste(plain_text(drawn), collapse = ", "),
+          "intervals with model parameters draw ", paste(plain_text(drawn$parameter), collapse = ", "),
           " by their stated standard uncertainty; "
         )
       },
-      if (length(held) > 0L) {
-        paste0("held at their values, so in no interval: ", paste(plain_text(held), collapse = ", "), ".")
+      if (nrow(held) > 0L) {
+        words <- paste0(held$names, " (", held_reasons[held$reason], ")")
+        paste0("held at their values, so in no interval: ", paste(words, collapse = "; "), ".")
       } else {
         "none is held."
-      }
+      },
+      uncovered_words(drawn)
     )
   }, "", USE.NAMES = FALSE)
+}
+
+uncovered_words <- function(drawn) {
+  if (any(drawn$runs_uncovered_n > 0L)) {
+    sprintf(
+      " %d of its runs are not covered by its device stream: intervals of their cells hold no parameters.",
+      drawn$runs_uncovered_n[1]
+    )
+  }
+}
+
+# Names of a meter's parameters that its intervals hold at their values; NULL where none is, or no model is recorded.
+held_names <- function(parameters, id) {
+  if (is.null(parameters)) {
+    return(NULL)
+  }
+  held <- parameters$parameter[parameters$meter_id == id & !parameters$drawn]
+  most_named <- 4L
+  more <- length(held) - most_named + 1L
+  if (more > 1L) held <- c(held[seq_len(most_named - 1L)], paste(more, "more"))
+  if (length(held) > 0L) plain_text(held, 40L)
+}
+
+# What stands over a table whose intervals draw parameters of a meter's model.
+held_words <- function(rows, parameters, id) {
+  intervals <- intersect(c("ea_total_ci95_low", "dea_model_ci95_low"), names(rows))
+  if (length(intervals) == 0L) {
+    return(NULL)
+  }
+  drawn <- any(!is.na(unlist(rows[rows$meter_id == id, intervals, with = FALSE])))
+  held <- held_names(parameters, id)
+  if (drawn && length(held) > 0L) {
+    paste0("Model parameters of meter ", plain_text(id, 40L), " are drawn, but ", paste(held, collapse = ", "), ". ")
+  }
 }

@@ -14,7 +14,8 @@ campaign_statistics <- function(campaign, margin_percent = NULL) {
   outliers <- outlier_runs(campaign)
   found <- list(
     contrasts = transport_contrasts(campaign, margin_percent, outliers, model),
-    ea_uncertainty = ea_uncertainty(campaign, model), outliers = outliers, model_parameters = model_parameters(campaign)
+    ea_uncertainty = ea_uncertainty(campaign, model), outliers = outliers,
+    model_parameters = model_parameters(campaign, model)
   )
   found[!vapply(found, is.null, NA)]
 }
@@ -24,7 +25,7 @@ statistics_tables <- c("contrasts", "ea_uncertainty", "outliers", "model_paramet
 
 #' Add the interval with the model's parameters to the cells, where there is one
 #'
-#' @param summary from [summarise_ea()]; uncertainty: from ea_uncertainty() or NULL.
+#' @param summary from [summarise_ea()] or [table_iv()]; uncertainty: from ea_uncertainty() or NULL.
 #' @return summary, with ea_total_ci95_low and ea_total_ci95_high where any cell has them.
 #' @noRd
 with_total_intervals <- function(summary, uncertainty) {
@@ -35,13 +36,14 @@ with_total_intervals <- function(summary, uncertainty) {
   totals[summary, on = cell_keys][, c(names(summary), "ea_total_ci95_low", "ea_total_ci95_high"), with = FALSE]
 }
 
-# The interval that a figure of E_A shows: with the model's parameters where a cell has it, else over blocks alone.
+# The interval that is shown with an E_A: with the model's parameters where a cell has it (total), else over blocks
+# alone.
 with_drawn_intervals <- function(summary) {
   rows <- copy(summary)
   if (!"ea_total_ci95_low" %in% names(rows)) rows[, `:=`(ea_total_ci95_low = NA_real_, ea_total_ci95_high = NA_real_)]
   rows[, `:=`(
-    total = !is.na(ea_total_ci95_low), low = fcoalesce(ea_total_ci95_low, ea_ci95_low),
-    high = fcoalesce(ea_total_ci95_high, ea_ci95_high)
+    total = !is.na(ea_total_ci95_low), ea_drawn_low = fcoalesce(ea_total_ci95_low, ea_ci95_low),
+    ea_drawn_high = fcoalesce(ea_total_ci95_high, ea_ci95_high)
   )]
   rows[]
 }

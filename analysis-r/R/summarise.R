@@ -56,7 +56,7 @@ usable_results <- function(results) {
 summarise_ea <- function(campaign) {
   rows <- usable_results(campaign$results)
   if (nrow(rows) == 0L) {
-    return(empty_summary())
+    return(empty_rows("ea_summary", summary_columns))
   }
   rows <- null_floor(with_wake_ups_differ(rows))
   summary <- rows[, summarise_cell(.SD), by = cell_keys]
@@ -158,17 +158,4 @@ null_floor <- function(rows) {
     set(rows, which(rows$is_null), column, own[[column]][rows$is_null])
   }
   rows[]
-}
-
-# Columns of the tables across runs that hold words; an empty table has them too.
-text_columns <- c(
-  "node", "meter_id", "device_model", "device_form", "power_source", "radio_source", "transport", "direction",
-  "generator", "generator_version", "pacing", "floor_reason", "reference", "method"
-)
-
-empty_summary <- function() {
-  columns <- lapply(summary_columns, function(name) {
-    if (name %in% text_columns) character() else if (name %in% c("hollow", "gso")) logical() else numeric()
-  })
-  as.data.table(stats::setNames(columns, summary_columns))
 }

@@ -6,10 +6,12 @@ application_columns <- c(
   "campaign", "application", "node", "meter_id", "device_model", "power_source", "radio_source", "transport",
   "direction", "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso", "n", "ea_j_per_mbit_mean",
   "ea_ci95_low", "ea_ci95_high", "u95_meter", "ea_upper_limit_j_per_mbit", "below_resolution_n", "hollow",
-  "goodput_mbps", "loss_ratio", "frames_per_message", "reference", "n_pairs", "method", "difference_j_per_mbit",
-  "difference_ci95_low", "difference_ci95_high", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dp_a_w",
+  "goodput_mbps", "loss_ratio", "frames_per_message", "reference", "n_pairs", "method", "dea_j_per_mbit",
+  "dea_j_ci95_low", "dea_j_ci95_high", "u95_dea_j_per_mbit", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dp_a_w",
   "dp_a_ci95_low", "dp_a_ci95_high"
 )
+# What only some campaigns' cells have.
+some_application_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_at_once")
 
 #' E_A of application profiles by transport, with the difference against UDP
 #'
@@ -25,7 +27,9 @@ application_columns <- c(
 #' @export
 table_iv <- function(campaigns, reference = "udp") {
   if (inherits(campaigns, "nj_campaign")) campaigns <- list(campaigns)
-  rows <- lapply(campaigns, application_rows, reference = reference)
+  rows <- lapply(campaigns, function(campaign) {
+    application_rows(campaign, summarise_ea(campaign), delta_ea(campaign, reference))
+  })
   rows <- rows[lengths(rows) > 0L]
   if (length(rows) > 0L) rbindlist(rows)
 }
@@ -37,48 +41,30 @@ application_of <- function(campaign) {
   if (is.character(profile)) profile[1] else pick_text(profile, "name")
 }
 
-application_rows <- function(campaign, reference) {
+#' Rows of one campaign, NULL when it flew no profile
+#'
+#' @param summary,delta its ea_summary and delta_ea.
+#' @noRd
+application_rows <- function(campaign, summary, delta) {
   application <- application_of(campaign)
-  if (is.na(application)) {
+  cells <- summary[transport != "null"]
+  if (is.na(application) || nrow(cells) == 0L) {
     return(NULL)
   }
-  cells <- summarise_ea(campaign)[transport != "null"]
-  if (nrow(cells) == 0L) {
-    return(NULL)
-  }
-  differences <- merge(delta_ea(campaign, reference), absolute_differences(campaign, reference),
-    by = cell_keys, all.x = TRUE, sort = FALSE
-  )
+  columns <- c(application_columns, intersect(some_application_columns, names(cells)))
   wanted <- setdiff(application_columns, c("campaign", "application", names(cells)))
-  rows <- merge(cells, differences[, c(cell_keys, wanted), with = FALSE], by = cell_keys, all.x = TRUE, sort = FALSE)
+  rows <- merge(cells, delta[, c(cell_keys, wanted), with = FALSE], by = cell_keys, all.x = TRUE, sort = FALSE)
   rows[, `:=`(campaign = rep(plain_text(campaign$name), .N), application = rep(plain_text(application), .N))]
-  in_cell_order(rows)[, application_columns, with = FALSE]
-}
-
-# The same pairs as delta_ea()'s, by subtraction; none of cells that are compared by P_A.
-absolute_differences <- function(campaign, reference) {
-  rows <- usable_results(campaign$results)
-  pairs <- mini_block_pairs(rows[hollow == FALSE & transport != "null"], reference)
-  columns <- c("difference_j_per_mbit", "difference_ci95_low", "difference_ci95_high")
-  if (nrow(pairs) == 0L) {
-    return(empty_rows(c(cell_keys, columns)))
-  }
-  pairs[, resolved := !any(below_resolution | below_resolution_ref), by = cell_keys]
-  per_block <- pairs[, list(difference = mean_or_na(fifelse(resolved, ea_ref - ea, NA_real_))), by = c(
-    cell_keys, "block_key"
-  )]
-  differences <- per_block[, mean_interval(difference)[c("mean", "low", "high")], by = cell_keys]
-  setnames(differences, c(cell_keys, columns))
-  differences[]
+  in_cell_order(rows)[, columns, with = FALSE]
 }
 
 #' Table IV in the report
 #' @noRd
 section_table_iv <- function(campaign, tables) {
-  rows <- tables$table_iv
-  if (is.null(rows)) {
+  if (is.null(tables$table_iv)) {
     return(NULL)
   }
+  rows <- with_drawn_intervals(tables$table_iv)
   tag$section(
     id = "applications", tag$h2("Application profile"),
     tag$p(
@@ -88,12 +74,16 @@ section_table_iv <- function(campaign, tables) {
     html_table(rows, c(
       pacing_column(rows),
       node = "node", meter = "meter_id", transport = "transport", "load Mb/s" = "offered_rate_mbps", blocks = "n",
-      "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_ci95_low", "95 % high" = "ea_ci95_high",
+      "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_drawn_low", "95 % high" = "ea_drawn_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit",
-      "frames per message" = "frames_per_message", method = "method", "less J/Mb" = "difference_j_per_mbit",
-      "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high", "less %" = "dea_percent",
+      "frames per message" = "frames_per_message", method = "method", "less J/Mb" = "dea_j_per_mbit",
+      "95 % low" = "dea_j_ci95_low", "95 % high" = "dea_j_ci95_high", "less %" = "dea_percent",
       "95 % low" = "dea_ci95_low", "95 % high" = "dea_ci95_high", "P_A difference W" = "dp_a_w",
       "95 % low" = "dp_a_ci95_low", "95 % high" = "dp_a_ci95_high", hollow = "hollow"
-    ), paste("Intervals over blocks, per cell and uncorrected: exploratory.", source_line(campaign, NULL, 10000L)))
+    ), paste(
+      "Intervals over blocks, per cell and uncorrected: exploratory.",
+      if (any(rows$total)) "Those of E_A: metering + model parameters beside the scatter of runs.",
+      source_line(campaign, NULL, 10000L)
+    ))
   )
 }

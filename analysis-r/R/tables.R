@@ -22,8 +22,6 @@ campaign_tables <- function(campaign, margin_percent = NULL) {
     ea_order = listed, ea_drift = ea_drift(listed, campaign), power_trace = power_trace(campaign),
     pacing_certificates = certificates, pacing_overview = pacing_overview(certificates)
   ))
-  # Only a campaign that flew a profile has this table.
-  tables$table_iv <- table_iv(campaign)
   # Only a campaign that spun and slept has this table.
   tables$pacer_verdict <- pacer_verdict(campaign)
   # And only one whose runs have several flows these three.
@@ -36,6 +34,8 @@ campaign_tables <- function(campaign, margin_percent = NULL) {
   # E_A of a cell is of all its runs' flows, whatever transport these are named for.
   cells <- c("ea_summary", "envelope", "delta_ea")
   tables[cells] <- lapply(tables[cells], with_flows_at_once, campaign = campaign)
+  # Only a campaign that flew a profile has this table.
+  tables$table_iv <- application_rows(campaign, tables$ea_summary, tables$delta_ea)
   # Only where a published value has a counterpart.
   tables$side_by_side <- side_by_side(campaign, tables)
   tables
@@ -55,7 +55,7 @@ run_table <- function(campaign) {
     if (nrow(campaign$flows) > 0L) c("flows", "jain_goodput", "jain_demand_met")
   )
   if (nrow(campaign$results) == 0L) {
-    return(as.data.table(stats::setNames(rep(list(character()), length(columns)), columns)))
+    return(empty_rows("runs", columns))
   }
   rows <- campaign$results[usable == TRUE, columns, with = FALSE]
   setorderv(rows, c("mini_block", "attempt", "order", "meter_id"))[]

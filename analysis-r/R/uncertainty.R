@@ -9,7 +9,9 @@
 #' one run's metering: most of it (gain, range error) is common to all runs of an instrument and does not shrink, so
 #' it stands apart. In a modelled campaign `u95_model` is what the device model's parameters add, by Monte Carlo over
 #' their stated uncertainties, and the total interval holds all three: t over blocks, normal metering, drawn
-#' parameters (JCGM 101). Parameters whose source states no uncertainty are held and are in no interval.
+#' parameters (JCGM 101). A cell with a run that the device stream does not cover, or without u95_meter, has no total.
+#' Parameters whose source states no uncertainty are held and are in no interval. All cells share their draws, so each
+#' interval is right by itself and what chance makes of one it makes of all.
 #'
 #' @param campaign from [read_campaign()].
 #' @param model from model_sensitivity(); NULL: no parameters are drawn.
@@ -45,25 +47,26 @@ cell_uncertainty <- function(rows, model, seed) {
 
 #' What each draw of the parameters moves a cell's mean by
 #'
-#' @return numeric vector in J/Mb, one per draw; NULL where the model of the meter is not known.
+#' @return numeric vector in J/Mb, one per draw; NULL where it is not known of every run.
 #' @noRd
 cell_shifts <- function(rows, model) {
   place <- match(rows$run_id, model$runs)
-  if (is.null(model) || anyNA(place)) {
+  if (anyNA(place)) {
     return(NULL)
   }
-  moved <- model$relative[place, , drop = FALSE] * rows$ea
+  moved <- model$watts[place, , drop = FALSE] / rows$t_a_mbps
   of_blocks <- rowsum(moved, rows$block_key) / as.vector(table(rows$block_key))
   as.vector(colMeans(of_blocks) %*% model$draws)
 }
 
-# No total without a model's parameters: what a meter is wrong by in common stays apart from the scatter of runs.
+# No total without a model's parameters: what a meter is wrong by in common stays apart from the scatter of runs. And
+# none without metering, which it says to hold.
 total_interval <- function(per_block, u95_meter, shifts, seed) {
   n <- length(per_block)
-  if (is.null(shifts) || n < 2L) {
+  if (is.null(shifts) || n < 2L || is.na(u95_meter)) {
     return(c(NA_real_, NA_real_))
   }
-  u_meter <- if (is.na(u95_meter)) 0 else u95_meter / normal_97_5
+  u_meter <- u95_meter / normal_97_5
   drawn <- with_seed(seed, {
     stratified_t(length(shifts), n - 1) * sd(per_block) / sqrt(n) + u_meter * stratified(stats::qnorm, length(shifts))
   })
@@ -77,6 +80,7 @@ limits_95 <- function(x) stats::quantile(x, c(0.025, 0.975), names = FALSE)
 #' Interval of a contrast with the device model's parameters
 #'
 #' The parameters are common to both transports of a pair: each draw moves both, and much of it cancels in the ratio.
+#' Metering is not added: a gain error cancels in the ratio, and what runs have of their own is in their scatter.
 #'
 #' @param d block means of the log-ratio; used: the pairs behind them; keys, context: see contrast_of().
 #' @return list dea_model_ci95_low, dea_model_ci95_high in percent; NA without a model.
@@ -95,10 +99,13 @@ model_interval <- function(d, used, keys, context) {
 log_ratio_shifts <- function(model, used) {
   own <- match(used$run_id, model$runs)
   reference <- match(used$run_id_ref, model$runs)
-  if (is.null(model) || anyNA(own) || anyNA(reference)) {
+  if (anyNA(own) || anyNA(reference)) {
     return(NULL)
   }
   # A draw that leaves no energy has no logarithm.
-  moved <- function(place) log1p(pmax(model$relative[place, , drop = FALSE] %*% model$draws, -0.999))
+  moved <- function(place) {
+    relative <- model$watts[place, , drop = FALSE] / model$delta_p_w[place]
+    log1p(pmax(relative %*% model$draws, -0.999))
+  }
   colMeans(moved(own) - moved(reference))
 }

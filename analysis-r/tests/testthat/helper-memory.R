@@ -4,14 +4,17 @@
 
 #' A campaign of runs with known truth
 #'
-#' ln E_A = effect of the transport + slope of the load + drift over the plan's order + noise of the run (+ the
-#' block's and transport's own, common to its loads).
+#' ln E_A = effect of the transport + drift over mini-blocks and over runs + noise of the run (+ the block's and
+#' transport's own, common to its loads).
 #'
 #' @param effect named numeric, ln of E_A of each transport over the first one's (by load when a list).
 #' @param run_sd,block_sd standard deviations of the noise of a run and of a transport in a block.
-#' @param drift ln E_A gained from the first mini-block to the last.
+#' @param drift ln E_A gained from the first mini-block to the last: the same for all runs of one, so no pair sees it.
+#' @param run_drift ln E_A gained from the first run to the last, at the place of each run.
+#' @param random_order whether transports stand in random order in their mini-blocks, as in every plan.
 memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_bytes = 64, offered_rate_mbps = c(1, 10),
-                            run_sd = 0.05, block_sd = 0, drift = 0, seed = 1, statistics = NULL, meters = "m") {
+                            run_sd = 0.05, block_sd = 0, drift = 0, run_drift = 0, random_order = TRUE, seed = 1,
+                            statistics = NULL, meters = "m") {
   transports <- names(effect)
   cells <- data.table::CJ(block = seq_len(blocks), payload_bytes = payload_bytes, offered_rate_mbps = offered_rate_mbps)
   cells[, mini_block := .I]
@@ -25,7 +28,10 @@ memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_by
     shared <- stats::rnorm(blocks * length(transports), sd = block_sd)
     noise <- stats::rnorm(nrow(plan), sd = run_sd)
     place <- (plan$block - 1) * length(transports) + match(plan$transport, transports)
-    log_ea <- effect[plan$transport] + noise + shared[place] + drift * plan$mini_block / nrow(cells)
+    if (random_order) plan[, order := sample(.N), by = mini_block]
+    run_place <- (plan$mini_block - 1) * length(transports) + plan$order
+    log_ea <- effect[plan$transport] + noise + shared[place] + drift * plan$mini_block / nrow(cells) +
+      run_drift * run_place / nrow(plan)
     copy(plan)[, ea_j_per_mbit := exp(unname(log_ea))]
   })
   results[, `:=`(
@@ -46,6 +52,19 @@ memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_by
       offered_rate_mbps = as.list(offered_rate_mbps), statistics = statistics
     )),
     contracts = contracts_dir()
+  ))
+}
+
+#' What model_sensitivity() would find of such a campaign: two parameters that share the power over idle
+#'
+#' @param share part of it that the first parameter makes, by transport; u: their relative standard uncertainties.
+memory_sensitivity <- function(campaign, share, u = c(frame_j = 0.04, air_time_w = 0.03), draws = parameter_draws) {
+  rows <- campaign$results
+  first <- unname(share[rows$transport])
+  normal <- with_seed(5, t(vapply(u, function(one) stratified(stats::qnorm, draws), numeric(draws))))
+  list(m = list(
+    reason = NA_character_, runs = rows$run_id, delta_p_w = rows$delta_p_w,
+    watts = rows$delta_p_w * cbind(frame_j = first, air_time_w = 1 - first), draws = u * normal, uncovered_n = 0L
   ))
 }
 

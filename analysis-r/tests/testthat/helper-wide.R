@@ -1,13 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-#' Evaluate with a seed of one's own and leave the session's random numbers as they were
-seeded <- function(seed, expr) {
-  before <- if (exists(".Random.seed", globalenv(), inherits = FALSE)) get(".Random.seed", globalenv())
-  on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", before, globalenv()))
-  set.seed(seed)
-  expr
-}
-
 #' A campaign of any width in memory, without a file for each run: what figures of many cells are made of
 #'
 #' Power is linear in goodput and packets; at the least load of the smallest size P_A - P_I is below resolution, at
@@ -87,15 +79,14 @@ wide_phy <- function(transports, payload_bytes, offered_rate_mbps, nodes = "clie
   setcolorder(cells, phy_columns)[]
 }
 
-#' Tables of a campaign in memory, all but those that need its files
+#' Tables of a campaign in memory, with PHY rates that its files do not have and the longest words on its intervals:
+#' each E_A has one with drawn parameters, and others are held
 wide_tables <- function(campaign, phy) {
-  model <- fit_power_model(campaign)
-  listed <- ea_order(campaign)
-  certificates <- pacing_certificates(campaign)
-  list(
-    ea_summary = summarise_ea(campaign), envelope = ea_envelope(campaign), delta_ea = delta_ea(campaign),
-    delta_goodput = delta_goodput(campaign), model_fit = model$fit, model_residuals = model$residuals,
-    ea_order = listed, ea_drift = ea_drift(listed, campaign), power_trace = empty_rows(trace_columns),
-    pacing_certificates = certificates, pacing_overview = pacing_overview(certificates), phy_rates = phy
+  tables <- campaign_tables(campaign)
+  tables$phy_rates <- phy
+  tables$ea_summary[, `:=`(ea_total_ci95_low = ea_ci95_low, ea_total_ci95_high = ea_ci95_high)]
+  tables$model_parameters <- data.table(
+    meter_id = campaign$meters$meter_id[1], parameter = c("base_w", "core_w"), drawn = FALSE
   )
+  tables
 }

@@ -56,7 +56,7 @@ test_that("pairs are formed only inside a mini-block", {
 
 test_that("the throughput difference is positive when more than UDP arrives", {
   dir <- synthetic_campaign(loss = function(rate) 0.2, transports = c("udp", "tcp"))
-  expect_equal(delta_ea(read_campaign(dir))$dgoodput_percent, rep(25, 4))
+  expect_equal(delta_goodput(read_campaign(dir))$dgoodput_percent, rep(25, 4))
 })
 
 test_that("a cell with a run below resolution is compared by difference of P_A", {

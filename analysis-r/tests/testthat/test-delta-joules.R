@@ -57,11 +57,8 @@ test_that("a single block has no uncertainty rather than one of the meter alone"
 })
 
 #' Campaigns of a meter with a gain error of its own (u95 2 %) and an offset of each run (u95 0.05 J/Mb), whose true
-#' E_A are 10 and 9 J/Mb in the mean and scatter by 0.1 from block to block; the session's random state is left alone.
-simulated_joules <- function(seed, campaigns, blocks) {
-  before <- get0(".Random.seed", globalenv(), inherits = FALSE)
-  on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", before, globalenv()))
-  set.seed(seed)
+#' E_A are 10 and 9 J/Mb in the mean and scatter by 0.1 from block to block.
+simulated_joules <- function(campaigns, blocks) {
   lapply(seq_len(campaigns), function(i) {
     gain <- 1 + 0.02 / 1.96 * rnorm(1)
     shown <- function(true) gain * (true + 0.1 / sqrt(2) * rnorm(blocks)) + 0.05 / 1.96 * rnorm(blocks)
@@ -72,10 +69,13 @@ simulated_joules <- function(seed, campaigns, blocks) {
   })
 }
 
-test_that("u95 holds the true difference in 95 % of simulated campaigns, and is not far wider", {
-  found <- simulated_joules(seed = 7, campaigns = 1000, blocks = 6)
+test_that("u95 holds the true difference in at least 95 % of simulated campaigns, and is not far wider", {
+  found <- with_seed(7, simulated_joules(campaigns = 1000, blocks = 6))
   held <- vapply(found, function(one) abs(one$dea_j_per_mbit - 1) <= one$u95_dea_j_per_mbit, NA)
-  expect_gte(mean(held), 0.94)
+  # The offsets are counted twice, in the scatter of blocks and in one pair's metering: in 99 of 100, not in 95.
+  bounds <- binomial_bounds(1000, 0.99)
+  expect_gte(sum(held), bounds[1])
+  expect_lte(sum(held), bounds[2])
   # Taken as independent the gains alone would make it 0.27 J/Mb.
   expect_lt(stats::median(vapply(found, function(one) one$u95_dea_j_per_mbit, 0)), 0.2)
 })

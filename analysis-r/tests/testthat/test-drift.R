@@ -33,7 +33,7 @@ test_that("too few values, or one time only, give no trend", {
 
 # Share of simulated campaigns whose interval holds the true trend; noise is white or, with `memory`, autoregressive.
 trend_coverage <- function(seed, memory, runs = 400L, true_slope = 2) {
-  seeded(seed, {
+  with_seed(seed, {
     held <- replicate(runs, {
       group <- rep(1:6, 8)
       t <- seq(0, 1, length.out = 48)

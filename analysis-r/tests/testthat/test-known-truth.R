@@ -17,7 +17,7 @@ test_that("E_A, goodput, loss, floor and their order are found again in a noisy 
   cells <- with_truth(summarise_ea(campaign), known$truth)
   expect_identical(nrow(cells), 48L) # 4 transports, 2 sizes, 3 loads, 2 meters
   expect_true(all(cells$n == 10))
-  # Block effects of 2 % are common to all cells: the mean is off by their mean, the interval knows it.
+  # Block effects of 2 % are common to all cells, so their intervals miss together (test-coverage.R counts them apart).
   expect_lt(max(abs(cells$ea_j_per_mbit_mean / cells$ea_j_per_mbit - 1)), 0.04)
   wide <- cells$ea_ci95_low <= cells$ea_j_per_mbit & cells$ea_j_per_mbit <= cells$ea_ci95_high
   expect_gt(mean(wide), 0.8)
@@ -66,4 +66,16 @@ test_that("a large enough campaign keeps its per-run pass, and both give the sam
   expect_identical(files(), first)
   unlink(file.path(known$dir, "tables"), recursive = TRUE)
   expect_identical(files(), first)
+})
+
+test_that("the parameters of a recorded device model are found again through its stream", {
+  known <- known_campaign("--device-stream", "--blocks", 3, "--seed", 4)
+  tables <- campaign_tables(read_campaign(known$dir))
+  expect_identical(tables$model_parameters$drawn, c(FALSE, TRUE, TRUE))
+  expect_identical(tables$model_parameters$runs_uncovered_n, c(NA, 0L, 0L))
+  cells <- tables$ea_uncertainty
+  # Terms of 0.7 and 0.3 of the power over idle, parameters sure to 4 and 3 %.
+  expected <- 1.959964 * cells$ea_j_per_mbit_mean * sqrt((0.7 * 0.04)^2 + (0.3 * 0.03)^2)
+  expect_equal(cells$u95_model_j_per_mbit, expected, tolerance = 0.04)
+  expect_false(anyNA(cells$ea_total_ci95_low))
 })

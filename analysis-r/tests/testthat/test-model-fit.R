@@ -84,19 +84,20 @@ test_that("runs that no model can be made of are left out", {
 })
 
 # Runs of 2 sizes by 4 loads in a number of blocks, with a known plane.
-plane_runs <- function(blocks, noise_w, block_w = 0, bend_w = 0) {
+plane_runs <- function(blocks, noise_w, block_w = 0, bend_w = 0, noise_ratio = 0) {
   runs <- data.table::CJ(payload_bytes = c(64, 1440), offered_rate_mbps = c(1, 3, 10, 30), block_key = seq_len(blocks))
   runs[, packets_pps := offered_rate_mbps * 1e6 / 8 / payload_bytes]
   runs[, ip_mbps := packets_pps * 8e-6 * (payload_bytes + 28)]
-  runs[, p_w := 0.3 + 5e-5 * packets_pps + 0.02 * ip_mbps + bend_w * (offered_rate_mbps == 10) +
-    rnorm(blocks, sd = block_w)[block_key] + rnorm(.N, sd = noise_w)]
+  runs[, p_w := 0.3 + 5e-5 * packets_pps + 0.02 * ip_mbps]
+  runs[, p_w := p_w + bend_w * (offered_rate_mbps == 10) + rnorm(blocks, sd = block_w)[block_key] +
+    rnorm(.N, sd = noise_w + noise_ratio * p_w)]
   runs[]
 }
 
 plane_truth <- c(0.3, 5e-5, 0.02)
 
 test_that("both intervals have their closed forms", {
-  runs <- seeded(3, plane_runs(5, 0.05, 0.05))
+  runs <- with_seed(3, plane_runs(5, 0.05, 0.05))
   cells <- model_cells(runs)
   solved <- least_squares(cells, 3L)
   line <- stats::lm(p_w ~ packets_pps + ip_mbps, cells)
@@ -115,7 +116,7 @@ test_that("both intervals have their closed forms", {
 
 test_that("intervals hold the true coefficients, also where whole blocks err together", {
   held <- function(seed, noise_w, block_w) {
-    seeded(seed, rowMeans(replicate(250, {
+    with_seed(seed, rowMeans(replicate(250, {
       runs <- plane_runs(6, noise_w, block_w)
       plane <- fit_plane(runs, form_of(cell_means(runs)))
       plane$low <= plane_truth & plane_truth <= plane$high
@@ -126,24 +127,62 @@ test_that("intervals hold the true coefficients, also where whole blocks err tog
   together <- held(5, noise_w = 0.02, block_w = 0.1)
   expect_true(all(together > 0.91))
   # Cells alone would not have seen it.
-  blind <- seeded(5, mean(replicate(250, {
+  blind <- with_seed(5, mean(replicate(250, {
     solved <- least_squares(cell_means(plane_runs(6, 0.02, 0.1)), 3L)
     abs(solved$estimate[1] - 0.3) <= cell_half_width(solved)[1]
   })))
   expect_lt(blind, 0.6)
 })
 
-test_that("a model that bends is told from noise", {
-  judged <- function(seed, bend_w) {
-    seeded(seed, replicate(150, {
-      runs <- plane_runs(6, 0.05, bend_w = bend_w)
-      cells <- model_cells(runs)
-      fit_quality(cells, fit_plane(runs, form_of(cells))$fitted_w, 3)$residuals_are_noise
-    }))
+test_that("a model that bends is told from noise, whatever noise grows with and whatever blocks share", {
+  judged <- function(seed, ...) {
+    with_seed(seed, vapply(seq_len(200), function(i) {
+      cells <- model_cells(plane_runs(6, ...))
+      solved <- least_squares(cells, 3L)
+      plane <- list(fitted_w = cells$p_w - solved$residuals, residual_maker = solved$residual_maker)
+      fit_quality(cells, plane)$residuals_are_noise
+    }, NA))
   }
-  expect_gt(mean(judged(6, bend_w = 0)), 0.88)
-  expect_lt(mean(judged(7, bend_w = 0.3)), 0.05)
-  expect_true(is.na(fit_quality(model_cells(seeded(8, plane_runs(1, 0.05))), rep(0, 8), 3)$residuals_are_noise))
+  bounds <- binomial_bounds(200, 0.95)
+  cases <- list(
+    list(seed = 6, noise_w = 0.05), list(seed = 9, noise_w = 0.02, block_w = 0.1),
+    list(seed = 10, noise_w = 0, noise_ratio = 0.05), list(seed = 11, noise_w = 0, noise_ratio = 0.05, block_w = 0.1)
+  )
+  for (case in cases) {
+    quiet <- sum(do.call(judged, case))
+    expect_gte(quiet, bounds[1])
+    expect_lte(quiet, bounds[2])
+  }
+  expect_lt(mean(judged(7, 0.05, bend_w = 0.3)), 0.05)
+  # What blocks share would hide it, were it counted as noise of the cells.
+  expect_lt(mean(judged(8, 0.02, block_w = 0.3, bend_w = 0.1)), 0.2)
+  one <- with_seed(8, plane_runs(1, 0.05))
+  expect_true(is.na(fit_quality(model_cells(one), fit_plane(one, form_of(cell_means(one))))$residuals_are_noise))
+})
+
+test_that("with equal noise and no block effect the ratio is the classic F", {
+  runs <- with_seed(12, plane_runs(4, 0.05))
+  runs[, p_w := p_w - mean(p_w), by = block_key]
+  cells <- model_cells(runs)
+  plane <- fit_plane(runs, form_of(cells))
+  residuals <- stats::residuals(stats::lm(p_w ~ packets_pps + ip_mbps, cells))
+  maker <- diag(plane$residual_maker)
+  # Of block means removed, an eighth of each cell's variance is gone.
+  within <- runs[, list(variance = stats::var(p_w)), by = list(payload_bytes, offered_rate_mbps)]$variance
+  expect_equal(cells$variance, within / (7 / 8))
+  expect_equal(fit_quality(cells, plane)$lack_of_fit_ratio, sum(residuals^2) / sum(maker * cells$variance / 4))
+  expect_equal(sum(maker), 5)
+  expect_equal(noise_quantile(diag(5), rep(0.1, 5), rep(1e6, 5)), stats::qf(0.95, 5, 4e6), tolerance = 1e-4)
+})
+
+test_that("intervals of cells alone say so", {
+  # Without block 2 there is one size of packets.
+  runs <- with_seed(13, plane_runs(2, 0.05))
+  runs <- runs[block_key == 2 | payload_bytes == 64]
+  plane <- fit_plane(runs, form_of(cell_means(runs)))
+  expect_identical(plane$reason, "no_block_interval")
+  solved <- least_squares(cell_means(runs), 3L)
+  expect_equal(plane$high - plane$estimate, cell_half_width(solved))
 })
 
 test_that("the figures carry the model, its residuals and what was left out", {
@@ -154,7 +193,11 @@ test_that("the figures carry the model, its residuals and what was left out", {
   fitted <- fit_power_model(campaign)
   plot <- plot_model_fit(fitted$fit, fitted$residuals, campaign, "client-wt210")
   expect_match(gsub("\n", " ", plot$labels$subtitle), "24 extrapolated runs left out", fixed = TRUE)
-  expect_match(model_labels(fitted$fit)[["udp"]], "^UDP\n.* W [+-] [0-9.]+ uJ/packet\n[+-] [0-9.]+ mJ/Mb$")
+  expect_match(
+    model_labels(fitted$fit)[["udp"]],
+    "^UDP\n[0-9.e-]+ \u00b1 [0-9.e-]+ W\n[+-] [0-9.]+ \u00b1 [0-9.e-]+ uJ/packet\n[+-] .* \u00b1 .* mJ/Mb$"
+  )
+  expect_match(plot$labels$title, "95 %, metering not in it", fixed = TRUE)
   expect_match(figure_alt(plot), "UDP: .* uJ/packet .* In this model")
   left <- plot_model_residuals(fitted$fit, fitted$residuals, campaign, "client-wt210")
   expect_match(figure_alt(left), "less the fitted model")
@@ -167,4 +210,5 @@ test_that("the figures carry the model, its residuals and what was left out", {
 
 test_that("energies are written with their sign and a prefix", {
   expect_identical(signed_energy(c(1.234e-5, -2e-3, 3, 0, NA))[1:4], c("+ 12.3 uJ", "- 2 mJ", "+ 3 J", "+ 0 uJ"))
+  expect_identical(signed_energy(c(1.234e-5, 2), c(1e-6, NA)), c("+ 12.3 \u00b1 1 uJ", "+ 2 J"))
 })

@@ -66,8 +66,13 @@ test_that("every figure has an alt text with its range and, when modelled, says 
     alt <- figure_alt(figures[[name]]$plot)
     expect_gt(nchar(alt), 80)
     expect_match(alt, "[0-9]", label = name)
+    expect_match(alt, "[Ii]n this model", label = name)
   }
-  expect_match(figure_alt(figures$ea$plot), "In this model")
+})
+
+test_that("PHY rates stand on the axis with their MCS", {
+  built <- ggplot2::ggplot_build(figures$`phy-rates`$plot)
+  expect_identical(unname(built$layout$panel_params[[1]]$y$get_labels()), c("162 (MCS 13)", "216 (MCS 13)"))
 })
 
 test_that("a measured campaign on a real radio does not speak of a model", {

@@ -92,3 +92,21 @@ test_that("streams and datagrams share the panels only with frames per message s
   expect_match(caption, "in this model", fixed = TRUE)
   expect_null(frames_words(data.table(transport = c("udp", "dccp", "null"), frames_per_message = 1)))
 })
+
+test_that("idle and measure windows of every run of the mini-block are shaded, P_A and P_I lie on them", {
+  campaign <- long_campaign(payload_bytes = 64, offered_rate_mbps = c(1, 10))
+  trace <- power_trace(campaign)
+  layers <- ggplot2::ggplot_build(power_detail(trace, power_runs(campaign, "client-wt210"), campaign))$data
+  runs <- campaign$runs[match(unique(trace[!is.na(run_id), run_id]), run_id)]
+  spans <- function(layer) sort(unique(round(c(layer$xmin, layer$xmax), 6)))
+  expect_identical(unique(layers[[1]]$fill), "#EDEDED")
+  idle <- runs[, c(idle_before_start_s, idle_before_end_s, idle_after_start_s, idle_after_end_s)]
+  expect_equal(spans(layers[[1]]), sort(unique(round(idle, 6))))
+  expect_identical(unique(layers[[2]]$fill), "#CFE0EE")
+  expect_equal(spans(layers[[2]]), sort(unique(round(runs[, c(measure_start_s, measure_end_s)], 6))))
+  segments <- Filter(function(layer) "xend" %in% names(layer), layers)
+  expect_length(segments, 2)
+  expect_equal(unique(segments[[1]]$y), 8) # P_I, dashed
+  shown <- campaign$results[run_id %in% runs$run_id]
+  expect_equal(sort(segments[[2]]$y), sort(shown$p_a_w))
+})

@@ -55,6 +55,8 @@ test_that("drawings beyond the page's share are named, with what they show", {
   expect_length(gregexpr("<svg", html, fixed = TRUE)[[1]], 1)
   expect_match(html, "see figures/envelope.svg", fixed = TRUE)
   expect_match(html, figure_alt(figures[[2]]$plot), fixed = TRUE)
+  # A large drawing keeps none of the small ones after it out.
+  expect_identical(find_room(c(3, 9, 4, 1, 1), 8), c(TRUE, FALSE, TRUE, TRUE, FALSE))
 })
 
 test_that("a report of 7,680 runs with notes to each stays small", {

@@ -172,7 +172,7 @@ test_that("few blocks are said to be few", {
   single <- read_campaign(synthetic_campaign(blocks = 1))
   expect_match(certainty_sentences(single, campaign_tables(single))[1], "single block")
   three <- read_campaign(synthetic_campaign(blocks = 3))
-  expect_match(certainty_sentences(three, campaign_tables(three))[1], "exploratory, and with fewer than 6 blocks")
+  expect_match(certainty_sentences(three, campaign_tables(three))[1], "exploratory, and with fewer than 8 blocks")
 })
 
 test_that("what merely describes a run is not counted as its reason to be invalid", {

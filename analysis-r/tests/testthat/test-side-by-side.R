@@ -48,8 +48,10 @@ test_that("the table has the columns and values of its contract", {
 test_that("what differs in the setup is named", {
   rows <- beside(skype_campaign())
   expect_identical(
-    rows[value_id == "skype-udp-ea", differs], "power_source;radio_source;client;year;meter;floor"
+    rows[value_id == "skype-udp-ea", differs],
+    "power_source;radio_source;client;year;meter;floor;run_length;repetitions"
   )
+  expect_identical(rows[value_id == "skype-udp-ea", c(published_run_s, published_repetitions)], c(240, 5))
   expect_true(all(rows[!is.na(ours_low), in_this_model]))
   expect_true(all(is.na(rows[is.na(ours_low), differs])))
   # A rack like the published one, on a real radio.
@@ -74,8 +76,11 @@ test_that("what differs in the setup is named", {
     })
   }
   real <- beside(read_campaign(dir))
-  expect_identical(real[value_id == "youtube-udp-ea", differs], "client;payload;load")
-  expect_identical(real[value_id == "youtube-dccp-ea", differs], "client;payload;load;ccid")
+  expect_identical(real[value_id == "youtube-udp-ea", differs], "client;payload;load;run_length;repetitions")
+  expect_identical(
+    real[value_id == "youtube-dccp-ea", differs],
+    "client;payload;load;ccid;implementation;run_length;repetitions"
+  )
   expect_identical(real[value_id == "youtube-dea", floor_known], FALSE)
   expect_false(any(real$in_this_model))
 })
@@ -129,6 +134,8 @@ test_that("a cell below resolution or outside the model's validity gives no valu
   rows <- beside(read_campaign(dir))
   expect_identical(rows[value_id == "sweep-64-dea-percent", reason], NA_character_)
   expect_identical(rows[value_id == "low-load-dea-percent", reason], "hollow")
+  # Goodput is the flow's: no device model bounds it.
+  expect_equal(rows[value_id == "low-load-dgoodput-percent", c(ours_low, ours_high, blocks_n)], c(0, 0, 3))
 })
 
 test_that("without DCCP, or without UDP beside it, there is nothing to compare", {
@@ -194,6 +201,10 @@ test_that("the report sets ours beside the published with the setups, the slips 
   expect_match(html, "454 J/Mb", fixed = TRUE)
   expect_match(html, "0.4 J/Mb [0.4 to 0.4]", fixed = TRUE)
   expect_match(html, "power source, radio source, client, year, meter, floor", fixed = TRUE)
+  expect_match(html, "floor, run length, repetitions", fixed = TRUE)
+  expect_match(html, "300-byte packets at 65 kb/s, runs of 4 minutes, 5 repetitions", fixed = TRUE)
+  expect_match(html, "From the printed E_A it is 26.67", fixed = TRUE)
+  expect_match(html, "measured for 2 s, blocks: 3", fixed = TRUE)
   expect_match(html, "i-Sockets: networked sockets", fixed = TRUE)
   expect_match(html, "about 50 %", fixed = TRUE)
   expect_match(html, "no cell of that size and load", fixed = TRUE)

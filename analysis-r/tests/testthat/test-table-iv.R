@@ -24,10 +24,10 @@ test_that("Table IV has E_A per transport and the difference in J/Mb and percent
   expect_identical(names(rows), application_columns)
   expect_identical(rows$transport, c("udp", "dccp"))
   expect_equal(rows$ea_j_per_mbit_mean, c(454, 334))
-  expect_equal(rows[transport == "dccp", difference_j_per_mbit], 120)
+  expect_equal(rows[transport == "dccp", dea_j_per_mbit], 120)
   expect_equal(rows[transport == "dccp", dea_percent], 100 * 120 / 454)
-  expect_equal(rows[transport == "dccp", c(difference_ci95_low, difference_ci95_high)], c(120, 120))
-  expect_true(is.na(rows[transport == "udp", difference_j_per_mbit]))
+  expect_equal(rows[transport == "dccp", c(dea_j_ci95_low, dea_j_ci95_high)], c(120, 120))
+  expect_true(is.na(rows[transport == "udp", dea_j_per_mbit]))
   expect_identical(unique(rows$application), "skype")
 })
 
@@ -37,8 +37,21 @@ test_that("the difference's interval is t over blocks of the pairs' own differen
   results <- usable_results(campaign$results)
   pairs <- merge(results[transport == "udp"], results[transport == "dccp"], by = "mini_block")
   expected <- stats::t.test(pairs$ea.x - pairs$ea.y)
-  expect_equal(row$difference_j_per_mbit, unname(expected$estimate))
-  expect_equal(c(row$difference_ci95_low, row$difference_ci95_high), as.numeric(expected$conf.int))
+  expect_equal(row$dea_j_per_mbit, unname(expected$estimate))
+  expect_equal(c(row$dea_j_ci95_low, row$dea_j_ci95_high), as.numeric(expected$conf.int))
+})
+
+test_that("dE_A of Table IV is that of delta_ea, and the campaign's own table has what its cells have more", {
+  campaign <- flown_as("skype", noise_w = 0.02, meters = list(known_energy(udp = 2, dccp = 1.5)))
+  tables <- campaign_tables(campaign)
+  shared <- setdiff(intersect(names(tables$delta_ea), application_columns), names(tables$ea_summary))
+  expect_true("u95_dea_j_per_mbit" %in% shared)
+  ours <- tables$table_iv[transport == "dccp"]
+  expect_equal(as.list(ours)[shared], as.list(tables$delta_ea)[shared])
+  cells <- copy(tables$ea_summary)[, `:=`(ea_total_ci95_low = 1, ea_total_ci95_high = 3, flows_at_once = "two")]
+  rows <- application_rows(campaign, cells, tables$delta_ea)
+  expect_identical(names(rows), names(schema_columns("table_iv")))
+  expect_identical(unique(rows$flows_at_once), "two")
 })
 
 test_that("applications of several campaigns stand in one table, and others have none", {
@@ -57,14 +70,14 @@ test_that("what the meter does not resolve is compared by P_A alone", {
   campaign$results[transport == "dccp" & block == 2, below_resolution := TRUE]
   row <- table_iv(campaign)[transport == "dccp"]
   expect_identical(row$method, "p_a_difference")
-  expect_true(is.na(row$difference_j_per_mbit) && is.na(row$dea_percent))
+  expect_true(is.na(row$dea_j_per_mbit) && is.na(row$dea_percent))
   expect_equal(row$dp_a_w, 0.25)
 })
 
 test_that("without the reference the energies stand alone, and the report shows the table", {
   rows <- table_iv(flown_as("skype", transports = c("tcp", "quic")))
   expect_identical(names(rows), application_columns)
-  expect_true(all(is.na(rows$difference_j_per_mbit)))
+  expect_true(all(is.na(rows$dea_j_per_mbit)))
   campaign <- flown_as("<b>skype</b>")
   html <- as.character(section_table_iv(campaign, list(table_iv = table_iv(campaign))))
   expect_match(html, "&lt;b&gt;skype", fixed = TRUE)

@@ -35,7 +35,10 @@ some_campaigns <- function() {
   wide <- wide_campaign(c("udp", "quic", "null"), c(64, 1440), c(1, 10, 30))
   empty <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
   empty$results[, usable := FALSE]
-  list(rich, pacings, wide, empty)
+  without <- empty
+  without$results <- data.table()
+  without$runs <- copy(empty$runs)[, `:=`(usable = FALSE, measurable = FALSE)]
+  list(rich, pacings, wide, empty, without)
 }
 campaigns <- some_campaigns()
 all_tables <- lapply(campaigns, campaign_tables)
@@ -46,6 +49,10 @@ test_that("tables that have a contract keep it, empty ones too", {
       expect_identical(table_defects(name, tables[[name]]), character(), label = name)
     }
   }
+  # Without a run there is no result of any, and each column has its type all the same.
+  expect_identical(nrow(all_tables[[5]]$runs), 0L)
+  expect_type(all_tables[[5]]$runs$p_a_w, "double")
+  expect_type(all_tables[[5]]$runs$below_resolution, "logical")
 })
 
 test_that("every figure names the tables that hold what it shows, and these have a contract", {

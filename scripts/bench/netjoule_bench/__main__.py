@@ -60,7 +60,7 @@ def main() -> int:
     sections: list[Section] = []
     with pair():
         for name in options.only or NAMES:
-            for section in _benches(contest, options.quick)[name]():
+            for section in _benches(contest, options)[name]():
                 print(text(section), flush=True)
                 sections.append(section)
                 if writes:
@@ -79,6 +79,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument(
         "--write", action="store_true", help="put the tables into docs/benchmarks.md (not with --quick)"
+    )
+    parser.add_argument(
+        "--device-streams",
+        action="store_true",
+        help="the campaign of the bench analysis has device streams too: some 5 GB more, and Monte Carlo",
     )
     parser.add_argument(
         "--fetch-iperf3",
@@ -102,7 +107,8 @@ def _contest(*, quick: bool) -> Contest:
     )
 
 
-def _benches(contest: Contest, quick: bool) -> dict[str, Callable[[], Iterator[Section]]]:
+def _benches(contest: Contest, options: argparse.Namespace) -> dict[str, Callable[[], Iterator[Section]]]:
+    quick = options.quick
     probe_s = 1.0 if quick else 2.0
     dccp_repeats = 1 if quick else 3
     rates = fidelity.QUICK_RATES_MBPS if quick else fidelity.RATES_MBPS
@@ -122,7 +128,7 @@ def _benches(contest: Contest, quick: bool) -> dict[str, Callable[[], Iterator[S
         "meters": one(lambda: meters.section(10.0 if quick else 60.0)),
         "dccp": lambda: iter(dccp.sections(REPO, contest.ours, contest.seconds, dccp_repeats)),
         "guest": one(lambda: guest.section(REPO)),
-        "analysis": one(lambda: analysis.section(REPO, quick=quick)),
+        "analysis": one(lambda: analysis.section(REPO, quick=quick, device_stream=options.device_streams)),
     }
 
 

@@ -24,6 +24,7 @@ MOST_S = 60.0
 MOST_MB = 2000.0
 QUICK_BLOCKS = 2
 _LEAST_FREE_BYTES = 6 * 10**9
+_STREAM_BYTES = 6 * 10**9
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,22 @@ class Found:
     covered: float
 
 
-def section(repo: Path, *, quick: bool) -> Section:
+def section(repo: Path, *, quick: bool, device_stream: bool = False) -> Section:
     """Write the campaign, analyse it twice with report, and compare with the truth.
+
+    With `device_stream` the analysis also draws the parameters of each meter's device model.
 
     Raises:
         RuntimeError: when the disk is too small, or R fails.
     """
-    design = table_i(blocks=QUICK_BLOCKS) if quick else table_i()
+    blocks = {"blocks": QUICK_BLOCKS} if quick else {}
+    design = table_i(device_stream=device_stream, **blocks)
+    least_free = _LEAST_FREE_BYTES + (_STREAM_BYTES if device_stream else 0)
     scratch = repo / ".setup"
     scratch.mkdir(exist_ok=True)
     free = shutil.disk_usage(scratch).free
-    if free < _LEAST_FREE_BYTES:
-        wanted = f"{_LEAST_FREE_BYTES / 1e9:.0f}"
+    if free < least_free:
+        wanted = f"{least_free / 1e9:.0f}"
         raise RuntimeError(f"{scratch} has {free / 1e9:.1f} GB free; {wanted} are needed")
     with tempfile.TemporaryDirectory(dir=scratch, prefix="synthetic-") as name:
         folder = Path(name) / "table-i"
@@ -127,6 +132,7 @@ def judged(
 ) -> Section:
     """The section: what each step took, and the limits."""
     hours = design.runs * design.timing.run_s / 3600
+    streams = " and of their device models' terms" if design.device_stream else ""
     rows = [
         ["write the campaign", f"{wrote_s:.0f}", "-", "-"],
         *(
@@ -139,11 +145,11 @@ def judged(
         columns=["step", "wall s", "CPU s", "peak MB"],
         rows=rows,
         note=f"Synthetic campaign of {design.runs:,} runs ({'+'.join(design.transports)}), {hours:.0f} h of "
-        f"power at 10 Hz from {len(design.meters)} meters, {size_gb:.1f} GB in files that were just written. "
-        "The per-run pass reads run.json, flow.json, intervals.csv and result.json of each run; the second "
-        "analysis takes it from tables/.per-run-pass and reads every log of power and radio again. Both make "
-        "all tables, figures and the report, and recompute every run. Peak: greatest resident memory of R, "
-        f"mapped files included. E_A of {found.cells} cells differs from the truth by "
+        f"power at 10 Hz from {len(design.meters)} meters{streams}, {size_gb:.1f} GB in files that were just "
+        "written. The per-run pass reads run.json, flow.json, intervals.csv and result.json of each run; the "
+        "second analysis takes it from tables/.per-run-pass and reads every log of power and radio again. "
+        "Both make all tables, figures and the report, and recompute every run. Peak: greatest resident "
+        f"memory of R, mapped files included. E_A of {found.cells} cells differs from the truth by "
         f"{100 * found.greatest_error:.2f} % at most; {100 * found.covered:.0f} % of the 95 % intervals hold "
         "it (block effects are common to all cells of a meter, so the intervals miss together).",
         verdicts=[

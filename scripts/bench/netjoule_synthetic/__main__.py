@@ -21,7 +21,7 @@ from netjoule_synthetic.design import table_i, tiny
 _SHAPES = {"tiny": tiny, "table-i": table_i}
 _TOLD = (
     *("transports", "payload_bytes", "offered_rate_mbps", "blocks", "seed"),
-    *("reading_sd_w", "block_sd_ratio", "invalid_share"),
+    *("reading_sd_w", "block_sd_ratio", "invalid_share", "device_stream"),
 )
 
 
@@ -59,6 +59,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--reading-sd-w", type=float, help="noise of a reading, W")
     parser.add_argument("--block-sd-ratio", type=float, help="what a block's power is off by, as a ratio")
     parser.add_argument("--invalid-share", type=float, help="share of mini-blocks that have to be repeated")
+    parser.add_argument("--device-stream", action="store_true", help="write the stream of a device model too")
     return parser.parse_args(arguments)
 
 

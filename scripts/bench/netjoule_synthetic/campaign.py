@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from netjoule.emulated_config import device_model_entry
 from netjoule.plan import PlanRow
 from netjoule.store import Campaign
 from netjoule.topology import Topology
@@ -64,10 +65,7 @@ def write(folder: Path, design: Design) -> Path:
     """
     of = workload(design, folder.name)
     plan = rows(design, of)
-    counts = {flow: counts_of(design, *flow) for flow in {_flow_of(row) for row in plan}}
-    for flow, found in counts.items():
-        if flow[0] != NULL and found.in_window == 0:
-            raise ValueError(f"nothing of {flow} arrives in the measure window: take a longer one")
+    counts = _counts(design, plan)
     topology = Topology.from_document(documents.topology(design, folder.name), where="the design")
     with Campaign.create(
         folder,
@@ -81,6 +79,10 @@ def write(folder: Path, design: Design) -> Path:
     ) as campaign:
         session = campaign.begin_session(boot_id=BOOT, monotonic_ns=ORIGIN_NS, utc=CREATED)
         campaign.set_meters([documents.passport(design, meter) for meter in design.meters])
+        if design.device_stream:
+            campaign.set_device_models(
+                [device_model_entry(m.meter_id, documents.device_model(m)) for m in design.meters]
+            )
         means = _write_logs(campaign, design, plan)
         parts = layout(design)
         tails = {flow: interval_rows(found, flow[0]) for flow, found in counts.items()}
@@ -93,6 +95,15 @@ def write(folder: Path, design: Design) -> Path:
             utc=CREATED + timedelta(seconds=end_ns * 1e-9),
         )
     return folder
+
+
+def _counts(design: Design, plan: Sequence[PlanRow]) -> dict[_Flow, Counts]:
+    """Messages of every flow. Raises ValueError when none of a cell arrives."""
+    counts = {flow: counts_of(design, *flow) for flow in {_flow_of(row) for row in plan}}
+    for flow, found in counts.items():
+        if flow[0] != NULL and found.in_window == 0:
+            raise ValueError(f"nothing of {flow} arrives in the measure window: take a longer one")
+    return counts
 
 
 def _flow_of(row: PlanRow) -> _Flow:
@@ -118,8 +129,8 @@ def _write_runs(folder: Path, made: _Made) -> None:
         run = folder / "runs" / row.run_id
         run.mkdir()
         flow = _flow_of(row)
-        run_json = documents.run_document(folder.name, made.of, row, made.parts, place)
-        _save(run / "run.json", run_json)
+        windows = documents.windows(made.parts, place)
+        _save(run / "run.json", documents.run_document(folder.name, made.of, row, windows))
         report = documents.flow_report(made.of, row, made.counts[flow], made.parts, place)
         _save(run / "flow.json", report)
         first_tick = made.parts.start(place) + made.parts.idle

@@ -9,9 +9,22 @@ from typing import Any
 
 from netjoule.workload import Timing
 
-__all__ = ["NULL", "TICKS_PER_S", "Design", "LinearPower", "Meter", "Share", "table_i", "ticks", "tiny"]
+__all__ = [
+    "FRAMES_SHARE",
+    "NULL",
+    "TICKS_PER_S",
+    "Design",
+    "LinearPower",
+    "Meter",
+    "Share",
+    "table_i",
+    "ticks",
+    "tiny",
+]
 
 NULL = "null"
+FRAMES_SHARE = 0.7
+"""Of the power above idle, what the device model's term of frames makes; air time makes the rest."""
 TICKS_PER_S = 10
 """Every edge of a window lies on this grid, so that the mean of a window is the mean of whole readings."""
 
@@ -87,7 +100,8 @@ class Design:
         invalid_share: share of mini-blocks whose first attempt has an invalid run (and is repeated).
         invalid_error_w: what an invalid run's power is off by, so that one that counts would show, W.
         radio_every_s: a reading of the radio every so many seconds.
-        device_stream: write devices/<meter_id>.ndjson too, a line per reading, and name a device model.
+        device_stream: write devices/<meter_id>.ndjson too, a line per reading, and record a device model
+            whose parameters have a stated uncertainty.
         seed: of every random choice.
     """
 

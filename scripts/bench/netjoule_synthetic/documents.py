@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule.plan import PlanRow
@@ -13,7 +13,17 @@ from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter
 from netjoule_synthetic.truth import Counts, Layout
 
-__all__ = ["HOST", "flow_report", "passport", "result", "run_document", "topology"]
+__all__ = [
+    "HOST",
+    "device_model",
+    "flow_report",
+    "passport",
+    "result",
+    "run_document",
+    "testbed",
+    "topology",
+    "windows",
+]
 
 _VERSION = "0.1.0"
 _STREAMS = ("tcp", "mptcp", "sctp", "quic")
@@ -27,11 +37,10 @@ HOST = {
 }
 
 
-def topology(design: Design, name: str) -> dict[str, Any]:
-    """A testbed that would have such meters."""
+def testbed() -> dict[str, Any]:
+    """A topology without name and meters."""
     return {
         "schema_version": 1,
-        "name": name,
         "kind": "emulated",
         "hosts": {
             "client": {"roles": ["client"], "test_addresses": {"ipv4": "10.77.0.2"}},
@@ -39,6 +48,13 @@ def topology(design: Design, name: str) -> dict[str, Any]:
             "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}},
         },
         "link": {"preset": "ideal-216"},
+    }
+
+
+def topology(design: Design, name: str) -> dict[str, Any]:
+    """A testbed that would have such meters."""
+    return testbed() | {
+        "name": name,
         "meters": [
             {
                 "meter_id": meter.meter_id,
@@ -83,7 +99,19 @@ def passport(design: Design, meter: Meter) -> dict[str, Any]:
     }
 
 
-def _windows(parts: Layout, place: int) -> dict[str, Any]:
+def device_model(meter: Meter) -> dict[str, Any]:
+    """The model behind the stream of a meter: its terms move by as many percent as their parameters."""
+    return {
+        "name": "linear",
+        "form": "linear",
+        "status": "test",
+        "source": "none: synthetic",
+        "parameters": {"p0_w": meter.idle_w, "frame_j": 0.0001, "air_time_w": 1.0},
+        "relative_uncertainty": {"p0_w": None, "frame_j": 0.04, "air_time_w": 0.03},
+    }
+
+
+def windows(parts: Layout, place: int) -> dict[str, Any]:
     """The windows of the run at a place in the plan."""
     start = parts.start(place)
     lengths = (parts.idle, parts.warm_up, parts.measure, parts.tail)
@@ -99,9 +127,8 @@ def _span(first_tick: int, last_tick: int) -> dict[str, float]:
     return {"t_start_s": first_tick / TICKS_PER_S, "t_end_s": last_tick / TICKS_PER_S}
 
 
-def run_document(campaign: str, of: Workload, row: PlanRow, parts: Layout, place: int) -> dict[str, Any]:
-    """run.json."""
-    windows = _windows(parts, place)
+def run_document(campaign: str, of: Workload, row: PlanRow, found: Mapping[str, Any]) -> dict[str, Any]:
+    """run.json; ``found`` are the run's windows."""
     invalid = row.status == "invalid"
     return {
         "schema_version": 1,
@@ -122,8 +149,8 @@ def run_document(campaign: str, of: Workload, row: PlanRow, parts: Layout, place
         "seed": row.seed,
         "hosts": {"client": "client", "server": "server"},
         "radio_source": "link-model",
-        "windows": windows,
-        "t_first_packet_s": windows["warm_up"]["t_start_s"],
+        "windows": dict(found),
+        "t_first_packet_s": found["warm_up"]["t_start_s"],
         "started_utc": rfc3339(CREATED),
         "versions": {row.generator: _VERSION},
         "status": "invalid" if invalid else "done",
@@ -242,7 +269,7 @@ def result(
         "payload_bytes": row.payload_bytes,
         "offered_rate_mbps": row.offered_rate_mbps,
         "direction": row.direction,
-        "window": _windows(parts, place)["measure"],
+        "window": windows(parts, place)["measure"],
         "t_a_mbps": goodput,
         "u95_t_a_mbps": None if goodput is None else 0.001 * goodput,
         "loss_ratio": None if goodput is None else counts.loss_ratio,

@@ -18,6 +18,17 @@ __all__ = ["Null", "Power", "node"]
 
 _RESOLUTION_FACTOR = 3.0
 _LEAST_ACHIEVED_RATIO = 0.99
+_ALWAYS: dict[str, Any] = {
+    "power_source": "modelled",
+    "radio_source": "link-model",
+    "hollow": False,
+    "coverage": 1.0,
+    "semantics": "interval_mean",
+    "quantity": "active_power",
+    "lag_source": "passport",
+    "specification": None,
+    "integrator": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,16 @@ class Power:
     def delta_w(self, parts: Layout) -> float:
         """P_A - P_I."""
         return self.active_w - self.idle_w(parts)
+
+    def as_json(self, parts: Layout) -> dict[str, float]:
+        """The powers as result.json has them."""
+        return {
+            "p_a_w": self.active_w,
+            "p_i_w": self.idle_w(parts),
+            "p_i_before_w": self.before_w,
+            "p_i_after_w": self.after_w,
+            "delta_p_w": self.delta_w(parts),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,46 +95,48 @@ def node(
     measure_s, tail_s = lengths_s
     goodput = counts.goodput_mbps(measure_s)
     delta = power.delta_w(parts)
-    below = delta < _RESOLUTION_FACTOR * meter.u_delta_p_w
-    is_null = row.transport == NULL
-    ea = None if is_null or delta < 0 else delta / goodput
-    u95 = None if is_null else 2 * meter.u_delta_p_w / goodput
-    limit = None if is_null or not below else (max(delta, 0.0) + 2 * meter.u_delta_p_w) / goodput
     readings = round(measure_s / meter.update_interval_s)
     return {
         "meter_id": meter.meter_id,
         "node": meter.node,
-        "power_source": "modelled",
-        "radio_source": "link-model",
+        **_ALWAYS,
         "device_model": device,
         "device_form": device,
-        "p_a_w": power.active_w,
-        "p_i_w": power.idle_w(parts),
-        "p_i_before_w": power.before_w,
-        "p_i_after_w": power.after_w,
-        "delta_p_w": delta,
+        **power.as_json(parts),
         "u_delta_p_w": meter.u_delta_p_w,
-        "ea_j_per_mbit": ea,
-        "ea_reason": "null_has_no_throughput" if is_null else "below_resolution" if delta < 0 else None,
-        "u95_ea_j_per_mbit": u95,
-        "ea_upper_limit_j_per_mbit": limit,
-        "u95_components": None,
-        "below_resolution": below,
+        **_ea(meter, row, delta, goodput),
         "extrapolated_ratio": 0.0 if device else None,
-        "hollow": False,
-        "coverage": 1.0,
         "readings": readings,
         "effective_readings": float(readings),
         "tail_energy_j": (power.tail_w - power.idle_w(parts)) * tail_s,
-        "grade": None if is_null else "below_resolution" if below else "C",
-        "grade_limits": [] if is_null else ["accuracy_unknown"],
-        "semantics": "interval_mean",
-        "quantity": "active_power",
         "lag_s": meter.lag_s,
-        "lag_source": "passport",
-        "specification": None,
-        "integrator": None,
         "floor": _floor(meter, row, counts, null, parts, delta_w=delta, goodput_mbps=goodput),
+    }
+
+
+def _ea(meter: Meter, row: PlanRow, delta_w: float, goodput_mbps: float) -> dict[str, Any]:
+    """E_A with what is said of it; without throughput, of null, there is none."""
+    below = delta_w < _RESOLUTION_FACTOR * meter.u_delta_p_w
+    found: dict[str, Any] = {
+        "ea_j_per_mbit": None,
+        "ea_reason": "null_has_no_throughput",
+        "u95_ea_j_per_mbit": None,
+        "ea_upper_limit_j_per_mbit": None,
+        "u95_components": None,
+        "below_resolution": below,
+        "grade": None,
+        "grade_limits": [],
+    }
+    if row.transport == NULL:
+        return found
+    u95_w = 2 * meter.u_delta_p_w
+    return found | {
+        "ea_j_per_mbit": None if delta_w < 0 else delta_w / goodput_mbps,
+        "ea_reason": "below_resolution" if delta_w < 0 else None,
+        "u95_ea_j_per_mbit": u95_w / goodput_mbps,
+        "ea_upper_limit_j_per_mbit": (max(delta_w, 0.0) + u95_w) / goodput_mbps if below else None,
+        "grade": "below_resolution" if below else "C",
+        "grade_limits": ["accuracy_unknown"],
     }
 
 

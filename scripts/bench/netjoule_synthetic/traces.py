@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import netjoule_contracts as contracts
-from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter, ticks
+from netjoule_synthetic.design import FRAMES_SHARE, NULL, TICKS_PER_S, Design, Meter, ticks
 from netjoule_synthetic.truth import FIRST_TICK, Counts, FloatArray, Layout, layout
 
 __all__ = [
@@ -34,7 +34,7 @@ _RUNS_AT_ONCE = 200
 _READING = "%.6f,%d,%.4f,%g,%.5f,,\n".__mod__
 _SAMPLE = (
     '{"t_start_s": %.6f, "t_end_s": %.6f, "power_w": %.4f, "extrapolated": false, '
-    '"terms": {"linear_w": %.4f}}\n'
+    '"terms": {"p0": %.6f, "frames": %.6f, "air_time": %.6f}}\n'
 ).__mod__
 _METERS = ["t_s", "seq", "power_w", "voltage_v", "current_a", "energy_j", "flag"]
 _INTERVALS = [
@@ -154,7 +154,13 @@ class _Log:
         self._csv.write("".join(map(_READING, zip(*columns, (power / _SUPPLY_V).tolist(), strict=False))))
         if self._stream is not None:
             start_s = number * self._meter.update_interval_s
-            samples = zip(start_s.tolist(), end_s.tolist(), power.tolist(), power.tolist(), strict=True)
+            above = power - self._meter.idle_w
+            terms = (
+                np.full(power.size, self._meter.idle_w),
+                FRAMES_SHARE * above,
+                (1 - FRAMES_SHARE) * above,
+            )
+            samples = zip(*(one.tolist() for one in (start_s, end_s, power, *terms)), strict=True)
             self._stream.write("".join(map(_SAMPLE, samples)))
         self._seq += power.size
 

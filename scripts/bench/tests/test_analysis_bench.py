@@ -32,7 +32,11 @@ def test_the_table_tells_what_was_analysed():
         "analysis with the per-run pass kept",
     ]
     assert made.rows[1][1:] == ["90.0", "80.0", "1,500"]
-    assert "9,600 runs (udp+dccp+tcp+quic+null), 500 h of power" in made.note
+    assert "9,600 runs (udp+dccp+tcp+quic+null), 500 h of power at 10 Hz from 2 meters, 3.1 GB" in made.note
+    streams = table_i(device_stream=True)
+    first = Taken(90.0, 80.0, 1500.0)
+    note = judged(streams, 95.0, 8.0, first=first, again=first, found=Found(384, 0.017, 0.95)).note
+    assert "from 2 meters and of their device models' terms, 8.0 GB" in note
 
 
 def rows_of(design, factor=1.0, width=0.02):

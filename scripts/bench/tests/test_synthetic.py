@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import netjoule_contracts as contracts
 from netjoule.check import check_campaign
 from netjoule.errors import UsageError
 from netjoule.planfile import read_plan
@@ -252,3 +253,15 @@ def test_the_command_writes_a_campaign_and_its_truth(tmp_path, capsys):
     assert float(rows[0]["ea_j_per_mbit"]) == pytest.approx(expected)
     assert main([str(tmp_path / "other"), "--timing", "1,2,3"]) == 2
     assert "netjoule_synthetic:" in capsys.readouterr().err
+
+
+def test_a_device_stream_has_the_terms_of_the_model_that_is_recorded(tmp_path):
+    folder = write(tmp_path / "made", tiny(device_stream=True))
+    document = json.loads((folder / "campaign.json").read_text())
+    assert [model["meter_id"] for model in document["device_models"]] == ["client-supply"]
+    vectors = contracts.root() / "vectors" / "device_terms.json"
+    terms = json.loads(vectors.read_text())["forms"]["linear"]
+    for line in (folder / "devices" / "client-supply.ndjson").read_text().splitlines():
+        sample = json.loads(line)
+        assert sample["terms"].keys() == terms.keys()
+        assert sum(sample["terms"].values()) == pytest.approx(sample["power_w"], abs=1e-5)

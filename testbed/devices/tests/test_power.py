@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule_devices.model import load_model, model_names
+import netjoule_contracts
+from netjoule_devices.model import DeviceModel, load_model, model_names
 from netjoule_devices.power import Activity, is_extrapolated, rho_w, terms_w
 
 # Energy per frame of 802.11g at 48 Mb/s and 15 dBm, one frame on air for 20 us + (66 + size) * 8 / 48 us.
@@ -135,3 +139,25 @@ def test_activity_never_draws_less_than_idle(name: str, activity: Activity) -> N
     model = load_model(name)
     idle_w = sum(terms_w(model, Activity(activity.length_s)).values())
     assert sum(terms_w(model, activity).values()) >= idle_w - 1e-9
+
+
+def scaled(model: DeviceModel, parameter: str, factor: float) -> DeviceModel:
+    """The model with one parameter, or all points of a table, times a factor."""
+    if parameter in ("rho_tx", "rho_rx"):
+        points = tuple((rate, factor * rho) for rate, rho in getattr(model, parameter))
+        return replace(model, **{parameter: points})
+    return replace(model, parameters=model.parameters | {parameter: factor * model.parameters[parameter]})
+
+
+@pytest.mark.parametrize("name", ["constant", "linear", "raspberry-pi", "laptop-cpu"])
+def test_each_term_moves_with_the_parameter_that_the_analysis_draws_for_it(name: str) -> None:
+    vectors = netjoule_contracts.root() / "vectors" / "device_terms.json"
+    model = load_model(name)
+    expected = json.loads(vectors.read_text(encoding="utf-8"))["forms"][model.form]
+    busy = Activity(1.0, 0.3, 0.1, frames_tx=900, frames_rx=300, retries=50, phy_rate_mbps=30.0, cpu_s=0.4)
+    before = terms_w(model, busy)
+    assert before.keys() == expected.keys()
+    for moved, parameter in expected.items():
+        after = terms_w(scaled(model, parameter, 1.01), busy)
+        for term, power_w in before.items():
+            assert after[term] == pytest.approx(power_w * (1.01 if term == moved else 1.0), rel=1e-12)
