@@ -80,6 +80,21 @@ pacing_certificates <- function(campaign) {
   setorderv(rows, c("mini_block", "attempt", "run_id", "flow"))[]
 }
 
+# A run is late whose 99th percentile is over this many times the median of all.
+late_ratio <- 10
+
+#' Runs whose sender was late far more often than the others
+#'
+#' @param certificates from [pacing_certificates()].
+#' @return list typical_us (median over runs of the 99th percentile of the departure error) and runs (rows of
+#'   certificates, the latest first).
+#' @noRd
+late_runs <- function(certificates) {
+  rows <- certificates[flow == 1 & !is.na(error_p99_us)]
+  typical_us <- if (nrow(rows) > 0L) stats::median(rows$error_p99_us) else NA_real_
+  list(typical_us = typical_us, runs = rows[error_p99_us > late_ratio * typical_us][order(-error_p99_us, run_id)])
+}
+
 overview_keys <- c(
   "transport", "direction", "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso"
 )

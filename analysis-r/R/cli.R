@@ -2,12 +2,14 @@
 
 usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
        analyse.R PILOT --mde PERCENT --workload FILE [--power RATIO] [--json]
+       analyse.R CAMPAIGN... --table-iv [--json]
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
   --margin   ask whether transports are equivalent within so many percent
   --mde      say how many blocks find a difference of so many percent; nothing is written
   --workload effective workload as JSON, whose blocks these are
   --power    probability of finding it (default 0.8)
+  --table-iv say E_A of the applications of several campaigns beside what was published; nothing is written
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -28,7 +30,9 @@ main <- function(arguments) {
         cat(usage, "\n", sep = "")
       } else {
         options <- parse_arguments(arguments)
-        if (is.null(options$mde_percent)) {
+        if (options$table_iv) {
+          tell_table_iv(options$campaign_dir, tell)
+        } else if (is.null(options$mde_percent)) {
           analyse(options$campaign_dir, options$with_report, tell, options$margin_percent)
         } else {
           tell_blocks_needed(options, tell)
@@ -49,15 +53,18 @@ parse_arguments <- function(arguments) {
   given <- stats::setNames(as.list(arguments[places + 1L]), arguments[places])
   rest <- if (length(places) > 0L) arguments[-c(places, places + 1L)] else arguments
   flags <- grepl("^-", rest)
-  unknown <- setdiff(rest[flags], c("--report", "--json"))
+  table_iv <- "--table-iv" %in% rest
+  unknown <- setdiff(rest[flags], c("--report", "--json", "--table-iv"))
   if (length(unknown) > 0L) {
     abort_netjoule("There is no option ", unknown[1], ".\n", usage, exit_code = exit_codes$usage)
   }
-  if (sum(!flags) != 1L) {
-    abort_netjoule("Name one campaign folder.\n", usage, exit_code = exit_codes$usage)
+  if (sum(!flags) != 1L && !(table_iv && any(!flags))) {
+    wanted <- if (table_iv) "Name campaign folders.\n" else "Name one campaign folder.\n"
+    abort_netjoule(wanted, usage, exit_code = exit_codes$usage)
   }
   list(
-    campaign_dir = rest[!flags], with_report = "--report" %in% rest, workload = given[["--workload"]],
+    campaign_dir = rest[!flags], table_iv = table_iv, with_report = "--report" %in% rest,
+    workload = given[["--workload"]],
     margin_percent = number_option(given, "--margin", 0, 100), mde_percent = number_option(given, "--mde", 0, 100),
     power = number_option(given, "--power", 0, 1)
   )

@@ -14,7 +14,8 @@ contrast_groups <- c(
 #' sign-flip test, Holm over the family's size. With fewer, but 6, the least p that a test could give is told and none
 #' is made; below, and outside of the family, there are intervals alone. Loads with a run below the meter's resolution
 #' have no ratio: for them the difference of P_A stands apart. Every planned load is counted: in the mean, by P_A,
-#' hollow, without E_A, or incomplete (too few pairs).
+#' hollow, without E_A, or incomplete (too few pairs). Loads at which a sender filled its core stay in it, as the family
+#' was fixed beforehand; the estimate without them stands beside, and the contrast of E_A above the floor.
 #'
 #' @param campaign from [read_campaign()].
 #' @param margin_percent margin of equivalence in percent, NA or NULL: not asked; by default the workload's.
@@ -47,10 +48,11 @@ transport_contrasts <- function(campaign, margin_percent = NULL, outliers = outl
 contrast_columns <- c(
   contrast_groups, "reference", "transport", "payload_bytes", "in_family", "inference", "blocks_n", "loads_n",
   "log_ratio_mean", "log_ratio_sd", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dea_model_ci95_low",
-  "dea_model_ci95_high", "outlier_n", "dea_without_outliers_percent", "loads_by_p_a_n", "dp_a_w", "dp_a_ci95_low",
-  "dp_a_ci95_high", "loads_hollow_n", "loads_no_ea_n", "loads_incomplete_n", "family_tests_n", "least_p",
-  "least_p_holm", "p_value", "p_method", "p_holm", "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm",
-  "equivalence", "words"
+  "dea_model_ci95_high", "outlier_n", "dea_without_outliers_percent", "loads_core_busy_n",
+  "dea_without_core_busy_percent", "loads_above_floor_n", "dea_above_floor_percent", "dea_above_floor_ci95_low",
+  "dea_above_floor_ci95_high", "loads_by_p_a_n", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high", "loads_hollow_n",
+  "loads_no_ea_n", "loads_incomplete_n", "family_tests_n", "least_p", "least_p_holm", "p_value", "p_method", "p_holm",
+  "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm", "equivalence", "words"
 )
 
 #' What is compared and how: the workload's rule, at the first meter and the plan's first pacing
@@ -107,7 +109,8 @@ contrast_of <- function(rows, asked, keys, context, in_family) {
       blocks_n = length(d), loads_n = ncol(grid), log_ratio_mean = if (length(d) > 0L) mean(d) else NA_real_,
       log_ratio_sd = if (length(d) > 1L) sd(d) else NA_real_
     ),
-    ratio_interval(d), model_interval(d, used, keys, context), without_outliers(grid, used, flagged), by_power,
+    ratio_interval(d), model_interval(d, used, keys, context), without_outliers(grid, used, flagged),
+    without_core_busy(grid, used), above_floor_ratio(used), by_power,
     loads_left_out(loads, asked, context$design, ncol(grid) + by_power$loads_by_p_a_n),
     tests_of(d, context, in_family && length(d) >= context$design$least_blocks)
   )
@@ -159,6 +162,32 @@ without_outliers <- function(grid, used, outliers) {
     outlier_n = sum(runs %in% outliers),
     dea_without_outliers_percent = if (nrow(kept) > 0L) as_percent_less(mean(rowMeans(kept))) else NA_real_
   )
+}
+
+# What it becomes without the loads at which the sender of a run, or of its null run, filled its core: there the same
+# full core is compared with itself, whatever it sends.
+without_core_busy <- function(grid, used) {
+  busy <- used$floor_reason %in% "floor_core_busy" | used$floor_reason_ref %in% "floor_core_busy"
+  loads <- unique(used$offered_rate_mbps[busy])
+  kept <- grid[, !colnames(grid) %in% loads, drop = FALSE]
+  list(
+    loads_core_busy_n = length(loads),
+    dea_without_core_busy_percent = if (length(kept) > 0L) as_percent_less(mean(rowMeans(kept))) else NA_real_
+  )
+}
+
+#' The contrast of E_A above the generator floor: over the loads at which every run of the pairs has one above 0
+#'
+#' @param used pairs behind the contrast of E_A, so that its blocks are the same.
+#' @noRd
+above_floor_ratio <- function(used) {
+  own <- used$ea_above_floor_j_per_mbit
+  reference <- used$ea_above_floor_j_per_mbit_ref
+  positive <- (own > 0 & reference > 0) %in% TRUE
+  kept <- !used$offered_rate_mbps %in% used$offered_rate_mbps[!positive]
+  grid <- pair_grid(used[kept], log(own[kept] / reference[kept]))
+  interval <- ratio_interval(rowMeans(grid))
+  c(list(loads_above_floor_n = ncol(grid)), stats::setNames(interval, sub("dea", "dea_above_floor", names(interval))))
 }
 
 # Mean over blocks that all have the same loads, as of the ratio.

@@ -7,7 +7,8 @@
 #' runs are left out. A cell in which any run of either arm is below the meter's
 #' resolution has no ratio: it is compared by the difference of P_A in W. The
 #' intervals are per cell and uncorrected: exploratory. A cell without a pair whose E_A are
-#' known, UDP's above 0, has no ratio either (nothing arrived).
+#' known, UDP's above 0, has no ratio either: nothing arrived, the radio has no air
+#' time, or UDP drew no more than idle.
 #'
 #' @param campaign from [read_campaign()].
 #' @param reference transport of the first arm.

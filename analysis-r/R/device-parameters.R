@@ -83,10 +83,11 @@ point_name <- function(table, rate_mbps) paste0(table, "_w at ", number_text(rat
 #'
 #' @param campaign from [read_campaign()].
 #' @param draws number of draws, seeded by the campaign's seed.
-#' @return list by meter_id, of meters whose model states an uncertainty: reason (NA, or why nothing is drawn); where
-#'   something is, runs (run_ids), delta_p_w, watts (matrix, runs by parameters: what P_A - P_I moves by per relative
-#'   change of the parameter, W), draws (matrix, parameters by draws, relative changes) and uncovered_n (runs that
-#'   the device stream does not cover). NULL without such a meter.
+#' @return list by meter_id, of meters whose model states an uncertainty, and the first meter with a model: reason (NA,
+#'   or why nothing is drawn); where something is, runs (run_ids), delta_p_w, watts (matrix, runs by parameters: what
+#'   P_A - P_I moves by per relative change of the parameter, W), draws (matrix, parameters by draws, relative changes)
+#'   and uncovered_n (runs that the device stream does not cover); held: runs and watts of the parameters that are held
+#'   for want of a stated uncertainty and have a term. NULL without such a meter.
 #' @noRd
 model_sensitivity <- function(campaign, draws = parameter_draws) {
   parameters <- recorded_parameters(campaign)
@@ -96,14 +97,17 @@ model_sensitivity <- function(campaign, draws = parameter_draws) {
   models <- pick(campaign$meta, "device_models", default = list())
   names(models) <- vapply(models, pick_text, "", "meter_id")
   found <- lapply(stats::setNames(nm = campaign$meters$meter_id), function(id) {
-    stated <- parameters[meter_id == id & is.na(reason)]
-    if (nrow(stated) > 0L) meter_sensitivity(campaign, id, models[[id]], stated, draws)
+    rows <- parameters[meter_id == id & (is.na(reason) | reason == "no_stated_uncertainty")]
+    # What is held matters to the primary family alone, which is at the first meter.
+    if (anyNA(rows$reason) || (nrow(rows) > 0L && id == campaign$meters$meter_id[1])) {
+      meter_sensitivity(campaign, id, models[[id]], rows, draws)
+    }
   })
   found <- found[!vapply(found, is.null, NA)]
   if (length(found) == 0L) NULL else found
 }
 
-meter_sensitivity <- function(campaign, id, model, stated, draws) {
+meter_sensitivity <- function(campaign, id, model, parameters, draws) {
   runs <- runs_with_energy(campaign, id)
   if (nrow(runs) == 0L) {
     return(list(reason = "no_covered_run"))
@@ -115,19 +119,22 @@ meter_sensitivity <- function(campaign, id, model, stated, draws) {
   }
   runs <- runs[covered]
   terms <- found$terms[covered, , drop = FALSE]
-  drawn <- stated[vapply(stated$parameter, function(name) term_of(name, model) %in% colnames(terms), NA)]
-  if (nrow(drawn) == 0L) {
-    return(list(reason = "unknown_term"))
-  }
+  known <- parameters[vapply(parameters$parameter, function(name) term_of(name, model) %in% colnames(terms), NA)]
   rates <- run_phy_rates(campaign, runs)
-  watts <- vapply(drawn$parameter, function(name) parameter_share(name, model, terms, rates), numeric(nrow(runs)))
-  watts <- matrix(watts, nrow(runs), nrow(drawn), dimnames = list(NULL, drawn$parameter))
+  watts <- vapply(known$parameter, function(name) parameter_share(name, model, terms, rates), numeric(nrow(runs)))
+  watts <- matrix(watts, nrow(runs), nrow(known), dimnames = list(NULL, known$parameter))
+  drawn <- known[is.na(reason)]
+  held <- list(runs = runs$run_id, watts = watts[, !is.na(known$reason), drop = FALSE])
+  if (nrow(drawn) == 0L) {
+    return(list(reason = "unknown_term", held = held))
+  }
   normal <- with_seed(campaign_seed(campaign, paste("device parameters of", id)), {
     t(vapply(drawn$parameter, function(name) stratified(stats::qnorm, draws), numeric(draws)))
   })
   list(
-    reason = NA_character_, runs = runs$run_id, delta_p_w = runs$delta_p_w, watts = watts,
-    draws = normal * drawn$relative_uncertainty_ratio, uncovered_n = sum(!covered)
+    reason = NA_character_, runs = runs$run_id, delta_p_w = runs$delta_p_w,
+    watts = watts[, is.na(known$reason), drop = FALSE], draws = normal * drawn$relative_uncertainty_ratio,
+    uncovered_n = sum(!covered), held = held
   )
 }
 

@@ -42,10 +42,13 @@ ea_order <- function(campaign) {
 # Nine decimals: what is left of equal numbers by rounding is no deviation.
 percent_of <- function(value, reference) round(100 * (value / reference - 1), 9L)
 
+drift_sources <- c("node", "meter_id", "device_model", "power_source", "radio_source")
+
 drift_columns <- c(
-  "node", "meter_id", "device_model", "power_source", "radio_source", "quantity", "runs_n", "mini_blocks_n", "cells_n",
-  "t_first_s", "span_s", "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent",
-  "change_ci95_low", "change_ci95_high", "autocorrelation_ratio", "freedom", "verdict", "reason"
+  drift_sources, "quantity", "runs_n", "mini_blocks_n", "cells_n", "t_first_s", "span_s", "trend_percent_per_hour",
+  "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low", "change_ci95_high",
+  "autocorrelation_ratio", "freedom", "verdict", "reason", "sittings_n", "within_percent_per_hour", "within_ci95_low",
+  "within_ci95_high"
 )
 
 #' Trend of E_A and of P_I over the campaign
@@ -54,41 +57,81 @@ drift_columns <- c(
 #' deviations count once, by their mean. Deviations of E_A are from the means of cells
 #' (payload, load, direction, pacing), those of P_I from the campaign's mean; the trend
 #' is [within_trend()]'s. `change_percent` is the trend times the time from the first to
-#' the last run.
+#' the last run. `within_percent_per_hour` is the trend when each sitting has a mean of its
+#' own, so that a pause has no part in it. Idle power of a modelled meter that is one
+#' number, within the meter's least step, is called constant and not tested.
 #'
 #' @param listed from [ea_order()].
-#' @param campaign from [read_campaign()], for P_I.
+#' @param campaign from [read_campaign()], for P_I and the sittings.
 #' @return data.table, one row per meter and quantity (E_A, P_I): percent per hour and
-#'   over the campaign with 95 % interval; verdict drift, no_drift_seen or cannot_tell.
+#'   over the campaign with 95 % interval; verdict drift, no_drift_seen, cannot_tell or
+#'   constant.
 #' @export
 ea_drift <- function(listed, campaign) {
-  sources <- c("node", "meter_id", "device_model", "power_source", "radio_source")
-  series <- rbindlist(list(
-    energy_series(listed, sources), idle_series(usable_results(campaign$results), sources)
-  ))
+  series <- drift_series(listed, campaign)
   if (nrow(series) == 0L) {
     return(empty_rows("ea_drift", drift_columns))
   }
-  drift <- series[, drift_of(.SD), by = c(sources, "quantity")]
+  drift <- series[, drift_of(.SD), by = c(drift_sources, "quantity")]
   setcolorder(drift, drift_columns)
   drift[order(match(meter_id, campaign$meters$meter_id), quantity)]
 }
 
+sitting_columns <- c(
+  drift_sources, "quantity", "sitting", "runs_n", "mini_blocks_n", "t_first_s", "span_s", "mean_percent",
+  "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
+  "change_ci95_high", "verdict", "reason"
+)
+
+#' Level and trend of E_A and of P_I in each sitting
+#'
+#' @inheritParams ea_drift
+#' @return data.table, one row per meter, quantity and sitting (1 is the first session of campaign.json): the mean
+#'   deviation of its runs, and its own trend beside the means of cells and sittings.
+#' @noRd
+ea_drift_sittings <- function(listed, campaign) {
+  series <- drift_series(listed, campaign)
+  if (nrow(series) == 0L) {
+    return(empty_rows("ea_drift_sittings", sitting_columns))
+  }
+  sittings <- series[, sittings_of(.SD), by = c(drift_sources, "quantity")]
+  setcolorder(sittings, sitting_columns)
+  sittings[order(match(meter_id, campaign$meters$meter_id), quantity, sitting)]
+}
+
+# When each sitting but the first began, campaign time in s.
+later_sittings_s <- function(campaign) {
+  starts <- vapply(pick(campaign$meta, "sessions", default = list()), pick_number, 0, "t_start_s")
+  sort(starts[!is.na(starts)])[-1]
+}
+
+# Number of the sitting that a time lies in.
+sitting_of <- function(t_s, campaign) findInterval(t_s, later_sittings_s(campaign)) + 1L
+
+# Both quantities: one value per mini-block with the cell and the sitting that it lies in.
+drift_series <- function(listed, campaign) {
+  series <- rbindlist(list(energy_series(listed), idle_series(usable_results(campaign$results), campaign)))
+  if (nrow(series) > 0L) series[, sitting := sitting_of(t_s, campaign)]
+  series[]
+}
+
+series_columns <- c(drift_sources, "quantity", "t_s", "y", "group", "runs", "constant")
+
 # One value per mini-block: t_s, the mean deviation, and the cell that it deviates from.
-energy_series <- function(listed, sources) {
+energy_series <- function(listed) {
   if (nrow(listed) == 0L) {
     return(NULL)
   }
   cell <- c("payload_bytes", "offered_rate_mbps", "direction", "pacing", "window_us", "gso")
   series <- listed[, list(t_s = mean(t_s), y = mean(deviation_percent), runs = .N), by = c(
-    sources, cell, "mini_block", "attempt"
+    drift_sources, cell, "mini_block", "attempt"
   )]
   series[, group := .GRP, by = cell]
-  series[, quantity := rep("E_A", .N)]
-  series[, c(sources, "quantity", "t_s", "y", "group", "runs"), with = FALSE]
+  series[, `:=`(quantity = rep("E_A", .N), constant = rep(FALSE, .N))]
+  series[, series_columns, with = FALSE]
 }
 
-idle_series <- function(rows, sources) {
+idle_series <- function(rows, campaign) {
   if (nrow(rows) == 0L) {
     return(NULL)
   }
@@ -96,72 +139,129 @@ idle_series <- function(rows, sources) {
   if (nrow(rows) == 0L) {
     return(NULL)
   }
+  rows[, constant := constant_idle(p_i_w, power_source[1], .BY$meter_id, campaign), by = meter_id]
   series <- rows[, list(
-    t_s = mean((window_t_start_s + window_t_end_s) / 2), p_i_w = mean(p_i_w), runs = .N
-  ), by = c(sources, "mini_block", "attempt")]
-  series[, y := percent_of(p_i_w, mean(p_i_w)), by = sources]
+    t_s = mean((window_t_start_s + window_t_end_s) / 2), p_i_w = mean(p_i_w), runs = .N, constant = constant[1]
+  ), by = c(drift_sources, "mini_block", "attempt")]
+  series[, y := percent_of(p_i_w, mean(p_i_w)), by = drift_sources]
   series[, `:=`(group = rep(1L, .N), quantity = rep("P_I", .N))]
-  series[, c(sources, "quantity", "t_s", "y", "group", "runs"), with = FALSE]
+  series[, series_columns, with = FALSE]
+}
+
+# Whether the idle power of a modelled meter is one number, within its least step: it then tells nothing of drift.
+constant_idle <- function(p_i_w, power_source, id, campaign) {
+  passport <- Find(
+    function(one) identical(pick_text(one, "meter_id"), id), pick(campaign$meta, "meters", default = list())
+  )
+  step_w <- pick_number(passport, "resolution")
+  agree <- length(p_i_w) > 1L && diff(range(p_i_w)) <= (if (is.na(step_w)) 0 else step_w) + least_noise_w
+  power_source %in% "modelled" && agree
 }
 
 drift_of <- function(series) {
   hours <- series$t_s / 3600
+  constant <- series$constant[1]
   trend <- within_trend(hours, series$y, series$group)
+  within <- within_trend(hours, series$y, series$group, series$sitting)
+  if (constant) trend <- within <- no_trend(trend$groups, 1L)
   span <- diff(range(hours))
   list(
     runs_n = sum(series$runs), mini_blocks_n = nrow(series), cells_n = trend$groups, t_first_s = min(series$t_s),
     span_s = 3600 * span, trend_percent_per_hour = trend$slope, trend_ci95_low = trend$low,
     trend_ci95_high = trend$high, change_percent = trend$slope * span, change_ci95_low = trend$low * span,
     change_ci95_high = trend$high * span, autocorrelation_ratio = trend$autocorrelation, freedom = trend$freedom,
-    verdict = drift_verdict(trend), reason = if (is.na(trend$low)) "few_mini_blocks" else NA_character_
+    verdict = drift_verdict(trend, constant), reason = fcoalesce(
+      drift_reason(trend, constant), if (is.na(within$low)) "few_in_sittings" else NA_character_
+    ),
+    sittings_n = uniqueN(series$sitting), within_percent_per_hour = within$slope, within_ci95_low = within$low,
+    within_ci95_high = within$high
   )
 }
 
-drift_verdict <- function(trend) {
-  if (is.na(trend$low)) {
-    "cannot_tell"
-  } else if (trend$low > 0 || trend$high < 0) {
-    "drift"
-  } else {
-    "no_drift_seen"
-  }
+sittings_of <- function(series) {
+  constant <- series$constant[1]
+  rows <- series[, list(
+    runs_n = sum(runs), mini_blocks_n = .N, t_first_s = min(t_s), span_s = diff(range(t_s)),
+    mean_percent = sum(runs * y) / sum(runs)
+  ), keyby = sitting]
+  trend <- within_trend(series$t_s / 3600, series$y, series$group, series$sitting, each = TRUE)
+  if (constant) trend <- no_trend(trend$groups, nrow(rows))
+  hours <- rows$span_s / 3600
+  rows[, `:=`(
+    trend_percent_per_hour = trend$slope, trend_ci95_low = trend$low, trend_ci95_high = trend$high,
+    change_percent = trend$slope * hours, change_ci95_low = trend$low * hours, change_ci95_high = trend$high * hours,
+    verdict = drift_verdict(trend, constant), reason = drift_reason(trend, constant)
+  )]
+  rows[]
+}
+
+drift_verdict <- function(trend, constant) {
+  fcase(
+    rep(constant, length(trend$low)), "constant",
+    is.na(trend$low), "cannot_tell",
+    trend$low > 0 | trend$high < 0, "drift",
+    default = "no_drift_seen"
+  )
+}
+
+drift_reason <- function(trend, constant) {
+  fifelse(is.na(trend$low), if (constant) "constant_in_model" else "few_mini_blocks", NA_character_)
 }
 
 #' Straight line over time, the same slope in groups that have means of their own
 #'
-#' Least squares within groups. Neighbours in time that err alike say less than
-#' independent ones: a positive autocorrelation r of the residuals at lag 1, in the order
-#' of time, leaves (1 - r) / (1 + r) of the degrees of freedom (Santer et al., J. Geophys.
-#' Res. 105 (2000) 7337), at least one.
+#' Least squares beside the means of groups and of sittings. Neighbours in time that err
+#' alike say less than independent ones: a positive autocorrelation r of the residuals at
+#' lag 1, in the order of time, leaves (1 - r) / (1 + r) of the degrees of freedom (Santer
+#' et al., J. Geophys. Res. 105 (2000) 7337), at least one.
 #'
 #' @param t times, any unit.
 #' @param y values.
-#' @param group what each value belongs to.
+#' @param group,sitting what each value belongs to.
+#' @param each a slope for each sitting, in their order, instead of one for all.
 #' @return list groups, slope with 95 % interval low and high (unit of y per unit of t),
 #'   autocorrelation, freedom; NA where there are too few values or one time only.
 #' @noRd
-within_trend <- function(t, y, group) {
+within_trend <- function(t, y, group, sitting = rep(1L, length(t)), each = FALSE) {
   sorted <- order(t)
+  t <- t[sorted]
   group <- group[sorted]
-  x <- t[sorted] - stats::ave(t[sorted], group)
-  y <- y[sorted] - stats::ave(y[sorted], group)
-  groups <- length(unique(group))
-  freedom <- length(y) - groups - 1
-  spread <- sum(x^2)
-  if (freedom < 1 || spread == 0) {
-    return(list(
-      groups = groups, slope = NA_real_, low = NA_real_, high = NA_real_, autocorrelation = NA_real_,
-      freedom = NA_real_
-    ))
+  sitting <- sitting[sorted]
+  means <- qr(mean_columns(group, sitting))
+  x <- qr.resid(means, if (each) t * outer(sitting, sort(unique(sitting)), `==`) else cbind(t))
+  y <- qr.resid(means, y[sorted])
+  told <- colSums(x^2) > 1e-20 * sum(t^2)
+  found <- no_trend(length(unique(group)), ncol(x))
+  freedom <- length(y) - means$rank - sum(told)
+  if (freedom < 1 || !any(told)) {
+    return(found)
   }
-  slope <- sum(x * y) / spread
-  residuals <- y - slope * x
+  solved <- qr(x[, told, drop = FALSE])
+  if (solved$rank < sum(told)) {
+    return(found)
+  }
+  residuals <- qr.resid(solved, y)
   r <- max(0, lag_one_correlation(residuals))
   freedom <- max(1, freedom * (1 - r) / (1 + r))
-  half <- qt(0.975, freedom) * sqrt(sum(residuals^2) / freedom / spread)
-  list(
-    groups = groups, slope = slope, low = slope - half, high = slope + half, autocorrelation = r, freedom = freedom
+  half <- qt(0.975, freedom) * sqrt(sum(residuals^2) / freedom * diag(chol2inv(qr.R(solved))))
+  found$slope[told] <- unname(qr.coef(solved, y))
+  found$low[told] <- found$slope[told] - half
+  found$high[told] <- found$slope[told] + half
+  found$autocorrelation <- r
+  found$freedom <- freedom
+  found
+}
+
+# A column for each mean that is taken off: of all values, and what each further group and sitting has beside it.
+mean_columns <- function(group, sitting) {
+  cbind(
+    rep(1, length(group)), outer(group, unique(group)[-1], `==`), outer(sitting, unique(sitting)[-1], `==`)
   )
+}
+
+no_trend <- function(groups, slopes) {
+  unknown <- rep(NA_real_, slopes)
+  list(groups = groups, slope = unknown, low = unknown, high = unknown, autocorrelation = NA_real_, freedom = NA_real_)
 }
 
 lag_one_correlation <- function(residuals) {

@@ -2,16 +2,17 @@
 
 #' Energy envelope: least and greatest E_A over payload sizes, per transport and load
 #'
-#' Hollow runs (device model extrapolated) and runs below the meter's resolution
-#' are left out. A band is `complete` when every payload size of the campaign is
-#' still in it; an incomplete band is narrower than the truth and is not filled
-#' in figures.
+#' Hollow runs (device model extrapolated) are left out, and cells of which most
+#' runs are below the meter's resolution; of other cells all runs count, because
+#' the mean of the resolved ones would be too high. A band is `complete` when every
+#' payload size of the campaign is still in it; an incomplete band is narrower than
+#' the truth and is not filled in figures.
 #'
 #' @param campaign from [read_campaign()].
 #' @return data.table node, meter_id, device_model, power_source, radio_source,
 #'   transport, direction, offered_rate_mbps (Mb/s), payload_sizes, complete,
 #'   payload_bytes_least, ea_least_j_per_mbit with 95 % interval, and the same of
-#'   the greatest; n_runs, runs_left_out.
+#'   the greatest; n_runs, runs_left_out, below_resolution_n (runs of the band).
 #' @export
 ea_envelope <- function(campaign) {
   rows <- usable_results(campaign$results)
@@ -19,11 +20,16 @@ ea_envelope <- function(campaign) {
     return(empty_rows("envelope", envelope_columns))
   }
   rows <- rows[transport != "null"]
-  rows[, kept := !hollow & !below_resolution & !is.na(ea)]
+  rows[, limit := mostly_below(sum(below_resolution), length(unique(block_key))), by = cell_keys]
+  rows[, kept := !hollow & !limit & !is.na(ea)]
   keys <- setdiff(cell_keys, "payload_bytes")
   left_out <- rows[, list(runs_left_out = sum(!kept)), by = keys]
-  per_block <- rows[kept == TRUE, list(ea = mean(ea), runs = .N), by = c(cell_keys, "block_key")]
-  cells <- per_block[, c(mean_interval(ea)[c("mean", "low", "high")], list(runs = sum(runs))), by = cell_keys]
+  per_block <- rows[kept == TRUE, list(
+    ea = mean(ea), runs = .N, below = sum(below_resolution)
+  ), by = c(cell_keys, "block_key")]
+  cells <- per_block[, c(
+    mean_interval(ea)[c("mean", "low", "high")], list(runs = sum(runs), below = sum(below))
+  ), by = cell_keys]
   sizes <- length(unique(rows$payload_bytes))
   band <- cells[, envelope_of(.SD, sizes), by = keys]
   band <- left_out[band, on = keys]
@@ -38,7 +44,7 @@ envelope_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction", "offered_rate_mbps",
   "payload_sizes", "complete", "payload_bytes_least", "ea_least_j_per_mbit", "ea_least_ci95_low", "ea_least_ci95_high",
   "payload_bytes_greatest", "ea_greatest_j_per_mbit", "ea_greatest_ci95_low", "ea_greatest_ci95_high", "n_runs",
-  "runs_left_out", "pacing", "window_us", "gso"
+  "runs_left_out", "pacing", "window_us", "gso", "below_resolution_n"
 )
 
 envelope_of <- function(cells, sizes) {
@@ -49,6 +55,6 @@ envelope_of <- function(cells, sizes) {
     payload_bytes_least = least$payload_bytes, ea_least_j_per_mbit = least$mean, ea_least_ci95_low = least$low,
     ea_least_ci95_high = least$high, payload_bytes_greatest = greatest$payload_bytes,
     ea_greatest_j_per_mbit = greatest$mean, ea_greatest_ci95_low = greatest$low,
-    ea_greatest_ci95_high = greatest$high, n_runs = sum(cells$runs)
+    ea_greatest_ci95_high = greatest$high, n_runs = sum(cells$runs), below_resolution_n = sum(cells$below)
   )
 }

@@ -43,6 +43,10 @@ flow_figures <- function(campaign, tables, suffix) {
     figure(
       paste0("pacing", suffix), "Pacing certificates", plot_pacing(tables$pacing_overview, summary, campaign), 7.6,
       tables = c("pacing_overview", "pacing_certificates")
+    ),
+    figure(
+      paste0("message-cost", suffix), "What a message takes", plot_message_cost(summary, campaign), 9.2,
+      tables = "ea_summary"
     )
   )
 }
@@ -73,7 +77,8 @@ time_figures <- function(campaign, tables) {
       ),
       figure(
         paste0("ea-order", suffix), "Energy per megabit by campaign order",
-        plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id), 4.8, id, c("ea_order", "ea_drift")
+        plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id, tables$ea_drift_sittings), 4.8, id,
+        c("ea_order", "ea_drift", "ea_drift_sittings")
       )
     )
   })

@@ -11,6 +11,8 @@ spinning_modes <- c("spin", "busy", "busy-wait")
 
 # Codes that say that there is nothing to compare with, rather than that the comparison would be unfair.
 without_null <- c("no_null_run", "null_run_invalid")
+# Codes that hang on what the run or its null run did: a cell's mean over the runs without one would be a selected one.
+outcome_refusals <- c("floor_achieved_low", "floor_spinning", "floor_core_busy")
 
 #' What run.json and flow.json say of a sender
 #'
@@ -135,13 +137,20 @@ floor_large_cells <- function(rows) {
   rows[transport != "null" & !hollow & !is.na(floor_ratio) & floor_ratio > greatest_floor_ratio]
 }
 
-# Refusals of the cells' floors, most frequent first; that a campaign flew no null at all is no news of a cell.
+# Cells without a floor, and those in which some runs have none, each once with its codes, most frequent first. That a
+# campaign flew no null at all is no news of a cell.
 floor_empty_words <- function(rows) {
-  codes <- unlist(strsplit(rows[transport != "null" & !is.na(floor_reason), floor_reason], ";", fixed = TRUE))
-  codes <- codes[codes != "no_null_run"]
-  if (length(codes) == 0L) {
+  rows <- rows[transport != "null" & !is.na(floor_reason) & floor_reason != "no_null_run"]
+  c(
+    floor_count_words(rows[is.na(floor_w)], "E_A above floor is empty in %s: %s."),
+    floor_count_words(rows[!is.na(floor_w)], "E_A above floor is of runs with a floor alone in %s: %s.")
+  )
+}
+
+floor_count_words <- function(rows, sentence) {
+  if (nrow(rows) == 0L) {
     return(NULL)
   }
-  counts <- sort(table(codes), decreasing = TRUE)
-  sprintf("E_A above floor is empty in %d cell(s): %s.", as.integer(counts), names(counts))
+  counts <- sort(table(gsub(";", ", ", rows$floor_reason, fixed = TRUE)), decreasing = TRUE)
+  sprintf(sentence, vapply(as.integer(counts), cell_words, ""), names(counts))
 }

@@ -11,9 +11,8 @@
 source_line <- function(campaign, meter_id = NULL, width = 118L) {
   chosen <- meter_id
   meters <- if (is.null(chosen)) campaign$meters else campaign$meters[meter_id == chosen]
-  power <- lapply(split(meters, seq_len(nrow(meters))), meter_words)
   items <- c(
-    unlist(power, use.names = FALSE), paste0("radio_source: ", radio_source(campaign)),
+    meters_words(meters, width), paste0("radio_source: ", radio_source(campaign)),
     paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign), generator_words(campaign),
     option_words(campaign), flow_words(campaign), campaign$pacing_words,
     if (is_modelled(campaign, chosen)) "in this model"
@@ -28,6 +27,17 @@ wrap_items <- function(items, separator, width) {
   ends <- c(rep(trimws(separator, "right"), length(items) - 1L), "")
   glued <- gsub(" ", "\u00a0", paste0(items, ends), fixed = TRUE)
   paste(strwrap(paste(glued, collapse = " "), width), collapse = "\n")
+}
+
+# Of several meters: what is the same of all once, then the rest of each together, so that the two do not mix.
+meters_words <- function(meters, width) {
+  each <- lapply(split(meters, seq_len(nrow(meters))), meter_words)
+  shared <- Reduce(intersect, each)
+  own <- vapply(each, function(words) paste(setdiff(words, shared), collapse = ", "), "", USE.NAMES = FALSE)
+  if (length(each) < 2L || any(nchar(own) > width - 4L)) {
+    return(unlist(each, use.names = FALSE))
+  }
+  c(shared, own[nzchar(own)])
 }
 
 meter_words <- function(meter) {
@@ -151,9 +161,9 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE, 
   if (any(total)) {
     without <- sum(!total)
     paste0(
-      "Mean and 95 % interval, ", count, " blocks: run to run, metering + model parameters (Monte Carlo",
+      "Mean and 95 % intervals, ", count, " blocks: thick run to run, thin with metering + model parameters (drawn",
       if (length(held) > 0L) paste0("; held: ", paste(held, collapse = ", ")), ").",
-      if (without > 0L) paste0(" ", without, " cell(s): run to run only.")
+      if (without > 0L) paste0(" ", without, " ", plural("cell", without), ": run to run only.")
     )
   } else if (is_modelled(campaign, meter_id) && blocks[2] >= 2L) {
     paste0(bars, ": ", scatter_alone, ".")

@@ -111,13 +111,16 @@ fit_group <- function(rows) {
     packets_pps = mean(packets_pps), ip_mbps = mean(ip_mbps), p_w = to_nanowatt(mean(delta_p_w))
   ), by = list(payload_bytes, offered_rate_mbps, block_key)]
   cells <- model_cells(per_block)
-  plane <- fit_plane(per_block, form_of(cells))
+  form <- form_of(cells)
+  plane <- fit_plane(per_block, form)
+  noise <- residual_noise(per_block, form)
+  plane$reason <- joined_codes(plane$reason, noise$reason)
   keys <- kept[1, model_keys, with = FALSE]
   fit <- cbind(keys, as.data.table(plane[c("form", "reason")]), coefficient_columns(plane), data.table(
     p_i_w = mean_or_na(kept$p_i_w), u_delta_p_w = mean_or_na(kept$u_delta_p_w), cells_n = nrow(cells),
     blocks_n = length(unique(kept$block_key)), runs_n = nrow(kept), extrapolated_n = sum(rows$hollow),
     unknown_n = sum(!known & !rows$hollow)
-  ), fit_quality(cells, plane), model_range(cells))
+  ), fit_quality(cells, plane), as.data.table(noise[c("lack_of_fit_ratio", "residuals_are_noise")]), model_range(cells))
   residuals <- if (!is.na(plane$form)) {
     cbind(keys, cells[, list(
       payload_bytes, offered_rate_mbps, n, packets_pps, ip_mbps, delta_p_w = p_w, delta_p_ci95_low = low,
@@ -135,16 +138,28 @@ cell_means <- function(per_block) {
   setorderv(cells, c("payload_bytes", "offered_rate_mbps"))[]
 }
 
-# The same with what is known of their scatter; `variance` is that about the cell's mean and the block's, since what a
-# block adds to all its cells moves P0 and no residual.
+# The same with their intervals.
 model_cells <- function(per_block) {
+  intervals <- per_block[, mean_interval(p_w)[c("n", "low", "high")], by = list(payload_bytes, offered_rate_mbps)]
+  intervals[cell_means(per_block), on = c("payload_bytes", "offered_rate_mbps")]
+}
+
+# Blocks that have every cell: of others what a block adds to all its cells would lie in some cells' means and not in
+# others', and so in the residuals.
+whole_blocks <- function(per_block) {
+  cells <- uniqueN(per_block, by = c("payload_bytes", "offered_rate_mbps"))
+  per_block[, if (.N == cells) .SD, by = block_key]
+}
+
+# Variance of each cell's mean over whole blocks, about the cell's mean and the block's, since what a block adds to all
+# its cells moves P0 and no residual.
+noise_of_means <- function(per_block) {
   rows <- copy(per_block)[, of_cell := p_w - mean(p_w), by = list(payload_bytes, offered_rate_mbps)]
   rows[, `:=`(own = of_cell - mean(of_cell), share = 1 - 1 / .N), by = block_key]
-  scatter <- rows[, c(
-    list(variance = if (.N > 1L) sum(own^2 / share) / (.N - 1) else NA_real_),
-    mean_interval(p_w)[c("n", "low", "high")]
+  noise <- rows[, list(
+    variance = sum(own^2 / share) / (.N - 1) / .N, n = .N
   ), by = list(payload_bytes, offered_rate_mbps)]
-  scatter[cell_means(per_block), on = c("payload_bytes", "offered_rate_mbps")]
+  setorderv(noise, c("payload_bytes", "offered_rate_mbps"))[]
 }
 
 #' Which terms cells can tell apart
@@ -183,8 +198,7 @@ form_of <- function(cells) {
 #'   block_key, packets_pps (1/s), ip_mbps (Mb/s), p_w (W).
 #' @param form from [form_of()].
 #' @return list form, reason, estimate, low, high (each c(p0_w, a in J, b in J/Mb)),
-#'   fitted_w of the cells in the order of cell_means(), residual_maker (matrix: from
-#'   the cells' power to what the plane leaves).
+#'   fitted_w of the cells in the order of cell_means().
 #' @noRd
 fit_plane <- function(per_block, form) {
   cells <- cell_means(per_block)
@@ -196,15 +210,20 @@ fit_plane <- function(per_block, form) {
   solved <- least_squares(cells, count)
   of_blocks <- block_half_width(per_block, solved$estimate, count)
   if (anyNA(of_blocks) && length(unique(per_block$block_key)) > 1L) {
-    form$reason <- paste(stats::na.omit(c(form$reason, "no_block_interval")), collapse = ";")
+    form$reason <- joined_codes(form$reason, "no_block_interval")
   }
   half <- pmax(cell_half_width(solved), of_blocks, na.rm = TRUE)
   to_three <- function(x) c(x, rep(NA_real_, 3L - count))
   c(form, list(
     estimate = to_three(solved$estimate), low = to_three(solved$estimate - half),
-    high = to_three(solved$estimate + half), fitted_w = cells$p_w - solved$residuals,
-    residual_maker = solved$residual_maker
+    high = to_three(solved$estimate + half), fitted_w = cells$p_w - solved$residuals
   ))
+}
+
+# Codes one after the other; NA without any.
+joined_codes <- function(...) {
+  codes <- stats::na.omit(c(...))
+  if (length(codes) > 0L) paste(codes, collapse = ";") else NA_character_
 }
 
 # Columns are scaled for the solution: thousands of packets stand beside a constant.
@@ -255,35 +274,56 @@ coefficient_columns <- function(plane) {
 
 #' How well a plane describes its cells
 #'
-#' `lack_of_fit_ratio` is the sum of squared residuals over the one that the run-to-run
-#' noise of each cell's mean would leave (with equal noise the classic F ratio); the
-#' residuals are noise while it is under its 95 % quantile, and nothing is said with a
-#' single block. Degrees of freedom by Satterthwaite (1946), as cells differ in noise.
-#'
 #' @param cells from model_cells(); plane from fit_plane().
 #' @noRd
 fit_quality <- function(cells, plane) {
   residuals <- cells$p_w - plane$fitted_w
   if (anyNA(residuals)) {
-    return(data.table(
-      residual_rms_w = NA_real_, residual_greatest_w = NA_real_, explained_ratio = NA_real_,
-      lack_of_fit_ratio = NA_real_, residuals_are_noise = NA
-    ))
+    return(data.table(residual_rms_w = NA_real_, residual_greatest_w = NA_real_, explained_ratio = NA_real_))
   }
   total <- sum((cells$p_w - mean(cells$p_w))^2)
-  noise <- cells$variance / cells$n
-  # What each cell's noise leaves of itself in the residuals.
-  left <- diag(plane$residual_maker) * noise
-  ratio <- if (anyNA(noise) || max(noise) < least_noise_w^2) NA_real_ else sum(residuals^2) / sum(left)
   data.table(
     residual_rms_w = sqrt(mean(residuals^2)), residual_greatest_w = max(abs(residuals)),
-    explained_ratio = if (total > 0) 1 - sum(residuals^2) / total else NA_real_, lack_of_fit_ratio = ratio,
-    residuals_are_noise = if (is.na(ratio)) NA else ratio < noise_quantile(plane$residual_maker, noise, cells$n)
+    explained_ratio = if (total > 0) 1 - sum(residuals^2) / total else NA_real_
   )
 }
 
-# 95 % quantile of the ratio of fit_quality(). A variance that is itself estimated from n values is too scattered: its
-# square is on average (n + 1) / (n - 1) of the true one's.
+#' Whether noise alone would leave such residuals, asked of the blocks that have every cell
+#'
+#' `lack_of_fit_ratio` is the sum of squared residuals over the one that the run-to-run
+#' noise of each cell's mean would leave (with equal noise the classic F ratio); the
+#' residuals are noise while it is under its 95 % quantile. Degrees of freedom by
+#' Satterthwaite (1946), as cells differ in noise.
+#'
+#' @param per_block, form see fit_plane().
+#' @return list lack_of_fit_ratio, residuals_are_noise and reason: single_block,
+#'   few_whole_blocks (less than two have every cell), no_noise (runs of a cell are all
+#'   alike); NA where the ratio is told or there is no form.
+#' @noRd
+residual_noise <- function(per_block, form) {
+  untold <- function(reason) list(lack_of_fit_ratio = NA_real_, residuals_are_noise = NA, reason = reason)
+  if (is.na(form$form)) {
+    return(untold(NA_character_))
+  }
+  whole <- whole_blocks(per_block)
+  blocks <- uniqueN(whole$block_key)
+  if (blocks < 2L) {
+    return(untold(if (uniqueN(per_block$block_key) < 2L) "single_block" else "few_whole_blocks"))
+  }
+  noise <- noise_of_means(whole)
+  if (max(noise$variance) < least_noise_w^2) {
+    return(untold("no_noise"))
+  }
+  solved <- least_squares(cell_means(whole), form_parameters[[form$form]])
+  # What each cell's noise leaves of itself in the residuals.
+  left <- diag(solved$residual_maker) * noise$variance
+  ratio <- sum(solved$residuals^2) / sum(left)
+  alike <- ratio < noise_quantile(solved$residual_maker, noise$variance, noise$n)
+  list(lack_of_fit_ratio = ratio, residuals_are_noise = alike, reason = NA_character_)
+}
+
+# 95 % quantile of the ratio of residual_noise(). A variance that is itself estimated from n values is too scattered:
+# its square is on average (n + 1) / (n - 1) of the true one's.
 noise_quantile <- function(residual_maker, noise, n) {
   squares <- tcrossprod(noise)
   diag(squares) <- noise^2 * (n - 1) / (n + 1)

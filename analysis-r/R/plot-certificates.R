@@ -20,6 +20,9 @@ plot_pacing <- function(overview, summary, campaign) {
   if (length(rows) == 0L) {
     return(NULL)
   }
+  # Of the pacing that is drawn, where the campaign has several.
+  drawn <- unique(overview[, pacing_keys, with = FALSE])
+  late <- late_runs(pacing_certificates(campaign)[drawn, on = pacing_keys, nomatch = NULL])
   # Names of sizes and transports once, above the first row; the load once, under the last.
   for (i in seq_along(rows)[-1]) {
     rows[[i]] <- rows[[i]] + theme(legend.position = "none", strip.text = element_blank())
@@ -27,10 +30,10 @@ plot_pacing <- function(overview, summary, campaign) {
   for (i in seq_len(length(rows) - 1L)) rows[[i]] <- rows[[i]] + theme(axis.title.x = element_blank())
   plot <- patchwork::wrap_plots(rows, ncol = 1L) + patchwork::plot_annotation(
     title = "Departure errors and CPU of the senders",
-    subtitle = subtitle_words(campaign, NULL, certificate_words(overview)),
+    subtitle = subtitle_words(campaign, NULL, certificate_words(overview, late)),
     caption = source_line(campaign), theme = netjoule_theme()
   )
-  with_alt(plot, alt_certificates(overview, campaign))
+  with_alt(plot, alt_certificates(overview, late, campaign))
 }
 
 # Errors have long tails and CPU grows with load: their axes are logarithmic, and begin here.
@@ -85,24 +88,53 @@ certificate_labels <- function(points, summary) {
   labels
 }
 
-certificate_words <- function(overview) {
+certificate_words <- function(overview, late = NULL) {
   count <- function(column) sum(overview[[column]])
   judged <- count("passed_n") + count("failed_n")
   verdict <- if (judged == 0L) {
     sprintf("%d certificates, held to no limits.", count("certificates_n"))
   } else {
-    sprintf("%d of %d certificates kept their limits.", count("passed_n"), judged)
+    sprintf("%d of %d certificates kept their limits%s.", count("passed_n"), judged, limited_words(overview))
   }
   limited <- any(!is.na(c(overview$limit_error_p50_us, overview$limit_error_p99_us)))
   c(
-    verdict, "Median over runs; bars: least to greatest.",
+    verdict, "Median over runs; bars: least to greatest.", late_words(late),
     if (count("failed_n") > 0L) "Crossed out: a run failed.",
     if (limited) "Grey dashes: the limit.",
     if (any(overview$error_p50_us < least_drawn[["_us"]], na.rm = TRUE)) "Less than 0.1 us is drawn as 0.1 us."
   )
 }
 
-alt_certificates <- function(overview, campaign) {
+# Which percentile of the departure error is limited; nothing where none is.
+limited_words <- function(overview) {
+  median <- any(!is.na(overview$limit_error_p50_us))
+  tail <- any(!is.na(overview$limit_error_p99_us))
+  if (median && tail) {
+    " (median and 99th percentile)"
+  } else if (median) {
+    " (of errors the median alone)"
+  } else if (tail) {
+    " (of errors the 99th percentile alone)"
+  } else {
+    ""
+  }
+}
+
+# "Over 10 times the 99th percentile of all (450 us): b03m055-tcp-a1 (21500 us) and 1 more."
+late_words <- function(late) {
+  count <- NROW(late$runs)
+  if (count > 0L) {
+    most_named <- 2L
+    named <- utils::head(late$runs, most_named)
+    words <- sprintf("%s (%s us)", plain_text(named$run_id, 40L), short(named$error_p99_us))
+    if (count > most_named) words <- c(words, paste(count - most_named, "more"))
+    sprintf(
+      "Over %g times the 99th percentile of all (%s us): %s.", late_ratio, short(late$typical_us), enumerated(words)
+    )
+  }
+}
+
+alt_certificates <- function(overview, late, campaign) {
   span <- function(column, unit) {
     values <- overview[[column]][is.finite(overview[[column]])]
     if (length(values) == 0L) "unknown" else paste0(paste(short(unique(range(values))), collapse = " to "), unit)
@@ -111,7 +143,8 @@ alt_certificates <- function(overview, campaign) {
     "Rows of panels against offered load, one column per message size, for ",
     paste(transport_label(levels(droplevels(transport_factor(overview$transport)))), collapse = ", "),
     ". Median departure error ", span("error_p50_us", " us"), "; 99th percentile ", span("error_p99_us", " us"),
-    "; CPU of the sender ", span("cpu_ratio", " cores"), ". ", certificate_words(overview)[1],
+    "; CPU of the sender ", span("cpu_ratio", " cores"), ". ",
+    paste(c(certificate_words(overview)[1], late_words(late)), collapse = " "),
     if (is_modelled(campaign)) " In this model."
   )
 }

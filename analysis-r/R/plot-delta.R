@@ -40,7 +40,7 @@ plot_delta_ea <- function(delta, summary, campaign, meter_id) {
         } else {
           "one block: no interval."
         },
-        if (by_power > 0L) paste(by_power, "cell(s) below resolution: by P_A in the table.")
+        if (by_power > 0L) paste(cell_words(by_power), "below resolution: by P_A in the table.")
       ),
       caption = source_line(campaign, chosen)
     )

@@ -19,7 +19,7 @@ plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
     return(NULL)
   }
   floor <- floor_per_mbit(rows)
-  drawn <- settle_lows(spread_loads(rbind(points, floor, fill = TRUE)))
+  drawn <- settle_lows(with_inner_bars(spread_loads(rbind(points, floor, fill = TRUE))))
   plot <- ggplot(drawn, cell_aes()) +
     cell_layers(drawn) +
     payload_facets(rows) +
@@ -51,25 +51,48 @@ subtitle_words <- function(campaign, meter_id, ...) {
 # What an unusual point means, said only when there is one.
 point_words <- function(points) {
   c(
-    if (any(points$hollow)) "Hollow points: device model extrapolated.",
+    open_words(points),
     if (any(points$limit)) "Downward triangles: upper limits.",
     if (any(points$low_open)) "Bars to the foot include zero.",
     if (any(points$unshown)) {
-      sprintf("%d cell(s) not positive: in the table only.", sum(points$unshown))
+      paste(cell_words(sum(points$unshown)), "not positive: in the table only.")
     }
   )
 }
 
-#' Points of a figure of E_A: means with intervals, upper limits where below resolution
+# Why points have no fill; both reasons may meet in a figure.
+open_words <- function(points) {
+  below <- below_of(points)
+  most <- max(0L, below)
+  why <- c(
+    if (any(points$hollow)) "device model extrapolated",
+    if (most > 0L) {
+      paste0(if (any(below > 0L & below < most)) "up to ", most, " ", plural("run", most), " below resolution")
+    }
+  )
+  if (length(why) > 0L) {
+    paste0(if (any(points$hollow)) "Hollow" else "Open", " points: ", paste(why, collapse = ", or "), ".")
+  }
+}
+
+# Runs below resolution behind each point; figures of goodput, loss or pacing have none.
+below_of <- function(points) {
+  if (is.null(points$below_n)) rep(0L, nrow(points)) else fcoalesce(as.integer(points$below_n), 0L)
+}
+
+is_open <- function(points) points$hollow | below_of(points) > 0L
+
+#' Points of a figure of E_A: means with intervals, upper limits where most runs are below resolution
 #' @noRd
 ea_points <- function(rows) {
   rows <- with_drawn_intervals(rows)
   points <- rows[transport != "null", list(
-    transport, payload_bytes, offered_rate_mbps, n, hollow,
-    limit = below_resolution_n > 0 & !is.na(ea_upper_limit_j_per_mbit),
-    value = ea_j_per_mbit_mean, low = ea_drawn_low, high = ea_drawn_high, upper = ea_upper_limit_j_per_mbit, total
+    transport, payload_bytes, offered_rate_mbps, n, hollow, below_n = below_resolution_n,
+    limit = mostly_below(below_resolution_n, n) & !is.na(ea_upper_limit_j_per_mbit),
+    value = ea_j_per_mbit_mean, low = ea_drawn_low, high = ea_drawn_high, upper = ea_upper_limit_j_per_mbit, total,
+    inner_low = ea_ci95_low, inner_high = ea_ci95_high
   )]
-  points[limit == TRUE, `:=`(value = upper, low = NA_real_, high = NA_real_)]
+  points[limit == TRUE, `:=`(value = upper, low = NA_real_, high = NA_real_, below_n = 0L)]
   hide_unplottable(points[!is.na(value)])
 }
 
@@ -93,18 +116,21 @@ settle_lows <- function(points) {
     drawn <- c(points$value, points$low)
     foot <- min(drawn[is.finite(drawn) & drawn > 0]) / 1.5
     points[low_open == TRUE, low := foot]
+    if ("inner_low" %in% names(points)) points[, inner_low := pmax(inner_low, foot)]
   }
   setattr(points, "foot", foot)
   points[]
 }
 
-# A floor that the meter cannot resolve is nobody's point on a logarithmic axis.
-floor_resolved <- function(rows) rows$transport == "null" & !is.na(rows$floor_w) & rows$below_resolution_n == 0
+# A floor that the meter cannot resolve in most of its runs is drawn nowhere: it has no upper limit.
+floor_resolved <- function(rows) {
+  rows$transport == "null" & !is.na(rows$floor_w) & !mostly_below(rows$below_resolution_n, rows$n)
+}
 
 floor_words <- function(rows) {
   hidden <- sum(rows$transport == "null" & !is.na(rows$floor_w)) - sum(floor_resolved(rows))
   if (hidden > 0L) {
-    sprintf("Floor of %d cell(s) below resolution: in the table only.", hidden)
+    sprintf("Floor of %s below resolution: in the table only.", cell_words(hidden))
   }
 }
 
@@ -119,14 +145,15 @@ held_back <- function(rows) {
 held_back_words <- function(rows) {
   cells <- nrow(held_back(rows))
   if (cells > 0L) {
-    sprintf("%d cell(s) held back by congestion control.", cells)
+    paste(cell_words(cells), "held back by congestion control.")
   }
 }
 
 floor_per_mbit <- function(rows) {
   floor <- rows[floor_resolved(rows), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = floor_w / offered_rate_mbps,
-    low = floor_ci95_low / offered_rate_mbps, high = floor_ci95_high / offered_rate_mbps
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, below_n = below_resolution_n,
+    value = floor_w / offered_rate_mbps, low = floor_ci95_low / offered_rate_mbps,
+    high = floor_ci95_high / offered_rate_mbps
   )]
   floor <- plain_points(floor)
   floor
@@ -142,22 +169,23 @@ cell_aes <- function() {
   )
 }
 
-#' Lines, intervals and points of cells; filled, hollow, or upper limits
+#' Lines, intervals and points of cells; filled, open, or upper limits
 #' @noRd
 cell_layers <- function(points) {
   limit_shape <- 25
   # Many loads leave a point little room.
   size <- if (length(unique(points$offered_rate_mbps)) > 12L) 1.4 else 2.1
   limits <- points[limit == TRUE & !is.na(value)]
-  hollow <- points[limit == FALSE & hollow == TRUE & !is.na(value)]
-  whole <- points[limit == FALSE & hollow == FALSE & !is.na(value)]
+  open <- points[limit == FALSE & is_open(points) & !is.na(value)]
+  whole <- points[limit == FALSE & !is_open(points) & !is.na(value)]
   list(
     geom_line(data = joinable(points), aes(group = interaction(transport, piece)), linewidth = 0.55),
     geom_linerange(
       data = points[!is.na(low) & !is.na(value)], linewidth = 0.6, linetype = "solid", show.legend = FALSE
     ),
+    inner_bars(points),
     geom_point(data = whole, aes(fill = transport), size = size, stroke = 0.5),
-    if (nrow(hollow) > 0L) geom_point(data = hollow, fill = "white", size = size, stroke = 0.8, show.legend = FALSE),
+    if (nrow(open) > 0L) geom_point(data = open, fill = "white", size = size, stroke = 0.8, show.legend = FALSE),
     if (any(limits$hollow)) {
       geom_point(
         data = limits[hollow == TRUE], shape = limit_shape, fill = "white", size = size + 0.3, stroke = 0.9,
@@ -173,6 +201,25 @@ cell_layers <- function(points) {
     # A transport of which no point can be shown has no place in the legend either.
     transport_legend(points$transport[!is.na(points$value)])
   )
+}
+
+# Where some intervals hold metering and model parameters, the part of each that is run to run: all of it for others.
+with_inner_bars <- function(points) {
+  if (!any(points$total %in% TRUE)) {
+    return(points[, c("inner_low", "inner_high") := NULL][])
+  }
+  points[!total %in% TRUE, `:=`(inner_low = low, inner_high = high)]
+  points[is.na(low), `:=`(inner_low = NA_real_, inner_high = NA_real_)]
+  points[]
+}
+
+inner_bars <- function(points) {
+  if ("inner_low" %in% names(points)) {
+    geom_linerange(
+      data = points[!is.na(inner_low) & !is.na(value)], aes(ymin = inner_low, ymax = inner_high), linewidth = 1.5,
+      linetype = "solid", show.legend = FALSE
+    )
+  }
 }
 
 # A line needs two points in its panel, and never crosses a load that has no plain point of its own.

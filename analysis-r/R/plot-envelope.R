@@ -4,7 +4,7 @@
 #'
 #' One panel per transport: the band between least and greatest E_A over the
 #' payload sizes, against offered load. Where a payload size is left out (hollow
-#' or below resolution) the band is incomplete and only its edges are drawn.
+#' or mostly below resolution) the band is incomplete and only its edges are drawn.
 #'
 #' @param envelope from [ea_envelope()].
 #' @param summary from [summarise_ea()], for frames per message.
@@ -97,9 +97,13 @@ edge_labels <- function(band) {
 
 envelope_words <- function(campaign, meter_id, band, edges) {
   left_out <- sum(band$runs_left_out)
+  below <- sum(band$below_resolution_n)
   c(
     interval_words(campaign, meter_id, blocks_of(campaign), up_to = left_out > 0L),
-    if (left_out > 0L) paste(left_out, "runs left out (extrapolated, or below resolution)."),
+    if (left_out > 0L) {
+      paste(left_out, plural("run", left_out), "left out (extrapolated, or mostly below resolution).")
+    },
+    if (below > 0L) paste(below, plural("run", below), "below resolution in the means."),
     if (any(edges$low_open)) "Bars to the foot include zero.",
     if (any(!band$complete)) "Hollow: not every message size is left."
   )

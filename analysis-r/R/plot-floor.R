@@ -3,31 +3,35 @@
 #' Plot the generator floor in W and E_A above it
 #'
 #' Above: floor_w, the power of the same schedule sent to the transport null.
-#' Below: ea_above_floor, what is left of E_A without it.
+#' Below: ea_above_floor, what is left of E_A without it. Floors that the meter does
+#' not resolve in most of their runs are not drawn, as in [plot_ea()].
 #'
 #' @inheritParams plot_ea
-#' @return a patchwork with alt text, or NULL when the campaign has no floor.
+#' @return a patchwork with alt text, or NULL when the campaign has no floor that the meter resolves.
 #' @export
 plot_floor <- function(summary, campaign, meter_id) {
   chosen <- meter_id
   rows <- summary[meter_id == chosen]
-  floor <- rows[transport == "null" & !is.na(floor_w), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, value = to_nanowatt(floor_w),
-    low = to_nanowatt(floor_ci95_low), high = to_nanowatt(floor_ci95_high)
+  floor <- rows[floor_resolved(rows), list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, below_n = below_resolution_n,
+    value = floor_w, low = floor_ci95_low, high = floor_ci95_high
   )]
   floor <- plain_points(floor)
   above <- above_floor_points(rows)
   if (nrow(floor) == 0L || nrow(above) == 0L) {
     return(NULL)
   }
-  empty <- floor_empty_words(rows)
+  notes <- c(floor_words(rows), floor_empty_words(rows))
+  # The title says of what.
+  notes <- start_sentence("", sub("E_A above floor is ", "", notes, fixed = TRUE))
   # The division sign of patchwork, by name: the package is not attached.
   stacked <- patchwork::wrap_plots(floor_panel(floor, rows), above_panel(above, rows), ncol = 1L)
   plot <- stacked + patchwork::plot_layout(heights = c(1, 1.4)) + patchwork::plot_annotation(
     title = "Generator floor, and energy per megabit above it",
     subtitle = subtitle_words(
-      campaign, chosen, interval_words(campaign, chosen, above$n), point_words(above),
-      if (is.null(empty)) "Floor: the same messages built, timed and dropped (null)." else empty
+      campaign, chosen, interval_words(campaign, chosen, above$n, up_to = any(above$part)),
+      point_words(rbind(above, floor, fill = TRUE)),
+      if (length(notes) > 0L) notes else "Floor: the sender alone (null)."
     ),
     caption = source_line(campaign, chosen), theme = netjoule_theme()
   )
@@ -43,8 +47,9 @@ to_nanowatt <- function(power_w) round(power_w, 9L)
 
 above_floor_points <- function(rows) {
   points <- rows[transport != "null" & !is.na(ea_above_floor_j_per_mbit), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, hollow,
-    value = ea_above_floor_j_per_mbit, low = ea_above_floor_ci95_low, high = ea_above_floor_ci95_high
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, hollow, below_n = below_resolution_n,
+    part = !is.na(floor_reason), value = ea_above_floor_j_per_mbit, low = ea_above_floor_ci95_low,
+    high = ea_above_floor_ci95_high
   )]
   # A difference may be zero or less; it stays on a linear axis then, where everything can be shown.
   points[, `:=`(limit = FALSE, unshown = FALSE)]
@@ -70,12 +75,18 @@ above_panel <- function(above, rows) {
   above <- spread_loads(above)
   positive <- all(c(above$value, above$low) > 0, na.rm = TRUE)
   axis <- if (positive) above$value else above$value[0]
+  # Of another meter the same quantity may stand on a logarithmic axis.
+  label <- if (!positive && spans_decades(above$value)) {
+    expression(E[A] ~ "above floor (J/Mb), linear")
+  } else {
+    expression(E[A] ~ "above floor (J/Mb)")
+  }
   ggplot(above, cell_aes()) +
     (if (!positive) geom_hline(yintercept = 0, colour = "grey60", linewidth = 0.4)) +
     cell_layers(above) +
     payload_facets(rows, scales = "free_y") +
     load_axis(above$offered_rate_mbps) +
-    value_axis(axis, expression(E[A] ~ "above floor (J/Mb)")) +
+    value_axis(axis, label) +
     transport_scales() +
     netjoule_theme()
 }

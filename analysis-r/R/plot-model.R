@@ -24,16 +24,15 @@ plot_model_fit <- function(fit, residuals, campaign, meter_id) {
   drawn[, fitted_w := points$fitted_w]
   drawn <- hide_unplottable(drawn)
   logarithmic <- spans_decades(drawn$value)
-  lines <- drawn[is.finite(fitted_w) & (!logarithmic | fitted_w > 0)]
-  lines <- lines[lines[, .I[.N > 1L], by = list(transport, size)]$V1]
   drawn <- settle_lows(drawn)
+  lines <- model_lines(drawn, logarithmic)
   plot <- model_panels(drawn, model_labels(fit)) +
     geom_line(data = lines, aes(y = fitted_w, linetype = size, group = size), linewidth = 0.5) +
     model_marks(drawn) +
     value_axis(drawn$value, expression(P[A] - P[I] ~ "(W)"), attr(drawn, "foot")) +
     labs(
       title = "Power above idle, and the model fitted to it (\u00b1 95 %, metering not in it)",
-      subtitle = subtitle_words(campaign, chosen, model_words(fit), point_words(drawn)),
+      subtitle = subtitle_words(campaign, chosen, model_words(fit, points), point_words(drawn)),
       caption = source_line(campaign, chosen)
     )
   with_alt(plot, alt_model(fit, campaign, chosen))
@@ -80,6 +79,14 @@ model_points <- function(rows, value, low, high) {
   plain_points(points)
 }
 
+# Fitted values at the cells, as far as they lie in their panel: on a logarithmic axis a model that falls below all that
+# was measured would run out of it.
+model_lines <- function(drawn, logarithmic) {
+  lines <- copy(drawn)[, foot_w := extreme_or_na(c(value, low[!is.na(value)]), min), by = transport]
+  lines <- lines[is.finite(fitted_w) & (!logarithmic | fitted_w >= foot_w)]
+  lines[lines[, .I[.N > 1L], by = list(transport, size)]$V1]
+}
+
 # Everything but what is drawn into the panels.
 model_panels <- function(points, labels) {
   sizes <- levels(points$size)
@@ -106,19 +113,37 @@ model_marks <- function(points) {
   )
 }
 
-# "UDP", and under it the model with half-widths: "0.31 +- 0.02 W", "+ 12 +- 1 uJ/packet" and "+ 3.1 +- 0.2 mJ/Mb".
+# "UDP", and under it the model with half-widths: "0.310 +- 0.020 W", "+ 12.0 +- 1.0 uJ/packet", "+ 3.10 +- 0.20 mJ/Mb";
+# those of a model that does not fit would say nothing.
 model_labels <- function(fit) {
-  half <- function(name) (fit[[paste0(name, "_ci95_high")]] - fit[[paste0(name, "_ci95_low")]]) / 2
+  missed <- fit$residuals_are_noise %in% FALSE
+  half <- function(name) {
+    fifelse(missed, NA_real_, (fit[[paste0(name, "_ci95_high")]] - fit[[paste0(name, "_ci95_low")]]) / 2)
+  }
   bits <- signed_energy(fit$bit_energy_j_per_mbit, half("bit_energy"))
   text <- paste0(
-    transport_label(fit$transport), "\n", number_text(signif(fit$p0_w, 3)), plus_minus(half("p0")), " W\n",
+    transport_label(fit$transport), "\n", ifelse(missed, "does not fit: ", ""), with_half(fit$p0_w, half("p0")), " W\n",
     signed_energy(fit$packet_energy_j, half("packet_energy")), "/packet",
     ifelse(is.na(fit$bit_energy_j_per_mbit), "", paste0("\n", bits, "/Mb"))
   )
   stats::setNames(text, fit$transport)
 }
 
-plus_minus <- function(half) ifelse(is.na(half), "", paste0(" \u00b1 ", number_text(signif(half, 2))))
+#' "11 +- 16": value and half-width to the same decimals, those of the half-width's second digit
+#'
+#' Where a half-width is nothing beside its value, or both are next to nothing, each stands by itself.
+#' @noRd
+with_half <- function(value, half) {
+  decimals <- 1 - floor(log10(signif(half, 2)))
+  apart <- !is.finite(decimals) | half < 1e-4 * abs(value) | decimals > 5
+  decimals[apart] <- 0
+  # Adding 0 takes the sign from a zero.
+  fixed <- function(x) sprintf("%.*f", as.integer(pmax(0, decimals)), mapply(round, x, decimals) + 0)
+  alone <- paste0(
+    number_text(signif(value, 3)), ifelse(is.na(half), "", paste0(" \u00b1 ", number_text(signif(half, 2))))
+  )
+  ifelse(apart, alone, paste0(fixed(value), " \u00b1 ", fixed(half)))
+}
 
 residual_labels <- function(fit) {
   stats::setNames(
@@ -127,25 +152,33 @@ residual_labels <- function(fit) {
   )
 }
 
-# "+ 12.3 +- 0.4 uJ", "- 4 mJ"
+# "+ 12.30 +- 0.40 uJ", "- 4 mJ": one prefix for both, by the greater.
 signed_energy <- function(energy_j, half_j = rep(NA_real_, length(energy_j))) {
-  size <- abs(energy_j)
+  size <- pmax(abs(energy_j), half_j, na.rm = TRUE)
   prefix <- ifelse(size < 1e-3, "u", ifelse(size < 1, "m", ""))
   scale <- ifelse(size < 1e-3, 1e6, ifelse(size < 1, 1e3, 1))
-  paste0(
-    ifelse(energy_j < 0, "- ", "+ "), number_text(signif(size * scale, 3)), plus_minus(half_j * scale), " ", prefix, "J"
+  paste0(ifelse(energy_j < 0, "- ", "+ "), with_half(abs(energy_j) * scale, half_j * scale), " ", prefix, "J")
+}
+
+model_words <- function(fit, points) {
+  without_bits <- sum(is.na(fit$bit_energy_j_per_mbit))
+  left_out <- sum(fit$extrapolated_n)
+  missed <- fit$transport[fit$residuals_are_noise %in% FALSE]
+  c(
+    "Lines: P0 + a packets/s + b bits/s.", if (without_bits > 0L) sprintf("b cannot be told for %d.", without_bits),
+    if (length(missed) > 0L) {
+      sprintf("%d of %d do not fit, %s.", length(missed), nrow(fit), farthest_words(points[transport %in% missed]))
+    },
+    if (left_out > 0L) paste(left_out, "extrapolated runs left out.")
   )
 }
 
-model_words <- function(fit) {
-  without_bits <- sum(is.na(fit$bit_energy_j_per_mbit))
-  left_out <- sum(fit$extrapolated_n)
-  missed <- sum(fit$residuals_are_noise %in% FALSE)
-  c(
-    "Lines: P0 + a packets/s + b bits/s, for the range drawn.",
-    if (without_bits > 0L) sprintf("b cannot be told for %d.", without_bits),
-    if (missed > 0L) sprintf("%d of the fits miss cells by more than noise.", missed),
-    if (left_out > 0L) paste(left_out, "extrapolated runs left out.")
+# Where and by how much a cell is farthest from its plane.
+farthest_words <- function(points) {
+  worst <- points[which.max(abs(residual_w))]
+  sprintf(
+    "farthest off %s: %s W at %s B, %s Mb/s", transport_label(worst$transport),
+    number_text(signif(worst$residual_w, 2)), number_text(worst$payload_bytes), number_text(worst$offered_rate_mbps)
   )
 }
 

@@ -3,15 +3,17 @@
 # More points than this are drawn as means: of mini-blocks first, of blocks where that is not enough.
 most_order_points <- 1000
 
-#' Plot E_A by campaign order, as deviation from each cell's mean, with its trend
+#' Plot E_A by campaign order, as deviation from each cell's mean, with the trend of each sitting
 #'
 #' @param listed from [ea_order()].
 #' @param drift from [ea_drift()].
 #' @param summary from [summarise_ea()], for frames per message.
 #' @inheritParams plot_ea
+#' @param sittings from ea_drift_sittings().
 #' @return a ggplot with alt text, or NULL without cells of two mini-blocks.
 #' @export
-plot_ea_order <- function(listed, drift, summary, campaign, meter_id) {
+plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
+                          sittings = ea_drift_sittings(listed, campaign)) {
   chosen <- meter_id
   rows <- listed[meter_id == chosen]
   if (nrow(rows) == 0L) {
@@ -23,7 +25,7 @@ plot_ea_order <- function(listed, drift, summary, campaign, meter_id) {
   plot <- ggplot(points, aes(x = position, y = deviation_percent)) +
     sitting_lines(rows, campaign) +
     geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
-    trend_layers(rows, trend) +
+    trend_layers(rows, sittings[sittings$meter_id == chosen & sittings$quantity == "E_A"], campaign) +
     (if (single) {
       geom_point(aes(colour = transport, fill = transport, shape = transport), size = 1.8, stroke = 0.5)
     } else {
@@ -36,11 +38,12 @@ plot_ea_order <- function(listed, drift, summary, campaign, meter_id) {
     labs(
       title = "Energy per megabit by campaign order",
       subtitle = subtitle_words(
-        campaign, chosen, order_words(points$what[1]), trend_words(trend), sitting_words(rows, campaign)
+        campaign, chosen, order_words(points$what[1]), trend_words(trend), sittings_short(trend, sittings),
+        sitting_words(rows, campaign)
       ),
       caption = source_line_with_frames(campaign, chosen, summary)
     )
-  with_alt(plot, alt_order(rows, trend, campaign, chosen))
+  with_alt(plot, alt_order(rows, trend, sittings, campaign, chosen))
 }
 
 # Runs, or means of mini-blocks or blocks.
@@ -58,31 +61,36 @@ order_points <- function(rows) {
   if (nrow(mini_blocks) <= most_order_points) mini_blocks else means("block", "block")
 }
 
-# The line bends where the campaign paused: the trend is one over time, the axis is one of runs.
-trend_layers <- function(rows, trend) {
-  if (nrow(trend) == 0L || is.na(trend$trend_ci95_low)) {
+# A line for each sitting: the trend is one over time, and no run has anything to say of a pause.
+trend_layers <- function(rows, sittings, campaign) {
+  told <- sittings[!is.na(sittings$trend_ci95_low), list(
+    sitting, mean_percent, slope = trend_percent_per_hour, slope_low = trend_ci95_low, slope_high = trend_ci95_high
+  )]
+  if (nrow(told) == 0L) {
     return(NULL)
   }
-  hours <- (rows$t_s - mean(rows$t_s)) / 3600
-  at <- unique(round(seq(1, nrow(rows), length.out = min(nrow(rows), 200L))))
-  ends <- cbind(hours * trend$trend_ci95_low, hours * trend$trend_ci95_high)
-  line <- data.table(
-    position = rows$position, middle = hours * trend$trend_percent_per_hour, low = pmin(ends[, 1], ends[, 2]),
-    high = pmax(ends[, 1], ends[, 2])
-  )[at]
+  line <- rows[, list(position, hours = (t_s - mean(t_s)) / 3600), by = list(sitting = sitting_of(t_s, campaign))]
+  line <- line[, .SD[unique(round(seq(1, .N, length.out = min(.N, 200L))))], by = sitting]
+  line <- line[told, on = "sitting", nomatch = NULL]
+  line[, `:=`(
+    middle = mean_percent + hours * slope, low = mean_percent + pmin(hours * slope_low, hours * slope_high),
+    high = mean_percent + pmax(hours * slope_low, hours * slope_high)
+  )]
   list(
     geom_ribbon(
-      data = line, aes(x = position, ymin = low, ymax = high), inherit.aes = FALSE, fill = "grey80", alpha = 0.6
+      data = line, aes(x = position, ymin = low, ymax = high, group = sitting), inherit.aes = FALSE, fill = "grey80",
+      alpha = 0.6
     ),
-    geom_line(data = line, aes(x = position, y = middle), inherit.aes = FALSE, linewidth = 0.7, linetype = "42")
+    geom_line(
+      data = line, aes(x = position, y = middle, group = sitting), inherit.aes = FALSE, linewidth = 0.7,
+      linetype = "42"
+    )
   )
 }
 
 # First position of each sitting but the first.
 sitting_starts <- function(rows, campaign) {
-  starts <- vapply(pick(campaign$meta, "sessions", default = list()), pick_number, 0, "t_start_s")
-  starts <- sort(starts[!is.na(starts)])[-1]
-  places <- vapply(starts, function(start) {
+  places <- vapply(later_sittings_s(campaign), function(start) {
     after <- rows$position[rows$t_s >= start]
     if (length(after) > 0L) min(after) else NA_real_
   }, 0)
@@ -97,7 +105,12 @@ sitting_lines <- function(rows, campaign) {
 }
 
 sitting_words <- function(rows, campaign) {
-  if (length(sitting_starts(rows, campaign)) > 0L) "Vertical lines: the campaign paused."
+  count <- length(sitting_starts(rows, campaign))
+  if (count > 1L) {
+    "Vertical lines: pauses."
+  } else if (count == 1L) {
+    "Vertical line: a pause."
+  }
 }
 
 order_words <- function(what) {
@@ -119,10 +132,11 @@ trend_words <- function(trend) {
   )
 }
 
-alt_order <- function(rows, trend, campaign, meter_id) {
+alt_order <- function(rows, trend, sittings, campaign, meter_id) {
   paste0(
     "Deviation of E_A from the mean of its cell in the order of the campaign, ", nrow(rows), " runs, from ",
-    short(min(rows$deviation_percent)), " to ", short(max(rows$deviation_percent)), " %. ", trend_words(trend), " ",
+    short(min(rows$deviation_percent)), " to ", short(max(rows$deviation_percent)), " %. ",
+    paste(c(trend_words(trend), sittings_short(trend, sittings)), collapse = " "), " ",
     if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
   )
 }

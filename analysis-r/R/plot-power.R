@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Over this many runs a whole campaign is drawn block by block.
-most_drawn_runs <- 1000
+# Over this many runs a whole campaign is drawn mini-block by mini-block.
+most_drawn_runs <- 3000
+# Over this many, points of runs are small.
+most_large_points <- 300
 
 #' Plot P_A and P_I over the campaign, and the readings of one mini-block with its windows
 #'
-#' Above: P_A of each run that counts and P_I as a line, in the order of time; of more
-#' than 1,000 runs, what each block spans. Below: readings of one mini-block, idle and
-#' measure windows shaded, P_A and P_I as result.json has them.
+#' Above: P_A of each run that counts and P_I as a line that ends where the campaign
+#' paused, in the order of time; of more than 3,000 runs, what each mini-block spans.
+#' Below: readings of one mini-block, idle and measure windows shaded, P_A and P_I as
+#' result.json has them.
 #'
 #' @param trace from [power_trace()].
 #' @param summary from [summarise_ea()], for frames per message.
@@ -23,15 +26,16 @@ plot_power <- function(trace, summary, campaign, meter_id) {
   trace <- trace[meter_id == chosen]
   several <- nrow(runs) > most_drawn_runs
   panels <- list(
-    if (several) power_by_block(runs) else power_by_run(runs),
+    if (several) power_by_mini_block(runs) else power_by_run(runs),
     if (nrow(trace) > 0L) power_detail(trace, runs, campaign)
   )
   panels <- panels[lengths(panels) > 0L]
   plot <- patchwork::wrap_plots(panels, ncol = 1L) + patchwork::plot_annotation(
     title = "Power while sending (P_A) and idle (P_I) over the campaign",
     subtitle = subtitle_words(
-      campaign, chosen, if (several) "Bars: from least to greatest P_A of a block;" else "Points: P_A of a run;",
-      "line: P_I.", if (nrow(trace) > 0L) "Below: the readings of one mini-block."
+      campaign, chosen, if (several) "Bars: from least to greatest P_A of a mini-block;" else "Points: P_A of a run;",
+      if (idle_of_model(runs, campaign, chosen)) "line: P_I, constant in this model." else "line: P_I.",
+      if (nrow(trace) > 0L) "Below: the readings of one mini-block."
     ),
     caption = source_line_with_frames(campaign, chosen, summary), theme = netjoule_theme()
   )
@@ -46,7 +50,7 @@ power_runs <- function(campaign, id) {
   }
   rows <- rows[meter_id == id & !is.na(p_a_w) & !is.na(window_t_start_s)]
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
-  rows[, transport := transport_factor(transport)]
+  rows[, `:=`(transport = transport_factor(transport), sitting = sitting_of(t_s, campaign))]
   setorderv(rows, "t_s")[]
 }
 
@@ -62,27 +66,42 @@ time_unit <- function(span_s) {
 
 power_by_run <- function(runs) {
   clock <- time_unit(max(runs$t_s))
+  many <- nrow(runs) > most_large_points
   ggplot(runs, aes(x = t_s / clock$seconds, y = p_a_w)) +
-    geom_line(
-      data = runs[!is.na(p_i_w)], aes(y = p_i_w), colour = "grey35", linewidth = 0.5
+    idle_line(runs, clock) +
+    geom_point(
+      aes(colour = transport, fill = transport, shape = transport), size = if (many) 1 else 1.7,
+      stroke = if (many) 0.25 else 0.5
     ) +
-    geom_point(aes(colour = transport, fill = transport, shape = transport), size = 1.7, stroke = 0.5) +
     scatter_scales() +
     transport_legend(runs$transport) +
     labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
     netjoule_theme()
 }
 
-power_by_block <- function(runs) {
+power_by_mini_block <- function(runs) {
   clock <- time_unit(max(runs$t_s))
-  blocks <- runs[, list(
-    t_s = mean(t_s), least = min(p_a_w), greatest = max(p_a_w), p_i_w = mean_or_na(p_i_w)
-  ), by = block]
-  ggplot(blocks, aes(x = t_s / clock$seconds)) +
-    geom_linerange(aes(ymin = least, ymax = greatest), colour = "grey55", linewidth = 1.2) +
-    geom_line(data = blocks[!is.na(p_i_w)], aes(y = p_i_w), colour = "black", linewidth = 0.6) +
+  spans <- runs[, list(t_s = mean(t_s), least = min(p_a_w), greatest = max(p_a_w)), by = list(mini_block, attempt)]
+  ggplot(spans, aes(x = t_s / clock$seconds)) +
+    geom_linerange(aes(ymin = least, ymax = greatest), colour = "grey55", linewidth = 0.4) +
+    idle_line(runs, clock) +
     labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
     netjoule_theme()
+}
+
+# Over a pause nothing is known of P_I; a line takes two runs.
+idle_line <- function(runs, clock) {
+  known <- runs[!is.na(p_i_w)]
+  known <- known[known[, .I[.N > 1L], by = sitting]$V1]
+  geom_line(
+    data = known, aes(x = t_s / clock$seconds, y = p_i_w, group = sitting), inherit.aes = FALSE, colour = "grey35",
+    linewidth = 0.5
+  )
+}
+
+idle_of_model <- function(runs, campaign, id) {
+  known <- runs[!is.na(p_i_w)]
+  constant_idle(known$p_i_w, known$power_source[1], id, campaign)
 }
 
 #' The readings of one mini-block: shaded windows, P_A of each run, the line of P_I
@@ -139,7 +158,13 @@ alt_power <- function(runs, trace, campaign, meter_id) {
   span <- function(values) paste(number_text(signif(range(values), 4)), collapse = " to ")
   paste0(
     "Power over campaign time, ", nrow(runs), " runs: P_A from ", span(runs$p_a_w), " W",
-    if (length(idle) > 0L) paste0(", P_I from ", span(idle), " W"), ". ",
+    if (length(idle) > 0L) {
+      if (idle_of_model(runs, campaign, meter_id)) {
+        paste0(", P_I ", number_text(signif(idle[1], 4)), " W, constant in this model")
+      } else {
+        paste0(", P_I from ", span(idle), " W")
+      }
+    }, ". ",
     if (nrow(trace) > 0L) {
       paste0(
         "Below, ", sum(trace$readings_n), " readings of mini-block ", trace$mini_block[1],

@@ -12,8 +12,9 @@ trace_columns <- c(
 
 #' Readings of one mini-block of each meter, with the windows that they lie in
 #'
-#' Of each meter the mini-block with the most runs that count, and among those the one
-#' with the greatest power above idle: there the windows are best told from each other.
+#' Of each meter a mini-block with the most runs that count, of the load with the greatest
+#' power above idle, where the windows are best told from each other; of these the one
+#' whose P_A lie nearest to the medians of their cells.
 #' A reading is placed where it belongs in time: its meter's lag is taken off, and of a
 #' meter that averages, half an update interval.
 #'
@@ -63,8 +64,15 @@ shown_mini_block <- function(campaign, id) {
   if (nrow(rows) == 0L) {
     return(NULL)
   }
-  blocks <- rows[, list(runs = .N, power_w = mean(delta_p_w)), by = list(mini_block, attempt)]
-  best <- blocks[order(-runs, -power_w)][1]
+  rows[, apart_w := abs(p_a_w - stats::median(p_a_w)), by = cell_keys]
+  of_load <- c("payload_bytes", "offered_rate_mbps", "direction", pacing_keys)
+  # Rounded: distances that differ by rounding alone are ties.
+  blocks <- rows[, list(
+    runs = .N, power_w = mean(delta_p_w), apart_w = round(max(apart_w), 9L)
+  ), by = c("mini_block", "attempt", of_load)]
+  blocks <- blocks[runs == max(runs)]
+  blocks[, power_w := mean(power_w), by = of_load]
+  best <- blocks[order(-power_w, apart_w, mini_block, attempt)][1]
   rows[mini_block == best$mini_block & attempt == best$attempt]
 }
 

@@ -106,7 +106,7 @@ run_row <- function(run_id, run, flows, result, arrived) {
     jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
     valid = isTRUE(pick_flag(result, "valid")) && arrived$readable, has_result = !is.null(result),
     has_intervals = arrived$has_intervals
-  ), sender_facts_of_all(run, flows), windows, arrived$span)
+  ), sender_facts_of_all(run, flows), message_costs_of(flows), windows, arrived$span)
 }
 
 # The columns of a run, without a run: of a campaign of which nothing was flown.

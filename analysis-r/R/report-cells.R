@@ -34,12 +34,46 @@ pacing_column <- function(rows) {
   }
 }
 
-#' An estimate with its interval: "1.23 [1.2 to 1.26]"; alone where it has none
+#' An estimate with its interval, both with the same decimals: "1.230 [1.198 to 1.262]"; alone where it has none
+#'
+#' @param unit what stands behind the estimate, with its space.
 #' @noRd
-range_words <- function(value, low, high) {
-  text <- function(x) short(without_rounding(x))
-  interval <- ifelse(is.na(low) | is.na(high), "", paste0(" [", text(low), " to ", text(high), "]"))
-  ifelse(is.na(value), NA_character_, paste0(text(value), interval))
+range_words <- function(value, low, high, unit = "") {
+  unit <- rep_len(unit, length(value))
+  vapply(seq_along(value), function(i) {
+    if (is.na(value[i])) {
+      NA_character_
+    } else if (is.na(low[i]) || is.na(high[i])) {
+      paste0(short(without_rounding(value[i])), unit[i])
+    } else {
+      text <- same_decimals(value[i], low[i], high[i])
+      sprintf("%s%s [%s to %s]", text[1], unit[i], text[2], text[3])
+    }
+  }, "")
+}
+
+#' An estimate and the ends of its interval as texts with the same decimals
+#'
+#' Two digits of the interval's shorter side, at most four of the estimate; zeros that all of them end in are cut. What
+#' is no interval about the estimate (its longer side is over 20 times the shorter), or smaller than any decimals that
+#' one reads, is rounded each by itself.
+#' @noRd
+same_decimals <- function(value, low, high) {
+  x <- without_rounding(c(value, low, high))
+  sides <- sort(c(x[1] - x[2], x[3] - x[1]))
+  width <- sides[2]
+  size <- if (x[1] == 0) max(abs(x)) else abs(x[1])
+  if (size == 0 || sides[1] < 0 || width > 20 * max(sides[1], 0.01 * size)) {
+    return(short(x))
+  }
+  place <- function(of, digits) digits - 1L - floor(log10(of))
+  decimals <- min(place(size, 4L), if (sides[1] > 0) place(sides[1], 2L))
+  if (decimals > 6L) {
+    return(short(x))
+  }
+  text <- formatC(round(x, decimals), format = "f", digits = max(0L, decimals))
+  while (all(grepl("\\.[0-9]*0$", text))) text <- sub("\\.?0$", "", text)
+  sub("^-(0[.0]*)$", "\\1", text)
 }
 
 span_of <- function(low, high) ifelse(is.na(low), NA_character_, paste(number_text(low), "to", number_text(high)))
@@ -85,8 +119,9 @@ floor_html <- function(rows, source) {
   html_table(shown, c(
     cell = "cell", "floor W" = "floor", "u95 W" = "u95_floor_w", "% of P_A - P_I" = "share",
     "E_A above floor J/Mb" = "above", "u95 J/Mb" = "u95_ea_above_floor_j_per_mbit",
+    if (any(!is.na(shown$floor_reason))) c("runs with a floor" = "floor_n", "the others' reason" = "floor_reason"),
     filled(shown, c(
-      "empty for" = "floor_reason", "wake-ups per message" = "wake_ups_per_message",
+      "wake-ups per message" = "wake_ups_per_message",
       "runs whose null run woke up otherwise" = "wake_ups_differ_n"
     ))
   ), paste("Generator floor per cell, and what is left of E_A above it.", source))

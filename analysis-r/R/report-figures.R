@@ -6,14 +6,29 @@
 # (four transports and null, two sizes, 24 loads, two meters) has about 2 MB.
 most_inlined_bytes <- 6e6
 
+#' Every figure as a part of the page, in their order
+#'
+#' @param tables of the campaign: a figure in which all is the same is folded, with a sentence that says so.
 #' @param anchors named character vector: table -> part of the page that shows it.
 #' @param most_bytes see `most_inlined_bytes`.
 #' @noRd
-section_figures <- function(campaign, figures, anchors = character(), most_bytes = most_inlined_bytes) {
-  ids <- vapply(figures, function(one) one$name, "")
-  titles <- vapply(seq_along(figures), function(i) figure_title(campaign, figures[[i]], i), "")
-  paths <- file.path(campaign$dir, "figures", sprintf("%s.svg", ids))
+figure_parts <- function(campaign, figures, tables = list(), anchors = character(), most_bytes = most_inlined_bytes) {
+  titles <- figure_titles(campaign, figures)
+  paths <- file.path(campaign$dir, "figures", sprintf("%s.svg", figure_ids(figures)))
   inlined <- find_room(file.size(paths), most_bytes)
+  lapply(seq_along(figures), function(i) {
+    one <- figures[[i]]
+    words <- paste0(figure_alt(one$plot), " Source: ", figure_source(one$plot), ".")
+    drawing <- if (inlined[i]) inline_svg(paths[i], words, i)
+    figure_html(one, titles[i], drawing, anchors, same_words(one$name, campaign, tables))
+  })
+}
+
+#' @param parts from figure_parts().
+#' @param elsewhere which of them stand in the summary.
+#' @noRd
+section_figures <- function(figures, titles, parts, elsewhere = rep(FALSE, length(figures))) {
+  ids <- figure_ids(figures)
   tag$section(
     id = "figures", tag$h2("Figures"),
     if (length(figures) > 3L) {
@@ -21,14 +36,71 @@ section_figures <- function(campaign, figures, anchors = character(), most_bytes
         tag$li(tag$a(href = paste0("#figure-", ids[i]), gsub("^Figure [0-9]+\\. |\\.$", "", titles[i])))
       }))
     },
-    lapply(seq_along(figures), function(i) {
-      drawing <- if (inlined[i]) inline_svg(paths[i], figure_alt(figures[[i]]$plot), i)
-      figure_html(figures[[i]], titles[i], drawing, anchors)
-    }),
+    if (any(elsewhere)) tag$p("Figure 1 stands in the ", tag$a(href = "#summary", "summary", .noWS = "after"), "."),
+    parts[!elsewhere],
     if (!any(startsWith(ids, "floor"))) {
       tag$p("There is no figure of the generator floor: no mini-block of this campaign has a usable null run.")
     }
   )
+}
+
+figure_ids <- function(figures) vapply(figures, function(one) one$name, "")
+
+figure_titles <- function(campaign, figures) {
+  vapply(seq_along(figures), function(i) figure_title(campaign, figures[[i]], i), "")
+}
+
+# Goodput and its differences up to here are one line: nothing to see.
+least_news_percent <- 1
+
+#' What a figure of a flow shows where it is the same in every cell, as a sentence; NULL where there is more to see
+#' @noRd
+same_words <- function(name, campaign, tables) {
+  if (startsWith(name, "goodput")) {
+    same_goodput(campaign, tables$ea_summary)
+  } else if (startsWith(name, "delta-goodput")) {
+    same_delta_goodput(tables$delta_goodput)
+  } else if (startsWith(name, "loss")) {
+    same_loss(tables$ea_summary)
+  } else if (startsWith(name, "phy-rates") && length(unique(tables$phy_rates$phy_rate_mbps)) == 1L) {
+    sprintf("Every reading of the radio told a PHY rate of %s Mb/s.", number_text(tables$phy_rates$phy_rate_mbps[1]))
+  }
+}
+
+# Of several flows the load is one's and the goodput that of all.
+same_goodput <- function(campaign, summary) {
+  if (is.null(summary) || !is.null(flow_words(campaign))) {
+    return(NULL)
+  }
+  rows <- first_meter_rows(summary)
+  off <- function(goodput) 100 * abs(goodput / rows$offered_rate_mbps - 1)
+  ends <- c(off(rows$goodput_ci95_low), off(rows$goodput_ci95_high))
+  most <- max(off(rows$goodput_mbps), 0)
+  if (nrow(rows) > 0L && isTRUE(most < least_news_percent) && !any(ends > least_news_percent, na.rm = TRUE)) {
+    sprintf(
+      "Everything that was offered arrived: goodput is within %s %% of the offered load in all %d cells.",
+      short(without_rounding(most)), nrow(rows)
+    )
+  }
+}
+
+same_delta_goodput <- function(rows) {
+  if (NROW(rows) == 0L) {
+    return(NULL)
+  }
+  size <- abs(rows$dgoodput_percent)
+  ends <- abs(c(rows$dgoodput_ci95_low, rows$dgoodput_ci95_high))
+  if (isTRUE(max(size) < least_news_percent) && !any(ends > least_news_percent, na.rm = TRUE)) {
+    sprintf("Goodput is that of UDP in every cell: it differs by at most %s %%.", short(without_rounding(max(size))))
+  }
+}
+
+same_loss <- function(summary) {
+  if (is.null(summary)) {
+    return(NULL)
+  }
+  loss <- stats::na.omit(first_meter_rows(summary)$loss_ratio)
+  if (length(loss) > 0L && all(loss == 0)) sprintf("No message was lost in any of %d cells.", length(loss))
 }
 
 # Which sizes have room in turn: one that has none is left out, and those after it have their chance.
@@ -46,19 +118,36 @@ figure_title <- function(campaign, one, number) {
   paste0("Figure ", number, ". ", one$title, if (of_meter) paste0(" (meter ", one$meter_id, ")"), ".")
 }
 
-figure_html <- function(one, title, drawing, anchors) {
+#' One figure of the page
+#'
+#' @param drawing its SVG, which bears its source line; NULL where the page has no room for it.
+#' @param same from same_words(): the drawing is then folded, on paper too.
+#' @noRd
+figure_html <- function(one, title, drawing, anchors, same = NULL) {
+  plot <- if (!is.null(drawing)) {
+    list(
+      tag$p(class = "hint", `aria-hidden` = "true", "Wider than this screen: swipe the drawing sideways."),
+      tag$div(class = "scroll plot", tabindex = "0", role = "group", `aria-label` = title, drawing)
+    )
+  }
+  shown <- !is.null(drawing) && is.null(same)
   tag$figure(
     id = paste0("figure-", one$name),
-    if (!is.null(drawing)) {
-      tag$div(class = "scroll plot", tabindex = "0", role = "group", `aria-label` = title, drawing)
+    if (shown) {
+      plot
+    } else if (!is.null(drawing)) {
+      list(tag$p(class = "same", prose(same)), tag$details(class = "many", tag$summary("The drawing"), plot))
     },
     tag$figcaption(
       tag$strong(title), " ",
       # The drawing itself bears the same words for a screen reader.
       tag$span(`aria-hidden` = if (!is.null(drawing)) "true", figure_alt(one$plot)),
       if (is.null(drawing)) sprintf(" This page would grow too large with it: see figures/%s.svg.", one$name),
-      tag$p(class = "source", figure_source(one$plot), " \u00b7 ", tag$code(paste0("figures/", one$name, ".svg"))),
-      if (length(one$tables) > 0L) tag$p(class = "source", "Numbers: ", table_references(one$tables, anchors))
+      tag$p(
+        class = "source", if (!shown) list(figure_source(one$plot), " \u00b7 "),
+        tag$code(paste0("figures/", one$name, ".svg")),
+        if (length(one$tables) > 0L) list(" \u00b7 Numbers: ", table_references(one$tables, anchors))
+      )
     )
   )
 }
@@ -66,8 +155,8 @@ figure_html <- function(one, title, drawing, anchors) {
 # The tables behind a figure: a link where the page shows one, else the name of its file.
 table_references <- function(tables, anchors) {
   references <- lapply(tables, function(name) {
-    file <- tag$code(paste0("tables/", name, ".csv"))
-    if (name %in% names(anchors)) tag$a(href = paste0("#", anchors[[name]]), file) else file
+    file <- tag$code(paste0("tables/", name, ".csv"), .noWS = "outside")
+    if (name %in% names(anchors)) tag$a(href = paste0("#", anchors[[name]]), file, .noWS = "after") else file
   })
   separators <- c(rep(list(", "), length(tables) - 1L), list(""))
   Map(list, references, separators)

@@ -53,6 +53,8 @@ html_table <- function(rows, columns, caption = NULL, long = character(), csv = 
   classes <- vapply(seq_along(columns), function(i) {
     cell_class(texts[[i]], is.numeric(shown[[columns[i]]]), columns[i] %in% long)
   }, "")
+  # What is set to the right is numbers, and no name that a reader may want to copy.
+  texts <- Map(function(text, class) if (class == "") true_minus(text) else text, texts, classes)
   head <- paste0("<th scope=\"col\"", classes, ">", escaped(names(columns)), "</th>", collapse = "")
   table <- paste0(
     "<table><thead><tr>", head, "</tr></thead>\n<tbody>\n", table_body(texts, classes), "\n</tbody></table>"
@@ -82,6 +84,11 @@ table_body <- function(texts, classes) {
   })
   paste0("<tr>", do.call(paste0, cells), "</tr>", collapse = "\n")
 }
+
+# Sentences for the page: a number keeps its percent sign on its line, and a minus is no hyphen.
+prose <- function(text) true_minus(gsub("(?<=[0-9\\]]) %", "\u202f%", text, perl = TRUE))
+
+true_minus <- function(text) gsub("(?<=^|[ \\[(])-(?=[0-9])", "\u2212", text, perl = TRUE)
 
 # A number, with or without its interval, or none.
 figures_only <- "^([-+]?[0-9][-+.0-9e]*( \\[[^]]*\\])?|\u2013)$"
@@ -121,11 +128,13 @@ definition_list <- function(terms, meanings) {
 #' @param summary its name; content what it holds.
 #' @param rows number of rows of the table that it holds; long ones stay folded in print, named with their file.
 #' @param csv file that holds the whole table.
+#' @param printed whether it is printed although it is folded.
 #' @noRd
-folded <- function(summary, content, rows = 0L, csv = NULL, open = FALSE, id = NULL) {
+folded <- function(summary, content, rows = 0L, csv = NULL, open = FALSE, id = NULL,
+                   printed = rows <= most_printed_rows) {
   counted <- c(if (rows > 0L) sprintf("%d %s", rows, plural("row", rows)), csv)
   tag$details(
-    id = id, class = if (rows > most_printed_rows) "many", open = if (open) NA,
+    id = id, class = if (!printed) "many", open = if (open) NA,
     tag$summary(
       summary, if (length(counted) > 0L) list(" ", tag$span(class = "source", paste(counted, collapse = ", ")))
     ),

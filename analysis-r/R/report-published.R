@@ -45,25 +45,57 @@ published_tables <- function(rows, reference, campaign, ours) {
       "Setup of both.",
       long = c("published", "here")
     ),
-    compared_table(rows[!is.na(rows$ours_low)], campaign, ours),
-    lonely_table(rows[is.na(rows$ours_low)]),
+    compared_table(rows[!is.na(rows$ours_low)], campaign, ours), empty_at_words(rows, campaign),
+    lonely_table(rows[!rows$value_id %in% with_counterpart(rows)]),
     slips_table(published_slips(reference), title)
   )
 }
 
+# Values that any meter, transport or node of the campaign has a counterpart to.
+with_counterpart <- function(rows) unique(rows$value_id[!is.na(rows$ours_low)])
+
+# What is compared stands in few columns, which paper has room for; what it rests on is folded below.
 compared_table <- function(rows, campaign, ours) {
-  shown <- published_display(rows)
-  columns <- c(
-    quantity = "what", at = "at", "metered by" = "meter", published = "published", ours = "ours",
-    "differs in" = "differs", "at (here)" = "at_here", "u95 metering" = "u95", blocks = "blocks",
-    "floor here" = "floor", source = "source", filled(shown, c("published for" = "conditions", note = "note"))
-  )
+  if (nrow(rows) == 0L) {
+    return(NULL)
+  }
+  shown <- published_display(rows)[, ours := prose(ours)]
+  meter <- if (nrow(campaign$meters) > 1L) c("metered by" = "meter")
+  columns <- c(quantity = "what", meter, published = "published", ours = "ours", "differs in" = "differs")
   names(columns)[columns == "ours"] <- ours
-  if (nrow(campaign$meters) < 2L) columns <- columns[columns != "meter"]
-  html_table(
-    shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)),
-    long = c("differs", "conditions", "note")
+  list(
+    html_table(
+      shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)),
+      long = c("what", "ours", "differs")
+    ),
+    tag$details(
+      tag$summary("What each value was published for, and what ours rests on"),
+      html_table(shown, c(
+        quantity = "what", meter, "at (here)" = "at_here", filled(shown, c("u95 metering" = "u95")), blocks = "blocks",
+        filled(shown, c("floor here" = "floor")), "printed in" = "source",
+        filled(shown, c("published for" = "conditions", note = "note"))
+      ), "Conditions of both.", long = c("what", "at_here", "source", "conditions", "note"))
+    )
   )
+}
+
+# Of values that another meter has a counterpart to: the meters that have none, and why.
+empty_at_words <- function(rows, campaign) {
+  empty <- unique(rows[
+    is.na(rows$ours_low) & !is.na(rows$meter_id) & rows$value_id %in% with_counterpart(rows),
+    c("meter_id", "value_id", "reason"),
+    with = FALSE
+  ])
+  if (nrow(campaign$meters) < 2L || nrow(empty) == 0L) {
+    return(NULL)
+  }
+  counts <- empty[, list(count = .N), by = list(meter_id, reason)]
+  tag$p(paste0(
+    "Without a counterpart at some meters: ", paste0(
+      counts$count, " at meter ", plain_text(counts$meter_id, 40L), " (", reason_labels[counts$reason], ")",
+      collapse = "; "
+    ), "."
+  ))
 }
 
 # Published values that nothing here can stand beside; what is the same of all meters stands once.
@@ -73,13 +105,13 @@ lonely_table <- function(rows) {
   }
   shown <- published_display(rows)
   shown[, reason := unname(reason_labels[rows$reason])]
-  shown <- unique(shown[, c("what", "at", "published", "reason", "source", "conditions", "note"), with = FALSE])
+  shown <- unique(shown[, c("what", "published", "reason", "source", "conditions", "note"), with = FALSE])
   tag$details(
     tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
     html_table(shown, c(
-      quantity = "what", at = "at", published = "published", "none here because" = "reason", source = "source",
+      quantity = "what", published = "published", "none here because" = "reason", "printed in" = "source",
       filled(shown, c("published for" = "conditions", note = "note"))
-    ), long = c("conditions", "note"))
+    ), long = c("what", "reason", "source", "conditions", "note"))
   )
 }
 
@@ -169,16 +201,8 @@ dccp_words <- function(campaign) {
 published_display <- function(rows) {
   data.table(
     source = rows$source,
-    what = paste0(
-      quantity_labels[rows$quantity], ifelse(is.na(rows$published_transport), "", paste0(
-        " of ", transport_label(ifelse(is.na(rows$transport), rows$published_transport, rows$transport))
-      )), ifelse(is.na(rows$reference), "", paste(" against", transport_label(rows$reference))),
-      ifelse(rows$quantity == "phy_rate_mbps" & !is.na(rows$node), paste(" of", plain_text(rows$node, 40L)), "")
-    ),
-    published = published_text(rows),
-    at = place_text(rows$published_payload_bytes, published_load_text(rows)),
-    meter = rows$meter_id,
-    ours = ours_text(rows),
+    what = paste0(published_quantity(rows), ", ", place_text(rows$published_payload_bytes, published_load_text(rows))),
+    published = published_text(rows), meter = rows$meter_id, ours = ours_text(rows),
     at_here = place_text(rows$payload_bytes, span_text(rows$load_least_mbps, rows$load_greatest_mbps, " Mb/s")),
     u95 = ifelse(is.na(rows$u95_meter), "", short(rows$u95_meter)), blocks = rows$blocks_n,
     floor = ifelse(is.na(rows$floor_known), "", ifelse(rows$floor_known, "known", "not known")),
@@ -186,6 +210,21 @@ published_display <- function(rows) {
     conditions = rows$conditions, note = rows$note
   )
 }
+
+# "dE_A of DCCP against UDP (positive: less than UDP)", "PHY rate of client".
+published_quantity <- function(rows) {
+  whose <- transport_label(fcoalesce(rows$transport, rows$published_transport))
+  paste0(
+    quantity_labels[rows$quantity], ifelse(is.na(rows$published_transport), "", paste(" of", whose)),
+    ifelse(is.na(rows$reference), "", paste(" against", transport_label(rows$reference))),
+    ifelse(rows$quantity %in% names(sign_words), paste0(
+      " (positive: ", sign_words[rows$quantity], " than ", transport_label(rows$reference), ")"
+    ), ""),
+    ifelse(rows$quantity == "phy_rate_mbps" & !is.na(rows$node), paste(" of", plain_text(rows$node, 40L)), "")
+  )
+}
+
+sign_words <- c(dea_j_per_mbit = "less", dea_percent = "less", dgoodput_percent = "more")
 
 quantity_labels <- c(
   ea_j_per_mbit = "E_A", dea_j_per_mbit = "dE_A", dea_percent = "dE_A", dgoodput_percent = "goodput",
@@ -200,24 +239,34 @@ reason_labels <- c(
   no_value = "nothing was read"
 )
 
-# "~6 Mb/s", "454 J/Mb", "~70 % (0.7)", "little difference".
+# "~6 Mb/s", "454 J/Mb", "~70 %", "little difference".
 published_text <- function(rows) {
   about <- ifelse(rows$precision == "approximate" & !grepl("~", rows$published, fixed = TRUE), " (roughly)", "")
-  unit <- ifelse(
-    rows$unit != "1", ifelse(rows$relation == "little", "", paste0(" ", rows$unit)),
-    paste0(" (", short(rows$published_low), ")")
-  )
-  paste0(rows$published, unit, about)
+  # Words, or printed with its unit.
+  complete <- rows$relation == "little" | rows$unit == "1" | grepl("%", rows$published, fixed = TRUE)
+  paste0(rows$published, ifelse(complete, "", display_unit(rows)), about)
 }
 
+# Ratios are shown in percent, as they were printed.
+display_unit <- function(rows) ifelse(rows$unit == "1", " %", paste0(" ", rows$unit))
+display_factor <- function(rows) ifelse(rows$unit == "1", 100, 1)
+
 ours_text <- function(rows) {
-  unit <- ifelse(rows$unit == "1", "", paste0(" ", rows$unit))
-  interval <- ifelse(
-    is.na(rows$ours_ci95_low), "", paste0(" [", short(rows$ours_ci95_low), " to ", short(rows$ours_ci95_high), "]")
-  )
+  scale <- display_factor(rows)
+  unit <- display_unit(rows)
+  one <- rows$ours_low == rows$ours_high
+  value <- range_words(scale * rows$ours_low, scale * rows$ours_ci95_low, scale * rows$ours_ci95_high, unit)
+  span <- span_text(signif(scale * rows$ours_low, 3), signif(scale * rows$ours_high, 3), unit)
   cells <- ifelse(rows$cells_n > 1L, paste0(" (", rows$cells_n, " cells)"), "")
   left <- ifelse(rows$cells_left_out_n > 0L, paste0(", ", rows$cells_left_out_n, " left out"), "")
-  paste0(span_text(signif(rows$ours_low, 3), signif(rows$ours_high, 3), unit), interval, cells, left)
+  paste0(contrast_text(rows), ifelse(one, value, span), cells, left)
+}
+
+# "-11.5 % [-14.1 to -8.9] over 12 loads; cells: ", where transports are compared over the whole sweep.
+contrast_text <- function(rows) {
+  over_all <- range_words(rows$contrast_percent, rows$contrast_ci95_low, rows$contrast_ci95_high, display_unit(rows))
+  loads <- rows$contrast_loads_n
+  ifelse(is.na(over_all), "", paste0(over_all, " over ", loads, ifelse(loads == 1L, " load", " loads"), "; cells: "))
 }
 
 span_text <- function(low, high, unit) {

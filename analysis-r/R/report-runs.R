@@ -7,8 +7,15 @@ section_invalid <- function(campaign, tables) {
   waiting <- nrow(campaign$plan[status %in% c("planned", "running")])
   tag$section(
     id = "invalid", tag$h2("Invalid runs"), invalid_content(tables$invalid_runs),
-    if (superseded > 0L) tag$p(sprintf("%d runs of repeated mini-blocks do not count.", superseded)),
-    if (waiting > 0L) tag$p(sprintf("%d runs have not been finished: netjoule resume goes on with them.", waiting)),
+    if (superseded > 0L) {
+      tag$p(sprintf(
+        "%d %s of repeated mini-blocks %s not count.", superseded, plural("run", superseded),
+        if (superseded == 1L) "does" else "do"
+      ))
+    },
+    if (waiting > 0L) {
+      tag$p(sprintf("Not finished: %d %s. netjoule resume goes on.", waiting, plural("run", waiting)))
+    },
     if (nrow(tables$run_notes) > 0L) {
       list(
         tag$h3("Notes on runs that count"), count_by_code(tables$run_notes, "note"),
@@ -60,27 +67,97 @@ long_table <- function(summary, csv, rows, columns) {
   folded(summary, html_table(rows, columns, long = "detail", csv = csv), nrow(rows), csv)
 }
 
-# What campaign.json says, part by part; all the rest stands first. Those that most readers ask for are unfolded.
+# What campaign.json says, part by part; single entries stand first.
 environment_parts <- c(
-  meters = "Meters", host = "Host", lab_hosts = "Hosts of the lab", versions = "Versions", topology = "Testbed",
-  workload = "Workload", device_models = "Device models", alignment = "Lags told by load pulses",
-  sessions = "Sessions"
+  host = "Host", lab_hosts = "Hosts of the lab", versions = "Versions", topology = "Testbed", workload = "Workload",
+  device_models = "Device models", meters = "Meters, every entry", sessions = "Sessions, every entry",
+  alignment = "Lags told by load pulses", load_pulses = "Load pulses"
 )
-open_parts <- c("meters", "host")
+# Longer parts stay folded on paper.
+most_printed_entries <- 40L
 
 section_environment <- function(campaign) {
   meta <- campaign$meta
   names(meta$meters) <- campaign$meters$meter_id
   if (length(meta$lab_hosts) > 0L) names(meta$lab_hosts) <- vapply(meta$lab_hosts, pick_text, "", "host")
   rest <- meta[setdiff(names(meta), names(environment_parts))]
+  nested <- vapply(rest, is.list, NA)
   tag$section(
-    id = "environment", tag$h2("Environment"), definitions_of(rest),
-    lapply(names(environment_parts), function(part) {
-      if (length(meta[[part]]) > 0L) {
-        folded(environment_parts[[part]], definitions_of(meta[[part]]), open = part %in% open_parts)
-      }
-    })
+    id = "environment", tag$h2("Environment"), definitions_of(rest[!nested]), sessions_part(meta$sessions),
+    meters_part(meta$meters),
+    lapply(names(environment_parts), function(part) folded_definitions(environment_parts[[part]], meta[[part]])),
+    folded_definitions("Other entries", rest[nested])
   )
+}
+
+folded_definitions <- function(title, x) {
+  if (length(x) > 0L) folded(title, definitions_of(x), printed = length(flatten(x)) <= most_printed_entries)
+}
+
+#' Meters as a table, a column per meter
+#'
+#' @param meters of campaign.json, named by meter_id.
+#' @noRd
+meters_part <- function(meters) {
+  if (length(meters) == 0L) {
+    return(NULL)
+  }
+  flat <- lapply(meters, flatten)
+  keys <- unique(unlist(lapply(flat, names)))
+  # Each term of an accuracy is among all entries.
+  keys <- keys[!grepl("^accuracy[.]terms|^schema_version$|^meter_id$", keys)]
+  columns <- paste0("meter", seq_along(flat))
+  values <- lapply(flat, function(one) {
+    text <- unname(one[match(keys, names(one))])
+    ifelse(text %in% "\u2013", NA_character_, text)
+  })
+  rows <- as.data.table(c(list(item = gsub("[._]+", " ", keys)), stats::setNames(values, columns)))
+  told <- Reduce(`|`, lapply(values, function(text) !is.na(text)))
+  html_table(
+    rows[told], c(item = "item", stats::setNames(columns, names(meters))), "Meters, as campaign.json has them.",
+    long = columns
+  )
+}
+
+# More sessions than this stand in campaign.json alone.
+most_sessions <- 50L
+
+#' When the campaign was flown, with its pauses
+#' @noRd
+sessions_part <- function(sessions) {
+  count <- length(sessions)
+  if (count == 0L) {
+    return(NULL)
+  }
+  start <- vapply(sessions, pick_number, 0, "t_start_s")
+  end <- vapply(sessions, pick_number, 0, "t_end_s")
+  pause <- c(start[-1] - end[-count], NA)
+  listed <- seq_len(min(count, most_sessions))
+  items <- vapply(listed, function(i) session_words(sessions[[i]], i, end[i] - start[i], pause[i]), "")
+  flown <- sum(end - start, na.rm = TRUE)
+  rested <- if (any(!is.na(pause))) paste(", pauses between them of", duration_words(sum(pause, na.rm = TRUE))) else ""
+  list(
+    tag$p(sprintf("Flown in %d %s of %s%s.", count, plural("session", count), duration_words(flown), rested)),
+    tag$ul(lapply(items, tag$li)), if (count > most_sessions) tag$p("Later ones are in campaign.json.")
+  )
+}
+
+session_words <- function(one, number, length_s, pause_s) {
+  minute <- function(name) sub("T", " ", substr(plain_text(pick_text(one, name)), 1L, 16L), fixed = TRUE)
+  ended <- if (is.na(length_s)) {
+    ", not ended"
+  } else {
+    sprintf(" to %s UTC (%s), %s", minute("ended_utc"), duration_words(length_s), plain_text(pick_text(one, "end")))
+  }
+  sprintf(
+    "Session %d: %s%s%s.", number, minute("started_utc"), ended,
+    if (is.na(pause_s)) "" else paste("; then a pause of", duration_words(pause_s))
+  )
+}
+
+duration_words <- function(seconds) {
+  clock <- time_unit(seconds)
+  paste(number_text(signif(seconds / clock$seconds, 3)), clock$name)
 }
 
 # More entries than this stand in campaign.json alone: sessions of a campaign of weeks, hosts of a large lab.
@@ -88,6 +165,8 @@ most_definitions <- 400L
 
 definitions_of <- function(x) {
   flat <- flatten(x)
+  # What nobody told needs no line.
+  flat <- flat[flat != "\u2013"]
   left_out <- length(flat) - most_definitions
   flat <- utils::head(flat, most_definitions)
   list(

@@ -1,23 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# The report's summary: what was tested first, then what is exploratory, then what stands beside it, a sentence each.
+# The report's summary: the answer in a sentence, what was tested, Figure 1, then what is exploratory and what stands
+# beside it.
 
-section_summary <- function(campaign, tables) {
+#' @param figure the part of the page that shows Figure 1; it stands behind what was tested.
+#' @noRd
+section_summary <- function(campaign, tables, figure = NULL) {
   family <- family_rows(tables)
+  design <- c(design_sentence(campaign), counts_sentence(campaign))
+  lead <- lead_sentences(campaign, tables, family)
+  if (is.null(lead)) {
+    lead <- design[1]
+    design <- design[2]
+  }
   tag$section(
-    id = "summary", tag$h2("Summary"), tag$p(class = "lead", design_sentence(campaign)),
-    tag$p(counts_sentence(campaign)),
-    if (nrow(family) > 0L) {
-      list(tag$h3("What is compared over all loads"), tag$ul(class = "verdicts", lapply(
-        seq_len(nrow(family)), function(i) verdict_item(family[i])
-      )))
-    },
+    id = "summary", tag$h2("Summary"), tag$p(class = "lead", prose(lead)), tag$p(prose(paste(design, collapse = " "))),
+    if (nrow(family) > 0L) family_part(campaign, family), figure,
     by_meter(campaign, "Load by load: exploratory", function(id) load_sentences(campaign, tables, id)),
     by_meter(campaign, "What limits these numbers", function(id) limit_sentences(campaign, tables, id)),
     tag$h3("What else to know"), tag$ul(lapply(beside_sentences(campaign, tables), tag$li)),
-    tag$h3("How sure"), tag$ul(lapply(sure_sentences(campaign, tables), tag$li))
+    tag$h3("How sure"), sentence_list(sure_sentences(campaign, tables))
   )
 }
+
+sentence_list <- function(sentences) tag$ul(lapply(prose(without_codes(sentences)), tag$li))
+
+# Codes are for who looks a cell up in the tables, where they stand.
+without_codes <- function(text) gsub(" \\(floor_[a-z_]+\\)", "", text)
 
 # The primary family, each sentence once.
 family_rows <- function(tables) {
@@ -25,9 +34,144 @@ family_rows <- function(tables) {
   if (is.null(rows)) data.table() else unique(rows[in_family == TRUE & !is.na(words)], by = "words")
 }
 
+family_part <- function(campaign, family) {
+  list(
+    tag$h3(paste0(
+      "What is compared over all loads", if (is_modelled(campaign, family$meter_id[1])) ", in this model",
+      if (any(!is.na(family$dea_ci95_low))) ": 95 % intervals over blocks"
+    )),
+    tag$ul(class = "verdicts", lapply(seq_len(nrow(family)), function(i) verdict_item(family[i]))),
+    tag$details(tag$summary("Tests, p-values and what was left out"), tag$ul(lapply(prose(family$words), tag$li)))
+  )
+}
+
 verdict_item <- function(one) {
   told <- verdict_label(one)
-  tag$li(tag$span(class = paste("verdict", told[["kind"]]), told[["words"]]), " ", one$words)
+  tag$li(
+    tag$span(class = paste("verdict", told[["kind"]]), told[["words"]]), " ",
+    tag$strong(sprintf("%s, %g bytes", transport_label(one$transport), one$payload_bytes), .noWS = "after"),
+    paste0(": ", prose(contrast_side_words(one)), ".")
+  )
+}
+
+contrast_side_words <- function(one) {
+  reference <- transport_label(one$reference)
+  if (one$blocks_n == 0L) {
+    paste("no load has a ratio to", reference)
+  } else {
+    side_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high, paste(" than", reference))
+  }
+}
+
+#' An interval of dE_A in plain words, its low end first: "8.9 to 14.1 % more than UDP (mean 11.5 %)"
+#'
+#' @param percent,low,high as in contrasts: positive is less.
+#' @param than what follows the side.
+#' @noRd
+side_words <- function(percent, low, high, than = "") {
+  side <- function(value) if (value >= 0) "less" else "more"
+  if (is.na(low)) {
+    return(sprintf("%s %% %s%s, in a single block", short(abs(percent)), side(percent), than))
+  }
+  size <- sub("^-", "", same_decimals(percent, low, high))
+  if (low * high <= 0) {
+    sprintf("between %s %% more and %s %% less%s (mean %s %% %s)", size[2], size[3], than, size[1], side(percent))
+  } else {
+    ends <- unique(if (low > 0) size[2:3] else size[3:2])
+    centre <- if (length(ends) > 1L) sprintf(" (mean %s %%)", size[1]) else ""
+    paste0(paste(ends, collapse = " to "), " % ", side(percent), than, centre)
+  }
+}
+
+#' The answer in plain words: who took least, by how much the others differ, how sure, where little is known
+#'
+#' @param family the contrasts of the primary family.
+#' @return one string, NULL where nothing is compared.
+#' @noRd
+lead_sentences <- function(campaign, tables, family) {
+  rows <- if (nrow(family) > 0L) family[blocks_n > 0L]
+  if (NROW(rows) == 0L) {
+    return(NULL)
+  }
+  # An interval's verdict, never the mean's.
+  rows[, side := fcase(
+    verdict %in% "less", "less", verdict %in% "more", "more", verdict %in% "not_told_apart", "open",
+    dea_ci95_low %in% NA, "open", dea_ci95_low > 0, "less", dea_ci95_high < 0, "more",
+    default = "open"
+  )]
+  paste(c(
+    lead_claim(campaign, rows), lead_certainty(rows), lead_doubt(campaign, tables, rows$meter_id[1])
+  ), collapse = " ")
+}
+
+lead_claim <- function(campaign, rows) {
+  references <- unique(rows$reference)
+  pairs <- split(rows, by = c("transport", "reference"))
+  parts <- vapply(pairs, lead_part, "", several = length(references) > 1L)
+  opening <- if (length(references) > 1L) {
+    "energy per megabit over all loads"
+  } else if (all(rows$side == "more") && compares_all(campaign, rows)) {
+    paste(transport_label(references), "took the least energy per megabit")
+  } else if (all(rows$side == "less") && compares_all(campaign, rows)) {
+    paste(transport_label(references), "took the most energy per megabit")
+  } else {
+    paste("energy per megabit over all loads, against", transport_label(references))
+  }
+  model <- if (is_modelled(campaign, rows$meter_id[1])) "in this model, " else ""
+  paste0(start_sentence("", paste0(model, opening)), ": ", paste(parts, collapse = "; "), ".")
+}
+
+# Whether every other transport is set against the reference, at every size.
+compares_all <- function(campaign, rows) {
+  sent <- unique(campaign$plan[
+    status != "superseded" & !transport %in% c("null", rows$reference[1]), c("transport", "payload_bytes"),
+    with = FALSE
+  ])
+  all(paste(sent$transport, sent$payload_bytes) %in% paste(rows$transport, rows$payload_bytes))
+}
+
+# "QUIC 38 to 44 % more"; sizes are named where they differ.
+lead_part <- function(rows, several) {
+  told <- vapply(intersect(c("less", "more", "open"), rows$side), function(what) {
+    part <- rows[rows$side == what]
+    sizes <- if (nrow(part) < nrow(rows)) paste(" at", enumerated(number_text(part$payload_bytes)), "bytes") else ""
+    span <- paste(unique(number_text(signif(range(abs(part$dea_percent)), 2))), collapse = " to ")
+    if (what == "open") paste0("not told apart", sizes) else paste0(span, " % ", what, sizes)
+  }, "", USE.NAMES = FALSE)
+  against <- if (several) paste(" against", transport_label(rows$reference[1])) else ""
+  paste0(transport_label(rows$transport[1]), against, " ", enumerated(told))
+}
+
+lead_certainty <- function(rows) {
+  tested <- sum(rows$inference == "tested")
+  blocks <- range(rows$blocks_n)
+  count <- if (blocks[1] == blocks[2]) blocks[1] else paste(blocks[1], "to", blocks[2])
+  if (tested == 0L) {
+    sprintf("None of this is tested: %s %s too few.", count, if (blocks[2] == 1L) "block is" else "blocks are")
+  } else if (tested < nrow(rows)) {
+    sprintf("%d of %d comparisons are tested, the others have too few blocks.", tested, nrow(rows))
+  } else {
+    sprintf(
+      "%s tested over %s blocks, corrected for their number.",
+      if (tested == 1L) "This comparison is" else paste("All", tested, "comparisons are"), count
+    )
+  }
+}
+
+# The loads at which most intervals of single cells hold no difference.
+lead_doubt <- function(campaign, tables, id) {
+  chosen <- id
+  delta <- by_variant(campaign, tables)[[1]]$tables$delta_ea
+  rows <- delta[meter_id == chosen & method == "ratio" & !is.na(dea_ci95_low)]
+  loads <- rows[, list(open = mean(dea_ci95_low <= 0 & dea_ci95_high >= 0)), by = list(offered_rate_mbps)]
+  doubtful <- loads$offered_rate_mbps[loads$open > 0.5]
+  if (nrow(loads) < 2L || length(doubtful) == 0L) {
+    NULL
+  } else if (length(doubtful) == nrow(loads)) {
+    "Load by load most pairs are not told apart."
+  } else {
+    sprintf("Least is known %s: load by load most pairs are not told apart there.", load_words(doubtful))
+  }
 }
 
 #' What a reader may take from one contrast, before its sentence
@@ -53,7 +197,7 @@ by_meter <- function(campaign, heading, sentences) {
     if (length(told) > 0L) {
       list(
         if (several) tag$h4(paste0(meter_title(campaign, id), " (meter ", id, ")")),
-        tag$ul(lapply(told, tag$li))
+        sentence_list(told)
       )
     }
   })
@@ -82,12 +226,17 @@ enumerated <- function(words) {
   if (last < 2L) words else paste(paste(words[-last], collapse = ", "), "and", words[last])
 }
 
+# A mini-block with a run that does not count is flown again: what was planned is its last attempt.
 counts_sentence <- function(campaign) {
-  planned <- nrow(campaign$plan[status != "superseded"])
-  usable <- sum(campaign$runs$usable)
-  sprintf(
-    "%d of %d planned runs count, %d are invalid or unfinished; blocks: %d.", usable, planned, planned - usable,
-    blocks_of(campaign)
+  of_last <- campaign$plan[, .SD[attempt == max(attempt)], by = "mini_block"]
+  planned <- nrow(of_last)
+  usable <- sum(campaign$runs$usable & campaign$runs$run_id %in% of_last$run_id)
+  again <- uniqueN(campaign$plan$mini_block[!campaign$plan$run_id %in% of_last$run_id])
+  paste0(
+    sprintf("%d of %d planned runs count, %d are invalid or unfinished", usable, planned, planned - usable),
+    if (again == 1L) "; 1 mini-block was flown again",
+    if (again > 1L) sprintf("; %d mini-blocks were flown again", again),
+    sprintf("; blocks: %d.", blocks_of(campaign))
   )
 }
 
@@ -98,9 +247,9 @@ beside_sentences <- function(campaign, tables) {
   published <- published_sentence(tables$side_by_side)
   outliers <- outlier_sentence(tables$outliers)
   found <- list(
-    if (!is.null(published)) list(published, " ", link("published", "Side by side")),
-    lapply(drift_sentences(campaign, tables$ea_drift), function(text) list(text)),
-    if (!is.null(outliers)) list(outliers),
+    if (!is.null(published)) list(prose(published), " ", link("published", "Side by side")),
+    lapply(drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sittings), function(text) list(prose(text))),
+    if (!is.null(outliers)) list(prose(outliers)),
     list(invalid_sentence(campaign), if (nrow(tables$invalid_runs) > 0L) list(" ", link("invalid", "Every reason")))
   )
   # Of several meters there are several sentences on drift.
@@ -121,25 +270,37 @@ published_sentence <- function(rows) {
       ", here ", ifelse(ratios$in_this_model %in% TRUE, "in this model ", ""), ours_text(ratios), "."
     )
   }
+  sweeps <- met[!is.na(contrast_percent)]
+  sweep_words <- vapply(seq_len(nrow(sweeps)), function(i) sweep_sentence(sweeps[i]), "")
   paste(c(sprintf(
     paste(
       "%d of %d published values have a counterpart here (same transport, nearest size and load); none is scaled, and",
       "what differs in the setup is named beside each."
     ),
     length(unique(met$value_id)), length(unique(rows$value_id))
-  ), unique(ratio_words)), collapse = "")
+  ), unique(ratio_words), unique(sweep_words)), collapse = "")
+}
+
+# What was published of a whole sweep beside the contrast over all loads.
+sweep_sentence <- function(one) {
+  sprintf(
+    " %s against %s at %g bytes over all loads: published %s less, here %s%s.", transport_label(one$transport),
+    transport_label(one$reference), one$payload_bytes, published_text(one),
+    if (one$in_this_model %in% TRUE) "in this model " else "",
+    side_words(one$contrast_percent, one$contrast_ci95_low, one$contrast_ci95_high)
+  )
 }
 
 #' Did anything but transports, sizes and loads change E_A or P_I while the campaign ran?
 #' @noRd
-drift_sentences <- function(campaign, drift) {
+drift_sentences <- function(campaign, drift, sittings = NULL) {
   if (NROW(drift) == 0L) {
     return(character())
   }
   several <- nrow(campaign$meters) > 1L
   vapply(unique(drift$meter_id), function(id) {
     rows <- drift[meter_id == id]
-    parts <- vapply(seq_len(nrow(rows)), function(i) drift_part(rows[i]), "")
+    parts <- vapply(seq_len(nrow(rows)), function(i) drift_part(rows[i], sittings), "")
     clock <- time_unit(max(rows$span_s))
     model <- if (is_modelled(campaign, id)) "in this model, " else ""
     paste0(
@@ -150,7 +311,10 @@ drift_sentences <- function(campaign, drift) {
   }, "", USE.NAMES = FALSE)
 }
 
-drift_part <- function(one) {
+drift_part <- function(one, sittings = NULL) {
+  if (one$verdict == "constant") {
+    return(paste(one$quantity, "is constant in this model and tells nothing of drift"))
+  }
   if (one$verdict == "cannot_tell") {
     return(paste("a trend of", one$quantity, "cannot be told, there are too few mini-blocks"))
   }
@@ -160,9 +324,12 @@ drift_part <- function(one) {
     "%s %% [%s to %s]", percent(one$change_percent), percent(one$change_ci95_low), percent(one$change_ci95_high)
   )
   if (one$verdict == "drift") {
-    paste0(one$quantity, " drifted by ", change, ", which pairs inside mini-blocks do not see")
+    paste0(
+      one$quantity, " drifted by ", change, ", which pairs inside mini-blocks do not see",
+      sittings_clause(one, sittings)
+    )
   } else {
-    paste0("no drift of ", one$quantity, " is seen (", change, ")")
+    paste0("no drift of ", one$quantity, " is seen (", change, ")", sittings_clause(one, sittings))
   }
 }
 

@@ -10,7 +10,7 @@ section_tables <- function(parts) {
     id = "tables", tag$h2("Tables"),
     tag$p(
       "Rounded; square brackets hold 95 % intervals unless the line over a table says otherwise. The same with all ",
-      "digits, and what is left out here, is in ", tag$code("tables/*.csv"), "."
+      "digits, and what is left out here, is in ", tag$code("tables/*.csv", .noWS = "after"), "."
     ),
     lapply(names(parts), function(name) {
       part <- parts[[name]]
@@ -43,7 +43,7 @@ shown_tables <- function() {
   }
   list(
     contrasts = one("Transports over all loads", contrasts_html),
-    ea_summary = one("Energy, floor and flow by cell", cell_html, TRUE, flow_html),
+    ea_summary = one("Energy, floor and flow by cell", cell_html, TRUE, sender_html),
     delta_ea = one("Energy against UDP by cell", delta_html, TRUE),
     delta_goodput = one("Goodput against UDP by cell", goodput_html),
     envelope = one("Energy envelope", envelope_html, TRUE),
@@ -51,7 +51,8 @@ shown_tables <- function() {
     model_parameters = one("Parameters of the device models", parameters_html),
     model_fit = one("Power model", fit_html),
     model_residuals = one("Residuals of the power model", residuals_html, TRUE),
-    ea_drift = one("Drift over the campaign", drift_html), outliers = one("Flagged runs", outliers_html),
+    ea_drift = one("Drift over the campaign", drift_html),
+    ea_drift_sittings = one("Drift by sitting", sittings_html), outliers = one("Flagged runs", outliers_html),
     pacing_overview = one("Pacing certificates by cell", pacing_html),
     phy_rates = one("PHY rates by load", phy_html), runs = one("Every run that counts", runs_html)
   )
@@ -115,13 +116,21 @@ contrasts_html <- function(rows, source) {
     dea = range_words(rows$dea_percent, rows$dea_ci95_low, rows$dea_ci95_high),
     dea_model = range_words(rows$dea_percent, rows$dea_model_ci95_low, rows$dea_model_ci95_high),
     p = p_words(rows$p_value), p_holm = p_words(rows$p_holm), verdict = gsub("_", " ", rows$verdict, fixed = TRUE),
-    dp = range_words(rows$dp_a_w, rows$dp_a_ci95_low, rows$dp_a_ci95_high)
+    dp = range_words(rows$dp_a_w, rows$dp_a_ci95_low, rows$dp_a_ci95_high),
+    busy = count_cell(rows$loads_core_busy_n),
+    unbusy = ifelse(rows$loads_core_busy_n > 0L, short(rows$dea_without_core_busy_percent), NA),
+    above = range_words(
+      rows$dea_above_floor_percent, rows$dea_above_floor_ci95_low, rows$dea_above_floor_ci95_high
+    ),
+    above_loads = count_cell(rows$loads_above_floor_n)
   )
-  shown[is.na(rows$dea_model_ci95_low), dea_model := NA_character_]
+  shown[!drawn_wider(rows), dea_model := NA_character_]
   html_table(shown, c(
     compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "dE_A %" = "dea",
     filled(shown, c(
       "dE_A %, model parameters drawn" = "dea_model", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
+      "loads with a full core" = "busy", "dE_A % without them" = "unbusy",
+      "dE_A % above the floor, exploratory" = "above", "its loads" = "above_loads",
       "loads below resolution" = "by_p_a", "their P_A difference W" = "dp", "loads extrapolated (hollow)" = "hollow",
       "loads without E_A above 0" = "no_ea", "loads without all pairs" = "incomplete"
     ))
@@ -162,12 +171,15 @@ pacing_html <- function(rows, source) {
   shown[, `:=`(
     p50 = range_words(error_p50_us, error_p50_least_us, error_p50_greatest_us),
     p99 = range_words(error_p99_us, error_p99_least_us, error_p99_greatest_us),
-    cpu = range_words(cpu_ratio, cpu_least_ratio, cpu_greatest_ratio)
+    cpu = range_words(cpu_ratio, cpu_least_ratio, cpu_greatest_ratio),
+    held_back = fifelse(held_back_greatest_ratio > 0, range_words(
+      held_back_ratio, held_back_least_ratio, held_back_greatest_ratio
+    ), NA_character_)
   )]
   html_table(shown, c(
     cell = "cell", certificates = "certificates_n", passed = "passed_n", failed = "failed_n",
     "not judged" = "unjudged_n", "median error us" = "p50", "99th percentile us" = "p99",
-    "greatest us" = "error_max_us", "sender's CPU, cores" = "cpu"
+    "greatest us" = "error_max_us", "sender's CPU, cores" = "cpu", filled(shown, c("held back, share" = "held_back"))
   ), paste("Departure errors of senders: median over runs, in brackets least and greatest.", source))
 }
 

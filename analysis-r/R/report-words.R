@@ -18,7 +18,7 @@ load_sentences <- function(campaign, tables, id) {
     return(no_energy_sentence(campaign, id))
   }
   of_each_variant(campaign, tables, id, function(part, summary, model) {
-    c(range_sentences(summary, model), delta_sentences(part$tables$delta_ea[meter_id == id], model))
+    c(range_sentences(summary, model), delta_sentences(part$tables$delta_ea[meter_id == id], model, summary))
   })
 }
 
@@ -85,14 +85,7 @@ range_sentences <- function(summary, model) {
   }, "")
 }
 
-estimate <- function(row) {
-  interval <- if (is.na(row$ea_drawn_low)) {
-    ""
-  } else {
-    sprintf(" [%s to %s]", short(row$ea_drawn_low), short(row$ea_drawn_high))
-  }
-  paste0(short(row$ea_j_per_mbit_mean), interval)
-}
+estimate <- function(row) range_words(row$ea_j_per_mbit_mean, row$ea_drawn_low, row$ea_drawn_high)
 
 short <- function(x) number_text(signif(x, 3))
 
@@ -102,7 +95,7 @@ start_sentence <- function(model, text) {
 
 #' One sentence per size: at which loads each transport took less, more or is not told apart from UDP
 #' @noRd
-delta_sentences <- function(delta, model) {
+delta_sentences <- function(delta, model, summary = NULL) {
   rows <- delta[method == "ratio" & !is.na(dea_percent)]
   if (nrow(rows) == 0L) {
     return(character())
@@ -113,7 +106,9 @@ delta_sentences <- function(delta, model) {
   sizes <- split(rows, by = "payload_bytes", sorted = TRUE)
   vapply(sizes, function(size) {
     transports <- split(size, by = "transport", sorted = TRUE)
-    parts <- vapply(transports, function(one) paste(transport_label(one$transport[1]), delta_parts(one)), "")
+    parts <- vapply(transports, function(one) {
+      paste0(transport_label(one$transport[1]), " ", delta_parts(one), core_busy_note(one, summary))
+    }, "")
     start_sentence(model, sprintf(
       "energy per megabit against UDP at %g bytes: %s.", size$payload_bytes[1], paste(parts, collapse = "; ")
     ))
@@ -153,11 +148,11 @@ load_words <- function(rates_mbps) {
 }
 
 floor_sentences <- function(summary, model) {
-  rows <- summary[transport == "udp" & !is.na(floor_w) & delta_p_w > 0 & below_resolution_n == 0 & !hollow]
+  rows <- summary[transport == "udp" & !is.na(floor_ratio) & !hollow]
   if (nrow(rows) == 0L) {
     return(character())
   }
-  share <- range(100 * rows$floor_w / rows$delta_p_w)
+  share <- range(100 * rows$floor_ratio)
   start_sentence(model, sprintf(
     "the generator alone (same schedule, transport null) takes %s to %s %% of the power that UDP adds over idle.",
     number_text(signif(share[1], 2)), number_text(signif(share[2], 2))
@@ -257,8 +252,8 @@ resolution_sentence <- function(summary) {
   }
   sprintf(
     paste(
-      "%d of %d cells have runs below the meter's resolution: they are upper limits, and are compared by",
-      "difference of P_A, not by ratio of E_A."
+      "%d of %d cells have runs below the meter's resolution: a cell with more than half of its runs below is an",
+      "upper limit; all are compared by difference of P_A, not by ratio of E_A."
     ),
     nrow(below), nrow(summary[transport != "null"])
   )
@@ -291,8 +286,8 @@ certainty_sentences <- function(campaign, tables) {
     } else {
       sprintf(
         paste(
-          "Intervals are 95 %% t intervals over %d blocks, per cell and uncorrected for the number of cells:",
-          "they are exploratory%s."
+          "Intervals are 95 %% intervals over %d blocks (Student's t where no more is said), per cell and uncorrected",
+          "for the number of cells: they are exploratory%s."
         ),
         blocks, if (blocks < least) sprintf(", and with fewer than %d blocks no test is made", least) else ""
       )

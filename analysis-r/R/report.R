@@ -36,13 +36,16 @@ report_head <- function(campaign) {
 
 report_body <- function(campaign, tables, figures) {
   parts <- table_parts(campaign, tables)
+  drawn <- figure_parts(campaign, figures, tables, table_anchors(parts, tables))
+  # E_A by load belongs to the answer.
+  first <- seq_along(figures) == 1L & figure_ids(figures) == "ea"
   tag$body(
     tag$a(class = "skip", href = "#summary", "Skip to the summary"),
     report_header(campaign), report_nav(tables),
     tag$main(
-      section_summary(campaign, tables), section_table_iv(campaign, tables),
+      section_summary(campaign, tables, drawn[first]), section_table_iv(campaign, tables),
       section_pacer(campaign, tables), section_fairness(campaign, tables),
-      section_figures(campaign, figures, table_anchors(parts, tables)), section_tables(parts),
+      section_figures(figures, figure_titles(campaign, figures), drawn, first), section_tables(parts),
       section_published(campaign, tables), section_method(campaign), section_invalid(campaign, tables),
       section_environment(campaign), section_glossary(campaign)
     ),

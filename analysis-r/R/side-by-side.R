@@ -29,17 +29,21 @@ our_columns <- list(
 #'
 #' A published value meets the cells of its transport (DCCP both `dccp` and `dccp-kernel`) whose payload size is the
 #' nearest within a quarter and whose load is the nearest within a tenth; a statement about many loads meets all
-#' cells in its range, and ours is then the least and the greatest of them. Cells below the meter's resolution or
+#' cells in its range, and ours is then the least and the greatest of them; beside what was published of dE_A over a
+#' whole sweep stands the contrast of that pair and size (contrasts). Cells below the meter's resolution or
 #' outside the device model's validity are counted and left out. Of several pacings the first counts (absolute).
 #'
 #' @param campaign from [read_campaign()].
-#' @param tables ea_summary, delta_ea, delta_goodput and phy_rates of the campaign.
+#' @param tables ea_summary, delta_ea, delta_goodput, phy_rates and contrasts of the campaign.
 #' @param references documents of results/reference.
 #' @return data.table by side_by_side.table.json, one row per value, meter and transport (PHY rates: per node);
 #'   NULL where no published value but PHY rates has a counterpart in the campaign.
 #' @export
 side_by_side <- function(campaign, tables, references = read_references(reference_dir(campaign$contracts))) {
   tables <- by_variant(campaign, tables)[[1]]$tables
+  if (!is.null(tables$contrasts)) {
+    tables$contrasts <- of_variant(tables$contrasts, pacing_variants(tables$ea_summary)[1])
+  }
   tables$ea_summary <- with_drawn_intervals(tables$ea_summary)
   rows <- rbindlist(lapply(references, function(reference) {
     values <- published_values(reference)
@@ -60,7 +64,8 @@ side_columns <- c(
   "published_load_mbps", "published_from_mbps", "published_below_mbps", "published_run_s", "published_repetitions",
   "conditions", "note", "meter_id", "node", "device_model", "power_source", "radio_source", "in_this_model",
   "transport", "payload_bytes", "load_least_mbps", "load_greatest_mbps", "ours_low", "ours_high", "ours_ci95_low",
-  "ours_ci95_high", "u95_meter", "blocks_n", "cells_n", "cells_left_out_n", "floor_known", "differs", "reason"
+  "ours_ci95_high", "contrast_percent", "contrast_ci95_low", "contrast_ci95_high", "contrast_loads_n", "u95_meter",
+  "blocks_n", "cells_n", "cells_left_out_n", "floor_known", "differs", "reason"
 )
 
 # All rows of one published value.
@@ -68,7 +73,9 @@ value_beside_ours <- function(published, campaign, tables, setup) {
   ours <- if (published$quantity == "phy_rate_mbps") {
     radio_beside(published, tables$phy_rates)
   } else if (our_columns[[published$quantity]]$metered) {
-    rbindlist(lapply(campaign$meters$meter_id, function(id) cells_beside(published, tables, id)))
+    rbindlist(lapply(campaign$meters$meter_id, function(id) {
+      with_contrast(cells_beside(published, tables, id), published, tables$contrasts)
+    }))
   } else {
     # Goodput and loss stand in the rows of each meter; the first meter's will do.
     first <- intersect(campaign$meters$meter_id, tables$ea_summary$meter_id)[1]
@@ -113,6 +120,33 @@ cells_beside <- function(published, tables, id) {
     }
     ours_row(id, name, reason = no_match_reason(at_same_place(of_transport, published), where$metered))
   }))
+}
+
+#' The contrast over all loads beside what was published of a whole sweep
+#'
+#' @param ours from cells_beside(): rows of one meter.
+#' @param contrasts of the same pacing, NULL without.
+#' @noRd
+with_contrast <- function(ours, published, contrasts) {
+  whole <- published$quantity == "dea_percent" && published$relation == "from_to" && is.na(published$application) &&
+    is.na(published$offered_rate_mbps) && is.na(published$offered_from_mbps) && is.na(published$offered_below_mbps)
+  if (!whole || is.null(contrasts)) {
+    return(ours)
+  }
+  columns <- c("contrast_percent", "contrast_ci95_low", "contrast_ci95_high", "contrast_loads_n")
+  for (i in which(!is.na(ours$ours_low))) {
+    one <- contrasts[
+      contrasts$meter_id %in% ours$meter_id[i] & contrasts$transport %in% ours$transport[i] &
+        contrasts$reference %in% published$reference_transport & contrasts$payload_bytes %in% ours$payload_bytes[i] &
+        contrasts$blocks_n > 0L
+    ]
+    # Of several directions none is the campaign's.
+    if (nrow(one) == 1L) {
+      values <- one[, c("dea_percent", "dea_ci95_low", "dea_ci95_high", "loads_n"), with = FALSE]
+      set(ours, i, columns, lapply(values, as.numeric))
+    }
+  }
+  ours[]
 }
 
 #' Cells of a table in one form: identity, value with interval, and why a cell has none
@@ -201,7 +235,8 @@ ours_row <- function(id, transport = NA_character_, cells = NULL, reason = NA_ch
     meter_id = as.character(id), node = NA_character_, transport = transport,
     payload_bytes = if (length(sizes) == 1L) as.numeric(sizes) else NA_real_, load_least_mbps = loads[1],
     load_greatest_mbps = loads[2], ours_low = NA_real_, ours_high = NA_real_, ours_ci95_low = NA_real_,
-    ours_ci95_high = NA_real_, u95_meter = NA_real_, blocks_n = NA_real_,
+    ours_ci95_high = NA_real_, contrast_percent = NA_real_, contrast_ci95_low = NA_real_,
+    contrast_ci95_high = NA_real_, contrast_loads_n = NA_real_, u95_meter = NA_real_, blocks_n = NA_real_,
     cells_n = if (is.na(reason)) NROW(cells) else 0L, cells_left_out_n = as.integer(left_out), floor_known = NA,
     reason = reason
   )

@@ -7,7 +7,7 @@
 family_sentences <- function(campaign, contrasts) {
   family <- contrasts[in_family == TRUE]
   design <- contrast_design(campaign)
-  others <- nrow(contrasts) - nrow(family)
+  others <- sum(!contrasts$in_family & !(is.na(contrasts$dea_ci95_low) & is.na(contrasts$dp_a_ci95_low)))
   tested <- sum(family$inference == "tested")
   few <- sum(family$inference == "intervals_only" & family$blocks_n > 0L)
   none <- sum(family$blocks_n == 0L)
@@ -61,8 +61,8 @@ contrast_words <- function(found, campaign, least_blocks) {
     model <- if (is_modelled(campaign, one$meter_id)) "in this model, " else ""
     sentence <- start_sentence("", paste0(model, contrast_claim(one), "."))
     paste(c(
-      sentence, test_words(one, least_blocks), open_sign_words(one), equivalence_words(one), resolution_words(one),
-      missing_load_words(one)
+      sentence, test_words(one, least_blocks), open_sign_words(one), equivalence_words(one), core_busy_words(one),
+      resolution_words(one), missing_load_words(one), above_floor_words(one)
     ), collapse = " ")
   }, "")
 }
@@ -73,10 +73,10 @@ contrast_claim <- function(one) {
     reference <- transport_label(one$reference)
     return(sprintf("%s cannot be compared with %s by ratio: no load has one", subject, reference))
   }
-  amount <- if (is.na(one$dea_model_ci95_low)) {
-    amount_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high)
-  } else {
+  amount <- if (drawn_wider(one)) {
     amount_words(one$dea_percent, one$dea_model_ci95_low, one$dea_model_ci95_high, ", model parameters drawn")
+  } else {
+    amount_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high)
   }
   planned <- sum(unlist(one[, load_counts, with = FALSE]))
   over <- sprintf(
@@ -93,10 +93,27 @@ contrast_claim <- function(one) {
   }
 }
 
-# "26 % less [24 to 28 % less]"; the side is said of each end, because an interval may hold both.
+# An interval with drawn parameters is shown beside or instead of the blocks' where it is this much wider.
+least_told_widening <- 1.05
+
+drawn_wider <- function(rows) {
+  width <- function(name) rows[[paste0(name, "_high")]] - rows[[paste0(name, "_low")]]
+  (width("dea_model_ci95") > least_told_widening * width("dea_ci95")) %in% TRUE
+}
+
+# "26 % less [95 %: 24 to 28 %]"; an interval that holds both sides names them: "[95 %: 1 % more to 3 % less]".
 amount_words <- function(percent, low, high, holds = "") {
-  side <- function(value) paste(number_text(signif(abs(value), 2)), "%", if (value >= 0) "less" else "more")
-  if (is.na(low)) side(percent) else sprintf("%s [95 %%%s: %s to %s]", side(percent), holds, side(low), side(high))
+  size <- function(value) paste(number_text(signif(abs(value), 2)), "%")
+  side <- function(value) paste(size(value), if (value >= 0) "less" else "more")
+  if (is.na(low)) {
+    return(side(percent))
+  }
+  ends <- if (low * high > 0) {
+    paste(sub(" %", "", size(if (low > 0) low else high)), "to", size(if (low > 0) high else low))
+  } else {
+    paste(side(low), "to", side(high))
+  }
+  sprintf("%s [95 %%%s: %s]", side(percent), holds, ends)
 }
 
 # Where the planned loads of a contrast are: they add up.
@@ -122,7 +139,43 @@ open_sign_words <- function(one) {
   }
 }
 
+core_busy_words <- function(one) {
+  count <- one$loads_core_busy_n
+  if (count == 0L) {
+    return(NULL)
+  }
+  without <- one$dea_without_core_busy_percent
+  sprintf(
+    "At %d %s a sender's core was full (floor_core_busy); without %s: %s.", count, plural("load", count),
+    if (count == 1L) "it" else "them", if (is.na(without)) "no load is left" else amount_words(without, NA, NA)
+  )
+}
+
+# Of one size against UDP: which of the loads have a full core, by the codes of the cells' floors.
+core_busy_note <- function(delta, summary) {
+  if (is.null(summary)) {
+    return(NULL)
+  }
+  busy <- summary[payload_bytes == delta$payload_bytes[1] & grepl("floor_core_busy", floor_reason, fixed = TRUE)]
+  arms <- c(delta$transport, delta$reference)
+  loads <- intersect(delta$offered_rate_mbps, busy[transport %in% arms, offered_rate_mbps])
+  if (length(loads) > 0L) paste0(" (sender's core full ", load_words(loads), ")")
+}
+
+above_floor_words <- function(one) {
+  if (one$loads_above_floor_n == 0L) {
+    return(NULL)
+  }
+  amount <- amount_words(one$dea_above_floor_percent, one$dea_above_floor_ci95_low, one$dea_above_floor_ci95_high)
+  sprintf(
+    "Above the generator floor, exploratory: %s (mean over %d %s).", amount, one$loads_above_floor_n,
+    plural("load", one$loads_above_floor_n)
+  )
+}
+
 plural <- function(word, count) if (count == 1L) word else paste0(word, "s")
+
+cell_words <- function(count) paste(count, plural("cell", count))
 
 test_words <- function(one, least_blocks) {
   switch(one$inference,
@@ -206,14 +259,27 @@ invalid_sentence <- function(campaign) {
 
 # Which intervals of a modelled campaign hold more than the scatter of runs.
 parameter_words <- function(tables) {
-  if (any(!is.na(tables$ea_uncertainty$ea_total_ci95_low))) {
-    paste(
-      "Intervals of E_A by cell are metering + model parameters beside the scatter of runs, those of contrasts model",
-      "parameters without metering, whose common part cancels in a ratio; every other interval is run to run only."
-    )
-  } else {
-    "No interval holds metering or model parameters: both are held."
+  cells <- tables$ea_uncertainty
+  meters <- unique(cells$meter_id[!is.na(cells$ea_total_ci95_low)])
+  drawn <- any(!is.na(tables$contrasts$dea_model_ci95_low))
+  if (length(meters) == 0L && !drawn) {
+    return("No interval holds metering or model parameters: both are held.")
   }
+  whose <- if (length(setdiff(cells$meter_id, meters)) > 0L) {
+    paste0(" at meter ", paste(plain_text(meters, 40L), collapse = ", "))
+  }
+  paste(c(
+    if (length(meters) > 0L) {
+      paste0("Intervals of E_A by cell", whose, " hold metering and model parameters beside the scatter of runs.")
+    },
+    if (drawn) {
+      paste(
+        "Intervals of contrasts hold no metering, whose common part cancels in a ratio, and drawn model parameters",
+        "only where that is said: there they widen the interval by more than 5 %."
+      )
+    },
+    "Every other interval of a mean is run to run only."
+  ), collapse = " ")
 }
 
 held_reasons <- c(
@@ -230,7 +296,7 @@ parameter_sentences <- function(campaign, statistics) {
   if (is.null(parameters)) {
     return(NULL)
   }
-  vapply(split(parameters, by = "meter_id"), function(rows) {
+  of_meters <- vapply(split(parameters, by = "meter_id"), function(rows) {
     drawn <- rows[drawn == TRUE]
     held <- rows[drawn == FALSE, list(names = paste(plain_text(parameter), collapse = ", ")), by = reason]
     paste0(
@@ -250,6 +316,7 @@ parameter_sentences <- function(campaign, statistics) {
       uncovered_words(drawn)
     )
   }, "", USE.NAMES = FALSE)
+  c(of_meters, held_sentences(statistics))
 }
 
 uncovered_words <- function(drawn) {
@@ -279,7 +346,8 @@ held_words <- function(rows, parameters, id) {
   if (length(intervals) == 0L) {
     return(NULL)
   }
-  drawn <- any(!is.na(unlist(rows[rows$meter_id == id, intervals, with = FALSE])))
+  of_meter <- rows[rows$meter_id == id]
+  drawn <- any(!is.na(of_meter$ea_total_ci95_low)) || any(drawn_wider(of_meter))
   held <- held_names(parameters, id)
   if (drawn && length(held) > 0L) {
     paste0("Model parameters of meter ", plain_text(id, 40L), " are drawn, but ", paste(held, collapse = ", "), ". ")

@@ -7,21 +7,21 @@
 #' @param campaign from [read_campaign()].
 #' @param margin_percent margin of equivalence in percent; NULL: the workload's, if it has one.
 #' @return named list of data.tables: contrasts ([transport_contrasts()]), ea_uncertainty, outliers ([outlier_runs()]),
-#'   model_parameters; one that the campaign has nothing for is left out.
+#'   model_parameters, held_parameters; one that the campaign has nothing for is left out.
 #' @export
 campaign_statistics <- function(campaign, margin_percent = NULL) {
   model <- model_sensitivity(campaign)
   outliers <- outlier_runs(campaign)
+  contrasts <- transport_contrasts(campaign, margin_percent, outliers, model)
   found <- list(
-    contrasts = transport_contrasts(campaign, margin_percent, outliers, model),
-    ea_uncertainty = ea_uncertainty(campaign, model), outliers = outliers,
-    model_parameters = model_parameters(campaign, model)
+    contrasts = contrasts, ea_uncertainty = ea_uncertainty(campaign, model), outliers = outliers,
+    model_parameters = model_parameters(campaign, model), held_parameters = held_parameters(campaign, contrasts, model)
   )
   found[!vapply(found, is.null, NA)]
 }
 
 # Names of the tables above; a campaign has those that there is something for.
-statistics_tables <- c("contrasts", "ea_uncertainty", "outliers", "model_parameters")
+statistics_tables <- c("contrasts", "ea_uncertainty", "outliers", "model_parameters", "held_parameters")
 
 #' Add the interval with the model's parameters to the cells, where there is one
 #'

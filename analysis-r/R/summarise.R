@@ -58,8 +58,8 @@ summarise_ea <- function(campaign) {
   if (nrow(rows) == 0L) {
     return(empty_rows("ea_summary", summary_columns))
   }
-  rows <- null_floor(with_wake_ups_differ(rows))
-  summary <- rows[, summarise_cell(.SD), by = cell_keys]
+  rows <- without_selected_floors(null_floor(with_wake_ups_differ(rows)))
+  summary <- rows[, append(summarise_cell(.SD), message_costs_of_cell(.SD)), by = cell_keys]
   summary <- in_cell_order(summary)
   setcolorder(summary, summary_columns)
   summary[]
@@ -81,7 +81,7 @@ summary_columns <- c(
   "floor_ci95_low", "floor_ci95_high", "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "p_i_w", "delta_p_w",
   "mean_ip_packet_bytes", "achieved_ratio", "tail_energy_j", "no_goodput_n", "generator", "generator_version",
   "jitter_ms", pacing_keys, "u95_floor_w", "u95_ea_above_floor_j_per_mbit", "floor_ratio", "floor_reason",
-  "wake_ups_per_message", "wake_ups_differ_n"
+  "wake_ups_per_message", "wake_ups_differ_n", "floor_n", message_costs
 )
 
 summarise_cell <- function(rows) {
@@ -110,7 +110,7 @@ summarise_cell <- function(rows) {
     u95_ea_above_floor_j_per_mbit = mean_or_na(rows$u95_ea_above_floor_j_per_mbit), floor_ratio = floor_ratio_of(rows),
     floor_reason = codes_text(rows$floor_reason),
     wake_ups_per_message = mean_interval(per_block("wake_ups_per_message"))$mean,
-    wake_ups_differ_n = count_or_na(rows$wake_ups_differ)
+    wake_ups_differ_n = count_or_na(rows$wake_ups_differ), floor_n = sum(rows$has_floor)
   )
 }
 
@@ -126,6 +126,13 @@ floor_ratio_of <- function(rows) {
   added <- mean_or_na(with_floor$delta_p_w)
   if (any(rows$below_resolution) || is.na(added) || added <= 0) NA_real_ else mean(with_floor$floor_w) / added
 }
+
+#' Whether so many of a cell's runs are below the meter's resolution that its E_A is an upper limit
+#'
+#' @param below_n runs below resolution; n: blocks, each of which has one run of the cell.
+#' @return logical.
+#' @noRd
+mostly_below <- function(below_n, n) 2 * below_n > n
 
 codes_text <- function(codes) {
   codes <- sort(unique(codes[!is.na(codes)]))
@@ -157,5 +164,17 @@ null_floor <- function(rows) {
   for (column in c("floor_w", "u95_floor_w", "floor_reason")) {
     set(rows, which(rows$is_null), column, own[[column]][rows$is_null])
   }
+  rows[]
+}
+
+#' Leave the floor of a cell empty when one of its runs was refused one for its outcome
+#'
+#' Null runs that fill their core are those that draw most: the mean of the rest would be too low. Other reasons, such
+#' as an invalid null run, leave the mean of the runs that have a floor.
+#' @noRd
+without_selected_floors <- function(rows) {
+  rows[, has_floor := !is.na(floor_w)]
+  rows[, selected := any(floor_reason %in% outcome_refusals), by = cell_keys]
+  for (column in floor_numbers) set(rows, which(rows$selected), column, NA_real_)
   rows[]
 }

@@ -34,6 +34,85 @@ table_iv <- function(campaigns, reference = "udp") {
   if (length(rows) > 0L) rbindlist(rows)
 }
 
+#' Tell the rows of Table IV of several campaigns, each with what was published of its application
+#'
+#' @param dirs folders of campaigns, each of which must have flown a profile.
+#' @param tell called with an event "table_iv" per row; nothing is told unless all campaigns have rows.
+#' @noRd
+tell_table_iv <- function(dirs, tell) {
+  rows <- rbindlist(lapply(dirs, function(dir) {
+    campaign <- read_campaign(dir)
+    rows <- table_iv(campaign)
+    if (NROW(rows) == 0L) {
+      abort_invalid_data(
+        "The campaign ", dir, " has no run that counts of an application profile: Table IV is of workloads with a ",
+        "profile, such as skype and youtube."
+      )
+    }
+    with_published(rows, campaign)
+  }))
+  for (i in seq_len(nrow(rows))) {
+    row <- as.list(rows[i])
+    tell(c(list(event = "table_iv", words = application_words(row)), row))
+  }
+}
+
+application_words <- function(row) {
+  sprintf(
+    "%s, %s (meter %s): E_A %s J/Mb, published %s", row$application, transport_label(row$transport), row$meter_id,
+    cell_text(row$ea_j_per_mbit_mean), cell_text(row$published_ea_j_per_mbit)
+  )
+}
+
+#' Rows of Table IV with what was published of the same application and transport; nothing is scaled
+#'
+#' @param rows from [table_iv()] of one campaign.
+#' @return rows with published_ea_j_per_mbit, published_dea_j_per_mbit, published_dea_percent, reference_id and
+#'   differs (codes of what differs in the setup); NA where nothing was published.
+#' @noRd
+with_published <- function(rows, campaign, references = read_references(reference_dir(campaign$contracts))) {
+  beside <- rbindlist(lapply(seq_len(nrow(rows)), function(i) published_beside(as.list(rows[i]), campaign, references)))
+  cbind(rows, beside)
+}
+
+published_beside <- function(row, campaign, references) {
+  values <- data.table(quantity = character(), low = numeric())
+  differs <- reference_id <- NA_character_
+  for (reference in references) {
+    found <- published_values(reference)
+    found <- found[is_of_application(found, row)]
+    if (nrow(found) > 0L) {
+      values <- found
+      reference_id <- pick_text(reference, "reference_id")
+      differs <- differences_of(beside_application(row, found), campaign, reference$setup)
+      break
+    }
+  }
+  number <- function(name) c(values$low[values$quantity == name], NA_real_)[1]
+  list(
+    published_ea_j_per_mbit = number("ea_j_per_mbit"), published_dea_j_per_mbit = number("dea_j_per_mbit"),
+    published_dea_percent = number("dea_percent"), reference_id = reference_id, differs = differs
+  )
+}
+
+# Which published values are of a row's application, and of a profile of about the same size and rate.
+is_of_application <- function(values, row) {
+  theirs <- vapply(published_names, function(ours) row$transport %in% ours, NA)
+  same <- function(published, ours, ratio) abs(log(published / ours)) <= log(ratio)
+  values$application %in% row$application & values$transport %in% names(published_names)[theirs] &
+    same(values$payload_bytes, row$payload_bytes, same_size_ratio) %in% TRUE &
+    same(values$offered_rate_mbps, row$offered_rate_mbps, same_load_ratio) %in% TRUE
+}
+
+# A row as differences_of() asks for it.
+beside_application <- function(row, values) {
+  c(row, list(
+    ours_low = 0, load_least_mbps = row$offered_rate_mbps, blocks_n = row$n, floor_known = NA,
+    published_payload_bytes = values$payload_bytes[1], published_load_mbps = values$offered_rate_mbps[1],
+    published_run_s = values$run_s[1], published_repetitions = values$repetitions[1]
+  ))
+}
+
 #' Name of the profile that a campaign flew, NA for messages of one size at a constant rate
 #' @noRd
 application_of <- function(campaign) {

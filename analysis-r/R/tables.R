@@ -19,7 +19,8 @@ campaign_tables <- function(campaign, margin_percent = NULL) {
   certificates <- pacing_certificates(campaign)
   tables <- c(tables, list(
     delta_goodput = delta_goodput(campaign), model_fit = model$fit, model_residuals = model$residuals,
-    ea_order = listed, ea_drift = ea_drift(listed, campaign), power_trace = power_trace(campaign),
+    ea_order = listed, ea_drift = ea_drift(listed, campaign),
+    ea_drift_sittings = ea_drift_sittings(listed, campaign), power_trace = power_trace(campaign),
     pacing_certificates = certificates, pacing_overview = pacing_overview(certificates)
   ))
   # Only a campaign that spun and slept has this table.
@@ -41,7 +42,7 @@ campaign_tables <- function(campaign, margin_percent = NULL) {
   tables
 }
 
-# One row per usable run and meter: the per-run numbers as result.json gives them.
+# One row per usable run and meter: the per-run numbers as result.json gives them, and what flow.json says of senders.
 run_table <- function(campaign) {
   columns <- c(
     "run_id", "block", "mini_block", "order", "attempt", "meter_id", "node", "device_model", "power_source",
@@ -51,7 +52,7 @@ run_table <- function(campaign) {
     "below_resolution", "hollow", "extrapolated_ratio", "p_null_w", "floor_w", "u95_floor_w",
     "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit", "floor_reason", "tail_energy_j", "grade", "quantity",
     "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "generator", "generator_version",
-    "jitter_ms", pacing_keys, "wake_ups_per_message",
+    "jitter_ms", pacing_keys, "wake_ups_per_message", message_costs,
     if (nrow(campaign$flows) > 0L) c("flows", "jain_goodput", "jain_demand_met")
   )
   if (nrow(campaign$results) == 0L) {

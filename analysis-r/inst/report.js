@@ -12,6 +12,8 @@
 
   // --- Figures: the drawing itself moves into the dialog and back, so that its identifiers stay the only ones.
   const scales = [1, 1.5, 2, 3, 4, 6, 8];
+  // A drawing that would leave more than a third of the screen's height empty opens as high as the screen.
+  const leastHeight = 1.5;
   const dialog = make("dialog", "zoom");
   const bar = make("div", "zoom-bar");
   const title = make("p", "zoom-title");
@@ -19,14 +21,28 @@
   const view = make("div", "zoom-view");
   let shown = null;
 
-  const draw = () => {
+  // Widths at which the drawing is as wide and as high as the view, with the scroll bars' room: that a larger figure
+  // needs some changes nothing of its scale.
+  const widths = () => {
     const box = shown.drawing.viewBox.baseVal;
-    // With the scroll bars' room: that a larger figure needs some changes nothing of its scale.
-    const fitting = Math.min(view.offsetWidth, (view.offsetHeight * box.width) / box.height);
-    shown.drawing.style.width = `${Math.floor(fitting * scales[shown.step])}px`;
-    scale.textContent = `${100 * scales[shown.step]} %`;
+    return [view.offsetWidth, (view.offsetHeight * box.width) / box.height];
+  };
+
+  const draw = () => {
+    const factor = shown.scales[shown.step];
+    shown.drawing.style.width = `${Math.floor(Math.min(...widths()) * factor)}px`;
+    scale.textContent = `${Math.round(100 * factor)} %`;
     smaller.disabled = shown.step === 0;
-    larger.disabled = shown.step === scales.length - 1;
+    larger.disabled = shown.step === shown.scales.length - 1;
+  };
+
+  // The step to open with; the scale that fills the height is one among the others.
+  const openingStep = () => {
+    const [wide, high] = widths();
+    const filling = Math.floor((100 * high) / wide) / 100;
+    if (!(filling >= leastHeight && filling <= scales[scales.length - 1])) return 0;
+    shown.scales = [...new Set([...scales, filling])].sort((a, b) => a - b);
+    return shown.scales.indexOf(filling);
   };
 
   // What lies under the pointer (else in the middle) stays where it is.
@@ -36,7 +52,7 @@
     const y = pointer ? pointer.clientY - box.top : view.clientHeight / 2;
     const left = (view.scrollLeft + x) / view.scrollWidth;
     const top = (view.scrollTop + y) / view.scrollHeight;
-    shown.step = Math.max(0, Math.min(scales.length - 1, step));
+    shown.step = Math.max(0, Math.min(shown.scales.length - 1, step));
     draw();
     view.scrollLeft = left * view.scrollWidth - x;
     view.scrollTop = top * view.scrollHeight - y;
@@ -49,9 +65,10 @@
     place.style.height = `${drawing.getBoundingClientRect().height}px`;
     drawing.replaceWith(place);
     view.append(drawing);
-    shown = { drawing, place, step: 0 };
+    shown = { drawing, place, scales, step: 0 };
     title.textContent = figure.querySelector("strong").textContent;
     dialog.showModal();
+    shown.step = openingStep();
     draw();
     view.focus();
   };

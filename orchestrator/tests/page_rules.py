@@ -17,6 +17,41 @@ UNNAMED = """
 """
 """1.1.1 and 4.1.2: what is drawn and what can be used has a name."""
 
+DRAWINGS = """
+[...document.querySelectorAll('figure')].map(figure => {
+  const drawing = figure.querySelector('svg');
+  const box = drawing ? drawing.getBoundingClientRect() : {width: 0, height: 0};
+  const marks = figure.querySelectorAll('polyline, circle, polygon, rect, path').length;
+  return {id: figure.id, width: box.width, height: box.height, marks};
+})
+"""
+"""Every figure's drawing: its size and how many marks it has."""
+
+CUT_TABLES = """
+[...document.querySelectorAll('table')].filter(e => e.checkVisibility())
+  .filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
+  .map(e => e.textContent.slice(0, 100))
+"""
+"""On paper nothing scrolls: what goes over the edge is lost."""
+
+BROKEN_WORDS = """
+[...document.querySelectorAll('td, th')].filter(cell => cell.checkVisibility()).flatMap(cell => {
+  const found = [];
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    for (const word of walker.currentNode.data.matchAll(/\\p{L}+/gu)) {
+      const range = document.createRange();
+      range.setStart(walker.currentNode, word.index);
+      range.setEnd(walker.currentNode, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+      if (lines.size > 1) found.push(word[0]);
+    }
+  }
+  return found;
+})
+"""
+"""Words of tables that begin on one line and end on the next."""
+
 LOW_CONTRAST = """
 (() => {
   const numbers = color => color.match(/[0-9.]+/g).map(Number);

@@ -39,6 +39,13 @@ def test_it_gets_the_campaign_the_contracts_and_the_library(rscript, tmp_path):
     assert run(rscript(body), tmp_path, "report")[0]["rest"] == f"{tmp_path} --json --report"
 
 
+def test_campaigns_of_table_iv_are_asked_for_together(rscript, tmp_path):
+    program = rscript('shift 2\nprintf \'{"event":"args","rest":"%s"}\\n\' "$*"\n')
+    seen = []
+    analysis.run_table_iv([tmp_path / "a", tmp_path / "b"], seen.append, rscript=program)
+    assert seen == [{"event": "args", "rest": f"{tmp_path}/a --json --table-iv {tmp_path}/b"}]
+
+
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [

@@ -38,6 +38,16 @@ def test_transports_that_are_not_told_apart_are_both_right():
     assert question.right(apart) == OneOf(frozenset({"quic"}))
 
 
+def test_a_floor_that_a_run_was_refused_for_its_outcome_is_the_cells_no_more():
+    def floor_of(reason):
+        runs = (Run(1, {"floor_w": 0.3}), Run(2, {"delta_p_w": 0.5}, floor_reason=reason))
+        return Cell(("udp", 64, 12.0), runs).mean("floor_w")
+
+    assert floor_of("null_run_invalid") == 0.3
+    with pytest.raises(CannotTell, match=r"not every run has it \(floor_core_busy\)"):
+        floor_of("floor_core_busy")
+
+
 @pytest.mark.parametrize(
     ("quic_above", "answers"),
     [

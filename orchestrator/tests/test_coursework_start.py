@@ -153,4 +153,10 @@ def test_a_start_that_fails_leaves_nothing_in_the_way_of_the_next(bundles, tmp_p
     folder = tmp_path / "new"
     assert run_command(["coursework", "start", str(folder), "--golden"]) == 4
     assert "not a ZIP file" in capsys.readouterr().err
-    assert run_command(["coursework", "start", str(folder)]) == 0
+    assert not folder.exists()
+    folder.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert run_command(["coursework", "start", str(link), "--golden"]) == 4
+    assert list(folder.iterdir()) == []
+    assert run_command(["coursework", "start", str(link)]) == 0

@@ -8,7 +8,8 @@ import pytest
 
 from netjoule.cli import run_command
 from netjoule.publishing.kinds import Kind
-from netjoule.publishing.masking import Books, Collector
+from netjoule.publishing.last_check import Searcher
+from netjoule.publishing.masking import Books, Collector, Masker
 
 pytestmark = pytest.mark.usefixtures("secrets_of_this_host")
 
@@ -42,6 +43,30 @@ def test_it_warns_of_names_that_are_masked_in_fields_only():
         collector.text(field, name)
     books.freeze()
     assert books.vocabulary.only_in_fields() == ("power", "x1")
+
+
+def test_it_lists_words_that_a_masked_name_is_a_part_of():
+    books = Books(frozenset())
+    Collector(books).text("user", "anna")
+    books.freeze()
+    searcher = Searcher(books)
+    for text in ("campaign anna2026 of Johanna, not anna, not planned", "0anna1"):
+        searcher.text("", Masker(books).text("", text))
+    assert searcher.longer_words == {"anna2026", "Johanna", "0anna1"}
+
+
+def test_the_words_that_may_tell_are_on_the_terminal(campaign_dir, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NETJOULE_TEST_PLUG", "lab")
+    path = campaign_dir / "campaign.json"
+    document = json.loads(path.read_text())
+    document["topology"]["description"] = "ssh anna@box for annaberg"
+    document["topology"]["traffic_secret"] = "env:NETJOULE_TEST_PLUG"
+    path.write_text(json.dumps(document))
+    assert run_command(["publish", str(campaign_dir), "--out", str(tmp_path / "b.zip")]) == 0
+    said = capsys.readouterr().out
+    assert "'annaberg' has a masked name as a part" in said
+    assert "what env:NETJOULE_TEST_PLUG means may stay in running text" in said
+    assert "lab:" not in said
 
 
 def test_for_machines_it_is_one_document(campaign_dir, tmp_path, capsys):

@@ -56,6 +56,7 @@ from netjoule.publishing.vocabulary import Vocabulary
         ("up ssid=Annas Home Wifi id=0", "up ssid=ssid-1 id=0"),
         ("ssid[0]=Annas Home Wifi", "ssid[0]=ssid-1"),
         ("up ssid= id=0", "up ssid= id=0"),
+        ("up ssid=a=b c id=0", "up ssid=ssid-1 id=0"),
         ("SSID of the network", "SSID of the network"),
         ("serial number 91K0A, S/N: 91K0A", "serial number serial-1, S/N: serial-1"),
         ("serial: a port of 9600 Bd", "serial: a port of 9600 Bd"),

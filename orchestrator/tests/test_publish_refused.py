@@ -3,11 +3,13 @@
 
 import errno
 import fcntl
+import json
 import os
 from pathlib import Path
 
 import canaries
 import pytest
+from bundles import published
 
 from netjoule import files
 from netjoule.cli import run_command
@@ -192,6 +194,23 @@ def test_the_last_check_searches_what_is_written_beside_the_campaign(canary_camp
     monkeypatch.setattr(papers, "_readme", lambda *given: [*of_readme(*given), "at 10.123.45.67"])
     with pytest.raises(RunFailed, match=r"README\.md: it would still hold"):
         publish(canary_campaign, tmp_path / "b.zip")
+
+
+@pytest.mark.parametrize("ssid", ["Access Point", "802.11n", "over-range", "Frictionless"])
+def test_a_network_called_as_netjoule_writes_is_masked_and_no_obstacle(campaign_dir, tmp_path, ssid):
+    path = campaign_dir / "campaign.json"
+    document = json.loads(path.read_text())
+    document["topology"]["description"] = f'seen ssid="{ssid}"'
+    path.write_text(json.dumps(document))
+    folder = published(campaign_dir, tmp_path / "x")
+    assert f'ssid="{ssid}"' not in (folder / "topology.yaml").read_text()
+
+
+def test_what_an_author_shares_with_a_masked_name_hides_no_other_name(canary_campaign, tmp_path, monkeypatch):
+    of_readme = papers._readme
+    monkeypatch.setattr(papers, "_readme", lambda *given: [*of_readme(*given), "at 10.123.45.67"])
+    with pytest.raises(RunFailed, match=r"README\.md: it would still hold"):
+        publish(canary_campaign, tmp_path / "b.zip", authors=("Doe, 1", "10, ."))
 
 
 def test_an_author_may_be_called_as_what_is_masked(canary_campaign, tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 import poisoned
 import pytest
 from chromium import Chromium, Page, pdf_pages
-from page_rules import LOW_CONTRAST, SKIPPED_HEADINGS, UNNAMED
+from page_rules import BROKEN_WORDS, CUT_TABLES, DRAWINGS, LOW_CONTRAST, SKIPPED_HEADINGS, UNNAMED
 
 from netjoule import analysis
 from netjoule.errors import HostLacks, InvalidData
@@ -21,6 +21,8 @@ from netjoule.workload import Timing
 from netjoule_synthetic import Meter, table_i, tiny, write
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740, "mobile": True}
+PAPER = {"width": 703, "height": 1000}
+"""What the margins leave of A4: 186 mm at 96 pixels an inch."""
 MOST_BYTES = 10_000_000
 OpenPage = Callable[..., Page]
 
@@ -56,6 +58,13 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a small sweep of UDP and DCCP, which published values stand beside."""
+    design = tiny(transports=("udp", "dccp", "null"), offered_rate_mbps=(1.0, 14.0, 24.0))
+    return reported(write(tmp_path_factory.mktemp("beside") / "campaign", design))
+
+
+@pytest.fixture(scope="module")
 def poison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of 12 runs whose names mean harm."""
     campaign = write(tmp_path_factory.mktemp("poison") / "campaign", tiny())
@@ -88,15 +97,7 @@ def open_page(browser: Chromium) -> Iterator[OpenPage]:
 
 
 def drawings(page: Page) -> list[dict[str, Any]]:
-    """Every figure's drawing: its size and how many marks it has."""
-    found: list[dict[str, Any]] = page.evaluate(
-        """[...document.querySelectorAll('figure')].map(figure => {
-             const drawing = figure.querySelector('svg');
-             const box = drawing ? drawing.getBoundingClientRect() : {width: 0, height: 0};
-             const marks = figure.querySelectorAll('polyline, circle, polygon, rect, path').length;
-             return {id: figure.id, width: box.width, height: box.height, marks};
-           })"""
-    )
+    found: list[dict[str, Any]] = page.evaluate(DRAWINGS)
     return found
 
 
@@ -108,6 +109,8 @@ def figure_names(report: Path) -> list[str]:
 def assert_reads_well(page: Page, report: Path) -> None:
     """What has to hold of every report in every window."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    # Those without news are folded.
+    page.evaluate("document.querySelectorAll('figure details').forEach(part => part.open = true)")
     shown = drawings(page)
     assert [one["id"] for one in shown] == [f"figure-{name}" for name in figure_names(report)]
     for one in shown:
@@ -141,10 +144,36 @@ def test_so_are_7680(many: Path, open_page: OpenPage, size: dict[str, Any]) -> N
 def test_the_summary_is_the_first_thing_and_says_that_it_is_a_model(few: Path, open_page: OpenPage) -> None:
     page = open_page(few, **PHONE)
     assert page.evaluate("document.querySelector('main > *').id") == "summary"
+    lead = page.evaluate("document.querySelector('#summary p').textContent")
+    assert lead.startswith("In this model, UDP took the most energy per megabit: TCP ")
+    assert page.evaluate("document.querySelector('#summary h3').textContent").endswith(
+        ", in this model: 95 % intervals over blocks"
+    )
     first = page.evaluate("document.querySelector('ul.verdicts li').innerText")
     assert first.startswith("not tested")
-    assert "In this model, TCP at 64 bytes: " in first
-    assert "% less" in first
+    assert "TCP, 64 bytes: " in first
+    assert "% less than UDP" in first
+
+
+def test_the_first_figure_follows_what_was_tested(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few, **PHONE)
+    figure = "document.querySelector('#summary figure')"
+    assert page.evaluate(f"{figure}.id") == "figure-ea"
+    assert page.evaluate(f"{figure}.getBoundingClientRect().top + scrollY") < 3 * PHONE["height"]
+    assert page.evaluate("document.querySelector('#figures figure').id") == "figure-envelope"
+
+
+def test_a_figure_without_news_is_folded_and_enlarges_all_the_same(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    assert page.evaluate("document.querySelector('#figure-loss details').open") is False
+    assert "No message was lost" in page.evaluate("document.querySelector('#figure-loss .same').textContent")
+    page.click("document.querySelector('#figure-loss button.enlarge')")
+    assert width_of(page, ENLARGED) > 250
+    page.key("Escape")
+    # The dialog tells of its end in a task of its own; who listens later than the page hears of it later.
+    drawings = "document.querySelectorAll('#figure-loss details svg').length"
+    closed = "document.querySelector('dialog').addEventListener('close', () => done())"
+    assert page.evaluate(f"{drawings} || new Promise(done => {closed}).then(() => {drawings})") == 1
 
 
 def test_every_link_leads_somewhere_and_no_name_is_given_twice(few: Path, open_page: OpenPage) -> None:
@@ -215,13 +244,31 @@ def test_a_figure_is_enlarged_and_put_back_by_keyboard(few: Path, open_page: Ope
     assert page.evaluate(f"document.activeElement === {button}")
 
 
-def test_on_a_phone_a_figure_fits_the_screen_and_grows(few: Path, open_page: OpenPage) -> None:
+def test_on_a_phone_a_figure_opens_as_high_as_the_screen_fits_it_and_grows(
+    few: Path, open_page: OpenPage
+) -> None:
     page = open_page(few, **PHONE)
     page.click(DRAWING)
+    high = page.evaluate(f"({ENLARGED}).getBoundingClientRect().height")
+    room = page.evaluate("document.querySelector('.zoom-view').offsetHeight")
+    assert 0.95 * room < high <= room + 1
+    assert width_of(page, ENLARGED) > PHONE["width"]
+    page.key("0")
     assert 300 < width_of(page, ENLARGED) <= PHONE["width"]
     page.key("+")
     assert width_of(page, ENLARGED) > PHONE["width"]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_phone_says_that_a_drawing_goes_on_beside_the_screen(few: Path, open_page: OpenPage) -> None:
+    hints = "[...document.querySelectorAll('figure .hint')].filter(e => e.checkVisibility()).length"
+    assert open_page(few).evaluate(hints) == 0
+    page = open_page(few, **PHONE)
+    assert page.evaluate(hints) > 3
+    box = "document.querySelector('figure .plot')"
+    # By the drawing alone: the shade at the edge takes no room of its own.
+    drawn = page.evaluate(f"{DRAWING}.getBoundingClientRect().width")
+    assert page.evaluate(f"{box}.clientWidth") < page.evaluate(f"{box}.scrollWidth") <= drawn + 1
 
 
 def test_the_keyboard_reaches_the_page_and_shows_where_it_is(few: Path, open_page: OpenPage) -> None:
@@ -259,6 +306,32 @@ def test_paper_has_no_controls_and_short_folded_parts(few: Path, open_page: Open
     assert page.evaluate(f"{shown}('nav, button, .skip')") == 0
     assert page.evaluate(f"{shown}('#table-envelope table, #table-runs table')") == 2
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("folder", ["few", "beside"])
+def test_on_paper_no_table_is_cut_and_no_word_broken(
+    folder: str, request: pytest.FixtureRequest, open_page: OpenPage
+) -> None:
+    page = open_page(request.getfixturevalue(folder), **PAPER)
+    page.emulate("print")
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate(CUT_TABLES) == []
+    assert page.evaluate(BROKEN_WORDS) == []
+    count = page.evaluate("document.querySelectorAll('#published td').length")
+    assert (count > 20) == (folder == "beside")
+
+
+def test_published_values_stand_beside_the_contrast(beside: Path, open_page: OpenPage) -> None:
+    page = open_page(beside)
+    columns = "[...document.querySelectorAll('#published th[scope=col]')]"
+    heads = page.evaluate(f"{columns}.map(e => e.textContent)")
+    assert heads[3:7] == ["quantity", "published", "here, in this model", "differs in"]
+    text = page.evaluate("document.querySelector('#published').textContent")
+    assert "positive: less than UDP" in text
+    assert "over 3 loads; cells: " in text
+    # On a desk all of it is seen without scrolling.
+    box = "document.querySelectorAll('#published .scroll')[1]"
+    assert page.evaluate(f"{box}.scrollWidth <= {box}.clientWidth")
 
 
 @pytest.mark.slow

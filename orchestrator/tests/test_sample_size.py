@@ -11,7 +11,8 @@ from netjoule import analysis, programs, sample_size
 from netjoule.cli import run_command
 from netjoule.console import Output
 from netjoule.errors import InvalidData, UsageError
-from netjoule.forecast import LEAST_BLOCKS_TESTED, forecast
+from netjoule.family import LEAST_BLOCKS_TESTED, MOST_TESTS
+from netjoule.forecast import forecast
 from netjoule.sample_size import Request
 
 ROOT = Path(__file__).parents[2]
@@ -136,6 +137,7 @@ def test_a_plan_says_from_how_many_blocks_on_tests_are_made(monkeypatch, capsys)
     # The number is R's.
     family = (ROOT / "analysis-r" / "R" / "family.R").read_text()
     assert f"least_blocks_tested <- {LEAST_BLOCKS_TESTED}L" in family
+    assert f"most_tests <- {MOST_TESTS}L" in family
 
 
 def test_a_margin_reaches_r(rscript, campaign_dir):

@@ -7,15 +7,10 @@ from typing import Any
 
 import pytest
 
-from netjoule.summary import (
-    fairness_line,
-    fairness_rows,
-    floor_warnings,
-    grade_lines,
-    summary_tables,
-    verdict_rows,
-    warning_line,
-)
+from netjoule.floor_warnings import floor_warnings, warning_line
+from netjoule.plan import PlanRow
+from netjoule.planfile import write_plan
+from netjoule.summary import fairness_line, fairness_rows, grade_lines, summary_tables, verdict_rows
 
 
 def result(campaign: Path, run_id: str, valid: bool, *nodes: dict[str, Any]) -> None:
@@ -72,6 +67,26 @@ def test_a_large_floor_is_counted_by_meter_with_its_worst_cell(tmp_path: Path) -
         "warning floor_large: at meter m the generator floor is over 20 % of P_A - P_I in 2 of 3 runs,"
         " at most 45 % (tcp 64 B 1 Mb/s)"
     )
+
+
+def test_cells_with_a_run_that_was_refused_a_floor_for_its_outcome_are_not_warned_of(tmp_path: Path) -> None:
+    refused = {"floor": {"floor_w": None, "reason": "floor_core_busy"}}
+    runs: list[tuple[str, int, float | None, dict[str, Any]]] = [
+        ("b01m001-udp-a1", 0, 0.3, {}),
+        ("b01m001-tcp-a1", 0, 0.9, {}),
+        ("b02m003-tcp-a1", 0, None, refused),
+        ("b01m002-tcp-a1", 200, 0.4, {}),
+    ]
+    rows = []
+    for run_id, window_us, floor_w, node in runs:
+        transport = run_id[8:11]
+        floored(tmp_path, run_id, floor_w, "floor_large", transport=transport, node=node)
+        cell = (transport, 64, 1.0, "up", "netjoule-traffic", 1)
+        rows.append(PlanRow(run_id, 1, 1, 1, 1, *cell, window_us=window_us))
+    write_plan(tmp_path / "plan.csv", rows)
+    (warning,) = floor_warnings(tmp_path)
+    assert (warning["runs"], warning["of_runs"]) == (2, 2)
+    assert (warning["floor_ratio"], warning["cell"]) == (pytest.approx(0.4), "tcp 64 B 1 Mb/s")
 
 
 def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 import synthetic
 import yaml
 
-from netjoule import limits, topology, workload
+from netjoule import forecast, limits, topology, workload
 from netjoule.errors import UsageError
 from netjoule.workload import Pace
 
@@ -49,6 +49,20 @@ def test_the_pacer_spins_and_sleeps_at_the_studys_loads_and_sizes():
     assert pacer["blocks"] >= 2, "one block gives no interval"
     # Only a device model with a CPU term sees a sender spin.
     assert pacer["device_form"] == "cpu"
+
+
+@pytest.mark.parametrize("application", ["skype", "youtube"])
+def test_the_short_profiles_are_the_studys_in_about_ten_minutes(application, emulated):
+    whole, short = (
+        workload.load(ROOT / "workloads" / f"{name}.yaml") for name in (application, f"{application}-short")
+    )
+    for field in ("profile", "payload_bytes", "offered_rate_mbps", "transport_options"):
+        assert getattr(short, field) == getattr(whole, field)
+    assert short.transports == ("udp", "dccp", "null")
+    told = forecast.forecast(short, emulated)
+    assert told.run_s < 25
+    assert 300 < told.duration_s < 720
+    assert told.least_p < 0.01
 
 
 def test_table_i_is_the_published_sweep():

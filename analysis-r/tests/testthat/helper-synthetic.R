@@ -292,6 +292,17 @@ with_wake_ups <- function(dir, own, null) {
   dir
 }
 
+#' Refuse runs their floor at the first meter, in result.json
+refuse_floor <- function(dir, run_ids, reason) {
+  for (path in file.path(dir, "runs", run_ids, "result.json")) {
+    edit_json(path, function(doc) {
+      doc$nodes[[1]]$floor <- no_floor(reason, doc$nodes[[1]]$floor$run_id)
+      doc
+    })
+  }
+  dir
+}
+
 write_json <- function(path, doc) {
   writeLines(jsonlite::toJSON(doc, auto_unbox = TRUE, digits = NA, null = "null", pretty = TRUE), path)
 }

@@ -48,7 +48,8 @@ wide_results <- function(rows, cells) {
     ea_upper_limit_j_per_mbit = 2 * delta / cells$offered_rate_mbps, window_t_start_s = start,
     window_t_end_s = start + 5, loss_ratio = 0.01 * kind, floor_w = ifelse(is_null, NA, 0.05),
     ea_above_floor_j_per_mbit = ifelse(is_null, NA, (delta - 0.05) / cells$offered_rate_mbps),
-    floor_reason = NA_character_
+    floor_reason = NA_character_, wake_ups_per_message = 1, cpu_user_us_per_message = 2 * kind,
+    cpu_system_us_per_message = 10 + kind, acks_per_message = ifelse(is_null, 0, 0.1 * (kind - 1))
   )]
   null_of <- cells$run_id[match(paste(cells$mini_block, "null"), paste(cells$mini_block, cells$transport))]
   rows[, floor_run_id := null_of]

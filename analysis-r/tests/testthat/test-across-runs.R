@@ -30,6 +30,22 @@ test_that("hollow runs and runs below resolution are left out of the envelope", 
   expect_equal(band$ea_least_j_per_mbit, c(0.3, 0.002))
 })
 
+test_that("with some runs below resolution the envelope has the mean of all, with most of them none", {
+  campaign <- read_campaign(synthetic_campaign(payload_bytes = 64, transports = c("udp", "null"), blocks = 3))
+  at_1 <- campaign$results$transport == "udp" & campaign$results$offered_rate_mbps == 1
+  campaign$results[at_1, ea_j_per_mbit := c(1, 2, 6)]
+  campaign$results[which(at_1)[1], below_resolution := TRUE]
+  band <- ea_envelope(campaign)
+  expect_equal(band$ea_least_j_per_mbit, summarise_ea(campaign)[transport == "udp", ea_j_per_mbit_mean])
+  expect_equal(band$ea_least_j_per_mbit[1], 3)
+  expect_identical(band$below_resolution_n, c(1L, 0L))
+  expect_equal(band$runs_left_out, c(0, 0))
+  plot <- plot_envelope(band, summarise_ea(campaign), campaign, "client-wt210")
+  expect_match(gsub("\n", " ", plot$labels$subtitle), "1 run below resolution in the means.", fixed = TRUE)
+  campaign$results[which(at_1)[2], below_resolution := TRUE]
+  expect_equal(ea_envelope(campaign)$offered_rate_mbps, 10)
+})
+
 test_that("dE_A is the mean of the pairs' percent, positive when less than UDP", {
   power <- function(transport, size, rate) c(udp = 1, tcp = 0.74, quic = 1.5, null = 0.1)[[transport]]
   dir <- synthetic_campaign(meters = list(synthetic_meter(power = power)))

@@ -88,7 +88,8 @@ test_that("the figure shows medians with their ranges and what failed", {
   overview <- pacing_overview(pacing_certificates(campaign))
   plot <- plot_pacing(overview, summarise_ea(campaign), campaign)
   subtitle <- gsub("\n", " ", plot$patches$annotation$subtitle)
-  expect_match(subtitle, "28 of 32 certificates kept their limits.", fixed = TRUE)
+  expect_match(subtitle, "28 of 32 certificates kept their limits (of errors the median alone).", fixed = TRUE)
+  expect_no_match(subtitle, "99th percentile of all", fixed = TRUE)
   expect_match(subtitle, "Crossed out: a run failed. Grey dashes: the limit.", fixed = TRUE)
   panel <- certificate_panel(overview, summarise_ea(campaign), "error_p50", "_us", "Median error (us)")
   built <- ggplot2::ggplot_build(panel)$data
@@ -98,4 +99,27 @@ test_that("the figure shows medians with their ranges and what failed", {
   expect_false("white" %in% points$fill)
   ranges <- rbindlist(Filter(function(data) all(c("ymin", "ymax") %in% names(data)), built), fill = TRUE)
   expect_equal(max(10^ranges$ymax, na.rm = TRUE), 500)
+})
+
+test_that("a run that is late ten times as far as all is named, though no limit looks at its 99th percentile", {
+  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64, transports = c("udp", "null"))
+  campaign <- certified(dir, function(id) {
+    doc <- certificate_doc()
+    if (grepl("b02.*udp", id)) doc$error_us$p99 <- 901
+    doc
+  })
+  listed <- pacing_certificates(campaign)
+  late <- late_runs(listed)
+  expect_equal(late$typical_us, 90)
+  expect_setequal(late$runs$run_id, listed[block == 2 & transport == "udp", run_id])
+  overview <- pacing_overview(listed)
+  plot <- plot_pacing(overview, summarise_ea(campaign), campaign)
+  words <- "Over 10 times the 99th percentile of all \\(90 us\\): b02m003-udp-a1 \\(901 us\\) and b02m004"
+  expect_match(gsub("\n", " ", plot$patches$annotation$subtitle), words)
+  expect_match(figure_alt(plot), words)
+  expect_match(late_words(list(typical_us = 90, runs = listed[c(1, 1, 1, 1)])), "and 2 more.", fixed = TRUE)
+  expect_null(late_words(late_runs(listed[0])))
+  html <- as.character(htmltools::tagList(pacing_html(copy(overview)[, held_back_greatest_ratio := 0.048], "source")))
+  expect_match(html, "held back, share", fixed = TRUE)
+  expect_no_match(as.character(htmltools::tagList(pacing_html(overview, "source"))), "held back", fixed = TRUE)
 })

@@ -146,6 +146,48 @@ test_that("every planned load is counted once, and the sentence says which are m
   ), fixed = TRUE)
 })
 
+test_that("loads at which a core was full stay in the mean, are counted, and the rest stands beside it", {
+  campaign <- memory_campaign(c(udp = 0, tcp = log(0.8)), run_sd = 0, offered_rate_mbps = c(1, 3, 10))
+  whole <- transport_contrasts(campaign)
+  expect_equal(whole$loads_core_busy_n, 0)
+  expect_equal(whole$dea_without_core_busy_percent, whole$dea_percent)
+  expect_no_match(whole$words, "core")
+  campaign$results[offered_rate_mbps == 10, ea_j_per_mbit := 1]
+  campaign$results[offered_rate_mbps == 10 & block == 4 & transport == "udp", floor_reason := "floor_core_busy"]
+  found <- transport_contrasts(campaign)
+  expect_equal(found$log_ratio_mean, 2 / 3 * log(0.8))
+  expect_equal(found$loads_n, 3)
+  expect_equal(found$loads_core_busy_n, 1)
+  expect_equal(found$dea_without_core_busy_percent, 20)
+  expect_match(
+    found$words, "At 1 load a sender's core was full (floor_core_busy); without it: 20 % less.",
+    fixed = TRUE
+  )
+  campaign$results[, floor_reason := "floor_core_busy"]
+  all_full <- transport_contrasts(campaign)
+  expect_true(is.na(all_full$dea_without_core_busy_percent))
+  expect_match(all_full$words, "At 3 loads a sender's core was full .* without them: no load is left.")
+})
+
+test_that("the contrast above the floor is over the loads at which every run has one above 0", {
+  campaign <- memory_campaign(c(udp = 0, tcp = log(0.8)), run_sd = 0, offered_rate_mbps = c(1, 3, 10))
+  without <- transport_contrasts(campaign)
+  expect_equal(without$loads_above_floor_n, 0)
+  expect_true(is.na(without$dea_above_floor_percent))
+  expect_no_match(without$words, "generator floor")
+  campaign$results[, ea_above_floor_j_per_mbit := ea_j_per_mbit - 0.5]
+  campaign$results[offered_rate_mbps == 3 & block == 2 & transport == "tcp", ea_above_floor_j_per_mbit := -0.1]
+  found <- transport_contrasts(campaign)
+  expect_equal(found$dea_percent, 20)
+  expect_equal(found$loads_above_floor_n, 2)
+  expect_equal(found$dea_above_floor_percent, 40)
+  expect_equal(c(found$dea_above_floor_ci95_low, found$dea_above_floor_ci95_high), c(40, 40))
+  expect_match(found$words, "Above the generator floor, exploratory: 40 % less", fixed = TRUE)
+  # One run without a floor takes its load out, whatever refused it.
+  campaign$results[offered_rate_mbps == 10 & block == 1 & transport == "udp", ea_above_floor_j_per_mbit := NA]
+  expect_equal(transport_contrasts(campaign)$loads_above_floor_n, 1)
+})
+
 test_that("hollow loads are left out and counted", {
   campaign <- memory_campaign(c(udp = 0, tcp = 0.5), run_sd = 0)
   campaign$results[offered_rate_mbps == 10 & transport == "udp", `:=`(hollow = TRUE, ea_j_per_mbit = 77)]

@@ -52,7 +52,7 @@ test_that("what was lost was sent, what was held back was not", {
 test_that("terms that the cells cannot tell apart are not told", {
   one_size <- read_campaign(synthetic_campaign(payload_bytes = 64, offered_rate_mbps = c(1, 3, 10, 30), blocks = 2))
   fit <- fit_power_model(one_size)$fit[transport == "udp"]
-  expect_identical(c(fit$form, fit$reason), c("packets", "one_packet_size"))
+  expect_identical(c(fit$form, fit$reason), c("packets", "one_packet_size;no_noise"))
   expect_true(is.na(fit$bit_energy_j_per_mbit) && is.na(fit$bit_energy_ci95_low))
   # The packet's bits are in it: 0.02 W per Mb/s of 64 bytes and 0.05 mJ.
   expect_equal(fit$packet_energy_j, 5e-5 + 0.02 * 64 * 8e-6, tolerance = 1e-6)
@@ -134,19 +134,22 @@ test_that("intervals hold the true coefficients, also where whole blocks err tog
   expect_lt(blind, 0.6)
 })
 
+noise_told <- function(runs) residual_noise(runs, form_of(cell_means(runs)))
+
 test_that("a model that bends is told from noise, whatever noise grows with and whatever blocks share", {
-  judged <- function(seed, ...) {
+  judged <- function(seed, ..., unflown = FALSE) {
     with_seed(seed, vapply(seq_len(200), function(i) {
-      cells <- model_cells(plane_runs(6, ...))
-      solved <- least_squares(cells, 3L)
-      plane <- list(fitted_w = cells$p_w - solved$residuals, residual_maker = solved$residual_maker)
-      fit_quality(cells, plane)$residuals_are_noise
+      runs <- plane_runs(6, ...)
+      if (unflown) runs <- runs[!(block_key == 6 & payload_bytes == 1440) & !(block_key == 5 & offered_rate_mbps == 30)]
+      noise_told(runs)$residuals_are_noise
     }, NA))
   }
   bounds <- binomial_bounds(200, 0.95)
   cases <- list(
     list(seed = 6, noise_w = 0.05), list(seed = 9, noise_w = 0.02, block_w = 0.1),
-    list(seed = 10, noise_w = 0, noise_ratio = 0.05), list(seed = 11, noise_w = 0, noise_ratio = 0.05, block_w = 0.1)
+    list(seed = 10, noise_w = 0, noise_ratio = 0.05), list(seed = 11, noise_w = 0, noise_ratio = 0.05, block_w = 0.1),
+    # What a block shares must not lie in some cells alone.
+    list(seed = 14, noise_w = 0.02, block_w = 0.1, unflown = TRUE)
   )
   for (case in cases) {
     quiet <- sum(do.call(judged, case))
@@ -156,21 +159,29 @@ test_that("a model that bends is told from noise, whatever noise grows with and 
   expect_lt(mean(judged(7, 0.05, bend_w = 0.3)), 0.05)
   # What blocks share would hide it, were it counted as noise of the cells.
   expect_lt(mean(judged(8, 0.02, block_w = 0.3, bend_w = 0.1)), 0.2)
-  one <- with_seed(8, plane_runs(1, 0.05))
-  expect_true(is.na(fit_quality(model_cells(one), fit_plane(one, form_of(cell_means(one))))$residuals_are_noise))
+})
+
+test_that("where noise is not known it is said why nothing is told of the residuals", {
+  runs <- with_seed(8, plane_runs(3, 0.05))
+  told <- function(runs) unlist(noise_told(runs)[c("residuals_are_noise", "reason")], use.names = FALSE)
+  expect_identical(told(runs[block_key == 1]), c(NA, "single_block"))
+  expect_identical(told(runs[block_key == 1 | payload_bytes == 64]), c(NA, "few_whole_blocks"))
+  # A block that was begun with one cell spoils nothing of the others.
+  begun <- runs[block_key < 3 | (payload_bytes == 64 & offered_rate_mbps == 1)]
+  expect_identical(noise_told(begun), noise_told(runs[block_key < 3]))
+  expect_identical(told(plane_runs(3, 0)), c(NA, "no_noise"))
 })
 
 test_that("with equal noise and no block effect the ratio is the classic F", {
   runs <- with_seed(12, plane_runs(4, 0.05))
   runs[, p_w := p_w - mean(p_w), by = block_key]
   cells <- model_cells(runs)
-  plane <- fit_plane(runs, form_of(cells))
   residuals <- stats::residuals(stats::lm(p_w ~ packets_pps + ip_mbps, cells))
-  maker <- diag(plane$residual_maker)
+  maker <- diag(least_squares(cells, 3L)$residual_maker)
   # Of block means removed, an eighth of each cell's variance is gone.
   within <- runs[, list(variance = stats::var(p_w)), by = list(payload_bytes, offered_rate_mbps)]$variance
-  expect_equal(cells$variance, within / (7 / 8))
-  expect_equal(fit_quality(cells, plane)$lack_of_fit_ratio, sum(residuals^2) / sum(maker * cells$variance / 4))
+  expect_equal(noise_of_means(runs)$variance, within / (7 / 8) / 4)
+  expect_equal(noise_told(runs)$lack_of_fit_ratio, sum(residuals^2) / sum(maker * within / (7 / 8) / 4))
   expect_equal(sum(maker), 5)
   expect_equal(noise_quantile(diag(5), rep(0.1, 5), rep(1e6, 5)), stats::qf(0.95, 5, 4e6), tolerance = 1e-4)
 })
@@ -210,5 +221,43 @@ test_that("the figures carry the model, its residuals and what was left out", {
 
 test_that("energies are written with their sign and a prefix", {
   expect_identical(signed_energy(c(1.234e-5, -2e-3, 3, 0, NA))[1:4], c("+ 12.3 uJ", "- 2 mJ", "+ 3 J", "+ 0 uJ"))
-  expect_identical(signed_energy(c(1.234e-5, 2), c(1e-6, NA)), c("+ 12.3 \u00b1 1 uJ", "+ 2 J"))
+  expect_identical(signed_energy(c(1.234e-5, 2), c(1e-6, NA)), c("+ 12.3 \u00b1 1.0 uJ", "+ 2 J"))
+})
+
+test_that("a value and its half-width have the same decimals and one prefix", {
+  expect_identical(with_half(c(0.2932, -0.0536, 11.3, 1234, -0.004), c(0.14, 0.0029, 16, 280, 0.12)), c(
+    "0.29 \u00b1 0.14", "-0.0536 \u00b1 0.0029", "11 \u00b1 16", "1230 \u00b1 280", "0.00 \u00b1 0.12"
+  ))
+  expect_identical(signed_energy(3.28e-6, 1.6e-3), "+ 0.0 \u00b1 1.6 mJ")
+  # Where rounding alone makes the half-width, each stands by itself.
+  expect_identical(with_half(c(0.05, 3, 0), c(1.2e-17, 0, 2e-9)), c(
+    "0.05 \u00b1 1.2e-17", "3 \u00b1 0", "0 \u00b1 2e-09"
+  ))
+})
+
+test_that("a model that does not fit says so, shows no half-width and names where it is farthest off", {
+  campaign <- read_campaign(synthetic_campaign(
+    transports = c("udp", "null"), offered_rate_mbps = c(1, 3, 10, 30), blocks = 3, noise_w = 0.001,
+    meters = list(synthetic_meter(power = function(transport, size, rate) {
+      if (transport == "null") 0.05 else linear_power()(transport, size, rate) + (size == 64 & rate == 10)
+    }))
+  ))
+  fitted <- fit_power_model(campaign)
+  expect_false(fitted$fit[transport == "udp", residuals_are_noise])
+  expect_match(
+    model_labels(fitted$fit)[["udp"]], "^UDP\ndoes not fit: [^\n\u00b1]+ W\n[^\u00b1]+/packet\n[^\u00b1]+/Mb$"
+  )
+  plot <- plot_model_fit(fitted$fit, fitted$residuals, campaign, "client-wt210")
+  expect_match(
+    gsub("\n", " ", plot$labels$subtitle), "[12] of 2 do not fit, farthest off UDP: 0\\.[0-9]+ W at 64 B, 10 Mb/s\\."
+  )
+})
+
+test_that("the line of a model ends where it leaves its panel", {
+  drawn <- data.table(
+    transport = transport_factor(rep(c("udp", "null"), each = 3)), size = factor(64), value = c(1, 3, 12, 1, 2, 3),
+    low = c(0.9, 2.9, 11, NA, NA, NA), fitted_w = c(0.5, 4, 11, 2, 0.0001, 3)
+  )
+  expect_identical(model_lines(drawn, TRUE)$fitted_w, c(4, 11, 2, 3))
+  expect_identical(model_lines(drawn, FALSE)$fitted_w, drawn$fitted_w)
 })

@@ -84,9 +84,54 @@ test_that("parameters without a stated uncertainty are held and named", {
   expect_identical(statistics$model_parameters[drawn == TRUE, parameter], "frame_j")
   cells <- statistics$ea_uncertainty
   expect_equal(cells$u95_model_j_per_mbit, 1.959964 * 0.7 * 0.04 * cells$ea_j_per_mbit_mean, tolerance = 0.01)
-  words <- parameter_sentences(campaign, statistics)
+  words <- parameter_sentences(campaign, statistics)[1]
   expect_match(words, "draw frame_j by their stated standard uncertainty; held at their values, so in no interval: p0")
   expect_match(words, "p0_w, air_time_w (no stated uncertainty).", fixed = TRUE)
+})
+
+# Frames make 0.2 of UDP's power over idle and 0.9 of TCP's, which takes 0.8 of UDP's; air time makes the rest.
+unstated <- function(...) {
+  share <- function(transport) c(udp = 0.2, tcp = 0.9, null = 0)[[transport]]
+  read_campaign(modelled_campaign(share, blocks = 3, transports = c("udp", "tcp"), ...))
+}
+
+test_that("what hangs on a held parameter is computed anew with it at half and at twice its value", {
+  statistics <- campaign_statistics(unstated(model = linear_model(u_air = NULL)))
+  held <- statistics$held_parameters
+  # The constant base adds nothing over idle, what is drawn is not held.
+  expect_identical(unique(held$parameter), "air_time_w")
+  expect_equal(held$factor, rep(c(0.5, 2), each = 2))
+  expect_equal(held$payload_bytes, c(64, 1440, 64, 1440))
+  # (1 + (k - 1) 0.1) of TCP's 0.8 over (1 + (k - 1) 0.8) of UDP's 1.
+  expect_equal(held$dea_percent, rep(100 * (1 - 0.8 * c(0.95, 1.1) / c(0.6, 1.8)), each = 2), tolerance = 1e-4)
+  expect_true(all(is.na(held$reason)))
+  words <- held_sentences(statistics)
+  expect_match(words, "In this model, with air_time_w at 0.5 and 2 times its value TCP at [0-9]+ bytes took 27 % more")
+  expect_match(words, "and 51 % less energy per megabit than UDP (20 % less at its value)", fixed = TRUE)
+  expect_match(words, "2 of 2 change their sign.", fixed = TRUE)
+})
+
+test_that("a factor of 1 gives the contrast itself, and a model without any stated uncertainty is looked at too", {
+  campaign <- unstated(model = linear_model(u_frame = NULL, u_air = NULL), noise_w = 0.001)
+  model <- model_sensitivity(campaign)
+  contrasts <- transport_contrasts(campaign, model = model)
+  expect_true(all(is.na(contrasts$dea_model_ci95_low)))
+  held <- held_parameters(campaign, contrasts, model, factors = 1)
+  expect_setequal(held$parameter, c("frame_j", "air_time_w"))
+  expect_equal(held$dea_percent, rep(contrasts$dea_percent, 2), tolerance = 1e-6)
+  # Without a stream there is no term.
+  unlink(file.path(campaign$dir, "devices"), recursive = TRUE)
+  expect_null(campaign_statistics(campaign)$held_parameters)
+})
+
+test_that("a contrast of which the stream does not cover a run is not computed anew from other runs", {
+  dir <- modelled_campaign(blocks = 3, transports = c("udp", "tcp"), model = linear_model(u_air = NULL))
+  path <- file.path(dir, "devices", "client-wt210.ndjson")
+  lines <- readLines(path)
+  writeLines(lines[seq_len(floor(0.8 * length(lines)))], path)
+  held <- campaign_statistics(read_campaign(dir))$held_parameters
+  expect_true("runs_left_out" %in% held$reason)
+  expect_identical(is.na(held$dea_percent), !is.na(held$reason))
 })
 
 test_that("without a recorded model or its stream everything else is as before, and nothing is said to be drawn", {
@@ -171,13 +216,18 @@ test_that("figures of E_A show the interval with the parameters, and say what is
     plot <- plot_ea(rows, campaign, "client-wt210", tables$model_parameters)
     gsub("\n", " ", plot$labels$subtitle)
   }
-  expect_match(subtitle(summary), "run to run, metering + model parameters (Monte Carlo; held: p0_w).", fixed = TRUE)
+  expect_match(
+    subtitle(summary), "thick run to run, thin with metering + model parameters (drawn; held: p0_w).",
+    fixed = TRUE
+  )
+  widths <- ea_points(summary)[, list(inner = inner_high - inner_low, whole = high - low)]
+  expect_true(all(widths$inner < widths$whole))
   expect_no_match(subtitle(summary), "run to run only")
   points <- ea_points(summary)
   expect_identical(points$low, summary[transport != "null", ea_total_ci95_low])
   # A cell without them does not stand under that title in silence.
   part <- copy(summary)[transport == "tcp", `:=`(ea_total_ci95_low = NA_real_, ea_total_ci95_high = NA_real_)]
-  expect_match(subtitle(part), "4 cell(s): run to run only.", fixed = TRUE)
+  expect_match(subtitle(part), "4 cells: run to run only.", fixed = TRUE)
 })
 
 test_that("page and figure give one interval for one E_A, and titles say what each holds", {
@@ -185,14 +235,22 @@ test_that("page and figure give one interval for one E_A, and titles say what ea
   tables <- campaign_tables(campaign)
   row <- tables$ea_summary[transport == "udp"][1]
   told <- estimate(with_drawn_intervals(row))
-  expect_identical(told, sprintf(
-    "%s [%s to %s]", short(row$ea_j_per_mbit_mean), short(row$ea_total_ci95_low), short(row$ea_total_ci95_high)
-  ))
+  digits <- as.numeric(regmatches(told, gregexpr("[0-9.]+", told))[[1L]])
+  shown <- c(row$ea_j_per_mbit_mean, row$ea_total_ci95_low, row$ea_total_ci95_high)
+  expect_equal(digits, shown, tolerance = 1e-3)
   expect_match(
-    certainty_sentences(campaign, tables), "Intervals of E_A by cell are metering + model",
+    certainty_sentences(campaign, tables), "Intervals of E_A by cell hold metering and model parameters",
     all = FALSE, fixed = TRUE
   )
-  expect_match(tables$contrasts[in_family == TRUE, words], "[95 %, model parameters drawn: ", fixed = TRUE)
+  # Here the parameters move all transports alike, so that nothing is wider for them.
+  expect_match(tables$contrasts[in_family == TRUE, words], "[95 %: ", fixed = TRUE)
+  expect_match(parameter_words(tables), "drawn model parameters only where that is said", fixed = TRUE)
+  shown <- as.character(htmltools::tagList(contrasts_html(tables$contrasts, "source")))
+  expect_no_match(shown, "model parameters drawn", fixed = TRUE)
+  apart <- campaign_statistics(unstated(noise_w = 1e-4))$contrasts
+  expect_match(apart[in_family == TRUE, words], "[95 %, model parameters drawn: ", fixed = TRUE)
+  shown <- as.character(htmltools::tagList(contrasts_html(apart, "source")))
+  expect_match(shown, "dE_A %, model parameters drawn", fixed = TRUE)
   for (plot in list(
     plot_envelope(tables$envelope, tables$ea_summary, campaign, "client-wt210"),
     plot_delta_ea(tables$delta_ea, tables$ea_summary, campaign, "client-wt210")

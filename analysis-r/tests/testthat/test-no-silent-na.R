@@ -8,10 +8,11 @@ no_ea <- function(rows) flowless(rows) | rows$no_goodput_n > 0 | rows$radio_sour
 single_runs <- function(rows) rows$n_runs <= rows$payload_sizes
 unfitted <- function(rows) is.na(rows$form) # reason says why
 without_bits <- function(rows) is.na(rows$form) | rows$form == "packets"
-untold <- function(rows) rows$verdict == "cannot_tell" # reason says why
+untold <- function(rows) rows$verdict %in% c("cannot_tell", "constant") # reason says why
 unpaired <- function(rows) is.na(rows$reference) | rows$method != "ratio"
 no_value <- function(rows) !is.na(rows$reason)
 no_single_cell <- function(rows) !is.na(rows$reason) | rows$cells_n != 1 | rows$quantity == "phy_rate_mbps"
+of_no_sweep <- function(rows) no_value(rows) | rows$relation != "from_to"
 one_block <- function(rows) rows$n < 2
 lone <- function(rows) rows$blocks_n < 2
 for_columns <- function(columns, rule) stats::setNames(rep(list(rule), length(columns)), columns)
@@ -50,8 +51,8 @@ allowed <- list(
     floor_ci95_low = function(rows) !is.na(rows$floor_reason) | rows$n < 2 | flowless(rows),
     floor_ci95_high = function(rows) !is.na(rows$floor_reason) | rows$n < 2 | flowless(rows),
     ea_above_floor_j_per_mbit = function(rows) !is.na(rows$floor_reason) | no_ea(rows) | rows$delta_p_w < 0,
-    ea_above_floor_ci95_low = function(rows) is.na(rows$ea_above_floor_j_per_mbit) | rows$n < 2,
-    ea_above_floor_ci95_high = function(rows) is.na(rows$ea_above_floor_j_per_mbit) | rows$n < 2,
+    ea_above_floor_ci95_low = function(rows) is.na(rows$ea_above_floor_j_per_mbit) | rows$floor_n < 2,
+    ea_above_floor_ci95_high = function(rows) is.na(rows$ea_above_floor_j_per_mbit) | rows$floor_n < 2,
     u95_ea_above_floor_j_per_mbit = function(rows) !is.na(rows$floor_reason) | no_ea(rows) | rows$delta_p_w < 0,
     floor_ratio = function(rows) {
       flowless(rows) | !is.na(rows$floor_reason) | rows$below_resolution_n > 0 | rows$delta_p_w <= 0
@@ -90,13 +91,20 @@ allowed <- list(
     for_columns(c("bit_energy_j_per_mbit", "bit_energy_ci95_low", "bit_energy_ci95_high"), without_bits),
     # Of cells that are all alike nothing is left to explain, of runs that are all alike no noise to compare with.
     explained_ratio = function(rows) is.na(rows$form) | rows$residual_greatest_w < least_noise_w,
-    lack_of_fit_ratio = function(rows) is.na(rows$form) | is.na(rows$residuals_are_noise)
+    lack_of_fit_ratio = function(rows) is.na(rows$form) | grepl("single_block|few_whole|no_noise", rows$reason)
   ),
   model_residuals = for_columns(c("delta_p_ci95_low", "delta_p_ci95_high"), one_block),
   ea_order = list(), power_trace = list(), outliers = list(), invalid_runs = list(), run_notes = list(),
-  ea_drift = for_columns(c(
+  ea_drift = c(
+    for_columns(c(
+      "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
+      "change_ci95_high", "autocorrelation_ratio", "freedom"
+    ), untold),
+    for_columns(c("within_percent_per_hour", "within_ci95_low", "within_ci95_high"), function(rows) !is.na(rows$reason))
+  ),
+  ea_drift_sittings = for_columns(c(
     "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
-    "change_ci95_high", "autocorrelation_ratio", "freedom"
+    "change_ci95_high"
   ), untold),
   # A certificate tells what its sender counted, and was held to limits or not.
   pacing_certificates = for_columns(c(
@@ -127,6 +135,8 @@ allowed <- list(
     for_columns("payload_bytes", function(rows) no_value(rows) | rows$cells_n > 1),
     for_columns("blocks_n", function(rows) no_value(rows) | rows$quantity == "phy_rate_mbps"),
     for_columns(c("ours_ci95_low", "ours_ci95_high"), function(rows) no_single_cell(rows) | rows$blocks_n < 2),
+    for_columns(c("contrast_percent", "contrast_loads_n"), of_no_sweep),
+    for_columns(c("contrast_ci95_low", "contrast_ci95_high"), function(rows) of_no_sweep(rows) | rows$blocks_n < 2),
     for_columns("u95_meter", function(rows) {
       no_single_cell(rows) | !rows$quantity %in% c("ea_j_per_mbit", "dea_j_per_mbit")
     })
@@ -161,6 +171,11 @@ allowed <- list(
     for_columns(c("log_ratio_sd", "dea_ci95_low", "dea_ci95_high"), lone),
     for_columns(c("dea_model_ci95_low", "dea_model_ci95_high", "margin_percent"), never),
     for_columns("dea_without_outliers_percent", function(rows) rows$blocks_n == 0 | rows$outlier_n > 0),
+    for_columns("dea_without_core_busy_percent", function(rows) rows$blocks_n == 0 | rows$loads_core_busy_n > 0),
+    for_columns("dea_above_floor_percent", function(rows) rows$loads_above_floor_n == 0),
+    for_columns(c("dea_above_floor_ci95_low", "dea_above_floor_ci95_high"), function(rows) {
+      rows$loads_above_floor_n == 0 | rows$blocks_n < 2
+    }),
     for_columns("dp_a_w", function(rows) rows$loads_by_p_a_n == 0),
     for_columns(c("dp_a_ci95_low", "dp_a_ci95_high"), function(rows) rows$loads_by_p_a_n == 0 | rows$blocks_n < 2),
     for_columns(c("family_tests_n", "least_p", "least_p_holm"), function(rows) !rows$in_family),
@@ -176,12 +191,17 @@ allowed <- list(
       is.na(rows$u95_model_j_per_mbit) | is.na(rows$u95_meter_j_per_mbit) | rows$n < 2
     })
   ),
+  held_parameters = for_columns("dea_percent", function(rows) !is.na(rows$reason)),
   model_parameters = for_columns(c("relative_uncertainty_ratio", "runs_uncovered_n"), function(rows) !rows$drawn),
   ea_check = list(
     ours = function(rows) is.na(rows$theirs) | !rows$agrees, theirs = function(rows) is.na(rows$ours) | !rows$agrees,
     relative_difference = function(rows) !rows$agrees
   )
 )
+
+for (table in c("runs", "ea_summary")) {
+  allowed[[table]] <- c(allowed[[table]], for_columns(message_costs, never))
+}
 
 exponent_shapes <- c("constant", "grows", "falls", "unclear")
 
@@ -209,6 +229,12 @@ campaigns <- list(
   "held back" = function() {
     synthetic_campaign(transports = c("udp", "dccp", "null"), blocks = 2, held_back = function(rate) 0.3)
   },
+  "a core full in one run, a null run invalid in another" = function() {
+    dir <- synthetic_campaign(blocks = 2)
+    sent <- read_campaign(dir)$plan[transport == "udp" & block == 1 & payload_bytes == 64]
+    refuse_floor(dir, sent[offered_rate_mbps == 1, run_id], "floor_core_busy")
+    refuse_floor(dir, sent[offered_rate_mbps == 10, run_id], "null_run_invalid")
+  },
   "all extrapolated" = function() {
     synthetic_campaign(blocks = 2, meters = list(synthetic_meter(hollow = function(rate) TRUE)))
   },
@@ -232,6 +258,9 @@ campaigns <- list(
     synthetic_campaign(transports = c("udp", "null"), blocks = 2, pacings = c("spin", "absolute"), noise_w = 0.001)
   },
   "a known model" = function() modelled_campaign(blocks = 2, payload_bytes = 64, noise_w = 0.001),
+  "a model held in part" = function() {
+    modelled_campaign(blocks = 2, payload_bytes = 64, noise_w = 0.001, model = linear_model(u_air = NULL))
+  },
   "every run invalid" = function() {
     dir <- synthetic_campaign(blocks = 1)
     edit_csv(file.path(dir, "plan.csv"), function(rows) {

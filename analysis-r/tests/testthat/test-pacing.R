@@ -49,7 +49,7 @@ test_that("figures and sentences of one of several pacings name it", {
   expect_match(sentences, "In this model, with pacing spin, a megabit in 64-byte messages cost", all = FALSE)
   expect_match(sentences, "In this model, with pacing absolute, a megabit", all = FALSE)
   expect_match(
-    sentences, "with pacing spin, E_A above floor is empty in 4 cell(s): floor_spinning",
+    sentences, "with pacing spin, E_A above floor is empty in 4 cells: floor_spinning",
     fixed = TRUE, all = FALSE
   )
 })

@@ -118,6 +118,52 @@ test_that("hollow cells are white and upper limits are downward triangles", {
   expect_identical(nrow(points[shape == 25]), nrow(limits))
 })
 
+test_that("a cell with at most half of its runs below resolution is its mean, open; with more an upper limit", {
+  campaign <- read_campaign(synthetic_campaign(payload_bytes = 64, transports = c("udp", "null"), blocks = 3))
+  at_1 <- which(campaign$results$transport == "udp" & campaign$results$offered_rate_mbps == 1)
+  campaign$results[at_1, ea_upper_limit_j_per_mbit := 9]
+  campaign$results[at_1[1], below_resolution := TRUE]
+  summary <- summarise_ea(campaign)
+  points <- ea_points(summary)
+  expect_identical(points$limit, c(FALSE, FALSE))
+  expect_identical(points$value, summary[transport == "udp", ea_j_per_mbit_mean])
+  expect_identical(is_open(points), c(TRUE, FALSE))
+  expect_identical(point_words(points), "Open points: 1 run below resolution.")
+  built <- ggplot2::ggplot_build(plot_ea(summary, campaign, "client-wt210"))$data
+  shown <- rbindlist(Filter(function(data) "shape" %in% names(data), built), fill = TRUE)
+  expect_identical(nrow(shown[fill == "white"]), 1L)
+  expect_false(25 %in% shown$shape)
+  campaign$results[at_1[2], below_resolution := TRUE]
+  most <- ea_points(summarise_ea(campaign))
+  expect_identical(most$limit, c(TRUE, FALSE))
+  expect_equal(most$value[1], 9)
+  expect_identical(point_words(most), "Downward triangles: upper limits.")
+  both <- data.table(hollow = c(TRUE, FALSE), below_n = c(1L, 3L), limit = FALSE, unshown = FALSE)
+  expect_identical(
+    point_words(both), "Hollow points: device model extrapolated, or up to 3 runs below resolution."
+  )
+})
+
+test_that("floors that the meter does not resolve are drawn in no figure, and are counted", {
+  campaign <- read_campaign(synthetic_campaign(transports = c("udp", "null"), blocks = 3))
+  subtitle <- function(plot) gsub("\n", " ", plot$patches$annotation$subtitle)
+  campaign$results[transport == "null" & offered_rate_mbps == 1, below_resolution := TRUE]
+  summary <- summarise_ea(campaign)
+  plot <- plot_floor(summary, campaign, "client-wt210")
+  expect_identical(unique(plot[[1]]$data$offered_rate_mbps), 10)
+  expect_match(subtitle(plot), "Floor of 2 cells below resolution: in the table only.", fixed = TRUE)
+  expect_identical(unique(floor_per_mbit(summary)$offered_rate_mbps), 10)
+  campaign$results[transport == "null", below_resolution := TRUE]
+  expect_null(plot_floor(summarise_ea(campaign), campaign, "client-wt210"))
+  # A minority of its runs leaves a floor where it is, open in both figures.
+  campaign$results[transport == "null", below_resolution := block == 1]
+  summary <- summarise_ea(campaign)
+  plot <- plot_floor(summary, campaign, "client-wt210")
+  expect_true(all(is_open(plot[[1]]$data)))
+  expect_true(all(is_open(floor_per_mbit(summary))))
+  expect_match(subtitle(plot), "Open points: 1 run below resolution. Floor: the sender alone", fixed = TRUE)
+})
+
 test_that("axes are logarithmic exactly where values span a decade", {
   expect_true(spans_decades(c(1, 3, 10)))
   expect_false(spans_decades(c(2, 3, 10)))
@@ -192,9 +238,9 @@ test_that("cells that congestion control held back are counted, and only those o
     transport = c("udp", "dccp", "tcp", "dccp-kernel", "null"), achieved_ratio = c(0.5, 0.6, 0.995, 0.98, 0.1)
   )
   expect_identical(held_back(rows)$transport, c("dccp", "dccp-kernel"))
-  expect_identical(held_back_words(rows), "2 cell(s) held back by congestion control.")
+  expect_identical(held_back_words(rows), "2 cells held back by congestion control.")
   expect_null(held_back_words(rows[1]))
-  expect_match(figures$goodput$plot$labels$subtitle, "2 cell\\(s\\) held\\s+back")
+  expect_match(figures$goodput$plot$labels$subtitle, "2 cells held\\s+back")
   expect_match(figures$loss$plot$labels$subtitle, "not_sent,\\s+not lost")
   expect_match(
     held_back_sentence(tables$ea_summary), "In 2 of 40 cells .* least for DCCP at 64 bytes and 30 Mb/s: 55 % of the"

@@ -63,6 +63,17 @@ test_that("the mini-block shown is whole and the one with the greatest power", {
   expect_null(plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210"))
 })
 
+test_that("of the mini-blocks of that load the one with the most usual P_A is shown, not the one with the greatest", {
+  campaign <- long_campaign(payload_bytes = 64, offered_rate_mbps = c(1, 10))
+  at_ten <- sort(unique(campaign$results[offered_rate_mbps == 10, mini_block]))
+  # The first has a run of more power than any; the others but the fourth are a little off their cells' medians.
+  campaign$results[mini_block == at_ten[1] & transport == "tcp", `:=`(p_a_w = p_a_w + 1, delta_p_w = delta_p_w + 1)]
+  campaign$results[mini_block %in% at_ten[2:3], p_a_w := p_a_w - 0.02]
+  campaign$results[mini_block == at_ten[5], p_a_w := p_a_w + 0.02]
+  campaign$results[mini_block == at_ten[6] & transport == "udp", p_a_w := p_a_w + 0.5]
+  expect_identical(unique(shown_mini_block(campaign, "client-wt210")$mini_block), at_ten[4])
+})
+
 test_that("many readings are thinned to means with their least and greatest", {
   readings <- data.table(t_s = 1:2500, power_w = rep(c(1, 3, 2), length.out = 2500), flag = "")
   thin <- thinned(readings, 1000)
@@ -73,15 +84,43 @@ test_that("many readings are thinned to means with their least and greatest", {
   expect_identical(nrow(thinned(readings[1:1000], 1000)), 1000L)
 })
 
-test_that("many runs are drawn block by block", {
+test_that("many runs are drawn mini-block by mini-block, at the times at which they were flown", {
   campaign <- long_campaign()
   runs <- power_runs(campaign, "client-wt210")
-  built <- ggplot2::ggplot_build(power_by_block(runs))$data
-  expect_identical(nrow(built[[1]]), 6L)
-  expect_equal(built[[1]]$ymax, runs[, max(p_a_w), by = block]$V1)
+  built <- ggplot2::ggplot_build(power_by_mini_block(runs))$data
+  expect_identical(nrow(built[[1]]), 24L)
+  expect_equal(built[[1]]$ymax, runs[, max(p_a_w), by = mini_block]$V1)
+  expect_equal(built[[1]]$x, runs[, mean(t_s), by = mini_block]$V1 / time_unit(max(runs$t_s))$seconds)
   expect_identical(time_unit(100)$name, "s")
   expect_identical(time_unit(3000)$name, "min")
   expect_identical(time_unit(1e6)$name, "h")
+})
+
+test_that("the line of P_I ends where the campaign paused", {
+  campaign <- long_campaign()
+  middle <- stats::median(campaign$results$window_t_start_s)
+  campaign$meta$sessions <- list(list(t_start_s = 0), list(t_start_s = middle))
+  runs <- power_runs(campaign, "client-wt210")
+  expect_identical(sort(unique(runs$sitting)), 1:2)
+  for (panel in list(power_by_run(runs), power_by_mini_block(runs))) {
+    built <- ggplot2::ggplot_build(panel)$data
+    lines <- Filter(function(layer) !"shape" %in% names(layer) && !"ymin" %in% names(layer), built)
+    expect_length(lines, 1)
+    expect_identical(length(unique(lines[[1]]$group)), 2L)
+  }
+})
+
+test_that("idle power that is one number by the model is said to be that, not measured to be steady", {
+  campaign <- long_campaign(payload_bytes = 64)
+  plot <- plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210")
+  expect_match(gsub("\n", " ", plot$patches$annotation$subtitle), "line: P_I, constant in this model.", fixed = TRUE)
+  expect_match(figure_alt(plot), ", P_I 8 W, constant in this model.", fixed = TRUE)
+  expect_true(constant_idle(c(8, 8.0009), "modelled", "m", list(meta = list(
+    meters = list(list(meter_id = "m", resolution = 0.001))
+  ))))
+  expect_false(constant_idle(c(8, 8.0009), "modelled", "m", list(meta = list())))
+  expect_false(constant_idle(c(8, 8), "measured", "m", list(meta = list())))
+  expect_false(constant_idle(8, "modelled", "m", list(meta = list())))
 })
 
 test_that("streams and datagrams share the panels only with frames per message shown", {

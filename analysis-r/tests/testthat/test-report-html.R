@@ -40,6 +40,7 @@ test_that("what is nested, long or hostile in campaign.json is a flat list of bo
   expect_identical(unname(flat[c("a.b", "a.c", "d.1.e")]), c("1", "1, 2", "<i>"))
   expect_identical(nchar(flat[["d.2.e"]]), most_cell_characters)
   expect_match(html_of(definitions_of(x)), "<dd>&lt;i&gt;</dd>", fixed = TRUE)
+  expect_no_match(html_of(definitions_of(x)), "<dt>f</dt>|\u2013")
   many <- definitions_of(as.list(stats::setNames(seq_len(most_definitions + 7L), seq_len(most_definitions + 7L))))
   expect_match(html_of(many), "7 more entries are in campaign.json", fixed = TRUE)
 })
@@ -51,12 +52,119 @@ test_that("drawings beyond the page's share are named, with what they show", {
   figures <- campaign_figures(campaign, tables)
   write_figures(figures, file.path(dir, "figures"))
   first <- file.size(file.path(dir, "figures", "ea.svg"))
-  html <- html_of(section_figures(campaign, figures, most_bytes = first))
+  html <- html_of(figure_parts(campaign, figures, most_bytes = first))
   expect_length(gregexpr("<svg", html, fixed = TRUE)[[1]], 1)
   expect_match(html, "see figures/envelope.svg", fixed = TRUE)
   expect_match(html, figure_alt(figures[[2]]$plot), fixed = TRUE)
   # A large drawing keeps none of the small ones after it out.
   expect_identical(find_room(c(3, 9, 4, 1, 1), 8), c(TRUE, FALSE, TRUE, TRUE, FALSE))
+})
+
+test_that("an estimate and its interval have the same decimals, by the interval", {
+  expect_identical(range_words(-38, -41.37, -34.69), "-38.0 [-41.4 to -34.7]")
+  expect_identical(range_words(0.6, 0.5534, 0.6478), "0.600 [0.553 to 0.648]")
+  expect_identical(
+    range_words(c(1.5, NA, 2.345), c(NA, NA, 2.3), c(NA, NA, 2.39), " J"), c("1.5 J", NA, "2.345 J [2.300 to 2.390]")
+  )
+  # No digits beyond the fourth, no zeros that say nothing, no minus before nothing.
+  expect_identical(range_words(0.4, 0.4, 0.4), "0.4 [0.4 to 0.4]")
+  expect_identical(range_words(100, 99.99999, 100.00001), "100 [100 to 100]")
+  expect_identical(range_words(0.01, -0.5, 0.51), "0.01 [-0.50 to 0.51]")
+  expect_identical(range_words(12347, 12100, 12600), "12350 [12100 to 12600]")
+  # From least to greatest is no interval about the median: each by itself.
+  expect_identical(range_words(53.21, 45.4, 21512), "53.2 [45.4 to 21500]")
+  expect_identical(range_words(numeric(), numeric(), numeric()), character())
+})
+
+test_that("a number keeps its percent sign and has a true minus, a name its hyphens", {
+  expect_identical(
+    prose("-3.1 % to -2 % [-4 to 1] % of b-2"),
+    "\u22123.1\u202f% to \u22122\u202f% [\u22124 to 1]\u202f% of b-2"
+  )
+  rows <- data.table(name = c("a -1", "-b"), value = c(-1.5, 2), interval = c("-2 [-3 to -1]", "1"))
+  html <- html_of(html_table(rows, c(name = "name", value = "value", interval = "interval")))
+  expect_match(html, ">a -1</th><td>\u22121.5</td><td>\u22122 [\u22123 to \u22121]</td>", fixed = TRUE)
+})
+
+test_that("a figure in which all is the same is folded behind a sentence, one with news is not", {
+  even <- read_campaign(synthetic_campaign(blocks = 2, transports = c("udp", "dccp", "null")))
+  tables <- campaign_tables(even)
+  expect_match(
+    same_words("goodput", even, tables),
+    "^Everything that was offered arrived: goodput is within .* % of the offered load in all 8 cells\\.$"
+  )
+  expect_identical(same_words("loss", even, tables), "No message was lost in any of 8 cells.")
+  expect_match(same_words("delta-goodput-spin", even, tables), "^Goodput is that of UDP in every cell")
+  expect_identical(
+    same_words("phy-rates", even, tables), "Every reading of the radio told a PHY rate of 216 Mb/s."
+  )
+  expect_null(same_words("ea", even, tables))
+  expect_null(same_words("loss", even, list()))
+  uneven <- read_campaign(synthetic_campaign(
+    blocks = 2, transports = c("udp", "dccp", "null"), loss = function(rate) if (rate == 10) 0.02 else 0,
+    held_back = function(rate) 0.05, phy_rate_mbps = function(n) rep_len(c(216, 162), n)
+  ))
+  tables <- campaign_tables(uneven)
+  for (name in c("goodput", "delta-goodput", "loss", "phy-rates")) expect_null(same_words(name, uneven, tables))
+})
+
+test_that("a folded figure keeps its caption and source, an open one has its source in the drawing alone", {
+  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64)
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  figures <- campaign_figures(campaign, tables)
+  write_figures(figures, file.path(dir, "figures"))
+  parts <- figure_parts(campaign, figures, tables)
+  of <- function(name) html_of(parts[[match(name, figure_ids(figures))]])
+  source <- function(html) length(regmatches(html, gregexpr("<p class=\"source\">\\s*power_source", html))[[1]])
+  expect_match(of("loss"), "<p class=\"same\">No message was lost", fixed = TRUE)
+  expect_match(of("loss"), "<details class=\"many\">", fixed = TRUE)
+  expect_identical(source(of("loss")), 1L)
+  expect_no_match(of("ea"), "<details")
+  expect_identical(source(of("ea")), 0L)
+  expect_match(of("ea"), "aria-label='[^']* Source: power_source: modelled[^']*in this model\\.'")
+  # What stands in the summary is not told twice.
+  section <- html_of(section_figures(figures, figure_titles(campaign, figures), parts, figure_ids(figures) == "ea"))
+  expect_false(grepl("id=\"figure-ea\"", section, fixed = TRUE))
+  expect_match(section, "href=\"#figure-ea\"", fixed = TRUE)
+  expect_match(section, "Figure 1 stands in the", fixed = TRUE)
+})
+
+test_that("meters are a table with a column each, without what none of them tells", {
+  meters <- list(
+    a = list(meter_id = "a", make = "<i>", range = list(current_a = 0.1), serial = NULL),
+    b = list(meter_id = "b", make = "Y", firmware = "F2")
+  )
+  html <- html_of(meters_part(meters))
+  expect_match(html, ">a</th><th scope=\"col\" class=\"text long\">b</th>", fixed = TRUE)
+  expect_match(html, ">make</th><td class=\"text long\">&lt;i&gt;</td><td class=\"text long\">Y</td>", fixed = TRUE)
+  expect_match(
+    html, ">range current a</th><td class=\"text long\">0.1</td><td class=\"text long\">\u2013</td>",
+    fixed = TRUE
+  )
+  expect_no_match(html, "serial|meter id")
+  expect_null(meters_part(list()))
+})
+
+test_that("sessions are told with their pauses", {
+  session <- function(...) {
+    one <- list(started_utc = "2026-01-02T10:00:00.1Z", ended_utc = "2026-01-02T11:30:00Z", end = "stopped")
+    utils::modifyList(one, list(...))
+  }
+  two <- list(
+    session(t_start_s = 0, t_end_s = 3600),
+    session(t_start_s = 9000, t_end_s = 12600, started_utc = "2026-01-02T12:30:00Z", end = "complete")
+  )
+  html <- html_of(sessions_part(two))
+  expect_match(html, "Flown in 2 sessions of 120 min, pauses between them of 90 min.", fixed = TRUE)
+  expect_match(
+    html, "Session 1: 2026-01-02 10:00 to 2026-01-02 11:30 UTC (60 min), stopped; then a pause of 90 min.",
+    fixed = TRUE
+  )
+  expect_match(html, "12:30 to 2026-01-02 11:30 UTC (60 min), complete.", fixed = TRUE)
+  open <- html_of(sessions_part(list(list(t_start_s = 0, started_utc = "2026-01-02T10:00:00Z"))))
+  expect_match(open, "Session 1: 2026-01-02 10:00, not ended.", fixed = TRUE)
+  expect_null(sessions_part(NULL))
 })
 
 test_that("a report of 7,680 runs with notes to each stays small", {

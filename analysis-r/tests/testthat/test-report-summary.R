@@ -4,7 +4,7 @@ section_of_summary <- function(campaign, tables = campaign_tables(campaign)) {
   as.character(section_summary(campaign, tables))
 }
 
-test_that("what was tested stands first, each verdict before its sentence", {
+test_that("what was tested stands first, each verdict before its words, p-values folded", {
   campaign <- read_campaign(synthetic_campaign(blocks = 8, payload_bytes = 1440, noise_w = 0.001))
   tables <- campaign_tables(campaign)
   html <- section_of_summary(campaign, tables)
@@ -13,14 +13,86 @@ test_that("what was tested stands first, each verdict before its sentence", {
   for (i in seq_len(nrow(family))) {
     label <- sprintf("<span class=\"verdict %s\">%s</span>", family$verdict[i], family$verdict[i])
     expect_match(html, label, fixed = TRUE)
-    expect_match(html, family$words[i], fixed = TRUE)
+    expect_match(html, prose(family$words[i]), fixed = TRUE)
   }
   place <- function(text) regexpr(text, html, fixed = TRUE)[1]
-  expect_lt(place("class=\"verdicts\""), place("exploratory</h3>"))
+  expect_lt(place("class=\"lead\""), place("class=\"verdicts\""))
+  expect_false(grepl("p = ", sub("<details>.*", "", html), fixed = TRUE))
+  expect_lt(place("<details>"), place("Sign-flip p = "))
+  expect_lt(place("Sign-flip p = "), place("exploratory</h3>"))
   expect_lt(place("exploratory</h3>"), place("the generator alone"))
   expect_lt(place("the generator alone"), place("from the first to the last run"))
   expect_lt(place("from the first to the last run"), place("No run is flagged"))
   expect_lt(place("No run is flagged"), place("No finished run is invalid"))
+})
+
+test_that("the first figure stands behind what was tested, before what is exploratory", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 8, payload_bytes = 1440, noise_w = 0.001))
+  html <- as.character(section_summary(campaign, campaign_tables(campaign), tag$figure("drawn")))
+  place <- function(text) regexpr(text, html, fixed = TRUE)[1]
+  expect_lt(place("Sign-flip p = "), place("<figure>drawn"))
+  expect_lt(place("<figure>drawn"), place("exploratory</h3>"))
+})
+
+family_row <- function(transport, percent, low = percent - 2, high = percent + 2, payload_bytes = 64, ...) {
+  row <- list(
+    meter_id = "client-wt210", reference = "udp", transport = transport, payload_bytes = payload_bytes, blocks_n = 9L,
+    inference = "tested", verdict = if (percent > 0) "less" else "more", dea_percent = percent, dea_ci95_low = low,
+    dea_ci95_high = high
+  )
+  as.data.table(utils::modifyList(row, list(...)))
+}
+
+test_that("the lead says who took least, by how much the others differ and how sure, never from a mean alone", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 1, transports = c("udp", "tcp", "quic", "null")))
+  tables <- campaign_tables(campaign)
+  lead <- function(...) lead_sentences(campaign, tables, rbind(...))
+  all_more <- rbind(
+    family_row("tcp", -13), family_row("tcp", -8, payload_bytes = 1440), family_row("quic", -38),
+    family_row("quic", -44, payload_bytes = 1440)
+  )
+  expect_identical(lead(all_more), paste(
+    "In this model, UDP took the least energy per megabit: TCP 8 to 13 % more; QUIC 38 to 44 % more.",
+    "All 4 comparisons are tested over 9 blocks, corrected for their number."
+  ))
+  # Nobody is first of those that were not all compared.
+  expect_match(lead(all_more[-1]), "^In this model, energy per megabit over all loads, against UDP: TCP 8 % more; QUIC")
+  mixed <- lead(
+    family_row("tcp", 13), family_row("tcp", -1, payload_bytes = 1440, verdict = "not_told_apart"),
+    family_row("quic", -38, inference = "intervals_only", verdict = NA, blocks_n = 5L)
+  )
+  expect_match(mixed, "TCP 13 % less at 64 bytes and not told apart at 1440 bytes; QUIC 38 % more.", fixed = TRUE)
+  expect_match(mixed, "2 of 3 comparisons are tested, the others have too few blocks.", fixed = TRUE)
+  single <- family_row(
+    "tcp", 20, low = NA_real_, high = NA_real_, inference = "intervals_only", verdict = NA, blocks_n = 1L
+  )
+  expect_match(lead(single), "TCP not told apart. None of this is tested: 1 block is too few.", fixed = TRUE)
+  expect_null(lead(family_row("tcp", 13, blocks_n = 0L)))
+  expect_null(lead_sentences(campaign, tables, data.table()))
+})
+
+test_that("the lead names the loads of which least is known", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 1))
+  cells <- data.table(
+    meter_id = "m", method = "ratio", offered_rate_mbps = c(1, 1, 4, 4), dea_ci95_low = c(1, -9, -1, -2),
+    dea_ci95_high = c(2, -8, 1, 2)
+  )
+  doubt <- function(rows) {
+    tables <- list(ea_summary = campaign_tables(campaign)$ea_summary, delta_ea = rows)
+    lead_doubt(campaign, tables, "m")
+  }
+  expect_identical(doubt(cells), "Least is known at 4 Mb/s: load by load most pairs are not told apart there.")
+  expect_null(doubt(cells[1:2]))
+  expect_null(doubt(cells[c(1, 2, 4, 2)][, offered_rate_mbps := c(1, 1, 4, 4)]))
+  expect_identical(doubt(cells[c(3, 4)][, offered_rate_mbps := c(1, 4)]), "Load by load most pairs are not told apart.")
+})
+
+test_that("an interval is told with its low end first, on both sides where it holds both", {
+  expect_identical(side_words(-11.498, -14.119, -8.938, " than UDP"), "8.9 to 14.1 % more than UDP (mean 11.5 %)")
+  expect_identical(side_words(26, 24.4, 28.1), "24.4 to 28.1 % less (mean 26.0 %)")
+  expect_identical(side_words(1.6, -2.1, 5.3), "between 2.1 % more and 5.3 % less (mean 1.6 % less)")
+  expect_identical(side_words(20, 20, 20), "20 % less")
+  expect_identical(side_words(-20, NA, NA), "20 % more, in a single block")
 })
 
 test_that("what was not tested is not called told apart", {
@@ -122,4 +194,18 @@ test_that("no cell of any table on the page says NA", {
     expect_false(grepl("\\bNA\\b|NaN|\\bInf\\b", html), info = name)
     expect_match(html, "power_source", info = name)
   }
+})
+
+test_that("a mini-block that was flown again is planned once", {
+  campaign <- memory_campaign(c(udp = 0, dccp = 0.1), blocks = 2)
+  planned <- nrow(campaign$plan)
+  whole <- sprintf("%d of %d planned runs count, 0 are invalid or unfinished; blocks: 2.", planned, planned)
+  expect_identical(counts_sentence(campaign), whole)
+  earlier <- copy(campaign$plan[mini_block == 1])
+  earlier[, `:=`(run_id = paste0(run_id, "-earlier"), status = "superseded")][1, status := "invalid"]
+  campaign$plan[mini_block == 1, attempt := 2]
+  campaign$plan <- rbind(earlier, campaign$plan)
+  expect_identical(counts_sentence(campaign), sub("; blocks", "; 1 mini-block was flown again; blocks", whole))
+  campaign$runs[1, usable := FALSE]
+  expect_match(counts_sentence(campaign), sprintf("^%d of %d planned runs count, 1 are", planned - 1, planned))
 })

@@ -125,6 +125,21 @@ test_that("the words give each load the verdict of its interval", {
   expect_match(single, "^Energy per megabit .* a single pair at 1, 3, 10 and 30 Mb/s, so no verdict")
 })
 
+test_that("loads at which a sender's core was full are marked", {
+  delta <- data.table(
+    method = "ratio", transport = "tcp", reference = "udp", payload_bytes = 64, offered_rate_mbps = c(1, 10),
+    dea_percent = c(20, -10), dea_ci95_low = c(15, -14), dea_ci95_high = c(25, -6)
+  )
+  summary <- data.table(
+    payload_bytes = 64, transport = c("udp", "tcp", "dccp"), offered_rate_mbps = c(10, 1, 1),
+    floor_reason = c("floor_core_busy;null_run_invalid", NA, "floor_core_busy")
+  )
+  expect_identical(delta_sentences(delta, "", summary), paste(
+    "Energy per megabit against UDP at 64 bytes: TCP 20 % less at 1 Mb/s, 10 % more at 10 Mb/s (sender's core full at",
+    "10 Mb/s)."
+  ))
+})
+
 test_that("power that does not grow with load is called by its name", {
   meter <- synthetic_meter(power = function(transport, size, rate) if (transport == "udp") 29 else 2.9 * rate)
   campaign <- read_campaign(synthetic_campaign(
@@ -148,7 +163,7 @@ test_that("a large floor is warned of with its code, and an empty one is said to
   expect_length(warning, 1)
   expect_match(warning, "^In this model, the generator floor takes over 20 % of P_A - P_I in 2 of 4 cells")
   expect_match(warning, "most for UDP at 64 bytes and 1 Mb/s: 40 %.", fixed = TRUE)
-  expect_match(sentences, "E_A above floor is empty in 1 cell(s): floor_achieved_low.", fixed = TRUE, all = FALSE)
+  expect_match(sentences, "E_A above floor is empty in 1 cell: floor_achieved_low.", fixed = TRUE, all = FALSE)
   small <- read_campaign(synthetic_campaign(blocks = 2, offered_rate_mbps = 10, payload_bytes = 64))
   expect_false(any(grepl("floor_large", summary_sentences(small, campaign_tables(small), "client-wt210"))))
 })

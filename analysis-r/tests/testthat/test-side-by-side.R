@@ -109,6 +109,25 @@ test_that("a statement about many loads has the least and the greatest of ours",
   expect_equal(rows[value_id == "sweep-64-udp-loss", c(ours_low, load_least_mbps)], c(0.5, 30))
   expect_equal(rows[value_id == "low-load-dea-percent", c(ours_low, load_greatest_mbps)], c(10, 1))
   expect_true(all(is.na(rows[cells_n > 1, ours_ci95_low])))
+  # Beside what was published of the whole sweep stands the geometric mean over the same loads.
+  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_percent], 100 * (1 - (0.9 * 0.6 * 0.8)^(1 / 3)))
+  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_loads_n], 3)
+  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_ci95_low], 24.4, tolerance = 0.01)
+  expect_true(all(is.na(rows[value_id != "sweep-64-dea-percent", contrast_percent])))
+  shown <- published_display(rows[!is.na(ours_low)])
+  shown[, value_id := rows[!is.na(ours_low), value_id]]
+  sweep <- shown[value_id == "sweep-64-dea-percent"]
+  expect_identical(sweep$what, "dE_A of DCCP against UDP (positive: less than UDP), 64 B, all loads")
+  expect_match(sweep$ours, "^24\\.4 % \\[24\\.4 to 24\\.4\\] over 3 loads; cells: 10 to 40 % \\(3 cells\\)$")
+  expect_match(
+    published_sentence(rows),
+    "DCCP against UDP at 64 bytes over all loads: published ~10-40 % less, here in this model 24.4 % less.",
+    fixed = TRUE
+  )
+  # A ratio is shown in the percent that it was printed in.
+  loss <- shown[value_id == "sweep-64-udp-loss"]
+  expect_match(loss$published, "^~70 %")
+  expect_match(loss$ours, "^50 % \\[50 to 50\\]$")
 })
 
 value_of_reference <- function(id) {
@@ -218,6 +237,23 @@ test_that("a value without a counterpart at any meter is told once", {
   ))
   html <- as.character(lonely_table(beside(campaign)[value_id == "youtube-dea"]))
   expect_length(gregexpr("12 J/Mb", html, fixed = TRUE)[[1]], 1)
+})
+
+test_that("a value that one of two meters has a counterpart to is not among those without any", {
+  meters <- list(
+    synthetic_meter(power = constant_ea(), u_delta_p_w = 1e-5),
+    synthetic_meter(meter_id = "outside", power = constant_ea(), u_delta_p_w = 1e-5, hollow = function(rate) TRUE)
+  )
+  campaign <- read_campaign(synthetic_campaign(
+    payload_bytes = 300, offered_rate_mbps = 0.065, transports = c("udp", "dccp"), blocks = 2, meters = meters
+  ))
+  rows <- beside(campaign)
+  html <- section_of(campaign)
+  met <- length(with_counterpart(rows))
+  expect_match(html, sprintf("without a counterpart here: %d<", 17 - met), fixed = TRUE)
+  expect_match(published_sentence(rows), sprintf("^%d of 17 published values", met))
+  expect_match(html, "at meter outside \\(outside the device model('|&#39;)s validity\\)")
+  expect_no_match(as.character(lonely_table(rows[!value_id %in% with_counterpart(rows)])), "454 J/Mb")
 })
 
 test_that("a campaign without a counterpart has no section and no entry in the list of sections", {

@@ -12,7 +12,9 @@ fits <- function(values, field) {
 }
 
 test_that("the tables are those of their Table Schemas, column by column and type by type", {
-  dir <- modelled_campaign(blocks = 8, noise_w = 0.002, offered_rate_mbps = c(1, 10))
+  dir <- modelled_campaign(
+    blocks = 8, noise_w = 0.002, offered_rate_mbps = c(1, 10), model = linear_model(u_air = NULL)
+  )
   write_tables(campaign_tables(read_campaign(dir), margin_percent = 5), file.path(dir, "tables"))
   for (table in statistics_tables) {
     path <- file.path(dir, "tables", paste0(table, ".csv"))
@@ -60,7 +62,8 @@ test_that("the sentences say family, rule, tests, what is exploratory, outliers 
   )
   expect_match(sentences[1], "the first 6 of 12. 6 of them can be tested.", fixed = TRUE)
   expect_match(
-    sentences, "^DCCP at 64 bytes took 26 % less \\[95 %: .* less\\] energy per megabit than UDP \\(mean over 2 load",
+    sentences,
+    "^DCCP at 64 bytes took 26 % less \\[95 %: [0-9.]+ to [0-9.]+ %\\] energy per megabit than UDP \\(mean over 2 load",
     all = FALSE
   )
   expect_match(sentences, "Sign-flip p = 0.0078, 0.047 after Holm over 6 tests.", fixed = TRUE, all = FALSE)
@@ -69,6 +72,16 @@ test_that("the sentences say family, rule, tests, what is exploratory, outliers 
   expect_match(sentences, "No run is flagged as an outlier", all = FALSE)
   expect_match(sentences, "1 finished run does not count, by reason: 1 idle_drift", all = FALSE)
   expect_false(any(grepl("In this model", sentences)))
+})
+
+test_that("only contrasts that have an interval are said to have one", {
+  campaign <- memory_campaign(c(udp = 0, tcp = 0.1), meters = c("a", "b"))
+  both <- transport_contrasts(campaign)
+  expect_match(family_sentences(campaign, both), "exploratory: 1 further contrast, per-cell", all = FALSE)
+  campaign$results[meter_id == "b", hollow := TRUE]
+  found <- transport_contrasts(campaign)
+  expect_equal(found[meter_id == "b", blocks_n], 0)
+  expect_false(any(grepl("further", family_sentences(campaign, found))))
 })
 
 test_that("in a modelled campaign every claim says that it is a model's", {

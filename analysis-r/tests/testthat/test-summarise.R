@@ -55,7 +55,47 @@ test_that("the floor's share, uncertainty and refusal stand in the cell", {
   expect_identical(large[, c("transport", "offered_rate_mbps")], data.table(
     transport = c("udp", "dccp"), offered_rate_mbps = 1
   ))
-  expect_identical(floor_empty_words(summary), "E_A above floor is empty in 1 cell(s): floor_achieved_low.")
+  expect_identical(floor_empty_words(summary), "E_A above floor is empty in 1 cell: floor_achieved_low.")
+})
+
+test_that("a floor refused for its outcome leaves the cell none, another the mean of the runs that have one", {
+  dir <- synthetic_campaign(
+    payload_bytes = 64, offered_rate_mbps = c(1, 10), transports = c("udp", "tcp", "null"), blocks = 3,
+    meters = list(synthetic_meter(power = function(transport, size, rate) if (transport == "null") 0.3 else rate))
+  )
+  sent <- read_campaign(dir)$plan[transport != "null" & block == 2]
+  refuse_floor(dir, sent[offered_rate_mbps == 10, run_id], "floor_core_busy")
+  refuse_floor(dir, sent[offered_rate_mbps == 1 & transport == "udp", run_id], "null_run_invalid")
+  summary <- summarise_ea(read_campaign(dir))
+  full <- summary[offered_rate_mbps == 10]
+  expect_identical(full$transport, c("udp", "tcp", "null"))
+  empty <- c(
+    "floor_w", "floor_ci95_low", "floor_ci95_high", "u95_floor_w", "floor_ratio", "ea_above_floor_j_per_mbit",
+    "ea_above_floor_ci95_low", "ea_above_floor_ci95_high", "u95_ea_above_floor_j_per_mbit"
+  )
+  for (column in empty) expect_true(all(is.na(full[[column]])), label = column)
+  expect_identical(full$floor_reason, rep("floor_core_busy", 3))
+  expect_identical(full$floor_n, c(2L, 2L, 2L))
+  # Null is the floor of TCP in every block.
+  part <- summary[offered_rate_mbps == 1]
+  expect_identical(part$floor_n, c(2L, 3L, 3L))
+  expect_identical(part$floor_reason, c("null_run_invalid", NA, NA))
+  expect_equal(part$floor_w, rep(0.3, 3))
+  expect_equal(part$floor_ratio, c(0.3, 0.3, NA))
+  expect_identical(floor_empty_words(summary), c(
+    "E_A above floor is empty in 2 cells: floor_core_busy.",
+    "E_A above floor is of runs with a floor alone in 1 cell: null_run_invalid."
+  ))
+})
+
+test_that("the floor's share is that of the runs that have a floor", {
+  dir <- synthetic_campaign(payload_bytes = 64, offered_rate_mbps = 1, transports = c("udp", "null"), blocks = 2)
+  campaign <- read_campaign(dir)
+  campaign$results[transport == "udp", `:=`(delta_p_w = c(0.4, 4), floor_w = c(0.1, NA))]
+  campaign$results[transport == "udp", floor_reason := c(NA, "null_run_invalid")]
+  summary <- summarise_ea(campaign)
+  expect_equal(summary[transport == "udp", floor_ratio], 0.25)
+  expect_match(floor_sentences(summary, ""), "takes 25 to 25 % of the power that UDP adds", fixed = TRUE)
 })
 
 test_that("a cell tells how often its senders woke up, and how many runs did otherwise than null", {

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
-flown_as <- function(application, transports = c("udp", "dccp", "null"), blocks = 3, ...) {
+flown_as <- function(application, transports = c("udp", "dccp", "null"), blocks = 3, rate_mbps = 0.5, ...) {
   dir <- synthetic_campaign(
-    name = application, transports = transports, payload_bytes = 300, offered_rate_mbps = 0.5, blocks = blocks, ...
+    name = application, transports = transports, payload_bytes = 300, offered_rate_mbps = rate_mbps, blocks = blocks,
+    ...
   )
   edit_json(file.path(dir, "campaign.json"), function(doc) {
     doc$workload$profile <- list(schema_version = 1L, name = application)
@@ -101,4 +102,40 @@ test_that("the goodput's difference needs no meter: runs outside a device model'
   without <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
   expect_identical(names(delta_goodput(without)), goodput_columns)
   expect_null(plot_delta_goodput(delta_goodput(without), summarise_ea(without), without))
+})
+
+test_that("a row stands beside what was published of its application at that size and rate, unscaled", {
+  flown <- flown_as("skype", rate_mbps = 0.065, meters = list(known_energy(udp = 2, dccp = 1.5)))
+  rows <- with_published(table_iv(flown), flown)
+  expect_equal(rows$ea_j_per_mbit_mean, c(2, 1.5))
+  expect_equal(rows$published_ea_j_per_mbit, c(454, 334))
+  expect_equal(rows$published_dea_j_per_mbit, c(NA, 120))
+  expect_equal(rows$published_dea_percent, c(NA, 26))
+  expect_identical(unique(rows$reference_id), "udp-dccp-80211n")
+  expect_match(rows$differs, "^power_source;radio_source;client;year;meter", all = TRUE)
+  for (other in list(flown_as("skype"), flown_as("telephone", rate_mbps = 0.065))) {
+    rows <- with_published(table_iv(other), other)
+    expect_true(all(is.na(rows$published_ea_j_per_mbit) & is.na(rows$reference_id) & is.na(rows$differs)))
+  }
+  expect_true(all(is.na(with_published(table_iv(flown), flown, list())$published_ea_j_per_mbit)))
+})
+
+test_that("the rows of several campaigns are told one by one, and a campaign without a profile is refused", {
+  events <- list()
+  tell <- function(event) events[[length(events) + 1L]] <<- event
+  skype <- flown_as("skype", rate_mbps = 0.065, meters = list(known_energy(udp = 2, dccp = 1.5)))
+  other <- flown_as("telephone", transports = c("udp", "null"))
+  options <- parse_arguments(c(skype$dir, "--json", "--table-iv", other$dir))
+  expect_identical(options$campaign_dir, c(skype$dir, other$dir))
+  tell_table_iv(options$campaign_dir, tell)
+  expect_identical(
+    vapply(events, function(event) paste(event$event, event$application, event$transport), ""),
+    paste("table_iv", c("skype udp", "skype dccp", "telephone udp"))
+  )
+  expect_identical(events[[1]]$words, "skype, UDP (meter client-wt210): E_A 2 J/Mb, published 454")
+  told <- jsonlite::fromJSON(capture.output(emit(events[[3]], TRUE)))
+  expect_null(told$published_ea_j_per_mbit)
+  dirs <- c(skype$dir, synthetic_campaign(blocks = 1))
+  expect_error(tell_table_iv(dirs, stop), "no run that counts of an application", class = "netjoule_error")
+  expect_error(parse_arguments("--table-iv"), "Name campaign folders", class = "netjoule_error")
 })

@@ -174,6 +174,17 @@ def test_run_that_reached_no_measure_window_has_no_nodes(build: Build, flow: Any
     assert codes(result) == {"generator_failed"}
 
 
+def test_what_invalidates_is_named_first_and_a_result_computed_anew_is_the_same(
+    build: Build, flow: Any
+) -> None:
+    held, late = {"code": "transport_held_back", "detail": ""}, {"code": "pacing_uncertified", "detail": ""}
+    campaign = build(flows=[flow(changes={"reasons": [held, late], "status": "invalid"})])
+    first = only(campaign)
+    assert [reason.code for reason in first.reasons][:2] == ["pacing_uncertified", "transport_held_back"]
+    edit(campaign.folder / "runs" / campaign.run_ids[0] / "run.json", lambda run: run["reasons"].reverse())
+    assert only(campaign) == first
+
+
 def test_flow_that_stops_early_is_short(build: Build) -> None:
     campaign = build()
     path = campaign.folder / "runs" / campaign.run_ids[0] / "intervals.csv"

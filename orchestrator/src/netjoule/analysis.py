@@ -15,7 +15,7 @@ import netjoule_contracts as contracts
 from netjoule import programs
 from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
 
-__all__ = ["environment", "require_r", "run_analysis", "run_blocks_needed", "script"]
+__all__ = ["environment", "require_r", "run_analysis", "run_blocks_needed", "run_table_iv", "script"]
 
 Verb = Literal["analyse", "report"]
 EventSink = Callable[[Mapping[str, Any]], None]
@@ -122,6 +122,22 @@ def run_blocks_needed(
         options = ["--mde", repr(mde_percent), "--workload", str(document)]
         options += [] if power is None else ["--power", repr(power)]
         _run("plan", pilot, options, sink, rscript)
+
+
+def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | None = None) -> None:
+    """Ask R for E_A of the applications of campaigns, beside what was published; nothing is written.
+
+    Args:
+        campaigns: folders, one at least.
+        sink: gets each NDJSON line; an answer is an event ``table_iv``.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        InvalidData: when a campaign flew no profile.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    first, *others = campaigns
+    _run("table-iv", first, ["--table-iv", *(str(other.resolve()) for other in others)], sink, rscript)
 
 
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rscript: str | None) -> None:

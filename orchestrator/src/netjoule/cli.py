@@ -23,6 +23,7 @@ from netjoule.guest.cli import app as guest_app
 from netjoule.importing.cli import import_results
 from netjoule.publishing.cli import publish_campaign
 from netjoule.savings.cli import savings
+from netjoule.table_iv import table_iv
 
 if TYPE_CHECKING:
     from netjoule.doctor import Finding
@@ -229,6 +230,7 @@ def report(campaign: CampaignDir, margin: Margin = None, json: Json = False) -> 
     _analyse(campaign, "report", Output(json_lines=json), margin)
 
 
+app.command("table-iv")(table_iv)
 app.command("import")(import_results)
 app.command("publish")(publish_campaign)
 

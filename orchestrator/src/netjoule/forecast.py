@@ -11,10 +11,7 @@ from netjoule.timeline import guard_s
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["LEAST_BLOCKS_TESTED", "Forecast", "forecast", "least_p"]
-
-LEAST_BLOCKS_TESTED = 8
-"""From so many blocks on R makes tests (docs/statistics.md): six of them can then reach 0.05 after Holm."""
+__all__ = ["Forecast", "forecast", "least_p"]
 
 # Start and end of a flow's processes beside its windows; measured on a 2-core host.
 _OVERHEAD_S = 0.1

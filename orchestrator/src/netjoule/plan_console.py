@@ -6,18 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from netjoule import carriers, launch, plan, presence, profiles, sample_size
+from netjoule import carriers, family, launch, plan, presence, profiles, sample_size
 from netjoule.clock import SystemClock
 from netjoule.console import Output, duration_text
-from netjoule.forecast import LEAST_BLOCKS_TESTED, Forecast, forecast
+from netjoule.forecast import Forecast, forecast
 from netjoule.launch import Inputs
 from netjoule.resolution import Estimate, estimate
 from netjoule.workload import Workload
 
 __all__ = ["plan_rows", "tell", "text"]
-
-_MOST_TESTS = 6
-"""So many contrasts a primary family has at most (docs/statistics.md)."""
 
 
 def tell(
@@ -72,7 +69,7 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
         f" {size.blocks} blocks"
     )
     yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)"
-    yield f"least p    {_least_p_text(size)}"
+    yield f"least p    {_least_p_text(size, of)}"
     if len(of.paces) > 1:
         yield f"pacing     {'; '.join(map(str, of.paces))}"
     if of.profile:
@@ -85,12 +82,18 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     yield from (f"transports {line}" for line in presence.left_open(of, where))
 
 
-def _least_p_text(size: Forecast) -> str:
+def _least_p_text(size: Forecast, of: Workload) -> str:
     """Of one test, and of the family that is tested (Holm)."""
     one = f"{size.least_p:.3g} by sign flips over {size.blocks} blocks"
-    if size.blocks < LEAST_BLOCKS_TESTED:
-        return f"{one}; tests are made from {LEAST_BLOCKS_TESTED} blocks on"
-    return f"{one}; {_MOST_TESTS * size.least_p:.3g} in a family of {_MOST_TESTS} tests"
+    tests = family.size(of)
+    if tests == 0:
+        return f"{one}; no two transports to compare, so no test"
+    least = family.least_blocks(tests, family.alpha(of))
+    if size.blocks < least:
+        return f"{one}; tests are made from {least} blocks on"
+    if tests == 1:
+        return f"{one}, the family's one test"
+    return f"{one}; {min(1.0, tests * size.least_p):.3g} in the family of {tests} tests"
 
 
 def _flows_text(of: Workload) -> str:

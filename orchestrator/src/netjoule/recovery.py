@@ -9,6 +9,7 @@ from pathlib import Path
 import netjoule_contracts as contracts
 from netjoule import files
 from netjoule.errors import InvalidData, RunFailed, file_errors
+from netjoule.verdict import first_invalidating
 
 __all__ = ["cut_torn_lines", "discard", "last_logged_s", "sealed_status"]
 
@@ -35,8 +36,8 @@ def sealed_status(folder: Path) -> tuple[str, str] | None:
         return None
     if document["status"] == "done":
         return ("done", "")
-    code = document["reasons"][0]["code"] if document["reasons"] else "generator_failed"
-    return ("invalid", code)
+    reason = first_invalidating(document["reasons"])
+    return ("invalid", reason.code if reason else "generator_failed")
 
 
 def discard(folder: Path) -> None:

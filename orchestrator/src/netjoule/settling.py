@@ -115,8 +115,10 @@ class Results:
             reason = Reason("idle_missing", "the result is invalid without saying why")
         if reason is not None:
             document = self._document(row)
-            known = [r for r in document["reasons"] if r["code"] != reason.code]
-            self._campaign.write_run(document | {"status": "invalid", "reasons": [reason.as_json(), *known]})
+            known = document["reasons"]
+            if reason.code not in {r["code"] for r in known}:
+                known = [*known, reason.as_json()]
+            self._campaign.write_run(document | {"status": "invalid", "reasons": known})
             self._event(row, "orchestrator", "run_invalid", reason)
         if row.status != "superseded":
             status = "invalid" if reason else "done"

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from rich import box
 from rich.table import Table
@@ -16,14 +14,13 @@ from rich.table import Table
 from netjoule import files
 from netjoule.console import Output
 from netjoule.errors import InvalidData, file_errors
-from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
+from netjoule.floor_warnings import floor_warnings, warning_line
 
 __all__ = [
     "SUMMARY_FILE",
     "contrast_rows",
     "fairness_line",
     "fairness_rows",
-    "floor_warnings",
     "grade_lines",
     "made_files",
     "summary_rows",
@@ -31,18 +28,14 @@ __all__ = [
     "tell",
     "typed",
     "verdict_rows",
-    "warning_line",
 ]
 
 SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
 FAIRNESS_FILE = "tables/fairness.csv"
 CONTRASTS_FILE = "tables/contrasts.csv"
-FLOOR_LARGE = "floor_large"
-FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
 
 Row = Mapping[str, str]
-Result = Mapping[str, Any]
 
 
 def tell(campaign: Path, output: Output) -> None:
@@ -160,99 +153,6 @@ def grade_lines(campaign: Path) -> list[str]:
     return [_grade_line(meter_id, count, limits[meter_id]) for meter_id, count in grades.items()]
 
 
-def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
-    """What there is to know of the generator floor of runs that count.
-
-    Where it is a large part of P_A - P_I (reason floor_large): one warning per meter. Where null's senders
-    woke up far more or less often than those of the run (reason floor_wake_ups_differ): one warning.
-    """
-    paths = sorted(campaign.glob("runs/*/result.json"))
-    results = {path.parent.name: files.read_json(path) for path in paths}
-    valid = {run_id: result for run_id, result in results.items() if result.get("valid")}
-    return [*_large_floors(valid.values()), *_other_wake_ups(valid)]
-
-
-def _large_floors(results: Iterable[Result]) -> list[dict[str, Any]]:
-    runs: Counter[str] = Counter()
-    large: dict[str, list[tuple[float, str]]] = {}
-    for result in results:
-        for node in result.get("nodes", []):
-            floor_w, delta_w = node.get("floor", {}).get("floor_w"), node.get("delta_p_w")
-            if floor_w is None or node.get("below_resolution") or not delta_w or delta_w <= 0:
-                continue
-            runs[node["meter_id"]] += 1
-            share = floor_w / delta_w
-            if FLOOR_LARGE in _codes(result) and share > GREATEST_FLOOR_RATIO:
-                large.setdefault(node["meter_id"], []).append((share, _cell_words(result)))
-    return [
-        {
-            "code": FLOOR_LARGE,
-            "meter_id": meter_id,
-            "runs": len(found),
-            "of_runs": runs[meter_id],
-            "floor_ratio": max(found)[0],
-            "cell": max(found)[1],
-        }
-        for meter_id, found in large.items()
-    ]
-
-
-def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
-    """At most one warning, with the run that lies furthest from its null run."""
-    with_floor = 0
-    found: list[tuple[float, float, float, str]] = []
-    for result in results.values():
-        floors = [node.get("floor", {}) for node in result.get("nodes", [])]
-        null_ids = [floor.get("run_id") for floor in floors if floor.get("floor_w") is not None]
-        with_floor += bool(null_ids)
-        if not null_ids or FLOOR_WAKE_UPS_DIFFER not in _codes(result):
-            continue
-        own = result.get("wake_ups_per_message")
-        of_null = results.get(null_ids[0], {}).get("wake_ups_per_message")
-        if own is not None and of_null is not None:
-            least, most = sorted((own, of_null))
-            found.append((most / least if least else math.inf, own, of_null, _cell_words(result)))
-    if not found:
-        return []
-    _, own, of_null, cell = max(found)
-    return [
-        {
-            "code": FLOOR_WAKE_UPS_DIFFER,
-            "runs": len(found),
-            "of_runs": with_floor,
-            "wake_ups_per_message": own,
-            "wake_ups_per_message_of_null": of_null,
-            "cell": cell,
-        }
-    ]
-
-
-def _codes(result: Result) -> set[str]:
-    return {reason["code"] for reason in result.get("reasons", [])}
-
-
-def _cell_words(result: Mapping[str, Any]) -> str:
-    return f"{result['transport']} {result['payload_bytes']} B {result['offered_rate_mbps']:g} Mb/s"
-
-
-def warning_line(warning: Mapping[str, Any]) -> str:
-    """A warning of `floor_warnings` for people."""
-    if warning["code"] == FLOOR_WAKE_UPS_DIFFER:
-        own, of_null = warning["wake_ups_per_message"], warning["wake_ups_per_message_of_null"]
-        return (
-            f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
-            f" message lie over a factor of {GREATEST_WAKE_UPS_FACTOR:g} from those of the null run, at most"
-            f" {own:.3g} from {of_null:.3g} ({warning['cell']}); what these draw apart is in E_A above"
-            " floor there"
-        )
-    return (
-        f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"
-        f" {100 * GREATEST_FLOOR_RATIO:g} % of P_A - P_I in {warning['runs']} of {warning['of_runs']} runs,"
-        f" at most {100 * warning['floor_ratio']:.0f} % ({warning['cell']});"
-        " read E_A above floor there (tables/ea_summary.csv)"
-    )
-
-
 def _grade_line(meter_id: str, count: Counter[str], limits: Counter[str]) -> str:
     runs = ", ".join(f"{n} x {grade.replace('_', ' ')}" for grade, n in sorted(count.items()))
     why = ", ".join(name.replace("_", " ") for name, _ in limits.most_common())
@@ -339,13 +239,14 @@ def _cells(row: Row) -> list[str]:
 
 
 def _ea(row: Row) -> str:
-    """E_A of a cell; an upper limit when all its runs are below resolution, none where there can be none."""
+    """E_A of a cell; an upper limit when most runs are below resolution, none where there can be none."""
     if _without_air_time(row) or _without_power(row):
         return "none"
     below, runs = _number(row.get("below_resolution_n")) or 0, _number(row.get("n")) or 0
     limit = _shown(row.get("ea_upper_limit_j_per_mbit"), 3)
-    text = f"< {limit}" if limit and below >= runs > 0 else _shown(row["ea_j_per_mbit_mean"], 3)
-    mark = " *" if 0 < below < runs or (below and not limit) else ""
+    mostly = bool(limit) and 2 * below > runs > 0
+    text = f"< {limit}" if mostly else _shown(row["ea_j_per_mbit_mean"], 3)
+    mark = " *" if below and not mostly else ""
     return text + mark + (" °" if _true(row.get("hollow")) else "")
 
 

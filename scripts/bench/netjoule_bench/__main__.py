@@ -81,11 +81,6 @@ def _options() -> argparse.Namespace:
         "--write", action="store_true", help="put the tables into docs/benchmarks.md (not with --quick)"
     )
     parser.add_argument(
-        "--device-streams",
-        action="store_true",
-        help="the campaign of the bench analysis has device streams too: some 5 GB more, and Monte Carlo",
-    )
-    parser.add_argument(
         "--fetch-iperf3",
         action="store_true",
         help="unpack Debian 13's iperf3 from this host's own mirror into .setup (nothing is installed)",
@@ -128,7 +123,10 @@ def _benches(contest: Contest, options: argparse.Namespace) -> dict[str, Callabl
         "meters": one(lambda: meters.section(10.0 if quick else 60.0)),
         "dccp": lambda: iter(dccp.sections(REPO, contest.ours, contest.seconds, dccp_repeats)),
         "guest": one(lambda: guest.section(REPO)),
-        "analysis": one(lambda: analysis.section(REPO, quick=quick, device_stream=options.device_streams)),
+        # As measured, and as modelled: then there are device streams, and their parameters are drawn.
+        "analysis": lambda: (
+            analysis.section(REPO, quick=quick, device_stream=each) for each in (False, True)
+        ),
     }
 
 

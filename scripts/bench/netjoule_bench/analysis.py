@@ -141,7 +141,8 @@ def judged(
         ),
     ]
     return Section(
-        title="Analysis of a whole table-i campaign from raw files",
+        title="Analysis of a whole table-i campaign from raw files"
+        + (", with device streams" if design.device_stream else ""),
         columns=["step", "wall s", "CPU s", "peak MB"],
         rows=rows,
         note=f"Synthetic campaign of {design.runs:,} runs ({'+'.join(design.transports)}), {hours:.0f} h of "

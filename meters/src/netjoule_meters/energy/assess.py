@@ -131,7 +131,8 @@ def _result(
     invalidating: Collection[str],
 ) -> Result:
     run = source.run
-    kept = tuple(dict.fromkeys(reasons))
+    # What invalidates comes first: settling writes it into run.json, and what is computed anew is the same.
+    kept = tuple(sorted(dict.fromkeys(reasons), key=lambda reason: reason.code not in invalidating))
     counts = source.counts
     several = shares(source.flows, span.window, received=not source.is_null) if source.flows and span else ()
     window = None if span is None else {"t_start_s": span.window.start_s, "t_end_s": span.window.end_s}

@@ -15,6 +15,7 @@ from typing import Any
 
 from netjoule import files
 from netjoule.coursework.interval import half_width, told_apart
+from netjoule.floor_warnings import OUTCOME_REFUSALS
 from netjoule.planfile import read_plan
 
 __all__ = ["CannotTell", "Cell", "Cells", "Run", "positive_pairs", "read"]
@@ -76,10 +77,12 @@ class Cell:
         if any(run.hollow for run in self.runs):
             raise CannotTell(f"at {self} the device model is extrapolated")
         values = self.by_block(name)
+        codes = sorted({run.floor_reason for run in self.runs} - {""}) if "floor" in name else []
         if not values:
-            codes = sorted({run.floor_reason for run in self.runs} - {""})
-            why = f" ({', '.join(codes)})" if codes and "floor" in name else ""
+            why = f" ({', '.join(codes)})" if codes else ""
             raise CannotTell(f"no run of {self} has {name}{why}")
+        if OUTCOME_REFUSALS.intersection(codes):
+            raise CannotTell(f"{name} of {self} is empty: not every run has it ({', '.join(codes)})")
         return fmean(values.values())
 
     def half_width(self, name: str) -> float:

@@ -26,8 +26,7 @@ def _share(cells: Cells) -> Number:
     if any(run.below_resolution for run in cell.runs):
         raise CannotTell(f"runs of {cell} are below the meter's resolution")
     with_floor = [run.numbers for run in cell.runs if _FLOOR in run.numbers]
-    if not with_floor:
-        cell.mean(_FLOOR)  # says why there is none
+    cell.mean(_FLOOR)  # says why there is none
     added_w = fmean(numbers["delta_p_w"] for numbers in with_floor)
     return Number(fmean(numbers[_FLOOR] for numbers in with_floor) / added_w, WITHIN, 0.01)
 

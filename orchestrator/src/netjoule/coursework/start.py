@@ -7,6 +7,7 @@ import shutil
 import textwrap
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from netjoule import files, programs
@@ -44,6 +45,7 @@ def start(folder: Path, *, golden: bool = False) -> list[Path]:
             raise UsageError(f"{folder} exists and is not empty", next_step="choose another folder")
     template = programs.shipped(_TEMPLATE)
     bundles = {name: golden_bundle(exercise) for name, exercise in EXERCISES.items()} if golden else {}
+    there = folder.exists()
     try:
         files.write_atomic(folder / ANSWERS, answer_sheet())
         with file_errors("write", folder / REPORT):
@@ -51,9 +53,18 @@ def start(folder: Path, *, golden: bool = False) -> list[Path]:
         for name, bundle in bundles.items():
             unpack(bundle, folder / name)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)  # nothing was there before
+        _undo(folder, keep=there)
         raise
     return [folder / name for name in (ANSWERS, REPORT, *bundles)]
+
+
+def _undo(folder: Path, *, keep: bool) -> None:
+    """Remove what was made in a folder that had nothing in it, and the folder unless it was there."""
+    with suppress(OSError):  # what went wrong first is told
+        for entry in folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        if not keep:
+            folder.rmdir()
 
 
 def golden_bundle(exercise: Exercise) -> Path:

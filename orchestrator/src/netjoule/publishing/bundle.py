@@ -41,6 +41,8 @@ class Published:
         files: how many files it holds.
         terms: licence, what was masked, kept and left out.
         only_in_fields: names that are masked where a field holds them, but may be there in running text.
+        longer_words: words that are there and have a masked name as a part.
+        unsearched: references to secrets whose value cannot be looked for in running text.
         absent: files that the topology names and the bundle does not hold.
     """
 
@@ -49,6 +51,8 @@ class Published:
     files: int
     terms: Terms
     only_in_fields: tuple[str, ...]
+    longer_words: tuple[str, ...]
+    unsearched: tuple[str, ...]
     absent: tuple[str, ...]
 
 
@@ -98,7 +102,7 @@ def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books)
     """Write what a bundle has beside the campaign, look at all of it once more, pack it."""
     document = files.read_json(folder / "campaign.json")
     papers.write(folder, document, _runs_done(campaign), terms)
-    require_masked(folder, books, terms.authors)
+    longer_words = require_masked(folder, books, terms.authors)
     papers.write_sums(folder)
     packed = folder.parent / f"bundle{_suffix(out)}"
     archive.written(folder, packed, datetime.fromisoformat(str(document["created_utc"])))
@@ -109,6 +113,8 @@ def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books)
         files=len(archive.file_names(folder)),
         terms=terms,
         only_in_fields=books.vocabulary.only_in_fields(),
+        longer_words=longer_words,
+        unsearched=tuple(books.unsearched),
         absent=tuple(papers.absent(document)),
     )
 
@@ -162,7 +168,8 @@ def _note_resolved(reference: str, books: Books) -> None:
         path is not None and path.is_file() and path.stat().st_size <= _LARGEST_SECRET_BYTES
     ):
         with suppress(HostLacks):
-            books.vocabulary.note_secret(secrets.resolve(reference).reveal())
+            if not books.vocabulary.note_secret(secrets.resolve(reference).reveal()):
+                books.unsearched.append(reference)
 
 
 def _write_parts(

@@ -74,6 +74,10 @@ def _told(made: Published) -> Iterator[str]:
         yield f"kept: {', '.join(sorted(terms.kept))}"
     for name in made.only_in_fields:
         yield f"'{name}' may stay in running text (a word of netjoule, a number, or short): look for it"
+    for reference in made.unsearched:
+        yield f"what {reference} means may stay in running text (short, or a word of netjoule): look for it"
+    for word in made.longer_words:
+        yield f"'{word}' has a masked name as a part: look whether it tells it"
     for name in terms.left_out:
         yield f"left out: {name}"
     for name in made.absent:
@@ -98,6 +102,8 @@ def _event(made: Published) -> dict[str, Any]:
         "masked": {str(kind): number for kind, number in terms.masked.items()},
         "kept": sorted(terms.kept),
         "only_in_fields": list(made.only_in_fields),
+        "longer_words": list(made.longer_words),
+        "unsearched": list(made.unsearched),
         "left_out": list(terms.left_out),
         "absent": list(made.absent),
         "licence": terms.licence,

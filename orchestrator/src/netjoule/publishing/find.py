@@ -51,7 +51,7 @@ class FoundIp:
     Attributes:
         prefix: the length written behind it; None without one.
         certain: whether its form alone shows that it is one; else four numbers before a fifth, which may be
-            an address and a port as tcpdump writes them, or something else.
+            an address and a port as tcpdump writes them, or an object identifier.
     """
 
     start: int
@@ -101,10 +101,8 @@ _NAME = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
 _VALUE = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)'|(?P<bare>[^\s,;"'(){}\[\]<>]+))"""
 _QUOTED = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)')"""
 # A name without quotes, blanks in it, up to what follows in a line of iw, wpa_cli, hostapd_cli or link_state.
-_TO_THE_END = (
-    r"""(?P<bare>(?!\\*["'])(?![a-z_]\w{0,30}=)[^\s,;][^\r\n]*?)"""
-    r"(?=$|[\r\n]|, wanted\b|[ \t][a-z_]\w{0,30}=)"
-)
+_NEXT = r"[a-z_]\w{0,30}="
+_TO_THE_END = rf"""(?P<bare>(?!\\*["'])[^\s,;][^\r\n]*?)(?=$|[\r\n]|, wanted\b|[ \t]{_NEXT})"""
 
 
 def _ignoring_case(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -145,7 +143,7 @@ _BY_KEY = tuple(
         _ignoring_case(
             rf"(?<![a-z0-9])e?ssid[\"']\s*(?P<sign>[:=])\s*{_VALUE}",
             rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?(?:\s*(?P<sign>[:=])\s*|\s+(?:is\s+)?){_QUOTED}",
-            rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?[ \t]*(?P<sign>[:=])[ \t]*{_TO_THE_END}",
+            rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?[ \t]*(?P<sign>[:=])(?:(?=\S)|[ \t]+(?!{_NEXT})){_TO_THE_END}",
             # A line of iw; not a sentence that begins with the word.
             rf"(?:^[ \t]+|[\r\n][ \t]*)(?-i:ssid)[ \t]+{_TO_THE_END}",
             r"(?<![a-z0-9])ssid is (?P<bare>(?![\"'])\S[^\r\n]{0,200}?)(?=, wanted )",
@@ -170,7 +168,8 @@ _IP = re.compile(
     r"|(?<![0-9.])(?<![vV])(?P<ip4>\d{1,3}(?:\.\d{1,3}){3})(?!\d|\.\d)(?:/(?P<prefix4>\d{1,2})(?!\d))?"
     r"|(?<![0-9.])(?<![vV])(?P<before_port>\d{1,3}(?:\.\d{1,3}){3})\.(?P<port>\d{1,5})(?!\d|\.\d)"
 )
-_LARGEST_OF_AN_ADDRESS = 255
+# Five numbers may also be an object identifier (SNMP), which begins with 0, 1 or 2 (X.660).
+_OBJECT_IDENTIFIER = re.compile(r"[012]\.\d{1,3}(?:\.\d{1,3}){3}$")
 _MAC = re.compile(
     r"(?<![0-9A-Za-z])(?P<pairs>[0-9A-Fa-f]{2}(?P<sign>[:_-])(?:[0-9A-Fa-f]{2}(?P=sign)){4,}[0-9A-Fa-f]{2})"
     r"(?![0-9A-Za-z])"
@@ -218,7 +217,7 @@ def ips(text: str) -> Iterator[FoundIp]:
         if address is not None:
             prefix = match.group("prefix6") or match.group("prefix4")
             start = match.start(group)
-            certain = group != "before_port" or int(match.group("port")) > _LARGEST_OF_AN_ADDRESS
+            certain = group != "before_port" or not _OBJECT_IDENTIFIER.match(match.group())
             length = int(prefix) if prefix else None
             yield FoundIp(start, start + len(written), written, address, length, certain)
 

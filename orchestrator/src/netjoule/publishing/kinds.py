@@ -16,7 +16,7 @@ import netjoule_contracts as contracts
 from netjoule.topology_hosts import ROLES
 from netjoule_meters.adapters import adapter_names
 
-__all__ = ["FIELDS", "KEPT", "SECRET_FIELD", "Kind", "device_models", "nobody", "own_words"]
+__all__ = ["FIELDS", "KEPT", "SECRET_FIELD", "Kind", "device_models", "nobody", "own_prose", "own_words"]
 
 
 class Kind(StrEnum):
@@ -113,6 +113,13 @@ def own_words() -> frozenset[str]:
         words.update(_words(json.loads(path.read_text(encoding="utf-8"))))
     parts = {part for word in words for part in re.split(r"[-_]", word)}
     return frozenset(word.casefold() for word in words | parts if word)
+
+
+@cache
+def own_prose() -> str:
+    """What netjoule itself writes into bundles, in lower case: columns' descriptions, sentences."""
+    paths = [*contracts.root().glob("tables/*.json"), Path(__file__).with_name("papers.py")]
+    return "\n".join(path.read_text(encoding="utf-8").casefold() for path in paths)
 
 
 @cache

@@ -4,7 +4,7 @@
 Searched are names of files, every text of the campaign's files by its field, and what netjoule writes beside
 them: for names in all their writings, for addresses and for secrets. Not searched for are, outside fields of
 their own, names that are masked only there (words of netjoule, one or two characters), and, in what netjoule
-writes, names of letters or of digits alone that it may use itself.
+writes, names of letters or of digits alone and words that it uses itself. Names within longer words are told.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 from netjoule.check import check_campaign
 from netjoule.errors import RunFailed
 from netjoule.publishing import archive, find, papers
-from netjoule.publishing.kinds import FIELDS, SECRET_FIELD, Kind
+from netjoule.publishing.kinds import FIELDS, SECRET_FIELD, Kind, own_prose
 from netjoule.publishing.masking import Books, Masker, embedded, keeps_form, transformed
 from netjoule.publishing.parts import Form, Part, holds_texts, parts, visit
 from netjoule.publishing.vocabulary import SECRET
@@ -30,13 +30,16 @@ LONGEST_SEARCHED = 4096
 _BLOCK = 1 << 20
 
 
-def require_masked(folder: Path, books: Books, authors: Iterable[str]) -> None:
+def require_masked(folder: Path, books: Books, authors: Iterable[str]) -> tuple[str, ...]:
     """Check a bundle: no defect, and nothing that was to be masked. What fails here is a fault of ours.
 
     Args:
         folder: the bundle, without its checksums.
         books: what was met.
         authors: names that the publisher wants to be in it.
+
+    Returns:
+        words of the bundle that a masked name is a part of; whether they tell it, somebody has to see.
 
     Raises:
         RunFailed: naming the file.
@@ -56,6 +59,7 @@ def require_masked(folder: Path, books: Books, authors: Iterable[str]) -> None:
                 where=name,
                 next_step="this is a defect of netjoule, report it",
             ) from None
+    return tuple(sorted(searcher.longer_words))
 
 
 class Left(Exception):
@@ -70,6 +74,7 @@ class Searcher:
         self._masker = Masker(books)
         self._own = {"", SECRET, *books.references.values()}
         self._sound: set[tuple[str, str]] = set()
+        self.longer_words: set[str] = set()
 
     def text(self, field: str, text: str) -> str:
         """Search a value of a field, or a key."""
@@ -85,6 +90,7 @@ class Searcher:
                 raise Left
             if any(True for _ in self.left_in(text)):
                 raise Left
+            self.longer_words.update(self._books.vocabulary.longer_words(text))
         self._sound.add((field, text))
         return text
 
@@ -96,8 +102,11 @@ class Searcher:
 
     def prose(self, text: str) -> None:
         """Search what netjoule writes, in words of its own."""
-        if any(re.search("[A-Za-z]", left) and re.search("[^A-Za-z]", left) for left in self.left_in(text)):
-            raise Left
+        for left in self.left_in(text):
+            may_be_ours = re.fullmatch("[A-Za-z]+|[^A-Za-z]+", left) or left.casefold() in own_prose()
+            if not may_be_ours:
+                raise Left
+        self.longer_words.update(self._books.vocabulary.longer_words(text))
 
     def plain(self, text: str) -> None:
         """Search any text for names that cannot be ordinary words."""
@@ -139,17 +148,20 @@ def _search_file(
     elif name == papers.PROFILE:
         transformed(searcher, json.loads(path.read_text(encoding="utf-8")))
     else:
-        searcher.prose(_without(authors, path.read_text(encoding="utf-8")))
+        searcher.prose(_without(authors, name, path.read_text(encoding="utf-8")))
         return
     for block in _blocks(path):
         searcher.plain(block)
 
 
-def _without(authors: Iterable[str], text: str) -> str:
-    """A text without the names that are meant to be in it, and without their parts."""
-    names = {part.strip() for author in authors for part in (author, *author.split(","))}
-    for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, " ") if name else text
+def _without(authors: Iterable[str], name: str, text: str) -> str:
+    """A text of a file without the names that are meant to be in it."""
+    if name == papers.CITATION:
+        citation = yaml.safe_load(text)
+        citation.pop("authors")
+        return str(yaml.safe_dump(citation, allow_unicode=True))
+    for author in sorted(authors, key=len, reverse=True):
+        text = text.replace(author, " ")
     return text
 
 

@@ -47,6 +47,10 @@ class Books:
 
     Args:
         kept: kinds that stay as they are.
+
+    Attributes:
+        references: to secrets, with their stand-ins.
+        unsearched: those of them whose value cannot be looked for in running text.
     """
 
     def __init__(self, kept: frozenset[Kind]) -> None:
@@ -55,6 +59,7 @@ class Books:
         self.ips = IpBook()
         self.macs = MacBook()
         self.references: dict[str, str] = {}
+        self.unsearched: list[str] = []
 
     def freeze(self) -> None:
         """Settle all stand-ins; nothing is met afterwards."""

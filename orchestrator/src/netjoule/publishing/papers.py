@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 SUMS = "SHA256SUMS"
+CITATION = "CITATION.cff"
 WORKLOAD, TOPOLOGY, PROFILE = "workload.yaml", "topology.yaml", "profile.json"
 LICENCES = {
     "CC-BY-4.0": (
@@ -70,7 +71,7 @@ _FOLDERS = (
     ("meters/, devices/, radio/, clocks.csv", "raw readings of the whole campaign"),
     ("runs/", "each run: its windows, both ends' flow report, intervals, events, result"),
     ("datapackage.json", "Frictionless Data Package over the tables: every column with its unit"),
-    (f"CITATION.cff, LICENCE.txt, {SUMS}", "how to cite, what is allowed, SHA-256 of every other file"),
+    (f"{CITATION}, LICENCE.txt, {SUMS}", "how to cite, what is allowed, SHA-256 of every other file"),
 )
 
 
@@ -124,7 +125,7 @@ def write(folder: Path, campaign: Mapping[str, Any], runs_done: int, terms: Term
     package = datapackage.describe(folder, campaign) | _package_terms(terms)
     texts = {
         "datapackage.json": json.dumps(package, indent=2, ensure_ascii=False) + "\n",
-        "CITATION.cff": _yaml(_citation(campaign, terms)),
+        CITATION: _yaml(_citation(campaign, terms)),
         "LICENCE.txt": _licence_text(campaign, terms),
         "README.md": "\n".join(_readme(campaign, runs_done, terms)) + "\n",
     }
@@ -268,7 +269,7 @@ def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterab
     if terms.licence is not None:
         title, address = LICENCES[terms.licence]
         licence = f"{title} ({terms.licence}), {address}"
-    yield from ("## Licence and citation", "", f"{licence}. Cite as CITATION.cff says.")
+    yield from ("## Licence and citation", "", f"{licence}. Cite as {CITATION} says.")
 
 
 def _versions(campaign: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

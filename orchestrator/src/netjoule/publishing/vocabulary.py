@@ -18,7 +18,7 @@ from enum import IntEnum
 from urllib.parse import quote, quote_plus
 
 from netjoule.publishing.find import domain_of
-from netjoule.publishing.kinds import Kind, nobody, own_words
+from netjoule.publishing.kinds import Kind, nobody, own_prose, own_words
 
 __all__ = ["SECRET", "Hit", "Vocabulary"]
 
@@ -29,6 +29,7 @@ _LIKE_A_STAND_IN = re.compile(rf"(?:{'|'.join(Kind)}|{_DOMAIN})-(\d+)", re.IGNOR
 _LEAST_IN_TEXT = 3
 _LEAST_ANYWHERE = 6
 _LEAST_SECRET = 4
+_WORDS = re.compile(r"\w+", re.ASCII)
 
 
 class _Reach(IntEnum):
@@ -66,6 +67,7 @@ class Vocabulary:
         self._by_variant: dict[str, str | None] = {}
         self._pattern: re.Pattern[str] | None = None
         self._telling: dict[str, str | None] = {}
+        self._short: re.Pattern[str] | None = None
 
     # -- taking in -------------------------------------------------------------------------------
 
@@ -92,10 +94,12 @@ class Vocabulary:
             self._domains.add(_folded(rest))
         self.note(Kind.HOST, name)
 
-    def note_secret(self, value: str) -> None:
-        """Take in what must stand nowhere."""
-        if len(value) >= _LEAST_SECRET and value.casefold() not in own_words():
-            self._secrets.setdefault(value)
+    def note_secret(self, value: str) -> bool:
+        """Take in what must stand nowhere; whether it can be looked for in running text."""
+        if len(value) < _LEAST_SECRET or value.casefold() in own_words():
+            return False
+        self._secrets.setdefault(value)
+        return True
 
     def note_literal(self, text: str, stand_in: str) -> None:
         """Take in another writing of something that has a stand-in of its own, such as an address."""
@@ -153,6 +157,18 @@ class Vocabulary:
         for match in self._pattern.finditer(text):
             # A letter may match one that it is no other case of; whatever it was, it does not stay.
             yield Hit(*match.span(), self._by_variant.get(match.group().lower(), SECRET))
+
+    def longer_words(self, text: str) -> Iterator[str]:
+        """Words that have a masked name as a part: it is masked only as a word of its own."""
+        if self._short is None or not self._short.search(text):
+            return
+        for match in _WORDS.finditer(text):
+            word = match.group()
+            part = self._short.search(word)
+            # In a digest or a number it is chance.
+            by_chance = re.fullmatch(r"[0-9A-Fa-f]+", word) or word.casefold() in own_prose()
+            if part and part.group() != word and not by_chance:
+                yield word
 
     def leaks(self, text: str) -> bool:
         """Whether a masked name that cannot be an ordinary word still stands in a text: the check at the end.
@@ -228,11 +244,23 @@ class Vocabulary:
             for variant, reach in reaches.items()
             if reach is _Reach.ANYWHERE
         }
+        short = [variant for variant, reach in reaches.items() if reach is _Reach.WORD]
+        self._short = self._pattern_of_parts(short)
         alternatives = [
             re.escape(variant) if reaches[variant] is _Reach.ANYWHERE else _as_word(variant)
             for variant in sorted(reaches, key=lambda variant: (-len(variant), variant))
         ]
         self._pattern = re.compile("|".join(alternatives), re.IGNORECASE) if alternatives else None
+
+    def _pattern_of_parts(self, variants: list[str]) -> re.Pattern[str] | None:
+        """What finds masked names within words; numbers are within many."""
+        names = sorted(
+            variant
+            for variant in variants
+            if re.fullmatch(r"\d*[A-Za-z]\w*", variant, re.ASCII)
+            and self._by_variant[variant.lower()] not in (None, SECRET)
+        )
+        return re.compile("|".join(names), re.IGNORECASE) if names else None
 
     def _add(
         self, name: str, stand_in: str | None, reach: _Reach, reaches: dict[str, _Reach], *, in_hex: bool

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# What each sitting did, in words; a campaign of one sitting needs none.
+
+#' What E_A or P_I did in each sitting, after what it did over the campaign
+#'
+#' @param one row of [ea_drift()]; sittings from ea_drift_sittings(), NULL for none.
+#' @return ": it fell by 14.2 % [10 to 18] in the second sitting, no trend is seen in the first"; "" with one sitting.
+#' @noRd
+sittings_clause <- function(one, sittings) {
+  rows <- sittings_beside(one, sittings)
+  if (is.null(rows)) {
+    return("")
+  }
+  moved <- rows[verdict == "drift"]
+  paste0(": ", paste(c(
+    if (nrow(moved) > 0L) sprintf("it %s in the %s sitting", moved_words(moved), ordinal(moved$sitting)),
+    quiet_words(rows[verdict == "no_drift_seen"], "no trend is seen in the"),
+    quiet_words(rows[verdict == "cannot_tell"], "there are too few mini-blocks in the")
+  ), collapse = ", "))
+}
+
+# The same for the line under a figure's title: "By sitting: no trend; fell by 14.2 % [10 to 18]."
+sittings_short <- function(one, sittings) {
+  rows <- sittings_beside(one, sittings)
+  most_told <- 3L
+  if (is.null(rows) || nrow(rows) > most_told) {
+    return(NULL)
+  }
+  words <- fcase(
+    rows$verdict == "drift", moved_words(rows), rows$verdict == "no_drift_seen", "no trend",
+    default = "cannot tell"
+  )
+  paste0("By sitting: ", paste(words, collapse = "; "), ".")
+}
+
+sittings_beside <- function(one, sittings) {
+  if (NROW(sittings) == 0L || NROW(one) == 0L || one$verdict == "constant") {
+    return(NULL)
+  }
+  rows <- sittings[sittings$meter_id == one$meter_id & sittings$quantity == one$quantity]
+  if (nrow(rows) > 1L) rows
+}
+
+# "fell by 14.2 % [10 to 18]": without signs, the smaller end first.
+moved_words <- function(rows) {
+  ends <- abs(cbind(rows$change_ci95_low, rows$change_ci95_high))
+  sprintf(
+    "%s by %s %% [%s to %s]", ifelse(rows$change_percent < 0, "fell", "rose"), short(abs(rows$change_percent)),
+    short(pmin(ends[, 1], ends[, 2])), short(pmax(ends[, 1], ends[, 2]))
+  )
+}
+
+quiet_words <- function(rows, words) {
+  if (nrow(rows) > 0L) paste(words, enumerated(ordinal(rows$sitting)))
+}
+
+ordinal <- function(number) {
+  words <- c("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+  fcoalesce(words[number], paste0(number, "th"))
+}
+
+sittings_html <- function(rows, source) {
+  shown <- data.table(
+    quantity = rows$quantity, meter = rows$meter_id, sitting = rows$sitting, mini_blocks = rows$mini_blocks_n,
+    span = rows$span_s / 60, mean = rows$mean_percent,
+    change = range_words(rows$change_percent, rows$change_ci95_low, rows$change_ci95_high),
+    verdict = gsub("_", " ", rows$verdict, fixed = TRUE)
+  )
+  html_table(shown, c(
+    quantity = "quantity", meter = "meter", sitting = "sitting", "mini-blocks" = "mini_blocks", "span min" = "span",
+    "mean %" = "mean", "change %" = "change", verdict = "verdict"
+  ), paste("Deviation from the means of cells, and its change within each sitting.", source))
+}

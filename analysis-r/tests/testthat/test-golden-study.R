@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# docs/findings.md quotes what the analysis says of the shipped campaigns of the study.
+root <- function(...) file.path(contracts_dir(), "..", "..", ...)
+
+shipped <- function(name) {
+  folder <- tempfile("golden")
+  utils::untar(root("results", "golden", paste0(name, ".tar.xz")), exdir = folder, tar = "internal")
+  list.dirs(folder, recursive = FALSE)
+}
+
+page <- function() paste(readLines(root("docs", "findings.md"), encoding = "UTF-8"), collapse = "\n")
+
+for (preset in c("ideal-216", "seed-like")) {
+  test_that(paste("the findings quote every contrast of the primary family:", preset), {
+    family <- campaign_statistics(read_campaign(shipped(paste0("study-", preset))))$contrasts[in_family == TRUE]
+    expect_identical(nrow(family), 6L)
+    expect_true(all(family$inference == "tested"))
+    section <- sub("\n## .*", "", sub(paste0(".*\n## ", preset), "", page()))
+    quoted <- vapply(family$words, grepl, NA, x = section, fixed = TRUE)
+    expect_identical(family$words[!quoted], character())
+  })
+}
+
+# A row of Table IV as the findings have it, up to what was published.
+table_iv_line <- function(row) {
+  half <- function(name, unit = 1) (row[[paste0(name, "_high")]] - row[[paste0(name, "_low")]]) / 2 * unit
+  below <- row$below_resolution_n
+  value <- if (below == row$n) {
+    sprintf("below %.2f", row$ea_upper_limit_j_per_mbit)
+  } else {
+    digits <- if (below > 0) 2L else 3L
+    sprintf("%.*f \u00b1 %.*f", digits, row$ea_j_per_mbit_mean, digits, half("ea_ci95"))
+  }
+  if (below > 0 && below < row$n) {
+    value <- sprintf("%s, %d of %d runs below resolution", value, below, row$n)
+  }
+  if (!is.na(row$dea_percent)) {
+    ends <- sort(-c(row$dea_ci95_low, row$dea_ci95_high))
+    value <- sprintf("%s: %.0f %% [%.0f to %.0f %%] more", value, -row$dea_percent, ends[1], ends[2])
+  }
+  above <- if (is.na(row$dp_a_w)) "" else sprintf("%.1f \u00b1 %.1f ", -1000 * row$dp_a_w, half("dp_a_ci95", 1000))
+  sprintf("| %s | %s | %s | %s|", row$application, row$transport, value, above)
+}
+
+for (application in c("skype", "youtube")) {
+  test_that(paste("the findings have Table IV of the shipped campaign:", application), {
+    rows <- campaign_tables(read_campaign(shipped(paste0(application, "-short"))))$table_iv
+    for (sender in c("udp", "dccp")) {
+      expect_match(page(), table_iv_line(rows[meter_id == "client-cpu" & transport == sender]), fixed = TRUE)
+    }
+  })
+}

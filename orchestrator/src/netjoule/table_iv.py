@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``netjoule table-iv``: applications of several campaigns beside the published ones.
+
+Named after Table IV of "Energy Usage of UDP and DCCP over 802.11n". Its numbers are R's (analysis-r).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["table_iv"]
+
+Row = Mapping[str, Any]
+
+_Campaigns = Annotated[
+    list[Path],
+    typer.Argument(metavar="CAMPAIGN...", help="Campaigns with a profile each, e.g. of skype and youtube."),
+]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
+
+# In two lines where one would not leave room for all in 80 columns.
+_COLUMNS = (
+    *("application", "transport", "", "E_A\nJ/Mb", "± 95 %", "u95"),
+    *("less\nJ/Mb", "less\n%", "less\nP_A W", "n"),
+)
+_PUBLISHED = ("ea_j_per_mbit", "dea_j_per_mbit", "dea_percent")
+_METER = ("meter_id", "node", "power_source", "device_model", "radio_source")
+
+
+def table_iv(campaigns: _Campaigns, json: _Json = False) -> None:
+    """E_A of applications, a campaign each, beside published Table IV.
+
+    Example: netjoule table-iv results/skype-1 results/youtube-1
+    """
+    from netjoule import analysis
+    from netjoule.console import Output
+    from netjoule.store import Campaign
+
+    output = Output(json_lines=json)
+    for campaign in campaigns:
+        Campaign.read(campaign)  # says what is wrong before R is started
+    rows: list[Row] = []
+
+    def sink(event: Row) -> None:
+        output.event(event)
+        if event.get("event") == "table_iv":
+            rows.append(event)
+
+    analysis.run_table_iv(campaigns, sink)
+    for table in _tables(rows):
+        output.show(table)
+
+
+def _tables(rows: Sequence[Row]) -> Iterator[Table]:
+    """One table per meter."""
+
+    def meter(row: Row) -> tuple[str, ...]:
+        return tuple(str(row.get(name) or "") for name in _METER)
+
+    for _, of_meter in groupby(sorted(rows, key=meter), key=meter):
+        yield _table(list(of_meter))
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    first = rows[0]
+    model = f" by device model {first['device_model']}" if first.get("device_model") else ""
+    title = (
+        f"E_A of applications at {first['node']} (meter {first['meter_id']}):"
+        f" power {first['power_source']}{model}, radio {first['radio_source']}"
+    )
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        title=escape(title),
+        title_justify="left",
+        caption=escape(_caption(rows)),
+        caption_justify="left",
+    )
+    for position, name in enumerate(_COLUMNS):
+        table.add_column(name, justify="left" if position < 3 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(escape, _here(row)))
+        if row["published_ea_j_per_mbit"] is not None:
+            table.add_row(*map(escape, _published(row)))
+    return table
+
+
+def _caption(rows: Sequence[Row]) -> str:
+    text = (
+        "± 95 %: over n blocks, run to run; u95: metering, one run; less: than UDP, of pairs in mini-blocks;"
+        " < upper limit, * some runs below resolution (compare P_A there), ° extrapolated model."
+    )
+    codes = dict.fromkeys(code for row in rows for code in (row.get("differs") or "").split(";") if code)
+    if codes:
+        text += f" Published values are of another setup ({', '.join(codes)}); nothing is scaled."
+    if any(row["power_source"] == "modelled" for row in rows):
+        text += " In this model: no absolute J/Mb of a real device follows from it."
+    return text
+
+
+def _here(row: Row) -> list[str]:
+    mean, high = row["ea_j_per_mbit_mean"], row["ea_ci95_high"]
+    return [
+        *(str(row["application"]), str(row["transport"]), "here", _ea(row)),
+        "" if mean is None or high is None else f"{high - mean:.2g}",
+        _shown(row["u95_meter"], 2),
+        *(_shown(row[name]) for name in ("dea_j_per_mbit", "dea_percent", "dp_a_w", "n")),
+    ]
+
+
+def _published(row: Row) -> list[str]:
+    ea, joules, percent = (_shown(row[f"published_{name}"]) for name in _PUBLISHED)
+    return [str(row["application"]), str(row["transport"]), "published", ea, "", "", joules, percent, "", ""]
+
+
+def _ea(row: Row) -> str:
+    """E_A, or its upper limit where no block has a run above resolution."""
+    below, limit = row["below_resolution_n"], row["ea_upper_limit_j_per_mbit"]
+    text = _shown(row["ea_j_per_mbit_mean"]) or "none"
+    if limit is not None and below >= row["n"]:
+        text = f"< {_shown(limit)}"
+    elif below:
+        text += " *"
+    return text + (" °" if row["hollow"] else "")
+
+
+def _shown(value: float | None, digits: int = 3) -> str:
+    return "" if value is None else f"{value:.{digits}g}"

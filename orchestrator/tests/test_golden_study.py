@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shipped campaigns of the study: flown whole on the emulated testbed, as docs/findings.md tells them."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import findings_tables
+import pytest
+from bundles import unpacked
+
+from netjoule.check import check_campaign
+from netjoule.launch import load_inputs
+from netjoule.planfile import read_plan
+from netjoule_meters.energy import compute_and_write
+
+ROOT = Path(__file__).parents[2]
+MOST_BYTES = 8_000_000
+TESTBEDS = {"ideal-216": None, "seed-like": ROOT / "testbed/topologies/seed-like.yaml"}
+
+
+def bundle(preset: str) -> Path:
+    return ROOT / "results/golden" / f"study-{preset}.tar.xz"
+
+
+@pytest.fixture(scope="module", params=TESTBEDS)
+def preset(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def campaign(preset: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpacked(bundle(preset), tmp_path_factory.mktemp(preset))
+
+
+def results(campaign: Path) -> Iterator[Path]:
+    yield from sorted(campaign.glob("runs/*/result.json"))
+
+
+def test_it_is_compact(preset: str) -> None:
+    assert bundle(preset).stat().st_size < MOST_BYTES
+
+
+def test_it_is_sound_whole_and_of_the_shipped_workload_and_testbed(preset: str, campaign: Path) -> None:
+    assert [str(defect) for defect in check_campaign(campaign)] == []
+    document = json.loads((campaign / "campaign.json").read_text())
+    asked = load_inputs("study", TESTBEDS[preset])
+    assert document["workload"] == {**asked.workload.document, "seed": document["seed"]}
+    assert document["topology"]["link"]["preset"] == preset
+    assert document["status"] == "complete"
+    rows = read_plan(campaign / "plan.csv")
+    latest = {row.mini_block: row.attempt for row in rows}
+    last = [row for row in rows if row.attempt == latest[row.mini_block]]
+    assert {row.status for row in last} == {"done"}
+    assert len(last) == 9 * 12 * 2 * 5
+
+
+def test_it_says_that_it_is_modelled_at_both_meters(campaign: Path) -> None:
+    for path in results(campaign):
+        nodes = json.loads(path.read_text())["nodes"]
+        assert [node["device_form"] for node in nodes] == ["cpu", "cross_factor"]
+        assert {(node["power_source"], node["radio_source"]) for node in nodes} == {
+            ("modelled", "link-model")
+        }
+
+
+def test_its_results_are_computed_anew_to_the_same_bytes(campaign: Path) -> None:
+    before = {path.parent.name: path.read_bytes() for path in results(campaign)}
+    compute_and_write(campaign, list(before))
+    for run_id, kept in before.items():
+        assert (campaign / "runs" / run_id / "result.json").read_bytes() == kept, run_id
+
+
+@pytest.fixture(scope="module")
+def section(preset: str) -> str:
+    """What docs/findings.md says of the campaign."""
+    page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    return page.split(f"\n## {preset}")[1].split("\n## ")[0]
+
+
+def test_the_tables_of_the_findings_are_its_own(preset: str, campaign: Path, section: str) -> None:
+    made = findings_tables.tables(campaign)
+    shown = {name for name, table in made.items() if table in section}
+    wanted = {"ea-64", "ea-1440", "floor", "cpu-64" if preset == "ideal-216" else "arrival-64"}
+    assert wanted <= shown, f"of {sorted(made)} only {sorted(shown)} are as the campaign has them"
+
+
+def test_no_other_table_is_in_the_findings(campaign: Path, section: str) -> None:
+    rows = {line for table in findings_tables.tables(campaign).values() for line in table.splitlines()}
+    assert [line for line in section.splitlines() if line.startswith("|") and line not in rows] == []
+
+
+@pytest.mark.parametrize("application", ["skype", "youtube"])
+def test_the_applications_are_sound_and_of_the_shipped_workloads(application: str, tmp_path: Path) -> None:
+    name = f"{application}-short"
+    found = unpacked(ROOT / "results/golden" / f"{name}.tar.xz", tmp_path)
+    assert [str(defect) for defect in check_campaign(found)] == []
+    document = json.loads((found / "campaign.json").read_text())
+    assert document["workload"] == {**load_inputs(name, None).workload.document, "seed": document["seed"]}
+    rows = read_plan(found / "plan.csv")
+    assert (len(rows), {row.status for row in rows}) == (8 * 3, {"done"})
