@@ -7,13 +7,16 @@
 #'
 #' @param rows from usable_results(), of one meter, pacing and direction.
 #' @param asked list reference, transport, payload_bytes.
-#' @return data.table block, offered_rate_mbps, and run_id, ea, p_a_w, below_resolution, hollow, E_A above the floor and
-#'   what refused it (floor_reason) of the transport and, with _ref, of the reference; one row per mini-block that has
-#'   both.
+#' @return data.table block, offered_rate_mbps, and run_id, ea, p_a_w, below_resolution, hollow, E_A above the floor,
+#'   its u95 and what refused it (floor_reason) of the transport and, with _ref, of the reference; one row per
+#'   mini-block that has both.
 #' @noRd
 contrast_pairs <- function(rows, asked) {
   where <- c("mini_block", "attempt")
-  values <- c("run_id", "ea", "p_a_w", "below_resolution", "hollow", "ea_above_floor_j_per_mbit", "floor_reason")
+  values <- c(
+    "run_id", "ea", "p_a_w", "below_resolution", "hollow", "ea_above_floor_j_per_mbit",
+    "u95_ea_above_floor_j_per_mbit", "floor_reason"
+  )
   of_size <- rows[rows$payload_bytes == asked$payload_bytes]
   arm <- function(name, columns) {
     unique(of_size[of_size$transport == name, columns, with = FALSE], by = where)

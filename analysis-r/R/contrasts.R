@@ -49,8 +49,9 @@ contrast_columns <- c(
   contrast_groups, "reference", "transport", "payload_bytes", "in_family", "inference", "blocks_n", "loads_n",
   "log_ratio_mean", "log_ratio_sd", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dea_model_ci95_low",
   "dea_model_ci95_high", "outlier_n", "dea_without_outliers_percent", "loads_core_busy_n",
-  "dea_without_core_busy_percent", "loads_above_floor_n", "dea_above_floor_percent", "dea_above_floor_ci95_low",
-  "dea_above_floor_ci95_high", "loads_by_p_a_n", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high", "loads_hollow_n",
+  "dea_without_core_busy_percent", "loads_above_floor_n", "above_floor_from_mbps", "above_floor_to_mbps",
+  "dea_above_floor_percent", "dea_above_floor_ci95_low", "dea_above_floor_ci95_high", "dea_at_these_loads_percent",
+  "loads_by_p_a_n", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high", "loads_hollow_n",
   "loads_no_ea_n", "loads_incomplete_n", "family_tests_n", "least_p", "least_p_holm", "p_value", "p_method", "p_holm",
   "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm", "equivalence", "words"
 )
@@ -110,7 +111,7 @@ contrast_of <- function(rows, asked, keys, context, in_family) {
       log_ratio_sd = if (length(d) > 1L) sd(d) else NA_real_
     ),
     ratio_interval(d), model_interval(d, used, keys, context), without_outliers(grid, used, flagged),
-    without_core_busy(grid, used), above_floor_ratio(used), by_power,
+    without_core_busy(grid, used), above_floor_ratio(grid, used), by_power,
     loads_left_out(loads, asked, context$design, ncol(grid) + by_power$loads_by_p_a_n),
     tests_of(d, context, in_family && length(d) >= context$design$least_blocks)
   )
@@ -164,8 +165,8 @@ without_outliers <- function(grid, used, outliers) {
   )
 }
 
-# What it becomes without the loads at which the sender of a run, or of its null run, filled its core: there the same
-# full core is compared with itself, whatever it sends.
+# What it becomes without the loads at which the sender of a run, or of its null run, nearly filled its core: there
+# full cores are compared, whatever they send.
 without_core_busy <- function(grid, used) {
   busy <- used$floor_reason %in% "floor_core_busy" | used$floor_reason_ref %in% "floor_core_busy"
   loads <- unique(used$offered_rate_mbps[busy])
@@ -176,18 +177,41 @@ without_core_busy <- function(grid, used) {
   )
 }
 
-#' The contrast of E_A above the generator floor: over the loads at which every run of the pairs has one above 0
+#' The contrast of E_A above the generator floor, over the loads at which every run of the pairs resolves it
 #'
-#' @param used pairs behind the contrast of E_A, so that its blocks are the same.
+#' As of E_A: at least three standard uncertainties. What is left of E_A decides that, so the loads are not the
+#' contrast's; E_A at the same loads stands beside it.
+#'
+#' @param grid log-ratios of E_A.
+#' @param used pairs behind them, so that the blocks are the same.
 #' @noRd
-above_floor_ratio <- function(used) {
+above_floor_ratio <- function(grid, used) {
   own <- used$ea_above_floor_j_per_mbit
   reference <- used$ea_above_floor_j_per_mbit_ref
-  positive <- (own > 0 & reference > 0) %in% TRUE
-  kept <- !used$offered_rate_mbps %in% used$offered_rate_mbps[!positive]
-  grid <- pair_grid(used[kept], log(own[kept] / reference[kept]))
-  interval <- ratio_interval(rowMeans(grid))
-  c(list(loads_above_floor_n = ncol(grid)), stats::setNames(interval, sub("dea", "dea_above_floor", names(interval))))
+  resolved <- above_floor_resolved(own, used$u95_ea_above_floor_j_per_mbit) &
+    above_floor_resolved(reference, used$u95_ea_above_floor_j_per_mbit_ref)
+  kept <- !used$offered_rate_mbps %in% used$offered_rate_mbps[!resolved]
+  above <- pair_grid(used[kept], log(own[kept] / reference[kept]))
+  interval <- ratio_interval(rowMeans(above))
+  loads <- as.numeric(colnames(above))
+  some <- length(loads) > 0L
+  c(
+    list(
+      loads_above_floor_n = length(loads), above_floor_from_mbps = if (some) min(loads) else NA_real_,
+      above_floor_to_mbps = if (some) max(loads) else NA_real_
+    ),
+    stats::setNames(interval, sub("dea", "dea_above_floor", names(interval))),
+    list(dea_at_these_loads_percent = if (some) as_percent_less(mean(grid[, colnames(above)])) else NA_real_)
+  )
+}
+
+# As of P_A - P_I (docs/uncertainty.md).
+least_resolved_u <- 3
+
+# u95 is that of one run; where nothing is known of the metering, only the sign is asked.
+above_floor_resolved <- function(value, u95) {
+  u <- fifelse(is.na(u95), 0, u95 / 2)
+  (value > 0 & value >= least_resolved_u * u) %in% TRUE
 }
 
 # Mean over blocks that all have the same loads, as of the ratio.

@@ -120,7 +120,7 @@ limited_words <- function(overview) {
   }
 }
 
-# "Over 10 times the 99th percentile of all (450 us): b03m055-tcp-a1 (21500 us) and 1 more."
+# "Over 10 times the median 99th percentile of all runs (450 us): b03m055-tcp-a1 (21500 us) and 1 more."
 late_words <- function(late) {
   count <- NROW(late$runs)
   if (count > 0L) {
@@ -129,7 +129,8 @@ late_words <- function(late) {
     words <- sprintf("%s (%s us)", plain_text(named$run_id, 40L), short(named$error_p99_us))
     if (count > most_named) words <- c(words, paste(count - most_named, "more"))
     sprintf(
-      "Over %g times the 99th percentile of all (%s us): %s.", late_ratio, short(late$typical_us), enumerated(words)
+      "Over %g times the median 99th percentile of all runs (%s us): %s.", late_ratio, short(late$typical_us),
+      enumerated(words)
     )
   }
 }

@@ -27,8 +27,9 @@ method_words <- c(
     "a core busy, and without a valid null run."
   ),
   paste(
-    "Energy envelope: the band between least and greatest E_A over message sizes. Runs outside the device model's",
-    "validity (hollow) and runs below the meter's resolution are left out of it and of ratios."
+    "Energy envelope: the band between least and greatest E_A over message sizes, without runs outside the device",
+    "model's validity (hollow) and without cells of which most runs lie below the meter's resolution. A load with any",
+    "such run has no ratio."
   ),
   paste(
     "Payload size is the application's message size. Streams (TCP, QUIC) pack messages into frames; datagram",

@@ -111,14 +111,19 @@ lead_claim <- function(campaign, rows) {
   opening <- if (length(references) > 1L) {
     "energy per megabit over all loads"
   } else if (all(rows$side == "more") && compares_all(campaign, rows)) {
-    paste(transport_label(references), "took the least energy per megabit")
+    paste0(transport_label(references), " took the least energy per megabit over all loads", size_words(rows))
   } else if (all(rows$side == "less") && compares_all(campaign, rows)) {
-    paste(transport_label(references), "took the most energy per megabit")
+    paste0(transport_label(references), " took the most energy per megabit over all loads", size_words(rows))
   } else {
     paste("energy per megabit over all loads, against", transport_label(references))
   }
   model <- if (is_modelled(campaign, rows$meter_id[1])) "in this model, " else ""
   paste0(start_sentence("", paste0(model, opening)), ": ", paste(parts, collapse = "; "), ".")
+}
+
+size_words <- function(rows) {
+  sizes <- unique(rows$payload_bytes)
+  if (length(sizes) > 1L) paste0(", at ", enumerated(number_text(sizes)), " bytes") else ""
 }
 
 # Whether every other transport is set against the reference, at every size.
@@ -130,12 +135,13 @@ compares_all <- function(campaign, rows) {
   all(paste(sent$transport, sent$payload_bytes) %in% paste(rows$transport, rows$payload_bytes))
 }
 
-# "QUIC 38 to 44 % more"; sizes are named where they differ.
+# "QUIC 38 and 44 % more", a mean for each size; sizes are named where they differ.
 lead_part <- function(rows, several) {
   told <- vapply(intersect(c("less", "more", "open"), rows$side), function(what) {
     part <- rows[rows$side == what]
     sizes <- if (nrow(part) < nrow(rows)) paste(" at", enumerated(number_text(part$payload_bytes)), "bytes") else ""
-    span <- paste(unique(number_text(signif(range(abs(part$dea_percent)), 2))), collapse = " to ")
+    means <- unique(number_text(signif(abs(part$dea_percent), 2)))
+    span <- if (length(means) > 2L) paste(range(as.numeric(means)), collapse = " to ") else enumerated(means)
     if (what == "open") paste0("not told apart", sizes) else paste0(span, " % ", what, sizes)
   }, "", USE.NAMES = FALSE)
   against <- if (several) paste(" against", transport_label(rows$reference[1])) else ""

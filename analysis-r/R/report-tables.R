@@ -129,7 +129,7 @@ contrasts_html <- function(rows, source) {
     compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "dE_A %" = "dea",
     filled(shown, c(
       "dE_A %, model parameters drawn" = "dea_model", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
-      "loads with a full core" = "busy", "dE_A % without them" = "unbusy",
+      "loads with a busy core" = "busy", "dE_A % without them" = "unbusy",
       "dE_A % above the floor, exploratory" = "above", "its loads" = "above_loads",
       "loads below resolution" = "by_p_a", "their P_A difference W" = "dp", "loads extrapolated (hollow)" = "hollow",
       "loads without E_A above 0" = "no_ea", "loads without all pairs" = "incomplete"

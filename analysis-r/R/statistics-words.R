@@ -146,7 +146,8 @@ core_busy_words <- function(one) {
   }
   without <- one$dea_without_core_busy_percent
   sprintf(
-    "At %d %s a sender's core was full (floor_core_busy); without %s: %s.", count, plural("load", count),
+    "At %d %s a sender, or that of a null run, was over 90 %% of a core busy (floor_core_busy); without %s: %s.",
+    count, plural("load", count),
     if (count == 1L) "it" else "them", if (is.na(without)) "no load is left" else amount_words(without, NA, NA)
   )
 }
@@ -159,7 +160,7 @@ core_busy_note <- function(delta, summary) {
   busy <- summary[payload_bytes == delta$payload_bytes[1] & grepl("floor_core_busy", floor_reason, fixed = TRUE)]
   arms <- c(delta$transport, delta$reference)
   loads <- intersect(delta$offered_rate_mbps, busy[transport %in% arms, offered_rate_mbps])
-  if (length(loads) > 0L) paste0(" (sender's core full ", load_words(loads), ")")
+  if (length(loads) > 0L) paste0(" (a sender over 90 % of a core busy ", load_words(loads), ")")
 }
 
 above_floor_words <- function(one) {
@@ -167,9 +168,12 @@ above_floor_words <- function(one) {
     return(NULL)
   }
   amount <- amount_words(one$dea_above_floor_percent, one$dea_above_floor_ci95_low, one$dea_above_floor_ci95_high)
+  count <- one$loads_above_floor_n
+  ends <- unique(number_text(c(one$above_floor_from_mbps, one$above_floor_to_mbps)))
   sprintf(
-    "Above the generator floor, exploratory: %s (mean over %d %s).", amount, one$loads_above_floor_n,
-    plural("load", one$loads_above_floor_n)
+    "Above the generator floor, exploratory: %s, over the %d %s (%s Mb/s) at which every run resolves it; %s %s.",
+    amount, count, plural("load", count), paste(ends, collapse = " to "), "E_A there:",
+    amount_words(one$dea_at_these_loads_percent, NA, NA)
   )
 }
 

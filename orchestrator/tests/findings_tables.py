@@ -49,6 +49,9 @@ def floor(found: Cells) -> Iterator[str]:
 
     def value(size: str, load: float) -> str:
         cell = found.at("udp", int(size), load)
+        null = found.at("null", int(size), load)
+        if 2 * sum(run.below_resolution for run in null.runs) > len(null.runs):
+            return "not resolved"
         try:
             floor_w, added_w = cell.mean("floor_w"), cell.mean("delta_p_w")
         except CannotTell:
@@ -59,7 +62,7 @@ def floor(found: Cells) -> Iterator[str]:
 
 
 def cpu(campaign: Path, payload_bytes: int) -> Iterator[str]:
-    """CPU time of the sender in us (user + system) and wake-ups per message sent, by load and transport."""
+    """CPU time of the sender in us (user + system) and its sleeps per message sent, by load and transport."""
     spent: dict[tuple[str, float], list[tuple[float, float, float]]] = defaultdict(list)
     for row in read_plan(campaign / "plan.csv"):
         if row.status != "done" or row.payload_bytes != payload_bytes:
@@ -67,13 +70,14 @@ def cpu(campaign: Path, payload_bytes: int) -> Iterator[str]:
         flow = files.read_json(campaign / "runs" / row.run_id / "flow.json")
         sender, sent = flow["sender"], flow["sender"]["messages_sent"]
         user, system = (1e6 * sender[name] / sent for name in ("cpu_user_s", "cpu_system_s"))
-        spent[row.transport, row.offered_rate_mbps].append((user, system, flow["pacing"]["wake_ups"] / sent))
+        slept = sender["context_switches_voluntary"] / sent
+        spent[row.transport, row.offered_rate_mbps].append((user, system, slept))
 
     def value(transport: str, load: float) -> str:
-        user, system, wake_ups = map(fmean, zip(*spent[transport, load], strict=True))
-        return f"{user:.1f} + {system:.1f} us, {wake_ups:.2f}"
+        user, system, slept = map(fmean, zip(*spent[transport, load], strict=True))
+        return f"{user:.1f} + {system:.1f} us, {slept:.2f}"
 
-    title = f"CPU user + system and wake-ups per message, {payload_bytes} B"
+    title = f"CPU user + system and sleeps per message sent, {payload_bytes} B"
     yield from _table(title, LOADS_MBPS, ("null", *TRANSPORTS), value)
 
 

@@ -145,7 +145,7 @@ def test_the_summary_is_the_first_thing_and_says_that_it_is_a_model(few: Path, o
     page = open_page(few, **PHONE)
     assert page.evaluate("document.querySelector('main > *').id") == "summary"
     lead = page.evaluate("document.querySelector('#summary p').textContent")
-    assert lead.startswith("In this model, UDP took the most energy per megabit: TCP ")
+    assert lead.startswith("In this model, UDP took the most energy per megabit over all loads")
     assert page.evaluate("document.querySelector('#summary h3').textContent").endswith(
         ", in this model: 95 % intervals over blocks"
     )

@@ -47,6 +47,18 @@ def floored(campaign: Path, run_id: str, floor_w: float | None, *codes: str, **c
     (folder / "result.json").write_text(json.dumps(document | changes))
 
 
+def warned(campaign: Path, *superseded: str) -> list[dict[str, Any]]:
+    """Warnings of a campaign whose plan has all runs that were written."""
+    names = sorted(path.name for path in (campaign / "runs").iterdir())
+    rows = []
+    for order, name in enumerate(names, start=1):
+        status = "superseded" if name in superseded else "done"
+        cell = ("udp", 63 + order, 1.0, "up", "netjoule-traffic", 1)  # each run has its own
+        rows.append(PlanRow(name, 1, 1, order, 1, *cell, status=status))
+    write_plan(campaign / "plan.csv", rows)
+    return floor_warnings(campaign)
+
+
 def test_a_large_floor_is_counted_by_meter_with_its_worst_cell(tmp_path: Path) -> None:
     floored(tmp_path, "udp", 0.3, "floor_large")
     floored(tmp_path, "tcp", 0.45, "floor_large")
@@ -54,7 +66,8 @@ def test_a_large_floor_is_counted_by_meter_with_its_worst_cell(tmp_path: Path) -
     floored(tmp_path, "dccp", None)
     floored(tmp_path, "lost", 0.9, "floor_large", valid=False)
     floored(tmp_path, "weak", 0.9, node={"below_resolution": True})
-    (warning,) = floor_warnings(tmp_path)
+    floored(tmp_path, "repeated", 0.9, "floor_large")
+    (warning,) = warned(tmp_path, "repeated")
     assert warning == {
         "code": "floor_large",
         "meter_id": "m",
@@ -82,7 +95,7 @@ def test_cells_with_a_run_that_was_refused_a_floor_for_its_outcome_are_not_warne
         transport = run_id[8:11]
         floored(tmp_path, run_id, floor_w, "floor_large", transport=transport, node=node)
         cell = (transport, 64, 1.0, "up", "netjoule-traffic", 1)
-        rows.append(PlanRow(run_id, 1, 1, 1, 1, *cell, window_us=window_us))
+        rows.append(PlanRow(run_id, 1, 1, 1, 1, *cell, status="done", window_us=window_us))
     write_plan(tmp_path / "plan.csv", rows)
     (warning,) = floor_warnings(tmp_path)
     assert (warning["runs"], warning["of_runs"]) == (2, 2)
@@ -102,7 +115,7 @@ def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp
     woken("lost", "null-b", code, valid=False)
     floored(tmp_path, "null-a", None, wake_ups_per_message=1.6)
     floored(tmp_path, "null-b", None, wake_ups_per_message=3.0)
-    (warning,) = floor_warnings(tmp_path)
+    (warning,) = warned(tmp_path)
     assert warning == {
         "code": code,
         "runs": 2,
@@ -119,7 +132,7 @@ def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp
 
 def test_no_large_floor_no_warning(tmp_path: Path) -> None:
     floored(tmp_path, "udp", 0.19)
-    assert floor_warnings(tmp_path) == []
+    assert warned(tmp_path) == []
 
 
 def test_the_pacers_verdict_is_read_where_there_is_one(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_by
     usable = TRUE, ea_reason = NA_character_, t_a_mbps = offered_rate_mbps, node = "client",
     device_model = NA_character_, device_form = NA_character_, power_source = "measured", radio_source = "real",
     hollow = FALSE, below_resolution = FALSE, u_delta_p_w = 1e-4, u95_ea_j_per_mbit = 1e-4, p_i_w = 5,
-    ea_above_floor_j_per_mbit = NA_real_, floor_reason = NA_character_
+    ea_above_floor_j_per_mbit = NA_real_, u95_ea_above_floor_j_per_mbit = NA_real_, floor_reason = NA_character_
   )]
   results[, delta_p_w := ea_j_per_mbit * t_a_mbps]
   results[, p_a_w := p_i_w + delta_p_w]

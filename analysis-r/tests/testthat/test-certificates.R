@@ -89,7 +89,7 @@ test_that("the figure shows medians with their ranges and what failed", {
   plot <- plot_pacing(overview, summarise_ea(campaign), campaign)
   subtitle <- gsub("\n", " ", plot$patches$annotation$subtitle)
   expect_match(subtitle, "28 of 32 certificates kept their limits (of errors the median alone).", fixed = TRUE)
-  expect_no_match(subtitle, "99th percentile of all", fixed = TRUE)
+  expect_no_match(subtitle, "99th percentile of all runs", fixed = TRUE)
   expect_match(subtitle, "Crossed out: a run failed. Grey dashes: the limit.", fixed = TRUE)
   panel <- certificate_panel(overview, summarise_ea(campaign), "error_p50", "_us", "Median error (us)")
   built <- ggplot2::ggplot_build(panel)$data
@@ -114,7 +114,7 @@ test_that("a run that is late ten times as far as all is named, though no limit 
   expect_setequal(late$runs$run_id, listed[block == 2 & transport == "udp", run_id])
   overview <- pacing_overview(listed)
   plot <- plot_pacing(overview, summarise_ea(campaign), campaign)
-  words <- "Over 10 times the 99th percentile of all \\(90 us\\): b02m003-udp-a1 \\(901 us\\) and b02m004"
+  words <- "Over 10 times the median 99th percentile of all runs \\(90 us\\): b02m003-udp-a1 \\(901 us\\) and b02m004"
   expect_match(gsub("\n", " ", plot$patches$annotation$subtitle), words)
   expect_match(figure_alt(plot), words)
   expect_match(late_words(list(typical_us = 90, runs = listed[c(1, 1, 1, 1)])), "and 2 more.", fixed = TRUE)

@@ -160,16 +160,17 @@ test_that("loads at which a core was full stay in the mean, are counted, and the
   expect_equal(found$loads_core_busy_n, 1)
   expect_equal(found$dea_without_core_busy_percent, 20)
   expect_match(
-    found$words, "At 1 load a sender's core was full (floor_core_busy); without it: 20 % less.",
+    found$words,
+    "At 1 load a sender, or that of a null run, was over 90 % of a core busy (floor_core_busy); without it: 20 % less.",
     fixed = TRUE
   )
   campaign$results[, floor_reason := "floor_core_busy"]
   all_full <- transport_contrasts(campaign)
   expect_true(is.na(all_full$dea_without_core_busy_percent))
-  expect_match(all_full$words, "At 3 loads a sender's core was full .* without them: no load is left.")
+  expect_match(all_full$words, "At 3 loads a sender, or that of a null run, was over .* without them: no load is left.")
 })
 
-test_that("the contrast above the floor is over the loads at which every run has one above 0", {
+test_that("the contrast above the floor is over the loads at which every run resolves it", {
   campaign <- memory_campaign(c(udp = 0, tcp = log(0.8)), run_sd = 0, offered_rate_mbps = c(1, 3, 10))
   without <- transport_contrasts(campaign)
   expect_equal(without$loads_above_floor_n, 0)
@@ -182,10 +183,26 @@ test_that("the contrast above the floor is over the loads at which every run has
   expect_equal(found$loads_above_floor_n, 2)
   expect_equal(found$dea_above_floor_percent, 40)
   expect_equal(c(found$dea_above_floor_ci95_low, found$dea_above_floor_ci95_high), c(40, 40))
-  expect_match(found$words, "Above the generator floor, exploratory: 40 % less", fixed = TRUE)
+  expect_equal(c(found$above_floor_from_mbps, found$above_floor_to_mbps), c(1, 10))
+  expect_equal(found$dea_at_these_loads_percent, 20)
+  expect_match(
+    found$words,
+    "exploratory: 40 % less [95 %: 40 to 40 %], over the 2 loads (1 to 10 Mb/s) at which every run resolves it",
+    fixed = TRUE
+  )
+  expect_match(found$words, "it; E_A there: 20 % less.", fixed = TRUE)
   # One run without a floor takes its load out, whatever refused it.
   campaign$results[offered_rate_mbps == 10 & block == 1 & transport == "udp", ea_above_floor_j_per_mbit := NA]
   expect_equal(transport_contrasts(campaign)$loads_above_floor_n, 1)
+  # Three standard uncertainties of 0.1 J/Mb are resolved, of 0.11 they are not: UDP has 0.5 less than E_A = 1.
+  campaign$results[, u95_ea_above_floor_j_per_mbit := 0.2]
+  expect_equal(transport_contrasts(campaign)$loads_above_floor_n, 1)
+  campaign$results[run_id == campaign$results[offered_rate_mbps == 1 & transport == "tcp", run_id][1],
+    u95_ea_above_floor_j_per_mbit := 0.22
+  ]
+  none <- transport_contrasts(campaign)
+  expect_equal(none$loads_above_floor_n, 0)
+  expect_true(is.na(none$above_floor_from_mbps) && is.na(none$dea_at_these_loads_percent))
 })
 
 test_that("hollow loads are left out and counted", {

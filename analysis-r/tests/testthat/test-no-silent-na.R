@@ -172,7 +172,10 @@ allowed <- list(
     for_columns(c("dea_model_ci95_low", "dea_model_ci95_high", "margin_percent"), never),
     for_columns("dea_without_outliers_percent", function(rows) rows$blocks_n == 0 | rows$outlier_n > 0),
     for_columns("dea_without_core_busy_percent", function(rows) rows$blocks_n == 0 | rows$loads_core_busy_n > 0),
-    for_columns("dea_above_floor_percent", function(rows) rows$loads_above_floor_n == 0),
+    for_columns(
+      c("dea_above_floor_percent", "above_floor_from_mbps", "above_floor_to_mbps", "dea_at_these_loads_percent"),
+      function(rows) rows$loads_above_floor_n == 0
+    ),
     for_columns(c("dea_above_floor_ci95_low", "dea_above_floor_ci95_high"), function(rows) {
       rows$loads_above_floor_n == 0 | rows$blocks_n < 2
     }),

@@ -52,7 +52,8 @@ test_that("the lead says who took least, by how much the others differ and how s
     family_row("quic", -44, payload_bytes = 1440)
   )
   expect_identical(lead(all_more), paste(
-    "In this model, UDP took the least energy per megabit: TCP 8 to 13 % more; QUIC 38 to 44 % more.",
+    "In this model, UDP took the least energy per megabit over all loads, at 64 and 1440 bytes: TCP 13 and 8 % more;",
+    "QUIC 38 and 44 % more.",
     "All 4 comparisons are tested over 9 blocks, corrected for their number."
   ))
   # Nobody is first of those that were not all compared.

@@ -135,8 +135,8 @@ test_that("loads at which a sender's core was full are marked", {
     floor_reason = c("floor_core_busy;null_run_invalid", NA, "floor_core_busy")
   )
   expect_identical(delta_sentences(delta, "", summary), paste(
-    "Energy per megabit against UDP at 64 bytes: TCP 20 % less at 1 Mb/s, 10 % more at 10 Mb/s (sender's core full at",
-    "10 Mb/s)."
+    "Energy per megabit against UDP at 64 bytes: TCP 20 % less at 1 Mb/s, 10 % more at 10 Mb/s (a sender over",
+    "90 % of a core busy at 10 Mb/s)."
   ))
 })
 

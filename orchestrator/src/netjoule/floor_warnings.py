@@ -30,8 +30,10 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     floor. Where null's senders woke up far more or less often than those of the run (reason
     floor_wake_ups_differ): one warning.
     """
-    paths = sorted(campaign.glob("runs/*/result.json"))
-    results = {path.parent.name: files.read_json(path) for path in paths}
+    # Not those of an attempt that was repeated.
+    done = [row.run_id for row in read_plan(campaign / "plan.csv") if row.status == "done"]
+    paths = {run_id: campaign / "runs" / run_id / "result.json" for run_id in sorted(done)}
+    results = {run_id: files.read_json(path) for run_id, path in paths.items() if path.exists()}
     valid = {run_id: result for run_id, result in results.items() if result.get("valid")}
     return [*_large_floors(campaign, valid), *_other_wake_ups(valid)]
 

@@ -126,10 +126,10 @@ def _published(row: Row) -> list[str]:
 
 
 def _ea(row: Row) -> str:
-    """E_A, or its upper limit where no block has a run above resolution."""
+    """E_A, or its upper limit where most runs are below resolution."""
     below, limit = row["below_resolution_n"], row["ea_upper_limit_j_per_mbit"]
     text = _shown(row["ea_j_per_mbit_mean"]) or "none"
-    if limit is not None and below >= row["n"]:
+    if limit is not None and 2 * below > row["n"]:
         text = f"< {_shown(limit)}"
     elif below:
         text += " *"
