@@ -83,7 +83,7 @@ plot_message_cost <- function(summary, campaign) {
   plot <- patchwork::wrap_plots(panels, ncol = 1L) + patchwork::plot_annotation(
     title = "What a message takes of its sender",
     subtitle = subtitle_words(
-      campaign, NULL, "CPU time and acknowledgements over messages sent, the pacers' wake-ups over messages scheduled.",
+      campaign, NULL, "CPU and acknowledgements per message sent, pacer wake-ups per scheduled one.",
       "Means over blocks."
     ),
     caption = source_line(campaign), theme = netjoule_theme()
