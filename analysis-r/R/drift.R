@@ -68,13 +68,18 @@ drift_columns <- c(
 #'   constant.
 #' @export
 ea_drift <- function(listed, campaign) {
+  drift_table(listed, campaign, drift_of, "ea_drift", drift_columns)
+}
+
+# What a function tells of each meter and quantity, in the campaign's order of meters.
+drift_table <- function(listed, campaign, told_of, name, columns) {
   series <- drift_series(listed, campaign)
   if (nrow(series) == 0L) {
-    return(empty_rows("ea_drift", drift_columns))
+    return(empty_rows(name, columns))
   }
-  drift <- series[, drift_of(.SD), by = c(drift_sources, "quantity")]
-  setcolorder(drift, drift_columns)
-  drift[order(match(meter_id, campaign$meters$meter_id), quantity)]
+  rows <- series[, told_of(.SD), by = c(drift_sources, "quantity")]
+  setcolorder(rows, columns)
+  rows[order(match(meter_id, campaign$meters$meter_id), quantity)]
 }
 
 sitting_columns <- c(
@@ -90,13 +95,7 @@ sitting_columns <- c(
 #'   deviation of its runs, and its own trend beside the means of cells and sittings.
 #' @noRd
 ea_drift_sittings <- function(listed, campaign) {
-  series <- drift_series(listed, campaign)
-  if (nrow(series) == 0L) {
-    return(empty_rows("ea_drift_sittings", sitting_columns))
-  }
-  sittings <- series[, sittings_of(.SD), by = c(drift_sources, "quantity")]
-  setcolorder(sittings, sitting_columns)
-  sittings[order(match(meter_id, campaign$meters$meter_id), quantity, sitting)]
+  drift_table(listed, campaign, sittings_of, "ea_drift_sittings", sitting_columns)
 }
 
 # When each sitting but the first began, campaign time in s.

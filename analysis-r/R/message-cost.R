@@ -100,16 +100,10 @@ message_panel <- function(rows, column) {
   points <- spread_loads(points)
   ggplot(points, cell_aes()) +
     cell_layers(points) +
-    facet_wrap(
-      ggplot2::vars(payload_bytes),
-      labeller = as_labeller(certificate_labels(points, rows)), nrow = 1L
-    ) +
-    load_axis(points$offered_rate_mbps) +
     scale_y_continuous(
       name = message_panels[[column]], labels = number_text, limits = c(0, max(0.1, points$value, na.rm = TRUE))
     ) +
-    transport_scales() +
-    netjoule_theme()
+    size_columns(points, rows)
 }
 
 alt_message_cost <- function(rows, campaign) {

@@ -64,14 +64,19 @@ certificate_panel <- function(overview, summary, measure, unit, label) {
     (if (!is.na(limit)) geom_hline(yintercept = limit, colour = "grey40", linetype = "44", linewidth = 0.4)) +
     cell_layers(points) +
     failed_marks(points) +
+    scale_y_log10(name = label, breaks = scales::breaks_log(n = 5), labels = number_text) +
+    size_columns(points, summary)
+}
+
+# A column of panels per size, with the axis and the looks that rows of such panels share.
+size_columns <- function(points, summary) {
+  list(
     facet_wrap(
       ggplot2::vars(payload_bytes),
       labeller = as_labeller(certificate_labels(points, summary)), nrow = 1L
-    ) +
-    load_axis(points$offered_rate_mbps) +
-    scale_y_log10(name = label, breaks = scales::breaks_log(n = 5), labels = number_text) +
-    transport_scales() +
-    netjoule_theme()
+    ),
+    load_axis(points$offered_rate_mbps), transport_scales(), netjoule_theme()
+  )
 }
 
 # Crossed out: hollow means extrapolated in every other figure.

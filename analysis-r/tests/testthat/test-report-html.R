@@ -45,17 +45,23 @@ test_that("what is nested, long or hostile in campaign.json is a flat list of bo
   expect_match(html_of(many), "7 more entries are in campaign.json", fixed = TRUE)
 })
 
-test_that("drawings beyond the page's share are named, with what they show", {
+# A campaign with its tables and figures, these written.
+drawn_campaign <- function() {
   dir <- synthetic_campaign(blocks = 2, payload_bytes = 64)
   campaign <- read_campaign(dir)
   tables <- campaign_tables(campaign)
   figures <- campaign_figures(campaign, tables)
   write_figures(figures, file.path(dir, "figures"))
-  first <- file.size(file.path(dir, "figures", "ea.svg"))
-  html <- html_of(figure_parts(campaign, figures, most_bytes = first))
+  list(dir = dir, campaign = campaign, tables = tables, figures = figures)
+}
+
+test_that("drawings beyond the page's share are named, with what they show", {
+  drawn <- drawn_campaign()
+  first <- file.size(file.path(drawn$dir, "figures", "ea.svg"))
+  html <- html_of(figure_parts(drawn$campaign, drawn$figures, most_bytes = first))
   expect_length(gregexpr("<svg", html, fixed = TRUE)[[1]], 1)
   expect_match(html, "see figures/envelope.svg", fixed = TRUE)
-  expect_match(html, figure_alt(figures[[2]]$plot), fixed = TRUE)
+  expect_match(html, figure_alt(drawn$figures[[2]]$plot), fixed = TRUE)
   # A large drawing keeps none of the small ones after it out.
   expect_identical(find_room(c(3, 9, 4, 1, 1), 8), c(TRUE, FALSE, TRUE, TRUE, FALSE))
 })
@@ -109,13 +115,9 @@ test_that("a figure in which all is the same is folded behind a sentence, one wi
 })
 
 test_that("a folded figure keeps its caption and source, an open one has its source in the drawing alone", {
-  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64)
-  campaign <- read_campaign(dir)
-  tables <- campaign_tables(campaign)
-  figures <- campaign_figures(campaign, tables)
-  write_figures(figures, file.path(dir, "figures"))
-  parts <- figure_parts(campaign, figures, tables)
-  of <- function(name) html_of(parts[[match(name, figure_ids(figures))]])
+  drawn <- drawn_campaign()
+  parts <- figure_parts(drawn$campaign, drawn$figures, drawn$tables)
+  of <- function(name) html_of(parts[[match(name, figure_ids(drawn$figures))]])
   source <- function(html) length(regmatches(html, gregexpr("<p class=\"source\">\\s*power_source", html))[[1]])
   expect_match(of("loss"), "<p class=\"same\">No message was lost", fixed = TRUE)
   expect_match(of("loss"), "<details class=\"many\">", fixed = TRUE)
@@ -124,7 +126,8 @@ test_that("a folded figure keeps its caption and source, an open one has its sou
   expect_identical(source(of("ea")), 0L)
   expect_match(of("ea"), "aria-label='[^']* Source: power_source: modelled[^']*in this model\\.'")
   # What stands in the summary is not told twice.
-  section <- html_of(section_figures(figures, figure_titles(campaign, figures), parts, figure_ids(figures) == "ea"))
+  titles <- figure_titles(drawn$campaign, drawn$figures)
+  section <- html_of(section_figures(drawn$figures, titles, parts, figure_ids(drawn$figures) == "ea"))
   expect_false(grepl("id=\"figure-ea\"", section, fixed = TRUE))
   expect_match(section, "href=\"#figure-ea\"", fixed = TRUE)
   expect_match(section, "Figure 1 stands in the", fixed = TRUE)
