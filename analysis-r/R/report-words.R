@@ -3,14 +3,6 @@
 # The summary in plain words. Every sentence about a modelled campaign says so;
 # every sentence that ranks transports gives its interval's verdict, not the mean's.
 
-#' Sentences of the summary for one meter
-#'
-#' @return character vector, plain text.
-#' @noRd
-summary_sentences <- function(campaign, tables, id) {
-  c(load_sentences(campaign, tables, id), limit_sentences(campaign, tables, id))
-}
-
 #' What a megabit cost, and what transports differ by, load by load
 #' @noRd
 load_sentences <- function(campaign, tables, id) {

@@ -180,11 +180,6 @@ def find_null_run(campaign: Path, run: dict[str, Any]) -> str | None:
     return None
 
 
-def read_receiver_intervals(path: Path) -> Intervals:
-    """Return the receiver's rows of intervals.csv in time order; of several flows joined to one series."""
-    return joined(list(_read_intervals_by_flow(path).values()))
-
-
 def _read_intervals_by_flow(path: Path) -> dict[int, Intervals]:
     """Return each flow's receiver rows of intervals.csv in time order; a file without flows has flow 1."""
     rows = [row for row in _rows(path, INTERVAL_COLUMNS) if row["end"] == "receiver"]
