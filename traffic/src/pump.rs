@@ -274,9 +274,9 @@ impl<'a> Pump<'a> {
     /// Nothing more will be offered.
     pub(crate) fn close_books(&mut self, now_ns: i64) {
         self.certify(now_ns);
-        if self.held_up {
-            self.certifier.hold_back(self.released(now_ns) - self.done(), false);
-        }
+        // Also where there was room again, but no time left to hand over all that had waited for it.
+        let waited_below = if self.held_up { self.released(now_ns) } else { self.held_back_below };
+        self.certifier.hold_back(waited_below.saturating_sub(self.done()), false);
     }
 
     /// Messages that were counted as sent have not left after all.

@@ -408,3 +408,26 @@ fn a_stream_that_stays_full_to_the_end_leaves_the_rest_held_back() {
     assert_eq!((sent.part.messages_sent, certificate.departures), (0, 0));
     assert_eq!((certificate.held_back_not_sent_ratio, certificate.error_us), (1.0, None));
 }
+
+#[test]
+fn what_waited_for_room_and_got_it_too_late_was_held_back() {
+    let mut plan = plan(Mode::Absolute, 0);
+    // All of it falls due while the recorder is full; then the first hand-over lasts beyond the flow and its grace.
+    plan.duration_ns = FULL_NS / 2;
+    plan.schedule = Schedule::new(80_000_000, 100, FULL_NS as u64 / 2);
+    let (sent, log) = fly_with(&plan, |recorder| Recorder {
+        full_from: Some(0),
+        when_full: Stop::WouldBlock,
+        busy_ns: 2 * GRACE_NS,
+        ..recorder
+    });
+    let (left, scheduled) = (log.messages.len() as u64, plan.schedule.count());
+    assert!(0 < left && left < scheduled, "{left} of {scheduled}");
+    let certificate = sent.part.pacing_certificate.unwrap();
+    assert_eq!((certificate.departures, certificate.held_back_ratio), (0, 1.0));
+    assert!(
+        (certificate.held_back_not_sent_ratio - (scheduled - left) as f64 / scheduled as f64).abs() < 1e-12
+    );
+    let asked = Limits::from_iter(["min_achieved_ratio=1".parse::<Limit>().unwrap()]);
+    assert_eq!(certificate.judged(&asked).passed, Some(true));
+}
