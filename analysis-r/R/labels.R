@@ -14,7 +14,7 @@ source_line <- function(campaign, meter_id = NULL, width = 118L) {
   items <- c(
     meters_words(meters, width), paste0("radio_source: ", radio_source(campaign)),
     paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign), generator_words(campaign),
-    option_words(campaign), flow_words(campaign), campaign$pacing_words,
+    option_words(campaign), congestion_words(campaign), flow_words(campaign), campaign$pacing_words,
     if (is_modelled(campaign, chosen)) "in this model"
   )
   wrap_items(items, " \u00b7 ", width)
@@ -114,6 +114,22 @@ option_words <- function(campaign) {
     )
     paste0(transport_label(transport), ": ", paste(words, collapse = " "))
   }, "", USE.NAMES = FALSE)
+}
+
+#' Congestion control as the senders reported it: what a workload does not name is the host's or the library's choice
+#'
+#' @return "congestion control: TCP bbr, QUIC cubic"; nothing where no sender tells. DCCP has its CCID.
+#' @noRd
+congestion_words <- function(campaign) {
+  runs <- campaign$runs
+  told <- runs[usable == TRUE & !is.na(congestion_control), list(
+    found = paste(sort(unique(congestion_control)), collapse = " or ")
+  ), by = list(transport)]
+  if (nrow(told) == 0L) {
+    return(NULL)
+  }
+  told <- told[order(transport_factor(transport))]
+  paste0("congestion control: ", paste(transport_label(told$transport), plain_text(told$found, 30L), collapse = ", "))
 }
 
 # "congestion_control reno", "early_data", "no nodelay".

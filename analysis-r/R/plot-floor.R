@@ -36,8 +36,7 @@ plot_floor <- function(summary, campaign, meter_id) {
     caption = source_line(campaign, chosen), theme = netjoule_theme()
   )
   with_alt(plot, paste0(
-    "Two rows of panels. Above, the generator floor in W, from ", number_text(signif(min(floor$value), 3)), " to ",
-    number_text(signif(max(floor$value), 3)), " W. Below: ",
+    "Two rows of panels. Above, the generator floor, ", span_words(floor$value), " W. Below: ",
     alt_ea(above, campaign, chosen, "E_A above the generator floor")
   ))
 }

@@ -185,9 +185,9 @@ farthest_words <- function(points) {
 alt_model <- function(fit, campaign, meter_id) {
   words <- gsub("\n", " ", sub("\n", ": ", model_labels(fit), fixed = TRUE), fixed = TRUE)
   paste0(
-    "Points and fitted lines of power above idle against offered load from ",
-    number_text(min(fit$offered_rate_least_mbps)), " to ", number_text(max(fit$offered_rate_greatest_mbps)),
-    " Mb/s, one panel per transport. ", paste(words, collapse = "; "), ". ",
+    "Points and fitted lines of power above idle against offered load, ",
+    span_words(c(fit$offered_rate_least_mbps, fit$offered_rate_greatest_mbps)), " Mb/s, one panel per transport. ",
+    paste(words, collapse = "; "), ". ",
     if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
   )
 }
@@ -195,8 +195,8 @@ alt_model <- function(fit, campaign, meter_id) {
 alt_residuals <- function(fit, points, campaign, meter_id) {
   paste0(
     "Points of power above idle less the fitted model against offered load, one panel per transport (",
-    paste(transport_label(fit$transport), collapse = ", "), "), from ", number_text(signif(min(points$value), 3)),
-    " to ", number_text(signif(max(points$value), 3)), " W. ",
+    paste(transport_label(fit$transport), collapse = ", "), "), ", span_words(points$value),
+    " W. ",
     if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
   )
 }

@@ -74,8 +74,8 @@ alt_pacer <- function(rows, points, campaign, meter_id) {
     "Line plot of power above idle against offered load, for ",
     paste(transport_label(levels(droplevels(points$transport))), collapse = ", "),
     "; one row per message size (", paste(sort(unique(points$payload_bytes)), collapse = ", "),
-    " bytes), pacing absolute on the left and spin on the right. Values range from ",
-    number_text(signif(min(values), 3)), " to ", number_text(signif(max(values), 3)), " W. ",
+    " bytes), pacing absolute on the left and spin on the right. Values: ",
+    span_words(values), " W. ",
     paste(unique(rows$words), collapse = " "), " Meter ", plain_text(meter_id), "."
   )
 }

@@ -49,13 +49,16 @@ value_numbers <- c(
 #' Published values as a table
 #'
 #' @param reference document of [read_references()].
-#' @return data.table, one row per value: reference_id, source (place in the publication) and the
-#'   fields of the contract; rates in Mb/s, sizes in byte, low and high in `unit`.
+#' @return data.table, one row per value: reference_id, source (place in the publication), fitted_presets (; between)
+#'   and the other fields of the contract; rates in Mb/s, sizes in byte, low and high in `unit`.
 #' @noRd
 published_values <- function(reference) {
   rows <- lapply(reference$values, function(value) {
     as.data.table(c(
-      list(reference_id = pick_text(reference, "reference_id"), source = pick_text(value, "source", "label")),
+      list(
+        reference_id = pick_text(reference, "reference_id"), source = pick_text(value, "source", "label"),
+        fitted_presets = paste(unlist(value[["fitted_presets"]]), collapse = ";")
+      ),
       stats::setNames(lapply(value_text, function(name) pick_text(value, name)), value_text),
       stats::setNames(lapply(value_numbers, function(name) pick_number(value, name)), value_numbers)
     ))

@@ -149,9 +149,9 @@ join_results <- function(runs, rows, meters) {
   }
   cell <- c(
     "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
-    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "loss_ratio", "achieved_ratio", "usable",
-    "generator", "generator_version", "jitter_ms", "flows", "jain_goodput", "jain_demand_met", pacing_keys,
-    message_costs
+    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "loss_ratio",
+    "achieved_ratio", "usable", "generator", "generator_version", "jitter_ms", "flows", "jain_goodput",
+    "jain_demand_met", pacing_keys, message_costs
   )
   # A plan without the column is a problem that is told, not the end.
   if (!"generator" %in% names(runs)) runs <- copy(runs)[, generator := NA_character_]

@@ -104,9 +104,17 @@ run_row <- function(run_id, run, flows, result, arrived) {
     achieved_ratio = pick_number(result, "achieved_ratio"),
     flows = length(flows), jain_goodput = pick_number(result, "fairness", "jain_goodput"),
     jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
+    congestion_control = congestion_control_of(flows),
     valid = isTRUE(pick_flag(result, "valid")) && arrived$readable, has_result = !is.null(result),
     has_intervals = arrived$has_intervals
   ), sender_facts_of_all(run, flows), message_costs_of(flows), windows, arrived$span)
+}
+
+# What held the senders back, as their reports name it ("bbr"); of several flows each once. NA where none tells.
+congestion_control_of <- function(flows) {
+  told <- vapply(flows, pick_text, "", "sender", "transport_stats", "congestion_control")
+  told <- sort(unique(stats::na.omit(told)))
+  if (length(told) > 0L) paste(told, collapse = "+") else NA_character_
 }
 
 # The columns of a run, without a run: of a campaign of which nothing was flown.

@@ -26,11 +26,23 @@ section_published <- function(campaign, tables, references = read_references(ref
         "disagreement refutes nothing; shapes and ratios are what can be compared."
       )
     },
+    fitted_part(rows, campaign),
     lapply(references, function(document) {
       id <- pick_text(document, "reference_id")
       published_tables(rows[rows$reference_id == id], document, campaign, ours)
     })
   )
+}
+
+# What was put into the link cannot be found in what comes out of it.
+fitted_part <- function(rows, campaign) {
+  put_in <- unique(published_quantity(rows[rows$fitted %in% TRUE]))
+  if (length(put_in) > 0L) {
+    tag$p(sprintf(
+      "The link preset %s is fitted to the publication: agreement in %s is put in, not found.",
+      plain_text(link_preset(campaign), 30L), enumerated(put_in)
+    ))
+  }
 }
 
 published_tables <- function(rows, reference, campaign, ours) {
@@ -173,7 +185,7 @@ lab_clients <- function(campaign) {
 }
 
 radio_words <- function(campaign) {
-  preset <- pick_text(campaign$meta, "topology", "link", "preset")
+  preset <- link_preset(campaign)
   mode <- pick_text(campaign$meta, "topology", "wifi", "mode")
   width <- pick_number(campaign$meta, "topology", "wifi", "width_mhz")
   words <- c(
@@ -233,7 +245,7 @@ quantity_labels <- c(
 
 reason_labels <- c(
   no_transport = "not in this campaign", no_cell = "no cell of that size and load",
-  no_pair = "no pair with UDP that counts",
+  no_pair = "no pair with UDP that counts", no_sweep = "published of a whole sweep, a single load here",
   radio_without_air_time = "no E_A: the radio carries frames without air time",
   below_resolution = "below the meter's resolution", hollow = "outside the device model's validity",
   no_value = "nothing was read"
@@ -259,7 +271,8 @@ ours_text <- function(rows) {
   span <- span_text(signif(scale * rows$ours_low, 3), signif(scale * rows$ours_high, 3), unit)
   cells <- ifelse(rows$cells_n > 1L, paste0(" (", rows$cells_n, " cells)"), "")
   left <- ifelse(rows$cells_left_out_n > 0L, paste0(", ", rows$cells_left_out_n, " left out"), "")
-  paste0(contrast_text(rows), ifelse(one, value, span), cells, left)
+  put_in <- ifelse(rows$fitted %in% TRUE, "; put in: the link is fitted to it", "")
+  paste0(contrast_text(rows), ifelse(one, value, span), cells, left, put_in)
 }
 
 # "-11.5 % [-14.1 to -8.9] over 12 loads; cells: ", where transports are compared over the whole sweep.

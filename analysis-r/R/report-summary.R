@@ -57,9 +57,24 @@ verdict_item <- function(one) {
 contrast_side_words <- function(one) {
   reference <- transport_label(one$reference)
   if (one$blocks_n == 0L) {
-    paste("no load has a ratio to", reference)
+    paste0("no load has a ratio to ", reference, power_side_words(one))
   } else {
     side_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high, paste(" than", reference))
+  }
+}
+
+# Where power is compared instead: "; P_A 0.0138 W more [0.00998 to 0.0175]". dp_a_w is the reference's less its own.
+power_side_words <- function(one) {
+  if (is.na(one$dp_a_w)) {
+    return("")
+  }
+  ends <- c(one$dp_a_ci95_low, one$dp_a_ci95_high)
+  if (anyNA(ends) || prod(ends) > 0) {
+    interval <- if (anyNA(ends)) "" else sprintf(" [%s]", paste(short(sort(abs(ends))), collapse = " to "))
+    side <- if (one$dp_a_w >= 0) "less" else "more"
+    sprintf("; P_A %s W %s%s", short(abs(one$dp_a_w)), side, interval)
+  } else {
+    sprintf("; P_A between %s W more and %s W less", short(-ends[1]), short(ends[2]))
   }
 }
 
@@ -284,7 +299,14 @@ published_sentence <- function(rows) {
       "what differs in the setup is named beside each."
     ),
     length(unique(met$value_id)), length(unique(rows$value_id))
-  ), unique(ratio_words), unique(sweep_words)), collapse = "")
+  ), fitted_words(met), unique(ratio_words), unique(sweep_words)), collapse = "")
+}
+
+fitted_words <- function(met) {
+  count <- length(unique(met$value_id[met$fitted %in% TRUE]))
+  if (count > 0L) {
+    sprintf(" Agreement in %d of them is put in, not found: this link is fitted to the publication.", count)
+  }
 }
 
 # What was published of a whole sweep beside the contrast over all loads.

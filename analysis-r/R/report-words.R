@@ -69,15 +69,20 @@ range_sentences <- function(summary, model) {
     rows <- cells[payload_bytes == size]
     low <- rows[which.min(ea_j_per_mbit_mean)]
     high <- rows[which.max(ea_j_per_mbit_mean)]
+    ends <- unique(c(estimate_of_cell(low), estimate_of_cell(high)))
     start_sentence(model, sprintf(
-      "a megabit in %g-byte messages cost from %s J (%s, %s Mb/s offered) to %s J (%s, %s Mb/s offered) above idle.",
-      size, estimate(low), transport_label(low$transport), number_text(low$offered_rate_mbps),
-      estimate(high), transport_label(high$transport), number_text(high$offered_rate_mbps)
+      "a megabit in %g-byte messages cost %s%s above idle.", size, if (length(ends) > 1L) "from " else "",
+      paste(ends, collapse = " to ")
     ))
   }, "")
 }
 
-estimate <- function(row) range_words(row$ea_j_per_mbit_mean, row$ea_drawn_low, row$ea_drawn_high)
+estimate_of_cell <- function(row) {
+  sprintf(
+    "%s J (%s, %s Mb/s offered)", range_words(row$ea_j_per_mbit_mean, row$ea_drawn_low, row$ea_drawn_high),
+    transport_label(row$transport), number_text(row$offered_rate_mbps)
+  )
+}
 
 short <- function(x) number_text(signif(x, 3))
 
@@ -119,7 +124,7 @@ delta_part <- function(rows, what) {
     return(NULL)
   }
   loads <- load_words(rows$offered_rate_mbps)
-  span <- paste(unique(number_text(sort(signif(range(abs(rows$dea_percent)), 2)))), collapse = " to ")
+  span <- span_words(abs(rows$dea_percent), 2L)
   switch(what,
     less = sprintf("%s %% less %s", span, loads),
     more = sprintf("%s %% more %s", span, loads),
@@ -144,10 +149,9 @@ floor_sentences <- function(summary, model) {
   if (nrow(rows) == 0L) {
     return(character())
   }
-  share <- range(100 * rows$floor_ratio)
   start_sentence(model, sprintf(
-    "the generator alone (same schedule, transport null) takes %s to %s %% of the power that UDP adds over idle.",
-    number_text(signif(share[1], 2)), number_text(signif(share[2], 2))
+    "the generator alone (same schedule, transport null) takes %s %% of the power that UDP adds over idle.",
+    span_words(100 * rows$floor_ratio, 2L)
   ))
 }
 

@@ -65,7 +65,7 @@ side_columns <- c(
   "conditions", "note", "meter_id", "node", "device_model", "power_source", "radio_source", "in_this_model",
   "transport", "payload_bytes", "load_least_mbps", "load_greatest_mbps", "ours_low", "ours_high", "ours_ci95_low",
   "ours_ci95_high", "contrast_percent", "contrast_ci95_low", "contrast_ci95_high", "contrast_loads_n", "u95_meter",
-  "blocks_n", "cells_n", "cells_left_out_n", "floor_known", "differs", "reason"
+  "blocks_n", "cells_n", "cells_left_out_n", "floor_known", "differs", "fitted", "reason"
 )
 
 # All rows of one published value.
@@ -83,7 +83,8 @@ value_beside_ours <- function(published, campaign, tables, setup) {
   }
   rows <- cbind(published_columns(published)[rep(1L, nrow(ours))], with_labels(ours, campaign))
   differs <- vapply(seq_len(nrow(rows)), function(i) differences_of(rows[i], campaign, setup), "")
-  set(rows, j = "differs", value = differs)[]
+  fitted <- link_preset(campaign) %in% strsplit(published$fitted_presets, ";", fixed = TRUE)[[1]]
+  set(rows, j = "differs", value = differs)[, fitted := ifelse(is.na(ours_low), NA, fitted)][]
 }
 
 published_columns <- function(published) {
@@ -114,6 +115,10 @@ cells_beside <- function(published, tables, id) {
   rbindlist(lapply(candidates, function(name) {
     of_transport <- summary[summary$transport == name]
     matched <- at_same_place(cells[cells$transport == name], published)
+    loads <- unique(at_same_place(of_transport, published)$offered_rate_mbps)
+    if (is_of_sweep(published) && length(loads) == 1L) {
+      return(ours_row(id, name, reason = "no_sweep"))
+    }
     known <- if (where$metered) floor_known_at(summary, matched, c(name, stats::na.omit(partner)))
     if (nrow(matched) > 0L) {
       return(ours_of_cells(matched, id, name, known))
@@ -122,15 +127,19 @@ cells_beside <- function(published, tables, id) {
   }))
 }
 
+# Whether something was published of a whole sweep.
+is_of_sweep <- function(published) {
+  published$quantity == "dea_percent" && published$relation == "from_to" && is.na(published$application) &&
+    is.na(published$offered_rate_mbps) && is.na(published$offered_from_mbps) && is.na(published$offered_below_mbps)
+}
+
 #' The contrast over all loads beside what was published of a whole sweep
 #'
 #' @param ours from cells_beside(): rows of one meter.
 #' @param contrasts of the same pacing, NULL without.
 #' @noRd
 with_contrast <- function(ours, published, contrasts) {
-  whole <- published$quantity == "dea_percent" && published$relation == "from_to" && is.na(published$application) &&
-    is.na(published$offered_rate_mbps) && is.na(published$offered_from_mbps) && is.na(published$offered_below_mbps)
-  if (!whole || is.null(contrasts)) {
+  if (!is_of_sweep(published) || is.null(contrasts)) {
     return(ours)
   }
   columns <- c("contrast_percent", "contrast_ci95_low", "contrast_ci95_high", "contrast_loads_n")
@@ -304,6 +313,8 @@ measured_s <- function(campaign) {
   runs <- campaign$runs
   signif(stats::median(runs$measure_end_s - runs$measure_start_s, na.rm = TRUE), 3)
 }
+
+link_preset <- function(campaign) pick_text(campaign$meta, "topology", "link", "preset")
 
 campaign_year <- function(campaign) {
   suppressWarnings(as.numeric(substr(pick_text(campaign$meta, "created_utc"), 1L, 4L)))

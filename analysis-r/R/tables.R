@@ -51,8 +51,8 @@ run_table <- function(campaign) {
     "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
     "below_resolution", "hollow", "extrapolated_ratio", "p_null_w", "floor_w", "u95_floor_w",
     "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit", "floor_reason", "tail_energy_j", "grade", "quantity",
-    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "generator", "generator_version",
-    "jitter_ms", pacing_keys, "wake_ups_per_message", message_costs,
+    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "generator",
+    "generator_version", "jitter_ms", pacing_keys, "wake_ups_per_message", message_costs,
     if (nrow(campaign$flows) > 0L) c("flows", "jain_goodput", "jain_demand_met")
   )
   if (nrow(campaign$results) == 0L) {

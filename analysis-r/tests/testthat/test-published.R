@@ -18,7 +18,7 @@ test_that("every document fits its contract and is named as its file", {
 
 test_that("the fields that are read are those of the contract", {
   value <- contract("schemas", "reference.schema.json")$properties$values$items$properties
-  expect_setequal(names(value), c("source", value_text, value_numbers))
+  expect_setequal(names(value), c("source", value_text, value_numbers, "fitted_presets"))
 })
 
 test_that("every value has one identity, a place, a unit, and numbers where its relation wants them", {

@@ -210,3 +210,18 @@ test_that("a mini-block that was flown again is planned once", {
   campaign$runs[1, usable := FALSE]
   expect_match(counts_sentence(campaign), sprintf("^%d of %d planned runs count, 1 are", planned - 1, planned))
 })
+
+test_that("without any ratio the verdict has the difference of power", {
+  words <- function(dp_a_w, low, high) {
+    contrast_side_words(list(
+      reference = "udp", blocks_n = 0L, dp_a_w = dp_a_w, dp_a_ci95_low = low, dp_a_ci95_high = high
+    ))
+  }
+  expect_identical(
+    words(-0.0138, -0.0175, -0.00998), "no load has a ratio to UDP; P_A 0.0138 W more [0.00998 to 0.0175]"
+  )
+  expect_identical(words(0.02, 0.01, 0.03), "no load has a ratio to UDP; P_A 0.02 W less [0.01 to 0.03]")
+  expect_identical(words(0.01, -0.02, 0.04), "no load has a ratio to UDP; P_A between 0.02 W more and 0.04 W less")
+  expect_identical(words(-0.01, NA, NA), "no load has a ratio to UDP; P_A 0.01 W more")
+  expect_identical(words(NA, NA, NA), "no load has a ratio to UDP")
+})

@@ -130,6 +130,27 @@ test_that("a statement about many loads has the least and the greatest of ours",
   expect_match(loss$ours, "^50 % \\[50 to 50\\]$")
 })
 
+test_that("what the link is fitted to is told as put in", {
+  campaign <- skype_campaign(payload_bytes = 64, offered_rate_mbps = c(14, 30), loss = function(rate) 0.5)
+  rows <- beside(campaign)
+  expect_false(any(rows$fitted, na.rm = TRUE))
+  expect_no_match(published_sentence(rows), "put in")
+  campaign$meta$topology$link$preset <- "seed-like"
+  rows <- beside(campaign)
+  expect_setequal(rows[fitted == TRUE, value_id], c("sweep-64-udp-goodput", "sweep-64-udp-loss"))
+  expect_identical(is.na(rows$fitted), is.na(rows$ours_low))
+  expect_match(published_sentence(rows), "Agreement in 2 of them is put in, not found", fixed = TRUE)
+  page <- as.character(section_published(campaign, list(side_by_side = rows)))
+  expect_match(page, "agreement in goodput of UDP and loss of UDP is put in, not found", fixed = TRUE)
+  expect_match(page, "[50 to 50]; put in: the link is fitted to it", fixed = TRUE)
+})
+
+test_that("a single load is no sweep", {
+  rows <- beside(skype_campaign(payload_bytes = 64, offered_rate_mbps = 1))
+  expect_identical(rows[value_id == "sweep-64-dea-percent", reason], "no_sweep")
+  expect_false(is.na(rows[value_id == "low-load-dea-percent", ours_low]))
+})
+
 value_of_reference <- function(id) {
   rbindlist(lapply(read_references(), published_values))[value_id == id]
 }

@@ -98,7 +98,7 @@ test_that("the goodput's difference needs no meter: runs outside a device model'
   expect_equal(delta$difference_mbps, 0.2 * delta$offered_rate_mbps)
   expect_equal(delta$n_pairs, rep(3, 4))
   plot <- plot_delta_goodput(delta, summarise_ea(campaign), campaign)
-  expect_match(figure_alt(plot), "from 1 to 10 Mb/s for TCP; .* Values range from 25 to 25 %")
+  expect_match(figure_alt(plot), "load, 1 to 10 Mb/s, for TCP; .* Values: 25 %\\.")
   without <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
   expect_identical(names(delta_goodput(without)), goodput_columns)
   expect_null(plot_delta_goodput(delta_goodput(without), summarise_ea(without), without))

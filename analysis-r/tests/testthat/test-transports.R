@@ -32,3 +32,16 @@ test_that("chosen options are told in words", {
   ))))
   expect_identical(option_words(campaign), c("TCP: congestion_control reno no nodelay", "QUIC: early_data"))
 })
+
+test_that("congestion control is told as the senders reported it", {
+  report <- function(name) list(sender = list(transport_stats = list(congestion_control = name)))
+  expect_identical(congestion_control_of(list(report("bbr"))), "bbr")
+  expect_identical(congestion_control_of(list(report("cubic"), list(), report("bbr"), report("cubic"))), "bbr+cubic")
+  expect_identical(congestion_control_of(list(list(), NULL)), NA_character_)
+  runs <- data.table(
+    transport = c("quic", "tcp", "tcp", "udp", "tcp"), usable = c(TRUE, TRUE, TRUE, TRUE, FALSE),
+    congestion_control = c("cubic", "cubic", "bbr", NA, "reno")
+  )
+  expect_identical(congestion_words(list(runs = runs)), "congestion control: TCP bbr or cubic, QUIC cubic")
+  expect_null(congestion_words(list(runs = runs[transport == "udp"])))
+})
