@@ -40,7 +40,7 @@ table_iv_line <- function(row) {
     value <- sprintf("%s: %.0f %% [%.0f to %.0f %%] more", value, -row$dea_percent, ends[1], ends[2])
   }
   above <- if (is.na(row$dp_a_w)) "" else sprintf("%.1f \u00b1 %.1f ", -1000 * row$dp_a_w, half("dp_a_ci95", 1000))
-  sprintf("| %s | %s | %s | %s|", row$application, row$transport, value, above)
+  sprintf("| %s | %s | %s | %s| %.2g |", row$application, row$transport, value, above, row$u95_meter)
 }
 
 for (application in c("skype", "youtube")) {
