@@ -5,7 +5,8 @@ window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
 #' Read one run: run.json, what is needed of flow.json and intervals.csv, result.json
 #'
 #' A run whose files are missing or cut off is not an error of the campaign: it
-#' is named as a problem and left out.
+#' is named as a problem and left out. Every run has run.json, result.json and a
+#' report of each flow, null and imported ones too; intervals.csv may be lacking.
 #'
 #' @param campaign_dir folder.
 #' @param run_id asserted plain name.
@@ -17,13 +18,14 @@ window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
 #' @noRd
 read_run <- function(campaign_dir, run_id, transport, contracts = contracts_dir()) {
   run <- read_run_json(campaign_dir, run_id, "run.json", run_defects)
-  flow <- read_run_json(campaign_dir, run_id, "flow.json")
+  flow <- read_run_json(campaign_dir, run_id, "flow.json", flow_defects)
   result <- read_run_json(campaign_dir, run_id, "result.json", result_defects)
   further <- read_further_flows(campaign_dir, run_id, run$doc)
-  arrived <- read_arrival(campaign_dir, run_id, transport, run$doc, contracts)
   flows <- c(list(flow$doc), further$docs)
+  arrived <- read_arrival(campaign_dir, run_id, transport, run$doc, flows, contracts)
+  whole <- arrived$readable && !any(vapply(flows, is.null, NA))
   list(
-    run = if (!is.null(run$doc)) run_row(run_id, run$doc, flows, result$doc, arrived),
+    run = if (!is.null(run$doc)) run_row(run_id, run$doc, flows, result$doc, arrived, whole),
     results = if (!is.null(run$doc)) result_rows(run_id, result$doc),
     flows = flow_rows(run_id, result$doc), arrivals = arrived$by_flow, certificates = certificate_rows(run_id, flows),
     problems = c(
@@ -37,7 +39,7 @@ read_run <- function(campaign_dir, run_id, transport, contracts = contracts_dir(
 read_further_flows <- function(campaign_dir, run_id, run) {
   count <- length(pick(run, "flows", default = list()))
   read <- lapply(seq_len(max(count - 1L, 0L)) + 1L, function(number) {
-    read_run_json(campaign_dir, run_id, file.path("flows", paste0(number, ".json")))
+    read_run_json(campaign_dir, run_id, file.path("flows", paste0(number, ".json")), flow_defects)
   })
   list(
     docs = lapply(read, function(one) one$doc),
@@ -84,7 +86,8 @@ doc_reasons <- function(doc) {
 }
 
 # `flows`: reports of all flows, that of flow 1 first; what is told of one flow is flow 1's. arrived: of read_arrival().
-run_row <- function(run_id, run, flows, result, arrived) {
+# `whole`: whether every report and the intervals can be used, without which a run does not count.
+run_row <- function(run_id, run, flows, result, arrived, whole) {
   flow <- flows[[1]]
   windows <- unlist(lapply(window_names, function(name) {
     stats::setNames(
@@ -105,7 +108,7 @@ run_row <- function(run_id, run, flows, result, arrived) {
     flows = length(flows), jain_goodput = pick_number(result, "fairness", "jain_goodput"),
     jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
     congestion_control = congestion_control_of(flows),
-    valid = isTRUE(pick_flag(result, "valid")) && arrived$readable, has_result = !is.null(result),
+    valid = isTRUE(pick_flag(result, "valid")) && whole, has_result = !is.null(result),
     has_intervals = arrived$has_intervals
   ), sender_facts_of_all(run, flows), message_costs_of(flows), windows, arrived$span)
 }
@@ -120,8 +123,8 @@ congestion_control_of <- function(flows) {
 # The columns of a run, without a run: of a campaign of which nothing was flown.
 no_run_rows <- function() {
   never <- list(span = c(NA_real_, NA_real_), bytes = NA_real_)
-  nothing <- list(readable = FALSE, has_intervals = FALSE, span = arrived_columns(never))
-  as.data.table(run_row("", list(), list(list()), list(), nothing))[0]
+  nothing <- list(has_intervals = FALSE, span = arrived_columns(never))
+  as.data.table(run_row("", list(), list(list()), list(), nothing, FALSE))[0]
 }
 
 # Fields of result.json that are read; a test holds them to its schema.

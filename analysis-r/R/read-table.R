@@ -32,6 +32,9 @@ read_contract_csv <- function(path, table, contracts = contracts_dir(), columns 
   if (!file.exists(path)) {
     abort_invalid_data("The file ", path, " is missing: run netjoule check on the campaign.")
   }
+  if (dir.exists(path)) {
+    abort_invalid_data("The file ", path, " is a folder: run netjoule check on the campaign.")
+  }
   needed <- needed_columns[[table]]
   header <- csv_header(path)
   absent <- setdiff(names(needed), header)

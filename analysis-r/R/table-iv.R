@@ -49,18 +49,54 @@ tell_table_iv <- function(dirs, tell) {
         "profile, such as skype and youtube."
       )
     }
-    with_published(rows, campaign)
+    modelled <- vapply(rows$meter_id, function(id) is_modelled(campaign, id), NA)
+    cbind(with_published(rows, campaign), in_this_model = modelled, dir = plain_text(dir))
   }))
+  rows[, campaign_label := campaign_labels(campaign, dir, application)]
+  rows[, dir := NULL]
   for (i in seq_len(nrow(rows))) {
     row <- as.list(rows[i])
-    tell(c(list(event = "table_iv", words = application_words(row)), row))
+    cell <- application_cell(row)
+    tell(c(list(event = "table_iv", words = application_words(row, cell)), row, ea_cell = cell$text))
   }
 }
 
-application_words <- function(row) {
+# Which campaign a row is of: NA unless its application is in several; then its name, or its folder where two campaigns
+# have one name.
+campaign_labels <- function(names, dirs, applications) {
+  labels <- data.table(name = names, dir = dirs, application = applications)
+  labels[, several := uniqueN(dir) > 1L, by = application]
+  labels[, alike := uniqueN(dir) > 1L, by = name]
+  labels[, fifelse(several, fifelse(alike, dir, name), NA_character_)]
+}
+
+#' E_A of a row as Table IV prints it: the mean, or its upper limit where most runs are below resolution
+#'
+#' @param row with ea_j_per_mbit_mean, ea_upper_limit_j_per_mbit, below_resolution_n, n and hollow.
+#' @return list of text (the cell with its marks: * some runs below resolution, \u00b0 extrapolated model) and words
+#'   (the same in a sentence).
+#' @noRd
+application_cell <- function(row) {
+  below <- row$below_resolution_n
+  limit <- mostly_below(below, row$n) && !is.na(row$ea_upper_limit_j_per_mbit)
+  number <- if (limit) row$ea_upper_limit_j_per_mbit else row$ea_j_per_mbit_mean
+  ea <- if (is.na(number)) "none" else paste0(if (limit) "< ", cell_text(number))
+  notes <- c(
+    if (below > 0L) paste(below, "of", row$n, "runs below resolution"), if (row$hollow) "device model extrapolated"
+  )
+  list(
+    text = paste(c(ea, if (below > 0L && !limit) "*", if (row$hollow) "\u00b0"), collapse = " "),
+    words = paste0(
+      "E_A ", ea, if (!is.na(number)) " J/Mb", if (length(notes) > 0L) paste0(" (", paste(notes, collapse = "; "), ")")
+    )
+  )
+}
+
+application_words <- function(row, cell) {
   sprintf(
-    "%s, %s (meter %s): E_A %s J/Mb, published %s", row$application, transport_label(row$transport), row$meter_id,
-    cell_text(row$ea_j_per_mbit_mean), cell_text(row$published_ea_j_per_mbit)
+    "%s%s, %s (meter %s): %s%s, published %s", row$application,
+    if (is.na(row$campaign_label)) "" else paste(" of campaign", row$campaign_label), transport_label(row$transport),
+    row$meter_id, if (row$in_this_model) "in this model " else "", cell$words, cell_text(row$published_ea_j_per_mbit)
   )
 }
 

@@ -88,3 +88,12 @@ def test_a_run_without_ea_says_why(capsys):
     first, second = capsys.readouterr().err.splitlines()
     assert first.endswith("below resolution (4 s left)")
     assert "mini-block 1 has an invalid run" in second
+
+
+def test_what_a_terminal_would_obey_is_written_out(capsys):
+    output = Output()
+    output.say("file \x1b[31m1\nfile \u202e2")
+    output.error("file \x1b]0;title\x07\nend")
+    seen = capsys.readouterr()
+    assert seen.out == "file \\x1b[31m1\nfile \\u202e2\n"
+    assert seen.err == "file \\x1b]0;title\\x07 end\n"

@@ -352,3 +352,13 @@ def test_tags_of_yaml_make_nothing(handed_in, tmp_path, tag, capfd):
     (handed_in / "answers.yaml").write_text(f"{HEAD}exercises: {tag} ['touch {canary}']\n")
     assert "not YAML: could not determine a constructor" in refused(handed_in, capfd)
     assert not canary.exists()
+
+
+def test_a_folder_that_cannot_be_listed_is_refused_with_what_to_do(handed_in, monkeypatch, capsys):
+    def refuse(_folder):
+        raise PermissionError(13, "Permission denied")
+
+    (handed_in / "floor").mkdir(exist_ok=True)
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert folders.checked(handed_in, "--exercise", "floor") == 4
+    assert "floor: it cannot be read: Permission denied; hand in the folder as" in capsys.readouterr().err

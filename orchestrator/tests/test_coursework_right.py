@@ -85,6 +85,16 @@ def test_a_cell_counts_blocks_once_and_says_what_it_lacks():
         Cell(key, (Run(1, {"loss_ratio": 0.1}),)).half_width("loss_ratio")
 
 
+def test_a_share_that_rounds_to_nothing_may_not_be_below_0():
+    question = next(q for _, q in folders.QUESTIONS if q.name == "dccp_loss_ratio")
+    none = question.right(Cells(cell("dccp", [0.0, 0.0], "loss_ratio", rate_mbps=20.0)))
+    assert none.holds(0)
+    assert none.holds(0.001)
+    assert not none.holds(-0.0001)
+    assert none.slip(-0.0001) == "it cannot be below 0"
+    assert none.slip(0.01) == ""
+
+
 def test_invalid_and_superseded_runs_do_not_count(tmp_path):
     from netjoule.coursework import cells
 

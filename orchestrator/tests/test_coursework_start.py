@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is shipped for the coursework: contract, workloads, page, and what `coursework start` makes."""
 
+import errno
 import json
+import os
 import subprocess
 import zipfile
 from pathlib import Path
@@ -160,3 +162,41 @@ def test_a_start_that_fails_leaves_nothing_in_the_way_of_the_next(bundles, tmp_p
     assert run_command(["coursework", "start", str(link), "--golden"]) == 4
     assert list(folder.iterdir()) == []
     assert run_command(["coursework", "start", str(link)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full; free some space, then give the command again"),
+        (errno.EDQUOT, "the disk quota is used up; free some space, then give the command again"),
+        (errno.EACCES, "permission denied; choose a folder that you may write in"),
+        (errno.EROFS, "the file system is read-only; choose a folder that you may write in"),
+        (errno.EIO, "Input/output error; choose another folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_told_with_what_helps_here(
+    tmp_path, monkeypatch, capsys, number, words
+):
+    def refuse(_descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    folder = tmp_path / "new"
+    assert run_command(["coursework", "start", str(folder)]) == 1
+    assert capsys.readouterr().err == f"netjoule: cannot write {folder / 'answers.yaml'}: {words}\n"
+    assert not folder.exists()
+
+
+def test_a_file_or_a_link_to_nowhere_in_the_folders_place_is_left_and_told(tmp_path, capsys):
+    place = tmp_path / "answers"
+    place.write_text("mine")
+    assert run_command(["coursework", "start", str(place)]) == 2
+    assert f"{place} is not a folder; choose another folder" in capsys.readouterr().err
+    assert place.read_text() == "mine"
+    assert run_command(["coursework", "start", str(place / "in")]) == 1
+    assert "a part of the path is not a folder; choose another folder" in capsys.readouterr().err
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    assert run_command(["coursework", "start", str(link)]) == 1
+    assert "File exists; choose another folder" in capsys.readouterr().err
+    assert link.is_symlink()

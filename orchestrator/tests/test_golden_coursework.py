@@ -4,6 +4,7 @@
 import json
 from pathlib import Path
 
+import coursework_folders as folders
 import pytest
 
 from netjoule.check import check_campaign
@@ -12,7 +13,7 @@ from netjoule.coursework import cells
 from netjoule.coursework.campaign import campaign_cells
 from netjoule.coursework.cells import CannotTell
 from netjoule.coursework.exercises import EXERCISES
-from netjoule.coursework.question import OneOf
+from netjoule.coursework.question import Answer, Number, OneOf, Question, judge
 from netjoule.coursework.start import golden_bundle
 from netjoule.planfile import read_plan
 from netjoule_meters.energy import compute_and_write
@@ -63,6 +64,41 @@ def test_every_question_has_an_answer_in_it(unpacked: Path, name: str) -> None:
             assert right.right
             assert right.right <= set(question.choices)
         assert isinstance(right, OneOf) == bool(question.choices)
+
+
+def slightly_wrong(question: Question, right: Answer) -> list[Answer]:
+    """The right number 6 % off, or 0.0015 where that is more, to either side; every other choice."""
+    if question.choices:
+        return [choice for choice in question.choices if choice != right]
+    assert isinstance(right, float)
+    off = max(0.06 * right, 0.0015)
+    return [right - off, right + off]
+
+
+@EACH
+def test_right_answers_are_accepted_and_slightly_wrong_ones_are_not(unpacked: Path, name: str) -> None:
+    """What is right is worked out without the code under test."""
+    found = campaign_cells(unpacked, EXERCISES[name])
+    right = folders.right_answers(unpacked)[name]
+    for question in EXERCISES[name].questions:
+        answer = right[question.name]
+        assert judge(name, question, answer, found).verdict == "right", question.name
+        for wrong in slightly_wrong(question, answer):
+            assert judge(name, question, wrong, found).verdict == "wrong", (question.name, wrong)
+
+
+def test_a_loss_of_some_thousandths_is_held_to_a_thousandth_and_never_below_0(unpacked: Path) -> None:
+    found = campaign_cells(unpacked, EXERCISES["congestion"])
+    question = next(q for q in EXERCISES["congestion"].questions if q.name == "dccp_loss_ratio")
+    right = question.right(found)
+    assert isinstance(right, Number)
+    assert right.value == pytest.approx(0.00449, abs=5e-6)
+    for answer in (0.0045, 0.005, 0.0036):
+        assert judge("congestion", question, answer, found).verdict == "right"
+    for answer in (0.0, 0.003, 0.006, 0.01):
+        assert judge("congestion", question, answer, found).verdict == "wrong"
+    refused = judge("congestion", question, -0.0005, found)
+    assert (refused.verdict, refused.words) == ("wrong", f"it cannot be below 0; {question.look_at}")
 
 
 @EACH

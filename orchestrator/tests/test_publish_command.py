@@ -5,6 +5,7 @@ import hashlib
 import json
 
 import pytest
+from bundles import unpacked
 
 from netjoule.cli import run_command
 from netjoule.publishing.kinds import Kind
@@ -81,6 +82,49 @@ def test_for_machines_it_is_one_document(campaign_dir, tmp_path, capsys):
 def test_by_default_the_bundle_stands_beside_the_campaign(campaign_dir):
     assert run_command(["publish", str(campaign_dir)]) == 0
     assert (campaign_dir.parent / "tiny.zip").exists()
+
+
+def test_by_default_it_is_called_as_the_campaign_is_masked(campaign_dir):
+    path = campaign_dir / "campaign.json"
+    document = json.loads(path.read_text())
+    document["campaign"] = "on nas-7"
+    document["topology"]["description"] = "ssh anna@nas-7"
+    path.write_text(json.dumps(document))
+    assert run_command(["publish", str(campaign_dir)]) == 0
+    assert (campaign_dir.parent / "on-host-1.zip").exists()
+
+
+HOSTILE = "a\x1b[2Jb\u202ec\u2066d"
+
+
+def test_what_a_terminal_would_obey_is_written_out(campaign_dir, tmp_path, capsys):
+    (campaign_dir / f"left-{HOSTILE}.txt").write_text("x")
+    path = campaign_dir / "campaign.json"
+    document = json.loads(path.read_text())
+    document["campaign"] = HOSTILE
+    document["workload"]["description"] = f"one {HOSTILE}\ntwo"
+    document["versions"][f"tool-{HOSTILE}"] = HOSTILE
+    path.write_text(json.dumps(document))
+    assert run_command(["publish", str(campaign_dir), "--out", str(tmp_path / "b.zip")]) == 0
+    said = capsys.readouterr().out
+    assert "left out: left-a\\x1b[2Jb\\u202ec\\u2066d.txt" in said
+    folder = unpacked(tmp_path / "b.zip", tmp_path / "unpacked")
+    texts = {name: (folder / name).read_text() for name in ("README.md", "LICENCE.txt", "CITATION.cff")}
+    for text in (said, *texts.values()):
+        assert all(line.isprintable() for line in text.split("\n"))
+    assert "# netjoule campaign a\\x1b[2Jb\\u202ec\\u2066d\n" in texts["README.md"]
+    assert "one a\\x1b[2Jb\\u202ec\\u2066d\ntwo" in texts["README.md"]
+
+
+def test_a_refusal_writes_out_what_a_terminal_would_obey(campaign_dir, tmp_path, capsys):
+    path = campaign_dir / "campaign.json"
+    document = json.loads(path.read_text())
+    document["versions"] |= {f"x on {name}{HOSTILE}": None for name in ("LAB", "lab")}
+    path.write_text(json.dumps(document))
+    assert run_command(["publish", str(campaign_dir), "--out", str(tmp_path / "b.zip")]) == 4
+    said = capsys.readouterr().err
+    assert "are one name" in said
+    assert said.rstrip("\n").isprintable()
 
 
 @pytest.mark.parametrize(

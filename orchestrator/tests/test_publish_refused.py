@@ -5,6 +5,7 @@ import errno
 import fcntl
 import json
 import os
+import signal
 from pathlib import Path
 
 import canaries
@@ -119,6 +120,29 @@ def test_a_stop_leaves_nothing(campaign_dir, tmp_path, monkeypatch):
     monkeypatch.setattr(bundle.papers, "write_sums", stopped)
     assert run_command(["publish", str(campaign_dir), "--out", str(place / "b.zip")]) != 0
     assert nothing_left(place)
+
+
+@pytest.mark.parametrize("where", ["write", "write_sums"])
+def test_sigterm_leaves_nothing_and_ends_as_other_commands_do(campaign_dir, tmp_path, monkeypatch, where):
+    place = tmp_path / "made"
+    place.mkdir()
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(bundle.papers, where, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    # Without a handler it would end the tests as well.
+    monkeypatch.setattr(bundle, "check_campaign", with_a_handler(bundle.check_campaign))
+    with pytest.raises(SystemExit) as ended:
+        run_command(["publish", str(campaign_dir), "--out", str(place / "b.zip")])
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert nothing_left(place)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def with_a_handler(check):
+    def checked(campaign: Path):
+        assert callable(signal.getsignal(signal.SIGTERM))
+        return check(campaign)
+
+    return checked
 
 
 def test_a_campaign_that_is_being_written_is_refused(campaign_dir, tmp_path):

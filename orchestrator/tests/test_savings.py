@@ -236,6 +236,16 @@ def test_a_value_is_written_to_the_second_digit_of_its_uncertainty(value, u95, t
     assert with_u95(exact(value), None if u95 is None else exact(u95)) == text
 
 
+@pytest.mark.parametrize("dea", ["1e18", "-1e18", "1e-12", "0"])
+@pytest.mark.parametrize("u95", ["1e18", "1e-12", "0"])
+@pytest.mark.parametrize("size", ["1e18", "1e-12"])
+@pytest.mark.parametrize("household", ["1e18", "1e-12"])
+def test_the_bounds_themselves_are_computed(dea, u95, size, household, capsys):
+    words = ["savings", f"--de-a={dea}", "--u95", u95, "--minutes", size, "--bit-rate-kbps", size]
+    assert run_command([*words, "--household-kwh", household]) == 0
+    assert "With the dE_A given" in capsys.readouterr().out
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 
@@ -255,6 +265,26 @@ def test_a_value_is_written_to_the_second_digit_of_its_uncertainty(value, u95, t
         (["--de-a", "1", "--u95", "1", "--bit-rate-kbps", "nan"], "--bit-rate-kbps is nan"),
         (["--de-a", "inf", "--u95", "1"], "--de-a is inf"),
         (["--de-a", "1", "--u95", "-1"], "Invalid value for '--u95'"),
+        (["--de-a", "1", "--u95", "nan"], "Invalid value for '--u95'"),
+        (["--de-a", "1", "--u95", "inf"], "--u95 is inf; give a finite number of J/Mb"),
+        (["--de-a", "nan", "--u95", "1"], "--de-a is nan; give a finite number of J/Mb"),
+        (["--de-a", "1e999", "--u95", "1"], "--de-a is inf; give a finite number of J/Mb"),
+        (
+            ["--de-a=-1e300", "--u95", "1"],
+            "--de-a is -1e+300; give a finite number of J/Mb: 0, or of a size from 1e-12 to 1e+18",
+        ),
+        (["--de-a", "1", "--u95", "1e300"], "--u95 is 1e+300; give a finite number of J/Mb"),
+        (["--de-a", "1", "--u95", "5e-324"], "--u95 is 4.94066e-324; give a finite number of J/Mb"),
+        *(
+            (
+                ["--de-a", "1", "--u95", "1", f"--{name}", value],
+                f"--{name} is {shown}; give a number above 0, from 1e-12 to 1e+18",
+            )
+            for name in ("minutes", "bit-rate-kbps", "household-kwh")
+            for value, shown in (("nan", "nan"), ("inf", "inf"), ("1e308", "1e+308"), ("1e-300", "1e-300"))
+        ),
+        (["--campaign", "x", "--offered-rate-mbps", "nan"], "--offered-rate-mbps is nan; give a number"),
+        (["--campaign", "x", "--offered-rate-mbps", "1e308"], "--offered-rate-mbps is 1e+308; give a number"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_exit_2(words, message, capsys):

@@ -11,6 +11,8 @@ from netjoule.cli import run_command
 from netjoule.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact
 from netjoule.savings.difference import DELTA_FILE, Wanted, choose
+from netjoule.workload import Timing
+from netjoule_synthetic import Design, write
 
 ROOT = Path(__file__).parents[2]
 ROW = {
@@ -113,6 +115,11 @@ def test_the_cell_is_the_one_at_the_bit_rate_unless_told(analysed, capsys):
     assert "dE_A is of 6000 kb/s, the calls are of 65 kb/s" in capsys.readouterr().out
 
 
+def test_a_load_of_nothing_is_not_that_of_calls():
+    (found,), _ = choose([ROW | {"offered_rate_mbps": "0", "dea_j_per_mbit": "1"}, ROW], Wanted(), 0.065, "x")
+    assert found.dea == exact("0.12")
+
+
 def test_messages_that_left_one_by_one_go_first():
     rows = [
         ROW | {"pacing": "spin", "dea_j_per_mbit": "1"},
@@ -138,6 +145,71 @@ def test_a_single_block_has_no_interval(analysed, capsys):
     assert "1 pair:" in own
 
 
+# -- range error ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def metered(tmp_path):
+    """A campaign of one cell whose runs have u95 of 1 and a range error as told, J/Mb."""
+    design = Design(("udp", "tcp"), (300,), (0.065,), timing=Timing(1.0, 0.2, 0.6, 2.0, 0.2))
+    campaign = write(tmp_path / "metered", design)
+
+    def rewrite(u95_range: float, change: dict[str, str] | None = None) -> str:
+        for path in campaign.glob("runs/*/result.json"):
+            document = json.loads(path.read_text())
+            for node in document["nodes"]:
+                node["u95_ea_j_per_mbit"] = 1.0
+                node["u95_components"] = {"offset": u95_range}
+            path.write_text(json.dumps(document))
+        row = ROW | {"transport": "tcp", "meter_id": "client-supply", "dea_j_per_mbit": "3"}
+        rows = [row | {"u95_dea_j_per_mbit": "1.5"} | (change or {})]
+        files.write_atomic(campaign / DELTA_FILE, files.table_text("delta_ea", rows))
+        return str(campaign)
+
+    return rewrite
+
+
+@pytest.mark.parametrize(
+    ("u95_range", "u95", "told"), [(0.9, "1.5", True), (0.7, "1.5", False), (0.9, "3", False)]
+)
+def test_where_range_error_dominates_the_advice_is_another_range(metered, u95_range, u95, told, capsys):
+    """Of two runs: 0.9 x sqrt(2) = 1.27 of 1.5 is over half of the variance, 0.99 of 1.5 is not."""
+    campaign = metered(u95_range, {"u95_dea_j_per_mbit": u95})
+    assert run_command(["savings", "--campaign", campaign, "--transport", "tcp", "--json"]) == 0
+    own = documents(capsys.readouterr().out)[-1]
+    assert own["u95_range_j_per_mbit"] == pytest.approx(u95_range * 2**0.5)
+    words = (
+        "Most of ± is the meter's range error (1.3 J/Mb), which longer measuring does not reduce: choose a"
+        " smaller range or a meter with a smaller range error."
+    )
+    assert (words in own["words"]) == told
+    assert any("range error" in sentence for sentence in own["words"]) == told
+
+
+def test_advice_on_a_modelled_meter_says_that_it_is_in_this_model(metered, capsys):
+    assert run_command(["savings", "--campaign", metered(0.9, MODELLED), "--transport", "tcp"]) == 0
+    assert "In this model, most of ± is the meter's range error" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("u95_range", "longer_helps"), [(0.9, False), (0.5, True)])
+def test_below_resolution_by_range_error_longer_is_no_advice(metered, u95_range, longer_helps, capsys):
+    assert run_command(["savings", "--campaign", metered(u95_range, BELOW), "--transport", "tcp"]) == 4
+    told = capsys.readouterr().err
+    assert ("one flow at a time, longer, at a higher load" in told) == longer_helps
+    assert ("longer measuring does not help" in told) != longer_helps
+    assert ("choose a smaller range, a meter with a smaller range error" in told) != longer_helps
+
+
+def test_results_that_are_not_there_leave_the_advice_out(metered, capsys):
+    campaign = metered(0.9)
+    for path in Path(campaign).glob("runs/*/result.json"):
+        path.unlink()
+    assert run_command(["savings", "--campaign", campaign, "--transport", "tcp", "--json"]) == 0
+    own = documents(capsys.readouterr().out)[-1]
+    assert own["u95_range_j_per_mbit"] is None
+    assert not any("range error" in sentence for sentence in own["words"])
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 
@@ -155,6 +227,15 @@ def test_a_meter_that_does_not_resolve_it_is_named_beside_one_that_does(analysed
     assert "No dE_A of 300 bytes 0.065 Mb/s up at meter coarse: 3 runs" in capsys.readouterr().out
     assert run_command(["savings", "--campaign", campaign, "--json"]) == 0
     assert documents(capsys.readouterr().out)[-1]["event"] == "no_difference"
+
+
+@pytest.mark.parametrize("column", ["dea_j_per_mbit", "u95_dea_j_per_mbit"])
+@pytest.mark.parametrize("value", ["1e308", "5e-324", "1e19"])
+def test_a_number_of_the_table_that_no_device_has_is_refused(analysed, column, value, capsys):
+    assert run_command(["savings", "--campaign", analysed({column: value})]) == 4
+    seen = capsys.readouterr()
+    assert seen.err.count("\n") == 1
+    assert f"{column} of {value} J/Mb is of no device" in seen.err
 
 
 def test_a_radio_without_air_time_is_refused_for_that():

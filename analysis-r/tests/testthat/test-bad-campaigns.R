@@ -183,6 +183,12 @@ test_that("a run whose intervals cannot be read is left out and named, without t
     expect_only_out(dir, id, "table_unreadable", pattern)
     expect_no_match(invalid_runs(read_campaign(dir))$detail, dir, fixed = TRUE)
   }
+  dir <- small()
+  id <- run_like(dir, "udp")
+  path <- file.path(dir, "runs", id, "intervals.csv")
+  unlink(path)
+  dir.create(path)
+  expect_only_out(dir, id, "table_unreadable", "is a folder")
 })
 
 test_that("intervals that were cut off in their last row are used and the cut is noted", {
@@ -193,6 +199,50 @@ test_that("intervals that were cut off in their last row are used and the cut is
   expect_true(all(campaign$runs$usable))
   expect_true(all(compare_ea(campaign)$agrees))
   expect_identical(run_notes(campaign)[, list(run_id, code)], data.table(run_id = id, code = "half_written_row"))
+})
+
+test_that("a run whose flow report is gone, cut off, of another version or without a sender is left out and named", {
+  spoil <- list(
+    "flow.json is missing" = unlink,
+    "flow.json is not a whole JSON document" = function(path) writeBin(readBin(path, "raw", 90L), path),
+    "flow.json has schema_version 0, this netjoule reads 1" = function(path) {
+      edit_json(path, function(doc) replace(doc, "schema_version", 0L))
+    },
+    "flow.json lacks sender" = function(path) edit_json(path, function(doc) doc[names(doc) != "sender"]),
+    "flow.json holds \"all\" where the number sender.messages_sent belongs" = function(path) {
+      edit_json(path, function(doc) {
+        doc$sender$messages_sent <- "all"
+        doc
+      })
+    }
+  )
+  codes <- c(rep("half_written_run", 2L), "schema_version_unsupported", "half_written_run", "not_a_number")
+  for (transport in c("udp", "null")) {
+    for (i in seq_along(spoil)) {
+      dir <- with_wake_ups(small(), 2, 2)
+      id <- run_like(dir, transport)
+      spoil[[i]](file.path(dir, "runs", id, "flow.json"))
+      expect_only_out(dir, id, codes[i], names(spoil)[i])
+    }
+  }
+})
+
+test_that("a run whose intervals lack bytes that its receiver counted is left out, cut in a row or between two", {
+  for (newline in c("", "\n")) {
+    dir <- small()
+    id <- run_like(dir, "udp")
+    path <- file.path(dir, "runs", id, "intervals.csv")
+    bytes <- sum(fread(path)$bytes)
+    edit_json(file.path(dir, "runs", id, "flow.json"), function(doc) {
+      doc$receiver <- list(bytes_received_unique = bytes)
+      doc
+    })
+    expect_true(all(read_campaign(dir)$runs$usable))
+    lines <- readLines(path)
+    cat(lines[seq_len(length(lines) %/% 2L)], sep = "\n", file = path)
+    cat(newline, file = path, append = TRUE)
+    expect_only_out(dir, id, "half_written_run", "intervals.csv has [0-9]+ of the [0-9]+ bytes that flow 1 received")
+  }
 })
 
 test_that("runs of several schema versions: those of this version are analysed, the others named one by one", {

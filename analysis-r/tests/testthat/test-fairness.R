@@ -310,3 +310,21 @@ test_that("a kept per-run pass holds what each flow brought, and sees when a fur
   })
   expect_equal(read()$runs[run_id == id, sent_ratio], 0.001)
 })
+
+test_that("a run without a usable report of each flow is left out and named", {
+  spoil <- list(
+    "is missing" = unlink, "is not a whole JSON document" = function(path) writeLines("{\"schema_version\": 1,", path)
+  )
+  for (pattern in names(spoil)) {
+    dir <- with_second_flow(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 10))
+    expect_true(all(read_campaign(dir)$runs$usable))
+    id <- grep("udp", list.files(file.path(dir, "runs")), value = TRUE)[1]
+    spoil[[pattern]](file.path(dir, "runs", id, "flows", "2.json"))
+    campaign <- read_campaign(dir)
+    expect_identical(campaign$runs[usable == FALSE, run_id], id)
+    expect_identical(invalid_runs(campaign)[, list(run_id, code, detail)], data.table(
+      run_id = id, code = "half_written_run", detail = paste("flows/2.json", pattern)
+    ))
+    expect_false(id %in% compare_ea(campaign)$run_id)
+  }
+})

@@ -132,10 +132,49 @@ test_that("the rows of several campaigns are told one by one, and a campaign wit
     vapply(events, function(event) paste(event$event, event$application, event$transport), ""),
     paste("table_iv", c("skype udp", "skype dccp", "telephone udp"))
   )
-  expect_identical(events[[1]]$words, "skype, UDP (meter client-wt210): E_A 2 J/Mb, published 454")
+  expect_identical(events[[1]]$words, "skype, UDP (meter client-wt210): in this model E_A 2 J/Mb, published 454")
   told <- jsonlite::fromJSON(capture.output(emit(events[[3]], TRUE)))
   expect_null(told$published_ea_j_per_mbit)
   dirs <- c(skype$dir, synthetic_campaign(blocks = 1))
   expect_error(tell_table_iv(dirs, stop), "no run that counts of an application", class = "netjoule_error")
   expect_error(parse_arguments("--table-iv"), "Name campaign folders", class = "netjoule_error")
+})
+
+test_that("a row is told in the words of its cell: upper limit, runs below resolution, extrapolation, model", {
+  row <- list(
+    application = "skype", campaign_label = NA, transport = "udp", meter_id = "m", in_this_model = TRUE, n = 8L,
+    below_resolution_n = 8L, hollow = TRUE, ea_j_per_mbit_mean = 0.0833, ea_upper_limit_j_per_mbit = 0.3985,
+    published_ea_j_per_mbit = 454
+  )
+  told <- function(...) {
+    changed <- utils::modifyList(row, list(...))
+    cell <- application_cell(changed)
+    c(cell$text, application_words(changed, cell))
+  }
+  expect_identical(told(), c("< 0.399 \u00b0", paste(
+    "skype, UDP (meter m): in this model E_A < 0.399 J/Mb (8 of 8 runs below resolution; device model extrapolated),",
+    "published 454"
+  )))
+  expect_identical(told(below_resolution_n = 2L, hollow = FALSE, in_this_model = FALSE), c(
+    "0.0833 *", "skype, UDP (meter m): E_A 0.0833 J/Mb (2 of 8 runs below resolution), published 454"
+  ))
+  expect_identical(
+    told(below_resolution_n = 0L, hollow = FALSE, ea_j_per_mbit_mean = NA_real_, campaign_label = "s-1"),
+    c("none", "skype of campaign s-1, UDP (meter m): in this model E_A none, published 454")
+  )
+  expect_identical(told(ea_upper_limit_j_per_mbit = NA_real_, hollow = FALSE)[1], "0.0833 *")
+})
+
+test_that("rows name their campaign where its application is in several, by its folder where names are the same", {
+  expect_identical(campaign_labels(c("a", "b", "c"), c("x/a", "x/b", "x/c"), c("skype", "skype", "video")), c(
+    "a", "b", NA
+  ))
+  expect_identical(campaign_labels(c("a", "a", "b"), c("x/a", "y/a", "x/b"), rep("skype", 3)), c("x/a", "y/a", "b"))
+  expect_identical(campaign_labels(c("a", "a"), c("x/a", "x/a"), c("skype", "skype")), c(NA_character_, NA))
+  events <- list()
+  tell <- function(event) events[[length(events) + 1L]] <<- event
+  dirs <- c(flown_as("skype", transports = c("udp", "null"))$dir, flown_as("skype", transports = c("udp", "null"))$dir)
+  tell_table_iv(dirs, tell)
+  expect_identical(vapply(events, `[[`, "", "campaign_label"), dirs)
+  expect_match(events[[2]]$words, paste("skype of campaign", dirs[2]), fixed = TRUE)
 })

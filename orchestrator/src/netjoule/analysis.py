@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +15,24 @@ from typing import Any, Literal
 import netjoule_contracts as contracts
 from netjoule import programs
 from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
+from netjoule.unwinding import sigterm_unwinds
 
-__all__ = ["environment", "require_r", "run_analysis", "run_blocks_needed", "run_table_iv", "script"]
+__all__ = [
+    "environment",
+    "require_r",
+    "require_writable",
+    "run_analysis",
+    "run_blocks_needed",
+    "run_table_iv",
+    "script",
+]
 
 Verb = Literal["analyse", "report"]
 EventSink = Callable[[Mapping[str, Any]], None]
 
 _SCRIPT = "analysis-r/exec/analyse.R"
+_MADE = ("tables", "figures")
+_GRACE_S = 2.0
 _BY_EXIT: dict[int, type[NetjouleError]] = {2: UsageError, 3: HostLacks, 4: InvalidData}
 
 
@@ -62,6 +74,20 @@ def require_r() -> None:
         raise HostLacks(
             said.rstrip("."), where="R", next_step="run 'make setup'; 'netjoule run' works without R"
         )
+
+
+def require_writable(campaign: Path) -> None:
+    """Refuse a campaign into which the analysis cannot be written, before R has worked for it.
+
+    Raises:
+        RunFailed: naming the folder.
+    """
+    for folder in (campaign, *(campaign / name for name in _MADE)):
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            raise RunFailed(
+                f"tables and figures cannot be written into {folder}: the folder is read-only",
+                next_step="analyse a copy of the campaign in a folder of your own",
+            )
 
 
 def run_analysis(
@@ -146,22 +172,39 @@ def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rsc
     command = [program, "--vanilla", str(script()), str(campaign.resolve()), "--json", *options]
     # Warnings go to a file: a full pipe that nobody reads yet would stop R.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=chatter,
-            text=True,
-            env=environment(os.environ),
-        )
-        with process:
+        with (
+            sigterm_unwinds(),
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=chatter,
+                text=True,
+                env=environment(os.environ),
+            ) as process,
+        ):
             assert process.stdout is not None
-            message = _stream(process.stdout, sink)
-            code = process.wait()
+            try:
+                message = _stream(process.stdout, sink)
+                code = process.wait()
+            finally:
+                _end(process)
         chatter.seek(0)
         tail = chatter.read().strip().splitlines()
     if code != 0:
         raise _failure(verb, code, message or (tail[-1] if tail else ""))
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End R where it still runs; asked to stop (SIGINT), it removes its temporary folder."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        process.send_signal(number)
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
 
 
 def _stream(lines: Any, sink: EventSink) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule import check_tables, datapackage, plan
+from netjoule import check_tables, datapackage, plan, special_files
 from netjoule.check_run import check_run, reason_codes
 from netjoule.check_tables import Defect
 from netjoule.errors import NetjouleError, UsageError
@@ -43,9 +43,10 @@ def check_campaign(path: Path) -> Iterator[Defect]:
             f"{path} is not a campaign: it has no campaign.json",
             next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
         )
-    links = list(_links(path))
-    if links:
-        yield from links
+    # Nothing of such a campaign is opened: a link leads elsewhere, a FIFO waits for a writer.
+    unopened = [*_links(path), *_special(path)]
+    if unopened:
+        yield from unopened
         return
     campaign: dict[str, Any] = {}
     yield from _campaign(path, campaign)
@@ -69,6 +70,13 @@ def _links(path: Path) -> Iterator[Defect]:
                 yield Defect(
                     place.relative_to(path).as_posix(), "", "a symbolic link has no place in a campaign"
                 )
+
+
+def _special(path: Path) -> Iterator[Defect]:
+    """FIFOs, sockets and devices; one behind a link is named as the link."""
+    for place in special_files.special_files(path):
+        if not place.is_symlink():
+            yield Defect(place.relative_to(path).as_posix(), "", special_files.SPECIAL)
 
 
 def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:

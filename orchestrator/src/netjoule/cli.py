@@ -439,10 +439,13 @@ def _seed(given: int | None, inputs: Any) -> int:
 
 def _analyse(campaign: Path, verb: Any, output: Output, margin: str | None = None) -> None:
     """Run R over a campaign, then print its table and name its files."""
-    from netjoule import analysis, sample_size, summary
+    from netjoule import analysis, sample_size, special_files, summary
     from netjoule.store import Campaign
 
     within = None if margin is None else sample_size.percent(margin, "--margin")
+    if campaign.is_dir():
+        special_files.require_none(campaign)
     Campaign.read(campaign)  # says what is wrong before R is started
+    analysis.require_writable(campaign)
     analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
     summary.tell(campaign, output)

@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn
 
 from netjoule.errors import NetjouleError
+from netjoule.printable import printable, printable_lines
 from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.secrets import redact
 from netjoule.workload import Pace
@@ -31,7 +32,7 @@ class Output:
     def say(self, text: str = "") -> None:
         """One line for people; nothing with --json."""
         if not self.json_lines:
-            self.console.print(redact(text), markup=False)
+            self.console.print(printable_lines(redact(text)), markup=False)
 
     def show(self, table: RenderableType) -> None:
         """A table for people; nothing with --json."""
@@ -46,7 +47,7 @@ class Output:
 
     def error(self, text: str) -> None:
         """One line on stderr."""
-        sys.stderr.write(redact(text).replace("\n", " ") + "\n")
+        sys.stderr.write(printable(redact(text).replace("\n", " ")) + "\n")
         sys.stderr.flush()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netjoule import files
+from netjoule.counted import counted_results
 from netjoule.planfile import read_plan
 from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
 
@@ -32,9 +32,7 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     """
     # Not those of an attempt that was repeated.
     done = [row.run_id for row in read_plan(campaign / "plan.csv") if row.status == "done"]
-    paths = {run_id: campaign / "runs" / run_id / "result.json" for run_id in sorted(done)}
-    results = {run_id: files.read_json(path) for run_id, path in paths.items() if path.exists()}
-    valid = {run_id: result for run_id, result in results.items() if result.get("valid")}
+    valid = counted_results(campaign, sorted(done))
     return [*_large_floors(campaign, valid), *_other_wake_ups(valid)]
 
 

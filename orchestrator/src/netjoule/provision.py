@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -26,6 +23,7 @@ from netjoule import inventory, programs, secrets, topology
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.topology import Topology
 from netjoule.topology_hosts import TopologyHost
+from netjoule.unwinding import sigterm_unwinds
 
 __all__ = [
     "Event",
@@ -272,7 +270,7 @@ def _play(
         )
     except OSError as error:
         raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
-    with _sigterm_unwinds(), child:
+    with sigterm_unwinds(), child:
         assert child.stdout is not None
         try:
             for event in _events(child.stdout):
@@ -281,19 +279,6 @@ def _play(
             return child.wait()
         finally:
             _end(child)
-
-
-@contextmanager
-def _sigterm_unwinds() -> Iterator[None]:
-    """SIGTERM raises SystemExit while the body runs, so that nothing that was begun here goes on alone."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _end(child: subprocess.Popen[str]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
-from netjoule import files
 from netjoule.console import Output
+from netjoule.counted import counted_results, uncounted_line
 from netjoule.errors import InvalidData, file_errors
 from netjoule.floor_warnings import floor_warnings, warning_line
 
@@ -51,6 +51,8 @@ def tell(campaign: Path, output: Output) -> None:
     rows = summary_rows(campaign)
     for table in summary_tables(rows):
         output.show(table)
+    if line := uncounted_line(campaign):
+        output.error(line)
     for line in grade_lines(campaign):
         output.say(line)
     for warning in floor_warnings(campaign):
@@ -144,9 +146,9 @@ def grade_lines(campaign: Path) -> list[str]:
     """How far each meter's readings carry: its runs by grade, and what keeps them from a better one."""
     grades: dict[str, Counter[str]] = {}
     limits: dict[str, Counter[str]] = {}
-    for path in sorted(campaign.glob("runs/*/result.json")):
-        result = files.read_json(path)
-        for node in result.get("nodes", []) if result.get("valid") else []:
+    run_ids = sorted(path.parent.name for path in campaign.glob("runs/*/result.json"))
+    for result in counted_results(campaign, run_ids).values():
+        for node in result.get("nodes", []):
             if node.get("grade"):
                 grades.setdefault(node["meter_id"], Counter())[node["grade"]] += 1
                 limits.setdefault(node["meter_id"], Counter()).update(node.get("grade_limits", []))

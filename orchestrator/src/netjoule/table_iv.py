@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -31,6 +31,8 @@ _COLUMNS = (
     *("application", "transport", "", "E_A\nJ/Mb", "± 95 %", "u95"),
     *("less\nJ/Mb", "less\n%", "less\nP_A W", "n"),
 )
+_WHOSE = 2
+"""The column that says whose value a row has."""
 _PUBLISHED = ("ea_j_per_mbit", "dea_j_per_mbit", "dea_percent")
 _METER = ("meter_id", "node", "power_source", "device_model", "radio_source")
 
@@ -47,6 +49,7 @@ def table_iv(campaigns: _Campaigns, json: _Json = False) -> None:
     output = Output(json_lines=json)
     for campaign in campaigns:
         Campaign.read(campaign)  # says what is wrong before R is started
+    _require_each_once(campaigns)
     rows: list[Row] = []
 
     def sink(event: Row) -> None:
@@ -57,6 +60,18 @@ def table_iv(campaigns: _Campaigns, json: _Json = False) -> None:
     analysis.run_table_iv(campaigns, sink)
     for table in _tables(rows):
         output.show(table)
+
+
+def _require_each_once(campaigns: Sequence[Path]) -> None:
+    """Refuse a folder that is named twice, by whatever path: its rows would stand there as two results."""
+    from netjoule.errors import UsageError
+
+    known: set[Path] = set()
+    for campaign in campaigns:
+        folder = campaign.resolve()
+        if folder in known:
+            raise UsageError(f"the campaign {campaign} is given twice", next_step="name each campaign once")
+        known.add(folder)
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[Table]:
@@ -89,7 +104,10 @@ def _table(rows: Sequence[Row]) -> Table:
         caption_justify="left",
     )
     for position, name in enumerate(_COLUMNS):
-        table.add_column(name, justify="left" if position < 3 else "right", no_wrap=True)
+        # Only the name of a campaign may be longer than its column.
+        named = position == _WHOSE
+        justify: Literal["left", "right"] = "left" if position <= _WHOSE else "right"
+        table.add_column(name, justify=justify, no_wrap=not named, overflow="fold" if named else "ellipsis")
     for row in rows:
         table.add_row(*map(escape, _here(row)))
         if row["published_ea_j_per_mbit"] is not None:
@@ -105,15 +123,16 @@ def _caption(rows: Sequence[Row]) -> str:
     codes = dict.fromkeys(code for row in rows for code in (row.get("differs") or "").split(";") if code)
     if codes:
         text += f" Published values are of another setup ({', '.join(codes)}); nothing is scaled."
-    if any(row["power_source"] == "modelled" for row in rows):
+    if any(row["in_this_model"] for row in rows):
         text += " In this model: no absolute J/Mb of a real device follows from it."
     return text
 
 
 def _here(row: Row) -> list[str]:
     mean, high = row["ea_j_per_mbit_mean"], row["ea_ci95_high"]
+    whose = str(row["campaign_label"] or "here")
     return [
-        *(str(row["application"]), str(row["transport"]), "here", _ea(row)),
+        *(str(row["application"]), str(row["transport"]), whose, str(row["ea_cell"])),
         "" if mean is None or high is None else f"{high - mean:.2g}",
         _shown(row["u95_meter"], 2),
         *(_shown(row[name]) for name in ("dea_j_per_mbit", "dea_percent", "dp_a_w", "n")),
@@ -123,17 +142,6 @@ def _here(row: Row) -> list[str]:
 def _published(row: Row) -> list[str]:
     ea, joules, percent = (_shown(row[f"published_{name}"]) for name in _PUBLISHED)
     return [str(row["application"]), str(row["transport"]), "published", ea, "", "", joules, percent, "", ""]
-
-
-def _ea(row: Row) -> str:
-    """E_A, or its upper limit where most runs are below resolution."""
-    below, limit = row["below_resolution_n"], row["ea_upper_limit_j_per_mbit"]
-    text = _shown(row["ea_j_per_mbit_mean"]) or "none"
-    if limit is not None and 2 * below > row["n"]:
-        text = f"< {_shown(limit)}"
-    elif below:
-        text += " *"
-    return text + (" °" if row["hollow"] else "")
 
 
 def _shown(value: float | None, digits: int = 3) -> str:

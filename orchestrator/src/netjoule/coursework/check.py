@@ -14,6 +14,7 @@ from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.question import Verdict, judge
 from netjoule.errors import NetjouleError
+from netjoule.printable import printable
 
 __all__ = ["check"]
 
@@ -59,7 +60,7 @@ def _judged(
 
 def _of_exercise(folder: Path, exercise: Exercise, answers: Mapping[str, Any]) -> Iterator[Verdict]:
     if not os.path.lexists(folder / exercise.name):
-        words = f"there is no campaign yet: {exercise.run_command(handin.printable(str(folder)))}"
+        words = f"there is no campaign yet: {exercise.run_command(printable(str(folder)))}"
         for question in exercise.questions:
             yield Verdict(exercise.name, question.name, "missing", words)
         return

@@ -58,7 +58,13 @@ def always(choice: Answer) -> Callable[[Cells], Number | OneOf]:
 
 
 def mean_of(
-    transport: str, payload_bytes: int, rate_mbps: float, name: str, *, within: float = 0.0
+    transport: str,
+    payload_bytes: int,
+    rate_mbps: float,
+    name: str,
+    *,
+    within: float = 0.0,
+    least: float | None = None,
 ) -> Callable[[Cells], Number | OneOf]:
     """A question for the mean over blocks of one quantity in one cell.
 
@@ -66,9 +72,10 @@ def mean_of(
         transport, payload_bytes, rate_mbps: the cell.
         name: of the quantity, as in `cells.Run`.
         within: how far an answer may lie from it in its own unit, where that is more than `WITHIN` of it.
+        least: what no answer may be below.
     """
 
     def right(cells: Cells) -> Number:
-        return Number(cells.at(transport, payload_bytes, rate_mbps).mean(name), WITHIN, within)
+        return Number(cells.at(transport, payload_bytes, rate_mbps).mean(name), WITHIN, within, least)
 
     return right

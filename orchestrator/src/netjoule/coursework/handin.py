@@ -18,10 +18,10 @@ from typing import Any
 from netjoule import yamlfile
 from netjoule.check_tables import newer
 from netjoule.errors import InvalidData, NetjouleError, UsageError
+from netjoule.printable import printable
 
 __all__ = [
     "ANSWERS",
-    "printable",
     "read_answers",
     "read_document",
     "require_folder",
@@ -39,14 +39,6 @@ _MOST_BYTES = 256_000_000
 _MOST_FILES = 20_000
 _MOST_LEVELS = 6
 _RESTORE = "hand in the folder as 'netjoule coursework start' and 'netjoule run' made it"
-
-
-def printable(text: str) -> str:
-    """The same with everything that a terminal would obey written out: control characters, writing order."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape", "replace").decode()
-        for letter in text
-    )
 
 
 def require_folder(folder: Path) -> None:
@@ -143,7 +135,8 @@ def _walk(folder: Path, level: int) -> Iterator[tuple[Path, os.stat_result, int]
             # One more than may be there at all is enough to refuse it.
             names = sorted(entry.name for entry in islice(entries, _MOST_FILES + 1))
     except OSError as error:
-        raise InvalidData(f"it cannot be read: {error.strerror}", where=str(folder)) from error
+        what = f"it cannot be read: {error.strerror}"
+        raise InvalidData(what, where=str(folder), next_step=_RESTORE) from error
     for name in names:
         place = folder / name
         found = place.lstat()

@@ -32,26 +32,35 @@ class Number:
         value: in the unit of the question.
         within_ratio: as a share of the value.
         within: in the unit of the question; the wider of the two holds.
+        least: what no answer may be below, whatever it may be off by; None where there is no such number.
     """
 
     value: float
     within_ratio: float = 0.0
     within: float = 0.0
+    least: float | None = None
 
     def holds(self, answer: Answer) -> bool:
         """Whether an answer is right."""
-        if isinstance(answer, (bool, str)):
+        if isinstance(answer, (bool, str)) or self._is_too_low(answer):
             return False
         return abs(answer - self.value) <= max(self.within, self.within_ratio * abs(self.value))
 
     def slip(self, answer: Answer) -> str:
         """What a wrong answer looks like, in words; empty when it looks like nothing known."""
-        if isinstance(answer, (bool, str)) or self.value == 0:
+        if isinstance(answer, (bool, str)):
+            return ""
+        if self._is_too_low(answer):
+            return f"it cannot be below {self.least:g}"
+        if self.value == 0:
             return ""
         near = (
             words for factor, words in _SLIPS if Number(self.value, self.within_ratio).holds(answer / factor)
         )
         return next(near, "")
+
+    def _is_too_low(self, answer: float) -> bool:
+        return self.least is not None and answer < self.least
 
 
 @dataclass(frozen=True, slots=True)

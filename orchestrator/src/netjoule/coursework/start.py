@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import textwrap
 import zipfile
@@ -15,13 +16,22 @@ from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.handin import ANSWERS
 from netjoule.coursework.question import Answer, Question
-from netjoule.errors import InvalidData, UsageError, file_errors
+from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
 
 __all__ = ["REPORT", "answer_sheet", "golden_bundle", "start"]
 
 REPORT = "report.Rmd"
 _TEMPLATE = "analysis-r/inst/rmarkdown/templates/netjoule-coursework/skeleton/skeleton.Rmd"
 _WIDTH = 110
+_MORE_SPACE = "free some space, then give the command again"
+_WRITABLE = "choose a folder that you may write in"
+_ANOTHER = "choose another folder"
+# There is no campaign to resume here, and no --out.
+_NEXT_BY_ERRNO = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), _MORE_SPACE),
+    **dict.fromkeys((errno.EROFS, errno.EACCES, errno.EPERM), _WRITABLE),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR, errno.EISDIR), _ANOTHER),
+}
 
 
 def start(folder: Path, *, golden: bool = False) -> list[Path]:
@@ -35,14 +45,30 @@ def start(folder: Path, *, golden: bool = False) -> list[Path]:
         what was made.
 
     Raises:
-        UsageError: when the folder holds something.
+        UsageError: when the folder holds something, or is none.
         HostLacks: when this is not a source tree.
         InvalidData: when a shipped campaign is not what was packed.
         RunFailed: when it cannot be written.
     """
+    try:
+        return _made(folder, golden=golden)
+    except RunFailed as error:
+        step = _next_step(error)
+        raise RunFailed(error.what, where=error.where, next_step=step, code=error.code) from error
+
+
+def _next_step(error: RunFailed) -> str:
+    """What helps where a folder to hand in cannot be made."""
+    number = error.__cause__.errno if isinstance(error.__cause__, OSError) else None
+    return _NEXT_BY_ERRNO.get(number or 0, error.next_step or _ANOTHER)
+
+
+def _made(folder: Path, *, golden: bool) -> list[Path]:
     with file_errors("create", folder):
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise UsageError(f"{folder} exists and is not empty", next_step="choose another folder")
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"{folder} is not a folder", next_step=_ANOTHER)
+        if folder.exists() and any(folder.iterdir()):
+            raise UsageError(f"{folder} exists and is not empty", next_step=_ANOTHER)
     template = programs.shipped(_TEMPLATE)
     bundles = {name: golden_bundle(exercise) for name, exercise in EXERCISES.items()} if golden else {}
     there = folder.exists()

@@ -14,14 +14,16 @@ from tempfile import TemporaryDirectory
 
 from netjoule import files, secrets
 from netjoule.check import check_campaign
-from netjoule.errors import HostLacks, InvalidData, RunFailed, file_errors
+from netjoule.errors import HostLacks, InvalidData, file_errors
 from netjoule.planfile import read_plan
+from netjoule.printable import printable
 from netjoule.publishing import archive, papers
 from netjoule.publishing.kinds import Kind
 from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.papers import Terms
 from netjoule.publishing.parts import Form, Part, left_out, name_in_bundle, parts, visit, write
+from netjoule.unwinding import sigterm_unwinds
 
 __all__ = ["Published", "publish"]
 
@@ -81,7 +83,7 @@ def publish(
     """
     if out is not None:
         archive.require_free(out)
-    with _held(campaign):
+    with sigterm_unwinds(), _held(campaign):
         _require_sound(campaign)
         taken = parts(campaign)
         books = _met(campaign, taken, kept)
@@ -122,7 +124,7 @@ def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books)
 @contextmanager
 def _held(campaign: Path) -> Iterator[None]:
     """Keep writers out meanwhile; a folder without a lock file was never written on this machine."""
-    if not (campaign / ".lock").exists():
+    if not (campaign / ".lock").is_file():
         yield
         return
     with file_errors("open", campaign / ".lock"):
@@ -139,9 +141,9 @@ def _require_sound(campaign: Path) -> None:
     if defects:
         more = f" (and {len(defects) - 1} more)" if len(defects) > 1 else ""
         raise InvalidData(
-            f"{defects[0]}{more}",
-            where=str(campaign),
-            next_step=f"'netjoule check {campaign}' names every defect; nothing was written",
+            printable(f"{defects[0]}{more}"),
+            where=printable(str(campaign)),
+            next_step=f"'netjoule check {printable(str(campaign))}' names every defect; nothing was written",
         )
 
 
@@ -185,8 +187,11 @@ def _write_parts(
                 omitted.append(f"{name} ({why})")
                 continue
         if (folder / name).exists():
-            raise RunFailed(
-                f"two files would be {name}; this is a defect of netjoule, report it", where=part.name
+            raise InvalidData(
+                f"two files of the campaign have one name, '{name}', when they are masked",
+                where=printable(part.name),
+                next_step="rename what one of them is called after, such as a meter, and measure again,"
+                " or keep the kind of the name (--include)",
             )
         write(campaign, part, masker, folder / name)
     return omitted

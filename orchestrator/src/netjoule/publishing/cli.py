@@ -19,7 +19,9 @@ _Campaign = Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a
 _Out = Annotated[
     Path | None,
     typer.Option(
-        "--out", metavar="FILE", help="New .zip, .tar.gz or .tar.xz [default: CAMPAIGN.zip beside it]."
+        "--out",
+        metavar="FILE",
+        help="New .zip, .tar.gz, .tgz or .tar.xz [default: MASKED-NAME.zip beside the campaign].",
     ),
 ]
 _Include = Annotated[
@@ -50,6 +52,7 @@ def publish_campaign(
     Example: netjoule publish results/skype-1 --author 'Doe, Jo' --licence CC-BY-4.0
     """
     from netjoule.console import Output
+    from netjoule.printable import printable
     from netjoule.publishing.bundle import publish
 
     made = publish(
@@ -61,7 +64,7 @@ def publish_campaign(
     )
     output = Output(json_lines=json)
     for line in _told(made):
-        output.say(line)
+        output.say(printable(line))
     output.event(_event(made))
 
 

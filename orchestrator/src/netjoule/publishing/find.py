@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from netjoule.publishing.addresses import Address, parsed
 from netjoule.publishing.kinds import Kind, nobody
+from netjoule.publishing.patterns import BY_KEY, BY_PLACE
 
 __all__ = ["FoundIp", "FoundMac", "Span", "domain_of", "ips", "macs", "readings", "spans"]
 
@@ -97,66 +98,6 @@ _SMALL_WORDS = (
 )
 _STOP = frozenset(_SMALL_WORDS.split())
 
-_NAME = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
-_VALUE = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)'|(?P<bare>[^\s,;"'(){}\[\]<>]+))"""
-_QUOTED = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)')"""
-# A name without quotes, blanks in it, up to what follows in a line of iw, wpa_cli, hostapd_cli or link_state.
-_NEXT = r"[a-z_]\w{0,30}="
-_TO_THE_END = rf"""(?P<bare>(?!\\*["'])[^\s,;][^\r\n]*?)(?=$|[\r\n]|, wanted\b|[ \t]{_NEXT})"""
-
-
-def _ignoring_case(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
-
-
-# The groups are named by the kind of what they hold.
-_BY_PLACE = _ignoring_case(
-    r"(?:/home/|/Users/|/media/|[\\/]Users[\\/]+|Documents and Settings[\\/]+)"
-    r"(?P<user>[^/\\\s:\"'`<>|,;()\[\]]+)",
-    r"(?<![\w.-])~(?P<user>[a-z_][\w.-]*)(?=/)",
-    rf"(?<![\w.+/-])(?P<user>[a-z_][\w.+-]*)@(?P<host>{_NAME})",
-    r"://(?:(?P<user>[^\s:/@\"']+)(?::(?P<secret>[^\s/@\"']*))?@)?(?P<host>[^\s:/?#@\"'`<>\[\],;()]+)",
-    rf"\b(?:as|for|of|from|by|invalid|unknown|illegal|login)\s+user\s+[\"'`]?(?P<user>{_NAME})",
-    r"\buser\s+[\"'`](?P<user>[^\"'`\s]+)[\"'`]",
-    rf"\b(?:password|publickey) for [\"'`]?(?P<user>{_NAME})",
-    rf"(?<![\w.-])(?P<user>{_NAME})(?: is not in the sudoers|'s password)",
-    r"\b[ug]id=\d+\((?P<user>[^()\s]+)\)",
-    r"\bhost(?:name)?\s+[\"'`](?P<host>[^\"'`\s]+)[\"'`]",
-    rf"\b(?:host key for|resolve host(?:name)?|to host)\s+\[?(?P<host>{_NAME})",
-    rf"\bCN\s*=\s*(?P<host>{_NAME})",
-    # Names that udev, VISA and instruments make of serial numbers.
-    r"/by-id/\w+-[^/\s\"']*_(?P<serial>[^/\s\"'_]+?)(?=-if\d|-port\d|-part\d|:\d|[/\s\"']|$)",
-    r"\bUSB\d*::\w+::\w+::(?P<serial>[^:\s\"']+)(?=::)",
-    r"\bjoulescope:(?P<serial>[\w-]+)",
-    r"[\"'`][^\"'`,]+,[^\"'`,]+,(?P<serial>[^\"'`,]+),[^\"'`,]+[\"'`]",
-    r"\bserial[ _-]?(?:number|num|no|nr)\b\.?\s*(?:[:=#]|is\b|of\b)?\s*[\"'`]?(?P<serial>[A-Z0-9][\w./-]*\w)",
-    # The fingerprint of a host's key, as OpenSSH prints it.
-    r"(?P<host>\bSHA256:[a-z0-9+/]{43})",
-    r"\bBearer\s+(?P<secret>[\w.~+/-]{8,}=*)",
-    r"(?<![\w-])--?(?:password|passphrase|psk|token|secret)[ =](?P<secret>[^\s\"']+)",
-    r"(?P<secret>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))",
-)
-_BY_KEY = tuple(
-    (kind, pattern)
-    for kind, pattern in zip(
-        (*[Kind.SSID] * 6, Kind.HOST, Kind.USER, Kind.SERIAL, None),
-        _ignoring_case(
-            rf"(?<![a-z0-9])e?ssid[\"']\s*(?P<sign>[:=])\s*{_VALUE}",
-            rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?(?:\s*(?P<sign>[:=])\s*|\s+(?:is\s+)?){_QUOTED}",
-            rf"(?<![a-z0-9])e?ssid(?:\[\d+\])?[ \t]*(?P<sign>[:=])(?:(?=\S)|[ \t]+(?!{_NEXT})){_TO_THE_END}",
-            # A line of iw; not a sentence that begins with the word.
-            rf"(?:^[ \t]+|[\r\n][ \t]*)(?-i:ssid)[ \t]+{_TO_THE_END}",
-            r"(?<![a-z0-9])ssid is (?P<bare>(?![\"'])\S[^\r\n]{0,200}?)(?=, wanted )",
-            rf"(?<![a-z0-9])ssid is [^\r\n]{{1,200}}?, wanted (?:{_QUOTED}|{_TO_THE_END})",
-            rf"(?<![a-z0-9])(?:host[_ ]?name|host|node|fqdn)[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
-            rf"(?<![a-z0-9])(?:user[_ ]?name|user|login)[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
-            rf"(?<![a-z0-9])(?:serial|s/n|sn)[\"']?\s*(?P<sign>[:=#])\s*{_VALUE}",
-            r"(?:pass(?:word|phrase|wd)|(?<![a-z])(?<!wpa2-)psk|secret|token|credential|community|"
-            rf"(?:api|private)[_-]?key)[\w-]{{0,40}}[\"']?\s*(?P<sign>[:=])\s*{_VALUE}",
-        ),
-        strict=True,
-    )
-)
 _FQDN = re.compile(
     r"(?<![A-Za-z0-9_.-])(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?\.)+[A-Za-z]{2,24}(?![A-Za-z0-9_-])"
     r"(?!\.[A-Za-z0-9])"
@@ -175,20 +116,28 @@ _MAC = re.compile(
     r"(?![0-9A-Za-z])"
     r"|(?<![0-9A-Za-z.])(?P<dotted>[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})(?![0-9A-Za-z.])"
     # Names of interfaces made of it (systemd.net-naming-scheme(7)).
-    r"|(?<![0-9A-Za-z])(?:en|wl|ww|sl|ib|eth|usb)x(?P<digits>[0-9A-Fa-f]{12})(?![0-9A-Za-z])",
+    r"|(?<![0-9A-Za-z])(?:en|wl|ww|sl|ib|eth|usb)x(?P<digits>[0-9A-Fa-f]{12})(?![0-9A-Za-z])"
+    # Pairs with dots and fours with hyphens: without a letter they are versions, object identifiers or days.
+    r"|(?<![0-9A-Za-z.])(?=[0-9.]*[A-Fa-f])(?P<dots>(?:[0-9A-Fa-f]{2}\.){5}[0-9A-Fa-f]{2})(?![0-9A-Za-z]|\.[0-9A-Za-z])"
+    r"|(?<![0-9A-Za-z-])(?=[0-9-]*[A-Fa-f])(?P<fours>(?:[0-9A-Fa-f]{4}-){2}[0-9A-Fa-f]{4})(?![0-9A-Za-z-])"
+    # Digits alone, after a word that says what they are.
+    r"|(?<![0-9A-Za-z])(?:mac|bssid|hwaddr|lladdr|ether)(?:[ _-]?addr(?:ess)?)?[\"']?\s{0,8}[:=]?"
+    r"\s{0,8}[\"']?(?P<said>[0-9A-Fa-f]{12})(?![0-9A-Za-z])",
+    re.IGNORECASE,
 )
+_FORMS_OF_MAC = ("pairs", "dotted", "digits", "dots", "fours", "said")
 _REFERENCE = re.compile(r"(?:env|file|vault):")
 
 
 def spans(text: str) -> Iterator[Span]:
     """Every name and secret that a text shows by its form or its surroundings; no addresses."""
-    for pattern in _BY_PLACE:
+    for pattern in BY_PLACE:
         for match in pattern.finditer(text):
             for group, value in match.groupdict().items():
                 if value:
                     kind = None if group == "secret" else Kind(group)
                     yield from _accepted(Span(*match.span(group), kind, value))
-    for kind, pattern in _BY_KEY:
+    for kind, pattern in BY_KEY:
         for match in pattern.finditer(text):
             yield from _accepted_by_key(kind, match)
     for match in _FQDN.finditer(text):
@@ -197,9 +146,9 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def macs(text: str) -> Iterator[FoundMac]:
-    """Every MAC address of a text, however it is written, but for bare digits."""
+    """Every MAC address of a text, however it is written; bare digits only after a word for it."""
     for match in _MAC.finditer(text):
-        group = next(name for name in ("pairs", "dotted", "digits") if match.group(name))
+        group = next(name for name in _FORMS_OF_MAC if match.group(name))
         found = FoundMac(*match.span(group), match.group(group))
         if not (found.written.count(":") == 7 and parsed(found.written)):  # IPv6 in full length
             yield found

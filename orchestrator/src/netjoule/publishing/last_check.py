@@ -88,7 +88,7 @@ class Searcher:
             unmasked = kind is not None and self._books.vocabulary.mask(kind, text) != text
             if unmasked or (SECRET_FIELD.search(field) and text not in self._own):
                 raise Left
-            if any(True for _ in self.left_in(text)):
+            if text not in self._own and any(True for _ in self.left_in(text)):
                 raise Left
             self.longer_words.update(self._books.vocabulary.longer_words(text))
         self._sound.add((field, text))
@@ -110,7 +110,7 @@ class Searcher:
 
     def plain(self, text: str) -> None:
         """Search any text for names that cannot be ordinary words."""
-        if self._books.vocabulary.leaks(text):
+        if self._books.vocabulary.leaks(text) and self._books.vocabulary.leaks(self._without_stand_ins(text)):
             raise Left
 
     def left_in(self, text: str) -> Iterator[str]:
@@ -128,9 +128,18 @@ class Searcher:
                 yield f"MAC {mac.written}"
         for start, end in addresses:  # stand-ins, or kept: a number in them is no name
             text = text[:start] + " " * (end - start) + text[end:]
-        for hit in books.vocabulary.hits(text):
-            if hit.stand_in is not None:
-                yield text[hit.start : hit.end]
+        yield from books.vocabulary.left_in(text)
+
+    def _without_stand_ins(self, text: str) -> str:
+        """A text without the addresses and references that the bundle gives: a name may be a part of one."""
+        books = self._books
+        for reference in sorted(books.references.values(), key=len, reverse=True):
+            text = text.replace(reference, " ")
+        given = {mac.written for mac in find.macs(text) if not books.macs.leaks(mac.written)}
+        given |= {ip.written for ip in find.ips(text) if not books.ips.leaks(ip.address)}
+        for address in sorted(given, key=len, reverse=True):
+            text = text.replace(address, " ")
+        return text
 
 
 def _search_file(

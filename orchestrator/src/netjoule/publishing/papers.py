@@ -18,6 +18,7 @@ import yaml
 
 import netjoule
 from netjoule import datapackage, programs
+from netjoule.printable import printable, printable_lines
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 
@@ -123,11 +124,12 @@ def write(folder: Path, campaign: Mapping[str, Any], runs_done: int, terms: Term
     """
     _write_inputs(folder, campaign)
     package = datapackage.describe(folder, campaign) | _package_terms(terms)
+    readme = "\n".join(_readme(campaign, runs_done, terms))
     texts = {
         "datapackage.json": json.dumps(package, indent=2, ensure_ascii=False) + "\n",
         CITATION: _yaml(_citation(campaign, terms)),
-        "LICENCE.txt": _licence_text(campaign, terms),
-        "README.md": "\n".join(_readme(campaign, runs_done, terms)) + "\n",
+        "LICENCE.txt": printable_lines(_licence_text(campaign, terms)),
+        "README.md": printable_lines(readme) + "\n",
     }
     for name, text in texts.items():
         _put(folder / name, text)
@@ -195,8 +197,8 @@ def _citation(campaign: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
         "cff-version": "1.2.0",
         "message": "If you use these data, please cite them as below.",
         "type": "dataset",
-        "title": f"netjoule campaign {campaign['campaign']}",
-        "abstract": _abstract(campaign),
+        "title": printable(f"netjoule campaign {campaign['campaign']}"),
+        "abstract": printable_lines(_abstract(campaign)),
         "authors": [_author(name) for name in terms.authors] or [{"name": "anonymous"}],
         **({"license": terms.licence} if terms.licence else {}),
         "keywords": ["energy per megabit", "802.11", *campaign["workload"]["transports"]],

@@ -63,6 +63,7 @@ class Vocabulary:
         self._secrets: dict[str, None] = {}
         self._literals: dict[str, str] = {}
         self._taken: set[str] = set()
+        self._given: frozenset[str] = frozenset()
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._by_variant: dict[str, str | None] = {}
         self._pattern: re.Pattern[str] | None = None
@@ -98,6 +99,7 @@ class Vocabulary:
         """Take in what must stand nowhere; whether it can be looked for in running text."""
         if len(value) < _LEAST_SECRET or value.casefold() in own_words():
             return False
+        self.see(value)
         self._secrets.setdefault(value)
         return True
 
@@ -122,6 +124,7 @@ class Vocabulary:
                 number += 1
             numbers[stem] = number
             self._stand_ins[stem, folded] = f"{stem}-{number}"
+        self._given = frozenset(self._stand_ins.values())
         self._index()
 
     def counts(self) -> dict[Kind, int]:
@@ -158,6 +161,18 @@ class Vocabulary:
             # A letter may match one that it is no other case of; whatever it was, it does not stay.
             yield Hit(*match.span(), self._by_variant.get(match.group().lower(), SECRET))
 
+    def left_in(self, text: str) -> Iterator[str]:
+        """Masked names that stand in a masked text; a part of a stand-in (host-1 of host-12) is none."""
+        own = [match.span() for match in _LIKE_A_STAND_IN.finditer(text) if self._gave(match)]
+        at = 0
+        while self._pattern is not None and (match := self._pattern.search(text, at)):
+            start, at = match.span()
+            name = match.group()
+            if any(start < end and begin < at for begin, end in own):
+                at = start + 1
+            elif self._by_variant.get(name.lower(), SECRET) is not None and set(name) != {"*"}:
+                yield name
+
     def longer_words(self, text: str) -> Iterator[str]:
         """Words that have a masked name as a part: it is masked only as a word of its own."""
         if self._short is None or not self._short.search(text):
@@ -176,10 +191,9 @@ class Vocabulary:
         Independent of how texts are masked: a plain search for every writing.
         """
         lower = text.lower()
-        for variant, stand_in in self._telling.items():
-            if stand_in is None:
-                lower = lower.replace(variant, " ")
-        return any(variant in lower for variant, stand_in in self._telling.items() if stand_in is not None)
+        if not self._tells(lower):
+            return False
+        return self._tells(_LIKE_A_STAND_IN.sub(lambda it: " " if self._gave(it) else it.group(), lower))
 
     def leaks_in_bytes(self, content: bytes) -> bool:
         """Whether any masked name stands in bytes that are no text; one of three characters may by chance."""
@@ -191,7 +205,17 @@ class Vocabulary:
 
     # -- internals -------------------------------------------------------------------------------
 
+    def _gave(self, match: re.Match[str]) -> bool:
+        return match.group().lower() in self._given
+
+    def _tells(self, lower: str) -> bool:
+        for variant, stand_in in self._telling.items():
+            if stand_in is None:
+                lower = lower.replace(variant, " ")
+        return any(variant in lower for variant, stand_in in self._telling.items() if stand_in is not None)
+
     def _remember(self, stem: str, name: str) -> None:
+        self.see(name)
         self._names.setdefault((stem, _folded(name)), name)
 
     def _split(self, host: str) -> tuple[str, str]:

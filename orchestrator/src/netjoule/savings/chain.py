@@ -11,16 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["Chain", "Question", "Step", "exact", "mean_power_w"]
+__all__ = ["LEAST", "MOST", "Chain", "Question", "Step", "exact", "is_in_bounds", "mean_power_w"]
 
 _S_PER_MINUTE = 60
 _J_PER_KWH = 3_600_000
 _S_PER_DAY = 86_400
+LEAST, MOST = 1e-12, 1e18
+"""Bounds of the size of every number of the chain but 0: all minutes that mankind has in a year are 4e15."""
 
 
 def exact(number: float | int | str) -> Fraction:
     """A number as it is written, not as binary floating point holds it: 0.1 is one tenth."""
     return Fraction(str(number))
+
+
+def is_in_bounds(number: float) -> bool:
+    """Whether the chain can take a number: 0, or of a size from LEAST to MOST."""
+    return number == 0 or LEAST <= abs(number) <= MOST
 
 
 @dataclass(frozen=True, slots=True)

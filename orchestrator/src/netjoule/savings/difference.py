@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import log
+from functools import partial
 from pathlib import Path
 
 from netjoule import files
 from netjoule.errors import InvalidData, UsageError
-from netjoule.savings.chain import exact
+from netjoule.savings.chain import exact, is_in_bounds
+from netjoule.savings.range_error import Metering, dominates, metering
 
 __all__ = ["DELTA_FILE", "Difference", "Wanted", "choose", "of_campaign"]
 
@@ -20,6 +21,7 @@ SAME_LOAD_RATIO = 1.1
 """Loads within this factor count as the load of the chain, as `netjoule plan` takes profiles' rates."""
 
 Row = Mapping[str, str]
+_MeteringOf = Callable[[Row], Metering | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Difference:
         payload_bytes: message size.
         offered_rate_mbps: offered load, Mb/s.
         pairs: how many pairs inside mini-blocks.
+        u95_range_j_per_mbit: what of ``u95`` is the meter's range error, J/Mb; None when unknown.
     """
 
     dea: Fraction
@@ -76,6 +79,7 @@ class Difference:
     payload_bytes: int
     offered_rate_mbps: float
     pairs: int
+    u95_range_j_per_mbit: float | None = None
 
     @property
     def modelled(self) -> bool:
@@ -100,13 +104,18 @@ def of_campaign(campaign: Path, wanted: Wanted, load_mbps: float) -> tuple[list[
         InvalidData: not analysed, no pair, or no meter with a value.
         UsageError: when the cell is not one, or does not exist.
     """
-    return choose(_rows(campaign), wanted, load_mbps, str(campaign))
+    of_row = partial(metering, campaign)
+    return choose(_rows(campaign), wanted, load_mbps, str(campaign), of_row)
 
 
 def choose(
-    rows: Sequence[Row], wanted: Wanted, load_mbps: float, where: str
+    rows: Sequence[Row],
+    wanted: Wanted,
+    load_mbps: float,
+    where: str,
+    metering_of: _MeteringOf = lambda _row: None,
 ) -> tuple[list[Difference], list[str]]:
-    """The same from the rows of the table."""
+    """The same from the rows of the table, and what the metering of each adds to its uncertainty."""
     transport = wanted.transport or _published_name(rows)
     of_transport = [row for row in rows if row["transport"] == transport]
     if not of_transport:
@@ -119,15 +128,24 @@ def choose(
         if reason:
             refused.append(f"{_cell(row)} at meter {row['meter_id']}: {reason}")
         else:
-            found.append(_difference(row))
+            found.append(_difference(row, metering_of(row)))
     if not found:
-        raise InvalidData(
-            f"no dE_A: {'; '.join(refused)}",
-            where=where,
-            next_step="measure one flow at a time, longer, at a higher load or with a finer meter, or give"
-            " --de-a and --u95",
-        )
+        step = _to_resolve(cells, metering_of)
+        raise InvalidData(f"no dE_A: {'; '.join(refused)}", where=where, next_step=step)
     return found, refused
+
+
+def _to_resolve(rows: Sequence[Row], metering_of: _MeteringOf) -> str:
+    """What to do where no meter has a dE_A."""
+    budgets = [metering_of(row) if row["method"] == "p_a_difference" else None for row in rows]
+    if all(budget is not None and dominates(budget.u95_range, budget.u95) for budget in budgets):
+        return (
+            "longer measuring does not help, since the meter's range error is most of the uncertainty: choose"
+            " a smaller range, a meter with a smaller range error or a higher load, or give --de-a and --u95"
+        )
+    return (
+        "measure one flow at a time, longer, at a higher load or with a finer meter, or give --de-a and --u95"
+    )
 
 
 def _published_name(rows: Sequence[Row]) -> str:
@@ -206,7 +224,8 @@ def _each_by_itself(row: Row) -> bool:
 
 
 def _is_load(row: Row, load_mbps: float) -> bool:
-    return abs(log(float(row["offered_rate_mbps"]) / load_mbps)) <= log(SAME_LOAD_RATIO)
+    loads_mbps = (float(row["offered_rate_mbps"]), load_mbps)
+    return max(loads_mbps) <= SAME_LOAD_RATIO * min(loads_mbps)
 
 
 def _cell(row: Row) -> str:
@@ -231,10 +250,15 @@ def _why_not(row: Row) -> str:
     if row["method"] == "p_a_difference":
         runs = row["below_resolution_n"]
         return f"{runs} runs are below the meter's resolution, so only power can be compared, not E_A"
-    return "" if row["dea_j_per_mbit"] else "its runs have no E_A"
+    if not row["dea_j_per_mbit"]:
+        return "its runs have no E_A"
+    for column in ("dea_j_per_mbit", "u95_dea_j_per_mbit"):
+        if not is_in_bounds(float(row[column] or 0)):
+            return f"{column} of {row[column]} J/Mb is of no device"
+    return ""
 
 
-def _difference(row: Row) -> Difference:
+def _difference(row: Row, budget: Metering | None) -> Difference:
     u95 = row["u95_dea_j_per_mbit"]
     return Difference(
         dea=exact(row["dea_j_per_mbit"]),
@@ -250,4 +274,5 @@ def _difference(row: Row) -> Difference:
         payload_bytes=int(row["payload_bytes"]),
         offered_rate_mbps=float(row["offered_rate_mbps"]),
         pairs=int(row["n_pairs"]),
+        u95_range_j_per_mbit=None if budget is None else budget.u95_range,
     )

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netjoule.errors import UsageError
-from netjoule.savings.chain import Chain, Question, exact
+from netjoule.savings.chain import LEAST, MOST, Chain, Question, exact, is_in_bounds
 from netjoule.savings.difference import Difference, Wanted, of_campaign
 from netjoule.store import Campaign
 
 __all__ = ["Answer", "Request", "answer", "require_sense"]
+
+_BOUNDS = f"{LEAST:g} to {MOST:g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,17 @@ def require_sense(request: Request) -> None:
 
 
 def _require_numbers(request: Request) -> None:
-    for name, value in request.figures.items():
-        if not 0 < value < math.inf:
-            raise UsageError(f"{_option(name)} is {value:g}", next_step="give a number above 0")
+    figures = dict(request.figures)
+    if request.wanted.offered_rate_mbps is not None:
+        figures["offered_rate_mbps"] = request.wanted.offered_rate_mbps
+    for name, value in figures.items():
+        if not (value > 0 and is_in_bounds(value)):
+            step = f"give a number above 0, from {_BOUNDS}"
+            raise UsageError(f"{_option(name)} is {value:g}", next_step=step)
     for option, given in (("--de-a", request.de_a), ("--u95", request.u95)):
-        if given is not None and not math.isfinite(given):
-            raise UsageError(f"{option} is {given:g}", next_step="give a finite number of J/Mb")
+        if given is not None and not is_in_bounds(given):
+            step = f"give a finite number of J/Mb: 0, or of a size from {_BOUNDS}"
+            raise UsageError(f"{option} is {given:g}", next_step=step)
 
 
 def _option(name: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from netjoule.savings.chain import Chain, Question
 from netjoule.savings.difference import SAME_LOAD_RATIO, Difference
 from netjoule.savings.published import Published
+from netjoule.savings.range_error import dominates
 
 __all__ = [
     "own_document",
@@ -78,6 +79,7 @@ def sentences(chain: Chain, difference: Difference | None) -> Iterator[str]:
     else:
         yield _sign_words(chain, difference)
         yield "± is the 95 % half-width of dE_A; minutes, bit rate and household are taken as exact."
+        yield from _range_words(chain.u95_dea, difference)
     if difference is not None and not _is_load_of_calls(chain, difference):
         yield (
             f"dE_A is of {1000 * difference.offered_rate_mbps:g} kb/s, the calls are of"
@@ -112,6 +114,17 @@ def _sign_words(chain: Chain, difference: Difference | None) -> str:
     else:
         text = f"the interval is above zero: {other} takes less energy than UDP."
     return f"In this model, {text}" if _modelled(difference) else text[0].upper() + text[1:]
+
+
+def _range_words(u95_dea: Fraction, difference: Difference | None) -> Iterator[str]:
+    """Advice where more or longer runs would not narrow the interval."""
+    u95_range = None if difference is None else difference.u95_range_j_per_mbit
+    if u95_range is not None and dominates(u95_range, float(u95_dea)):
+        model = "In this model, most" if _modelled(difference) else "Most"
+        yield (
+            f"{model} of ± is the meter's range error ({u95_range:.2g} J/Mb), which longer measuring does not"
+            " reduce: choose a smaller range or a meter with a smaller range error."
+        )
 
 
 def _is_load_of_calls(chain: Chain, difference: Difference) -> bool:

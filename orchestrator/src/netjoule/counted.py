@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which finished runs of an analysed campaign count, as R judged them, and the results of those that do."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from netjoule import files
+from netjoule.errors import InvalidData, file_errors
+from netjoule.planfile import read_plan
+
+__all__ = ["counted_results", "uncounted_line", "uncounted_runs"]
+
+_REASONS_FILE = "tables/invalid_runs.csv"
+_FINISHED = frozenset({"done", "invalid"})
+
+
+def uncounted_runs(campaign: Path) -> frozenset[str]:
+    """Finished runs that R counted out; none of a campaign that was not analysed."""
+    path = campaign / _REASONS_FILE
+    if not path.is_file():
+        return frozenset()
+    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
+        return frozenset(row["run_id"] for row in csv.DictReader(handle) if row.get("run_id"))
+
+
+def uncounted_line(campaign: Path) -> str:
+    """How many finished runs do not count and where the reasons stand; empty when all of them do."""
+    out = len(uncounted_runs(campaign))
+    if not out:
+        return ""
+    finished = sum(row.status in _FINISHED for row in read_plan(campaign / "plan.csv"))
+    verb = "does" if out == 1 else "do"
+    return (
+        f"netjoule: warning: {out} of {finished} finished runs {verb} not count;"
+        f" the reasons stand in {campaign / _REASONS_FILE}"
+    )
+
+
+def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """result.json by run, of those that have one, call it valid and were not counted out.
+
+    A file that cannot be used is one run's defect, which R has named; it must not end the whole.
+    """
+    out = uncounted_runs(campaign)
+    found = {}
+    for run_id in run_ids:
+        path = campaign / "runs" / run_id / "result.json"
+        if run_id in out or not path.is_file():
+            continue
+        try:
+            result = files.read_json(path)
+        except (InvalidData, RecursionError):
+            continue
+        if result.get("valid") and _has_form(result):
+            found[run_id] = result
+    return found
+
+
+def _has_form(result: Mapping[str, Any]) -> bool:
+    """Whether nodes and reasons are what their readers go through."""
+    nodes, reasons = result.get("nodes", []), result.get("reasons", [])
+    return (
+        isinstance(nodes, list)
+        and isinstance(reasons, list)
+        and all(isinstance(one, Mapping) and "code" in one for one in reasons)
+        and all(
+            isinstance(one, Mapping) and "meter_id" in one and isinstance(one.get("floor", {}), Mapping)
+            for one in nodes
+        )
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much of the uncertainty of dE_A is the range error of the meter, which no longer measuring reduces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from netjoule import files
+from netjoule.errors import NetjouleError
+from netjoule.planfile import read_plan
+
+__all__ = ["Metering", "dominates", "metering"]
+
+Row = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Metering:
+    """Uncertainty by metering of the difference of two runs, as if nothing in it cancelled.
+
+    Attributes:
+        u95_range: 95 % half-width by the range part of the meter's specification alone, J/Mb.
+        u95: that of all parts, J/Mb.
+    """
+
+    u95_range: float
+    u95: float
+
+
+def dominates(u95_range: float, u95: float) -> bool:
+    """Whether range error is more than half of a variance."""
+    return u95_range**2 > u95**2 / 2
+
+
+def metering(campaign: Path, row: Row) -> Metering | None:
+    """That of a row of the table of differences, from the results of its runs.
+
+    Args:
+        campaign: folder of the campaign.
+        row: of tables/delta_ea.csv.
+
+    Returns:
+        None where the results do not tell: what is said with it is advice, and nothing fails without it.
+    """
+    ranges, all_parts = 0.0, 0.0
+    for transport in (row["reference"], row["transport"]):
+        try:
+            nodes = list(_nodes(campaign, row, transport))
+        except NetjouleError:
+            return None
+        if not nodes:
+            return None
+        ranges += fmean(node["u95_components"]["offset"] ** 2 for node in nodes)
+        all_parts += fmean(node["u95_ea_j_per_mbit"] ** 2 for node in nodes)
+    return Metering(math.sqrt(ranges), math.sqrt(all_parts))
+
+
+def _nodes(campaign: Path, row: Row, transport: str) -> Iterator[Mapping[str, Any]]:
+    """What a meter says of the runs of a cell that count and have a budget of uncertainty."""
+    for planned in read_plan(campaign / "plan.csv"):
+        at = (planned.transport, str(planned.payload_bytes), planned.direction)
+        pace = (planned.pacing, planned.window_us, planned.gso)
+        if (
+            planned.status == "done"
+            and at == (transport, row["payload_bytes"], row["direction"])
+            and pace == (row["pacing"], int(row["window_us"] or 0), row["gso"] == "true")
+            and math.isclose(planned.offered_rate_mbps, float(row["offered_rate_mbps"]), rel_tol=1e-6)
+        ):
+            result = files.read_json(campaign / "runs" / planned.run_id / "result.json")
+            for node in result.get("nodes", ()):
+                known = None not in (node.get("u95_ea_j_per_mbit"), node.get("u95_components"))
+                if result.get("valid") and known and node["meter_id"] == row["meter_id"]:
+                    yield node
