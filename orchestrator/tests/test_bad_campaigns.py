@@ -9,13 +9,16 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from netjoule import analysis
 from netjoule.cli import run_command
-from netjoule.planfile import read_plan
+from netjoule.counted import uncounted_line
+from netjoule.plan import with_repeats
+from netjoule.planfile import read_plan, write_plan
 
 READERS = ["check", "analyse", "report", "publish"]
 
@@ -85,6 +88,17 @@ def test_how_many_runs_do_not_count_is_told_on_stderr_and_nothing_where_all_do(
         seen.err == f"netjoule: warning: 2 of 2 finished runs do not count; the reasons stand in {reasons}\n"
     )
     assert all(json.loads(line) for line in seen.out.splitlines())
+
+
+def test_a_run_that_was_flown_again_is_no_loss(campaign_dir):
+    path = campaign_dir / "plan.csv"
+    rows = read_plan(path)
+    again = with_repeats([replace(row, status="invalid") for row in rows], 1, 2)
+    write_plan(path, [replace(row, status="done") if row.attempt == 2 else row for row in again])
+    counting_out(*(row.run_id for row in rows))("analyse", campaign_dir, None)
+    assert uncounted_line(campaign_dir) == ""
+    counting_out(*(row.run_id for row in again))("analyse", campaign_dir, None)
+    assert f"warning: {len(rows)} of {len(rows)} finished runs do not count" in uncounted_line(campaign_dir)
 
 
 # -- what is neither file nor folder ---------------------------------------------------------------------

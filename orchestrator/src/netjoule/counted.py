@@ -28,14 +28,19 @@ def uncounted_runs(campaign: Path) -> frozenset[str]:
 
 
 def uncounted_line(campaign: Path) -> str:
-    """How many finished runs do not count and where the reasons stand; empty when all of them do."""
-    out = len(uncounted_runs(campaign))
+    """How many finished runs do not count and where the reasons stand; empty when all of them do.
+
+    Runs that were flown again are replaced, and no loss.
+    """
+    rows = read_plan(campaign / "plan.csv")
+    latest = {row.mini_block: row.attempt for row in sorted(rows, key=lambda row: row.attempt)}
+    last = [row for row in rows if row.attempt == latest[row.mini_block]]
+    finished = {row.run_id for row in last if row.status in _FINISHED}
+    out = len(finished & uncounted_runs(campaign))
     if not out:
         return ""
-    finished = sum(row.status in _FINISHED for row in read_plan(campaign / "plan.csv"))
-    verb = "does" if out == 1 else "do"
     return (
-        f"netjoule: warning: {out} of {finished} finished runs {verb} not count;"
+        f"netjoule: warning: {out} of {len(finished)} finished runs {'does' if out == 1 else 'do'} not count;"
         f" the reasons stand in {campaign / _REASONS_FILE}"
     )
 
