@@ -110,9 +110,16 @@ def name_server(folder: Path) -> None:
 
 
 def emulated_meter(name: str, folder: Path) -> subprocess.Popen[str]:
-    """A WT210 on a pseudo-terminal; begins when it is ready."""
+    """A WT210 on a pseudo-terminal; begins when it is ready.
+
+    Its power moves a little: one that never moves is a frozen meter, and after 30 s no repetition counts.
+    """
     program = str(Path(sys.executable).parent / "netjoule-meters")
-    argv = [program, "emulate", "wt210", "--power-w", str(WATTS[name]), "--link", str(folder / f"{name}.tty")]
+    trace = folder / f"{name}-power.csv"
+    powers_w = (WATTS[name] + (0.05 if step < 10 else 0.0) for step in range(21))
+    trace.write_text("t_s,power_w\n" + "".join(f"{step / 10},{w}\n" for step, w in enumerate(powers_w)))
+    argv = [program, "emulate", "wt210", "--power-trace", str(trace), "--repeat"]
+    argv += ["--link", str(folder / f"{name}.tty")]
     meter = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert meter.stdout is not None
     assert json.loads(meter.stdout.readline())["resource"]

@@ -234,8 +234,8 @@ test_that("page and figure give one interval for one E_A, and titles say what ea
   campaign <- read_campaign(modelled_campaign(blocks = 3, noise_w = 0.001))
   tables <- campaign_tables(campaign)
   row <- tables$ea_summary[transport == "udp"][1]
-  told <- estimate(with_drawn_intervals(row))
-  digits <- as.numeric(regmatches(told, gregexpr("[0-9.]+", told))[[1L]])
+  told <- estimate_of_cell(with_drawn_intervals(row))
+  digits <- as.numeric(regmatches(told, gregexpr("[0-9.]+", told))[[1L]])[1:3]
   shown <- c(row$ea_j_per_mbit_mean, row$ea_total_ci95_low, row$ea_total_ci95_high)
   expect_equal(digits, shown, tolerance = 1e-3)
   expect_match(

@@ -95,7 +95,7 @@ test_that("the floor's share is that of the runs that have a floor", {
   campaign$results[transport == "udp", floor_reason := c(NA, "null_run_invalid")]
   summary <- summarise_ea(campaign)
   expect_equal(summary[transport == "udp", floor_ratio], 0.25)
-  expect_match(floor_sentences(summary, ""), "takes 25 to 25 % of the power that UDP adds", fixed = TRUE)
+  expect_match(floor_sentences(summary, ""), "takes 25 % of the power that UDP adds", fixed = TRUE)
 })
 
 test_that("a cell tells how often its senders woke up, and how many runs did otherwise than null", {
