@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -156,8 +155,9 @@ def test_r_ends_with_us(campaign_dir, tmp_path, number, code, deaf):
     programs, note = tmp_path / "programs", tmp_path / "pid"
     programs.mkdir()
     script = programs / "Rscript"
-    script.write_text(f"#!/bin/sh\n{deaf}echo $$ > '{note}.new'; mv '{note}.new' '{note}'; exec sleep 60\n")
+    script.write_text(f"#!/bin/sh\n{deaf}echo $$ > '{note}'; exec sleep 60\n")
     script.chmod(0o755)
+    os.mkfifo(note)  # to read it is to wait until the program runs
     process = subprocess.Popen(
         [sys.executable, "-m", "netjoule", "analyse", str(campaign_dir)],
         stdout=subprocess.DEVNULL,
@@ -165,10 +165,9 @@ def test_r_ends_with_us(campaign_dir, tmp_path, number, code, deaf):
         env={**os.environ, "NETJOULE_BIN_DIR": str(programs)},
     )
     with process:
-        deadline = time.monotonic() + 30
-        while not note.exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        signal.alarm(30)  # a program that never starts would be waited for
         child = int(note.read_text())
+        signal.alarm(0)
         assert is_there(child)
         process.send_signal(number)
         assert process.wait(30) == code

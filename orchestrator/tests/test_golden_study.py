@@ -11,6 +11,7 @@ from bundles import unpacked
 
 from netjoule.check import check_campaign
 from netjoule.launch import load_inputs
+from netjoule.plan import last_attempts
 from netjoule.planfile import read_plan
 from netjoule_meters.energy import compute_and_write
 
@@ -49,8 +50,7 @@ def test_it_is_sound_whole_and_of_the_shipped_workload_and_testbed(preset: str, 
     assert document["topology"]["link"]["preset"] == preset
     assert document["status"] == "complete"
     rows = read_plan(campaign / "plan.csv")
-    latest = {row.mini_block: row.attempt for row in rows}
-    last = [row for row in rows if row.attempt == latest[row.mini_block]]
+    last = last_attempts(rows)
     assert {row.status for row in last} == {"done"}
     assert len(last) == 9 * 12 * 2 * 5
 

@@ -349,9 +349,20 @@ def test_long_texts_take_no_more_than_their_length():
         "/home/" * 20_000,
         "ssid is " * 25_000,
         "ssid=" * 40_000,
+        "ssh -a " * 30_000,
+        "curl " * 40_000,
+        "wpa_passphrase " * 13_000,
+        "snmpget -" * 20_000,
+        "Cookie: a=" * 20_000,
+        "Digest " * 30_000,
+        "ab.cd." * 30_000,
+        "mac " * 50_000,
+        "*IDN? " * 30_000,
+        "password is " * 16_000,
     ):
         assert list(find.spans(text)) is not None
         assert list(find.ips(text)) is not None
+        assert list(find.macs(text)) is not None
 
 
 def test_the_last_check_is_a_plain_search():

@@ -10,6 +10,7 @@ from typing import Any
 
 from netjoule import files
 from netjoule.errors import InvalidData, file_errors
+from netjoule.plan import last_attempts
 from netjoule.planfile import read_plan
 
 __all__ = ["counted_results", "uncounted_line", "uncounted_runs"]
@@ -32,9 +33,7 @@ def uncounted_line(campaign: Path) -> str:
 
     Runs that were flown again are replaced, and no loss.
     """
-    rows = read_plan(campaign / "plan.csv")
-    latest = {row.mini_block: row.attempt for row in sorted(rows, key=lambda row: row.attempt)}
-    last = [row for row in rows if row.attempt == latest[row.mini_block]]
+    last = last_attempts(read_plan(campaign / "plan.csv"))
     finished = {row.run_id for row in last if row.status in _FINISHED}
     out = len(finished & uncounted_runs(campaign))
     if not out:

@@ -33,6 +33,7 @@ from netjoule import (
 from netjoule.console import Output, progress_sink
 from netjoule.errors import InvalidData, UsageError
 from netjoule.fingerprint import host_fingerprint
+from netjoule.plan import last_attempts
 from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload
@@ -311,8 +312,7 @@ def _run(campaign: Campaign, output: Output) -> int:
 def _verdict(campaign: Campaign, output: Output) -> int:
     """Say how the campaign ended; invalid runs that no repeat cured are named by reason."""
     rows = campaign.rows()
-    latest = {r.mini_block: r.attempt for r in rows}
-    bad = [r for r in rows if r.status == "invalid" and r.attempt == latest[r.mini_block]]
+    bad = [row for row in last_attempts(rows) if row.status == "invalid"]
     done = sum(r.status == "done" for r in rows)
     output.event(
         {"event": "campaign", "path": str(campaign.path), "runs_done": done, "runs_invalid": len(bad)}

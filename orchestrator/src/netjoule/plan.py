@@ -15,7 +15,15 @@ from typing import NamedTuple
 
 from netjoule.workload import Pace, Workload
 
-__all__ = ["MiniBlock", "PlanRow", "expand", "next_mini_block", "schedule_seed", "with_repeats"]
+__all__ = [
+    "MiniBlock",
+    "PlanRow",
+    "expand",
+    "last_attempts",
+    "next_mini_block",
+    "schedule_seed",
+    "with_repeats",
+]
 
 FINAL = frozenset({"done", "invalid", "superseded"})
 
@@ -112,6 +120,12 @@ def next_mini_block(rows: Sequence[PlanRow]) -> MiniBlock | None:
                 missing,
             )
     return None
+
+
+def last_attempts(rows: Sequence[PlanRow]) -> list[PlanRow]:
+    """Rows of the latest attempt of their mini-block; those before it were flown again."""
+    latest = {row.mini_block: row.attempt for row in sorted(rows, key=lambda row: row.attempt)}
+    return [row for row in rows if row.attempt == latest[row.mini_block]]
 
 
 def with_repeats(rows: Sequence[PlanRow], seed: int, max_attempts: int) -> tuple[PlanRow, ...]:

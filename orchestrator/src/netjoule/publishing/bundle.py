@@ -16,7 +16,6 @@ from netjoule import files, secrets
 from netjoule.check import check_campaign
 from netjoule.errors import HostLacks, InvalidData, file_errors
 from netjoule.planfile import read_plan
-from netjoule.printable import printable
 from netjoule.publishing import archive, papers
 from netjoule.publishing.kinds import Kind
 from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
@@ -141,9 +140,9 @@ def _require_sound(campaign: Path) -> None:
     if defects:
         more = f" (and {len(defects) - 1} more)" if len(defects) > 1 else ""
         raise InvalidData(
-            printable(f"{defects[0]}{more}"),
-            where=printable(str(campaign)),
-            next_step=f"'netjoule check {printable(str(campaign))}' names every defect; nothing was written",
+            f"{defects[0]}{more}",
+            where=str(campaign),
+            next_step=f"'netjoule check {campaign}' names every defect; nothing was written",
         )
 
 
@@ -189,7 +188,7 @@ def _write_parts(
         if (folder / name).exists():
             raise InvalidData(
                 f"two files of the campaign have one name, '{name}', when they are masked",
-                where=printable(part.name),
+                where=part.name,
                 next_step="rename what one of them is called after, such as a meter, and measure again,"
                 " or keep the kind of the name (--include)",
             )

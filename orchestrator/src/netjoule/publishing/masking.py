@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from netjoule.errors import InvalidData
-from netjoule.printable import printable
 from netjoule.publishing import find
 from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed, spelled
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
@@ -118,7 +117,7 @@ def transformed(visitor: Visitor, value: Any, field: str = "") -> Any:
         changed = _key(visitor, field, key, child)
         if changed in keys:
             raise InvalidData(
-                printable(f"'{keys[changed]}' and '{key}' are one name, '{changed}', when they are masked"),
+                f"'{keys[changed]}' and '{key}' are one name, '{changed}', when they are masked",
                 next_step="rename one of them",
             )
         keys[changed] = key
