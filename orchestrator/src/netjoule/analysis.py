@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import netjoule_contracts as contracts
-from netjoule import programs
+from netjoule import child, programs
 from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
-from netjoule.unwinding import sigterm_unwinds
 
 __all__ = [
     "environment",
@@ -32,6 +31,8 @@ EventSink = Callable[[Mapping[str, Any]], None]
 
 _SCRIPT = "analysis-r/exec/analyse.R"
 _MADE = ("tables", "figures")
+# At SIGINT, R removes its temporary folder.
+_ASK = (signal.SIGINT, signal.SIGTERM)
 _GRACE_S = 2.0
 _BY_EXIT: dict[int, type[NetjouleError]] = {2: UsageError, 3: HostLacks, 4: InvalidData}
 
@@ -172,39 +173,25 @@ def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rsc
     command = [program, "--vanilla", str(script()), str(campaign.resolve()), "--json", *options]
     # Warnings go to a file: a full pipe that nobody reads yet would stop R.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
-        with (
-            sigterm_unwinds(),
-            subprocess.Popen(
+
+        def start() -> subprocess.Popen[str]:
+            return subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=chatter,
                 text=True,
                 env=environment(os.environ),
-            ) as process,
-        ):
+            )
+
+        with child.held(start, _ASK, _GRACE_S) as process:
             assert process.stdout is not None
-            try:
-                message = _stream(process.stdout, sink)
-                code = process.wait()
-            finally:
-                _end(process)
+            message = _stream(process.stdout, sink)
+            code = process.wait()
         chatter.seek(0)
         tail = chatter.read().strip().splitlines()
     if code != 0:
         raise _failure(verb, code, message or (tail[-1] if tail else ""))
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """End R where it still runs; asked to stop (SIGINT), it removes its temporary folder."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        process.send_signal(number)
-        try:
-            process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            continue
 
 
 def _stream(lines: Any, sink: EventSink) -> str:

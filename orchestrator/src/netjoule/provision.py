@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from netjoule import inventory, programs, secrets, topology
+from netjoule import child, inventory, programs, secrets, topology
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.topology import Topology
 from netjoule.topology_hosts import TopologyHost
-from netjoule.unwinding import sigterm_unwinds
 
 __all__ = [
     "Event",
@@ -258,37 +258,28 @@ def _play(
     sink: Callable[[Event], None],
 ) -> int:
     """Run the program, hand its events on; its exit code."""
-    try:
-        child = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            encoding="utf-8",
-        )
-    except OSError as error:
-        raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
-    with sigterm_unwinds(), child:
-        assert child.stdout is not None
-        try:
-            for event in _events(child.stdout):
-                outcome.take(event)
-                sink(event)
-            return child.wait()
-        finally:
-            _end(child)
 
-
-def _end(child: subprocess.Popen[str]) -> None:
-    """End what still runs; it ends its connections, and has a Ctrl-C of its own already."""
-    if child.poll() is None:
-        child.terminate()
+    def start() -> subprocess.Popen[str]:
         try:
-            child.wait(_ENDS_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            child.kill()
+            return subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                encoding="utf-8",
+            )
+        except OSError as error:
+            raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
+
+    # It ends its connections, and has a Ctrl-C of its own already.
+    with child.held(start, (signal.SIGTERM,), _ENDS_WITHIN_S) as process:
+        assert process.stdout is not None
+        for event in _events(process.stdout):
+            outcome.take(event)
+            sink(event)
+        return process.wait()
 
 
 def _events(lines: Iterable[str]) -> Iterator[Event]:
