@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/findings.md, out of a campaign: `findings_tables.py CAMPAIGN` prints them."""
+"""The tables of docs/findings.md, out of a campaign: `findings_tables.py CAMPAIGN` prints them.
+
+With a second one (`study-cubic`) also the table of both.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from math import expm1, log
 from pathlib import Path
 from statistics import fmean
 
@@ -18,6 +22,7 @@ TRANSPORTS = ("udp", "dccp", "tcp", "quic")
 SIZES = (64, 1440)
 LOADS_MBPS = (0.5, 1, 2, 6, 12, 20, 30)
 SATURATED_MBPS = (4, 6, 8, 10, 12, 20, 30)
+PAST_THE_CAP_MBPS = (12, 20, 30)
 
 Value = Callable[[str, float], str]
 
@@ -81,6 +86,36 @@ def cpu(campaign: Path, payload_bytes: int) -> Iterator[str]:
     yield from _table(title, LOADS_MBPS, ("null", *TRANSPORTS), value)
 
 
+def same_congestion_control(study: Path, cubic: Path) -> str:
+    """E_A, goodput and packets per message at 64 bytes past the cap: in the study, and with CUBIC for TCP."""
+    found = {"study": cells.read(study), "study-cubic": cells.read(cubic)}
+    columns = tuple(f"{name}, {of}" for name in ("udp", "tcp", "quic") for of in found)
+
+    def value(column: str, load: float) -> str:
+        transport, of = column.split(", ")
+        cell = found[of].at(transport, 64, load)
+        ea, half = cell.mean("ea_j_per_mbit"), cell.half_width("ea_j_per_mbit")
+        return (
+            f"{ea:.3f} ± {half:.3f}, {cell.mean('goodput_mbps'):.2f}, {cell.mean('frames_per_message'):.2f}"
+        )
+
+    title = "E_A in J/Mb, goodput in Mb/s, frames per message, 64 B"
+    return "\n".join(_table(title, PAST_THE_CAP_MBPS, columns, value))
+
+
+def less_percent(campaign: Path, transport: str, reference: str) -> float:
+    """How much less E_A is past the cap at 64 bytes: mean log-ratio over loads and blocks, a contrast's."""
+    found = cells.read(campaign)
+    ratios = [
+        log(ours / theirs)
+        for load in PAST_THE_CAP_MBPS
+        for ours, theirs in cells.positive_pairs(
+            found.at(transport, 64, load), found.at(reference, 64, load), "ea_j_per_mbit"
+        ).values()
+    ]
+    return 100 * -expm1(fmean(ratios))
+
+
 def _table(
     title: str, loads: tuple[float, ...], columns: tuple[str, ...], value: Value, unit: str = ""
 ) -> Iterator[str]:
@@ -101,3 +136,5 @@ def tables(campaign: Path) -> dict[str, str]:
 if __name__ == "__main__":
     for name, lines in tables(Path(sys.argv[1])).items():
         print(f"\n{name}\n\n{lines}")
+    for other in sys.argv[2:]:
+        print(f"\nboth\n\n{same_congestion_control(Path(sys.argv[1]), Path(other))}")

@@ -90,12 +90,35 @@ def test_no_other_table_is_in_the_findings(campaign: Path, section: str) -> None
     assert [line for line in section.splitlines() if line.startswith("|") and line not in rows] == []
 
 
-@pytest.mark.parametrize("application", ["skype", "youtube"])
-def test_the_applications_are_sound_and_of_the_shipped_workloads(application: str, tmp_path: Path) -> None:
-    name = f"{application}-short"
+SMALLER = [
+    ("skype-short", "ideal-216", 8 * 3),
+    ("youtube-short", "ideal-216", 8 * 3),
+    ("study-cubic", "seed-like", 8 * 3 * 3),
+]
+
+
+@pytest.mark.parametrize(("name", "preset", "runs"), SMALLER)
+def test_the_smaller_ones_are_sound_and_of_the_shipped_workloads(
+    name: str, preset: str, runs: int, tmp_path: Path
+) -> None:
     found = unpacked(ROOT / "results/golden" / f"{name}.tar.xz", tmp_path)
     assert [str(defect) for defect in check_campaign(found)] == []
     document = json.loads((found / "campaign.json").read_text())
-    assert document["workload"] == {**load_inputs(name, None).workload.document, "seed": document["seed"]}
-    rows = read_plan(found / "plan.csv")
-    assert (len(rows), {row.status for row in rows}) == (8 * 3, {"done"})
+    asked = load_inputs(name, TESTBEDS[preset]).workload.document
+    assert document["workload"] == {**asked, "seed": document["seed"]}
+    assert document["topology"]["link"]["preset"] == preset
+    last = last_attempts(read_plan(found / "plan.csv"))
+    assert (len(last), {row.status for row in last}) == (runs, {"done"})
+
+
+def test_the_findings_have_what_the_same_congestion_control_changes(tmp_path: Path) -> None:
+    study = unpacked(bundle("seed-like"), tmp_path / "study")
+    cubic = unpacked(ROOT / "results/golden/study-cubic.tar.xz", tmp_path / "cubic")
+    page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
+    assert findings_tables.same_congestion_control(study, cubic) in page
+    pairs = (("tcp", "udp"), ("quic", "udp"), ("quic", "tcp"))
+    less = [[findings_tables.less_percent(of, *pair) for pair in pairs] for of in (study, cubic)]
+    assert (
+        "TCP takes {:.0f} % and QUIC {:.0f} % less than UDP, QUIC {:.0f} % less than TCP; "
+        "with CUBIC for both, {:.0f}, {:.0f} and {:.0f} %".format(*less[0], *less[1])
+    ) in page

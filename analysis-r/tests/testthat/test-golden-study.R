@@ -11,12 +11,18 @@ shipped <- function(name) {
 
 page <- function() paste(readLines(root("docs", "findings.md"), encoding = "UTF-8"), collapse = "\n")
 
-for (preset in c("ideal-216", "seed-like")) {
-  test_that(paste("the findings quote every contrast of the primary family:", preset), {
-    family <- campaign_statistics(read_campaign(shipped(paste0("study-", preset))))$contrasts[in_family == TRUE]
-    expect_identical(nrow(family), 6L)
+# Campaign, how often its family tests, and the section of the page.
+sections <- list(
+  list("study-ideal-216", 6L, "ideal-216"), list("study-seed-like", 6L, "seed-like"),
+  list("study-cubic", 3L, "Both with CUBIC")
+)
+
+for (of in sections) {
+  test_that(paste("the findings quote every contrast of the primary family:", of[[1]]), {
+    family <- campaign_statistics(read_campaign(shipped(of[[1]])))$contrasts[in_family == TRUE]
+    expect_identical(nrow(family), of[[2]])
     expect_true(all(family$inference == "tested"))
-    section <- sub("\n## .*", "", sub(paste0(".*\n## ", preset), "", page()))
+    section <- sub("\n## .*", "", sub(paste0(".*\n## ", of[[3]]), "", page()))
     quoted <- vapply(family$words, grepl, NA, x = section, fixed = TRUE)
     expect_identical(family$words[!quoted], character())
   })
