@@ -86,9 +86,9 @@ def cpu(campaign: Path, payload_bytes: int) -> Iterator[str]:
     yield from _table(title, LOADS_MBPS, ("null", *TRANSPORTS), value)
 
 
-def same_congestion_control(study: Path, cubic: Path) -> str:
+def same_congestion_control(study: Cells, cubic: Cells) -> str:
     """E_A, goodput and packets per message at 64 bytes past the cap: in the study, and with CUBIC for TCP."""
-    found = {"study": cells.read(study), "study-cubic": cells.read(cubic)}
+    found = {"study": study, "study-cubic": cubic}
     columns = tuple(f"{name}, {of}" for name in ("udp", "tcp", "quic") for of in found)
 
     def value(column: str, load: float) -> str:
@@ -103,9 +103,8 @@ def same_congestion_control(study: Path, cubic: Path) -> str:
     return "\n".join(_table(title, PAST_THE_CAP_MBPS, columns, value))
 
 
-def less_percent(campaign: Path, transport: str, reference: str) -> float:
+def less_percent(found: Cells, transport: str, reference: str) -> float:
     """How much less E_A is past the cap at 64 bytes: mean log-ratio over loads and blocks, a contrast's."""
-    found = cells.read(campaign)
     ratios = [
         log(ours / theirs)
         for load in PAST_THE_CAP_MBPS
@@ -137,4 +136,5 @@ if __name__ == "__main__":
     for name, lines in tables(Path(sys.argv[1])).items():
         print(f"\n{name}\n\n{lines}")
     for other in sys.argv[2:]:
-        print(f"\nboth\n\n{same_congestion_control(Path(sys.argv[1]), Path(other))}")
+        study, cubic = (cells.read(Path(campaign)) for campaign in (sys.argv[1], other))
+        print(f"\nboth\n\n{same_congestion_control(study, cubic)}")

@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """A child ends with the command that started it, also where a signal comes before it is known."""
 
-import errno
 import os
 import signal
 import subprocess
+import sys
 import threading
 
 import pytest
 
 from netjoule import child
+from netjoule.errors import HostLacks
 
 SIGNALS = [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 ASK = (signal.SIGINT, signal.SIGTERM)
 
 
-def sleeper(script="exec sleep 60"):
-    return subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True)
+def sleeper(script="exec sleep 60", grace_s=2.0, program="sh"):
+    return child.held([program, "-c", script], os.environ, sys.stderr, ask=ASK, grace_s=grace_s)
+
+
+class SignalledAtItsStart(subprocess.Popen):
+    """A program during whose start a signal comes, whether it can be started or not."""
+
+    number = signal.SIGTERM
+    last = None
+
+    def __init__(self, *args, **kwargs):
+        os.kill(os.getpid(), self.number)
+        super().__init__(*args, **kwargs)
+        type(self).last = self
 
 
 @pytest.fixture
@@ -27,44 +40,46 @@ def handlers():
     assert [signal.getsignal(number) for number, _ in SIGNALS] == before
 
 
+@pytest.fixture
+def signalled(monkeypatch):
+    monkeypatch.setattr(subprocess, "Popen", SignalledAtItsStart)
+    return SignalledAtItsStart
+
+
 @pytest.mark.parametrize(("number", "raised"), SIGNALS)
-def test_a_signal_before_the_child_is_known_ends_it(handlers, number, raised):
-    started = []
-
-    def start():
-        started.append(sleeper())
-        os.kill(os.getpid(), number)
-        os.getpid()  # the handler has run
-        return started[0]
-
-    with pytest.raises(raised), child.held(start, ASK, 2.0):
+def test_a_signal_before_the_child_is_known_ends_it(handlers, monkeypatch, signalled, number, raised):
+    monkeypatch.setattr(signalled, "number", number)
+    with pytest.raises(raised), sleeper():
         pytest.fail("the body was reached")
-    assert started[0].returncode == -signal.SIGINT
-    assert started[0].stdout.closed
+    assert signalled.last.returncode == -signal.SIGINT
+    assert signalled.last.stdout.closed
 
 
 @pytest.mark.parametrize(("number", "raised"), SIGNALS)
 def test_so_does_one_in_the_body(handlers, number, raised):
-    with pytest.raises(raised), child.held(sleeper, ASK, 2.0) as process:
+    with pytest.raises(raised), sleeper() as process:
         os.kill(os.getpid(), number)
         process.wait()
     assert process.returncode == -signal.SIGINT
 
 
 @pytest.mark.parametrize(("number", "raised"), SIGNALS)
-def test_a_child_that_cannot_be_started_says_why_and_the_signal_is_felt(handlers, number, raised):
-    def start():
-        os.kill(os.getpid(), number)
-        raise OSError(errno.ENOENT, "no such program")
-
-    with pytest.raises(raised) as seen, child.held(start, ASK, 2.0):
+def test_it_is_felt_where_the_child_cannot_be_started(handlers, monkeypatch, signalled, number, raised):
+    monkeypatch.setattr(signalled, "number", number)
+    with pytest.raises(raised) as seen, sleeper(program="./no-such-program"):
         pytest.fail("the body was reached")
-    assert isinstance(seen.value.__context__, OSError)
+    assert isinstance(seen.value.__context__, HostLacks)
+
+
+def test_a_child_that_cannot_be_started_is_named(handlers):
+    said = "cannot start ./no-such-program: No such file or directory"
+    with pytest.raises(HostLacks, match=said), sleeper(program="./no-such-program"):
+        pytest.fail("the body was reached")
 
 
 @pytest.mark.parametrize(("deaf", "ended_by"), [("", "SIGINT"), ("INT", "SIGTERM"), ("INT TERM", "SIGKILL")])
 def test_it_is_asked_mildly_first(handlers, deaf, ended_by):
-    with child.held(lambda: sleeper(f"trap '' {deaf or 'USR1'}; echo; exec sleep 60"), ASK, 1.0) as process:
+    with sleeper(f"trap '' {deaf or 'USR1'}; echo; exec sleep 60", grace_s=1.0) as process:
         process.stdout.readline()  # the trap is set
     assert process.returncode == -signal.Signals[ended_by]
 
@@ -77,20 +92,20 @@ def test_a_second_signal_ends_the_patience(handlers):
         assert words.readline() == "asked\n"
         os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt), child.held(lambda: sleeper(deaf), ASK, 600.0) as process:
+    with pytest.raises(KeyboardInterrupt), sleeper(deaf, grace_s=600.0) as process:
         process.stdout.readline()
         threading.Thread(target=again, args=(process.stdout,)).start()
     assert process.returncode == -signal.SIGKILL
 
 
 def test_one_that_has_ended_is_left_alone(handlers):
-    with child.held(lambda: sleeper("exit 3"), ASK, 2.0) as process:
+    with sleeper("exit 3") as process:
         assert process.wait() == 3
     assert process.returncode == 3
 
 
 def test_a_failure_of_the_body_ends_it(handlers):
-    with pytest.raises(ValueError, match="odd"), child.held(sleeper, ASK, 2.0) as process:
+    with pytest.raises(ValueError, match="odd"), sleeper() as process:
         raise ValueError("odd")
     assert process.returncode == -signal.SIGINT
 
@@ -99,7 +114,7 @@ def test_a_thread_holds_one_without_handlers(handlers):
     seen = []
 
     def work():
-        with child.held(sleeper, ASK, 2.0) as process:
+        with sleeper() as process:
             seen.append(process)
 
     thread = threading.Thread(target=work)

@@ -2,7 +2,8 @@
 """The shipped campaigns of the study: flown whole on the emulated testbed, as docs/findings.md tells them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import findings_tables
@@ -10,6 +11,7 @@ import pytest
 from bundles import unpacked
 
 from netjoule.check import check_campaign
+from netjoule.coursework import cells
 from netjoule.launch import load_inputs
 from netjoule.plan import last_attempts
 from netjoule.planfile import read_plan
@@ -20,8 +22,17 @@ MOST_BYTES = 8_000_000
 TESTBEDS = {"ideal-216": None, "seed-like": ROOT / "testbed/topologies/seed-like.yaml"}
 
 
-def bundle(preset: str) -> Path:
-    return ROOT / "results/golden" / f"study-{preset}.tar.xz"
+Shipped = Callable[[str], Path]
+
+
+def bundle(name: str) -> Path:
+    return ROOT / "results/golden" / f"{name}.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Shipped:
+    """Unpacks a bundle once."""
+    return cache(lambda name: unpacked(bundle(name), tmp_path_factory.mktemp(name)))
 
 
 @pytest.fixture(scope="module", params=TESTBEDS)
@@ -30,8 +41,8 @@ def preset(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def campaign(preset: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return unpacked(bundle(preset), tmp_path_factory.mktemp(preset))
+def campaign(preset: str, shipped: Shipped) -> Path:
+    return shipped(f"study-{preset}")
 
 
 def results(campaign: Path) -> Iterator[Path]:
@@ -39,7 +50,7 @@ def results(campaign: Path) -> Iterator[Path]:
 
 
 def test_it_is_compact(preset: str) -> None:
-    assert bundle(preset).stat().st_size < MOST_BYTES
+    assert bundle(f"study-{preset}").stat().st_size < MOST_BYTES
 
 
 def test_it_is_sound_whole_and_of_the_shipped_workload_and_testbed(preset: str, campaign: Path) -> None:
@@ -65,6 +76,10 @@ def test_it_says_that_it_is_modelled_at_both_meters(campaign: Path) -> None:
 
 
 def test_its_results_are_computed_anew_to_the_same_bytes(campaign: Path) -> None:
+    require_same_results(campaign)
+
+
+def require_same_results(campaign: Path) -> None:
     before = {path.parent.name: path.read_bytes() for path in results(campaign)}
     compute_and_write(campaign, list(before))
     for run_id, kept in before.items():
@@ -99,9 +114,9 @@ SMALLER = [
 
 @pytest.mark.parametrize(("name", "preset", "runs"), SMALLER)
 def test_the_smaller_ones_are_sound_and_of_the_shipped_workloads(
-    name: str, preset: str, runs: int, tmp_path: Path
+    name: str, preset: str, runs: int, shipped: Shipped
 ) -> None:
-    found = unpacked(ROOT / "results/golden" / f"{name}.tar.xz", tmp_path)
+    found = shipped(name)
     assert [str(defect) for defect in check_campaign(found)] == []
     document = json.loads((found / "campaign.json").read_text())
     asked = load_inputs(name, TESTBEDS[preset]).workload.document
@@ -109,11 +124,11 @@ def test_the_smaller_ones_are_sound_and_of_the_shipped_workloads(
     assert document["topology"]["link"]["preset"] == preset
     last = last_attempts(read_plan(found / "plan.csv"))
     assert (len(last), {row.status for row in last}) == (runs, {"done"})
+    require_same_results(found)
 
 
-def test_the_findings_have_what_the_same_congestion_control_changes(tmp_path: Path) -> None:
-    study = unpacked(bundle("seed-like"), tmp_path / "study")
-    cubic = unpacked(ROOT / "results/golden/study-cubic.tar.xz", tmp_path / "cubic")
+def test_the_findings_have_what_the_same_congestion_control_changes(shipped: Shipped) -> None:
+    study, cubic = (cells.read(shipped(name)) for name in ("study-seed-like", "study-cubic"))
     page = (ROOT / "docs/findings.md").read_text(encoding="utf-8")
     assert findings_tables.same_congestion_control(study, cubic) in page
     pairs = (("tcp", "udp"), ("quic", "udp"), ("quic", "tcp"))

@@ -171,20 +171,8 @@ def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rsc
     """Run the R program over a campaign; its failure becomes ours."""
     program = rscript or programs.find("Rscript")
     command = [program, "--vanilla", str(script()), str(campaign.resolve()), "--json", *options]
-    # Warnings go to a file: a full pipe that nobody reads yet would stop R.
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
-
-        def start() -> subprocess.Popen[str]:
-            return subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=chatter,
-                text=True,
-                env=environment(os.environ),
-            )
-
-        with child.held(start, _ASK, _GRACE_S) as process:
+        with child.held(command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S) as process:
             assert process.stdout is not None
             message = _stream(process.stdout, sink)
             code = process.wait()

@@ -6,10 +6,12 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import IO
 
+from netjoule.errors import HostLacks
 from netjoule.unwinding import sigterm_unwinds
 
 __all__ = ["held"]
@@ -17,27 +19,52 @@ __all__ = ["held"]
 
 @contextmanager
 def held(
-    start: Callable[[], subprocess.Popen[str]], ask: Sequence[signal.Signals], grace_s: float
+    command: Sequence[str],
+    env: Mapping[str, str],
+    stderr: IO[str],
+    *,
+    ask: Sequence[signal.Signals],
+    grace_s: float,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start a program; where it still runs after the body, it is asked to end, at last by SIGKILL.
+    """Start a program whose output is read; where it still runs after the body, it is asked to end.
 
     SIGTERM to us raises SystemExit in the body, as Ctrl-C raises KeyboardInterrupt.
 
     Args:
-        start: starts the program; what it raises is passed on.
-        ask: signals that ask it to end, the mildest first.
+        command: the program and its arguments.
+        env: its whole environment.
+        stderr: a file; a full pipe that nobody reads yet would stop the program.
+        ask: signals that ask it to end, the mildest first; SIGKILL comes after them.
         grace_s: how long each of them is given.
+
+    Raises:
+        HostLacks: when the program cannot be started.
     """
     child: subprocess.Popen[str] | None = None
     with sigterm_unwinds():
         try:
             with _signals_wait():
-                child = start()
+                child = _started(command, env, stderr)
             yield child
         finally:
             if child is not None:
-                with child:  # closes its pipes
+                with child:  # closes its pipe
                     _end(child, ask, grace_s)
+
+
+def _started(command: Sequence[str], env: Mapping[str, str], stderr: IO[str]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            encoding="utf-8",
+        )
+    except OSError as error:
+        raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
 
 
 @contextmanager
@@ -74,4 +101,4 @@ def _end(child: subprocess.Popen[str], ask: Sequence[signal.Signals], grace_s: f
                 child.wait(grace_s)
     finally:
         child.kill()  # also after a second Ctrl-C; nothing to one that has ended
-        child.wait()  # the pipes' end leaves this out after Ctrl-C
+        child.wait()  # the pipe's end leaves this out after Ctrl-C

@@ -136,10 +136,9 @@ def with_repeats(rows: Sequence[PlanRow], seed: int, max_attempts: int) -> tuple
     Applying it twice changes nothing.
     """
     out = list(rows)
-    for group in _groups(rows):
+    for group in _groups(last_attempts(rows)):
         first = group[0]
-        latest = max(r.attempt for r in rows if r.mini_block == first.mini_block)
-        if first.attempt != latest or latest >= max_attempts:
+        if first.attempt >= max_attempts:
             continue
         if any(r.status not in FINAL for r in group) or all(r.status != "invalid" for r in group):
             continue

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -258,23 +257,9 @@ def _play(
     sink: Callable[[Event], None],
 ) -> int:
     """Run the program, hand its events on; its exit code."""
-
-    def start() -> subprocess.Popen[str]:
-        try:
-            return subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                text=True,
-                encoding="utf-8",
-            )
-        except OSError as error:
-            raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
-
     # It ends its connections, and has a Ctrl-C of its own already.
-    with child.held(start, (signal.SIGTERM,), _ENDS_WITHIN_S) as process:
+    ask = (signal.SIGTERM,)
+    with child.held(command, environment, stderr, ask=ask, grace_s=_ENDS_WITHIN_S) as process:
         assert process.stdout is not None
         for event in _events(process.stdout):
             outcome.take(event)
