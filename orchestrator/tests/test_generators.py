@@ -288,7 +288,7 @@ def test_recorded_flows_fit_the_contract_and_balance(transport: str, direction: 
     assert flow["reconciles"]
     assert sender["messages_sent"] == 261  # 375840 bytes, as iperf3's own sum says
     assert receiver["messages_received_unique"] == 261
-    assert receiver["messages_lost"] == 0
+    assert receiver["messages_lost"] == (0 if transport == "udp" else None)
     assert sender["messages_scheduled"] == sender["messages_sent"] + sender["messages_not_sent"]
     assert sender["goodput_mbps"] == pytest.approx(3.006, rel=1e-3)
     assert (sender["host"], receiver["host"]) == (

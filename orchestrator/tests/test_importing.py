@@ -42,7 +42,10 @@ def sound(flow: ImportedFlow) -> ImportedFlow:
     sender, receiver = report["sender"], report["receiver"]
     assert report["reconciles"]
     assert sender["messages_scheduled"] == sender["messages_sent"] + sender["messages_not_sent"]
-    assert sender["messages_sent"] == receiver["messages_received_unique"] + receiver["messages_lost"]
+    if receiver["messages_lost"] is None:
+        assert (report["transport"], report["generator"]["name"]) == ("tcp", "iperf3")
+    else:
+        assert sender["messages_sent"] == receiver["messages_received_unique"] + receiver["messages_lost"]
     mine = [i for i in report["intervals"] if i["end"] == "receiver"]
     assert sum(i["bytes"] for i in mine) == receiver["bytes_received_unique"]
     return flow
@@ -64,11 +67,13 @@ def changed(source: Path, target: Path, change: Callable[[dict[str, Any]], objec
     [
         ("udp-up", "udp", "up", 261, 0),
         ("udp-down", "udp", "down", 261, 0),
-        ("tcp-up", "tcp", "up", 261, 0),
-        ("tcp-down", "tcp", "down", 261, 0),
+        ("tcp-up", "tcp", "up", 261, None),
+        ("tcp-down", "tcp", "down", 261, None),
     ],
 )
-def test_iperf3s_report_is_a_flow(name: str, transport: str, direction: str, sent: int, lost: int) -> None:
+def test_iperf3s_report_is_a_flow(
+    name: str, transport: str, direction: str, sent: int, lost: int | None
+) -> None:
     flow = only(read_all([IPERF3 / f"{name}.json"], Options()))
     report = flow.report
     assert (report["transport"], report["direction"]) == (transport, direction)
@@ -87,6 +92,41 @@ def test_what_iperf3_lost_is_what_it_says() -> None:
     # Its lost_packets, 7018, and 10 that were sent last and never missed by it.
     assert report["receiver"]["messages_lost"] == 7028
     assert report["receiver"]["jitter_ms"] == pytest.approx(0.1457, abs=1e-4)
+
+
+def test_what_tcp_had_in_flight_at_the_end_is_no_loss_and_no_byte_is_dropped(tmp_path: Path) -> None:
+    """Invented: a short transfer in blocks of 128 KiB, a third of which was still on its way."""
+
+    def short(document: dict[str, Any]) -> None:
+        document.pop("server_output_json")
+        document["start"]["test_start"]["blksize"] = 131_072
+        end = document["end"]
+        end["sum_sent"] |= {"bytes": 1_179_648, "seconds": 1.0}
+        end["sum_received"] |= {"bytes": 830_368, "seconds": 1.121}
+
+    report = only(
+        read_all([changed(IPERF3 / "tcp-up.json", tmp_path / "short.json", short)], Options())
+    ).report
+    receiver = report["receiver"]
+    assert (receiver["messages_lost"], receiver["loss_ratio"]) == (None, None)
+    assert (report["sender"]["bytes_sent"], receiver["bytes_received_unique"]) == (1_179_648, 830_368)
+    assert receiver["goodput_mbps"] == pytest.approx(8e-6 * 830_368 / 1.121)
+    assert sum(i["bytes"] for i in report["intervals"] if i["end"] == "receiver") == 830_368
+
+
+def test_packets_that_came_late_are_taken_from_the_intervals_that_missed_them(tmp_path: Path) -> None:
+    """Invented: what one interval counts as lost arrives, reordered, in the one after the next."""
+    told = [0, 5, 2, -6, 1, -1, 3, 0, 0, 0]
+
+    def late(document: dict[str, Any]) -> None:
+        for interval, lost in zip(document["intervals"], told, strict=False):
+            interval["streams"][0]["lost_packets"] = lost
+
+    report = only(
+        read_all([changed(IPERF3 / "udp-down.json", tmp_path / "late.json", late)], Options())
+    ).report
+    counted = [i["messages_lost"] for i in report["intervals"] if i["end"] == "receiver"]
+    assert counted[: len(told)] == [0, 1, 0, 0, 0, 0, 3, 0, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["udp-up", "udp-down", "tcp-up", "tcp-down", "udp-overload"])
@@ -469,8 +509,8 @@ def test_rubbish_in_a_measurement_is_one_sentence(
     assert words in found.left_out[0]
 
 
-def test_each_flow_of_a_measurement_is_a_run(tmp_path: Path) -> None:
-    """Invented: a second flow with the first one's figures."""
+def two_flows(tmp_path: Path, *protocols: str) -> Path:
+    """Invented: a measurement with a second flow that has the first one's figures."""
     folder = measurement("udp-up", tmp_path)
     for path in list(folder.iterdir()):
         if path.suffix == ".vec":
@@ -479,11 +519,33 @@ def test_each_flow_of_a_measurement_is_a_run(tmp_path: Path) -> None:
             text = path.read_text()
             mine = "".join(f"{line}\n" for line in text.splitlines() if "flow[0]" in line)
             path.write_text(text + mine.replace("flow[0]", "flow[1]"))
-    (folder / "x.config").write_text(config("udp-up", "UDP", "UDP"))
+    (folder / "x.config").write_text(config("udp-up", *protocols))
+    return folder
+
+
+def test_each_flow_of_a_measurement_is_a_run(tmp_path: Path) -> None:
+    folder = two_flows(tmp_path, "UDP", "UDP")
     one, two = (sound(flow) for flow in read_all([folder], Options()).flows)
     assert one.report["sender"] == two.report["sender"]
     assert [note.code for note in two.notes] == ["flows_at_once"]
     assert "udp-up-passive-00000001-0000.vec" in [source.path.name for source in two.sources]
+
+
+@pytest.mark.parametrize("other", ["SCTP", "MPTCP"])
+def test_a_flow_of_a_transport_that_is_not_held_is_left_out_and_named(other: str, tmp_path: Path) -> None:
+    folder = two_flows(tmp_path, "UDP", other)
+    found = read_all(sorted(folder.iterdir()), Options())
+    (flow,) = found.flows
+    assert sound(flow).report["transport"] == "udp"
+    assert [note.code for note in flow.notes] == ["flows_at_once"]
+    (words,) = found.left_out
+    assert "flow 1" in words
+    assert f"over {other.lower()}" in words
+
+
+def test_a_measurement_with_no_flow_that_is_held_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidData, match="netperfmeter over sctp, only over"):
+        read_all(sorted(two_flows(tmp_path, "SCTP", "MPTCP").iterdir()), Options())
 
 
 # --- any ---------------------------------------------------------------------------------------------

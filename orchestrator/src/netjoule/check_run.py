@@ -179,14 +179,17 @@ def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterato
 
 
 def _bookkeeping(file: str, flow: Mapping[str, Any]) -> Iterator[Defect]:
-    """scheduled = sent + not_sent; sent = received_unique + lost."""
+    """scheduled = sent + not_sent; sent = received_unique + lost, where what is lost is counted."""
     sender = _part(flow, "sender")
     receiver = _part(flow, "receiver")
     try:
         if sender["messages_scheduled"] != sender["messages_sent"] + sender["messages_not_sent"]:
             yield Defect(file, "field sender", "messages_scheduled is not messages_sent + messages_not_sent")
-        if receiver and sender["messages_sent"] != (
-            receiver["messages_received_unique"] + receiver["messages_lost"]
+        lost = receiver.get("messages_lost", 0)
+        if (
+            lost is not None
+            and receiver
+            and sender["messages_sent"] != (receiver["messages_received_unique"] + lost)
         ):
             yield Defect(
                 file, "field receiver", "messages_sent is not messages_received_unique + messages_lost"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
 from netjoule.generators.waiting import listening
 from netjoule.hosts import Process
 
-__all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report"]
+__all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report", "losses_that_stayed"]
 
 REPORT_GRACE_S = 20.0
 _TRANSPORT_FLAG = {"udp": "--udp", "tcp": "--no-delay", "dccp-kernel": "--dccp"}
@@ -181,6 +181,30 @@ def flow_report(
         raise RunFailed(f"{generator['name']}'s JSON lacks {error}", code="generator_failed") from error
 
 
+def losses_that_stayed(told: Sequence[int | None]) -> list[int | None]:
+    """Messages lost per interval, those that came after all taken from the intervals that had missed them.
+
+    Args:
+        told: iperf3's lost_packets of each interval; below 0 where more came late than went missing
+            (iperf_udp.c, iperf_udp_recv). None where nothing is told.
+
+    Returns:
+        as many counts, none below 0, with the same sum where that is not below 0.
+    """
+    stayed = list(told)
+    for index, lost in enumerate(stayed):
+        late = 0 if lost is None else max(0, -lost)
+        stayed[index] = None if lost is None else max(0, lost)
+        for earlier in range(index - 1, -1, -1):
+            taken = min(late, stayed[earlier] or 0)
+            if taken:
+                stayed[earlier] = (stayed[earlier] or 0) - taken
+            late -= taken
+            if not late:
+                break
+    return stayed
+
+
 class _Mapping:
     """One test's JSON seen as a flow; `sent` and `got` are the sending and the receiving end's side."""
 
@@ -208,9 +232,11 @@ class _Mapping:
         spec = self.spec
         intervals = [*self._intervals("sender"), *self._intervals("receiver")]
         sender, receiver = self._sender(intervals), self._receiver(intervals)
-        lost = sender["messages_sent"] - receiver["messages_received_unique"]
-        receiver["messages_lost"] = max(0, lost)
-        receiver["loss_ratio"] = max(0, lost) / sender["messages_sent"] if sender["messages_sent"] else None
+        unaccounted = sender["messages_sent"] - receiver["messages_received_unique"]
+        # What a stream had in flight when the test ended is no loss, and iperf3 counts none.
+        if spec.transport != "tcp":
+            receiver["messages_lost"] = lost = max(0, unaccounted)
+            receiver["loss_ratio"] = lost / sender["messages_sent"] if sender["messages_sent"] else None
         described = foreign.described(
             spec,
             generator=self.generator,
@@ -229,11 +255,12 @@ class _Mapping:
             "sender": sender,
             "receiver": receiver,
             "intervals": intervals,
-            "reconciles": lost >= 0,
+            "reconciles": unaccounted >= 0,
         }
 
     def _sender(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
-        messages = sum(i["messages"] for i in intervals if i["end"] == "sender")
+        mine = [i for i in intervals if i["end"] == "sender"]
+        messages, moved = (sum(i[what] for i in mine) for what in ("messages", "bytes"))
         asked = math.floor(self.spec.offered_rate_mbps * 1e6 * self.seconds / 8 / self.spec.payload_bytes)
         scheduled = max(messages, asked)
         end_ns = self.first_ns + round(self.seconds * 1e9)
@@ -247,16 +274,15 @@ class _Mapping:
             "messages_scheduled": scheduled,
             "messages_sent": messages,
             "messages_not_sent": scheduled - messages,
-            "bytes_sent": messages * self.spec.payload_bytes,
-            "goodput_mbps": 8e-6 * messages * self.spec.payload_bytes / self.seconds,
+            "bytes_sent": moved,
+            "goodput_mbps": 8e-6 * moved / self.seconds,
             **self._cpu(self.sent),
             "transport_stats": self._sender_stats(),
         }
 
     def _receiver(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
         mine = [i for i in intervals if i["end"] == "receiver"]
-        messages = sum(i["messages"] for i in mine)
-        moved = messages * self.spec.payload_bytes
+        messages, moved = (sum(i[what] for i in mine) for what in ("messages", "bytes"))
         udp = self.spec.transport == "udp"
         return {
             "host": self.receiver_host,
@@ -264,7 +290,7 @@ class _Mapping:
             "first_packet_ns": self.first_ns if messages else None,
             "last_packet_ns": max((i["end_ns"] for i in mine if i["messages"]), default=None),
             "messages_received_unique": messages,
-            "messages_lost": 0,
+            "messages_lost": None,
             "messages_duplicate": 0,
             "messages_reordered": int(self.got["end"]["streams"][0]["udp"]["out_of_order"]) if udp else 0,
             "bytes_received_unique": moved,
@@ -277,14 +303,15 @@ class _Mapping:
         }
 
     def _intervals(self, end: str) -> Iterator[dict[str, Any]]:
-        """Contiguous intervals of one end; iperf3's streams are cut at message borders."""
+        """Contiguous intervals of one end; a message of a stream belongs to the one in which it was whole."""
         side = self.sent if end == "sender" else self.got
         receiver = end == "receiver"
         udp = self.spec.transport == "udp"
         total_bytes = 0
         total_messages = 0
-        for entry in side["intervals"]:
-            one = entry["sum"]
+        parts = [entry["sum"] for entry in side["intervals"]]
+        losses = losses_that_stayed([int(p["lost_packets"]) if receiver and udp else None for p in parts])
+        for one, lost in zip(parts, losses, strict=True):
             total_bytes += int(one["bytes"])
             messages = total_bytes // self.spec.payload_bytes - total_messages
             total_messages += messages
@@ -293,8 +320,8 @@ class _Mapping:
                 "start_ns": self.first_ns + round(float(one["start"]) * 1e9),
                 "end_ns": self.first_ns + round(float(one["end"]) * 1e9),
                 "messages": messages,
-                "bytes": messages * self.spec.payload_bytes,
-                "messages_lost": max(0, int(one["lost_packets"])) if receiver and udp else None,
+                "bytes": int(one["bytes"]),
+                "messages_lost": lost,
                 "messages_duplicate": None,
                 "messages_reordered": None,
                 "jitter_ms": float(one["jitter_ms"]) if receiver and udp else None,

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from netjoule.generators import FlowSpec, foreign
+from netjoule.generators.iperf3 import losses_that_stayed
 from netjoule.importing.flows import (
     CLIENT,
     SERVER,
@@ -103,7 +104,10 @@ def _flows(
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """An interval of one end and direction, streams added up; seconds and bytes."""
+    """An interval of one end and direction, streams added up; seconds and bytes.
+
+    `lost` is below 0 where more came late, of earlier intervals, than went missing.
+    """
 
     start_s: float
     end_s: float
@@ -114,12 +118,12 @@ class _Slice:
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """What a direction moved in all, as the client was told of both ends."""
+    """What a direction moved in all, as the client was told of both ends; bytes, whole messages or not."""
 
     seconds: float
     received_seconds: float
-    sent: int
-    received: int
+    sent_bytes: int
+    received_bytes: int
     jitter_ms: float | None
     retransmits: int | None
 
@@ -137,6 +141,8 @@ class _Test:
         self._is_dccp = dccp is not None and dccp.flag()
         self._protocol = "dccp-kernel" if self._is_dccp else asked.at("protocol").text().lower()
         self._datagrams = self._protocol == "udp"
+        # What a stream had in flight when the test ended is no loss, and iperf3 counts none.
+        self._loses = self._datagrams or self._is_dccp
         self._asked_s = asked.at("duration").number(most=_MOST_SECONDS)
         self._reverse = asked.at("reverse").flag()
         self._version = _version(self._start) or options.generator_version
@@ -149,8 +155,8 @@ class _Test:
         sender = self._slices(CLIENT if up else SERVER, sends=True)
         receiver = self._slices(SERVER if up else CLIENT, sends=False)
         # Without the receiver's own report there are its totals only: one interval.
-        receiver = receiver or [_Slice(0.0, totals.received_seconds, totals.received * self._size)]
-        rate = rate_of(self._asked_mbps(), 8e-6 * totals.sent * self._size / totals.seconds, self._options)
+        receiver = receiver or [_Slice(0.0, totals.received_seconds, totals.received_bytes)]
+        rate = rate_of(self._asked_mbps(), 8e-6 * totals.sent_bytes / totals.seconds, self._options)
         spec = spec_of(
             self._source,
             generator="iperf-dccp" if self._is_dccp else "iperf3",
@@ -166,7 +172,7 @@ class _Test:
         report = self._described(spec) | self._ends(totals, intervals, asked, up=up)
         report["interval_s"] = receiver[0].end_s - receiver[0].start_s
         report["intervals"] = intervals
-        report["reconciles"] = report["receiver"]["messages_received_unique"] <= totals.sent
+        report["reconciles"] = report["receiver"]["bytes_received_unique"] <= totals.sent_bytes
         return ImportedFlow(
             generator=report["generator"]["name"],
             version=self._version,
@@ -194,8 +200,9 @@ class _Test:
     ) -> dict[str, dict[str, Any]]:
         """`sender` and `receiver` of the flow report."""
         mine = [i for i in intervals if i["end"] == "receiver"]
-        received = sum(i["messages"] for i in mine)
-        lost, scheduled = max(0, totals.sent - received), max(totals.sent, asked)
+        received, received_bytes = (sum(i[what] for i in mine) for what in ("messages", "bytes"))
+        sent = totals.sent_bytes // self._size
+        lost, scheduled = max(0, sent - received) if self._loses else None, max(sent, asked)
         end_ns = round(totals.seconds * 1e9)
         sender = {
             "host": CLIENT if up else SERVER,
@@ -205,10 +212,10 @@ class _Test:
             "last_packet_ns": end_ns,
             "end_ns": end_ns,
             "messages_scheduled": scheduled,
-            "messages_sent": totals.sent,
-            "messages_not_sent": scheduled - totals.sent,
-            "bytes_sent": totals.sent * self._size,
-            "goodput_mbps": 8e-6 * totals.sent * self._size / totals.seconds,
+            "messages_sent": sent,
+            "messages_not_sent": scheduled - sent,
+            "bytes_sent": totals.sent_bytes,
+            "goodput_mbps": 8e-6 * totals.sent_bytes / totals.seconds,
             **self._cpu("host" if up else "remote", totals.seconds),
             "transport_stats": {} if totals.retransmits is None else {"retransmits": totals.retransmits},
         }
@@ -221,9 +228,9 @@ class _Test:
             "messages_lost": lost,
             "messages_duplicate": 0,
             "messages_reordered": self._reordered(SERVER if up else CLIENT),
-            "bytes_received_unique": received * self._size,
-            "goodput_mbps": 8e-6 * received * self._size / totals.received_seconds,
-            "loss_ratio": lost / totals.sent if totals.sent else None,
+            "bytes_received_unique": received_bytes,
+            "goodput_mbps": 8e-6 * received_bytes / totals.received_seconds,
+            "loss_ratio": lost / sent if lost is not None and sent else None,
             "jitter_ms": totals.jitter_ms,
             "one_way_delay_ms": None,
             **self._cpu("remote" if up else "host", totals.seconds),
@@ -246,10 +253,11 @@ class _Test:
                 if told[1] is not None
                 else packets - (both or got).at("lost_packets").integer(most=packets)
             )
-            return _Totals(seconds, received_seconds, packets, arrived, got.at("jitter_ms").number(), None)
-        arrived = got.at("bytes").integer() // self._size
+            moved = (packets * self._size, arrived * self._size)
+            return _Totals(seconds, received_seconds, *moved, got.at("jitter_ms").number(), None)
+        arrived = got.at("bytes").integer()
         # Each end's test ends by its own clock: what arrived had left, whatever the sender counted.
-        left = max(arrived, sent.at("bytes").integer() // self._size)
+        left = max(arrived, sent.at("bytes").integer())
         retransmits = sent.get("retransmits")
         again = retransmits.integer() if retransmits is not None else None
         return _Totals(seconds, received_seconds, left, arrived, None, again)
@@ -272,17 +280,18 @@ class _Test:
         return slices
 
     def _intervals(self, end: str, slices: Sequence[_Slice]) -> Iterator[dict[str, Any]]:
-        """Contiguous intervals; a stream is cut at message borders."""
+        """Contiguous intervals; a message of a stream belongs to the one in which it was whole."""
         reached = [0, *itertools.accumulate(part.size_bytes for part in slices)]
-        for part, before, after in zip(slices, reached, reached[1:], strict=False):
+        losses = losses_that_stayed([part.lost for part in slices])
+        for part, lost, before, after in zip(slices, losses, reached, reached[1:], strict=False):
             messages = after // self._size - before // self._size
             yield {
                 "end": end,
                 "start_ns": round(part.start_s * 1e9),
                 "end_ns": round(part.end_s * 1e9),
                 "messages": messages,
-                "bytes": messages * self._size,
-                "messages_lost": part.lost,
+                "bytes": part.size_bytes,
+                "messages_lost": lost,
                 "messages_duplicate": None,
                 "messages_reordered": None,
                 "jitter_ms": part.jitter_ms,
@@ -333,7 +342,7 @@ def _sends(stream: Node, *, unknown: bool) -> bool:
 def _slice(streams: Sequence[Node], *, lossy: bool) -> _Slice:
     lost, jitter_ms = None, None
     if lossy:
-        lost = sum(max(0, s.at("lost_packets").integer(-(2**31))) for s in streams)
+        lost = sum(s.at("lost_packets").integer(-(2**31)) for s in streams)
         jitter_ms = sum(s.at("jitter_ms").number() for s in streams) / len(streams)
     return _Slice(
         min(s.at("start").number(most=_MOST_SECONDS) for s in streams),

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from netjoule.generators import ABILITIES
 from netjoule.generators.messages import Clocks
 from netjoule.generators.netperfmeter import as_report, read_scalars, read_vector
 from netjoule.importing.ditg import unlike_clocks_ns
@@ -45,6 +46,7 @@ _SETTING = re.compile(
 _NAMED = re.compile(r'SCALAR_(?:ACTIVE|PASSIVE)_NODE="([^"]+)"')
 _FILE = re.compile(r"-(?:active|passive)(?:-[0-9a-f]{8}-[0-9a-f]{4})?\.(?:sca|vec)$")
 _ENDS = ("active", "passive")
+_ABILITY = ABILITIES[GENERATOR]
 _FIGURES = [f"{which} {what}" for which in ("First", "Last") for what in ("Transmission", "Reception")]
 _FIGURES += [f"{which} {what}" for which in ("Transmitted", "Received") for what in ("Packets", "Bytes")]
 _MOST_FIGURE = 2.0**53
@@ -76,6 +78,7 @@ def read(sources: Sequence[Source], options: Options) -> Found:
             config = next((c for c in configs if _names_it(c, path.name)), None)
             measurement = _Measurement(path, files, config, options)
             found.flows += list(measurement.flows())
+            found.left_out += measurement.left_out
     measurements = {(path.parent, _stem(path)) for path in files if path.name.endswith("-active.sca")}
     for path, source in files.items():
         if source not in configs and (path.parent, _stem(path)) not in measurements:
@@ -106,12 +109,13 @@ class _Measurement:
         self._stem = path.name.removesuffix("-active.sca")
         self._folder, self._files, self._config, self._options = path.parent, files, config, options
         self._active = files[path]
+        self.left_out: list[str] = []
         self._settings: _Settings = (
             {(flow, name): value for flow, name, value in _SETTING.findall(config.text)} if config else {}
         )
 
     def flows(self) -> Iterator[ImportedFlow]:
-        """Each flow and direction that carried something."""
+        """Each flow and direction that carried something; `left_out` names those of other transports."""
         numbers = sorted(set(map(int, _FLOW.findall(self._active.text))))
         if not numbers:
             raise self._active.refuse("it tells of no flow")
@@ -123,7 +127,13 @@ class _Measurement:
                     made.append((number, direction))
         if not made:
             raise self._active.refuse("none of its flows sent anything")
-        for number, direction in made:
+        held = [(number, way) for number, way in made if self._transport(number) in _ABILITY.transports]
+        if held:
+            for number in sorted({number for number, _ in made} - {number for number, _ in held}):
+                words = f"netjoule holds no results of {GENERATOR} over {self._transport(number)}"
+                self.left_out.append(str(self._active.refuse(words, f"flow {number}")))
+        # Where none is held the first of them is refused with what is.
+        for number, direction in held or made:
             yield self._flow(number, direction, company=len(made) > 1)
 
     def _of_flow(self, name: str, number: int) -> tuple[Source, str]:
@@ -244,7 +254,7 @@ class _Measurement:
     def _transport(self, number: int) -> str:
         told = self._settings.get((str(number), "PROTOCOL"))
         if told is not None:
-            return _TRANSPORT.get(told, told)
+            return _TRANSPORT.get(told, told.lower())
         if self._options.transport is None:
             raise self._active.refuse(
                 "neither it nor a configuration beside it tells the transport",
