@@ -144,7 +144,7 @@ def test_plan_knows_how_much_dccp_carries(tmp_path, capsys):
 
 def test_check_exits_0_or_4(campaign_dir, capsys):
     assert run_command(["check", str(campaign_dir)]) == 0
-    assert "no defects" in capsys.readouterr().out
+    assert capsys.readouterr().out == f"{campaign_dir}: no defects\n"
     (campaign_dir / "datapackage.json").unlink()
     assert run_command(["check", str(campaign_dir)]) == 4
     seen = capsys.readouterr()
@@ -152,6 +152,26 @@ def test_check_exits_0_or_4(campaign_dir, capsys):
     assert "1 defect" in seen.err
     assert run_command(["check", str(campaign_dir), "--json"]) == 4
     assert [e["event"] for e in lines(capsys.readouterr().out)] == ["defect", "checked"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("analysis-r/exec/analyse.R", ".Rprofile", "tables/json.py", "devices/sitecustomize.py"),
+        *("group_vars/all.yml", "meters/wt210.csv.sh", "tab\tname"),
+    ],
+)
+def test_check_names_files_that_are_none_of_a_campaigns(campaign_dir, capsys, name):
+    (campaign_dir / name).parent.mkdir(parents=True, exist_ok=True)
+    (campaign_dir / name).write_text("")
+    assert run_command(["check", str(campaign_dir)]) == 0
+    shown = name.replace("\t", "\\t")
+    assert f"{shown}: none of a campaign's files: netjoule never reads it\n" in capsys.readouterr().out
+    run_command(["check", str(campaign_dir), "--json"])
+    assert [(e["event"], e.get("file")) for e in lines(capsys.readouterr().out)][-2:] == [
+        ("foreign_file", name),
+        ("checked", None),
+    ]
 
 
 def test_glossary_explains_words_with_units(capsys):

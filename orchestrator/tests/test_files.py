@@ -89,13 +89,19 @@ def test_the_commit_is_that_of_a_checkout_and_none_elsewhere(tmp_path):
     assert programs.commit(tmp_path) == head[:12]
 
 
-def test_shipped_files_are_found_from_anywhere(tmp_path, monkeypatch):
+def test_shipped_files_are_those_of_the_installation_from_anywhere(tmp_path, monkeypatch):
+    (tmp_path / "analysis-r/exec").mkdir(parents=True)
+    for name in ("testbed-topology.yaml", "analysis-r/exec/analyse.R", "nothing-of-the-kind"):
+        (tmp_path / name).write_text("")
     monkeypatch.chdir(tmp_path)
-    assert programs.shipped("testbed-topology.yaml").is_file()
-    (tmp_path / "testbed-topology.yaml").write_text("")
-    assert programs.shipped("testbed-topology.yaml") == tmp_path / "testbed-topology.yaml"
-    with pytest.raises(HostLacks, match="no nothing-of-the-kind here"):
+    root = Path(__file__).parents[2]
+    for name in ("testbed-topology.yaml", "analysis-r/exec/analyse.R"):
+        assert programs.shipped(name) == root / name
+    with pytest.raises(HostLacks, match="this installation of netjoule has no nothing-of-the-kind"):
         programs.shipped("nothing-of-the-kind")
+    monkeypatch.setattr(programs, "checkout", lambda: None)
+    with pytest.raises(HostLacks, match="this installation of netjoule has no testbed-topology"):
+        programs.shipped("testbed-topology.yaml")
 
 
 def test_the_fingerprint_tells_the_machine_and_not_whose_it_is():

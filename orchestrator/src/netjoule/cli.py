@@ -51,7 +51,7 @@ CampaignDir = Annotated[
 ]
 Testbed = Annotated[
     Path | None,
-    typer.Option("--testbed", metavar="FILE", help="Topology file [default: testbed-topology.yaml]."),
+    typer.Option("--testbed", metavar="FILE", help="Topology file [default: netjoule's own, emulated]."),
 ]
 Out = Annotated[
     Path | None,
@@ -111,12 +111,12 @@ def demo(
 
     Example: netjoule demo
     """
-    from netjoule import analysis, launch
+    from netjoule import analysis, launch, programs
 
     output = Output(json_lines=json)
     now = SystemClock().utc_now()
     with ExitStack() as stack:
-        inputs = launch.load_inputs("demo", testbed)
+        inputs = launch.load_inputs(str(programs.shipped("workloads/demo.yaml")), testbed)
         if meter is not None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="netjoule-demo-")))
             inputs = launch.with_meter(inputs, meter, folder, output)
@@ -199,6 +199,8 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     Example: netjoule check results/skype-1
     """
     from netjoule.check import check_campaign
+    from netjoule.foreign_files import FOREIGN, foreign_files
+    from netjoule.printable import printable
 
     output = Output(json_lines=json)
     count = 0
@@ -206,7 +208,11 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
         count += 1
         output.say(str(defect))
         output.event({"event": "defect", **asdict(defect)})
-    output.event({"event": "checked", "campaign": str(campaign), "defects": count})
+    foreign = list(foreign_files(campaign))
+    for name in foreign:
+        output.say(f"{printable(name)}: {FOREIGN}")
+        output.event({"event": "foreign_file", "file": name})
+    output.event({"event": "checked", "campaign": str(campaign), "defects": count, "foreign": len(foreign)})
     if count:
         raise InvalidData(f"{count} defect{'s' if count > 1 else ''}", where=str(campaign))
     output.say(f"{campaign}: no defects")

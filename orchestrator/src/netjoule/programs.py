@@ -84,16 +84,20 @@ def find(name: str) -> str:
 
 
 def shipped(relative: str) -> Path:
-    """A file or folder of the source tree, e.g. ``testbed-topology.yaml``; the working directory wins.
+    """A file or folder of the source tree that this package runs from, e.g. ``testbed-topology.yaml``.
+
+    Never of the working directory: much of it is code, and that folder may be anybody's.
 
     Raises:
-        HostLacks: when neither the working directory nor the source tree has it.
+        HostLacks: when this is not a source tree, or lacks it.
     """
     root = checkout()
-    for base in (Path.cwd(), *([root] if root else [])):
-        if (base / relative).exists():
-            return base / relative
-    raise HostLacks(f"no {relative} here", next_step="run netjoule in its source tree, or name the file")
+    if root is not None and (root / relative).exists():
+        return root / relative
+    raise HostLacks(
+        f"this installation of netjoule has no {relative}",
+        next_step="name a file of your own, or use the netjoule that 'make setup' installs in a source tree",
+    )
 
 
 def _folders() -> list[Path]:
