@@ -38,6 +38,8 @@ from netjoule_radio.record import NO_RATE, Rate, Station
             "5764.7 MBit/s 320MHz EHT-MCS 13 EHT-NSS 2 EHT-GI 1",
             Rate(5764.7, 13, 2, 320, 1600, "rate_unchecked"),
         ),
+        # Made: iw before 4.9 writes the width so.
+        ("300.0 MBit/s MCS 15 40Mhz short GI", Rate(300.0, 15, 2, 40, 400)),
         # Made: no rate, with and without fields.
         ("(unknown)", NO_RATE),
         ("(unknown) MCS 3 40MHz", Rate(None, 3, 1, 40, 800, "rate_unknown")),
@@ -161,7 +163,9 @@ def test_what_seldom_changes_is_seldom_asked() -> None:
 
 
 def test_without_stations_the_kind_is_asked_again() -> None:
-    tool = client_tool(info=recorded("nohostapd-wlan0-info.txt"), station_dump="")
+    tool = client_tool(
+        info=recorded("nohostapd-wlan0-info.txt"), station_dump="", link=recorded("off-wlan1-link.txt")
+    )
     source = IwSource("wlan0", tool)
     assert source.look().role == "client"  # hostapd has ended
     tool.answers |= {
@@ -178,6 +182,46 @@ def test_a_driver_without_station_dump_is_asked_for_its_link() -> None:
         look = source.look()
         assert (look.power_save, look.stations[0].tx.mcs, look.stations[0].retries) == (None, 8, None)
     assert sum(words.endswith("station dump") for words in tool.asked) == 1
+
+
+def test_a_client_whose_driver_lists_no_stations_is_asked_for_its_link() -> None:
+    """Made: rtl8723bs, rtl8812AU and rtl8192eu answer `station dump` with nothing while associated."""
+    tool = client_tool(station_dump="")
+    source = IwSource("wlan2", tool)
+    for _ in range(2):
+        look = source.look()
+        assert (look.bssid, look.stations[0].tx.mcs) == ("02:00:00:00:00:00", 8)
+    tool.answers["link"] = recorded("off-wlan1-link.txt")
+    assert source.look().bssid is None
+
+
+def test_an_access_point_without_clients_has_none() -> None:
+    tool = client_tool(info=recorded("ht-wlan0-info.txt"), station_dump="")
+    assert IwSource("wlan0", tool).look().stations == ()
+    assert not any(words.endswith("link") for words in tool.asked)
+
+
+MLO_OWN = (
+    "\tsignal:  \t0 dBm\n"
+    "\ttx bitrate:\t576.4 MBit/s 160MHz EHT-MCS 2 EHT-NSS 2 EHT-GI 0\n"
+    "\trx bitrate:\t576.4 MBit/s 160MHz EHT-MCS 2 EHT-NSS 2 EHT-GI 0\n"
+    "\ttx retries:\t17\n"
+)
+MLO_LINKS = "".join(
+    f"\n\tLink {number}:\n\t\taddress: 02:00:00:00:0{number}:01\n\t\tsignal:  \t-5{number} dBm\n"
+    "\t\ttx bitrate:\t864.8 MBit/s 160MHz EHT-MCS 4 EHT-NSS 2 EHT-GI 0\n"
+    "\t\trx bitrate:\t864.8 MBit/s 160MHz EHT-MCS 4 EHT-NSS 2 EHT-GI 0\n"
+    "\t\ttx retries:\t3\n"
+    for number in (0, 1)
+)
+
+
+@pytest.mark.parametrize("block", [MLO_OWN + MLO_LINKS, MLO_LINKS + MLO_OWN])
+def test_what_is_told_of_links_is_not_the_stations(block: str) -> None:
+    """Made from iw 6.17's station.c: blocks of a multi-link device, one a link."""
+    (own,) = station_dump("Station 02:00:00:00:00:00 (on wlan0)\n" + block)
+    assert (own.tx.phy_rate_mbps, own.rx.phy_rate_mbps, own.retries) == (576.4, 576.4, 17)
+    assert own.rssi_dbm is None  # 0 dBm: each link has a signal of its own
 
 
 def test_an_interface_that_went_and_came_back() -> None:

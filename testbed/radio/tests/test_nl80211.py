@@ -83,6 +83,15 @@ def test_an_answer_without_figures_is_a_station_without_figures() -> None:
     assert (own.station, own.tx, own.rssi_dbm, own.retries) == ("02:00:00:00:01:00", NO_RATE, None, None)
 
 
+def test_a_multi_link_devices_signal_of_0_dbm_is_none() -> None:
+    """Made: the kernel tells it of the device, whose links have the signals."""
+    info = {"attrs": [("NL80211_STA_INFO_SIGNAL", 0)]}
+    assert station({"attrs": [("NL80211_ATTR_STA_INFO", info)]}).rssi_dbm is None
+
+
+GET_STATION = 17
+
+
 class NoDevice(Exception):
     code = 19
 
@@ -96,6 +105,8 @@ class Kernel:
         self.told = answers("0.9.7")
         self.failure: Exception | None = None
         self.no_power_save = False
+        self.associated: Any = None  # entry of the list of networks
+        self.station: list[Any] = []  # answer about one station
         self.closed = False
 
     def get_interface_by_ifindex(self, _index: int) -> Any:
@@ -106,7 +117,13 @@ class Kernel:
     def get_stations(self, _index: int) -> Any:
         return iter(self.told["stations"])
 
-    def nlm_request(self, _message: Any, **_: Any) -> Any:
+    def get_associated_bss(self, _index: int) -> Any:
+        return self.associated
+
+    def nlm_request(self, message: Any, **_: Any) -> Any:
+        if message["cmd"] == GET_STATION:
+            assert message["attrs"][1] == ["NL80211_ATTR_MAC", "02:00:00:00:09:00"]
+            return self.station
         if self.no_power_save:
             raise OSError("not supported")
         return self.told["power_save"]
@@ -121,7 +138,8 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     root, netlink, nl = (ModuleType(f"pyroute2{tail}") for tail in ("", ".netlink", ".netlink.nl80211"))
     vars(root).update(IW=lambda: it, __version__="0.9.7")
     vars(netlink).update(NLM_F_REQUEST=1)
-    vars(nl).update(nl80211cmd=dict, NL80211_NAMES={"NL80211_CMD_GET_POWER_SAVE": 62})
+    names = {"NL80211_CMD_GET_POWER_SAVE": 62, "NL80211_CMD_GET_STATION": GET_STATION}
+    vars(nl).update(nl80211cmd=dict, NL80211_NAMES=names)
     for module in (root, netlink, nl):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(nl80211, "socket", SimpleNamespace(if_nametoindex=lambda _name: 2))
@@ -135,6 +153,28 @@ def test_the_source_asks_the_kernel(kernel: Kernel) -> None:
     assert source.look().power_save is None
     source.close()
     assert kernel.closed
+
+
+def test_a_client_whose_driver_lists_no_stations_is_still_associated(kernel: Kernel) -> None:
+    """Made: rtl8723bs and its like answer GET_STATION's dump with nothing."""
+    address = "02:00:00:00:09:00"
+    attributes = [(n, 2 if n.endswith("IFTYPE") else v) for n, v in kernel.told["interface"][0]["attrs"]]
+    kernel.told |= {"stations": [], "interface": [{"attrs": attributes}]}
+    source = Nl80211Source("wlan0")
+    assert source.look().bssid is None  # it is not associated
+    kernel.associated = {"attrs": [("NL80211_ATTR_BSS", {"attrs": [("NL80211_BSS_BSSID", address)]})]}
+    (own,) = source.look().stations
+    assert (own.station, own.tx) == (address, NO_RATE)
+    info = {"attrs": [("NL80211_STA_INFO_SIGNAL", -40)]}
+    kernel.station = [{"attrs": [("NL80211_ATTR_MAC", address), ("NL80211_ATTR_STA_INFO", info)]}]
+    look = source.look()
+    assert (look.bssid, look.stations[0].rssi_dbm) == (address, -40.0)
+
+
+def test_an_access_point_without_clients_is_not_asked_for_its_own(kernel: Kernel) -> None:
+    kernel.told |= {"stations": []}
+    kernel.associated = {"attrs": [("NL80211_ATTR_BSS", {"attrs": [("NL80211_BSS_BSSID", "x")]})]}
+    assert Nl80211Source("wlan0").look().stations == ()
 
 
 def test_an_interface_that_is_gone_is_told_so(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

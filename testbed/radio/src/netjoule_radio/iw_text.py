@@ -22,7 +22,9 @@ SLOW_EVERY = 10
 
 _GUARD_NS = {0: 800, 1: 1600, 2: 3200}  # of HE-GI and EHT-GI, enum nl80211_he_gi
 _STANDARDS = {"MCS": "ht", "VHT-MCS": "vht", "HE-MCS": "he", "EHT-MCS": "eht", "S1G-MCS": "s1g"}
-_WIDTH = re.compile(r"(\d+)(P\d+)?MHz")
+_WIDTH = re.compile(r"(\d+)(P\d+)?MHz", re.IGNORECASE)  # "40Mhz" until iw 4.9
+# What stands deeper is of one link of a multi-link device (iw 6.17 and later), whatever comes first.
+_FIELD = re.compile(r"(?m)^(?:\t| +)([^\s:][^:\n]*):[ \t]*(.*?)[ \t]*$")
 _STATION = re.compile(r"^Station ([0-9a-fA-F:]{17}) \(on [^)]*\)", re.M)
 _ROLES: Mapping[str, Role] = {"managed": "client", "AP": "access_point"}
 _NO_DEVICE = "(-19)"
@@ -84,7 +86,7 @@ def interface(text: str) -> tuple[Role, str | None]:
 
 
 def _station(address: str, block: str) -> Station:
-    fields = dict(re.findall(r"(?m)^\s+([^:\n]+):[ \t]*(.*?)[ \t]*$", block))
+    fields = dict(_FIELD.findall(block))
     rates = {way: rate(fields[f"{way} bitrate"]) for way in ("tx", "rx") if f"{way} bitrate" in fields}
     rssi, connected = _number(fields, "signal"), _number(fields, "connected time")
     retries, failed = _number(fields, "tx retries"), _number(fields, "tx failed")
@@ -92,7 +94,7 @@ def _station(address: str, block: str) -> Station:
         address,
         tx=rates.get("tx", NO_RATE),
         rx=rates.get("rx", NO_RATE),
-        rssi_dbm=rssi,
+        rssi_dbm=rssi or None,  # 0 dBm is told of multi-link devices, whose signal is each link's
         retries=None if retries is None else int(retries),
         failed=None if failed is None else int(failed),
         connected_s=connected,
@@ -129,7 +131,7 @@ class IwSource:
             self._slow = role, address, power_save(self._ask("get", "power_save", may_lack=True))
         self._looks += 1
         role, address, saves = self._slow
-        stations = self._stations()
+        stations = self._stations(role)
         if not stations:
             self._looks = 0  # it may become another kind of interface
         if role != "client":
@@ -140,12 +142,14 @@ class IwSource:
     def close(self) -> None:
         """Nothing is kept open."""
 
-    def _stations(self) -> tuple[Station, ...]:
+    def _stations(self, role: Role) -> tuple[Station, ...]:
+        """Those listed; of a client the one that is asked for, where a driver refuses or empties the list."""
         if self._dumps:
             text = self._ask("station", "dump", may_lack=True)
-            if text != _NOT_SUPPORTED:
-                return station_dump(text)
-            self._dumps = False  # some vendors' drivers list no stations, but answer about the one
+            listed = () if text == _NOT_SUPPORTED else station_dump(text)
+            self._dumps = text != _NOT_SUPPORTED
+            if listed or (self._dumps and role != "client"):
+                return listed
         own = link(self._ask("link"))
         return () if own is None else (own,)
 

@@ -96,7 +96,8 @@ def station(message: Any) -> Station:
         str(outer.get("MAC", "")).lower(),
         tx=rate(info.get("TX_BITRATE")),
         rx=rate(info.get("RX_BITRATE")),
-        rssi_dbm=None if info.get("SIGNAL") is None else float(info["SIGNAL"]),
+        # 0 dBm is told of multi-link devices, whose signal is each link's.
+        rssi_dbm=float(info["SIGNAL"]) if info.get("SIGNAL") else None,
         retries=info.get("TX_RETRIES"),
         failed=info.get("TX_FAILED"),
         connected_s=info.get("CONNECTED_TIME"),
@@ -160,7 +161,7 @@ class Nl80211Source:
             # Asked for its stations, an interface that is gone has none: the question that fails comes first.
             interfaces = list(self._iw.get_interface_by_ifindex(index))
             power_save = self._ask_power_save(index)
-            stations = list(self._iw.get_stations(index))
+            stations = list(self._iw.get_stations(index)) or self._ask_associated(interfaces, index)
         except Exception as error:  # pyroute2's own kinds differ between its versions
             if getattr(error, "code", None) == _ENODEV:
                 raise InterfaceGone(f"{self._interface} is not a wireless interface (any more)") from None
@@ -175,15 +176,35 @@ class Nl80211Source:
             self._iw.close()
 
     def _ask_power_save(self, index: int) -> Sequence[Any]:
+        return self._ask("GET_POWER_SAVE", [["NL80211_ATTR_IFINDEX", index]])
+
+    def _ask_associated(self, interfaces: Sequence[Any], index: int) -> Sequence[Any]:
+        """The access point of a client whose driver lists no stations, by the list of networks, as `iw link`.
+
+        Asked for by its address it may still tell rates; else there is its address only.
+        """
+        own = _attributes(interfaces[0], "NL80211_ATTR_") if interfaces else {}
+        if _ROLES.get(int(own.get("IFTYPE", 0))) != "client":
+            return ()
+        network = self._iw.get_associated_bss(index)
+        bss = {} if network is None else _attributes(network, "NL80211_ATTR_").get("BSS", {"attrs": ()})
+        bssid = _attributes(bss, "NL80211_BSS_").get("BSSID") if bss else None
+        if bssid is None:
+            return ()
+        address = ["NL80211_ATTR_MAC", bssid]
+        return self._ask("GET_STATION", [["NL80211_ATTR_IFINDEX", index], address]) or ({"attrs": [address]},)
+
+    def _ask(self, command: str, attributes: list[list[Any]]) -> Sequence[Any]:
+        """The answers to a command that a driver may lack; none then."""
         message = self._names.nl80211cmd()
-        message["cmd"] = self._names.NL80211_NAMES["NL80211_CMD_GET_POWER_SAVE"]
-        message["attrs"] = [["NL80211_ATTR_IFINDEX", index]]
+        message["cmd"] = self._names.NL80211_NAMES[f"NL80211_CMD_{command}"]
+        message["attrs"] = attributes
         try:
             return list(self._iw.nlm_request(message, msg_type=self._iw.prid, msg_flags=self._request))
         except Exception as error:
             if getattr(error, "code", None) == _ENODEV:
                 raise
-            return ()  # a driver without power save
+            return ()
 
 
 def _version() -> str:
