@@ -248,6 +248,22 @@ def test_hwmon_without_a_power_file_multiplies(tree, clock):
         opened(tree, clock, "hwmon", "sysfs:ina3221")
 
 
+def test_hwmon_counts_voltages_from_0(tree, clock):
+    tree.put("class/hwmon/hwmon1", name="ltc2945", in0_input=12000, in1_input=1000, curr1_input=250)
+    meter = opened(tree, clock, "hwmon", "sysfs:ltc2945", channel=1, voltage_channel=0)
+    assert meter.read().power_w == pytest.approx(3.0)
+
+
+def test_hwmon_with_a_mean_only_is_asked_as_often_as_it_has_one(tree, clock):
+    tree.put(
+        "class/hwmon/hwmon1", name="power_meter", power1_average=45_000_000, power1_average_interval=1000
+    )
+    with pytest.raises(SettingRefused, match=r"every 1 s .*into .*/power1_average_interval"):
+        opened(tree, clock, "hwmon", "sysfs:power_meter")
+    meter = opened(tree, clock, "hwmon", "sysfs:power_meter", update_interval_s=1.0)
+    assert meter.read().power_w == pytest.approx(45.0)
+
+
 def test_hwmon_two_of_one_name(ina226, clock):
     sensor(ina226, "hwmon3", "1-0041", power1_input=7_000_000)
     with pytest.raises(PortUnavailable, match=r"several .*1-0040 \(ina226\), 1-0041 \(ina226\)"):
@@ -340,6 +356,20 @@ def test_a_charger_plugged_in_leaves_rows_without_numbers(laptop, clock):
     assert notes == ["the battery says 'Charging' after 'Discharging'"]
 
 
+@pytest.mark.parametrize("has_power", [True, False])
+def test_a_battery_of_0_w_does_not_know(laptop, clock, has_power):
+    """Some drivers say Discharging and 0."""
+    notes: list[str] = []
+    if not has_power:
+        (laptop.root / "class/power_supply/BAT0/power_now").unlink()
+    laptop.put("class/power_supply/BAT0", **{"power_now" if has_power else "current_now": 0})
+    meter = opened(laptop, clock, "battery", "sysfs:BAT0", notes.append)
+    for _ in range(2):
+        reading = meter.read()
+        assert (reading.flag, reading.power_w, reading.voltage_v) == (Flag.NO_DATA, None, 11.4)
+    assert len(notes) == 1
+
+
 def test_battery_is_looked_at(laptop, clock):
     (laptop.root / "class/power_supply/BAT0/power_now").unlink()
     laptop.put("class/power_supply/BAT0", current_now=-700_000)
@@ -352,7 +382,8 @@ def test_battery_is_looked_at(laptop, clock):
     ("files", "resource", "words"),
     [
         ({}, "BAT7", "no battery 'BAT7' .*: AC, BAT0"),
-        ({}, "AC", "AC is of type Mains, not a battery"),
+        ({}, "AC", "AC is of type Mains, not a battery: name one of BAT0$"),
+        ({"type": "BMS"}, "BAT0", "BAT0 is of type BMS, not a battery: this host has none"),
         ({"present": 0}, "BAT0", "the bay of BAT0 is empty"),
     ],
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
@@ -196,6 +197,32 @@ def test_an_answer_is_recognised_by_the_preset_that_fits_only():
         assert [other for other in plain if recognise(other, answer)] == [name]
     assert not recognise("netio", b"<html>")
     assert all_presets()["shelly2"].first_request == "/rpc/Switch.GetStatus?id=0"
+
+
+@pytest.mark.parametrize(
+    ("preset", "energy", "power_w"),
+    [
+        ("tasmota", {"Power": [10, 20, 30], "Voltage": [229, 230, 231], "Current": [0.1, 0.2, 0.3]}, 20.0),
+        ("tasmota", {"Power": [10, 20], "Voltage": 230, "Current": [0.1, 0.2]}, 20.0),
+        ("shelly1", {"power": 7.5, "is_valid": True}, 7.5),
+    ],
+)
+def test_devices_of_one_kind_differ_in_what_they_state(clock, preset, energy, power_w):
+    """Answers as read in devices: a meter of three phases, one of two channels, an RGBW2 without a total."""
+
+    class Device:
+        resource = "http://192.0.2.1"
+
+        def fetch(self, _request: str, _timeout_s: float) -> bytes:
+            status = {"StatusSNS": {"Time": "t", "ENERGY": {"Total": 3.1, **energy}}}
+            return json.dumps(status if preset == "tasmota" else {"meters": [{}, energy]}).encode()
+
+        def __getattr__(self, _name: str):
+            return lambda *_: None
+
+    meter = NetworkedSocket(Device(), {"preset": preset, "outlet": 2}, clock=clock)
+    meter.open()
+    assert meter.read().power_w == power_w
 
 
 @given(st.floats(-1e6, 1e6), st.sampled_from(sorted(units.POWER)))

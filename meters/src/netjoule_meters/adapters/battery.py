@@ -4,6 +4,7 @@
 Linux, Documentation/ABI/testing/sysfs-class-power: ``power_now`` in uW, or ``current_now`` in uA (negative
 while discharging, with some drivers positive) and ``voltage_now`` in uV, both spot values. While the
 battery charges, or is full beside a mains supply, they say nothing of the host: such rows carry no number.
+Nor do those of 0 W: a host that runs on its battery draws some, so the driver does not know.
 How often the battery's own meter renews its value is not told; many do so only every few seconds.
 """
 
@@ -43,6 +44,7 @@ class Battery(SysfsMeter):
     _place = ""
     _has_power = False
     _status = _DISCHARGING
+    _told_of_zero = False
 
     def _identify_device(self) -> Identification:
         supplies = self._devices()
@@ -52,9 +54,11 @@ class Battery(SysfsMeter):
         files = set(self._names(self._place))
         kind = self._optional_text(f"{self._place}/type") or "unknown"
         if kind != "Battery":
+            types = {name: self._optional_text(f"{self.folder}/{name}/type") for name in supplies}
+            batteries = ", ".join(name for name, its in types.items() if its == "Battery")
             raise PortUnavailable(
-                f"{self._device_name} is of type {kind}, not a battery: name a battery, one of "
-                f"{', '.join(supplies)}"
+                f"{self._device_name} is of type {kind}, not a battery: "
+                + (f"name one of {batteries}" if batteries else "this host has none, so use another meter")
             )
         if self._optional_text(f"{self._place}/present") == "0":
             raise PortUnavailable(f"the bay of {self._device_name} is empty: fit the battery")
@@ -88,11 +92,21 @@ class Battery(SysfsMeter):
         if status != _DISCHARGING:
             return Sample()
         voltage_v = self._known(f"{self._place}/voltage_now")
+        name = "power_now" if self._has_power else "current_now"
+        drawn = abs(self._value(f"{self._place}/{name}", MICRO))
+        if not drawn:
+            self._tell_of_zero(name)
+            return Sample(voltage_v=voltage_v)
         if self._has_power:
-            return Sample(power_w=abs(self._value(f"{self._place}/power_now", MICRO)), voltage_v=voltage_v)
-        current_a = abs(self._value(f"{self._place}/current_now", MICRO))
-        power_w = None if voltage_v is None else current_a * voltage_v
-        return Sample(power_w=power_w, voltage_v=voltage_v, current_a=current_a)
+            return Sample(power_w=drawn, voltage_v=voltage_v)
+        power_w = None if voltage_v is None else drawn * voltage_v
+        return Sample(power_w=power_w, voltage_v=voltage_v, current_a=drawn)
+
+    def _tell_of_zero(self, name: str) -> None:
+        """Once: a row without a number is seen in the log."""
+        if not self._told_of_zero:
+            self._notify(f"the battery is {_DISCHARGING} and {name} is 0: its driver does not know the power")
+        self._told_of_zero = True
 
     def confirm(self, updates: int = 5) -> list[Finding]:
         """Look how often the value moves in ``updates`` looks; call after ``open``.

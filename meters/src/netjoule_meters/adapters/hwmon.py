@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Power sensors that the kernel shows under hwmon, such as the INA219, INA226 and INA3221 of single boards.
 
-Linux, Documentation/hwmon/sysfs-interface.rst and ina2xx.rst: ``powerN_input`` in uW, ``currN_input`` in
-mA, ``inN_input`` in mV, ``update_interval`` in ms. A sensor without a power file is read as current times
+Linux, Documentation/hwmon/sysfs-interface.rst and ina2xx.rst: ``powerN_input`` or, where a chip has only
+its mean, ``powerN_average`` in uW (over ``powerN_average_interval`` ms), ``currN_input`` in mA, ``inN_input``
+in mV (counted from 0), ``update_interval`` in ms. A sensor without a power file is read as current times
 voltage. The chip averages over its own interval, whose end is not told, so a reading is taken as a spot
 value. Its scale rests on the shunt that the kernel was told of: without a calibration its error is unknown.
 """
@@ -32,7 +33,7 @@ class Hwmon(SysfsMeter):
     settings_declared: ClassVar[tuple[Setting, ...]] = (
         Setting("update_interval_s", "Time between two looks; not less than the sensor's own.", 0.1),
         Setting("channel", "Number of the channel: 1 reads power1, or curr1 times a voltage.", 1),
-        Setting("voltage_channel", "Number of the voltage that belongs to it; None: the same.", None),
+        Setting("voltage_channel", "Number of its voltage, counted from 0; None: as the channel.", None),
         Setting("lag_s", "Lag, when it is known.", None),
     )
     _place = ""
@@ -45,14 +46,17 @@ class Hwmon(SysfsMeter):
         self._place = f"{self.folder}/{folder}"
         files = set(self._names(self._place))
         channel = int(self.settings["channel"])
-        voltage_channel = int(self.settings["voltage_channel"] or channel)
-        self._power_file = self._present(files, f"power{channel}_input")
+        told = self.settings["voltage_channel"]
+        voltage_channel = channel if told is None else int(told)
+        power_files = (f"power{channel}_input", f"power{channel}_average")
+        self._power_file = next((name for name in power_files if name in files), None)
         self._current_file = self._present(files, f"curr{channel}_input")
         self._voltage_file = self._present(files, f"in{voltage_channel}_input")
         if self._power_file is None and None in (self._current_file, self._voltage_file):
             raise PortUnavailable(
-                f"{chip} ({folder}) tells no power in channel {channel} (it has neither power{channel}_input "
-                f"nor both curr{channel}_input and in{voltage_channel}_input): set channel or voltage_channel"
+                f"{chip} ({folder}) tells no power in channel {channel} (it has neither {power_files[0]} nor "
+                f"{power_files[1]} nor both curr{channel}_input and in{voltage_channel}_input): "
+                "set channel or voltage_channel"
             )
         self._check_own_interval(files, chip)
         self._fetch()
@@ -81,14 +85,16 @@ class Hwmon(SysfsMeter):
 
     def _check_own_interval(self, files: set[str], chip: str) -> None:
         """The same value read twice would weigh twice."""
-        if "update_interval" not in files:
+        averaged = f"{self._power_file}_interval"
+        name = averaged if averaged in files else "update_interval"
+        if name not in files:
             return
-        own_s = self._value(f"{self._place}/update_interval", MILLI)
+        own_s = self._value(f"{self._place}/{name}", MILLI)
         if own_s > 1.01 * self.update_interval_s:
             raise SettingRefused(
                 f"the {chip} has a new value every {own_s:g} s and update_interval_s is "
                 f"{self.update_interval_s:g}: set update_interval_s to {own_s:g} or more, or write fewer "
-                f"milliseconds into {self._place}/update_interval"
+                f"milliseconds into {self._place}/{name}"
             )
 
     def _fetch(self) -> Sample:
