@@ -142,7 +142,7 @@ sign_flip_power <- function(n, effect, sd, level, seed, draws = power_draws) {
   mean(p <= level * (1 + 1e-9))
 }
 
-#' Tell how many blocks are needed, and refuse a design that can never reach its level
+#' Tell how many blocks are needed, and of a design that can never reach its level so
 #' @noRd
 tell_blocks_needed <- function(options, tell) {
   if (is.null(options$workload) || !file.exists(options$workload)) {
@@ -162,21 +162,22 @@ tell_blocks_needed <- function(options, tell) {
   }
   power <- if (is.null(options$power)) default_power else options$power
   found <- blocks_needed(read_campaign(options$campaign_dir), workload, options$mde_percent, power)
-  tell(c(list(event = "blocks_needed", words = blocks_words(found)), found))
-  refuse_unattainable(found)
+  tell(c(list(event = "blocks_needed", words = c(blocks_words(found), unattainable_words(found))), found))
 }
 
-refuse_unattainable <- function(found) {
-  if (found$least_p_holm > found$alpha) {
-    abort_netjoule(sprintf(
-      paste(
-        "The workload's %g %s can give p = %s at least, %s after Holm over %d %s, which is above its level %s:",
-        "it needs %d blocks or more (field blocks)."
-      ),
-      found$design_blocks_n, plural("block", found$design_blocks_n), p_text(found$least_p), p_text(found$least_p_holm),
-      found$tests_n, plural("test", found$tests_n), number_text(found$alpha), found$least_blocks_n
-    ), exit_code = exit_codes$usage)
+# Of a design whose blocks cannot reach its level; none of one that can.
+unattainable_words <- function(found) {
+  if (found$least_p_holm <= found$alpha) {
+    return(NULL)
   }
+  sprintf(
+    paste(
+      "As it is, the workload finds nothing: %g %s can give p = %s at least, %s after Holm over %d %s, which is above",
+      "its level %s; it needs %d blocks or more (field blocks)."
+    ),
+    found$design_blocks_n, plural("block", found$design_blocks_n), p_text(found$least_p), p_text(found$least_p_holm),
+    found$tests_n, plural("test", found$tests_n), number_text(found$alpha), found$least_blocks_n
+  )
 }
 
 blocks_words <- function(found) {

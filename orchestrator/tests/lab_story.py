@@ -81,7 +81,7 @@ def main(folder: Path) -> None:
     story["others"]["doctor"] = seen(netjoule("doctor", *lab))
     story["others"]["provision"] = seen(netjoule("provision", "--limit", "client", *lab))
     provisioned(RECORD | {"governor": "powersave"})
-    resumed = netjoule("resume", str(out), "--no-verify")
+    resumed = netjoule("resume", str(out), "--no-verify", "--json")
     story["resumed"] = seen(resumed)
     checked = netjoule("check", str(out))
     story["checked"] = {"code": checked.returncode, "said": checked.stdout}

@@ -14,7 +14,7 @@ from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ["demo", "plan", "run", "resume", "check", "analyse", "report"]
+COMMANDS = ["demo", "quick", "plan", "run", "resume", "check", "analyse", "report"]
 COMMANDS += ["table-iv", "import", "publish"]
 COMMANDS += ["meters", "provision", "doctor", "selftest", "savings", "glossary", "coursework", "guest"]
 
@@ -386,9 +386,78 @@ def test_demo_runs_analyses_and_prints_the_table_and_the_files(tmp_path, inside,
     assert "null" not in text
     assert "In this model" in text
     assert text.splitlines()[-2:] == [
-        str(tmp_path / "demo/figures/ea.svg"),
-        str(tmp_path / "demo/report.html"),
+        f"1 figure: {tmp_path / 'demo/figures'}",
+        f"report: {tmp_path / 'demo/report.html'}",
     ]
+
+
+def test_quick_runs_what_was_typed_and_leaves_the_workload_that_does_the_same(
+    tmp_path, inside, monkeypatch, capsys
+):
+    monkeypatch.setattr(runner, "run_campaign", perfect)
+    monkeypatch.setattr(analysis, "run_analysis", fake_r)
+    monkeypatch.setattr(analysis, "require_r", lambda: None)
+    out = tmp_path / "new" / "q"
+    typed = ["quick", "udp,tcp", "-b", "6M,500k", "-l", "64,1440", "--blocks", "2", "-t", "3"]
+    assert run_command([*typed, "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "24 runs, " in text
+    assert "E_A of client" in text
+    assert text.splitlines()[-1] == f"the same again: netjoule run {out}.yaml"
+    first = json.loads((out / "campaign.json").read_text())
+    asked = first["workload"]
+    assert asked["transports"] == ["udp", "tcp", "null"]
+    assert (asked["offered_rate_mbps"], asked["payload_bytes"]) == ([6.0, 0.5], [64, 1440])
+    assert (asked["blocks"], asked["timing"]["measure_s"]) == (2, 3)
+    assert run_command(["run", f"{out}.yaml", "--out", str(tmp_path / "again")]) == 0
+    again = json.loads((tmp_path / "again" / "campaign.json").read_text())
+    assert again["workload"] == asked
+    assert again["seed"] == first["seed"]
+    assert (tmp_path / "again" / "plan.csv").read_text() == (out / "plan.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["udp", "-b", "fast"], "-b: 'fast' is no rate; say for example 6M"),
+        (["udp", "-b", "0"], "-b: '0' is no rate"),
+        (["udp", "-l", "1k"], "-l: '1k' is no number of bytes"),
+        (["udp,tpc"], "'tpc' is not one of"),
+        (["dccp", "-l", "1441"], "carries 1440 bytes"),
+        (["null"], "no transport but null"),
+    ],
+)
+def test_what_quick_cannot_do_leaves_no_file(typed, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(analysis, "require_r", lambda: None)
+    assert run_command(["quick", *typed, "--out", str(tmp_path / "q")]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_ends_with_the_table_and_the_next_command(files, tmp_path, monkeypatch, capsys):
+    def ran(argv):  # what the process inside the sandbox does
+        with monkeypatch.context() as entered:
+            entered.setattr(sandbox, "inside", lambda: "rootless")
+            return run_command(argv[3:])
+
+    monkeypatch.setattr(sandbox, "inside", lambda: None)
+    monkeypatch.setattr(sandbox, "run_inside", ran)
+    monkeypatch.setattr(runner, "run_campaign", perfect)
+    monkeypatch.setattr(analysis, "run_analysis", fake_r)
+    monkeypatch.setattr(analysis, "require_r", lambda: None)
+    assert run_command(["run", *files]) == 0
+    text = capsys.readouterr().out
+    assert text.count("E_A of client") == 1
+    assert text.splitlines()[-1] == f"next: netjoule report {tmp_path / 'out'}"
+
+    def lacks():
+        raise HostLacks("Rscript is not on this host", next_step="make setup")
+
+    monkeypatch.setattr(analysis, "require_r", lacks)
+    assert run_command(["resume", str(tmp_path / "out")]) == 0  # the campaign is whole; only its table is not
+    seen = capsys.readouterr()
+    assert "no table: Rscript is not on this host; make setup" in seen.err
+    assert seen.out.splitlines()[-1] == f"next: netjoule analyse {tmp_path / 'out'}"
 
 
 def test_demo_tries_r_before_it_measures(tmp_path, monkeypatch, capsys):

@@ -84,10 +84,12 @@ def test_a_run_without_ea_says_why(capsys):
     with progress_sink(output, 2) as sink:
         node = {**NODE, "ea_j_per_mbit": None, "ea_reason": "below_resolution"}
         sink(ProgressEvent("run_result", 1.0, 1, 2, 4.0, ROW, "valid", [node]))
-        sink(ProgressEvent("repeat", 1.0, 1, 2, 4.0, ROW, "mini-block 1 has an invalid run"))
-    first, second = capsys.readouterr().err.splitlines()
+        sink(ProgressEvent("repeat", 1.0, 1, 2, 4.0, ROW, "invalid (meter_gap: 3 s missing), again"))
+        sink(ProgressEvent("run_result", 1.0, 1, 2, 4.0, ROW, "meter_gap: 3 s missing", [NODE]))
+    first, second, third = capsys.readouterr().err.splitlines()
     assert first.endswith("below resolution (4 s left)")
-    assert "mini-block 1 has an invalid run" in second
+    assert "invalid (meter_gap: 3 s missing), again" in second
+    assert third.endswith("meter_gap: 3 s missing (4 s left)")  # E_A of a run that does not count is not told
 
 
 def test_what_a_terminal_would_obey_is_written_out(capsys):

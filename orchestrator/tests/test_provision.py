@@ -9,7 +9,7 @@ from lab_topology import LAB
 from runner_fakes import new_campaign
 from synthetic import workload
 
-from netjoule import provision, runner
+from netjoule import analysis_console, provision, runner
 from netjoule.cli import run_command
 from netjoule.runner import Outcome
 from netjoule.ssh import HostInUse
@@ -366,6 +366,7 @@ def went(monkeypatch):
         return Outcome("complete", 0, 0)
 
     monkeypatch.setattr(runner, "run_campaign", run_campaign)
+    monkeypatch.setattr(analysis_console, "after_a_run", lambda campaign, output: None)
     return begun
 
 

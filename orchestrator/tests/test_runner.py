@@ -141,7 +141,14 @@ def test_a_failed_sender_repeats_its_mini_block_at_the_end_of_the_block(tmp_path
     order = script.of("go")
     first_of_block_2 = next(i for i, run_id in enumerate(order) if run_id.startswith("b02"))
     assert max(order.index(r.run_id) for r in repeats) == first_of_block_2 - 1
-    assert "repeat" in [e.kind for e in events]
+    again = [e for e in events if e.kind == "repeat"]
+    assert [(e.row.run_id, e.detail) for e in again] == [
+        (
+            bad.run_id,
+            "invalid (flow_lost_control: netjoule-traffic send ended with code 1: no answer), so mini-block "
+            f"{bad.mini_block} does not count; all its runs are repeated",
+        )
+    ]
 
 
 def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: Path) -> None:
@@ -158,7 +165,7 @@ def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: 
 
     script.on_result = on_result
     with new_campaign(tmp_path / "c", workload(offered_rate_mbps=[1])) as campaign:
-        outcome, _ = run(campaign, script)
+        outcome, events = run(campaign, script)
         rows = campaign.rows()
         final = [document(campaign, r.run_id) for r in rows if r.transport == "udp"]
     assert [r.status for r in rows if r.transport == "udp"] == ["invalid"] * 3
@@ -167,6 +174,12 @@ def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: 
     assert [d["reasons"][0]["code"] for d in final] == ["idle_drift"] * 3
     assert {d["status"] for d in final} == {"invalid"}
     assert outcome == runner.Outcome("complete", 1, 3)
+    again = [e.detail for e in events if e.kind == "repeat"]
+    assert [d.rpartition("; ")[2] for d in again] == [
+        *["all its runs are repeated"] * 2,
+        "its attempts are used up",
+    ]
+    assert all("(idle_drift: the two differ by 2 %)" in detail for detail in again)
 
 
 def test_books_that_do_not_balance_invalidate(tmp_path: Path) -> None:

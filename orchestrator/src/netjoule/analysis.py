@@ -139,7 +139,7 @@ def run_blocks_needed(
         rscript: program to use instead of the one found.
 
     Raises:
-        UsageError: when the workload's blocks can never reach its level.
+        UsageError: when the workload has no pair to compare.
         InvalidData: when the pilot decides nothing.
         HostLacks, RunFailed: as `run_analysis`.
     """

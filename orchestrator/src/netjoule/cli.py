@@ -22,6 +22,7 @@ from netjoule.errors import InvalidData, NetjouleError, refused
 from netjoule.guest.cli import app as guest_app
 from netjoule.importing.cli import import_results
 from netjoule.publishing.cli import publish_campaign
+from netjoule.quick import quick
 from netjoule.savings.cli import savings
 from netjoule.table_iv import table_iv
 
@@ -111,7 +112,7 @@ def demo(
 
     Example: netjoule demo
     """
-    from netjoule import analysis, launch, programs
+    from netjoule import analysis, analysis_console, launch, programs
 
     output = Output(json_lines=json)
     now = SystemClock().utc_now()
@@ -124,8 +125,11 @@ def demo(
         place = out or launch.default_out(inputs.workload.name, now)
         code = launch.start(inputs, place, _seed(seed, inputs), now, output)
     if code == 0:
-        _analyse(place, "report", output)
+        analysis_console.tell(place, "report", output)
     raise typer.Exit(code)
+
+
+app.command()(quick)
 
 
 @app.command()
@@ -166,7 +170,9 @@ def run(
     verify: Verify = True,
     json: Json = False,
 ) -> None:
-    """Run a campaign.
+    """Run a campaign and print its table.
+
+    With --json it prints the result of each run and leaves the table to 'netjoule analyse'.
 
     Example: netjoule run skype --out results/skype-1
     """
@@ -176,7 +182,8 @@ def run(
     inputs = launch.load_inputs(workload, testbed)
     place = out or launch.default_out(inputs.workload.name, now)
     output = Output(json_lines=json)
-    raise typer.Exit(launch.start(inputs, place, _seed(seed, inputs), now, output, verify=verify))
+    code = launch.start(inputs, place, _seed(seed, inputs), now, output, verify=verify)
+    _conclude(code, place, output)
 
 
 @app.command()
@@ -189,7 +196,8 @@ def resume(campaign: CampaignDir, verify: Verify = True, json: Json = False) -> 
     """
     from netjoule import launch
 
-    raise typer.Exit(launch.resume(campaign, Output(json_lines=json), verify=verify))
+    output = Output(json_lines=json)
+    _conclude(launch.resume(campaign, output, verify=verify), campaign, output)
 
 
 @app.command()
@@ -224,7 +232,9 @@ def analyse(campaign: CampaignDir, margin: Margin = None, json: Json = False) ->
 
     Example: netjoule analyse results/skype-1
     """
-    _analyse(campaign, "analyse", Output(json_lines=json), margin)
+    from netjoule import analysis_console
+
+    analysis_console.tell(campaign, "analyse", Output(json_lines=json), margin)
 
 
 @app.command()
@@ -233,7 +243,9 @@ def report(campaign: CampaignDir, margin: Margin = None, json: Json = False) -> 
 
     Example: netjoule report results/skype-1
     """
-    _analyse(campaign, "report", Output(json_lines=json), margin)
+    from netjoule import analysis_console
+
+    analysis_console.tell(campaign, "report", Output(json_lines=json), margin)
 
 
 app.command("table-iv")(table_iv)
@@ -443,15 +455,10 @@ def _seed(given: int | None, inputs: Any) -> int:
     return int(inputs.workload.seed) if inputs.workload.seed is not None else launch.draw_seed()
 
 
-def _analyse(campaign: Path, verb: Any, output: Output, margin: str | None = None) -> None:
-    """Run R over a campaign, then print its table and name its files."""
-    from netjoule import analysis, sample_size, special_files, summary
-    from netjoule.store import Campaign
+def _conclude(code: int, campaign: Path, output: Output) -> None:
+    """End ``run`` and ``resume``: with the table, but for the same command inside the sandbox."""
+    from netjoule import analysis_console, sandbox
 
-    within = None if margin is None else sample_size.percent(margin, "--margin")
-    if campaign.is_dir():
-        special_files.require_none(campaign)
-    Campaign.read(campaign)  # says what is wrong before R is started
-    analysis.require_writable(campaign)
-    analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
-    summary.tell(campaign, output)
+    if code == 0 and sandbox.inside() is None:
+        analysis_console.after_a_run(campaign, output)
+    raise typer.Exit(code)

@@ -145,7 +145,7 @@ def _bar_sink(bar: Progress, total: int) -> ProgressSink:
         fields: dict[str, Any] = {"left": f"{duration_text(event.remaining_s)} left"}
         if event.kind == "run_started" and event.row is not None:
             bar.update(task, description=_cell(event))
-        if event.kind == "run_result" and event.row is not None:
+        if event.kind in ("run_result", "repeat") and event.row is not None:
             fields["last"] = _last(event)
         bar.update(task, completed=event.done, total=event.total, **fields)
 
@@ -170,7 +170,8 @@ def _cell(event: ProgressEvent) -> str:
 
 def _last(event: ProgressEvent) -> str:
     """The last result in words: E_A as `ea_text` has it, or why there is none."""
-    return f"{_cell(event)}: {ea_text(event.nodes)}" if event.nodes else f"{_cell(event)}: {event.detail}"
+    counts = event.nodes and event.detail in ("", "valid")
+    return f"{_cell(event)}: {ea_text(event.nodes) if counts else event.detail}"
 
 
 def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:

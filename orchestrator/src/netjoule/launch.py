@@ -28,6 +28,7 @@ from netjoule import (
     secrets,
     timeline,
     topology,
+    verdict,
     workload,
 )
 from netjoule.console import Output, progress_sink
@@ -39,9 +40,11 @@ from netjoule.topology import Topology
 from netjoule.workload import Workload
 
 __all__ = [
+    "DEFAULT_TOPOLOGY",
     "Inputs",
     "default_out",
     "draw_seed",
+    "fitting",
     "load_inputs",
     "require_free",
     "resume",
@@ -78,7 +81,17 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
         direct if direct.is_file() else workload.find(workload_name, programs.shipped("workloads"))
     )
     topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
-    inputs = Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
+    return fitting(
+        Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
+    )
+
+
+def fitting(inputs: Inputs) -> Inputs:
+    """The same inputs, when workload and testbed fit each other.
+
+    Raises:
+        NetjouleError: naming what does not fit.
+    """
     limits.check_workload(inputs.workload, inputs.topology)
     carriers.require(inputs.workload, inputs.topology)
     presence.require(inputs.workload, inputs.topology)
@@ -319,7 +332,7 @@ def _verdict(campaign: Campaign, output: Output) -> int:
     )
     output.say(f"{done} runs done, {len(bad)} invalid: {campaign.path}")
     for reason in sorted({r.reason for r in bad}):
-        output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}")
+        output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}: {verdict.explained(reason)}")
     if bad and not done:
         raise InvalidData("no run of the campaign is valid", where=str(campaign.path))
     return 0

@@ -63,8 +63,7 @@ def tell(asked: Request, workload: Workload, size: Forecast, output: Output) -> 
         output: takes words and events.
 
     Raises:
-        UsageError: when one option is given without the other, or the workload's blocks can never reach
-            its level.
+        UsageError: when one option is given without the other.
         InvalidData: when the pilot decides nothing.
     """
     if asked.mde is None:

@@ -101,14 +101,25 @@ class Results:
             ids = [r.run_id for r in with_flow]
             # In a thread: the radio's records keep flowing meanwhile.
             await asyncio.to_thread(self._compute, self._campaign.path, ids)
-        repeat = any(r.status == "invalid" for r in rows)
+        # A run that failed has no result; what it failed of stands in its document.
+        why = {r.run_id: _first_reason(self._document(r)) for r in rows if r not in with_flow}
         for row in with_flow:
-            repeat |= self._settle_row(row)
-        if repeat:
-            self._tell("repeat", rows[0], f"mini-block {rows[0].mini_block} has an invalid run")
+            if (reason := self._settle_row(row)) is not None:
+                why[row.run_id] = reason
+        for row in rows:
+            if row.run_id in why:
+                self._tell("repeat", row, self._why_again(row, why[row.run_id]))
 
-    def _settle_row(self, row: PlanRow) -> bool:
-        """Take a run's validity from its result; True when it does not count."""
+    def _why_again(self, row: PlanRow, reason: Reason) -> str:
+        """What makes a mini-block invalid, and whether it is run again."""
+        last = row.attempt >= self._campaign.workload.max_attempts
+        then = "its attempts are used up" if last else "all its runs are repeated"
+        return (
+            f"invalid ({reason.code}: {reason.detail}), so mini-block {row.mini_block} does not count; {then}"
+        )
+
+    def _settle_row(self, row: PlanRow) -> Reason | None:
+        """Take a run's validity from its result; why it does not count, None when it does."""
         result = files.read_json(self._result_path(row))
         reason = None if result["valid"] else first_invalidating(result["reasons"])
         if not result["valid"] and reason is None:
@@ -125,10 +136,16 @@ class Results:
             self._campaign.set_status(row.run_id, status, reason.code if reason else "")
         detail = f"{reason.code}: {reason.detail}" if reason else "valid"
         self._tell("run_result", row, detail, result["nodes"])
-        return reason is not None
+        return reason
 
     def _document(self, row: PlanRow) -> dict[str, Any]:
         return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")
 
     def _result_path(self, row: PlanRow) -> Path:
         return self._campaign.run_dir(row.run_id) / "result.json"
+
+
+def _first_reason(document: dict[str, Any]) -> Reason:
+    """Why a run failed, as its document says."""
+    first = document["reasons"][0]
+    return Reason(first["code"], first["detail"])

@@ -72,8 +72,17 @@ def tell(campaign: Path, output: Output) -> None:
         output.event({"event": "contrast", **typed(row)})
     for row in rows:
         output.event({"event": "ea", **typed(row)})
-    for path in made_files(campaign):
-        output.say(str(path))
+    _tell_files(campaign, output)
+
+
+def _tell_files(campaign: Path, output: Output) -> None:
+    """Name what was made: to people by folder, to machines file by file."""
+    made = made_files(campaign)
+    if figures := [path for path in made if path.suffix == ".svg"]:
+        output.say(f"{len(figures)} figure{'s' if len(figures) > 1 else ''}: {campaign / 'figures'}")
+    for path in made:
+        if path not in figures:
+            output.say(f"report: {path}")
         output.event({"event": "file", "path": str(path)})
 
 

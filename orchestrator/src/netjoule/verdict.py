@@ -14,7 +14,7 @@ from netjoule import transports
 from netjoule.errors import RunFailed
 from netjoule_meters.energy.floor import LEAST_ACHIEVED_RATIO
 
-__all__ = ["Reason", "first_invalidating", "invalidates", "judge_flow"]
+__all__ = ["Reason", "explained", "first_invalidating", "invalidates", "judge_flow"]
 
 SHORT_SLACK_S = 0.2  # two report intervals
 
@@ -71,9 +71,15 @@ def invalidates(code: str) -> bool:
     Raises RunFailed for a code that reasons.json does not have.
     """
     try:
-        return _codes()[code]
+        return bool(_codes()[code]["invalidates"])
     except KeyError:
         raise RunFailed(f"'{code}' is not a code of reasons.json") from None
+
+
+def explained(code: str) -> str:
+    """What a reason means and what to do about it, as reasons.json says; empty for an unknown code."""
+    known = _codes().get(code)
+    return f"{known['meaning']} {known['next_step']}".strip() if known else ""
 
 
 def first_invalidating(reasons: Iterable[Mapping[str, str]]) -> Reason | None:
@@ -106,6 +112,6 @@ def _books(report: Mapping[str, Any]) -> str:
 
 
 @functools.cache
-def _codes() -> dict[str, bool]:
+def _codes() -> dict[str, dict[str, Any]]:
     text = (contracts.root() / "reasons.json").read_text(encoding="utf-8")
-    return {str(r["code"]): bool(r["invalidates"]) for r in json.loads(text)["reasons"]}
+    return {str(r["code"]): r for r in json.loads(text)["reasons"]}

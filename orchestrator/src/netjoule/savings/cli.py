@@ -59,7 +59,7 @@ def savings(
     household_kwh: _Household = None,
     json: _Json = False,
 ) -> None:
-    """What a difference of E_A adds up to: the published estimate, then yours.
+    """What a difference of E_A adds up to in a year of calls: yours, then the published estimate.
 
     Example: netjoule savings --campaign results/skype-1
     """
@@ -80,16 +80,20 @@ def savings(
 def _tell(published: Published, answered: Answer, output: Output) -> None:
     from netjoule.savings import words
 
+    for chain, difference in answered.chains:
+        for line in words.own_lines(chain, difference):
+            output.say(line)
+        output.say()
+        output.event(words.own_document(chain, difference))
+    for reason in answered.refused:
+        output.say(f"No dE_A of {reason}.")
+        output.say()
+        output.event({"event": "no_difference", "detail": reason})
     for line in words.published_lines(published):
         output.say(line)
     output.event(words.published_document(published))
     for document in words.slip_documents(published):
         output.event(document)
-    for chain, difference in answered.chains:
+    if not (answered.chains or answered.refused):
         output.say()
-        for line in words.own_lines(chain, difference):
-            output.say(line)
-        output.event(words.own_document(chain, difference))
-    for reason in answered.refused:
-        output.say(f"No dE_A of {reason}.")
-        output.event({"event": "no_difference", "detail": reason})
+        output.say("Yours: netjoule savings --campaign CAMPAIGN, or --de-a X --u95 X")

@@ -72,7 +72,7 @@ def fly(lab: GuestLab, out: Path) -> None:
     with emulated_meter(lab.folder / "client-power.tty"):
         ended = netjoule(
             "run", str(WORKLOAD), "--testbed", str(lab.folder / f"{NETWORK}.yaml"), "--out", str(out),
-            "--seed", str(SEED), "--no-verify",
+            "--seed", str(SEED), "--no-verify", "--json",
         )  # fmt: skip
     assert ended.returncode == 0
     assert netjoule("analyse", str(out)).returncode == 0
