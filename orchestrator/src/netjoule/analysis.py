@@ -63,7 +63,7 @@ def require_r() -> None:
         HostLacks: naming what is missing and how to get it.
     """
     answer = subprocess.run(
-        [programs.find("Rscript"), "--vanilla", str(script()), "--help"],
+        [*programs.rscript(), str(script()), "--help"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -169,8 +169,7 @@ def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | N
 
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rscript: str | None) -> None:
     """Run the R program over a campaign; its failure becomes ours."""
-    program = rscript or programs.find("Rscript")
-    command = [program, "--vanilla", str(script()), str(campaign.resolve()), "--json", *options]
+    command = [*programs.rscript(rscript), str(script()), str(campaign.resolve()), "--json", *options]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
         with child.held(command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S) as process:
             assert process.stdout is not None

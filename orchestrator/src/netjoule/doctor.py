@@ -204,7 +204,7 @@ def _guest() -> Iterator[Finding]:
 def _r() -> Finding:
     """R with the packages that analyse and report use."""
     try:
-        rscript = programs.find("Rscript")
+        rscript = programs.rscript()
     except HostLacks as error:
         return Finding("R", False, True, "not found", error.next_step)
     wanted = ", ".join(f'"{p}"' for p in (*_R_PACKAGES, "netjoule"))
@@ -213,9 +213,9 @@ def _r() -> Finding:
         f"p <- c({wanted}); cat(as.character(getRversion()), "
         "p[!vapply(p, requireNamespace, logical(1), quietly = TRUE)])"
     )
-    answer = _ask([rscript, "--vanilla", "-e", code])
+    answer = _ask([*rscript, "-e", code])
     if answer is None:
-        return Finding("R", False, True, f"{rscript} does not run", "reinstall r-base-core")
+        return Finding("R", False, True, f"{rscript[0]} does not run", "reinstall r-base-core")
     version, *missing = answer.split()
     if missing:
         packages = ", ".join(missing)

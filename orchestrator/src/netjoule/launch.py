@@ -306,7 +306,7 @@ def require_programs(inputs: Inputs) -> None:
 def _inside(argv: list[str], output: Output) -> int:
     options = ["--json"] if output.json_lines else []
     verbose = ["-v"] if any(a in ("-v", "--verbose") for a in sys.argv[1:]) else []
-    return sandbox.run_inside([sys.executable, "-m", "netjoule", *argv, *options, *verbose])
+    return sandbox.run_inside([*programs.PYTHON, "-m", "netjoule", *argv, *options, *verbose])
 
 
 def _run(campaign: Campaign, output: Output) -> int:

@@ -11,7 +11,13 @@ from pathlib import Path
 
 from netjoule.errors import HostLacks
 
-__all__ = ["checkout", "commit", "find", "rust_commit", "shipped"]
+__all__ = ["HOST_PYTHON", "PYTHON", "checkout", "commit", "find", "rscript", "rust_commit", "shipped"]
+
+# The current folder may be anybody's: no interpreter takes code from it.
+PYTHON = (sys.executable, "-P")
+"""This Python, for child processes."""
+HOST_PYTHON = ("python3", "-I")
+"""The Python of a lab host, 3.9 or newer; what runs in it is one file."""
 
 _HOW = {
     "netjoule-traffic": "build it with 'make setup' (or cargo build --release)",
@@ -81,6 +87,15 @@ def find(name: str) -> str:
     if found:
         return found
     raise HostLacks(f"the program {name} is not on this host", next_step=_HOW.get(name, f"install {name}"))
+
+
+def rscript(program: str | None = None) -> list[str]:
+    """R for scripts, without what profiles say; by default the Rscript found.
+
+    Raises:
+        HostLacks: without R.
+    """
+    return [program or find("Rscript"), "--vanilla"]
 
 
 def shipped(relative: str) -> Path:

@@ -32,6 +32,7 @@ from types import FrameType
 from typing import NoReturn
 
 from netjoule.errors import HostLacks
+from netjoule.programs import PYTHON
 
 ENV_INSIDE = "NETJOULE_SANDBOX"
 FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -89,7 +90,7 @@ def probe() -> Probe:
         _require_tools()
         refusals: list[_Refusal] = []
         for mode, flags in _ways_in():
-            outcome = _supervise(mode, flags, [sys.executable, "-c", "pass"], dict(os.environ))
+            outcome = _supervise(mode, flags, [*PYTHON, "-c", "pass"], dict(os.environ))
             if outcome == 0:
                 return Probe(mode, None)
             if isinstance(outcome, _Refusal):
@@ -134,7 +135,7 @@ def _supervise(mode: str, flags: tuple[str, ...], argv: list[str], env: dict[str
     lifeline_read, lifeline_write = os.pipe()
     status_read, status_write = os.pipe()
     real_stderr = os.dup(2)
-    init = [sys.executable, "-m", "netjoule.sandbox"]
+    init = [*PYTHON, "-m", "netjoule.sandbox"]
     fds = [lifeline_read, status_write, real_stderr]
     env = env | {ENV_INSIDE: mode, "PATH": env.get("PATH", os.defpath) + ":" + _SBIN}
     with _forwarding(lifeline_write):

@@ -208,7 +208,7 @@ class LabTestbed:
             if radio is not None:
                 place = await host.put_once(agent_zipapp(), "netjoule-radio", ".pyz")
                 options = agent_options(radio.interface, radio.every_s, radio.reader)
-                self._agents[name] = ("python3", place, *options)
+                self._agents[name] = (*programs.HOST_PYTHON, place, *options)
 
     async def _start_loggers(self) -> None:
         """One logger per host with meters, the controller included."""

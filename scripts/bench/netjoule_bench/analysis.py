@@ -85,7 +85,7 @@ def analysed(folder: Path) -> Taken:
         RuntimeError: when it fails.
     """
     script = str(analysis.script())
-    command = [programs.find("Rscript"), "--vanilla", script, str(folder), "--report", "--json"]
+    command = [*programs.rscript(), script, str(folder), "--report", "--json"]
     began = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         process = subprocess.Popen(

@@ -22,6 +22,7 @@ import asyncssh
 
 from netjoule.clock import Clock
 from netjoule.errors import HostLacks, NetjouleError, RunFailed
+from netjoule.programs import HOST_PYTHON
 from netjoule.ssh import keeper
 from netjoule.ssh.errors import CONNECTION_ERRORS, HostInUse, sentence
 from netjoule.ssh.line import GIVE_UP_S, KeeperGone, Line
@@ -304,7 +305,7 @@ class SshHost:
             "orphan_s": self._owner.orphan_s,
             "take_over": not self._served,
         }
-        words = shlex.join([*self._sudo, "python3", script, "serve", str(self._keeper)])
+        words = shlex.join([*self._sudo, *HOST_PYTHON, script, "serve", str(self._keeper)])
         done = await self._run(words, json.dumps(owner).encode() + b"\n")
         if done.status == keeper.REFUSED and done.out:
             raise _locked(self.name, _holder(done.out))
@@ -330,7 +331,7 @@ class SshHost:
 
     async def _attach(self) -> _SshChannel:
         """Attach to the keeper. Raises KeeperGone when the host has none, else NetjouleError."""
-        words = shlex.join([*self._sudo, "python3", self._script, "attach", str(self._keeper)])
+        words = shlex.join([*self._sudo, *HOST_PYTHON, self._script, "attach", str(self._keeper)])
         done = await self._run(f"test -S {shlex.quote(str(self._keeper / 'socket'))}", b"")
         if done.status and not self.settings.become:
             raise KeeperGone("its keeper has gone", where=f"host {self.name}")
