@@ -14,23 +14,27 @@ setup: ## install everything that demo needs (Debian packages, Python environmen
 demo: setup ## the whole job on this machine: flows, watts, E_A per transport and size, figure, report
 	@.venv/bin/netjoule demo
 
-test: ## all tests: Rust, Python (with network namespaces), R
+test: ## all tests: Rust, Python (with network namespaces), R; of one room with ROOM=orchestrator/store (or a crate, or analysis-r)
+ifdef ROOM
+	@scripts/test-room.sh "$(ROOM)"
+else
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory test-rust test-python test-r
+endif
 
 test-rust:
 	cargo test --release --locked --workspace
 
 # Most tests wait for real flows, instruments and hosts: more of them at once than there are cores.
 test-python:
-	$(PY) -m pytest --numprocesses 4 --no-loadscope-reorder
+	$(PY) -m pytest --numprocesses 4 --no-loadscope-reorder --durations 30
 
 test-r:
 	Rscript --vanilla analysis-r/tests/run.R
 
 test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kernel's (reduced matrix); a lab of hwsim radios
 	@scripts/setup.sh guest-test
-	$(PY) -m pytest -m "guest and not slow"
+	$(PY) -m pytest -m "guest and not slow" --durations 10
 
 test-slow: ## the whole interoperability matrix, what the radio roles refuse and the golden campaign, in the guest (an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
