@@ -14,10 +14,9 @@ import pytest
 import sshd
 import synthetic
 from lab_topology import LAB
-from rich.console import Console
 
 import netjoule_contracts as contracts
-from netjoule import selftest
+from netjoule import selftest, tables
 from netjoule import workload as workloads
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
@@ -91,10 +90,7 @@ def silent(_line: str) -> None:
 
 
 def shown(found: Sequence[Mapping[str, Any]]) -> str:
-    console = Console(width=200)
-    with console.capture() as captured:
-        console.print(table([dict(one) for one in found]))
-    return captured.get()
+    return "\n".join(tables.lines(table([dict(one) for one in found]), None))
 
 
 def test_the_least_and_the_greatest_load_of_every_size_and_pacing_are_tried() -> None:

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from netjoule import tables
 from netjoule.errors import NetjouleError
 from netjoule.printable import printable, printable_lines
 from netjoule.progress import ProgressEvent, ProgressSink
@@ -26,18 +29,21 @@ class Output:
 
     def __init__(self, *, json_lines: bool = False) -> None:
         self.json_lines = json_lines
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        # Rich leaves bold and italics on with NO_COLOR; without a colour system it sets no style at all.
+        colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
+        self.errors = Console(stderr=True, highlight=False, soft_wrap=True, color_system=colours)
 
     def say(self, text: str = "") -> None:
         """One line for people; nothing with --json."""
         if not self.json_lines:
-            self.console.print(printable_lines(redact(text)), markup=False)
+            sys.stdout.write(printable_lines(redact(text)) + "\n")
+            sys.stdout.flush()
 
-    def show(self, table: RenderableType) -> None:
-        """A table for people; nothing with --json."""
-        if not self.json_lines:
-            self.console.print(table)
+    def show(self, table: tables.Table) -> None:
+        """A table for people, as wide as a terminal allows; nothing with --json."""
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        for line in tables.lines(table, width):
+            self.say(line)
 
     def event(self, document: Mapping[str, Any]) -> None:
         """One NDJSON line for machines; nothing without --json."""

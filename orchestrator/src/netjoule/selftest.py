@@ -15,14 +15,12 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
 import netjoule_contracts as contracts
 from netjoule import profiles, programs, topology
 from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.generators.netjoule_traffic import NetjouleTraffic, limit_arguments
 from netjoule.hosts import Host, LocalHost
+from netjoule.tables import Column, Table
 from netjoule.topology import Topology
 from netjoule.workload import Pace, Workload
 
@@ -204,11 +202,13 @@ def _sentence(line: bytes, said: str) -> str:
 
 def table(found: Sequence[dict[str, Any]]) -> Table:
     """One row per flow, for people."""
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1), caption=_CAPTION, caption_justify="left")
-    columns = ["host", "bytes", "Mb/s", "pacing", "flow", "p50 us", "p99 us", "max us", "<= 50 us"]
-    for name in [*columns, "in trains", "sent", "CPU", ""]:
-        right = name not in ("host", "pacing", "flow", "")
-        shown.add_column(name, justify="right" if right else "left", no_wrap=True)
+    words = {"host", "pacing", "flow"}
+    keys = [
+        Column(name, right=name not in words, key=True, text=name == "pacing")
+        for name in ("host", "bytes", "Mb/s", "pacing", "flow")
+    ]
+    figures = ("p50 us", "p99 us", "max us", "<= 50 us", "in trains", "sent", "CPU")
+    rows = []
     for document in found:
         pacing = document["pacing"]
         pace = Pace(pacing["mode"], pacing["window_us"], pacing["gso"])
@@ -218,10 +218,11 @@ def table(found: Sequence[dict[str, Any]]) -> Table:
             f"{document['offered_rate_mbps']:g}",
             _pacing_words(pace, document.get("flows_at_once", 1)),
         ]
-        for flow in document["flows"]:
-            shown.add_row(*head, flow["transport"], *_figures(flow["pacing_certificate"]))
-            head = [""] * len(head)
-    return shown
+        rows += [
+            [*head, flow["transport"], *_figures(flow["pacing_certificate"])] for flow in document["flows"]
+        ]
+    verdict = Column("verdict", right=False, text=True)
+    return Table([*keys, *map(Column, figures), verdict], rows, caption=_CAPTION)
 
 
 def _pacing_words(pace: Pace, flows: int) -> str:

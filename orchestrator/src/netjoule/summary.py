@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
 from netjoule.console import Output
 from netjoule.counted import counted_results, uncounted_line
 from netjoule.errors import InvalidData, file_errors
 from netjoule.floor_warnings import floor_warnings, warning_line
+from netjoule.tables import Column, Table
 
 __all__ = [
     "SUMMARY_FILE",
@@ -196,27 +194,24 @@ def _table(meter_id: str, rows: list[dict[str, str]], pacing: str = "") -> Table
     first = rows[0]
     several = any(row.get("flows_at_once") for row in rows)
     model = f" by device model {first['device_model']}" if first.get("device_model") else ""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
+    named = [Column(name, right=name != "transport", key=True) for name in ("transport", "bytes", "Mb/s")]
+    figures = [Column(name) for name in ("E_A J/Mb", "± 95 %", "u95", "sent", "loss", "n")]
+    flows = [Column("flows at once", right=False, text=True)] if several else []
+    lines: list[list[str]] = []
+    for row, before in zip(rows, [None, *rows], strict=False):
+        if before and (before["transport"], before["payload_bytes"]) != (
+            row["transport"],
+            row["payload_bytes"],
+        ):
+            lines.append([])
+        lines.append([*_cells(row), *([row.get("flows_at_once", "")] if several else [])])
+    return Table(
+        [*named, *figures, *flows],
+        lines,
         title=f"E_A of {first['node']} (meter {meter_id}): power {first.get('power_source', '?')}{model}, "
         f"radio {first.get('radio_source', '?')}{f'; {pacing}' if pacing else ''}",
-        title_justify="left",
         caption=_caption(first, several=several),
-        caption_justify="left",
     )
-    for name in ("transport", "bytes", "Mb/s", "E_A J/Mb", "± 95 %", "u95", "sent", "loss", "n"):
-        table.add_column(name, justify="left" if name == "transport" else "right", no_wrap=True)
-    if several:
-        table.add_column("flows at once")
-    previous = ""
-    for row in rows:
-        group = row["transport"] + row["payload_bytes"]
-        table.add_row(*_cells(row), *([row.get("flows_at_once", "")] if several else []), end_section=False)
-        if previous and group != previous:
-            table.rows[-2].end_section = True
-        previous = group
-    return table
 
 
 def _caption(row: Row, *, several: bool) -> str:

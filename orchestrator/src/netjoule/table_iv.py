@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from netjoule.tables import Table
 
 __all__ = ["table_iv"]
 
@@ -26,13 +26,8 @@ _Campaigns = Annotated[
 ]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
-# In two lines where one would not leave room for all in 80 columns.
-_COLUMNS = (
-    *("application", "transport", "", "E_A\nJ/Mb", "± 95 %", "u95"),
-    *("less\nJ/Mb", "less\n%", "less\nP_A W", "n"),
-)
-_WHOSE = 2
-"""The column that says whose value a row has."""
+_NAMED = ("application", "transport")
+_FIGURES = ("E_A J/Mb", "± 95 %", "u95", "less J/Mb", "less %", "less P_A W", "n")
 _PUBLISHED = ("ea_j_per_mbit", "dea_j_per_mbit", "dea_percent")
 _METER = ("meter_id", "node", "power_source", "device_model", "radio_source")
 
@@ -85,9 +80,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[Table]:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
+    from netjoule.tables import Column, Table
 
     first = rows[0]
     model = f" by device model {first['device_model']}" if first.get("device_model") else ""
@@ -95,24 +88,15 @@ def _table(rows: Sequence[Row]) -> Table:
         f"E_A of applications at {first['node']} (meter {first['meter_id']}):"
         f" power {first['power_source']}{model}, radio {first['radio_source']}"
     )
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        title=escape(title),
-        title_justify="left",
-        caption=escape(_caption(rows)),
-        caption_justify="left",
-    )
-    for position, name in enumerate(_COLUMNS):
-        # Only the name of a campaign may be longer than its column.
-        named = position == _WHOSE
-        justify: Literal["left", "right"] = "left" if position <= _WHOSE else "right"
-        table.add_column(name, justify=justify, no_wrap=not named, overflow="fold" if named else "ellipsis")
+    lines = []
     for row in rows:
-        table.add_row(*map(escape, _here(row)))
+        lines.append(_here(row))
         if row["published_ea_j_per_mbit"] is not None:
-            table.add_row(*map(escape, _published(row)))
-    return table
+            lines.append(_published(row))
+    named = [Column(name, right=False, key=True) for name in _NAMED]
+    # Only the name of a campaign may be longer than its column.
+    whose = Column("whose", right=False, key=True, text=True)
+    return Table([*named, whose, *map(Column, _FIGURES)], lines, title=title, caption=_caption(rows))
 
 
 def _caption(rows: Sequence[Row]) -> str:
