@@ -24,7 +24,7 @@ const LARGE_MTU: u32 = 9000;
 #[derive(Debug, Args)]
 pub struct TransportsArgs {
     /// Print JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     pub json: bool,
     /// Print the part that is the same on every host (protocols/contracts/transports.json)
     #[arg(long)]

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The command line: iperf's letters.
+//! The command line: iperf3's letters.
 
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use netjoule_transport::Values;
 
 use crate::catalogue::TransportsArgs;
 use crate::certificate::{Limit, Limits};
 use crate::dissect::DissectArgs;
+use crate::iperf3;
 use crate::pacing::Mode;
 use crate::profile::ProfileArgs;
 use crate::registry;
@@ -23,7 +27,12 @@ pub const PORT: u16 = 5301;
 
 /// Controlled flows over UDP, TCP, DCCP, QUIC and others, with an honest report of both ends.
 #[derive(Debug, Parser)]
-#[command(name = "netjoule-traffic", version, arg_required_else_help = true)]
+#[command(
+    name = "netjoule-traffic",
+    version,
+    arg_required_else_help = true,
+    after_help = "As with iperf3: netjoule-traffic -s, and netjoule-traffic -c HOST -u -b 30M -t 10"
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -38,9 +47,10 @@ pub enum Command {
     Serve(ServeArgs),
     /// Run one flow and print its report, or several at once and how evenly they shared the path.
     #[command(
+        arg_required_else_help = true,
         after_help = "Example: netjoule-traffic send --transport udp --to 10.77.0.3 -b 30M -l 1440 -t 10 --json\n\
                       Example: netjoule-traffic send --transport udp,tcp -P 2 --bidir --to 10.77.0.3 -b 5M (8 flows)\n\
-                      Rates: k M G (10^3..) or Ki Mi Gi (2^10..), b = bit/s (default), B = byte/s."
+                      Rates: K M G (10^3..) or Ki Mi Gi (2^10..), b = bit/s (default), B = byte/s; sizes: K M G (2^10..)."
     )]
     Send(Box<SendArgs>),
     /// Say which transports this host has, why not the rest, and what can be chosen about each.
@@ -54,11 +64,17 @@ pub enum Command {
                       The same flow goes to nowhere (null) and over loopback UDP; exit code 0 passed, 4 failed.")]
     Selftest(SelftestArgs),
     /// Read a capture file: one line per DCCP packet.
-    #[command(after_help = "Example: netjoule-traffic dissect capture.pcapng --udp-port 6511 --json")]
+    #[command(
+        arg_required_else_help = true,
+        after_help = "Example: netjoule-traffic dissect capture.pcapng --udp-port 6511 --json"
+    )]
     Dissect(DissectArgs),
     /// Turn a capture file into a profile (sizes and times, nothing else), or say what a profile gives.
-    #[command(after_help = "Example: netjoule-traffic profile call.pcapng --flow 2 -o call.json\n\
-                      Example: netjoule-traffic profile call.json -t 60 --schedule-seed 7 --json")]
+    #[command(
+        arg_required_else_help = true,
+        after_help = "Example: netjoule-traffic profile call.pcapng --flow 2 -o call.json\n\
+                      Example: netjoule-traffic profile call.json -t 60 --schedule-seed 7 --json"
+    )]
     Profile(ProfileArgs),
 }
 
@@ -74,11 +90,23 @@ pub struct CarriersArgs {
 #[derive(Debug, Args)]
 pub struct ServeArgs {
     /// Address for the data, and for control unless --control-bind says otherwise
-    #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    #[arg(short = 'B', long, value_name = "ADDR", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub bind: IpAddr,
     /// Control port (0 = any free one)
-    #[arg(long, default_value_t = PORT)]
+    #[arg(short = 'p', long, default_value_t = PORT)]
     pub port: u16,
+    /// As iperf3 calls this command
+    #[arg(short = 's', long, hide = true)]
+    pub server: bool,
+    /// End after the flows of one client's command
+    #[arg(short = '1', long)]
+    pub one_off: bool,
+    /// Serve in the background, once it listens
+    #[arg(short = 'D', long, conflicts_with = "exit_with_stdin")]
+    pub daemon: bool,
+    /// Append what is printed to this file
+    #[arg(long, value_name = "FILE")]
+    pub logfile: Option<PathBuf>,
     /// Port for the data (0 = any free one, told to the client)
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     pub data_port: u16,
@@ -110,7 +138,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "REFERENCE")]
     pub secret: Option<String>,
     /// Print events as lines of JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     pub json: bool,
     /// End when stdin ends
     #[arg(long)]
@@ -123,6 +151,12 @@ pub struct SendArgs {
     /// What carries the messages; several names with commas between them: flows side by side
     #[arg(long, value_name = "NAME[,NAME..]", default_value = "udp", help = transport_help())]
     pub transport: String,
+    /// The same as --transport udp
+    #[arg(short = 'u', long, conflicts_with = "transport")]
+    pub udp: bool,
+    /// The same as --transport sctp
+    #[arg(long, hide = true, conflicts_with_all = ["transport", "udp"])]
+    pub sctp: bool,
     /// So many flows of each transport at once, each with the rate, length or profile given
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: u32,
@@ -133,8 +167,11 @@ pub struct SendArgs {
     #[arg(long, conflicts_with = "reverse")]
     pub bidir: bool,
     /// Server: address for the data; the port is that of control
-    #[arg(long, value_name = "HOST[:PORT]")]
+    #[arg(short = 'c', long, visible_alias = "client", value_name = "HOST[:PORT]")]
     pub to: Option<String>,
+    /// Server's port for control, where --to names none
+    #[arg(short = 'p', long, value_name = "PORT", default_value_t = PORT)]
+    pub port: u16,
     /// Server's address for control, when it is another
     #[arg(long, value_name = "HOST[:PORT]")]
     pub control: Option<String>,
@@ -155,13 +192,13 @@ pub struct SendArgs {
     #[arg(short = 't', long = "time", value_name = "S", default_value = "10", value_parser = units::duration_ns)]
     pub time: u64,
     /// Interval of the running report in s
-    #[arg(short = 'i', long = "interval", value_name = "S", default_value = "0.1", value_parser = units::duration_ns)]
+    #[arg(short = 'i', long = "interval", value_name = "S", default_value = "1", value_parser = units::duration_ns)]
     pub interval: u64,
     /// The server sends, this end receives
     #[arg(short = 'R', long)]
     pub reverse: bool,
     /// Local address for the data
-    #[arg(long, value_name = "ADDR")]
+    #[arg(short = 'B', long, value_name = "ADDR")]
     pub bind: Option<IpAddr>,
     /// Seed of the payload bytes
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
@@ -210,8 +247,14 @@ pub struct SendArgs {
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
     /// Print events and the report as lines of JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     pub json: bool,
+    /// Append what is printed to this file
+    #[arg(long, value_name = "FILE")]
+    pub logfile: Option<PathBuf>,
+    /// iperf3's wish for what every report here has: both ends' figures.
+    #[arg(long, hide = true)]
+    pub get_server_output: bool,
     /// What was chosen about the transport
     #[command(flatten)]
     pub transport_options: TransportOptions,
@@ -260,8 +303,40 @@ pub fn host_and_port(text: &str) -> Result<(&str, Option<u16>), String> {
     Ok((host, port))
 }
 
-/// What is wrong with the command line, in one sentence: clap's message without its usage block.
+/// The command that `words`, the program's name first, ask for, be it by its own name or as iperf3 has it.
+///
+/// # Errors
+/// clap's, which may also be a wish for help or version.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    let as_iperf3 = iperf3::command_of(words.get(1..).unwrap_or_default());
+    if let Some(command) = as_iperf3 {
+        words.insert(1, command.into());
+    }
+    let matches = Cli::command().try_get_matches_from(words)?;
+    let mut cli = Cli::from_arg_matches(&matches)?;
+    if let (Command::Send(args), Some((_, given))) = (&mut cli.command, matches.subcommand()) {
+        let is_named = given.value_source("transport") == Some(ValueSource::CommandLine);
+        match (args.udp, args.sctp, is_named) {
+            (true, ..) => args.transport = "udp".into(),
+            (_, true, _) => args.transport = "sctp".into(),
+            (.., false) if as_iperf3.is_some() => args.transport = "tcp".into(),
+            _ => {}
+        }
+    }
+    Ok(cli)
+}
+
+/// What is wrong with the command line, in one sentence: what does it here where a flag is iperf3's, else clap's message
+/// without its usage block.
 pub fn usage_sentence(error: &clap::Error) -> String {
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    {
+        if let Some(answer) = iperf3::answer(flag) {
+            return format!("{flag} is iperf3's: {answer}");
+        }
+    }
     let text = error.render().to_string();
     let message =
         text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
@@ -273,7 +348,49 @@ pub fn usage_sentence(error: &clap::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+
+    fn parsed(line: &str) -> Result<Command, String> {
+        let words = std::iter::once("x").chain(line.split(' ')).map(OsString::from);
+        parse(words).map(|cli| cli.command).map_err(|error| usage_sentence(&error))
+    }
+
+    fn sent(line: &str) -> SendArgs {
+        let Ok(Command::Send(args)) = parsed(line) else { panic!("{line}") };
+        *args
+    }
+
+    #[test]
+    fn iperf3s_command_lines_are_understood() {
+        let args = sent("-c host -p 5999 -P 2 -J -B 10.0.0.1 --get-server-output --logfile x.log");
+        assert_eq!((args.transport.as_str(), args.to.as_deref(), args.port), ("tcp", Some("host"), 5999));
+        assert!(args.json && args.parallel == 2 && args.bind.is_some() && args.logfile.is_some());
+        assert_eq!(sent("-uRc host -b 5M").transport, "udp");
+        assert_eq!(sent("--sctp -c host").transport, "sctp");
+        assert_eq!(sent("-c host --transport quic").transport, "quic");
+        assert_eq!(sent("send -c host").transport, "udp", "as ever");
+        let chosen = |line: &str| serde_json::Value::from(sent(line).transport_options.chosen);
+        assert_eq!(chosen("-c h -C reno"), serde_json::json!({ "congestion_control": "reno" }));
+        assert_eq!(chosen("-c h -Z -N"), serde_json::json!({ "nodelay": true, "zerocopy": true }));
+        let Ok(Command::Serve(args)) = parsed("-s1D -p 5999 -B ::1 --logfile x.log") else {
+            panic!("not serve")
+        };
+        assert!(args.one_off && args.daemon && args.port == 5999 && args.bind.is_ipv6());
+    }
+
+    #[test]
+    fn what_iperf3_has_and_this_has_not_is_answered_in_a_sentence() {
+        for (line, words) in [
+            ("-c h -S 5", "-S is iperf3's: the type of service"),
+            ("-c h -M 1400", "advmss"),
+            ("-c h -w 1M", "net.ipv4.tcp_wmem"),
+            ("-s -V", "netjoule-traffic send"),
+            ("-s -c h", "either"),
+            ("-c h -u --transport tcp", "cannot be used with"),
+        ] {
+            let sentence = parsed(line).unwrap_err();
+            assert!(sentence.contains(words) && !sentence.contains('\n'), "{line}: {sentence}");
+        }
+    }
 
     #[test]
     fn a_bad_flag_is_one_sentence() {
@@ -315,7 +432,7 @@ mod tests {
             .unwrap();
         let Command::Send(args) = cli.command else { panic!("not send") };
         assert_eq!((args.rate, args.length, args.time, args.reverse), (30_000_000, 64, 2_000_000_000, true));
-        assert!(Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30K"]).is_err());
+        assert!(Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30 K"]).is_err());
     }
 
     #[test]

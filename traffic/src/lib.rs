@@ -6,7 +6,7 @@
 //! [`report`], `batch`, `accepted`. Parts that touch the system: [`host`] (clocks, CPU, identity), [`usage`], [`cycles`]
 //! and [`costs`] (what a flow takes of its host), [`traces`], [`capture`], [`wait`] (sleeping and polling), [`session`]
 //! (all of one flow's descriptors), `places` (the flows that are on), `stdout_turns` (who writes to a shared stdout),
-//! `target` (names and addresses), [`load`] (what is to be sent). [`control`] is what the two ends say to each other
+//! `target` (names and addresses), [`background`] (leaving the terminal), [`load`] (what is to be sent). [`control`] is what the two ends say to each other
 //! beside the data: pure but for its `channel`.
 //!
 //! On top: [`sender`] and [`receiver`] are the two ends of a flow (`pump` hands its messages over), [`client`] and
@@ -16,6 +16,7 @@
 
 mod accepted;
 mod assemble;
+pub mod background;
 mod batch;
 pub mod capture;
 pub mod carriers;
@@ -38,6 +39,7 @@ pub mod host;
 mod instruments;
 pub mod intervals;
 pub mod ipdv;
+pub mod iperf3;
 pub mod jitter;
 pub mod load;
 pub mod loss;

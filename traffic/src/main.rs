@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `netjoule-traffic serve | send | transports | carriers | selftest | dissect | profile`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
-use netjoule_traffic::cli::{self, Cli, Command};
+use clap::error::ErrorKind;
+use netjoule_traffic::background::{self, Background};
+use netjoule_traffic::cli::{self, Command, ServeArgs};
 use netjoule_traffic::failure::{Code, Failure, Outcome};
 use netjoule_traffic::output::Output;
 use netjoule_traffic::wait::Signals;
 use netjoule_traffic::{carriers, catalogue, dissect, host, profile, selftest, server, several};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
-        // Help and version come this way too, and belong on stdout with exit code 0.
-        Err(asked) if !asked.use_stderr() => asked.exit(),
+        // Help and version come this way too, and belong on stdout with exit code 0; who says nothing gets help.
+        Err(asked)
+            if !asked.use_stderr() || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            asked.exit()
+        }
         Err(error) => {
-            let output =
-                if std::env::args().any(|word| word == "--json") { Output::Json } else { Output::Plain };
+            let is_json = std::env::args().any(|word| word == "--json" || word == "-J");
+            let output = if is_json { Output::Json } else { Output::Plain };
             output.failure(&Failure::new(Code::Usage, cli::usage_sentence(&error)));
             return ExitCode::from(Code::Usage.exit());
         }
@@ -33,8 +39,9 @@ fn main() -> ExitCode {
     };
     let output = if json { Output::Json } else { Output::Plain };
     let outcome = match &cli.command {
-        Command::Serve(args) => prepared(|signals| server::run(args, signals, output)),
-        Command::Send(args) => prepared(|signals| several::run(args, signals, output)),
+        Command::Serve(args) => serve(args, output),
+        Command::Send(args) => logged(args.logfile.as_deref())
+            .and_then(|()| prepared(|signals| several::run(args, signals, output))),
         Command::Transports(args) => catalogue::run(args),
         Command::Carriers(_) => carriers::run(output),
         // Starts programs of its own; signals end all of them.
@@ -50,6 +57,16 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code.exit())
         }
     }
+}
+
+fn serve(args: &ServeArgs, output: Output) -> Outcome<u8> {
+    logged(args.logfile.as_deref())?;
+    let background = args.daemon.then(|| Background::enter(args.logfile.is_some())).transpose()?;
+    prepared(|signals| server::run(args, signals, output, background))
+}
+
+fn logged(file: Option<&Path>) -> Outcome<()> {
+    file.map_or(Ok(()), background::log_to)
 }
 
 /// Work with threads and timers. Signals are blocked before any thread, so that every thread inherits them blocked, and

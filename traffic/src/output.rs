@@ -42,6 +42,14 @@ impl Output {
         write(&line.to_string())
     }
 
+    /// A line for a person.
+    pub(crate) fn say(self, words: impl FnOnce() -> String) -> Outcome<()> {
+        if self == Self::Plain {
+            write(&words())?;
+        }
+        Ok(())
+    }
+
     /// Closed intervals.
     pub fn intervals(self, intervals: &[Interval]) -> Outcome<()> {
         intervals.iter().try_for_each(|interval| match self {

@@ -95,12 +95,13 @@ pub fn check_size(
 ) -> Outcome<()> {
     let limits = protocol.limits_with(version, mtu_bytes, options);
     let name = protocol.name();
-    if bytes > limits.max_message_bytes as u64 {
+    let most = limits.max_message_bytes;
+    if bytes > most as u64 {
         return Err(Failure::new(
             Code::TooLarge,
             format!(
-                "a message of {bytes} bytes is too large for {name}: the limit is {} bytes ({})",
-                limits.max_message_bytes, limits.reason
+                "a message of {bytes} bytes is too large for {name}: the limit is {most} bytes ({}); use -l {most}",
+                limits.reason
             ),
         ));
     }

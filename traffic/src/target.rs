@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_transport::{socket, IpVersion, Values};
 
-use crate::cli::{host_and_port, SendArgs, PORT};
+use crate::cli::{host_and_port, SendArgs};
 use crate::control::{self, FlowRequest};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
@@ -28,13 +28,14 @@ impl Target {
     pub(crate) fn resolve(args: &SendArgs) -> Outcome<Self> {
         let to = args.to.as_deref().unwrap_or_default();
         let (host, port) = host_and_port(to).map_err(|message| Failure::new(Code::Usage, message))?;
-        let scope = resolve(host, port.unwrap_or(PORT), args)?;
+        let port = port.unwrap_or(args.port);
+        let scope = resolve(host, port, args)?;
         let control = match &args.control {
             None => scope,
             Some(text) => {
                 let (host, own_port) =
                     host_and_port(text).map_err(|message| Failure::new(Code::Usage, message))?;
-                resolve_any(host, own_port.or(port).unwrap_or(PORT))?
+                resolve_any(host, own_port.unwrap_or(port))?
             }
         };
         Ok(Self { data: scope.ip(), scope, control })

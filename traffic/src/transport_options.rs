@@ -84,9 +84,15 @@ fn switches(entry: &Entry) -> [Arg; 2] {
 }
 
 fn base(entry: &Entry, flag: String) -> Arg {
-    Arg::new(flag.clone())
-        .long(flag)
-        .help(entry.help())
+    let arg = Arg::new(flag.clone()).long(flag.clone());
+    // iperf3's letters and names.
+    let arg = match flag.as_str() {
+        "congestion-control" => arg.short('C').visible_alias("congestion"),
+        "zerocopy" => arg.short('Z'),
+        "nodelay" => arg.short('N').alias("no-delay"),
+        _ => arg,
+    };
+    arg.help(entry.help())
         .help_heading(HEADING)
         .hide_short_help(entry.uses.iter().all(|(_, spec)| spec.seldom))
 }

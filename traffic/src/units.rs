@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rates, sizes and durations as people write them. Pure; held to `protocols/contracts/vectors/units.json`.
 //!
-//! A quantity is a decimal number, an optional prefix, an optional unit, with nothing between them. Prefixes: k, M, G
-//! are 10^3, 10^6, 10^9; Ki, Mi, Gi are 2^10, 2^20, 2^30. Units: a rate is in bit/s, written with `b` or nothing, or
+//! A quantity is a decimal number, an optional prefix, an optional unit, with nothing between them. Prefixes k, M, G, T,
+//! in either case, are as iperf3 reads them: of a rate 10^3, 10^6, 10^9, 10^12, of a size 2^10, 2^20, 2^30, 2^40; Ki, Mi,
+//! Gi are 2^10, 2^20, 2^30 of both. Units: a rate is in bit/s, written with `b` or nothing, or
 //! in byte/s, written with `B`; a size is in bytes (`B` or nothing); a duration is in seconds (`s` or nothing), `ms`,
 //! `us`, `min` or `h`, without prefixes. Everything else is refused, and so is what is not a whole number of bit/s,
 //! bytes or nanoseconds: a silently rounded rate would be another experiment.
@@ -17,7 +18,7 @@ pub enum UnitError {
     #[error("starts with no decimal number (write e.g. 30M)")]
     Number,
     /// Letters that are no prefix and unit of this kind.
-    #[error("has an unknown unit (prefixes k M G Ki Mi Gi; b bit, B byte; durations s ms us min h)")]
+    #[error("has an unknown unit (prefixes K M G T Ki Mi Gi; b bit, B byte; durations s ms us min h)")]
     Unit,
     /// Not a whole number of base units.
     #[error("is not a whole number of base units (bit/s, bytes, ns)")]
@@ -46,7 +47,7 @@ impl UnitError {
 /// A rate in bit/s.
 pub fn rate_bps(text: &str) -> Result<u64, UnitError> {
     let (number, suffix) = split(text)?;
-    let (scale, unit) = prefix(suffix);
+    let (scale, unit) = prefix(suffix, 1_000);
     let per_unit = match unit {
         "" | "b" => 1,
         "B" => 8,
@@ -58,7 +59,7 @@ pub fn rate_bps(text: &str) -> Result<u64, UnitError> {
 /// A size in bytes.
 pub fn size_bytes(text: &str) -> Result<u64, UnitError> {
     let (number, suffix) = split(text)?;
-    match prefix(suffix) {
+    match prefix(suffix, 1_024) {
         (scale, "" | "B") => number.times(scale),
         _ => Err(UnitError::Unit),
     }
@@ -121,20 +122,15 @@ fn split(text: &str) -> Result<(Decimal, &str), UnitError> {
     Ok((Decimal { digits, decimals: fraction.len() as u32 }, suffix))
 }
 
-/// Scale of the prefix and what follows it.
-fn prefix(suffix: &str) -> (u128, &str) {
-    const PREFIXES: [(&str, u128); 6] = [
-        ("Ki", 1 << 10),
-        ("Mi", 1 << 20),
-        ("Gi", 1 << 30),
-        ("k", 1_000),
-        ("M", 1_000_000),
-        ("G", 1_000_000_000),
-    ];
-    PREFIXES
-        .iter()
-        .find_map(|(prefix, scale)| suffix.strip_prefix(prefix).map(|unit| (*scale, unit)))
-        .unwrap_or((1, suffix))
+/// Scale of the prefix, where a plain one is a power of `base`, and what follows it.
+fn prefix(suffix: &str, base: u128) -> (u128, &str) {
+    const BINARY: [(&str, u32); 3] = [("Ki", 1), ("Mi", 2), ("Gi", 3)];
+    const PLAIN: [([char; 2], u32); 4] = [(['k', 'K'], 1), (['m', 'M'], 2), (['g', 'G'], 3), (['t', 'T'], 4)];
+    let binary =
+        BINARY.iter().find_map(|(prefix, power)| Some((1_024, *power, suffix.strip_prefix(prefix)?)));
+    let plain =
+        || PLAIN.iter().find_map(|(prefix, power)| Some((base, *power, suffix.strip_prefix(prefix)?)));
+    binary.or_else(plain).map_or((1, suffix), |(base, power, unit)| (base.pow(power), unit))
 }
 
 #[cfg(test)]

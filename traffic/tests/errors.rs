@@ -5,6 +5,7 @@ mod common;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
 
 use common::{assert_honest, send, Client, Finished, Server};
 use serde_json::Value;
@@ -22,7 +23,7 @@ fn assert_clear(finished: &Finished, code: i32, name: &str, part: &str) {
 #[test]
 fn bad_flags_and_quantities_are_usage_errors() {
     for args in
-        [&["--no-such-flag"][..], &["--to", "h", "-b", "30K"], &["--to", "h", "-b", "1 M"], &["-t", "0"]]
+        [&["--no-such-flag"][..], &["--to", "h", "-b", "30P"], &["--to", "h", "-b", "1 M"], &["-t", "0"]]
     {
         let finished = send(args);
         assert_eq!(finished.code, 2, "{args:?}: {}", finished.stderr);
@@ -55,6 +56,7 @@ fn messages_that_do_not_fit_are_refused_naming_the_limit() {
     let server = Server::start("127.0.0.1", &[]);
     let to = &server.control;
     assert_clear(&send(&["--to", to, "-l", "70000"]), 2, "too_large", "the limit is 65507 bytes");
+    assert_clear(&send(&["--to", to, "-l", "70000"]), 2, "too_large", "use -l 65507");
     assert_clear(&send(&["--to", to, "-l", "15"]), 2, "usage", "at least 16 bytes");
     let quic = send(&["--transport", "quic-datagram", "--to", to, "-l", "60000"]);
     assert_clear(&quic, 2, "too_large", "the limit is");
@@ -104,4 +106,55 @@ fn strangers_at_the_control_port_get_a_sentence_and_do_no_harm() {
     assert_eq!(endless["code"], "protocol");
     let _silent = TcpStream::connect(&server.control).unwrap();
     assert_honest(send(&["--to", &server.control, "-t", "0.1"]).report());
+}
+
+/// What the program says when it is called with these words: exit code, stdout, stderr.
+fn called(words: &[&str]) -> (i32, String, String) {
+    let output = Command::new(common::BINARY).args(words).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_bare_command_gives_help_and_a_wish_for_the_version_the_version() {
+    for words in [&[][..], &["send"], &["dissect"], &["profile"]] {
+        let (code, _, help) = called(words);
+        assert!(code == 2 && help.contains("Usage: netjoule-traffic"), "{words:?}: {help}");
+    }
+    for flag in ["--version", "-V"] {
+        let version = format!("netjoule-traffic {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(called(&[flag]), (0, version, String::new()));
+    }
+}
+
+#[test]
+fn what_iperf3_does_otherwise_is_answered_in_one_line() {
+    for words in [&["-c", "h", "-S", "5"][..], &["-s", "-w", "1M"], &["-c", "h", "-M", "1400"], &["-s", "-V"]]
+    {
+        let (code, _, line) = called(words);
+        assert_eq!((code, line.lines().count()), (2, 1), "{line}");
+        assert!(line.starts_with("netjoule-traffic: -") && line.contains(" is iperf3's: "), "{line}");
+    }
+}
+
+#[test]
+fn a_server_in_the_background_serves_one_command_and_writes_its_log() {
+    let log = std::env::temp_dir().join(format!("netjoule-log-{}", std::process::id()));
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let file = log.to_str().unwrap();
+    // Whoever called it goes on once it listens.
+    assert_eq!(called(&["-s1D", "-p", &port, "--logfile", file]), (0, String::new(), String::new()));
+    let (code, text, _) = called(&["-c", "127.0.0.1", "-p", &port, "-u", "-t", "0.1", "-J"]);
+    assert!(code == 0 && text.contains("\"event\":\"report\""), "{text}");
+    let told = || std::fs::read_to_string(&log).unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while !told().contains("has gone") || TcpStream::connect(format!("127.0.0.1:{port}")).is_ok() {
+        assert!(std::time::Instant::now() < deadline, "{}", told());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let lines: Vec<String> = told().lines().map(str::to_owned).collect();
+    std::fs::remove_file(&log).unwrap();
+    assert!(lines[0].starts_with("listening on 127.0.0.1:") && lines.len() == 3, "{lines:?}");
+    assert!(lines[1].contains(" sends here: udp, messages of 1440 bytes, "), "{lines:?}");
+    assert!(lines[2].contains("has gone: 9 messages received, 0 lost"), "{lines:?}");
 }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use netjoule_link::config::Config;
 use netjoule_link::error::LinkError;
@@ -50,13 +51,35 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    match execute(Cli::parse().command) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version come this way too; who says nothing gets help.
+        Err(asked)
+            if !asked.use_stderr() || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            asked.exit()
+        }
+        Err(error) => {
+            eprintln!("netjoule-link: {}", usage_sentence(&error));
+            return ExitCode::from(2);
+        }
+    };
+    match execute(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("netjoule-link: {error}");
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+/// What is wrong with the command line, in one sentence: clap's message without its usage block.
+fn usage_sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let message =
+        text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let sentence = message.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ");
+    format!("{}; see --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 
 fn execute(command: Command) -> Result<(), LinkError> {

@@ -9,21 +9,22 @@ use netjoule_transport::PollFd;
 use serde_json::json;
 
 use super::Server;
+use crate::background::Background;
 use crate::cli::ServeArgs;
 use crate::control::failure_message;
 use crate::control::greeting::Guest;
 use crate::control::secret::Secret;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::output;
 use crate::places::{Ended, Most, Places, MOST_FLOWS};
 use crate::server::descriptors;
 use crate::server::lobby::{self, Entry, Lobby};
+use crate::server::visit;
 use crate::stdout_turns;
 use crate::wait::Waiter;
 
 /// Listen, say so, and let clients in until told to end; the exit code.
-pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
+pub(crate) fn run(server: Server<'_>, background: Option<Background>) -> Outcome<u8> {
     let (args, output) = (server.args, server.output);
     let secret = Secret::find(args.secret.as_deref(), |name| std::env::var_os(name))?;
     stdout_turns::share_stdout().map_err(Failure::system("share stdout with the flows' processes"))?;
@@ -39,7 +40,6 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
     })?;
     let address = listener.local_addr().map_err(Failure::system("read the control address"))?;
     let listening = json!({
-        "event": "listening",
         "control": address.to_string(),
         "connections": connections,
         "asks_for_secret": secret.is_some(),
@@ -51,14 +51,17 @@ pub(crate) fn run(server: Server<'_>) -> Outcome<u8> {
         waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
         fds: Vec::new(),
         closing: false,
+        has_served: false,
     };
     // Last: who hears it may count on what a server needs being there.
-    output::write(&listening.to_string())?;
+    output.event("listening", listening)?;
+    output.say(|| visit::awaited(address))?;
     if connections < descriptors::ENOUGH_CONNECTIONS {
         output.complain(&format!(
             "only {connections} control connections may wait: the limit on open files is {files} (ulimit -n)"
         ));
     }
+    background.map_or(Ok(()), Background::settle)?;
     doorkeeper.keep()
 }
 
@@ -70,6 +73,8 @@ struct Doorkeeper<'a> {
     waiter: Waiter,
     fds: Vec<PollFd>,
     closing: bool,
+    /// A flow was let in.
+    has_served: bool,
 }
 
 /// Where the descriptors of a look begin.
@@ -88,6 +93,9 @@ impl Doorkeeper<'_> {
                 break;
             }
             self.clear_places(looked.flows);
+            if self.server.args.one_off && self.has_served && self.places.are_free() {
+                break;
+            }
             self.lobby.serve(host::now_ns(), &|index| self.waiter.ready(looked.lobby + index));
             while let Some(entry) = self.next_entry() {
                 self.let_in(entry);
@@ -148,6 +156,7 @@ impl Doorkeeper<'_> {
         let Entry { stream, peer, guest } = entry;
         let flow = guest.hello.flow.clone();
         let mut waiting = Some((stream, guest));
+        self.has_served = true;
         let started = self.places.start(peer, &flow, || {
             self.lobby.close();
             waiting.take().is_some_and(|(stream, guest)| self.server.serve(stream, &guest))

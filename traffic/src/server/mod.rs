@@ -8,18 +8,21 @@
 //! | where do clients wait? | `lobby`; who crowds it: `crowd` |
 //! | how many may wait? | `descriptors` |
 //! | what becomes of a flow? | `flow` |
+//! | what is a person told of it? | `visit` |
 
 pub(crate) mod crowd;
 mod descriptors;
 mod doorkeeper;
 mod flow;
 mod lobby;
+mod visit;
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use netjoule_transport::{FlowSpec, IpVersion, Protocol, Transport, TransportError};
 use serde_json::{json, Value};
 
+use crate::background::Background;
 use crate::cli::ServeArgs;
 use crate::control::channel::Channel;
 use crate::control::greeting::Guest;
@@ -31,9 +34,14 @@ use crate::output::Output;
 use crate::wait::Signals;
 use flow::Flow;
 
-/// Run `serve`; the exit code.
-pub fn run(args: &ServeArgs, signals: &Signals, output: Output) -> Outcome<u8> {
-    doorkeeper::run(Server { args, signals, output })
+/// Run `serve`; the exit code. `background`: where it leaves its terminal once it listens.
+pub fn run(
+    args: &ServeArgs,
+    signals: &Signals,
+    output: Output,
+    background: Option<Background>,
+) -> Outcome<u8> {
+    doorkeeper::run(Server { args, signals, output }, background)
 }
 
 /// What every flow of this server shares.
@@ -48,6 +56,9 @@ impl Server<'_> {
     pub(crate) fn serve(&self, stream: TcpStream, guest: &Guest) -> bool {
         let hello = &guest.hello;
         let id = &hello.flow.flow_id;
+        let peer =
+            stream.peer_addr().map_or_else(|_| "a client that has gone".into(), |peer| peer.to_string());
+        let _ = self.output.say(|| visit::begun(&peer, &hello.flow));
         let _ = self.output.event(
             "flow_started",
             json!({ "flow_id": id, "transport": hello.flow.transport, "process": std::process::id() }),
@@ -68,6 +79,7 @@ impl Server<'_> {
             Ok(reason) => {
                 let fields = json!({ "flow_id": id, "end_reason": reason });
                 let _ = self.output.event("flow_finished", fields);
+                let _ = self.output.say(|| visit::ended(&peer, half.as_ref()));
             }
             Err(failure) => self.tell_failure(id, failure, half),
         }

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::assemble::not_certified;
+use crate::background::take_as_own;
 use crate::cli::SendArgs;
 use crate::client;
 use crate::failure::{Failure, Outcome};
@@ -155,15 +156,6 @@ fn run(args: &SendArgs, signals: &Signals) -> u8 {
 
 fn name(args: &SendArgs) -> String {
     format!("{} {}", args.transport, if args.reverse { "down" } else { "up" })
-}
-
-/// Make descriptor `own` (stdin or stdout) another name of `pipe`.
-fn take_as_own(pipe: &impl AsRawFd, own: RawFd) -> std::io::Result<()> {
-    // SAFETY: both descriptors are open; nothing in this process owns stdin or stdout.
-    match unsafe { libc::dup2(pipe.as_raw_fd(), own) } {
-        -1 => Err(std::io::Error::last_os_error()),
-        _ => Ok(()),
-    }
 }
 
 fn exit_code(status: Option<libc::c_int>) -> u8 {

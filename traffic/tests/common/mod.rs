@@ -127,6 +127,8 @@ impl Client {
         let mut child = command
             .arg("send")
             .args(args)
+            // Short flows: more than an interval or two of them.
+            .args(if args.contains(&"-i") { &[][..] } else { &["-i", "0.1"] })
             .arg("--json")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
