@@ -132,11 +132,12 @@ add_floor <- function(rows, runs) {
 #'
 #' @param campaign from [read_campaign()].
 #' @param recomputed from [compute_campaign_ea()].
-#' @param tolerance greatest relative difference that counts as the same number;
-#'   powers are compared relative to P_A, energies relative to E_A.
+#' @param tolerance greatest difference of two equal figures, relative to the greater.
+#' @param of_subtracted the same of two equal differences, relative to the powers that were subtracted:
+#'   their rounding is what differs between processors (as netjoule_meters.energy.agreement has it).
 #' @return data.table run_id, meter_id, quantity, ours, theirs, relative_difference, agrees.
 #' @export
-compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tolerance = 1e-6) {
+compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tolerance = 1e-9, of_subtracted = 1e-11) {
   floors <- c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit")
   quantities <- c(
     "window_t_start_s", "window_t_end_s", "p_a_w", "p_i_before_w", "p_i_after_w", "p_i_w", "delta_p_w",
@@ -148,7 +149,7 @@ compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tol
   both <- merge(recomputed, campaign$results, by = c("run_id", "meter_id"), suffixes = c("_ours", "_theirs"))
   # With constant power the difference is rounding, and its sign decides whether E_A is empty: that is no disagreement.
   rounding <- is.na(both$ea_j_per_mbit_ours) & both$t_a_mbps_ours > 0 &
-    abs(both$delta_p_w_ours) <= tolerance * abs(both$p_a_w_ours)
+    abs(both$delta_p_w_ours) <= of_subtracted * abs(both$p_a_w_ours)
   both[rounding %in% TRUE, ea_j_per_mbit_ours := delta_p_w_ours / t_a_mbps_ours]
   # A difference of two powers inherits their rounding, so it is judged against the powers.
   scales <- list(
@@ -159,12 +160,14 @@ compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tol
   rows <- lapply(quantities, function(quantity) {
     ours <- both[[paste0(quantity, "_ours")]]
     theirs <- both[[paste0(quantity, "_theirs")]]
-    scale <- abs(if (is.null(scales[[quantity]])) ours else scales[[quantity]])
-    difference <- abs(ours - theirs) / pmax(scale, .Machine$double.xmin, na.rm = TRUE)
-    difference[is.na(ours) & is.na(theirs)] <- 0
+    powers <- abs(if (is.null(scales[[quantity]])) 0 else scales[[quantity]])
+    greater <- pmax(abs(ours), abs(theirs))
+    apart <- abs(ours - theirs)
+    apart[is.na(ours) & is.na(theirs)] <- 0
     data.table(
       run_id = both$run_id, meter_id = both$meter_id, quantity = quantity, ours = ours, theirs = theirs,
-      relative_difference = difference, agrees = !is.na(difference) & difference <= tolerance
+      relative_difference = apart / pmax(greater, powers, .Machine$double.xmin, na.rm = TRUE),
+      agrees = !is.na(apart) & apart <= pmax(tolerance * greater, of_subtracted * powers, na.rm = TRUE)
     )[!(quantity %in% refusable & is.na(theirs)) & !(quantity %in% floors & both$floor_reason_ours %in% without_null)]
   })
   setorderv(rbindlist(rows), c("run_id", "meter_id"))[]

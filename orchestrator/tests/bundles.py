@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles that `netjoule publish` makes, unpacked."""
+"""Bundles that `netjoule publish` makes, unpacked; campaigns whose results are computed anew."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.kinds import Kind
+from netjoule_meters.energy import compute_and_write, differing
 
 
 def unpacked(made: Path, folder: Path) -> Path:
@@ -21,3 +23,16 @@ def published(campaign: Path, folder: Path, *kept: Kind) -> Path:
     """A campaign's bundle, unpacked."""
     folder.mkdir(parents=True)
     return unpacked(publish(campaign, folder / "b.zip", kept=frozenset(kept)).path, folder / "unpacked")
+
+
+def differing_anew(campaign: Path) -> dict[str, list[str]]:
+    """What differs by more than rounding when all results of a campaign are computed anew: paths by run.
+
+    The campaign is written to.
+    """
+    paths = {path.parent.name: path for path in sorted(campaign.glob("runs/*/result.json"))}
+    stored = {run_id: json.loads(path.read_text()) for run_id, path in paths.items()}
+    compute_and_write(campaign, list(stored))
+    computed = {run_id: json.loads(path.read_text()) for run_id, path in paths.items()}
+    found = {run_id: differing(stored[run_id], computed[run_id]) for run_id in paths}
+    return {run_id: names for run_id, names in found.items() if names}

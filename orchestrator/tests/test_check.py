@@ -172,6 +172,27 @@ def test_a_wrong_field_of_a_document_is_named(campaign_dir, file, steps, value, 
     assert any(place in d and words in d for d in found), found
 
 
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (["p_a_w"], "delta_p_w"),
+        (["delta_p_w"], "delta_p_w"),
+        (["ea_j_per_mbit"], "ea_j_per_mbit"),
+        (["floor", "ea_above_floor_j_per_mbit"], "floor.ea_above_floor_j_per_mbit"),
+    ],
+)
+def test_a_figure_may_be_off_by_rounding_and_by_no_more(campaign_dir, steps, told):
+    file = udp(campaign_dir, "result.json")
+    value = node = json.loads((campaign_dir / file).read_text())["nodes"][0]
+    for step in steps:
+        value = value[step]
+    moved = value or node["ea_j_per_mbit"]  # the floor takes it all
+    edit(campaign_dir, file, "nodes", 0, *steps, value=value + 1e-12 * moved)
+    assert defects(campaign_dir) == []
+    edit(campaign_dir, file, "nodes", 0, *steps, value=value + 1e-7 * moved)
+    assert f"{file}, field nodes.0.{told}: " in "\n".join(defects(campaign_dir))
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_a_number_that_json_does_not_have_is_named(campaign_dir, number):
     path = campaign_dir / udp(campaign_dir, "result.json")

@@ -165,8 +165,11 @@ def test_the_re_analysis_gives_the_tables_of_the_campaign(tmp_path):
     campaign = tmp_path / "guest-hwsim"
     shutil.copytree(GOLDEN, campaign)
     folder = published(campaign, tmp_path / "x")
-    analysis.run_analysis("analyse", folder, lambda _: None)
-    for path in (GOLDEN / "tables").glob("*.csv"):
+    for place in (campaign, folder):
+        analysis.run_analysis("analyse", place, lambda _: None)
+    tables = list((campaign / "tables").glob("*.csv"))
+    assert {path.name for path in tables} == {path.name for path in (GOLDEN / "tables").glob("*.csv")}
+    for path in tables:
         assert (folder / "tables" / path.name).read_bytes() == path.read_bytes(), path.name
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=folder, capture_output=True, check=False)
     assert checked.returncode == 0

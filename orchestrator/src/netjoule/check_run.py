@@ -17,7 +17,7 @@ from netjoule.check_tables import Defect
 from netjoule.plan import PlanRow
 from netjoule.reader_cost import ReaderCost
 from netjoule.run_flows import report_name
-from netjoule_meters.energy import jain_index
+from netjoule_meters.energy import agree, jain_index
 
 __all__ = ["check_run", "reason_codes"]
 
@@ -264,7 +264,7 @@ def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Ite
         yield Defect(file, "field flows", f"they got {sum(known):g} Mb/s in all, t_a_mbps is {t_a:g}")
     index, expected = _number(_part(result, "fairness").get("jain_goodput")), jain_index(known)
     if (index is None) != (expected is None) or (
-        index is not None and expected is not None and not _close(index, expected, 1.0)
+        index is not None and expected is not None and not agree(index, expected)
     ):
         yield Defect(file, "field fairness.jain_goodput", f"{index}, but the flows give {expected}")
 
@@ -275,12 +275,16 @@ def _node(
     if str(node.get("meter_id")) not in meter_ids:
         yield Defect(file, f"field {place}.meter_id", f"campaign.json has no meter {node.get('meter_id')!r}")
     p_a, p_i, delta = (_number(node.get(k)) for k in ("p_a_w", "p_i_w", "delta_p_w"))
-    if p_a is not None and p_i is not None and delta is not None and not _close(delta, p_a - p_i, p_a):
-        yield Defect(file, f"field {place}.delta_p_w", f"{delta:g} is not p_a_w - p_i_w = {p_a - p_i:g}")
-    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(node.get("t_a_mbps", result.get("t_a_mbps")))
-    if ea is not None and delta is not None and t_a and not _close(ea * t_a, delta, delta):
+    if p_a is not None and p_i is not None and delta is not None and not agree(delta, p_a - p_i, p_a):
         yield Defect(
-            file, f"field {place}.ea_j_per_mbit", f"{ea:g} is not delta_p_w / t_a_mbps = {delta / t_a:g}"
+            file, f"field {place}.delta_p_w", f"{delta:.12g} is not p_a_w - p_i_w = {p_a - p_i:.12g}"
+        )
+    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(node.get("t_a_mbps", result.get("t_a_mbps")))
+    if ea is not None and delta is not None and t_a and not agree(ea, delta / t_a):
+        yield Defect(
+            file,
+            f"field {place}.ea_j_per_mbit",
+            f"{ea:.12g} is not delta_p_w / t_a_mbps = {delta / t_a:.12g}",
         )
     yield from _floor(file, f"{place}.floor", _part(node, "floor"), delta, t_a)
 
@@ -298,13 +302,9 @@ def _floor(
         yield Defect(file, f"field {place}.floor_w", words)
     if above is None or floor_w is None or delta is None or not t_a:
         return
-    if not _close(above * t_a, delta - floor_w, delta):
-        words = f"{above:g} is not (delta_p_w - floor_w) / t_a_mbps = {(delta - floor_w) / t_a:g}"
+    if not agree(above, (delta - floor_w) / t_a, max(delta, floor_w) / t_a):
+        words = f"{above:.12g} is not (delta_p_w - floor_w) / t_a_mbps = {(delta - floor_w) / t_a:.12g}"
         yield Defect(file, f"field {place}.ea_above_floor_j_per_mbit", words)
-
-
-def _close(value: float, expected: float, scale: float) -> bool:
-    return math.isclose(value, expected, rel_tol=1e-6, abs_tol=1e-6 * max(abs(scale), 1e-3))
 
 
 def _listed(document: Mapping[str, Any], name: str) -> list[Any]:

@@ -7,6 +7,7 @@ over arrays. `python -m netjoule_meters.energy CAMPAIGN [RUN_ID...]` computes re
 
 from __future__ import annotations
 
+from netjoule_meters.energy.agreement import agree, differing
 from netjoule_meters.energy.align_campaign import align_campaign
 from netjoule_meters.energy.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
 from netjoule_meters.energy.campaign_files import CampaignError
@@ -27,10 +28,12 @@ __all__ = [
     "Pulse",
     "Reason",
     "Result",
+    "agree",
     "align_campaign",
     "bit_length_s",
     "compute_and_write",
     "compute_run",
+    "differing",
     "find_lag",
     "jain_index",
 ]

@@ -376,7 +376,7 @@ def _node_reasons(node: NodeResult) -> list[Reason]:
     if node.ea_reason == "radio_without_air_time":
         reasons.append(Reason(node.ea_reason, f"radio_source is {node.radio_source}"))
     if node.below_resolution and node.ea_reason != "null_has_no_throughput":
-        detail = f"meter {node.meter_id}: P_A - P_I is {node.delta_p_w:.4f} W, u {node.u_delta_p_w:.4f} W"
+        detail = f"meter {node.meter_id}: P_A - P_I is {node.delta_p_w:z.4f} W, u {node.u_delta_p_w:.4f} W"
         reasons.append(Reason("below_resolution", detail))
     if node.quantity == APPARENT_POWER:
         detail = f"meter {node.meter_id}: current times a nominal voltage, not active power"

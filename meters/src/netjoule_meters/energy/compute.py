@@ -48,7 +48,7 @@ def compute_and_write(campaign_dir: Path, run_ids: Sequence[str]) -> list[Result
     """Compute the runs (of a mini-block, or any) and write result.json of each atomically.
 
     The null run of each mini-block is found by itself. Draws are seeded by campaign seed and run id, so
-    that computing again writes the same bytes.
+    that computing again gives the same numbers (`differing`): the same bytes on the same processor.
 
     Raises:
         CampaignError: naming the file that is missing or broken; runs before it are written.
