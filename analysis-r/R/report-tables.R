@@ -69,25 +69,37 @@ table_parts <- function(campaign, tables) {
     list(
       title = shown[[name]]$title, rows = nrow(tables[[name]]),
       content = table_content(
-        campaign, tables[[name]], shown[[name]], paste0("tables/", name, ".csv"), tables$model_parameters
+        campaign, tables, name, shown[[name]]
       )
     )
   })
 }
 
-table_content <- function(campaign, rows, one, csv, parameters) {
+table_content <- function(campaign, tables, name, one) {
+  rows <- tables[[name]]
+  csv <- paste0("tables/", name, ".csv")
   ids <- campaign$meters$meter_id
-  held <- function(id) held_words(rows, parameters, id)
+  outside <- if (one$per_meter) outside_meters(campaign, tables$ea_summary)
+  held <- function(id) held_words(rows, tables$model_parameters, id)
   list(
     if (one$per_meter) {
-      lapply(ids, function(id) {
+      lapply(setdiff(ids, outside), function(id) {
         cut_table(rows[meter_id == id], one$build, paste0(held(id), meter_source(campaign, id)), csv)
       })
     } else {
       source <- paste0(unlist(lapply(ids, held)), collapse = "")
       cut_table(rows, one$build, paste0(source, source_line(campaign, NULL, 10000L)), csv)
     },
+    lapply(outside, function(id) tag$p(outside_words(campaign, tables$ea_summary, id, csv))),
     if (!is.null(one$once)) cut_table(rows[meter_id == ids[1]], one$once, source_line(campaign, NULL, 10000L), csv)
+  )
+}
+
+outside_words <- function(campaign, summary, id, csv) {
+  cells <- nrow(summary[meter_id == id & transport != "null"])
+  sprintf(
+    "%s (meter %s): all %s lie outside the device model's validity; they are in %s.", meter_title(campaign, id), id,
+    cell_words(cells), csv
   )
 }
 
