@@ -9,13 +9,14 @@ contrast_groups <- c(
 #' Compare transports over loads: one contrast per pair of transports and payload size
 #'
 #' The unit is the block: the mean over loads of ln(E_A of the transport / E_A of the reference), from pairs inside
-#' mini-blocks. Its mean over blocks has a 95 % t interval. The contrasts of the primary family, at the first meter
-#' and the plan's first pacing, are tested from as many blocks on as can reach the level (8, more for a stricter one):
-#' sign-flip test, Holm over the family's size. With fewer, but 6, the least p that a test could give is told and none
-#' is made; below, and outside of the family, there are intervals alone. Loads with a run below the meter's resolution
-#' have no ratio: for them the difference of P_A stands apart. Every planned load is counted: in the mean, by P_A,
-#' hollow, without E_A, or incomplete (too few pairs). Loads at which a sender filled its core stay in it, as the family
-#' was fixed beforehand; the estimate without them stands beside, and the contrast of E_A above the floor.
+#' mini-blocks; above 0 the transport takes more, as in every difference. Its mean over blocks has a 95 % t interval.
+#' The contrasts of the primary family, at the first meter and the plan's first pacing, are tested from as many blocks
+#' on as can reach the level (8, more for a stricter one): sign-flip test, Holm over the family's size. With fewer, but
+#' 6, the least p that a test could give is told and none is made; below, and outside of the family, there are intervals
+#' alone. Loads with a run below the meter's resolution have no ratio: for them the difference of P_A stands apart.
+#' Every planned load is counted: in the mean, by P_A, hollow, without E_A, or incomplete (too few pairs). Loads at
+#' which a sender filled its core stay in it, as the family was fixed beforehand; the estimate without them stands
+#' beside, and the contrast of E_A above the floor.
 #'
 #' @param campaign from [read_campaign()].
 #' @param margin_percent margin of equivalence in percent, NA or NULL: not asked; by default the workload's.
@@ -47,11 +48,12 @@ transport_contrasts <- function(campaign, margin_percent = NULL, outliers = outl
 
 contrast_columns <- c(
   contrast_groups, "reference", "transport", "payload_bytes", "in_family", "inference", "blocks_n", "loads_n",
-  "log_ratio_mean", "log_ratio_sd", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dea_model_ci95_low",
-  "dea_model_ci95_high", "outlier_n", "dea_without_outliers_percent", "loads_core_busy_n",
-  "dea_without_core_busy_percent", "loads_above_floor_n", "above_floor_from_mbps", "above_floor_to_mbps",
-  "dea_above_floor_percent", "dea_above_floor_ci95_low", "dea_above_floor_ci95_high", "dea_at_these_loads_percent",
-  "loads_by_p_a_n", "dp_a_w", "dp_a_ci95_low", "dp_a_ci95_high", "loads_hollow_n",
+  "log_ratio_mean", "log_ratio_sd", "difference_percent", "difference_ci95_low", "difference_ci95_high",
+  "difference_model_ci95_low", "difference_model_ci95_high", "outlier_n", "difference_without_outliers_percent",
+  "loads_core_busy_n", "difference_without_core_busy_percent", "loads_above_floor_n", "above_floor_from_mbps",
+  "above_floor_to_mbps", "difference_above_floor_percent", "difference_above_floor_ci95_low",
+  "difference_above_floor_ci95_high", "difference_at_these_loads_percent", "loads_by_p_a_n", "difference_p_a_w",
+  "difference_p_a_ci95_low", "difference_p_a_ci95_high", "loads_hollow_n",
   "loads_no_ea_n", "loads_incomplete_n", "family_tests_n", "least_p", "least_p_holm", "p_value", "p_method", "p_holm",
   "verdict", "margin_percent", "p_equivalence", "p_equivalence_holm", "equivalence", "words"
 )
@@ -143,14 +145,14 @@ tests_of <- function(d, context, tested) {
   )
 }
 
-# A mean of logarithms as a difference in percent: positive when the transport takes less than the reference.
-as_percent_less <- function(log_ratio) -100 * expm1(log_ratio)
+# A mean of logarithms as a difference in percent: positive when the transport takes more than the reference.
+as_percent <- function(log_ratio) 100 * expm1(log_ratio)
 
 ratio_interval <- function(d) {
   interval <- mean_interval(d)
   list(
-    dea_percent = as_percent_less(interval$mean), dea_ci95_low = as_percent_less(interval$high),
-    dea_ci95_high = as_percent_less(interval$low)
+    difference_percent = as_percent(interval$mean), difference_ci95_low = as_percent(interval$low),
+    difference_ci95_high = as_percent(interval$high)
   )
 }
 
@@ -161,7 +163,7 @@ without_outliers <- function(grid, used, outliers) {
   runs <- unique(c(used$run_id, used$run_id_ref))
   list(
     outlier_n = sum(runs %in% outliers),
-    dea_without_outliers_percent = if (nrow(kept) > 0L) as_percent_less(mean(rowMeans(kept))) else NA_real_
+    difference_without_outliers_percent = if (nrow(kept) > 0L) as_percent(mean(rowMeans(kept))) else NA_real_
   )
 }
 
@@ -173,7 +175,7 @@ without_core_busy <- function(grid, used) {
   kept <- grid[, !colnames(grid) %in% loads, drop = FALSE]
   list(
     loads_core_busy_n = length(loads),
-    dea_without_core_busy_percent = if (length(kept) > 0L) as_percent_less(mean(rowMeans(kept))) else NA_real_
+    difference_without_core_busy_percent = if (length(kept) > 0L) as_percent(mean(rowMeans(kept))) else NA_real_
   )
 }
 
@@ -200,8 +202,8 @@ above_floor_ratio <- function(grid, used) {
       loads_above_floor_n = length(loads), above_floor_from_mbps = if (some) min(loads) else NA_real_,
       above_floor_to_mbps = if (some) max(loads) else NA_real_
     ),
-    stats::setNames(interval, sub("dea", "dea_above_floor", names(interval))),
-    list(dea_at_these_loads_percent = if (some) as_percent_less(mean(grid[, colnames(above)])) else NA_real_)
+    stats::setNames(interval, sub("difference", "difference_above_floor", names(interval))),
+    list(difference_at_these_loads_percent = if (some) as_percent(mean(grid[, colnames(above)])) else NA_real_)
   )
 }
 
@@ -216,10 +218,11 @@ above_floor_resolved <- function(value, u95) {
 
 # Mean over blocks that all have the same loads, as of the ratio.
 power_difference <- function(pairs) {
-  grid <- complete_grid(pair_grid(pairs, pairs$p_a_w_ref - pairs$p_a_w))
+  grid <- complete_grid(pair_grid(pairs, pairs$p_a_w - pairs$p_a_w_ref))
   interval <- mean_interval(rowMeans(grid))
   list(
-    loads_by_p_a_n = ncol(grid), dp_a_w = interval$mean, dp_a_ci95_low = interval$low, dp_a_ci95_high = interval$high
+    loads_by_p_a_n = ncol(grid), difference_p_a_w = interval$mean, difference_p_a_ci95_low = interval$low,
+    difference_p_a_ci95_high = interval$high
   )
 }
 

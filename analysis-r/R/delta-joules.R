@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 
-#' dE_A in J/Mb over the pairs of a cell, with the uncertainty of both kinds
+#' Difference of E_A in J/Mb over the pairs of a cell, with the uncertainty of both kinds
 #'
-#' The percentage tells how transports compare, this how much energy a megabit saves. A cell with a run below
+#' The percentage tells how transports compare, this how much more energy a megabit takes. A cell with a run below
 #' the meter's resolution has none. The interval is over blocks; the metering uncertainty of one pair is added
 #' in quadrature, since blocks do not average most of it out. What they do average is then in both: the
 #' half-width is rather too wide.
 #'
 #' @param pairs from mini_block_pairs(), one cell.
-#' @return list dea_j_per_mbit (E_A of UDP - E_A), dea_j_ci95_low and _high (t over blocks), the metering's
-#'   u95_meter_dea_j_per_mbit, and u95_dea_j_per_mbit, the half-width of both; all J/Mb, NA where there is none.
+#' @return list difference_j_per_mbit (E_A - E_A of UDP), difference_j_ci95_low and _high (t over blocks), the
+#'   metering's u95_meter_difference_j_per_mbit, and u95_difference_j_per_mbit, the half-width of both; all J/Mb, NA
+#'   where there is none.
 #' @noRd
 joules_of <- function(pairs) {
   resolved <- !any(pairs$below_resolution | pairs$below_resolution_ref)
-  saved <- if (resolved) pairs$ea_ref - pairs$ea else rep(NA_real_, nrow(pairs))
-  per_block <- data.table(value = saved, block = pairs$block_key)[, mean_or_na(value), by = block]$V1
+  more <- if (resolved) pairs$ea - pairs$ea_ref else rep(NA_real_, nrow(pairs))
+  per_block <- data.table(value = more, block = pairs$block_key)[, mean_or_na(value), by = block]$V1
   over <- mean_interval(per_block)
-  metering <- mean_or_na(pair_metering(pairs)[!is.na(saved)])
+  metering <- mean_or_na(pair_metering(pairs)[!is.na(more)])
   list(
-    dea_j_per_mbit = over$mean, dea_j_ci95_low = over$low, dea_j_ci95_high = over$high,
-    u95_meter_dea_j_per_mbit = metering, u95_dea_j_per_mbit = sqrt((over$high - over$mean)^2 + metering^2)
+    difference_j_per_mbit = over$mean, difference_j_ci95_low = over$low, difference_j_ci95_high = over$high,
+    u95_meter_difference_j_per_mbit = metering, u95_difference_j_per_mbit = sqrt((over$high - over$mean)^2 + metering^2)
   )
 }
 
@@ -34,7 +35,7 @@ joules_of <- function(pairs) {
 pair_metering <- function(pairs) {
   gain <- function(part, ea) sign(ea) * fcoalesce(part, 0)
   rest <- function(u95, part) pmax(u95^2 - fcoalesce(part, 0)^2, 0)
-  common <- gain(pairs$u95_gain_ref, pairs$ea_ref) - gain(pairs$u95_gain, pairs$ea)
+  common <- gain(pairs$u95_gain, pairs$ea) - gain(pairs$u95_gain_ref, pairs$ea_ref)
   sqrt(
     common^2 + rest(pairs$u95_ea_j_per_mbit_ref, pairs$u95_gain_ref) + rest(pairs$u95_ea_j_per_mbit, pairs$u95_gain)
   )

@@ -2,8 +2,8 @@
 
 #' Difference of E_A against UDP, from pairs inside mini-blocks
 #'
-#' dE_A = (E_A of UDP - E_A) / E_A of UDP in percent, so a positive value means
-#' less energy than UDP. Runs of different mini-blocks are never paired; hollow
+#' (E_A - E_A of UDP) / E_A of UDP in percent, so a positive value means more energy
+#' than UDP; dE_A of the publication has the other sign. Runs of different mini-blocks are never paired; hollow
 #' runs are left out. A cell in which any run of either arm is below the meter's
 #' resolution has no ratio: it is compared by the difference of P_A in W. The
 #' intervals are per cell and uncorrected: exploratory. A cell without a pair whose E_A are
@@ -13,8 +13,8 @@
 #' @param campaign from [read_campaign()].
 #' @param reference transport of the first arm.
 #' @return data.table, one row per meter, transport, payload and load, with
-#'   n_pairs, method ("ratio", "p_a_difference" or "no_ratio"), dea_percent, dp_a_w
-#'   (P_A of UDP - P_A), each with ci95 low and high; dea_j_per_mbit (J/Mb) with the
+#'   n_pairs, method ("ratio", "p_a_difference" or "no_ratio"), difference_percent, difference_p_a_w
+#'   (P_A - P_A of UDP), each with ci95 low and high; difference_j_per_mbit (J/Mb) with the
 #'   uncertainties of [joules_of()].
 #' @export
 delta_ea <- function(campaign, reference = "udp") {
@@ -35,9 +35,10 @@ delta_ea <- function(campaign, reference = "udp") {
 
 delta_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "reference", "transport", "direction",
-  "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dp_a_w",
-  "dp_a_ci95_low", "dp_a_ci95_high", "below_resolution_n", "pacing", "window_us", "gso", "dea_j_per_mbit",
-  "dea_j_ci95_low", "dea_j_ci95_high", "u95_meter_dea_j_per_mbit", "u95_dea_j_per_mbit"
+  "payload_bytes", "offered_rate_mbps", "n_pairs", "method", "difference_percent", "difference_ci95_low",
+  "difference_ci95_high", "difference_p_a_w", "difference_p_a_ci95_low", "difference_p_a_ci95_high",
+  "below_resolution_n", "pacing", "window_us", "gso", "difference_j_per_mbit",
+  "difference_j_ci95_low", "difference_j_ci95_high", "u95_meter_difference_j_per_mbit", "u95_difference_j_per_mbit"
 )
 
 #' Join each run with the reference run of its own mini-block and attempt
@@ -57,16 +58,17 @@ mini_block_pairs <- function(rows, reference) {
 delta_of <- function(pairs) {
   below <- sum(pairs$below_resolution) + sum(pairs$below_resolution_ref)
   by_ratio <- below == 0L
-  ratio <- fifelse(by_ratio & pairs$ea_ref > 0, 100 * (pairs$ea_ref - pairs$ea) / pairs$ea_ref, NA_real_)
+  ratio <- fifelse(by_ratio & pairs$ea_ref > 0, 100 * (pairs$ea - pairs$ea_ref) / pairs$ea_ref, NA_real_)
   over_blocks <- function(values) {
     mean_interval(data.table(value = values, block = pairs$block_key)[, mean_or_na(value), by = block]$V1)
   }
   energy <- over_blocks(ratio)
-  power <- over_blocks(pairs$p_a_w_ref - pairs$p_a_w)
+  power <- over_blocks(pairs$p_a_w - pairs$p_a_w_ref)
   list(
     n_pairs = nrow(pairs),
     method = fcase(!by_ratio, "p_a_difference", is.na(energy$mean), "no_ratio", default = "ratio"),
-    dea_percent = energy$mean, dea_ci95_low = energy$low, dea_ci95_high = energy$high,
-    dp_a_w = power$mean, dp_a_ci95_low = power$low, dp_a_ci95_high = power$high, below_resolution_n = below
+    difference_percent = energy$mean, difference_ci95_low = energy$low, difference_ci95_high = energy$high,
+    difference_p_a_w = power$mean, difference_p_a_ci95_low = power$low, difference_p_a_ci95_high = power$high,
+    below_resolution_n = below
   )
 }

@@ -62,7 +62,7 @@ scaled_campaign <- function(campaign, id, held, name, factor) {
   campaign
 }
 
-#' dE_A of the family's contrasts in another campaign; empty where it comes from other loads or blocks
+#' Difference of E_A of the family's contrasts in another campaign; empty where it comes from other loads or blocks
 #' @noRd
 family_with <- function(campaign, family) {
   key <- function(rows) paste(rows$reference, rows$transport, rows$payload_bytes)
@@ -72,7 +72,7 @@ family_with <- function(campaign, family) {
   alike <- (found$blocks_n == family$blocks_n & found$loads_n == family$loads_n) %in% TRUE
   data.table(
     reference = family$reference, transport = family$transport, payload_bytes = family$payload_bytes,
-    dea_percent = fifelse(alike, found$dea_percent, NA_real_),
+    difference_percent = fifelse(alike, found$difference_percent, NA_real_),
     reason = fifelse(alike, NA_character_, "runs_left_out")
   )
 }
@@ -87,25 +87,25 @@ held_sentences <- function(statistics) {
   family <- statistics$contrasts[in_family == TRUE & blocks_n > 0L]
   id <- function(rows) paste(rows$reference, rows$transport, rows$payload_bytes)
   rows <- copy(rows)[, contrast := id(rows)]
-  rows[, own := family$dea_percent[match(contrast, id(family))]]
-  rows <- rows[!is.na(dea_percent)]
+  rows[, own := family$difference_percent[match(contrast, id(family))]]
+  rows <- rows[!is.na(difference_percent)]
   if (nrow(rows) > 0L) {
     vapply(split(rows, by = "parameter"), held_sentence, "", contrasts_n = nrow(family), USE.NAMES = FALSE)
   }
 }
 
 held_sentence <- function(rows, contrasts_n) {
-  worst <- rows[which.max(abs(dea_percent - own)), contrast]
+  worst <- rows[which.max(abs(difference_percent - own)), contrast]
   shown <- rows[contrast == worst]
   side <- function(percent) vapply(percent, amount_words, "", low = NA_real_)
-  turned <- length(unique(rows[dea_percent * own < 0, contrast]))
+  turned <- length(unique(rows[difference_percent * own < 0, contrast]))
   sprintf(
     paste(
       "In this model, with %s at %s times its value %s at %g bytes took %s energy per megabit than %s (%s at its",
       "value); %s."
     ),
     plain_text(shown$parameter[1], 40L), enumerated(number_text(shown$factor)), transport_label(shown$transport[1]),
-    shown$payload_bytes[1], enumerated(side(shown$dea_percent)), transport_label(shown$reference[1]),
+    shown$payload_bytes[1], enumerated(side(shown$difference_percent)), transport_label(shown$reference[1]),
     side(shown$own[1]), if (turned == 0L) {
       "no contrast of the primary family moves further, and none changes its sign"
     } else {

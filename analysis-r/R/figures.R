@@ -5,15 +5,16 @@
 #' One set per meter and pacing; the first meter's set carries the plain names, the
 #' sets of the others end in -<meter_id>, those of further pacings in -<pacing>.
 #' Goodput and loss belong to the flow and are drawn once per pacing, PHY rates once.
-#' A figure without data is left out, and so are those of further meters outside their device model's validity.
+#' A figure without data is left out.
 #'
 #' @return list of list(name, title, plot, width_in, height_in, meter_id or NA, tables): the
 #'   names of the tables that hold what is drawn.
 #' @noRd
 campaign_figures <- function(campaign, tables) {
   sets <- lapply(by_variant(campaign, tables), function(part) {
-    ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, tables$ea_summary))
-    per_meter <- lapply(ids, function(id) meter_figures(part$campaign, part$tables, id, part$suffix))
+    per_meter <- lapply(campaign$meters$meter_id, function(id) {
+      meter_figures(part$campaign, part$tables, id, part$suffix)
+    })
     c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables, part$suffix))
   })
   all <- c(
@@ -66,8 +67,7 @@ pacer_figures <- function(campaign, verdict) {
 # What is in the order of time is of all pacings together.
 time_figures <- function(campaign, tables) {
   summary <- tables$ea_summary
-  ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, summary))
-  figures <- lapply(ids, function(id) {
+  figures <- lapply(campaign$meters$meter_id, function(id) {
     suffix <- meter_suffix(campaign, id)
     has_trace <- any(tables$power_trace$meter_id == id)
     list(

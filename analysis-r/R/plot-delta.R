@@ -2,7 +2,7 @@
 
 #' Plot the difference of E_A against UDP
 #'
-#' Positive: less energy per megabit than UDP. Cells below the meter's resolution
+#' Positive: more energy per megabit than UDP. Cells below the meter's resolution
 #' have no ratio; they stand in the table by their difference of P_A.
 #'
 #' @param delta from [delta_ea()].
@@ -13,9 +13,9 @@
 plot_delta_ea <- function(delta, summary, campaign, meter_id) {
   chosen <- meter_id
   rows <- delta[meter_id == chosen]
-  points <- rows[!is.na(dea_percent), list(
-    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n = n_pairs, value = dea_percent,
-    low = dea_ci95_low, high = dea_ci95_high
+  points <- rows[!is.na(difference_percent), list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n = n_pairs, value = difference_percent,
+    low = difference_ci95_low, high = difference_ci95_high
   )]
   if (nrow(points) == 0L) {
     return(NULL)
@@ -28,13 +28,13 @@ plot_delta_ea <- function(delta, summary, campaign, meter_id) {
     cell_layers(points) +
     payload_facets(summary[meter_id == chosen & (transport == "udp" | transport %in% rows$transport)]) +
     load_axis(points$offered_rate_mbps) +
-    scale_y_continuous(name = expression(dE[A] ~ "against UDP (%)"), labels = number_text) +
+    scale_y_continuous(name = expression(E[A] ~ "above UDP's (%)"), labels = number_text) +
     transport_scales() +
     netjoule_theme() +
     labs(
       title = "Difference of energy per megabit against UDP",
       subtitle = subtitle_words(
-        campaign, chosen, "Positive: less than UDP. Pairs inside mini-blocks;",
+        campaign, chosen, "+: more than UDP. Pairs inside mini-blocks;",
         if (max(points$n) > 1L) {
           paste0("95 % t interval over blocks,", holds, " uncorrected: exploratory.")
         } else {

@@ -46,7 +46,15 @@ value_numbers <- c(
   "repetitions"
 )
 
+# Quantities whose sign is ours the other way round, by the name that a publication has for them.
+converted <- c(
+  dea_j_per_mbit = "difference_j_per_mbit", dea_percent = "difference_percent", dgoodput_percent = "shortfall_percent"
+)
+
 #' Published values as a table
+#'
+#' A published difference (dE_A: what UDP takes more) is converted to the one sign, + where the arm costs more; what
+#' was printed stays in `printed`.
 #'
 #' @param reference document of [read_references()].
 #' @return data.table, one row per value: reference_id, source (place in the publication), fitted_presets (; between)
@@ -63,7 +71,9 @@ published_values <- function(reference) {
       stats::setNames(lapply(value_numbers, function(name) pick_number(value, name)), value_numbers)
     ))
   })
-  rbindlist(rows)
+  values <- rbindlist(rows)
+  turned <- values$quantity %in% names(converted)
+  values[turned, `:=`(quantity = unname(converted[quantity]), low = -high, high = -low)][]
 }
 
 #' Slips of a publication

@@ -150,27 +150,28 @@ flow_html <- function(rows, source) {
 delta_html <- function(rows, source) {
   shown <- with_cell_names(rows)
   shown[, `:=`(
-    dea = range_words(dea_percent, dea_ci95_low, dea_ci95_high),
-    joules = range_words(dea_j_per_mbit, dea_j_ci95_low, dea_j_ci95_high),
-    power = range_words(dp_a_w, dp_a_ci95_low, dp_a_ci95_high),
+    percent = range_words(difference_percent, difference_ci95_low, difference_ci95_high),
+    joules = range_words(difference_j_per_mbit, difference_j_ci95_low, difference_j_ci95_high),
+    power = range_words(difference_p_a_w, difference_p_a_ci95_low, difference_p_a_ci95_high),
     method = gsub("_", " ", method, fixed = TRUE)
   )]
   html_table(shown, c(
-    cell = "cell", pairs = "n_pairs", "compared by" = "method", "dE_A %" = "dea", "dE_A J/Mb" = "joules",
-    filled(shown, c("u95 of both J/Mb" = "u95_dea_j_per_mbit")), "P_A difference W" = "power"
-  ), paste("Against UDP, pairs inside mini-blocks; positive dE_A: less than UDP. Exploratory.", source))
+    cell = "cell", pairs = "n_pairs", "compared by" = "method", "E_A, more %" = "percent",
+    "E_A, more J/Mb" = "joules",
+    filled(shown, c("u95 of both J/Mb" = "u95_difference_j_per_mbit")), "P_A, more W" = "power"
+  ), paste("Against UDP, pairs inside mini-blocks; +: more than UDP. Exploratory.", source))
 }
 
 goodput_html <- function(rows, source) {
   shown <- with_cell_names(rows)
   shown[, `:=`(
-    difference = range_words(difference_mbps, difference_ci95_low, difference_ci95_high),
-    percent = range_words(dgoodput_percent, dgoodput_ci95_low, dgoodput_ci95_high)
+    mbps = range_words(shortfall_mbps, shortfall_mbps_ci95_low, shortfall_mbps_ci95_high),
+    percent = range_words(shortfall_percent, shortfall_percent_ci95_low, shortfall_percent_ci95_high)
   )]
   html_table(shown, c(
     cell = "cell", filled(shown, c(node = "node")), pairs = "n_pairs", "goodput Mb/s" = "goodput_mbps",
-    "UDP's Mb/s" = "reference_goodput_mbps", "difference Mb/s" = "difference", "difference %" = "percent"
-  ), paste("Goodput less that of UDP, pairs inside mini-blocks. Exploratory.", source))
+    "UDP's Mb/s" = "reference_goodput_mbps", "short Mb/s" = "mbps", "short %" = "percent"
+  ), paste("UDP's goodput less its own, pairs inside mini-blocks; +: less arrives than with UDP. Exploratory.", source))
 }
 
 envelope_html <- function(rows, source) {

@@ -88,8 +88,8 @@ same_delta_goodput <- function(rows) {
   if (NROW(rows) == 0L) {
     return(NULL)
   }
-  size <- abs(rows$dgoodput_percent)
-  ends <- abs(c(rows$dgoodput_ci95_low, rows$dgoodput_ci95_high))
+  size <- abs(rows$shortfall_percent)
+  ends <- abs(c(rows$shortfall_percent_ci95_low, rows$shortfall_percent_ci95_high))
   if (isTRUE(max(size) < least_news_percent) && !any(ends > least_news_percent, na.rm = TRUE)) {
     sprintf("Goodput is that of UDP in every cell: it differs by at most %s %%.", short(without_rounding(max(size))))
   }

@@ -223,24 +223,24 @@ published_display <- function(rows) {
   )
 }
 
-# "dE_A of DCCP against UDP (positive: less than UDP)", "PHY rate of client".
+# "difference of E_A of DCCP against UDP (+: more than UDP)", "PHY rate of client".
 published_quantity <- function(rows) {
   whose <- transport_label(fcoalesce(rows$transport, rows$published_transport))
   paste0(
     quantity_labels[rows$quantity], ifelse(is.na(rows$published_transport), "", paste(" of", whose)),
     ifelse(is.na(rows$reference), "", paste(" against", transport_label(rows$reference))),
     ifelse(rows$quantity %in% names(sign_words), paste0(
-      " (positive: ", sign_words[rows$quantity], " than ", transport_label(rows$reference), ")"
+      " (+: ", sign_words[rows$quantity], " than ", transport_label(rows$reference), ")"
     ), ""),
     ifelse(rows$quantity == "phy_rate_mbps" & !is.na(rows$node), paste(" of", plain_text(rows$node, 40L)), "")
   )
 }
 
-sign_words <- c(dea_j_per_mbit = "less", dea_percent = "less", dgoodput_percent = "more")
+sign_words <- c(difference_j_per_mbit = "more", difference_percent = "more", shortfall_percent = "less")
 
 quantity_labels <- c(
-  ea_j_per_mbit = "E_A", dea_j_per_mbit = "dE_A", dea_percent = "dE_A", dgoodput_percent = "goodput",
-  goodput_mbps = "goodput", loss_ratio = "loss", phy_rate_mbps = "PHY rate"
+  ea_j_per_mbit = "E_A", difference_j_per_mbit = "difference of E_A", difference_percent = "difference of E_A",
+  shortfall_percent = "shortfall of goodput", goodput_mbps = "goodput", loss_ratio = "loss", phy_rate_mbps = "PHY rate"
 )
 
 reason_labels <- c(
@@ -251,8 +251,18 @@ reason_labels <- c(
   no_value = "nothing was read"
 )
 
-# "~6 Mb/s", "454 J/Mb", "~70 %", "little difference".
+# "~6 Mb/s", "454 J/Mb", "~70 %", "little difference"; a published dE_A has the other sign and is converted:
+# "-26 % (printed as dE_A: 26 %)".
 published_text <- function(rows) {
+  printed <- printed_text(rows)
+  about <- ifelse(rows$precision == "approximate", "~", "")
+  value <- paste0(about, span_text(rows$published_low, rows$published_high, display_unit(rows)))
+  turned <- rows$quantity %in% converted & !is.na(rows$published_low)
+  ifelse(turned, paste0(value, " (printed as dE_A: ", printed, ")"), printed)
+}
+
+# As printed, with its unit.
+printed_text <- function(rows) {
   about <- ifelse(rows$precision == "approximate" & !grepl("~", rows$published, fixed = TRUE), " (roughly)", "")
   # Words, or printed with its unit.
   complete <- rows$relation == "little" | rows$unit == "1" | grepl("%", rows$published, fixed = TRUE)

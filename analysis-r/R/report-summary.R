@@ -38,7 +38,7 @@ family_part <- function(campaign, family) {
   list(
     tag$h3(paste0(
       "What is compared over all loads", if (is_modelled(campaign, family$meter_id[1])) ", in this model",
-      if (any(!is.na(family$dea_ci95_low))) ": 95 % intervals over blocks"
+      if (any(!is.na(family$difference_ci95_low))) ": 95 % intervals over blocks"
     )),
     tag$ul(class = "verdicts", lapply(seq_len(nrow(family)), function(i) verdict_item(family[i]))),
     tag$details(tag$summary("Tests, p-values and what was left out"), tag$ul(lapply(prose(family$words), tag$li)))
@@ -59,44 +59,47 @@ contrast_side_words <- function(one) {
   if (one$blocks_n == 0L) {
     paste0("no load has a ratio to ", reference, power_side_words(one))
   } else {
-    side_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high, paste(" than", reference))
+    side_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high, paste(" than", reference))
   }
 }
 
-# Where power is compared instead: "; P_A 0.0138 W more [0.00998 to 0.0175]". dp_a_w is the reference's less its own.
+# Where power is compared instead: "; P_A 0.0138 W more [0.00998 to 0.0175]".
 power_side_words <- function(one) {
-  if (is.na(one$dp_a_w)) {
+  if (is.na(one$difference_p_a_w)) {
     return("")
   }
-  ends <- c(one$dp_a_ci95_low, one$dp_a_ci95_high)
+  ends <- c(one$difference_p_a_ci95_low, one$difference_p_a_ci95_high)
   if (anyNA(ends) || prod(ends) > 0) {
     interval <- if (anyNA(ends)) "" else sprintf(" [%s]", paste(short(sort(abs(ends))), collapse = " to "))
-    side <- if (one$dp_a_w >= 0) "less" else "more"
-    sprintf("; P_A %s W %s%s", short(abs(one$dp_a_w)), side, interval)
+    sprintf("; P_A %s W %s%s", short(abs(one$difference_p_a_w)), more_or_less(one$difference_p_a_w), interval)
   } else {
-    sprintf("; P_A between %s W more and %s W less", short(-ends[1]), short(ends[2]))
+    sprintf("; P_A between %s W less and %s W more", short(-ends[1]), short(ends[2]))
   }
 }
 
-#' An interval of dE_A in plain words, its low end first: "8.9 to 14.1 % more than UDP (mean 11.5 %)"
+#' An interval of a difference in plain words, the end nearer to 0 first: "8.9 to 14.1 % more than UDP (mean 11.5 %)"
 #'
-#' @param percent,low,high as in contrasts: positive is less.
+#' @param percent,low,high as in contrasts: positive is more.
 #' @param than what follows the side.
 #' @noRd
 side_words <- function(percent, low, high, than = "") {
-  side <- function(value) if (value >= 0) "less" else "more"
   if (is.na(low)) {
-    return(sprintf("%s %% %s%s, in a single block", short(abs(percent)), side(percent), than))
+    return(sprintf("%s %% %s%s, in a single block", short(abs(percent)), more_or_less(percent), than))
   }
   size <- sub("^-", "", same_decimals(percent, low, high))
   if (low * high <= 0) {
-    sprintf("between %s %% more and %s %% less%s (mean %s %% %s)", size[2], size[3], than, size[1], side(percent))
+    sprintf(
+      "between %s %% less and %s %% more%s (mean %s %% %s)", size[2], size[3], than, size[1], more_or_less(percent)
+    )
   } else {
     ends <- unique(if (low > 0) size[2:3] else size[3:2])
     centre <- if (length(ends) > 1L) sprintf(" (mean %s %%)", size[1]) else ""
-    paste0(paste(ends, collapse = " to "), " % ", side(percent), than, centre)
+    paste0(paste(ends, collapse = " to "), " % ", more_or_less(percent), than, centre)
   }
 }
+
+# The one sign of every difference, in words.
+more_or_less <- function(difference) if (difference < 0) "less" else "more"
 
 #' The answer in plain words: who took least, by how much the others differ, how sure, where little is known
 #'
@@ -111,7 +114,7 @@ lead_sentences <- function(campaign, tables, family) {
   # An interval's verdict, never the mean's.
   rows[, side := fcase(
     verdict %in% "less", "less", verdict %in% "more", "more", verdict %in% "not_told_apart", "open",
-    dea_ci95_low %in% NA, "open", dea_ci95_low > 0, "less", dea_ci95_high < 0, "more",
+    difference_ci95_low %in% NA, "open", difference_ci95_low > 0, "more", difference_ci95_high < 0, "less",
     default = "open"
   )]
   paste(c(
@@ -155,7 +158,7 @@ lead_part <- function(rows, several) {
   told <- vapply(intersect(c("less", "more", "open"), rows$side), function(what) {
     part <- rows[rows$side == what]
     sizes <- if (nrow(part) < nrow(rows)) paste(" at", enumerated(number_text(part$payload_bytes)), "bytes") else ""
-    means <- unique(number_text(signif(abs(part$dea_percent), 2)))
+    means <- unique(number_text(signif(abs(part$difference_percent), 2)))
     span <- if (length(means) > 2L) paste(range(as.numeric(means)), collapse = " to ") else enumerated(means)
     if (what == "open") paste0("not told apart", sizes) else paste0(span, " % ", what, sizes)
   }, "", USE.NAMES = FALSE)
@@ -183,8 +186,8 @@ lead_certainty <- function(rows) {
 lead_doubt <- function(campaign, tables, id) {
   chosen <- id
   delta <- by_variant(campaign, tables)[[1]]$tables$delta_ea
-  rows <- delta[meter_id == chosen & method == "ratio" & !is.na(dea_ci95_low)]
-  loads <- rows[, list(open = mean(dea_ci95_low <= 0 & dea_ci95_high >= 0)), by = list(offered_rate_mbps)]
+  rows <- delta[meter_id == chosen & method == "ratio" & !is.na(difference_ci95_low)]
+  loads <- rows[, list(open = mean(difference_ci95_low <= 0 & difference_ci95_high >= 0)), by = list(offered_rate_mbps)]
   doubtful <- loads$offered_rate_mbps[loads$open > 0.5]
   if (nrow(loads) < 2L || length(doubtful) == 0L) {
     NULL
@@ -283,12 +286,13 @@ published_sentence <- function(rows) {
     return(NULL)
   }
   met <- rows[!is.na(ours_low)]
-  ratios <- met[quantity == "dea_percent" & relation == "is"]
+  ratios <- met[quantity == "difference_percent" & relation == "is"]
   ratio_words <- if (nrow(ratios) > 0L) {
     paste0(
-      " Energy per megabit less than ", transport_label(ratios$reference), "'s: ", transport_label(ratios$transport),
-      ifelse(is.na(ratios$application), "", paste0(", ", ratios$application)), ", published ", published_text(ratios),
-      ", here ", ifelse(ratios$in_this_model %in% TRUE, "in this model ", ""), ours_text(ratios), "."
+      " Energy per megabit against ", transport_label(ratios$reference), "'s (+: more): ",
+      transport_label(ratios$transport), ifelse(is.na(ratios$application), "", paste0(", ", ratios$application)),
+      ", published ", published_text(ratios), ", here ", ifelse(ratios$in_this_model %in% TRUE, "in this model ", ""),
+      ours_text(ratios), "."
     )
   }
   sweeps <- met[!is.na(contrast_percent)]
@@ -313,7 +317,7 @@ fitted_words <- function(met) {
 sweep_sentence <- function(one) {
   sprintf(
     " %s against %s at %g bytes over all loads: published %s less, here %s%s.", transport_label(one$transport),
-    transport_label(one$reference), one$payload_bytes, published_text(one),
+    transport_label(one$reference), one$payload_bytes, printed_text(one),
     if (one$in_this_model %in% TRUE) "in this model " else "",
     side_words(one$contrast_percent, one$contrast_ci95_low, one$contrast_ci95_high)
   )

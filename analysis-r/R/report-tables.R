@@ -69,37 +69,25 @@ table_parts <- function(campaign, tables) {
     list(
       title = shown[[name]]$title, rows = nrow(tables[[name]]),
       content = table_content(
-        campaign, tables, name, shown[[name]]
+        campaign, tables[[name]], shown[[name]], paste0("tables/", name, ".csv"), tables$model_parameters
       )
     )
   })
 }
 
-table_content <- function(campaign, tables, name, one) {
-  rows <- tables[[name]]
-  csv <- paste0("tables/", name, ".csv")
+table_content <- function(campaign, rows, one, csv, parameters) {
   ids <- campaign$meters$meter_id
-  outside <- if (one$per_meter) outside_meters(campaign, tables$ea_summary)
-  held <- function(id) held_words(rows, tables$model_parameters, id)
+  held <- function(id) held_words(rows, parameters, id)
   list(
     if (one$per_meter) {
-      lapply(setdiff(ids, outside), function(id) {
+      lapply(ids, function(id) {
         cut_table(rows[meter_id == id], one$build, paste0(held(id), meter_source(campaign, id)), csv)
       })
     } else {
       source <- paste0(unlist(lapply(ids, held)), collapse = "")
       cut_table(rows, one$build, paste0(source, source_line(campaign, NULL, 10000L)), csv)
     },
-    lapply(outside, function(id) tag$p(outside_words(campaign, tables$ea_summary, id, csv))),
     if (!is.null(one$once)) cut_table(rows[meter_id == ids[1]], one$once, source_line(campaign, NULL, 10000L), csv)
-  )
-}
-
-outside_words <- function(campaign, summary, id, csv) {
-  cells <- nrow(summary[meter_id == id & transport != "null"])
-  sprintf(
-    "%s (meter %s): all %s lie outside the device model's validity; they are in %s.", meter_title(campaign, id), id,
-    cell_words(cells), csv
   )
 }
 
@@ -125,30 +113,30 @@ contrasts_html <- function(rows, source) {
     meter = rows$meter_id, part = ifelse(rows$in_family, "primary family", "exploratory"), blocks = rows$blocks_n,
     loads = rows$loads_n, hollow = count_cell(rows$loads_hollow_n), no_ea = count_cell(rows$loads_no_ea_n),
     incomplete = count_cell(rows$loads_incomplete_n), by_p_a = count_cell(rows$loads_by_p_a_n),
-    dea = range_words(rows$dea_percent, rows$dea_ci95_low, rows$dea_ci95_high),
-    dea_model = range_words(rows$dea_percent, rows$dea_model_ci95_low, rows$dea_model_ci95_high),
+    percent = range_words(rows$difference_percent, rows$difference_ci95_low, rows$difference_ci95_high),
+    drawn = range_words(rows$difference_percent, rows$difference_model_ci95_low, rows$difference_model_ci95_high),
     p = p_words(rows$p_value), p_holm = p_words(rows$p_holm), verdict = gsub("_", " ", rows$verdict, fixed = TRUE),
-    dp = range_words(rows$dp_a_w, rows$dp_a_ci95_low, rows$dp_a_ci95_high),
+    watts = range_words(rows$difference_p_a_w, rows$difference_p_a_ci95_low, rows$difference_p_a_ci95_high),
     busy = count_cell(rows$loads_core_busy_n),
-    unbusy = ifelse(rows$loads_core_busy_n > 0L, short(rows$dea_without_core_busy_percent), NA),
+    unbusy = ifelse(rows$loads_core_busy_n > 0L, short(rows$difference_without_core_busy_percent), NA),
     above = range_words(
-      rows$dea_above_floor_percent, rows$dea_above_floor_ci95_low, rows$dea_above_floor_ci95_high
+      rows$difference_above_floor_percent, rows$difference_above_floor_ci95_low, rows$difference_above_floor_ci95_high
     ),
     above_loads = count_cell(rows$loads_above_floor_n)
   )
-  shown[!drawn_wider(rows), dea_model := NA_character_]
+  shown[!drawn_wider(rows), drawn := NA_character_]
   html_table(shown, c(
-    compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "dE_A %" = "dea",
+    compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "E_A, more %" = "percent",
     filled(shown, c(
-      "dE_A %, model parameters drawn" = "dea_model", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
-      "loads with a busy core" = "busy", "dE_A % without them" = "unbusy",
-      "dE_A % above the floor, exploratory" = "above", "its loads" = "above_loads",
-      "loads below resolution" = "by_p_a", "their P_A difference W" = "dp", "loads extrapolated (hollow)" = "hollow",
+      "E_A, more %, model parameters drawn" = "drawn", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
+      "loads with a busy core" = "busy", "more % without them" = "unbusy",
+      "more % above the floor, exploratory" = "above", "its loads" = "above_loads",
+      "loads below resolution" = "by_p_a", "their P_A, more W" = "watts", "loads extrapolated (hollow)" = "hollow",
       "loads without E_A above 0" = "no_ea", "loads without all pairs" = "incomplete"
     ))
   ), paste(
-    "Transports over all loads; positive dE_A: less energy per megabit. It is of the geometric mean of the ratios of",
-    "E_A; cells have the mean of their pairs' percent.", source
+    "Transports over all loads; +: more energy per megabit than the reference. It is of the geometric mean of the",
+    "ratios of E_A; cells have the mean of their pairs' percent.", source
   ))
 }
 

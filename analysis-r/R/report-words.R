@@ -93,12 +93,12 @@ start_sentence <- function(model, text) {
 #' One sentence per size: at which loads each transport took less, more or is not told apart from UDP
 #' @noRd
 delta_sentences <- function(delta, model, summary = NULL) {
-  rows <- delta[method == "ratio" & !is.na(dea_percent)]
+  rows <- delta[method == "ratio" & !is.na(difference_percent)]
   if (nrow(rows) == 0L) {
     return(character())
   }
-  rows[, verdict := fifelse(is.na(dea_ci95_low), "single", fifelse(
-    dea_ci95_low > 0, "less", fifelse(dea_ci95_high < 0, "more", "unclear")
+  rows[, verdict := fifelse(is.na(difference_ci95_low), "single", fifelse(
+    difference_ci95_low > 0, "more", fifelse(difference_ci95_high < 0, "less", "unclear")
   ))]
   sizes <- split(rows, by = "payload_bytes", sorted = TRUE)
   vapply(sizes, function(size) {
@@ -124,7 +124,7 @@ delta_part <- function(rows, what) {
     return(NULL)
   }
   loads <- load_words(rows$offered_rate_mbps)
-  span <- span_words(abs(rows$dea_percent), 2L)
+  span <- span_words(abs(rows$difference_percent), 2L)
   switch(what,
     less = sprintf("%s %% less %s", span, loads),
     more = sprintf("%s %% more %s", span, loads),

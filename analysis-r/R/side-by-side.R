@@ -20,9 +20,11 @@ our_columns <- list(
   ea_j_per_mbit = of_cells("ea_summary", "ea_j_per_mbit_mean", "ea_drawn", "n", "u95_meter"),
   goodput_mbps = of_cells("ea_summary", "goodput_mbps", "goodput_ci95", "n"),
   loss_ratio = of_cells("ea_summary", "loss_ratio", "loss_ci95", "n"),
-  dea_j_per_mbit = of_cells("delta_ea", "dea_j_per_mbit", "dea_j_ci95", "n_pairs", "u95_meter_dea_j_per_mbit"),
-  dea_percent = of_cells("delta_ea", "dea_percent", "dea_ci95", "n_pairs", metered = TRUE),
-  dgoodput_percent = of_cells("delta_goodput", "dgoodput_percent", "dgoodput_ci95", "n_pairs")
+  difference_j_per_mbit = of_cells(
+    "delta_ea", "difference_j_per_mbit", "difference_j_ci95", "n_pairs", "u95_meter_difference_j_per_mbit"
+  ),
+  difference_percent = of_cells("delta_ea", "difference_percent", "difference_ci95", "n_pairs", metered = TRUE),
+  shortfall_percent = of_cells("delta_goodput", "shortfall_percent", "shortfall_percent_ci95", "n_pairs")
 )
 
 #' Published values beside those of a campaign
@@ -129,7 +131,7 @@ cells_beside <- function(published, tables, id) {
 
 # Whether something was published of a whole sweep.
 is_of_sweep <- function(published) {
-  published$quantity == "dea_percent" && published$relation == "from_to" && is.na(published$application) &&
+  published$quantity == "difference_percent" && published$relation == "from_to" && is.na(published$application) &&
     is.na(published$offered_rate_mbps) && is.na(published$offered_from_mbps) && is.na(published$offered_below_mbps)
 }
 
@@ -151,7 +153,7 @@ with_contrast <- function(ours, published, contrasts) {
     ]
     # Of several directions none is the campaign's.
     if (nrow(one) == 1L) {
-      values <- one[, c("dea_percent", "dea_ci95_low", "dea_ci95_high", "loads_n"), with = FALSE]
+      values <- one[, c("difference_percent", "difference_ci95_low", "difference_ci95_high", "loads_n"), with = FALSE]
       set(ours, i, columns, lapply(values, as.numeric))
     }
   }

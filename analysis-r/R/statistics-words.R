@@ -7,7 +7,8 @@
 family_sentences <- function(campaign, contrasts) {
   family <- contrasts[in_family == TRUE]
   design <- contrast_design(campaign)
-  others <- sum(!contrasts$in_family & !(is.na(contrasts$dea_ci95_low) & is.na(contrasts$dp_a_ci95_low)))
+  without <- is.na(contrasts$difference_ci95_low) & is.na(contrasts$difference_p_a_ci95_low)
+  others <- sum(!contrasts$in_family & !without)
   tested <- sum(family$inference == "tested")
   few <- sum(family$inference == "intervals_only" & family$blocks_n > 0L)
   none <- sum(family$blocks_n == 0L)
@@ -74,9 +75,11 @@ contrast_claim <- function(one) {
     return(sprintf("%s cannot be compared with %s by ratio: no load has one", subject, reference))
   }
   amount <- if (drawn_wider(one)) {
-    amount_words(one$dea_percent, one$dea_model_ci95_low, one$dea_model_ci95_high, ", model parameters drawn")
+    amount_words(
+      one$difference_percent, one$difference_model_ci95_low, one$difference_model_ci95_high, ", model parameters drawn"
+    )
   } else {
-    amount_words(one$dea_percent, one$dea_ci95_low, one$dea_ci95_high)
+    amount_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high)
   }
   planned <- sum(unlist(one[, load_counts, with = FALSE]))
   over <- sprintf(
@@ -98,13 +101,13 @@ least_told_widening <- 1.05
 
 drawn_wider <- function(rows) {
   width <- function(name) rows[[paste0(name, "_high")]] - rows[[paste0(name, "_low")]]
-  (width("dea_model_ci95") > least_told_widening * width("dea_ci95")) %in% TRUE
+  (width("difference_model_ci95") > least_told_widening * width("difference_ci95")) %in% TRUE
 }
 
-# "26 % less [95 %: 24 to 28 %]"; an interval that holds both sides names them: "[95 %: 1 % more to 3 % less]".
+# "26 % less [95 %: 24 to 28 %]"; an interval that holds both sides names them: "[95 %: 1 % less to 3 % more]".
 amount_words <- function(percent, low, high, holds = "") {
   size <- function(value) paste(number_text(signif(abs(value), 2)), "%")
-  side <- function(value) paste(size(value), if (value >= 0) "less" else "more")
+  side <- function(value) paste(size(value), more_or_less(value))
   if (is.na(low)) {
     return(side(percent))
   }
@@ -134,7 +137,8 @@ missing_load_words <- function(one) {
 
 # A test that tells transports apart while the model's own uncertainty does not.
 open_sign_words <- function(one) {
-  if (one$verdict %in% c("less", "more") && isTRUE(one$dea_model_ci95_low * one$dea_model_ci95_high < 0)) {
+  open <- isTRUE(one$difference_model_ci95_low * one$difference_model_ci95_high < 0)
+  if (one$verdict %in% c("less", "more") && open) {
     "The test holds the device model's parameters at their values; drawn, they leave open which takes less."
   }
 }
@@ -144,7 +148,7 @@ core_busy_words <- function(one) {
   if (count == 0L) {
     return(NULL)
   }
-  without <- one$dea_without_core_busy_percent
+  without <- one$difference_without_core_busy_percent
   sprintf(
     "At %d %s a sender, or that of a null run, was over 90 %% of a core busy (floor_core_busy); without %s: %s.",
     count, plural("load", count),
@@ -167,13 +171,15 @@ above_floor_words <- function(one) {
   if (one$loads_above_floor_n == 0L) {
     return(NULL)
   }
-  amount <- amount_words(one$dea_above_floor_percent, one$dea_above_floor_ci95_low, one$dea_above_floor_ci95_high)
+  amount <- amount_words(
+    one$difference_above_floor_percent, one$difference_above_floor_ci95_low, one$difference_above_floor_ci95_high
+  )
   count <- one$loads_above_floor_n
   ends <- unique(number_text(c(one$above_floor_from_mbps, one$above_floor_to_mbps)))
   sprintf(
     "Above the generator floor, exploratory: %s, over the %d %s (%s Mb/s) at which every run resolves it; %s %s.",
     amount, count, plural("load", count), paste(ends, collapse = " to "), "E_A there:",
-    amount_words(one$dea_at_these_loads_percent, NA, NA)
+    amount_words(one$difference_at_these_loads_percent, NA, NA)
   )
 }
 
@@ -216,15 +222,15 @@ resolution_words <- function(one) {
   if (one$loads_by_p_a_n == 0L) {
     return(NULL)
   }
-  interval <- if (is.na(one$dp_a_ci95_low)) {
+  interval <- if (is.na(one$difference_p_a_ci95_low)) {
     ""
   } else {
-    sprintf(" [%s to %s]", short(one$dp_a_ci95_low), short(one$dp_a_ci95_high))
+    sprintf(" [%s to %s]", short(one$difference_p_a_ci95_low), short(one$difference_p_a_ci95_high))
   }
   sprintf(
     "At %d %s with runs below the meter's resolution there is no ratio: P_A of %s minus that of %s was %s W%s.",
-    one$loads_by_p_a_n, plural("load", one$loads_by_p_a_n), transport_label(one$reference),
-    transport_label(one$transport), short(one$dp_a_w), interval
+    one$loads_by_p_a_n, plural("load", one$loads_by_p_a_n), transport_label(one$transport),
+    transport_label(one$reference), short(one$difference_p_a_w), interval
   )
 }
 
@@ -265,7 +271,7 @@ invalid_sentence <- function(campaign) {
 parameter_words <- function(tables) {
   cells <- tables$ea_uncertainty
   meters <- unique(cells$meter_id[!is.na(cells$ea_total_ci95_low)])
-  drawn <- any(!is.na(tables$contrasts$dea_model_ci95_low))
+  drawn <- any(!is.na(tables$contrasts$difference_model_ci95_low))
   if (length(meters) == 0L && !drawn) {
     return("No interval holds metering or model parameters: both are held.")
   }
@@ -346,7 +352,7 @@ held_names <- function(parameters, id) {
 
 # What stands over a table whose intervals draw parameters of a meter's model.
 held_words <- function(rows, parameters, id) {
-  intervals <- intersect(c("ea_total_ci95_low", "dea_model_ci95_low"), names(rows))
+  intervals <- intersect(c("ea_total_ci95_low", "difference_model_ci95_low"), names(rows))
   if (length(intervals) == 0L) {
     return(NULL)
   }

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Table IV of "Energy Usage of UDP and DCCP over 802.11n": E_A of application profiles, and what a transport saves.
+# Table IV of "Energy Usage of UDP and DCCP over 802.11n": E_A of application profiles and
+# what a transport takes more than UDP.
 
 application_columns <- c(
   "campaign", "application", "node", "meter_id", "device_model", "power_source", "radio_source", "transport",
   "direction", "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso", "n", "ea_j_per_mbit_mean",
   "ea_ci95_low", "ea_ci95_high", "u95_meter", "ea_upper_limit_j_per_mbit", "below_resolution_n", "hollow",
-  "goodput_mbps", "loss_ratio", "frames_per_message", "reference", "n_pairs", "method", "dea_j_per_mbit",
-  "dea_j_ci95_low", "dea_j_ci95_high", "u95_dea_j_per_mbit", "dea_percent", "dea_ci95_low", "dea_ci95_high", "dp_a_w",
-  "dp_a_ci95_low", "dp_a_ci95_high"
+  "goodput_mbps", "loss_ratio", "frames_per_message", "reference", "n_pairs", "method",
+  "difference_j_per_mbit", "difference_j_ci95_low", "difference_j_ci95_high", "u95_difference_j_per_mbit",
+  "difference_percent", "difference_ci95_low", "difference_ci95_high", "difference_p_a_w", "difference_p_a_ci95_low",
+  "difference_p_a_ci95_high"
 )
 # What only some campaigns' cells have.
 some_application_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_at_once")
@@ -103,8 +105,8 @@ application_words <- function(row, cell) {
 #' Rows of Table IV with what was published of the same application and transport; nothing is scaled
 #'
 #' @param rows from [table_iv()] of one campaign.
-#' @return rows with published_ea_j_per_mbit, published_dea_j_per_mbit, published_dea_percent, reference_id and
-#'   differs (codes of what differs in the setup); NA where nothing was published.
+#' @return rows with published_ea_j_per_mbit, published_difference_j_per_mbit, published_difference_percent (its dE_A
+#'   with our sign), reference_id and differs (codes of what differs in the setup); NA where nothing was published.
 #' @noRd
 with_published <- function(rows, campaign, references = read_references(reference_dir(campaign$contracts))) {
   beside <- rbindlist(lapply(seq_len(nrow(rows)), function(i) published_beside(as.list(rows[i]), campaign, references)))
@@ -126,8 +128,9 @@ published_beside <- function(row, campaign, references) {
   }
   number <- function(name) c(values$low[values$quantity == name], NA_real_)[1]
   list(
-    published_ea_j_per_mbit = number("ea_j_per_mbit"), published_dea_j_per_mbit = number("dea_j_per_mbit"),
-    published_dea_percent = number("dea_percent"), reference_id = reference_id, differs = differs
+    published_ea_j_per_mbit = number("ea_j_per_mbit"),
+    published_difference_j_per_mbit = number("difference_j_per_mbit"),
+    published_difference_percent = number("difference_percent"), reference_id = reference_id, differs = differs
   )
 }
 
@@ -184,17 +187,17 @@ section_table_iv <- function(campaign, tables) {
     id = "applications", tag$h2("Application profile"),
     tag$p(
       "E_A of the profile ", tag$strong(rows$application[1]), " by transport, and what it differs from UDP's by ",
-      "(positive: less than UDP), from pairs inside mini-blocks."
+      "(+: more than UDP), from pairs inside mini-blocks."
     ),
     html_table(rows, c(
       pacing_column(rows),
       node = "node", meter = "meter_id", transport = "transport", "load Mb/s" = "offered_rate_mbps", blocks = "n",
       "E_A J/Mb" = "ea_j_per_mbit_mean", "95 % low" = "ea_drawn_low", "95 % high" = "ea_drawn_high",
       "u95 meter" = "u95_meter", "upper limit J/Mb" = "ea_upper_limit_j_per_mbit",
-      "frames per message" = "frames_per_message", method = "method", "less J/Mb" = "dea_j_per_mbit",
-      "95 % low" = "dea_j_ci95_low", "95 % high" = "dea_j_ci95_high", "less %" = "dea_percent",
-      "95 % low" = "dea_ci95_low", "95 % high" = "dea_ci95_high", "P_A difference W" = "dp_a_w",
-      "95 % low" = "dp_a_ci95_low", "95 % high" = "dp_a_ci95_high", hollow = "hollow"
+      "frames per message" = "frames_per_message", method = "method", "more J/Mb" = "difference_j_per_mbit",
+      "95 % low" = "difference_j_ci95_low", "95 % high" = "difference_j_ci95_high", "more %" = "difference_percent",
+      "95 % low" = "difference_ci95_low", "95 % high" = "difference_ci95_high", "P_A, more W" = "difference_p_a_w",
+      "95 % low" = "difference_p_a_ci95_low", "95 % high" = "difference_p_a_ci95_high", hollow = "hollow"
     ), paste(
       "Intervals over blocks, per cell and uncorrected: exploratory.",
       if (any(rows$total)) "Those of E_A: metering + model parameters beside the scatter of runs.",

@@ -83,17 +83,17 @@ limits_95 <- function(x) stats::quantile(x, c(0.025, 0.975), names = FALSE)
 #' Metering is not added: a gain error cancels in the ratio, and what runs have of their own is in their scatter.
 #'
 #' @param d block means of the log-ratio; used: the pairs behind them; keys, context: see contrast_of().
-#' @return list dea_model_ci95_low, dea_model_ci95_high in percent; NA without a model.
+#' @return list difference_model_ci95_low, difference_model_ci95_high in percent; NA without a model.
 #' @noRd
 model_interval <- function(d, used, keys, context) {
   model <- context$model[[keys$meter_id]]
   shifts <- if (length(d) > 1L) log_ratio_shifts(model, used)
   if (is.null(shifts)) {
-    return(list(dea_model_ci95_low = NA_real_, dea_model_ci95_high = NA_real_))
+    return(list(difference_model_ci95_low = NA_real_, difference_model_ci95_high = NA_real_))
   }
   scatter <- with_seed(context$seed, stratified_t(length(shifts), length(d) - 1)) * sd(d) / sqrt(length(d))
   ends <- limits_95(mean(d) + scatter + shifts)
-  list(dea_model_ci95_low = as_percent_less(ends[2]), dea_model_ci95_high = as_percent_less(ends[1]))
+  list(difference_model_ci95_low = as_percent(ends[1]), difference_model_ci95_high = as_percent(ends[2]))
 }
 
 log_ratio_shifts <- function(model, used) {

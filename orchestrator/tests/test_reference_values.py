@@ -124,9 +124,8 @@ def test_the_table_that_r_wrote_of_a_kept_campaign_fits_its_contract():
 def test_a_spoilt_file_is_refused_with_the_place(tmp_path, monkeypatch):
     spoilt = document()
     spoilt["savings"]["minutes"] = "many"
-    place = tmp_path / published.FILE
-    place.parent.mkdir(parents=True)
+    place = tmp_path / Path(published.FILE).name
     place.write_text(json.dumps(spoilt))
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(published.programs, "shipped", lambda _: place)
     with pytest.raises(InvalidData, match=r"udp-dccp-80211n.json: savings.minutes: 'many' is not"):
         published.read()

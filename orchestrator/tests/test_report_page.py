@@ -327,7 +327,7 @@ def test_published_values_stand_beside_the_contrast(beside: Path, open_page: Ope
     heads = page.evaluate(f"{columns}.map(e => e.textContent)")
     assert heads[3:7] == ["quantity", "published", "here, in this model", "differs in"]
     text = page.evaluate("document.querySelector('#published').textContent")
-    assert "positive: less than UDP" in text
+    assert "+: more than UDP" in text
     assert "over 3 loads; cells: " in text
     # On a desk all of it is seen without scrolling.
     box = "document.querySelectorAll('#published .scroll')[1]"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`netjoule savings`: the published chain digit by digit, a dE_A that is given, and what makes no sense."""
+"""`netjoule savings`: the published chain digit by digit, a given difference, and what makes no sense."""
 
 import json
 from dataclasses import replace
@@ -36,10 +36,10 @@ def test_the_published_chain_comes_out_in_its_printed_digits(capsys):
     assert run_command(["savings"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.rstrip().rsplit("  ", 1) for line in lines[1:5]] == [
-        ["  167e9 minutes of calls at 65 kb/s               ", "6.513e11 Mb"],
-        ["  times 454 - 334 = 120 J/Mb (Table IV, skype)    ", "78.15 TJ"],
-        ["  at 3.6 MJ/kWh                                   ", "21.7 GWh"],
-        ["  at 4226 kWh a home                              ", "5137 homes"],
+        ["  167e9 minutes of calls at 65 kb/s                   ", "6.513e11 Mb"],
+        ["  times 454 - 334 = 120 J/Mb saved (Table IV, skype)  ", "78.15 TJ"],
+        ["  at 3.6 MJ/kWh                                       ", "21.7 GWh"],
+        ["  at 4226 kWh a home                                  ", "5137 homes"],
     ]
 
 
@@ -129,13 +129,13 @@ def test_the_published_defaults_are_those_that_the_help_names(capsys):
 
 
 def test_for_machines_it_is_one_document_per_line(capsys):
-    assert run_command(["savings", "--de-a", "0.12", "--u95", "0.03", "--json"]) == 0
+    assert run_command(["savings", "--difference", "-0.12", "--u95", "0.03", "--json"]) == 0
     own, first, *slips = documents(capsys.readouterr().out)
     assert (first["event"], own["event"]) == ("savings_published", "savings")
     assert {slip["event"] for slip in slips} == {"slip"}
     assert [step["printed"] for step in first["steps"]] == ["6.513e11", "78.15", "21.7", "5137"]
     assert [step["value"] for step in first["steps"][:3]] == [651.3e9, 78.156, 21.71]
-    assert first["dea_j_per_mbit"] == 120
+    assert first["saved_j_per_mbit"] == 120
     assert own["metered_ends"] == own["directions"] == 1
     assert own["steps"][1] == {
         "step": "energy_tj",
@@ -176,32 +176,32 @@ def test_a_number_that_neither_rounds_nor_is_cut_off_is_told():
     assert found.words == "10 computed, which gives 10; from the printed 5 it would be 10"
 
 
-# -- one's own dE_A -------------------------------------------------------------------------------
+# -- one's own difference -------------------------------------------------------------------------------
 
 POSITIVE = st.fractions(min_value=Fraction(1, 1000), max_value=10**9)
 
 
 @given(POSITIVE, POSITIVE, POSITIVE, st.fractions(min_value=-500, max_value=500), POSITIVE)
-def test_uncertainty_goes_through_every_step_as_a_share(minutes, rate, household, dea, u95):
-    for step in list(Chain(Question(minutes, rate, household), dea, u95).steps())[1:]:
-        assert step.u95 * dea == step.value * u95
+def test_uncertainty_goes_through_every_step_as_a_share(minutes, rate, household, saved, u95):
+    for step in list(Chain(Question(minutes, rate, household), saved, u95).steps())[1:]:
+        assert step.u95 * saved == step.value * u95
 
 
 def test_a_given_difference_keeps_its_uncertainty(capsys):
-    assert run_command(["savings", "--de-a", "0.12", "--u95", "0.03"]) == 0
+    assert run_command(["savings", "--difference", "-0.12", "--u95", "0.03"]) == 0
     own, published, _ = capsys.readouterr().out.partition("\nPublished: ")
-    assert own.startswith("With the dE_A given:\n")  # one's own figure comes first
+    assert own.startswith("With the difference given:\n")  # one's own figure comes first
     assert published
-    assert "0.120 ± 0.030 J/Mb" in own
+    assert "0.120 ± 0.030 J/Mb saved" in own
     assert "0.078 ± 0.020 TJ" in own
     assert "0.0217 ± 0.0054 GWh" in own
     assert "5.1 ± 1.3 homes" in own
-    assert "one metered end and one direction, those that the given dE_A is of" in own
+    assert "one metered end and one direction, those that the given difference is of" in own
     assert "in this model" not in own.lower()
 
 
 def test_minutes_bit_rate_and_household_are_ones_own_when_given(capsys):
-    words = ["savings", "--de-a", "120", "--u95", "0", "--minutes", "1000", "--bit-rate-kbps", "100"]
+    words = ["savings", "--difference", "-120", "--u95", "0", "--minutes", "1000", "--bit-rate-kbps", "100"]
     assert run_command([*words, "--household-kwh", "0.2", "--json"]) == 0
     own, *_ = documents(capsys.readouterr().out)
     assert (own["minutes"], own["bit_rate_kbps"], own["household_kwh"]) == (1000, 100, 0.2)
@@ -210,16 +210,24 @@ def test_minutes_bit_rate_and_household_are_ones_own_when_given(capsys):
 
 
 @pytest.mark.parametrize(
-    ("dea", "u95", "words"),
+    ("difference", "u95", "words"),
     [
-        ("0.12", "0.03", "the interval is above zero: the other transport takes less energy than UDP"),
-        ("-0.12", "0.03", "the interval is below zero: the other transport takes more energy than UDP"),
+        (
+            "-0.12",
+            "0.03",
+            "the interval of the saving is above zero: the other transport takes less energy than UDP",
+        ),
+        (
+            "0.12",
+            "0.03",
+            "the interval of the saving is below zero: the other transport takes more energy than UDP",
+        ),
         ("0.02", "0.03", "the interval holds zero: a saving is not told apart from none"),
         ("-0.03", "0.03", "the interval holds zero"),
     ],
 )
-def test_what_the_interval_says_is_said(dea, u95, words, capsys):
-    assert run_command(["savings", f"--de-a={dea}", "--u95", u95]) == 0
+def test_what_the_interval_says_is_said(difference, u95, words, capsys):
+    assert run_command(["savings", f"--difference={difference}", "--u95", u95]) == 0
     assert words in capsys.readouterr().out.replace("The interval", "the interval")
 
 
@@ -238,14 +246,23 @@ def test_a_value_is_written_to_the_second_digit_of_its_uncertainty(value, u95, t
     assert with_u95(exact(value), None if u95 is None else exact(u95)) == text
 
 
-@pytest.mark.parametrize("dea", ["1e18", "-1e18", "1e-12", "0"])
+@pytest.mark.parametrize("difference", ["1e18", "-1e18", "1e-12", "0"])
 @pytest.mark.parametrize("u95", ["1e18", "1e-12", "0"])
 @pytest.mark.parametrize("size", ["1e18", "1e-12"])
 @pytest.mark.parametrize("household", ["1e18", "1e-12"])
-def test_the_bounds_themselves_are_computed(dea, u95, size, household, capsys):
-    words = ["savings", f"--de-a={dea}", "--u95", u95, "--minutes", size, "--bit-rate-kbps", size]
+def test_the_bounds_themselves_are_computed(difference, u95, size, household, capsys):
+    words = [
+        "savings",
+        f"--difference={difference}",
+        "--u95",
+        u95,
+        "--minutes",
+        size,
+        "--bit-rate-kbps",
+        size,
+    ]
     assert run_command([*words, "--household-kwh", household]) == 0
-    assert "With the dE_A given" in capsys.readouterr().out
+    assert "With the difference given" in capsys.readouterr().out
 
 
 # -- what is refused ------------------------------------------------------------------------------
@@ -255,31 +272,31 @@ def test_the_bounds_themselves_are_computed(dea, u95, size, household, capsys):
     ("words", "message"),
     [
         (["--campaign", "nowhere"], "nowhere is not a campaign"),
-        (["--campaign", "x", "--de-a", "1", "--u95", "1"], "dE_A is given twice"),
-        (["--de-a", "1"], "--de-a without --u95; give both"),
-        (["--u95", "1"], "--u95 without --de-a; give both"),
+        (["--campaign", "x", "--difference", "1", "--u95", "1"], "the difference is given twice"),
+        (["--difference", "1"], "--difference without --u95; give both"),
+        (["--u95", "1"], "--u95 without --difference; give both"),
         (["--transport", "tcp"], "a cell is chosen, but no campaign"),
-        (["--minutes", "5"], "--minutes without a dE_A of your own"),
+        (["--minutes", "5"], "--minutes without a difference of your own"),
         (
-            ["--de-a", "1", "--u95", "1", "--household-kwh", "0"],
+            ["--difference", "1", "--u95", "1", "--household-kwh", "0"],
             "--household-kwh is 0; give a number above 0",
         ),
-        (["--de-a", "1", "--u95", "1", "--bit-rate-kbps", "nan"], "--bit-rate-kbps is nan"),
-        (["--de-a", "inf", "--u95", "1"], "--de-a is inf"),
-        (["--de-a", "1", "--u95", "-1"], "Invalid value for '--u95'"),
-        (["--de-a", "1", "--u95", "nan"], "Invalid value for '--u95'"),
-        (["--de-a", "1", "--u95", "inf"], "--u95 is inf; give a finite number of J/Mb"),
-        (["--de-a", "nan", "--u95", "1"], "--de-a is nan; give a finite number of J/Mb"),
-        (["--de-a", "1e999", "--u95", "1"], "--de-a is inf; give a finite number of J/Mb"),
+        (["--difference", "1", "--u95", "1", "--bit-rate-kbps", "nan"], "--bit-rate-kbps is nan"),
+        (["--difference", "inf", "--u95", "1"], "--difference is inf"),
+        (["--difference", "1", "--u95", "-1"], "Invalid value for '--u95'"),
+        (["--difference", "1", "--u95", "nan"], "Invalid value for '--u95'"),
+        (["--difference", "1", "--u95", "inf"], "--u95 is inf; give a finite number of J/Mb"),
+        (["--difference", "nan", "--u95", "1"], "--difference is nan; give a finite number of J/Mb"),
+        (["--difference", "1e999", "--u95", "1"], "--difference is inf; give a finite number of J/Mb"),
         (
-            ["--de-a=-1e300", "--u95", "1"],
-            "--de-a is -1e+300; give a finite number of J/Mb: 0, or of a size from 1e-12 to 1e+18",
+            ["--difference=-1e300", "--u95", "1"],
+            "--difference is -1e+300; give a finite number of J/Mb: 0, or of a size from 1e-12 to 1e+18",
         ),
-        (["--de-a", "1", "--u95", "1e300"], "--u95 is 1e+300; give a finite number of J/Mb"),
-        (["--de-a", "1", "--u95", "5e-324"], "--u95 is 4.94066e-324; give a finite number of J/Mb"),
+        (["--difference", "1", "--u95", "1e300"], "--u95 is 1e+300; give a finite number of J/Mb"),
+        (["--difference", "1", "--u95", "5e-324"], "--u95 is 4.94066e-324; give a finite number of J/Mb"),
         *(
             (
-                ["--de-a", "1", "--u95", "1", f"--{name}", value],
+                ["--difference", "1", "--u95", "1", f"--{name}", value],
                 f"--{name} is {shown}; give a number above 0, from 1e-12 to 1e+18",
             )
             for name in ("minutes", "bit-rate-kbps", "household-kwh")

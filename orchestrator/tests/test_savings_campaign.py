@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`netjoule savings --campaign`: dE_A out of R's table, whose it is, and what is refused."""
+"""`netjoule savings --campaign`: the difference of E_A out of R's table, whose it is, and what is refused."""
 
 import json
 from pathlib import Path
@@ -32,16 +32,16 @@ ROW = {
     "pacing": "absolute",
     "window_us": "0",
     "gso": "false",
-    "dea_j_per_mbit": "0.12",
-    "u95_dea_j_per_mbit": "0.03",
+    "difference_j_per_mbit": "-0.12",
+    "u95_difference_j_per_mbit": "0.03",
     "flows_at_once": "",
 }
 MODELLED = {"power_source": "modelled", "radio_source": "link-model", "device_model": "laptop-cpu"}
 BELOW = {
     "method": "p_a_difference",
     "below_resolution_n": "3",
-    "dea_j_per_mbit": "",
-    "u95_dea_j_per_mbit": "",
+    "difference_j_per_mbit": "",
+    "u95_difference_j_per_mbit": "",
 }
 
 
@@ -72,7 +72,7 @@ def documents(text: str) -> list[dict]:
 def test_the_difference_of_a_campaign_says_whose_and_which(analysed, capsys):
     assert run_command(["savings", "--campaign", analysed({})]) == 0
     own = capsys.readouterr().out.partition("\n\nPublished: ")[0]
-    assert "udp - dccp at client (meter m; power measured, radio real), " in own
+    assert "dccp against udp at client (meter m; power measured, radio real), " in own
     assert "300 bytes, 0.065 Mb/s up, 5 pairs" in own
     assert "5.1 ± 1.3 homes" in own
     assert "one metered end (client, by meter m) and one direction (up)" in own
@@ -82,11 +82,13 @@ def test_the_difference_of_a_campaign_says_whose_and_which(analysed, capsys):
 def test_a_modelled_difference_says_so_at_every_number_and_verdict(analysed, capsys):
     assert run_command(["savings", "--campaign", analysed(MODELLED)]) == 0
     own = capsys.readouterr().out.partition("\n\nPublished: ")[0].splitlines()
-    assert "in this model, udp - dccp" in own[0]
+    assert "in this model, dccp against udp" in own[0]
     told = [line for line in own if "±" in line and "half-width" not in line]
     assert len(told) == 3
     assert all("in this model" in line for line in told)
-    assert "  In this model, the interval is above zero: dccp takes less energy than UDP." in own
+    assert (
+        "  In this model, the interval of the saving is above zero: dccp takes less energy than UDP." in own
+    )
     assert own[-1].startswith("  In this model: power or radio is modelled, the model's own error is not in")
 
 
@@ -97,39 +99,41 @@ def test_a_model_of_either_half_makes_it_modelled(change):
 
 
 def test_each_meter_has_a_chain_of_its_own_and_they_are_not_added(analysed, capsys):
-    other = {"meter_id": "ap", "node": "access_point", "dea_j_per_mbit": "-0.05"}
+    other = {"meter_id": "ap", "node": "access_point", "difference_j_per_mbit": "0.05"}
     assert run_command(["savings", "--campaign", analysed({}, other), "--json"]) == 0
     own = [d for d in documents(capsys.readouterr().out) if d["event"] == "savings"]
-    assert [(d["meter_id"], d["dea_j_per_mbit"]) for d in own] == [("m", 0.12), ("ap", -0.05)]
+    assert [(d["meter_id"], d["saved_j_per_mbit"]) for d in own] == [("m", 0.12), ("ap", -0.05)]
     assert run_command(["savings", "--campaign", analysed({}, other), "--meter", "ap", "--json"]) == 0
     assert documents(capsys.readouterr().out)[0]["node"] == "access_point"
 
 
 def test_the_cell_is_the_one_at_the_bit_rate_unless_told(analysed, capsys):
-    campaign = analysed({}, {"offered_rate_mbps": "6", "dea_j_per_mbit": "0.5"})
+    campaign = analysed({}, {"offered_rate_mbps": "6", "difference_j_per_mbit": "-0.5"})
     assert run_command(["savings", "--campaign", campaign, "--json"]) == 0
-    assert documents(capsys.readouterr().out)[0]["dea_j_per_mbit"] == 0.12
+    assert documents(capsys.readouterr().out)[0]["saved_j_per_mbit"] == 0.12
     assert run_command(["savings", "--campaign", campaign, "--bit-rate-kbps", "6300", "--json"]) == 0
-    assert documents(capsys.readouterr().out)[0]["dea_j_per_mbit"] == 0.5
+    assert documents(capsys.readouterr().out)[0]["saved_j_per_mbit"] == 0.5
     assert run_command(["savings", "--campaign", campaign, "--offered-rate-mbps", "6"]) == 0
-    assert "dE_A is of 6000 kb/s, the calls are of 65 kb/s" in capsys.readouterr().out
+    assert "The difference is of 6000 kb/s, the calls are of 65 kb/s" in capsys.readouterr().out
 
 
 def test_a_load_of_nothing_is_not_that_of_calls():
-    (found,), _ = choose([ROW | {"offered_rate_mbps": "0", "dea_j_per_mbit": "1"}, ROW], Wanted(), 0.065, "x")
-    assert found.dea == exact("0.12")
+    (found,), _ = choose(
+        [ROW | {"offered_rate_mbps": "0", "difference_j_per_mbit": "-1"}, ROW], Wanted(), 0.065, "x"
+    )
+    assert found.saved == exact("0.12")
 
 
 def test_messages_that_left_one_by_one_go_first():
     rows = [
-        ROW | {"pacing": "spin", "dea_j_per_mbit": "1"},
+        ROW | {"pacing": "spin", "difference_j_per_mbit": "-1"},
         ROW | {"window_us": "200"},
         ROW | {"gso": "true"},
     ]
     (found,), _ = choose([*rows, ROW], Wanted(), 0.065, "x")
-    assert found.dea == exact("0.12")
+    assert found.saved == exact("0.12")
     (found,), _ = choose([*rows, ROW], Wanted(pacing="spin"), 0.065, "x")
-    assert found.dea == 1
+    assert found.saved == 1
 
 
 def test_the_kernels_dccp_stands_for_dccp_where_it_alone_was_flown():
@@ -138,7 +142,10 @@ def test_the_kernels_dccp_stands_for_dccp_where_it_alone_was_flown():
 
 
 def test_a_single_block_has_no_interval(analysed, capsys):
-    assert run_command(["savings", "--campaign", analysed({"n_pairs": "1", "u95_dea_j_per_mbit": ""})]) == 0
+    assert (
+        run_command(["savings", "--campaign", analysed({"n_pairs": "1", "u95_difference_j_per_mbit": ""})])
+        == 0
+    )
     own = capsys.readouterr().out.partition("\n\nPublished: ")[0]
     assert "There is no interval" in own
     assert "±" not in own
@@ -161,8 +168,8 @@ def metered(tmp_path):
                 node["u95_ea_j_per_mbit"] = 1.0
                 node["u95_components"] = {"offset": u95_range}
             path.write_text(json.dumps(document))
-        row = ROW | {"transport": "tcp", "meter_id": "client-supply", "dea_j_per_mbit": "3"}
-        rows = [row | {"u95_dea_j_per_mbit": "1.5"} | (change or {})]
+        row = ROW | {"transport": "tcp", "meter_id": "client-supply", "difference_j_per_mbit": "-3"}
+        rows = [row | {"u95_difference_j_per_mbit": "1.5"} | (change or {})]
         files.write_atomic(campaign / DELTA_FILE, files.table_text("delta_ea", rows))
         return str(campaign)
 
@@ -174,7 +181,7 @@ def metered(tmp_path):
 )
 def test_where_range_error_dominates_the_advice_is_another_range(metered, u95_range, u95, told, capsys):
     """Of two runs: 0.9 x sqrt(2) = 1.27 of 1.5 is over half of the variance, 0.99 of 1.5 is not."""
-    campaign = metered(u95_range, {"u95_dea_j_per_mbit": u95})
+    campaign = metered(u95_range, {"u95_difference_j_per_mbit": u95})
     assert run_command(["savings", "--campaign", campaign, "--transport", "tcp", "--json"]) == 0
     own = documents(capsys.readouterr().out)[0]
     assert own["u95_range_j_per_mbit"] == pytest.approx(u95_range * 2**0.5)
@@ -224,12 +231,14 @@ def test_a_cell_below_resolution_is_refused_with_what_to_do(analysed, capsys):
 def test_a_meter_that_does_not_resolve_it_is_named_beside_one_that_does(analysed, capsys):
     campaign = analysed({}, BELOW | {"meter_id": "coarse"})
     assert run_command(["savings", "--campaign", campaign]) == 0
-    assert "No dE_A of 300 bytes 0.065 Mb/s up at meter coarse: 3 runs" in capsys.readouterr().out
+    assert (
+        "No difference of E_A of 300 bytes 0.065 Mb/s up at meter coarse: 3 runs" in capsys.readouterr().out
+    )
     assert run_command(["savings", "--campaign", campaign, "--json"]) == 0
     assert documents(capsys.readouterr().out)[1]["event"] == "no_difference"
 
 
-@pytest.mark.parametrize("column", ["dea_j_per_mbit", "u95_dea_j_per_mbit"])
+@pytest.mark.parametrize("column", ["difference_j_per_mbit", "u95_difference_j_per_mbit"])
 @pytest.mark.parametrize("value", ["1e308", "5e-324", "1e19"])
 def test_a_number_of_the_table_that_no_device_has_is_refused(analysed, column, value, capsys):
     assert run_command(["savings", "--campaign", analysed({column: value})]) == 4
@@ -257,7 +266,7 @@ def test_several_flows_at_once_are_not_one_direction_of_a_call(change, flows):
 
 def test_runs_of_which_nothing_arrived_are_not_said_to_be_below_resolution():
     with pytest.raises(InvalidData, match="its runs have no E_A"):
-        choose([ROW | {"method": "no_ratio", "dea_j_per_mbit": ""}], Wanted(), 0.065, "x")
+        choose([ROW | {"method": "no_ratio", "difference_j_per_mbit": ""}], Wanted(), 0.065, "x")
 
 
 def test_no_pair_is_refused_with_the_pairs_that_there_are():
@@ -295,7 +304,7 @@ def test_a_campaign_that_is_not_analysed_or_by_an_older_netjoule(campaign_dir, a
     assert "the campaign is not analysed; run 'netjoule analyse" in capsys.readouterr().err
     path = Path(analysed({})) / DELTA_FILE
     whole = path.read_bytes()
-    for column in (b"pacing", b"method", b"u95_dea_j_per_mbit"):
+    for column in (b"pacing", b"method", b"u95_difference_j_per_mbit"):
         path.write_bytes(whole.replace(column, b"another", 1))
         assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
         assert "not that of 'delta_ea'; run 'netjoule analyse" in capsys.readouterr().err

@@ -35,11 +35,11 @@ UDP: dict[str, Any] = {
     "ea_upper_limit_j_per_mbit": None,
     "published_ea_j_per_mbit": 454,
     "differs": "power_source;client",
-    "published_dea_j_per_mbit": None,
-    "published_dea_percent": None,
-    "dea_j_per_mbit": None,
-    "dea_percent": None,
-    "dp_a_w": None,
+    "published_difference_j_per_mbit": None,
+    "published_difference_percent": None,
+    "difference_j_per_mbit": None,
+    "difference_percent": None,
+    "difference_p_a_w": None,
 }
 DCCP = UDP | {
     "transport": "dccp",
@@ -47,11 +47,11 @@ DCCP = UDP | {
     "ea_j_per_mbit_mean": 1.5,
     "ea_ci95_high": 1.6,
     "published_ea_j_per_mbit": 334,
-    "dea_j_per_mbit": 0.5,
-    "dea_percent": 25.0,
-    "dp_a_w": 0.0325,
-    "published_dea_j_per_mbit": 120,
-    "published_dea_percent": 26,
+    "difference_j_per_mbit": -0.5,
+    "difference_percent": -25.0,
+    "difference_p_a_w": -0.0325,
+    "published_difference_j_per_mbit": -120,
+    "published_difference_percent": -26,
 }
 UNRESOLVED = UDP | {
     "application": "youtube",
@@ -94,14 +94,17 @@ def test_ours_and_the_published_values_stand_side_by_side(
     assert cells == [
         ["skype", "udp", "here", "2", "0.1", "0.3", "8"],
         ["skype", "udp", "published", "454"],
-        ["skype", "dccp", "here", "1.5", "0.1", "0.3", "0.5", "25", "0.0325", "8"],
-        ["skype", "dccp", "published", "334", "120", "26"],
+        ["skype", "dccp", "here", "1.5", "0.1", "0.3", "-0.5", "-25", "-0.0325", "8"],
+        ["skype", "dccp", "published", "334", "-120", "-26"],
         ["youtube", "udp", "here", "<", "0.15", "°", "0.1", "0.3", "8"],
         ["youtube", "udp", "published", "45"],
     ]
     words = " ".join(text.split())
     assert words.count("E_A of applications at client (meter client-") == 2
-    assert "Published values are of another setup (power_source, client); nothing is scaled." in words
+    assert (
+        "Published values are of another setup (power_source, client); nothing is scaled, dE_A has our sign."
+        in words
+    )
     assert "In this model" in words
 
 

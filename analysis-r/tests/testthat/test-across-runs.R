@@ -46,13 +46,13 @@ test_that("with some runs below resolution the envelope has the mean of all, wit
   expect_equal(ea_envelope(campaign)$offered_rate_mbps, 10)
 })
 
-test_that("dE_A is the mean of the pairs' percent, positive when less than UDP", {
+test_that("the difference of E_A is the mean of the pairs' percent, positive when more than UDP", {
   power <- function(transport, size, rate) c(udp = 1, tcp = 0.74, quic = 1.5, null = 0.1)[[transport]]
   dir <- synthetic_campaign(meters = list(synthetic_meter(power = power)))
   delta <- delta_ea(read_campaign(dir))
-  expect_equal(delta[transport == "tcp", dea_percent], rep(26, 4))
-  expect_equal(delta[transport == "quic", dea_percent], rep(-50, 4))
-  expect_equal(delta[transport == "tcp", dp_a_w], rep(0.26, 4))
+  expect_equal(delta[transport == "tcp", difference_percent], rep(-26, 4))
+  expect_equal(delta[transport == "quic", difference_percent], rep(50, 4))
+  expect_equal(delta[transport == "tcp", difference_p_a_w], rep(-0.26, 4))
   expect_true(all(delta$n_pairs == 3))
   expect_true(all(delta$reference == "udp"))
   expect_false("null" %in% delta$transport)
@@ -66,13 +66,44 @@ test_that("pairs are formed only inside a mini-block", {
   drift <- read_campaign(dir)
   drift$results[, ea_j_per_mbit := mini_block * c(udp = 1, tcp = 0.9)[transport]]
   got <- delta_ea(drift)
-  expect_equal(got$dea_percent, 10)
-  expect_equal(got$dea_ci95_low, 10)
+  expect_equal(got$difference_percent, -10)
+  expect_equal(got$difference_ci95_low, -10)
 })
 
-test_that("the throughput difference is positive when more than UDP arrives", {
+test_that("an arm that costs more and brings less is above 0 in sentence, table and figure alike", {
+  power <- function(transport, size, rate) rate * c(udp = 1, dccp = 1.6, null = 0.1)[[transport]]
+  dir <- synthetic_campaign(
+    blocks = 8, payload_bytes = 64, transports = c("udp", "dccp", "null"), held_back = function(rate) 0.2,
+    meters = list(synthetic_meter(power = power, u_delta_p_w = 1e-5))
+  )
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  write_tables(tables, file.path(dir, "tables"))
+  written <- function(name) fread(file.path(dir, "tables", paste0(name, ".csv")))[transport == "dccp"]
+  # 1.6 times the power for 0.8 of the goodput.
+  contrast <- written("contrasts")[in_family == TRUE]
+  expect_equal(c(contrast$difference_percent, contrast$difference_ci95_low), rep(100, 2))
+  expect_equal(contrast$log_ratio_mean, log(2))
+  expect_identical(contrast$verdict, "more")
+  expect_match(contrast$words, "DCCP at 64 bytes took 100 % more [95 %: 100 to 100 %] energy per megabit", fixed = TRUE)
+  delta <- written("delta_ea")
+  expect_equal(delta$difference_percent, rep(100, nrow(delta)))
+  expect_equal(delta$difference_j_per_mbit, rep(1, nrow(delta)))
+  expect_equal(delta$difference_p_a_w, 0.6 * delta$offered_rate_mbps)
+  expect_equal(written("delta_goodput")$shortfall_percent, rep(20, nrow(delta)))
+  expect_gt(min(written("side_by_side")$contrast_percent, na.rm = TRUE), 0)
+  html <- as.character(section_summary(campaign, tables))
+  expect_match(html, prose("UDP took the least energy per megabit over all loads: DCCP 100 % more."), fixed = TRUE)
+  expect_match(html, prose("against UDP at 64 bytes: DCCP 100 % more"), fixed = TRUE)
+  drawn <- plot_delta_ea(tables$delta_ea, tables$ea_summary, campaign, tables$delta_ea$meter_id[1])
+  expect_equal(drawn$data$value, delta$difference_percent)
+  drawn <- plot_delta_goodput(tables$delta_goodput, tables$ea_summary, campaign)
+  expect_equal(drawn$data$value, rep(20, nrow(delta)))
+})
+
+test_that("the shortfall of goodput is positive when less than UDP's arrives", {
   dir <- synthetic_campaign(loss = function(rate) 0.2, transports = c("udp", "tcp"))
-  expect_equal(delta_goodput(read_campaign(dir))$dgoodput_percent, rep(25, 4))
+  expect_equal(delta_goodput(read_campaign(dir))$shortfall_percent, rep(-25, 4))
 })
 
 test_that("a cell with a run below resolution is compared by difference of P_A", {
@@ -81,8 +112,8 @@ test_that("a cell with a run below resolution is compared by difference of P_A",
   campaign$results[transport == "udp" & offered_rate_mbps == 1 & block == 2, below_resolution := TRUE]
   delta <- delta_ea(campaign)
   expect_identical(delta$method, c("p_a_difference", "ratio"))
-  expect_true(is.na(delta$dea_percent[1]))
-  expect_false(is.na(delta$dp_a_w[1]))
+  expect_true(is.na(delta$difference_percent[1]))
+  expect_false(is.na(delta$difference_p_a_w[1]))
   expect_equal(delta$below_resolution_n, c(1, 0))
 })
 

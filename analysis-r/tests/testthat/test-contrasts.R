@@ -4,8 +4,8 @@ test_that("a noiseless campaign gives back its truth, whatever drifts between mi
   campaign <- memory_campaign(c(udp = 0, tcp = log(0.74)), run_sd = 0, drift = 2, payload_bytes = c(64, 1440))
   found <- transport_contrasts(campaign)
   expect_identical(names(found), contrast_columns)
-  expect_equal(found$dea_percent, c(26, 26))
-  expect_equal(found$dea_ci95_low, c(26, 26))
+  expect_equal(found$difference_percent, c(-26, -26))
+  expect_equal(found$difference_ci95_low, c(-26, -26))
   expect_equal(found$blocks_n, c(8, 8))
   expect_equal(found$loads_n, c(2, 2))
   expect_equal(found$p_value, rep(2 / 256, 2))
@@ -21,7 +21,7 @@ test_that("the numbers are those of the definition", {
   expect_equal(one$log_ratio_mean, mean(d))
   expect_equal(one$log_ratio_sd, sd(d))
   interval <- t.test(d)$conf.int
-  expect_equal(c(one$dea_ci95_low, one$dea_ci95_high), 100 * (1 - exp(rev(interval))), ignore_attr = TRUE)
+  expect_equal(c(one$difference_ci95_low, one$difference_ci95_high), 100 * (exp(interval) - 1), ignore_attr = TRUE)
   flips <- as.matrix(expand.grid(rep(list(c(-1, 1)), 9)))
   expect_equal(one$p_value, mean(abs(flips %*% d) >= abs(sum(d)) - 1e-12))
   expect_identical(one$p_method, "exact")
@@ -36,7 +36,7 @@ test_that("blocks decide between tests, what could be attained, and intervals al
   expect_identical(kinds, c("intervals_only", "intervals_only", "attainable_only", "attainable_only", "tested"))
   for (one in found[1:4]) {
     expect_true(all(is.na(one$p_value)) && all(is.na(one$verdict)))
-    expect_false(anyNA(one$dea_ci95_low))
+    expect_false(anyNA(one$difference_ci95_low))
   }
   expect_equal(unique(found[[4]][in_family == TRUE, least_p]), 2 / 128)
   expect_equal(unique(found[[4]][in_family == TRUE, least_p_holm]), 12 / 128)
@@ -69,10 +69,10 @@ test_that("runs are paired inside mini-blocks alone: a missing partner takes its
   campaign$results[transport == "udp" & mini_block %in% c(1, 2), usable := FALSE]
   found <- transport_contrasts(campaign)
   expect_equal(found$blocks_n, 8)
-  expect_equal(found$dea_percent, 10)
+  expect_equal(found$difference_percent, -10)
   # Attempts of a mini-block are not mixed either.
   campaign$results[transport == "udp" & mini_block == 3, attempt := 2]
-  expect_equal(transport_contrasts(campaign)$dea_percent, 10)
+  expect_equal(transport_contrasts(campaign)$difference_percent, -10)
 })
 
 test_that("loads or blocks that lack pairs go, whichever lacks more", {
@@ -98,15 +98,15 @@ test_that("a load with a run below resolution is compared by difference of P_A, 
   found <- transport_contrasts(campaign)
   expect_equal(found$loads_n, 1)
   expect_equal(found$loads_by_p_a_n, 1)
-  expect_equal(found$dea_percent, -100)
-  expect_equal(found$dp_a_w, -1)
-  expect_match(found$words, "there is no ratio: P_A of UDP minus that of TCP was -1 W")
+  expect_equal(found$difference_percent, 100)
+  expect_equal(found$difference_p_a_w, 1)
+  expect_match(found$words, "there is no ratio: P_A of TCP minus that of UDP was 1 W")
   expect_match(found$words, "(mean over 1 of 2 loads and 8 blocks)", fixed = TRUE)
   # Nothing but loads below resolution: no ratio at all, and it is said.
   campaign$results[, below_resolution := TRUE]
   none <- transport_contrasts(campaign)
   expect_equal(none$blocks_n, 0)
-  expect_true(is.na(none$dea_percent))
+  expect_true(is.na(none$difference_percent))
   expect_match(none$words, "cannot be compared with UDP by ratio")
 })
 
@@ -115,11 +115,11 @@ test_that("the difference of P_A is over blocks that all have the same loads", {
   campaign$results[, below_resolution := TRUE]
   campaign$results[transport == "udp", p_a_w := p_a_w + fifelse(offered_rate_mbps == 1, 0.1, 1)]
   whole <- transport_contrasts(campaign)
-  expect_equal(c(whole$dp_a_w, whole$dp_a_ci95_low, whole$dp_a_ci95_high), rep(0.55, 3))
+  expect_equal(c(whole$difference_p_a_w, whole$difference_p_a_ci95_low, whole$difference_p_a_ci95_high), rep(-0.55, 3))
   # The block that lacks the smaller difference goes: its mean would be 1.
   campaign$results[block == 4 & offered_rate_mbps == 1 & transport == "tcp", usable := FALSE]
   part <- transport_contrasts(campaign)
-  expect_equal(c(part$dp_a_w, part$dp_a_ci95_low, part$dp_a_ci95_high), rep(0.55, 3))
+  expect_equal(c(part$difference_p_a_w, part$difference_p_a_ci95_low, part$difference_p_a_ci95_high), rep(-0.55, 3))
   expect_equal(part$loads_by_p_a_n, 2)
 })
 
@@ -150,7 +150,7 @@ test_that("loads at which a core was full stay in the mean, are counted, and the
   campaign <- memory_campaign(c(udp = 0, tcp = log(0.8)), run_sd = 0, offered_rate_mbps = c(1, 3, 10))
   whole <- transport_contrasts(campaign)
   expect_equal(whole$loads_core_busy_n, 0)
-  expect_equal(whole$dea_without_core_busy_percent, whole$dea_percent)
+  expect_equal(whole$difference_without_core_busy_percent, whole$difference_percent)
   expect_no_match(whole$words, "core")
   campaign$results[offered_rate_mbps == 10, ea_j_per_mbit := 1]
   campaign$results[offered_rate_mbps == 10 & block == 4 & transport == "udp", floor_reason := "floor_core_busy"]
@@ -158,7 +158,7 @@ test_that("loads at which a core was full stay in the mean, are counted, and the
   expect_equal(found$log_ratio_mean, 2 / 3 * log(0.8))
   expect_equal(found$loads_n, 3)
   expect_equal(found$loads_core_busy_n, 1)
-  expect_equal(found$dea_without_core_busy_percent, 20)
+  expect_equal(found$difference_without_core_busy_percent, -20)
   expect_match(
     found$words,
     "At 1 load a sender, or that of a null run, was over 90 % of a core busy (floor_core_busy); without it: 20 % less.",
@@ -166,7 +166,7 @@ test_that("loads at which a core was full stay in the mean, are counted, and the
   )
   campaign$results[, floor_reason := "floor_core_busy"]
   all_full <- transport_contrasts(campaign)
-  expect_true(is.na(all_full$dea_without_core_busy_percent))
+  expect_true(is.na(all_full$difference_without_core_busy_percent))
   expect_match(all_full$words, "At 3 loads a sender, or that of a null run, was over .* without them: no load is left.")
 })
 
@@ -174,17 +174,17 @@ test_that("the contrast above the floor is over the loads at which every run res
   campaign <- memory_campaign(c(udp = 0, tcp = log(0.8)), run_sd = 0, offered_rate_mbps = c(1, 3, 10))
   without <- transport_contrasts(campaign)
   expect_equal(without$loads_above_floor_n, 0)
-  expect_true(is.na(without$dea_above_floor_percent))
+  expect_true(is.na(without$difference_above_floor_percent))
   expect_no_match(without$words, "generator floor")
   campaign$results[, ea_above_floor_j_per_mbit := ea_j_per_mbit - 0.5]
   campaign$results[offered_rate_mbps == 3 & block == 2 & transport == "tcp", ea_above_floor_j_per_mbit := -0.1]
   found <- transport_contrasts(campaign)
-  expect_equal(found$dea_percent, 20)
+  expect_equal(found$difference_percent, -20)
   expect_equal(found$loads_above_floor_n, 2)
-  expect_equal(found$dea_above_floor_percent, 40)
-  expect_equal(c(found$dea_above_floor_ci95_low, found$dea_above_floor_ci95_high), c(40, 40))
+  expect_equal(found$difference_above_floor_percent, -40)
+  expect_equal(c(found$difference_above_floor_ci95_low, found$difference_above_floor_ci95_high), c(-40, -40))
   expect_equal(c(found$above_floor_from_mbps, found$above_floor_to_mbps), c(1, 10))
-  expect_equal(found$dea_at_these_loads_percent, 20)
+  expect_equal(found$difference_at_these_loads_percent, -20)
   expect_match(
     found$words,
     "exploratory: 40 % less [95 %: 40 to 40 %], over the 2 loads (1 to 10 Mb/s) at which every run resolves it",
@@ -202,7 +202,7 @@ test_that("the contrast above the floor is over the loads at which every run res
   ]
   none <- transport_contrasts(campaign)
   expect_equal(none$loads_above_floor_n, 0)
-  expect_true(is.na(none$above_floor_from_mbps) && is.na(none$dea_at_these_loads_percent))
+  expect_true(is.na(none$above_floor_from_mbps) && is.na(none$difference_at_these_loads_percent))
 })
 
 test_that("hollow loads are left out and counted", {
@@ -262,7 +262,7 @@ holding_truth <- function(campaigns, random_order) {
       run_sd = 0.03, block_sd = 0.01, run_drift = 1, random_order = random_order, seed = seed
     )
     one <- transport_contrasts(campaign, outliers = NULL)
-    one$dea_ci95_low <= 10 && 10 <= one$dea_ci95_high
+    one$difference_ci95_low <= -10 && -10 <= one$difference_ci95_high
   }, NA))
 }
 

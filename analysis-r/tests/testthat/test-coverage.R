@@ -33,12 +33,15 @@ cell_pairs <- function(blocks = 8) {
   )
 }
 
-test_that("intervals of dE_A, of P_A's and of goodput's difference hold the truth in 95 of 100", {
+test_that("intervals of differences of E_A and P_A and of goodput's shortfall hold the truth in 95 of 100", {
   # The mean of a ratio of log-normal values is exp(sd^2) over that of their medians.
-  truth <- c(dea = 100 * (1 - 0.8 * exp(0.05^2)), dp_a = 0.5, dgoodput = 100 * (0.9 * exp(0.02^2) - 1))
+  truth <- c(
+    difference = 100 * (0.8 * exp(0.05^2) - 1), difference_p_a = -0.5,
+    shortfall_percent = 100 * (1 - 0.9 * exp(0.02^2))
+  )
   held <- with_seed(22, vapply(seq_len(1000), function(i) {
     pairs <- cell_pairs()
-    found <- c(delta_of(pairs), goodput_difference(pairs))
+    found <- c(delta_of(pairs), goodput_shortfall(pairs))
     vapply(names(truth), function(name) {
       found[[paste0(name, "_ci95_low")]] <= truth[[name]] && truth[[name]] <= found[[paste0(name, "_ci95_high")]]
     }, NA)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# dE_A in J/Mb and its uncertainty, by hand and against simulated meters.
+# Difference of E_A in J/Mb and its uncertainty, by hand and against simulated meters.
 
 pairs_of <- function(ea_ref, ea, u95_ref = 0.02, u95 = 0.02, gain_ref = 0, gain = 0, block_key = seq_along(ea)) {
   data.table(
@@ -9,19 +9,19 @@ pairs_of <- function(ea_ref, ea, u95_ref = 0.02, u95 = 0.02, gain_ref = 0, gain 
   )
 }
 
-test_that("dE_A is the mean over blocks of what a megabit saves, with its t interval", {
+test_that("the difference of E_A is the mean over blocks of what a megabit takes more, with its t interval", {
   got <- joules_of(pairs_of(c(1.0, 1.2, 1.1), c(0.9, 0.9, 0.9)))
-  saved <- c(0.1, 0.3, 0.2)
-  half <- qt(0.975, 2) * sd(saved) / sqrt(3)
-  expect_equal(got$dea_j_per_mbit, 0.2)
-  expect_equal(c(got$dea_j_ci95_low, got$dea_j_ci95_high), 0.2 + c(-half, half))
-  expect_equal(got$u95_meter_dea_j_per_mbit, 0.02 * sqrt(2))
-  expect_equal(got$u95_dea_j_per_mbit, sqrt(half^2 + 2 * 0.02^2))
+  more <- c(-0.1, -0.3, -0.2)
+  half <- qt(0.975, 2) * sd(more) / sqrt(3)
+  expect_equal(got$difference_j_per_mbit, -0.2)
+  expect_equal(c(got$difference_j_ci95_low, got$difference_j_ci95_high), -0.2 + c(-half, half))
+  expect_equal(got$u95_meter_difference_j_per_mbit, 0.02 * sqrt(2))
+  expect_equal(got$u95_difference_j_per_mbit, sqrt(half^2 + 2 * 0.02^2))
 })
 
 test_that("several pairs of a block count once", {
   got <- joules_of(pairs_of(c(1.0, 1.4, 1.1), 0.9 + numeric(3), block_key = c(1, 1, 2)))
-  expect_equal(got$dea_j_per_mbit, mean(c(0.3, 0.2)))
+  expect_equal(got$difference_j_per_mbit, -mean(c(0.3, 0.2)))
 })
 
 test_that("the gain that both runs share acts on their difference alone", {
@@ -52,8 +52,8 @@ test_that("a cell below resolution, or without E_A, has none", {
 
 test_that("a single block has no uncertainty rather than one of the meter alone", {
   got <- joules_of(pairs_of(1, 0.9))
-  expect_equal(got$dea_j_per_mbit, 0.1)
-  expect_true(is.na(got$u95_dea_j_per_mbit))
+  expect_equal(got$difference_j_per_mbit, -0.1)
+  expect_true(is.na(got$u95_difference_j_per_mbit))
 })
 
 #' Campaigns of a meter with a gain error of its own (u95 2 %) and an offset of each run (u95 0.05 J/Mb), whose true
@@ -71,20 +71,20 @@ simulated_joules <- function(campaigns, blocks) {
 
 test_that("u95 holds the true difference in at least 95 % of simulated campaigns, and is not far wider", {
   found <- with_seed(7, simulated_joules(campaigns = 1000, blocks = 6))
-  held <- vapply(found, function(one) abs(one$dea_j_per_mbit - 1) <= one$u95_dea_j_per_mbit, NA)
+  held <- vapply(found, function(one) abs(one$difference_j_per_mbit + 1) <= one$u95_difference_j_per_mbit, NA)
   # The offsets are counted twice, in the scatter of blocks and in one pair's metering: in 99 of 100, not in 95.
   bounds <- binomial_bounds(1000, 0.99)
   expect_gte(sum(held), bounds[1])
   expect_lte(sum(held), bounds[2])
   # Taken as independent the gains alone would make it 0.27 J/Mb.
-  expect_lt(stats::median(vapply(found, function(one) one$u95_dea_j_per_mbit, 0)), 0.2)
+  expect_lt(stats::median(vapply(found, function(one) one$u95_difference_j_per_mbit, 0)), 0.2)
 })
 
 test_that("the table of differences has the columns", {
   dir <- synthetic_campaign(payload_bytes = 64, transports = c("udp", "tcp", "null"))
   delta <- delta_ea(read_campaign(dir))
   power <- linear_power()
-  saved <- vapply(delta$offered_rate_mbps, function(rate) (power("udp", 64, rate) - power("tcp", 64, rate)) / rate, 0)
-  expect_equal(delta$dea_j_per_mbit, saved)
-  expect_equal(delta$u95_meter_dea_j_per_mbit, sqrt(2) * 2 * 0.001 / delta$offered_rate_mbps)
+  more <- vapply(delta$offered_rate_mbps, function(rate) (power("tcp", 64, rate) - power("udp", 64, rate)) / rate, 0)
+  expect_equal(delta$difference_j_per_mbit, more)
+  expect_equal(delta$u95_meter_difference_j_per_mbit, sqrt(2) * 2 * 0.001 / delta$offered_rate_mbps)
 })

@@ -41,11 +41,17 @@ table_iv_line <- function(row) {
   if (below > 0 && below < row$n) {
     value <- sprintf("%s, %d of %d runs below resolution", value, below, row$n)
   }
-  if (!is.na(row$dea_percent)) {
-    ends <- sort(-c(row$dea_ci95_low, row$dea_ci95_high))
-    value <- sprintf("%s: %.0f %% [%.0f to %.0f %%] more", value, -row$dea_percent, ends[1], ends[2])
+  if (!is.na(row$difference_percent)) {
+    value <- sprintf(
+      "%s: %.0f %% [%.0f to %.0f %%] more", value, row$difference_percent, row$difference_ci95_low,
+      row$difference_ci95_high
+    )
   }
-  above <- if (is.na(row$dp_a_w)) "" else sprintf("%.1f \u00b1 %.1f ", -1000 * row$dp_a_w, half("dp_a_ci95", 1000))
+  above <- if (is.na(row$difference_p_a_w)) {
+    ""
+  } else {
+    sprintf("%.1f \u00b1 %.1f ", 1000 * row$difference_p_a_w, half("difference_p_a_ci95", 1000))
+  }
   sprintf("| %s | %s | %s | %s| %.2g |", row$application, row$transport, value, above, row$u95_meter)
 }
 

@@ -28,14 +28,14 @@ test_that("an idle term cancels, and the draws are those of a brute recomputatio
 
 test_that("what the parameters do to both transports alike cancels in a contrast", {
   alike <- campaign_statistics(read_campaign(modelled_campaign(blocks = 3, transports = c("udp", "tcp"))))$contrasts
-  width <- function(one) one$dea_model_ci95_high - one$dea_model_ci95_low
+  width <- function(one) one$difference_model_ci95_high - one$difference_model_ci95_low
   expect_equal(width(alike), c(0, 0), tolerance = 1e-4)
   share <- function(transport) c(udp = 0.2, tcp = 0.9, null = 0)[[transport]]
   apart <- campaign_statistics(read_campaign(modelled_campaign(share, blocks = 3, transports = c("udp", "tcp"))))
   # ln of the ratio moves by 0.7 times each parameter, against each other; tcp takes 0.8 of UDP.
   half <- 1.959964 * 0.7 * sqrt(0.04^2 + 0.03^2)
   expect_equal(width(apart$contrasts), rep(100 * 0.8 * (exp(half) - exp(-half)), 2), tolerance = 0.04)
-  expect_equal(apart$contrasts$dea_percent, c(20, 20), tolerance = 1e-6)
+  expect_equal(apart$contrasts$difference_percent, c(-20, -20), tolerance = 1e-6)
 })
 
 # Campaigns whose world differs from what was believed: the device's parameters by their uncertainty, the instrument
@@ -54,12 +54,12 @@ worlds_held <- function(worlds) {
     cell <- ea_uncertainty(campaign, model)[transport == "tcp"]
     contrast <- transport_contrasts(campaign, outliers = NULL, model = model)
     inside <- function(low, value, high) low <= value && value <= high
-    dea <- 100 * (1 - truth[["tcp"]] / truth[["udp"]])
+    more <- 100 * (truth[["tcp"]] / truth[["udp"]] - 1)
     c(
       cell = inside(cell$ea_total_ci95_low, truth[["tcp"]], cell$ea_total_ci95_high),
-      contrast = inside(contrast$dea_model_ci95_low, dea, contrast$dea_model_ci95_high),
+      contrast = inside(contrast$difference_model_ci95_low, more, contrast$difference_model_ci95_high),
       runs_alone = abs(cell$ea_j_per_mbit_mean - truth[["tcp"]]) <= cell$u95_runs_j_per_mbit,
-      without_model = inside(contrast$dea_ci95_low, dea, contrast$dea_ci95_high)
+      without_model = inside(contrast$difference_ci95_low, more, contrast$difference_ci95_high)
     )
   }, logical(4)))
 }
@@ -103,7 +103,7 @@ test_that("what hangs on a held parameter is computed anew with it at half and a
   expect_equal(held$factor, rep(c(0.5, 2), each = 2))
   expect_equal(held$payload_bytes, c(64, 1440, 64, 1440))
   # (1 + (k - 1) 0.1) of TCP's 0.8 over (1 + (k - 1) 0.8) of UDP's 1.
-  expect_equal(held$dea_percent, rep(100 * (1 - 0.8 * c(0.95, 1.1) / c(0.6, 1.8)), each = 2), tolerance = 1e-4)
+  expect_equal(held$difference_percent, rep(100 * (0.8 * c(0.95, 1.1) / c(0.6, 1.8) - 1), each = 2), tolerance = 1e-4)
   expect_true(all(is.na(held$reason)))
   words <- held_sentences(statistics)
   expect_match(words, "In this model, with air_time_w at 0.5 and 2 times its value TCP at [0-9]+ bytes took 27 % more")
@@ -115,10 +115,10 @@ test_that("a factor of 1 gives the contrast itself, and a model without any stat
   campaign <- unstated(model = linear_model(u_frame = NULL, u_air = NULL), noise_w = 0.001)
   model <- model_sensitivity(campaign)
   contrasts <- transport_contrasts(campaign, model = model)
-  expect_true(all(is.na(contrasts$dea_model_ci95_low)))
+  expect_true(all(is.na(contrasts$difference_model_ci95_low)))
   held <- held_parameters(campaign, contrasts, model, factors = 1)
   expect_setequal(held$parameter, c("frame_j", "air_time_w"))
-  expect_equal(held$dea_percent, rep(contrasts$dea_percent, 2), tolerance = 1e-6)
+  expect_equal(held$difference_percent, rep(contrasts$difference_percent, 2), tolerance = 1e-6)
   # Without a stream there is no term.
   unlink(file.path(campaign$dir, "devices"), recursive = TRUE)
   expect_null(campaign_statistics(campaign)$held_parameters)
@@ -131,7 +131,7 @@ test_that("a contrast of which the stream does not cover a run is not computed a
   writeLines(lines[seq_len(floor(0.8 * length(lines)))], path)
   held <- campaign_statistics(read_campaign(dir))$held_parameters
   expect_true("runs_left_out" %in% held$reason)
-  expect_identical(is.na(held$dea_percent), !is.na(held$reason))
+  expect_identical(is.na(held$difference_percent), !is.na(held$reason))
 })
 
 test_that("without a recorded model or its stream everything else is as before, and nothing is said to be drawn", {
@@ -140,7 +140,7 @@ test_that("without a recorded model or its stream everything else is as before, 
   campaign <- read_campaign(dir)
   statistics <- campaign_statistics(campaign)
   expect_true(all(is.na(statistics$ea_uncertainty$u95_model_j_per_mbit)))
-  expect_true(all(is.na(statistics$contrasts$dea_model_ci95_low)))
+  expect_true(all(is.na(statistics$contrasts$difference_model_ci95_low)))
   expect_false(any(statistics$model_parameters$drawn))
   expect_identical(statistics$model_parameters$reason, c("no_stated_uncertainty", "no_stream", "no_stream"))
   expect_match(
@@ -250,7 +250,7 @@ test_that("page and figure give one interval for one E_A, and titles say what ea
   apart <- campaign_statistics(unstated(noise_w = 1e-4))$contrasts
   expect_match(apart[in_family == TRUE, words], "[95 %, model parameters drawn: ", fixed = TRUE)
   shown <- as.character(htmltools::tagList(contrasts_html(apart, "source")))
-  expect_match(shown, "dE_A %, model parameters drawn", fixed = TRUE)
+  expect_match(shown, "E_A, more %, model parameters drawn", fixed = TRUE)
   for (plot in list(
     plot_envelope(tables$envelope, tables$ea_summary, campaign, "client-wt210"),
     plot_delta_ea(tables$delta_ea, tables$ea_summary, campaign, "client-wt210")

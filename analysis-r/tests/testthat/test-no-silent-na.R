@@ -16,7 +16,7 @@ of_no_sweep <- function(rows) no_value(rows) | rows$relation != "from_to"
 one_block <- function(rows) rows$n < 2
 lone <- function(rows) rows$blocks_n < 2
 for_columns <- function(columns, rule) stats::setNames(rep(list(rule), length(columns)), columns)
-no_joules <- function(rows) is.na(rows$dea_j_per_mbit)
+no_joules <- function(rows) is.na(rows$difference_j_per_mbit)
 never <- function(rows) rep(TRUE, nrow(rows)) # optional: the generator or the radio did not tell it
 
 # Where a numeric column may be empty, by table and column; any other must be full.
@@ -63,14 +63,15 @@ allowed <- list(
     ea_greatest_ci95_high = single_runs
   ),
   delta_ea = list(
-    dea_percent = function(rows) rows$method != "ratio",
-    dea_ci95_low = function(rows) is.na(rows$dea_percent) | rows$n_pairs < 2,
-    dea_ci95_high = function(rows) is.na(rows$dea_percent) | rows$n_pairs < 2,
-    dp_a_ci95_low = function(rows) rows$n_pairs < 2, dp_a_ci95_high = function(rows) rows$n_pairs < 2,
-    dea_j_per_mbit = function(rows) rows$method != "ratio", u95_meter_dea_j_per_mbit = no_joules,
-    dea_j_ci95_low = function(rows) no_joules(rows) | rows$n_pairs < 2,
-    dea_j_ci95_high = function(rows) no_joules(rows) | rows$n_pairs < 2,
-    u95_dea_j_per_mbit = function(rows) no_joules(rows) | rows$n_pairs < 2
+    difference_percent = function(rows) rows$method != "ratio",
+    difference_ci95_low = function(rows) is.na(rows$difference_percent) | rows$n_pairs < 2,
+    difference_ci95_high = function(rows) is.na(rows$difference_percent) | rows$n_pairs < 2,
+    difference_p_a_ci95_low = function(rows) rows$n_pairs < 2,
+    difference_p_a_ci95_high = function(rows) rows$n_pairs < 2,
+    difference_j_per_mbit = function(rows) rows$method != "ratio", u95_meter_difference_j_per_mbit = no_joules,
+    difference_j_ci95_low = function(rows) no_joules(rows) | rows$n_pairs < 2,
+    difference_j_ci95_high = function(rows) no_joules(rows) | rows$n_pairs < 2,
+    u95_difference_j_per_mbit = function(rows) no_joules(rows) | rows$n_pairs < 2
   ),
   phy_rates = list(mcs = never, streams = never, width_mhz = never, guard_interval_ns = never),
   mcs_histogram = list(
@@ -78,8 +79,8 @@ allowed <- list(
   ),
   delta_goodput = c(
     for_columns(c("difference_ci95_low", "difference_ci95_high"), function(rows) rows$n_pairs < 2),
-    for_columns("dgoodput_percent", function(rows) rows$reference_goodput_mbps == 0),
-    for_columns(c("dgoodput_ci95_low", "dgoodput_ci95_high"), function(rows) {
+    for_columns("shortfall_percent", function(rows) rows$reference_goodput_mbps == 0),
+    for_columns(c("shortfall_percent_ci95_low", "shortfall_percent_ci95_high"), function(rows) {
       rows$reference_goodput_mbps == 0 | rows$n_pairs < 2
     })
   ),
@@ -118,11 +119,16 @@ allowed <- list(
     for_columns("u95_meter", function(rows) is.na(rows$ea_j_per_mbit_mean) | rows$below_resolution_n > 0),
     for_columns("ea_upper_limit_j_per_mbit", function(rows) rows$below_resolution_n == 0 | rows$goodput_mbps == 0),
     for_columns("frames_per_message", never),
-    for_columns(c("n_pairs", "dp_a_w"), function(rows) is.na(rows$reference)),
-    for_columns(c("dp_a_ci95_low", "dp_a_ci95_high"), function(rows) is.na(rows$reference) | rows$n_pairs < 2),
-    for_columns(c("dea_percent", "dea_j_per_mbit"), unpaired),
+    for_columns(c("n_pairs", "difference_p_a_w"), function(rows) is.na(rows$reference)),
+    for_columns(c("difference_p_a_ci95_low", "difference_p_a_ci95_high"), function(rows) {
+      is.na(rows$reference) | rows$n_pairs < 2
+    }),
+    for_columns(c("difference_percent", "difference_j_per_mbit"), unpaired),
     for_columns(
-      c("dea_ci95_low", "dea_ci95_high", "dea_j_ci95_low", "dea_j_ci95_high", "u95_dea_j_per_mbit"),
+      c(
+        "difference_ci95_low", "difference_ci95_high", "difference_j_ci95_low", "difference_j_ci95_high",
+        "u95_difference_j_per_mbit"
+      ),
       function(rows) unpaired(rows) | rows$n_pairs < 2
     )
   ),
@@ -138,7 +144,7 @@ allowed <- list(
     for_columns(c("contrast_percent", "contrast_loads_n"), of_no_sweep),
     for_columns(c("contrast_ci95_low", "contrast_ci95_high"), function(rows) of_no_sweep(rows) | rows$blocks_n < 2),
     for_columns("u95_meter", function(rows) {
-      no_single_cell(rows) | !rows$quantity %in% c("ea_j_per_mbit", "dea_j_per_mbit")
+      no_single_cell(rows) | !rows$quantity %in% c("ea_j_per_mbit", "difference_j_per_mbit")
     })
   ),
   pacer_verdict = c(
@@ -167,20 +173,25 @@ allowed <- list(
     for_columns(c("jain_demand_met", "jain_demand_met_ci95_low", "jain_demand_met_ci95_high"), never)
   ),
   contrasts = c(
-    for_columns(c("log_ratio_mean", "dea_percent"), function(rows) rows$blocks_n == 0),
-    for_columns(c("log_ratio_sd", "dea_ci95_low", "dea_ci95_high"), lone),
-    for_columns(c("dea_model_ci95_low", "dea_model_ci95_high", "margin_percent"), never),
-    for_columns("dea_without_outliers_percent", function(rows) rows$blocks_n == 0 | rows$outlier_n > 0),
-    for_columns("dea_without_core_busy_percent", function(rows) rows$blocks_n == 0 | rows$loads_core_busy_n > 0),
+    for_columns(c("log_ratio_mean", "difference_percent"), function(rows) rows$blocks_n == 0),
+    for_columns(c("log_ratio_sd", "difference_ci95_low", "difference_ci95_high"), lone),
+    for_columns(c("difference_model_ci95_low", "difference_model_ci95_high", "margin_percent"), never),
+    for_columns("difference_without_outliers_percent", function(rows) rows$blocks_n == 0 | rows$outlier_n > 0),
+    for_columns("difference_without_core_busy_percent", function(rows) rows$blocks_n == 0 | rows$loads_core_busy_n > 0),
     for_columns(
-      c("dea_above_floor_percent", "above_floor_from_mbps", "above_floor_to_mbps", "dea_at_these_loads_percent"),
+      c(
+        "difference_above_floor_percent", "above_floor_from_mbps", "above_floor_to_mbps",
+        "difference_at_these_loads_percent"
+      ),
       function(rows) rows$loads_above_floor_n == 0
     ),
-    for_columns(c("dea_above_floor_ci95_low", "dea_above_floor_ci95_high"), function(rows) {
+    for_columns(c("difference_above_floor_ci95_low", "difference_above_floor_ci95_high"), function(rows) {
       rows$loads_above_floor_n == 0 | rows$blocks_n < 2
     }),
-    for_columns("dp_a_w", function(rows) rows$loads_by_p_a_n == 0),
-    for_columns(c("dp_a_ci95_low", "dp_a_ci95_high"), function(rows) rows$loads_by_p_a_n == 0 | rows$blocks_n < 2),
+    for_columns("difference_p_a_w", function(rows) rows$loads_by_p_a_n == 0),
+    for_columns(c("difference_p_a_ci95_low", "difference_p_a_ci95_high"), function(rows) {
+      rows$loads_by_p_a_n == 0 | rows$blocks_n < 2
+    }),
     for_columns(c("family_tests_n", "least_p", "least_p_holm"), function(rows) !rows$in_family),
     for_columns(c("p_value", "p_holm"), function(rows) rows$inference != "tested"),
     for_columns(c("p_equivalence", "p_equivalence_holm"), function(rows) {
@@ -194,7 +205,7 @@ allowed <- list(
       is.na(rows$u95_model_j_per_mbit) | is.na(rows$u95_meter_j_per_mbit) | rows$n < 2
     })
   ),
-  held_parameters = for_columns("dea_percent", function(rows) !is.na(rows$reason)),
+  held_parameters = for_columns("difference_percent", function(rows) !is.na(rows$reason)),
   model_parameters = for_columns(c("relative_uncertainty_ratio", "runs_uncovered_n"), function(rows) !rows$drawn),
   ea_check = list(
     ours = function(rows) is.na(rows$theirs) | !rows$agrees, theirs = function(rows) is.na(rows$ours) | !rows$agrees,

@@ -29,8 +29,8 @@ test_that("an outlying run is flagged, named with its cell, and stays in every n
   found <- transport_contrasts(campaign)
   expect_equal(found$blocks_n, 10)
   expect_identical(found$outlier_n, 1L)
-  expect_lt(found$dea_percent, -8)
-  expect_lt(abs(found$dea_without_outliers_percent - plain$dea_percent), 1)
+  expect_gt(found$difference_percent, 8)
+  expect_lt(abs(found$difference_without_outliers_percent - plain$difference_percent), 1)
   expect_match(
     outlier_sentence(flagged), "^1 run is flagged as an outlier .* It stays in every number: none is dropped"
   )

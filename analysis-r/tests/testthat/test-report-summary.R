@@ -37,8 +37,8 @@ test_that("the first figure stands behind what was tested, before what is explor
 family_row <- function(transport, percent, low = percent - 2, high = percent + 2, payload_bytes = 64, ...) {
   row <- list(
     meter_id = "client-wt210", reference = "udp", transport = transport, payload_bytes = payload_bytes, blocks_n = 9L,
-    inference = "tested", verdict = if (percent > 0) "less" else "more", dea_percent = percent, dea_ci95_low = low,
-    dea_ci95_high = high
+    inference = "tested", verdict = if (percent > 0) "more" else "less", difference_percent = percent,
+    difference_ci95_low = low, difference_ci95_high = high
   )
   as.data.table(utils::modifyList(row, list(...)))
 }
@@ -48,8 +48,8 @@ test_that("the lead says who took least, by how much the others differ and how s
   tables <- campaign_tables(campaign)
   lead <- function(...) lead_sentences(campaign, tables, rbind(...))
   all_more <- rbind(
-    family_row("tcp", -13), family_row("tcp", -8, payload_bytes = 1440), family_row("quic", -38),
-    family_row("quic", -44, payload_bytes = 1440)
+    family_row("tcp", 13), family_row("tcp", 8, payload_bytes = 1440), family_row("quic", 38),
+    family_row("quic", 44, payload_bytes = 1440)
   )
   expect_identical(lead(all_more), paste(
     "In this model, UDP took the least energy per megabit over all loads, at 64 and 1440 bytes: TCP 13 and 8 % more;",
@@ -59,8 +59,8 @@ test_that("the lead says who took least, by how much the others differ and how s
   # Nobody is first of those that were not all compared.
   expect_match(lead(all_more[-1]), "^In this model, energy per megabit over all loads, against UDP: TCP 8 % more; QUIC")
   mixed <- lead(
-    family_row("tcp", 13), family_row("tcp", -1, payload_bytes = 1440, verdict = "not_told_apart"),
-    family_row("quic", -38, inference = "intervals_only", verdict = NA, blocks_n = 5L)
+    family_row("tcp", -13), family_row("tcp", 1, payload_bytes = 1440, verdict = "not_told_apart"),
+    family_row("quic", 38, inference = "intervals_only", verdict = NA, blocks_n = 5L)
   )
   expect_match(mixed, "TCP 13 % less at 64 bytes and not told apart at 1440 bytes; QUIC 38 % more.", fixed = TRUE)
   expect_match(mixed, "2 of 3 comparisons are tested, the others have too few blocks.", fixed = TRUE)
@@ -75,8 +75,8 @@ test_that("the lead says who took least, by how much the others differ and how s
 test_that("the lead names the loads of which least is known", {
   campaign <- read_campaign(synthetic_campaign(blocks = 1))
   cells <- data.table(
-    meter_id = "m", method = "ratio", offered_rate_mbps = c(1, 1, 4, 4), dea_ci95_low = c(1, -9, -1, -2),
-    dea_ci95_high = c(2, -8, 1, 2)
+    meter_id = "m", method = "ratio", offered_rate_mbps = c(1, 1, 4, 4), difference_ci95_low = c(1, -9, -1, -2),
+    difference_ci95_high = c(2, -8, 1, 2)
   )
   doubt <- function(rows) {
     tables <- list(ea_summary = campaign_tables(campaign)$ea_summary, delta_ea = rows)
@@ -89,11 +89,11 @@ test_that("the lead names the loads of which least is known", {
 })
 
 test_that("an interval is told with its low end first, on both sides where it holds both", {
-  expect_identical(side_words(-11.498, -14.119, -8.938, " than UDP"), "8.9 to 14.1 % more than UDP (mean 11.5 %)")
-  expect_identical(side_words(26, 24.4, 28.1), "24.4 to 28.1 % less (mean 26.0 %)")
-  expect_identical(side_words(1.6, -2.1, 5.3), "between 2.1 % more and 5.3 % less (mean 1.6 % less)")
-  expect_identical(side_words(20, 20, 20), "20 % less")
-  expect_identical(side_words(-20, NA, NA), "20 % more, in a single block")
+  expect_identical(side_words(11.498, 8.938, 14.119, " than UDP"), "8.9 to 14.1 % more than UDP (mean 11.5 %)")
+  expect_identical(side_words(-26, -28.1, -24.4), "24.4 to 28.1 % less (mean 26.0 %)")
+  expect_identical(side_words(1.6, -2.1, 5.3), "between 2.1 % less and 5.3 % more (mean 1.6 % more)")
+  expect_identical(side_words(20, 20, 20), "20 % more")
+  expect_identical(side_words(-20, NA, NA), "20 % less, in a single block")
 })
 
 test_that("what was not tested is not called told apart", {
@@ -176,7 +176,10 @@ test_that("published values are counted, and the ratio that was printed stands b
   ))
   words <- published_sentence(campaign_tables(campaign)$side_by_side)
   expect_match(words, "^[0-9]+ of 17 published values have a counterpart here")
-  expect_match(words, "less than UDP's: DCCP, skype, published 26 %, here in this model 25 %", fixed = TRUE)
+  expect_match(
+    words, "against UDP's (+: more): DCCP, skype, published -26 % (printed as dE_A: 26 %), here in this model -25 %",
+    fixed = TRUE
+  )
   expect_null(published_sentence(NULL))
 })
 
@@ -212,16 +215,17 @@ test_that("a mini-block that was flown again is planned once", {
 })
 
 test_that("without any ratio the verdict has the difference of power", {
-  words <- function(dp_a_w, low, high) {
+  words <- function(mean_w, low, high) {
     contrast_side_words(list(
-      reference = "udp", blocks_n = 0L, dp_a_w = dp_a_w, dp_a_ci95_low = low, dp_a_ci95_high = high
+      reference = "udp", blocks_n = 0L, difference_p_a_w = mean_w, difference_p_a_ci95_low = low,
+      difference_p_a_ci95_high = high
     ))
   }
   expect_identical(
-    words(-0.0138, -0.0175, -0.00998), "no load has a ratio to UDP; P_A 0.0138 W more [0.00998 to 0.0175]"
+    words(0.0138, 0.00998, 0.0175), "no load has a ratio to UDP; P_A 0.0138 W more [0.00998 to 0.0175]"
   )
-  expect_identical(words(0.02, 0.01, 0.03), "no load has a ratio to UDP; P_A 0.02 W less [0.01 to 0.03]")
-  expect_identical(words(0.01, -0.02, 0.04), "no load has a ratio to UDP; P_A between 0.02 W more and 0.04 W less")
-  expect_identical(words(-0.01, NA, NA), "no load has a ratio to UDP; P_A 0.01 W more")
+  expect_identical(words(-0.02, -0.03, -0.01), "no load has a ratio to UDP; P_A 0.02 W less [0.01 to 0.03]")
+  expect_identical(words(0.01, -0.02, 0.04), "no load has a ratio to UDP; P_A between 0.02 W less and 0.04 W more")
+  expect_identical(words(0.01, NA, NA), "no load has a ratio to UDP; P_A 0.01 W more")
   expect_identical(words(NA, NA, NA), "no load has a ratio to UDP")
 })

@@ -111,7 +111,8 @@ test_that("a meter whose every cell is extrapolated says so", {
 test_that("the words give each load the verdict of its interval", {
   delta <- data.table(
     method = "ratio", transport = "tcp", payload_bytes = 64, offered_rate_mbps = c(1, 3, 10, 30),
-    dea_percent = c(20, -10, 1, 22), dea_ci95_low = c(15, -14, -3, 20), dea_ci95_high = c(25, -6, 5, 24)
+    difference_percent = c(-20, 10, 1, -22), difference_ci95_low = c(-25, 6, -3, -24),
+    difference_ci95_high = c(-15, 14, 5, -20)
   )
   expect_identical(
     delta_sentences(delta, "In this model, "),
@@ -120,7 +121,7 @@ test_that("the words give each load the verdict of its interval", {
       "10 % more at 3 Mb/s, not told apart at 10 Mb/s."
     )
   )
-  delta[, `:=`(dea_ci95_low = NA_real_, dea_ci95_high = NA_real_)]
+  delta[, `:=`(difference_ci95_low = NA_real_, difference_ci95_high = NA_real_)]
   single <- delta_sentences(delta, "")
   expect_match(single, "^Energy per megabit .* a single pair at 1, 3, 10 and 30 Mb/s, so no verdict")
 })
@@ -128,7 +129,7 @@ test_that("the words give each load the verdict of its interval", {
 test_that("loads at which a sender's core was full are marked", {
   delta <- data.table(
     method = "ratio", transport = "tcp", reference = "udp", payload_bytes = 64, offered_rate_mbps = c(1, 10),
-    dea_percent = c(20, -10), dea_ci95_low = c(15, -14), dea_ci95_high = c(25, -6)
+    difference_percent = c(-20, 10), difference_ci95_low = c(-25, 6), difference_ci95_high = c(-15, 14)
   )
   summary <- data.table(
     payload_bytes = 64, transport = c("udp", "tcp", "dccp"), offered_rate_mbps = c(10, 1, 1),
@@ -166,39 +167,6 @@ test_that("a large floor is warned of with its code, and an empty one is said to
   expect_match(sentences, "E_A above floor is empty in 1 cell: floor_achieved_low.", fixed = TRUE, all = FALSE)
   small <- read_campaign(synthetic_campaign(blocks = 2, offered_rate_mbps = 10, payload_bytes = 64))
   expect_false(any(grepl("floor_large", summary_sentences(small, campaign_tables(small), "client-wt210"))))
-})
-
-test_that("the first figure shows E_A above a large floor beside E_A, and nothing of a small one", {
-  drawn <- function(floor_w) {
-    meter <- synthetic_meter(power = function(transport, size, rate) if (transport == "null") floor_w else rate)
-    campaign <- read_campaign(synthetic_campaign(
-      payload_bytes = 64, transports = c("udp", "null"), blocks = 2, meters = list(meter)
-    ))
-    campaign_figures(campaign, campaign_tables(campaign))[[1]]
-  }
-  large <- drawn(0.4)
-  expect_identical(large$name, "ea")
-  axis_of <- function(one) as.character(one$plot$scales$get_scales("y")$name)
-  expect_match(axis_of(large), "above a floor of over 20 %", fixed = TRUE)
-  crosses <- Filter(function(layer) identical(layer$aes_params$shape, 4), large$plot$layers)
-  expect_equal(crosses[[2]]$data$above, 0.6)
-  expect_equal(crosses[[2]]$data$offered_rate_mbps, 1)
-  small <- drawn(0.1)
-  expect_no_match(axis_of(small), "above", fixed = TRUE)
-  expect_length(Filter(function(layer) identical(layer$aes_params$shape, 4), small$plot$layers), 0L)
-})
-
-test_that("a second device outside its model's validity is a line on the page, and in no figure", {
-  meters <- list(synthetic_meter(), synthetic_meter("ap", "access_point", hollow = function(rate) TRUE))
-  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64, meters = meters)
-  campaign <- read_campaign(dir)
-  tables <- campaign_tables(campaign)
-  expect_identical(outside_meters(campaign, tables$ea_summary), "ap")
-  expect_identical(outside_meters(campaign, tables$ea_summary[meter_id == "client-wt210"]), character())
-  expect_false(any(figure_ids(campaign_figures(campaign, tables)) %in% c("ea-ap", "power-ap")))
-  html <- as.character(tag$div(table_parts(campaign, tables)$ea_summary$content))
-  expect_match(html, "(meter ap): all 6 cells lie outside the device model", fixed = TRUE)
-  expect_length(gregexpr("E_A per cell", html, fixed = TRUE)[[1]], 2L) # over its table, and its name
 })
 
 test_that("null runs that woke up otherwise are warned of with the code", {

@@ -21,8 +21,8 @@ test_that("ours stand beside the published values as they are, not scaled", {
   rows <- beside(skype_campaign())
   expect_identical(rows[value_id == "skype-udp-ea", c(published_low, ours_low, ours_high)], c(454, 0.4, 0.4))
   expect_equal(rows[value_id == "skype-dccp-ea", c(published_low, ours_low)], c(334, 0.3))
-  expect_equal(rows[value_id == "skype-dea", c(published_low, ours_low)], c(120, 0.1))
-  expect_equal(rows[value_id == "skype-dea-percent", c(published_low, ours_low)], c(26, 25))
+  expect_equal(rows[value_id == "skype-dea", c(published_low, ours_low)], c(-120, -0.1))
+  expect_equal(rows[value_id == "skype-dea-percent", c(published_low, ours_low)], c(-26, -25))
   expect_identical(rows[value_id == "skype-udp-ea", c(blocks_n, cells_n)], c(3, 1))
   expect_equal(rows[value_id == "skype-udp-ea", u95_meter], 2e-5 / 0.065)
   expect_equal(unique(rows[grepl("skype", value_id), payload_bytes]), 300)
@@ -104,21 +104,22 @@ test_that("a statement about many loads has the least and the greatest of ours",
     power = power, payload_bytes = 64, offered_rate_mbps = c(1, 14, 30), loss = function(rate) 0.5
   )
   rows <- beside(campaign)
-  expect_equal(rows[value_id == "sweep-64-dea-percent", c(ours_low, ours_high, cells_n)], c(10, 40, 3))
+  expect_equal(rows[value_id == "sweep-64-dea-percent", c(ours_low, ours_high, cells_n)], c(-40, -10, 3))
   expect_equal(rows[value_id == "sweep-64-udp-goodput", c(ours_low, ours_high, cells_n)], c(7, 15, 2))
   expect_equal(rows[value_id == "sweep-64-udp-loss", c(ours_low, load_least_mbps)], c(0.5, 30))
-  expect_equal(rows[value_id == "low-load-dea-percent", c(ours_low, load_greatest_mbps)], c(10, 1))
+  expect_equal(rows[value_id == "low-load-dea-percent", c(ours_low, load_greatest_mbps)], c(-10, 1))
   expect_true(all(is.na(rows[cells_n > 1, ours_ci95_low])))
   # Beside what was published of the whole sweep stands the geometric mean over the same loads.
-  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_percent], 100 * (1 - (0.9 * 0.6 * 0.8)^(1 / 3)))
+  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_percent], 100 * ((0.9 * 0.6 * 0.8)^(1 / 3) - 1))
   expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_loads_n], 3)
-  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_ci95_low], 24.4, tolerance = 0.01)
+  expect_equal(rows[value_id == "sweep-64-dea-percent", contrast_ci95_low], -24.4, tolerance = 0.01)
   expect_true(all(is.na(rows[value_id != "sweep-64-dea-percent", contrast_percent])))
   shown <- published_display(rows[!is.na(ours_low)])
   shown[, value_id := rows[!is.na(ours_low), value_id]]
   sweep <- shown[value_id == "sweep-64-dea-percent"]
-  expect_identical(sweep$what, "dE_A of DCCP against UDP (positive: less than UDP), 64 B, all loads")
-  expect_match(sweep$ours, "^24\\.4 % \\[24\\.4 to 24\\.4\\] over 3 loads; cells: 10 to 40 % \\(3 cells\\)$")
+  expect_identical(sweep$what, "difference of E_A of DCCP against UDP (+: more than UDP), 64 B, all loads")
+  expect_match(sweep$ours, "^-24\\.4 % \\[-24\\.4 to -24\\.4\\] over 3 loads; cells: -40 to -10 % \\(3 cells\\)$")
+  expect_identical(sweep$published, "~-40 to -10 % (printed as dE_A: ~10-40 %)")
   expect_match(
     published_sentence(rows),
     "DCCP against UDP at 64 bytes over all loads: published ~10-40 % less, here in this model 24.4 % less.",
@@ -257,7 +258,7 @@ test_that("a value without a counterpart at any meter is told once", {
     payload_bytes = 300, offered_rate_mbps = 0.065, transports = c("udp", "dccp"), blocks = 1, meters = meters
   ))
   html <- as.character(lonely_table(beside(campaign)[value_id == "youtube-dea"]))
-  expect_length(gregexpr("12 J/Mb", html, fixed = TRUE)[[1]], 1)
+  expect_length(gregexpr("printed as dE_A: 12 J/Mb", html, fixed = TRUE)[[1]], 1)
 })
 
 test_that("a value that one of two meters has a counterpart to is not among those without any", {

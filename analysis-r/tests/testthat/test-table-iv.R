@@ -25,10 +25,10 @@ test_that("Table IV has E_A per transport and the difference in J/Mb and percent
   expect_identical(names(rows), application_columns)
   expect_identical(rows$transport, c("udp", "dccp"))
   expect_equal(rows$ea_j_per_mbit_mean, c(454, 334))
-  expect_equal(rows[transport == "dccp", dea_j_per_mbit], 120)
-  expect_equal(rows[transport == "dccp", dea_percent], 100 * 120 / 454)
-  expect_equal(rows[transport == "dccp", c(dea_j_ci95_low, dea_j_ci95_high)], c(120, 120))
-  expect_true(is.na(rows[transport == "udp", dea_j_per_mbit]))
+  expect_equal(rows[transport == "dccp", difference_j_per_mbit], -120)
+  expect_equal(rows[transport == "dccp", difference_percent], -100 * 120 / 454)
+  expect_equal(rows[transport == "dccp", c(difference_j_ci95_low, difference_j_ci95_high)], c(-120, -120))
+  expect_true(is.na(rows[transport == "udp", difference_j_per_mbit]))
   expect_identical(unique(rows$application), "skype")
 })
 
@@ -37,16 +37,16 @@ test_that("the difference's interval is t over blocks of the pairs' own differen
   row <- table_iv(campaign)[transport == "dccp"]
   results <- usable_results(campaign$results)
   pairs <- merge(results[transport == "udp"], results[transport == "dccp"], by = "mini_block")
-  expected <- stats::t.test(pairs$ea.x - pairs$ea.y)
-  expect_equal(row$dea_j_per_mbit, unname(expected$estimate))
-  expect_equal(c(row$dea_j_ci95_low, row$dea_j_ci95_high), as.numeric(expected$conf.int))
+  expected <- stats::t.test(pairs$ea.y - pairs$ea.x)
+  expect_equal(row$difference_j_per_mbit, unname(expected$estimate))
+  expect_equal(c(row$difference_j_ci95_low, row$difference_j_ci95_high), as.numeric(expected$conf.int))
 })
 
-test_that("dE_A of Table IV is that of delta_ea, and the campaign's own table has what its cells have more", {
+test_that("differences of Table IV are those of delta_ea, and the campaign's table has what its cells have more", {
   campaign <- flown_as("skype", noise_w = 0.02, meters = list(known_energy(udp = 2, dccp = 1.5)))
   tables <- campaign_tables(campaign)
   shared <- setdiff(intersect(names(tables$delta_ea), application_columns), names(tables$ea_summary))
-  expect_true("u95_dea_j_per_mbit" %in% shared)
+  expect_true("u95_difference_j_per_mbit" %in% shared)
   ours <- tables$table_iv[transport == "dccp"]
   expect_equal(as.list(ours)[shared], as.list(tables$delta_ea)[shared])
   cells <- copy(tables$ea_summary)[, `:=`(ea_total_ci95_low = 1, ea_total_ci95_high = 3, flows_at_once = "two")]
@@ -71,14 +71,14 @@ test_that("what the meter does not resolve is compared by P_A alone", {
   campaign$results[transport == "dccp" & block == 2, below_resolution := TRUE]
   row <- table_iv(campaign)[transport == "dccp"]
   expect_identical(row$method, "p_a_difference")
-  expect_true(is.na(row$dea_j_per_mbit) && is.na(row$dea_percent))
-  expect_equal(row$dp_a_w, 0.25)
+  expect_true(is.na(row$difference_j_per_mbit) && is.na(row$difference_percent))
+  expect_equal(row$difference_p_a_w, -0.25)
 })
 
 test_that("without the reference the energies stand alone, and the report shows the table", {
   rows <- table_iv(flown_as("skype", transports = c("tcp", "quic")))
   expect_identical(names(rows), application_columns)
-  expect_true(all(is.na(rows$dea_j_per_mbit)))
+  expect_true(all(is.na(rows$difference_j_per_mbit)))
   campaign <- flown_as("<b>skype</b>")
   html <- as.character(section_table_iv(campaign, list(table_iv = table_iv(campaign))))
   expect_match(html, "&lt;b&gt;skype", fixed = TRUE)
@@ -86,7 +86,7 @@ test_that("without the reference the energies stand alone, and the report shows 
   expect_null(section_table_iv(campaign, list()))
 })
 
-test_that("the goodput's difference needs no meter: runs outside a device model's validity count", {
+test_that("the goodput's shortfall needs no meter: runs outside a device model's validity count", {
   meter <- synthetic_meter(hollow = function(rate) TRUE, u_delta_p_w = 10)
   campaign <- read_campaign(synthetic_campaign(
     transports = c("udp", "tcp", "null"), loss = function(rate) 0.2, meters = list(meter)
@@ -94,11 +94,11 @@ test_that("the goodput's difference needs no meter: runs outside a device model'
   expect_identical(nrow(delta_ea(campaign)), 0L)
   delta <- delta_goodput(campaign)
   expect_identical(names(delta), goodput_columns)
-  expect_equal(delta$dgoodput_percent, rep(25, 4))
-  expect_equal(delta$difference_mbps, 0.2 * delta$offered_rate_mbps)
+  expect_equal(delta$shortfall_percent, rep(-25, 4))
+  expect_equal(delta$shortfall_mbps, -0.2 * delta$offered_rate_mbps)
   expect_equal(delta$n_pairs, rep(3, 4))
   plot <- plot_delta_goodput(delta, summarise_ea(campaign), campaign)
-  expect_match(figure_alt(plot), "load, 1 to 10 Mb/s, for TCP; .* Values: 25 %\\.")
+  expect_match(figure_alt(plot), "load, 1 to 10 Mb/s, for TCP; .* Values: -25 %\\.")
   without <- read_campaign(synthetic_campaign(transports = c("tcp", "quic"), blocks = 1))
   expect_identical(names(delta_goodput(without)), goodput_columns)
   expect_null(plot_delta_goodput(delta_goodput(without), summarise_ea(without), without))
@@ -109,8 +109,8 @@ test_that("a row stands beside what was published of its application at that siz
   rows <- with_published(table_iv(flown), flown)
   expect_equal(rows$ea_j_per_mbit_mean, c(2, 1.5))
   expect_equal(rows$published_ea_j_per_mbit, c(454, 334))
-  expect_equal(rows$published_dea_j_per_mbit, c(NA, 120))
-  expect_equal(rows$published_dea_percent, c(NA, 26))
+  expect_equal(rows$published_difference_j_per_mbit, c(NA, -120))
+  expect_equal(rows$published_difference_percent, c(NA, -26))
   expect_identical(unique(rows$reference_id), "udp-dccp-80211n")
   expect_match(rows$differs, "^power_source;radio_source;client;year;meter", all = TRUE)
   for (other in list(flown_as("skype"), flown_as("telephone", rate_mbps = 0.065))) {

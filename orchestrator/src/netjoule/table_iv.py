@@ -27,8 +27,8 @@ _Campaigns = Annotated[
 _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
 _NAMED = ("application", "transport")
-_FIGURES = ("E_A J/Mb", "± 95 %", "u95", "less J/Mb", "less %", "less P_A W", "n")
-_PUBLISHED = ("ea_j_per_mbit", "dea_j_per_mbit", "dea_percent")
+_FIGURES = ("E_A J/Mb", "± 95 %", "u95", "more J/Mb", "more %", "more P_A W", "n")
+_PUBLISHED = ("ea_j_per_mbit", "difference_j_per_mbit", "difference_percent")
 _METER = ("meter_id", "node", "power_source", "device_model", "radio_source")
 
 
@@ -101,12 +101,14 @@ def _table(rows: Sequence[Row]) -> Table:
 
 def _caption(rows: Sequence[Row]) -> str:
     text = (
-        "± 95 %: over n blocks, run to run; u95: metering, one run; less: than UDP, of pairs in mini-blocks;"
-        " < upper limit, * some runs below resolution (compare P_A there), ° extrapolated model."
+        "± 95 %: over n blocks, run to run; u95: metering, one run; more: than UDP, of pairs in mini-blocks,"
+        " below 0 less; < upper limit, * some runs below resolution (compare P_A there), ° extrapolated"
+        " model."
     )
     codes = dict.fromkeys(code for row in rows for code in (row.get("differs") or "").split(";") if code)
     if codes:
-        text += f" Published values are of another setup ({', '.join(codes)}); nothing is scaled."
+        text += f" Published values are of another setup ({', '.join(codes)}); nothing is scaled, dE_A"
+        text += " has our sign."
     if any(row["in_this_model"] for row in rows):
         text += " In this model: no absolute J/Mb of a real device follows from it."
     return text
@@ -119,7 +121,10 @@ def _here(row: Row) -> list[str]:
         *(str(row["application"]), str(row["transport"]), whose, str(row["ea_cell"])),
         "" if mean is None or high is None else f"{high - mean:.2g}",
         _shown(row["u95_meter"], 2),
-        *(_shown(row[name]) for name in ("dea_j_per_mbit", "dea_percent", "dp_a_w", "n")),
+        *(
+            _shown(row[name])
+            for name in ("difference_j_per_mbit", "difference_percent", "difference_p_a_w", "n")
+        ),
     ]
 
 

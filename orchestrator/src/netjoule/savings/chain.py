@@ -2,7 +2,7 @@
 """The chain from a difference of E_A to energy and households, in exact arithmetic.
 
 Minutes of calls times bit rate are megabits, times J/Mb joules, over what a household uses households. Every
-step is a product with exact constants, so an uncertainty of dE_A goes through it as a factor.
+step is a product with exact constants, so an uncertainty of the difference goes through it as a factor.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Step:
         step_id: name in reference.schema.json.
         unit: its unit.
         value: exact.
-        u95: 95 % half-width in the same unit; None when that of dE_A is unknown. Minutes, bit rate and
-            household are taken as exact.
+        u95: 95 % half-width in the same unit; None when that of the difference is unknown. Minutes, bit
+            rate and household are taken as exact.
     """
 
     step_id: str
@@ -74,18 +74,19 @@ class Chain:
 
     Attributes:
         question: what it is multiplied with.
-        dea: E_A of UDP less that of the other transport, J/Mb; below 0 when the other one costs more.
-        u95_dea: its 95 % half-width, J/Mb; None when unknown.
+        saved: what a megabit takes less than over UDP, J/Mb: minus the difference of E_A, so below 0 where
+            the other transport costs more.
+        u95_saved: its 95 % half-width, J/Mb; None when unknown.
     """
 
     question: Question
-    dea: Fraction
-    u95_dea: Fraction | None
+    saved: Fraction
+    u95_saved: Fraction | None
 
     @property
     def energy_j(self) -> Fraction:
         """Energy saved in the year, J."""
-        return self.question.megabits * self.dea
+        return self.question.megabits * self.saved
 
     def steps(self) -> Iterator[Step]:
         """Results in the order of the publication: Mb, TJ, GWh, households."""
@@ -96,9 +97,9 @@ class Chain:
             ("homes", "homes"): _J_PER_KWH * self.question.household_kwh,
         }
         for (step_id, unit), joules in j_per_unit.items():
-            per_dea = self.question.megabits / joules
-            u95 = None if self.u95_dea is None else per_dea * self.u95_dea
-            yield Step(step_id, unit, per_dea * self.dea, u95)
+            per_saved = self.question.megabits / joules
+            u95 = None if self.u95_saved is None else per_saved * self.u95_saved
+            yield Step(step_id, unit, per_saved * self.saved, u95)
 
 
 def mean_power_w(chain: Chain, days: int) -> Fraction:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["savings"]
 
 _Campaign = Annotated[
-    Path | None, typer.Option("--campaign", metavar="DIR", help="Take dE_A from this analysed campaign.")
+    Path | None, typer.Option("--campaign", metavar="DIR", help="Take the difference from this campaign.")
 ]
-_DeA = Annotated[
-    float | None, typer.Option("--de-a", metavar="X", help="E_A of UDP less that of the other, J/Mb.")
+_Difference = Annotated[
+    float | None,
+    typer.Option("--difference", metavar="X", help="E_A less that of UDP, J/Mb; below 0: it saves."),
 ]
 _U95 = Annotated[
-    float | None, typer.Option("--u95", metavar="X", min=0, help="95 % half-width of --de-a, J/Mb.")
+    float | None, typer.Option("--u95", metavar="X", min=0, help="95 % half-width of --difference, J/Mb.")
 ]
 _Transport = Annotated[
     str | None, typer.Option("--transport", metavar="NAME", help="Compared with UDP [default: dccp]")
@@ -46,7 +47,7 @@ _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line 
 
 def savings(
     campaign: _Campaign = None,
-    de_a: _DeA = None,
+    difference: _Difference = None,
     u95: _U95 = None,
     transport: _Transport = None,
     meter: _Meter = None,
@@ -71,7 +72,7 @@ def savings(
     figures = {"minutes": minutes, "bit_rate_kbps": bit_rate_kbps, "household_kwh": household_kwh}
     wanted = Wanted(transport, meter, payload_bytes, offered_rate_mbps, direction, pacing)
     own = {name: value for name, value in figures.items() if value is not None}
-    request = Request(campaign, de_a, u95, wanted, own)
+    request = Request(campaign, difference, u95, wanted, own)
     require_sense(request)
     published = publication.read()
     _tell(published, answer(request, published.question), Output(json_lines=json))
@@ -86,7 +87,7 @@ def _tell(published: Published, answered: Answer, output: Output) -> None:
         output.say()
         output.event(words.own_document(chain, difference))
     for reason in answered.refused:
-        output.say(f"No dE_A of {reason}.")
+        output.say(f"No difference of E_A of {reason}.")
         output.say()
         output.event({"event": "no_difference", "detail": reason})
     for line in words.published_lines(published):
@@ -96,4 +97,4 @@ def _tell(published: Published, answered: Answer, output: Output) -> None:
         output.event(document)
     if not (answered.chains or answered.refused):
         output.say()
-        output.say("Yours: netjoule savings --campaign CAMPAIGN, or --de-a X --u95 X")
+        output.say("Yours: netjoule savings --campaign CAMPAIGN, or --difference X --u95 X")

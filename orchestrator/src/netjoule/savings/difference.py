@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's own dE_A: out of the table of differences that R wrote (tables/delta_ea.csv), or typed in."""
+"""A user's own difference of E_A: out of R's table (tables/delta_ea.csv), or typed in."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """E_A of UDP less that of another transport, in one cell at one meter.
+    """What a megabit takes less over a transport than over UDP, in one cell at one meter.
 
     Attributes:
-        dea: J/Mb.
+        saved: minus the table's difference of E_A, J/Mb.
         u95: 95 % half-width of blocks and metering together, J/Mb; None of a single block.
         node: whose power.
         device_model: empty when metered.
@@ -66,7 +66,7 @@ class Difference:
         u95_range_j_per_mbit: what of ``u95`` is the meter's range error, J/Mb; None when unknown.
     """
 
-    dea: Fraction
+    saved: Fraction
     u95: Fraction | None
     node: str
     meter_id: str
@@ -93,7 +93,7 @@ class Difference:
 
 
 def of_campaign(campaign: Path, wanted: Wanted, load_mbps: float) -> tuple[list[Difference], list[str]]:
-    """dE_A of the wanted cell at each meter, and what is to be said of meters without one.
+    """Difference of E_A of the wanted cell at each meter, and what is to be said of meters without one.
 
     Args:
         campaign: folder of an analysed campaign.
@@ -131,20 +131,22 @@ def choose(
             found.append(_difference(row, metering_of(row)))
     if not found:
         step = _to_resolve(cells, metering_of)
-        raise InvalidData(f"no dE_A: {'; '.join(refused)}", where=where, next_step=step)
+        raise InvalidData(f"no difference of E_A: {'; '.join(refused)}", where=where, next_step=step)
     return found, refused
 
 
 def _to_resolve(rows: Sequence[Row], metering_of: _MeteringOf) -> str:
-    """What to do where no meter has a dE_A."""
+    """What to do where no meter has a difference of E_A."""
     budgets = [metering_of(row) if row["method"] == "p_a_difference" else None for row in rows]
     if all(budget is not None and dominates(budget.u95_range, budget.u95) for budget in budgets):
         return (
             "longer measuring does not help, since the meter's range error is most of the uncertainty: choose"
-            " a smaller range, a meter with a smaller range error or a higher load, or give --de-a and --u95"
+            " a smaller range, a meter with a smaller range error or a higher load, or give --difference and"
+            " --u95"
         )
     return (
-        "measure one flow at a time, longer, at a higher load or with a finer meter, or give --de-a and --u95"
+        "measure one flow at a time, longer, at a higher load or with a finer meter, or give --difference and"
+        " --u95"
     )
 
 
@@ -242,7 +244,7 @@ def _cell(row: Row) -> str:
 
 
 def _why_not(row: Row) -> str:
-    """Why a cell has no dE_A that the chain can take, which is of one flow; empty when it has one."""
+    """Why a cell has no difference that the chain can take, which is of one flow; empty when it has one."""
     if row["direction"] == "both" or row["flows_at_once"]:
         return f"its runs had several flows at once ({row['flows_at_once'] or 'both directions'})"
     if row["radio_source"] == "hwsim":
@@ -250,18 +252,18 @@ def _why_not(row: Row) -> str:
     if row["method"] == "p_a_difference":
         runs = row["below_resolution_n"]
         return f"{runs} runs are below the meter's resolution, so only power can be compared, not E_A"
-    if not row["dea_j_per_mbit"]:
+    if not row["difference_j_per_mbit"]:
         return "its runs have no E_A"
-    for column in ("dea_j_per_mbit", "u95_dea_j_per_mbit"):
+    for column in ("difference_j_per_mbit", "u95_difference_j_per_mbit"):
         if not is_in_bounds(float(row[column] or 0)):
             return f"{column} of {row[column]} J/Mb is of no device"
     return ""
 
 
 def _difference(row: Row, budget: Metering | None) -> Difference:
-    u95 = row["u95_dea_j_per_mbit"]
+    u95 = row["u95_difference_j_per_mbit"]
     return Difference(
-        dea=exact(row["dea_j_per_mbit"]),
+        saved=-exact(row["difference_j_per_mbit"]),
         u95=exact(u95) if u95 else None,
         node=row["node"],
         meter_id=row["meter_id"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of the uncertainty of dE_A is the range error of the meter, which no longer measuring reduces."""
+"""How much of a difference's uncertainty is the meter's range error, which no longer measuring reduces."""
 
 from __future__ import annotations
 

@@ -22,15 +22,15 @@ class Request:
     """What was typed.
 
     Attributes:
-        campaign: folder to take dE_A from.
-        de_a: dE_A, J/Mb, in place of a campaign's.
+        campaign: folder to take the difference of E_A from.
+        difference: E_A of the transport less that of UDP, J/Mb, in place of a campaign's.
         u95: its 95 % half-width, J/Mb.
         wanted: which cell of the campaign.
         figures: fields of `Question` that differ from the published ones.
     """
 
     campaign: Path | None
-    de_a: float | None
+    difference: float | None
     u95: float | None
     wanted: Wanted
     figures: Mapping[str, float]
@@ -38,7 +38,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Chains of a user's dE_A, one per meter, and why a meter of the campaign has none."""
+    """Chains of a user's difference of E_A, one per meter, and why a meter of the campaign has none."""
 
     chains: list[tuple[Chain, Difference | None]]
     refused: list[str]
@@ -50,17 +50,20 @@ def require_sense(request: Request) -> None:
     Raises:
         UsageError: naming what is missing or too much.
     """
-    if request.campaign is not None and not (request.de_a is None and request.u95 is None):
-        raise UsageError("dE_A is given twice", next_step="name --campaign, or --de-a with --u95, not both")
-    if (request.de_a is None) != (request.u95 is None):
-        there, missing = ("--de-a", "--u95") if request.u95 is None else ("--u95", "--de-a")
+    if request.campaign is not None and not (request.difference is None and request.u95 is None):
+        raise UsageError(
+            "the difference is given twice", next_step="name --campaign, or --difference with --u95, not both"
+        )
+    if (request.difference is None) != (request.u95 is None):
+        there, missing = ("--difference", "--u95") if request.u95 is None else ("--u95", "--difference")
         raise UsageError(f"{there} without {missing}", next_step="give both, in J/Mb")
     if request.campaign is None and request.wanted.narrowed:
         raise UsageError("a cell is chosen, but no campaign", next_step="name it with --campaign DIR")
-    if request.figures and request.campaign is None and request.de_a is None:
+    if request.figures and request.campaign is None and request.difference is None:
         named = ", ".join(map(_option, request.figures))
         raise UsageError(
-            f"{named} without a dE_A of your own", next_step="give --campaign DIR, or --de-a and --u95"
+            f"{named} without a difference of your own",
+            next_step="give --campaign DIR, or --difference and --u95",
         )
     _require_numbers(request)
 
@@ -73,7 +76,7 @@ def _require_numbers(request: Request) -> None:
         if not (value > 0 and is_in_bounds(value)):
             step = f"give a number above 0, from {_BOUNDS}"
             raise UsageError(f"{_option(name)} is {value:g}", next_step=step)
-    for option, given in (("--de-a", request.de_a), ("--u95", request.u95)):
+    for option, given in (("--difference", request.difference), ("--u95", request.u95)):
         if given is not None and not is_in_bounds(given):
             step = f"give a finite number of J/Mb: 0, or of a size from {_BOUNDS}"
             raise UsageError(f"{option} is {given:g}", next_step=step)
@@ -95,10 +98,10 @@ def answer(request: Request, published: Question) -> Answer:
         InvalidData: when the campaign is not analysed, has no such pair, or no meter resolves it.
     """
     question = replace(published, **{name: exact(value) for name, value in request.figures.items()})
-    if request.de_a is not None and request.u95 is not None:
-        return Answer([(Chain(question, exact(request.de_a), exact(request.u95)), None)], [])
+    if request.difference is not None and request.u95 is not None:
+        return Answer([(Chain(question, -exact(request.difference), exact(request.u95)), None)], [])
     if request.campaign is None:
         return Answer([], [])
     Campaign.read(request.campaign)  # says what is wrong with a folder that is none
     found, refused = of_campaign(request.campaign, request.wanted, float(question.bit_rate_kbps) / 1000)
-    return Answer([(Chain(question, one.dea, one.u95), one) for one in found], refused)
+    return Answer([(Chain(question, one.saved, one.u95), one) for one in found], refused)

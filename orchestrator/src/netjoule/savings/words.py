@@ -24,7 +24,7 @@ __all__ = [
     "with_u95",
 ]
 
-_LABEL_WIDTH = 48
+_LABEL_WIDTH = 52
 _BEYOND = "a call has two of both, and a path between them that no meter saw"
 
 
@@ -34,7 +34,8 @@ def published_lines(published: Published) -> Iterator[str]:
     less = f"{published.minuend['printed']} - {published.subtrahend['printed']}"
     labels = (
         _calls(published.question),
-        f"times {less} = {_number(published.chain.dea)} J/Mb ({source}, {published.minuend['application']})",
+        f"times {less} = {_number(published.chain.saved)} J/Mb saved"
+        f" ({source}, {published.minuend['application']})",
         "at 3.6 MJ/kWh",
         _households(published.question),
     )
@@ -55,13 +56,13 @@ def published_lines(published: Published) -> Iterator[str]:
 
 
 def own_lines(chain: Chain, difference: Difference | None) -> Iterator[str]:
-    """The same chain with a user's dE_A; ``difference`` is None of one that was typed in."""
+    """The same chain with a user's difference of E_A; ``difference`` is None of one that was typed in."""
     model = "in this model, " if _modelled(difference) else ""
     yield _title(difference)
     megabits, *results = chain.steps()
     yield _line(_calls(chain.question), f"{_number(megabits.value)} Mb")
     labels = (
-        f"{model}times {with_u95(chain.dea, chain.u95_dea)} J/Mb",
+        f"{model}times {with_u95(chain.saved, chain.u95_saved)} J/Mb saved",
         f"{model}at 3.6 MJ/kWh",
         f"{model}{_households(chain.question)}",
     )
@@ -74,15 +75,15 @@ def own_lines(chain: Chain, difference: Difference | None) -> Iterator[str]:
 def sentences(chain: Chain, difference: Difference | None) -> Iterator[str]:
     """What has to be known of a user's result."""
     yield f"It counts {_scope(difference)}; {_BEYOND}."
-    if chain.u95_dea is None:
-        yield "There is no interval: dE_A is of a single block, or its meter tells no uncertainty."
+    if chain.u95_saved is None:
+        yield "There is no interval: the difference is of a single block, or its meter tells no uncertainty."
     else:
         yield _sign_words(chain, difference)
-        yield "± is the 95 % half-width of dE_A; minutes, bit rate and household are taken as exact."
-        yield from _range_words(chain.u95_dea, difference)
+        yield "± is the 95 % half-width of the saving; minutes, bit rate and household are taken as exact."
+        yield from _range_words(chain.u95_saved, difference)
     if difference is not None and not _is_load_of_calls(chain, difference):
         yield (
-            f"dE_A is of {1000 * difference.offered_rate_mbps:g} kb/s, the calls are of"
+            f"The difference is of {1000 * difference.offered_rate_mbps:g} kb/s, the calls are of"
             f" {_number(chain.question.bit_rate_kbps)} kb/s: E_A changes with the load, so such calls are not"
             " estimated by this."
         )
@@ -99,27 +100,27 @@ def _modelled(difference: Difference | None) -> bool:
 
 def _scope(difference: Difference | None) -> str:
     if difference is None:
-        return "one metered end and one direction, those that the given dE_A is of"
+        return "one metered end and one direction, those that the given difference is of"
     end = f"{difference.node}, by meter {difference.meter_id}"
     return f"one metered end ({end}) and one direction ({difference.direction})"
 
 
 def _sign_words(chain: Chain, difference: Difference | None) -> str:
-    assert chain.u95_dea is not None
+    assert chain.u95_saved is not None
     other = "the other transport" if difference is None else difference.transport
-    if abs(chain.dea) <= chain.u95_dea:
+    if abs(chain.saved) <= chain.u95_saved:
         text = "the interval holds zero: a saving is not told apart from none."
-    elif chain.dea < 0:
-        text = f"the interval is below zero: {other} takes more energy than UDP."
+    elif chain.saved < 0:
+        text = f"the interval of the saving is below zero: {other} takes more energy than UDP."
     else:
-        text = f"the interval is above zero: {other} takes less energy than UDP."
+        text = f"the interval of the saving is above zero: {other} takes less energy than UDP."
     return f"In this model, {text}" if _modelled(difference) else text[0].upper() + text[1:]
 
 
-def _range_words(u95_dea: Fraction, difference: Difference | None) -> Iterator[str]:
+def _range_words(u95_saved: Fraction, difference: Difference | None) -> Iterator[str]:
     """Advice where more or longer runs would not narrow the interval."""
     u95_range = None if difference is None else difference.u95_range_j_per_mbit
-    if u95_range is not None and dominates(u95_range, float(u95_dea)):
+    if u95_range is not None and dominates(u95_range, float(u95_saved)):
         model = "In this model, most" if _modelled(difference) else "Most"
         yield (
             f"{model} of ± is the meter's range error ({u95_range:.2g} J/Mb), which longer measuring does not"
@@ -134,14 +135,14 @@ def _is_load_of_calls(chain: Chain, difference: Difference) -> bool:
 
 def _title(difference: Difference | None) -> str:
     if difference is None:
-        return "With the dE_A given:"
-    names = f"{difference.reference} - {difference.transport}"
+        return "With the difference given:"
+    names = f"{difference.transport} against {difference.reference}"
     device = f", device model {difference.device_model}" if difference.device_model else ""
     model = "in this model, " if difference.modelled else ""
     sources = f"power {difference.power_source}, radio {difference.radio_source}"
     pairs = f"{difference.pairs} pair{'s' if difference.pairs != 1 else ''}"
     return (
-        f"With dE_A of the campaign, {model}{names} at {difference.node}"
+        f"With the difference of E_A of the campaign, {model}{names} at {difference.node}"
         f" (meter {difference.meter_id}{device}; {sources}), {difference.cell}, {pairs}:"
     )
 
@@ -170,7 +171,7 @@ def published_document(published: Published) -> dict[str, Any]:
         "event": "savings_published",
         "title": published.title,
         **_question_document(chain.question),
-        "dea_j_per_mbit": float(chain.dea),
+        "saved_j_per_mbit": float(chain.saved),
         "steps": steps,
         "percentages": percentages,
         "conditions": published.conditions,
@@ -184,7 +185,7 @@ def slip_documents(published: Published) -> Iterator[dict[str, Any]]:
 
 
 def own_document(chain: Chain, difference: Difference | None) -> dict[str, Any]:
-    """The same chain with a user's dE_A for machines."""
+    """The same chain with a user's difference of E_A for machines."""
     steps = [
         {
             "step": step.step_id,
@@ -195,13 +196,13 @@ def own_document(chain: Chain, difference: Difference | None) -> dict[str, Any]:
         for step in chain.steps()
     ]
     cell = {} if difference is None else asdict(difference)
-    for name in ("dea", "u95"):
+    for name in ("saved", "u95"):
         cell.pop(name, None)
     return {
         "event": "savings",
         **_question_document(chain.question),
-        "dea_j_per_mbit": float(chain.dea),
-        "u95_dea_j_per_mbit": None if chain.u95_dea is None else float(chain.u95_dea),
+        "saved_j_per_mbit": float(chain.saved),
+        "u95_saved_j_per_mbit": None if chain.u95_saved is None else float(chain.u95_saved),
         "metered_ends": 1,
         "directions": 1,
         "in_this_model": None if difference is None else difference.modelled,
