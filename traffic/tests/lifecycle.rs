@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
 use common::{assert_honest, send, terminate, transports, Client, Server};
 
 /// Arguments of a flow that would take far longer than a test.
@@ -124,6 +126,29 @@ fn after_a_killed_client_the_next_flow_runs() {
             let next = send(&["--transport", transport, "--to", &server.control, "-t", "0.1"]);
             assert_eq!(next.code, 0, "{transport} {reverse:?}: {}", next.stderr);
             assert_honest(next.report());
+        }
+    }
+}
+
+#[test]
+fn a_client_that_is_killed_while_it_holds_leaves_no_process_behind() {
+    let server = Server::start("127.0.0.1", &[]);
+    let children = || {
+        let process = server.child.id();
+        std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap()
+    };
+    for transport in transports() {
+        let args = ["--transport", transport, "--to", &server.control, "-t", "0.1", "--linger-s", "600"];
+        let mut client = Client::start(&args);
+        client.expect("report");
+        assert!(!children().is_empty());
+        client.child.kill().unwrap();
+        client.child.wait().unwrap();
+        let killed = Instant::now();
+        while !children().is_empty() {
+            // A peer that lives is given 10 s to part.
+            assert!(killed.elapsed() < Duration::from_secs(5), "{transport}: {}", children());
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

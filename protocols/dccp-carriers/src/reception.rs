@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The serving end before a client has proved the flow's token.
 //!
-//! DCCP's own handshake proves the client's address. The first connection that completes it is the candidate; when it
-//! names a wrong token, or none in time, it is reset and the next one is heard. The socket stays unconnected until
-//! then, so that this works on one port.
+//! DCCP's own handshake proves the client's address. Who completes it is a candidate; when it names a wrong token, or
+//! none in time, it is reset, and so is the oldest when there are too many. The socket stays unconnected until one has
+//! named the right token, so that this works on one port.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -11,6 +11,7 @@ use std::os::fd::AsRawFd;
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::listener::Verdict as Heard;
 use netjoule_dccp::{Connection, Listener};
+use netjoule_transport::candidates::CANDIDATES;
 use netjoule_transport::{datagram, random, Result};
 
 use crate::carrier::Carrier;
@@ -18,7 +19,7 @@ use crate::ecn;
 use crate::link::{readable, Link};
 use crate::token::{Judge, Message, Verdict};
 
-/// A candidate that has not proved the token after this long makes room for another, ns.
+/// A candidate that has not proved the token after this long is reset, ns.
 const PROOF_NS: i64 = 3_000_000_000;
 /// Packets read per step, so that a flood does not keep the engine from its other business.
 const PACKETS_PER_STEP: usize = 256;
@@ -30,13 +31,16 @@ pub(crate) struct Reception {
     listener: Listener,
     allowed_peer: Option<IpAddr>,
     judge: Judge,
-    candidate: Option<Candidate>,
+    /// The oldest first.
+    candidates: Vec<Candidate>,
 }
 
 #[derive(Debug)]
 struct Candidate {
     connection: Box<Connection>,
     peer: SocketAddr,
+    /// Where its packets come from and go to, which may name no port.
+    from: SocketAddr,
     accepted_ns: i64,
 }
 
@@ -58,14 +62,16 @@ struct Packet<'a> {
 
 impl Reception {
     pub(crate) fn new(listener: Listener, allowed_peer: Option<IpAddr>, judge: Judge) -> Self {
-        Self { listener, allowed_peer, judge, candidate: None }
+        Self { listener, allowed_peer, judge, candidates: Vec::new() }
     }
 
     /// When [`Self::step`] must be called without a packet.
     pub(crate) fn next_wakeup_ns(&self) -> Option<i64> {
-        let candidate = self.candidate.as_ref()?;
-        let patience_ns = candidate.accepted_ns + PROOF_NS;
-        Some(candidate.connection.next_wakeup_ns().map_or(patience_ns, |at| at.min(patience_ns)))
+        let due_ns = |candidate: &Candidate| {
+            let patience_ns = candidate.accepted_ns + PROOF_NS;
+            candidate.connection.next_wakeup_ns().map_or(patience_ns, |at| at.min(patience_ns))
+        };
+        self.candidates.iter().map(due_ns).min()
     }
 
     /// Read and answer what is waiting; the connection once it is proven.
@@ -73,35 +79,57 @@ impl Reception {
         let mut buffer = [0; PACKET_BYTES];
         for _ in 0..PACKETS_PER_STEP {
             let Some(packet) = next(link, &mut buffer)? else { break };
-            let from = packet.from;
-            if self.allowed_peer.is_some_and(|peer| peer != from.ip()) {
+            if self.allowed_peer.is_some_and(|peer| peer != packet.from.ip()) {
                 continue;
             }
-            let verdict = self.hear(link, &packet, now_ns)?;
-            match (verdict, self.candidate.take()) {
-                (Verdict::Proven(answer), Some(Candidate { connection, peer, .. })) => {
-                    return Ok(Some(Proven { connection, peer, answer }));
-                }
-                (Verdict::Wrong, Some(candidate)) => dismiss(candidate, link, now_ns)?,
-                (_, candidate) => self.candidate = candidate,
+            if let Some(proven) = self.hear(link, &packet, now_ns)? {
+                return Ok(Some(proven));
             }
         }
-        self.serve_candidate(link, now_ns)?;
+        self.serve_candidates(link, now_ns)?;
         Ok(None)
     }
 
-    /// Give a packet to the candidate when it is the candidate's, else to the listener; what it says about the token.
-    fn hear<C: Carrier>(&mut self, link: &mut Link<C>, heard: &Packet<'_>, now_ns: i64) -> Result<Verdict> {
+    /// Give a packet to the candidate whose it is, else to the listener; the connection that it proves.
+    fn hear<C: Carrier>(
+        &mut self,
+        link: &mut Link<C>,
+        heard: &Packet<'_>,
+        now_ns: i64,
+    ) -> Result<Option<Proven>> {
+        let packet = link.carrier.packet(heard.bytes);
+        let peer = link.carrier.peer_of(heard.from, packet);
+        let known = self.candidates.iter().position(|candidate| candidate.peer == peer);
+        let verdict = match known {
+            Some(place) => {
+                let payload = self.candidates[place].connection.handle(now_ns, heard.ecn, packet);
+                payload.map_or(Verdict::Other, |payload| self.judge.on_message(payload))
+            }
+            None => self.meet(link, heard, peer, now_ns)?,
+        };
+        // Who has just been met is the last.
+        let place = known.unwrap_or(self.candidates.len().saturating_sub(1));
+        match verdict {
+            Verdict::Proven(answer) => {
+                let Candidate { connection, peer, .. } = self.candidates.remove(place);
+                return Ok(Some(Proven { connection, peer, answer }));
+            }
+            Verdict::Wrong => dismiss(self.candidates.remove(place), link, now_ns)?,
+            Verdict::Other => {}
+        }
+        Ok(None)
+    }
+
+    /// A packet of nobody known; what it says about the token, where it makes its sender the newest candidate.
+    fn meet<C: Carrier>(
+        &mut self,
+        link: &mut Link<C>,
+        heard: &Packet<'_>,
+        peer: SocketAddr,
+        now_ns: i64,
+    ) -> Result<Verdict> {
         let Packet { from, ecn, .. } = *heard;
         let packet = link.carrier.packet(heard.bytes);
-        let peer = link.carrier.peer_of(from, packet);
-        if let Some(candidate) = &mut self.candidate {
-            if candidate.peer != peer {
-                return Ok(Verdict::Other);
-            }
-            let payload = candidate.connection.handle(now_ns, ecn, packet);
-            return Ok(payload.map_or(Verdict::Other, |payload| self.judge.on_message(payload)));
-        }
         match self.listener.handle(now_ns, ecn, peer, packet, &mut random::number) {
             Heard::Ignore => Ok(Verdict::Other),
             Heard::Reply(reply) => {
@@ -110,24 +138,34 @@ impl Reception {
                 Ok(Verdict::Other)
             }
             Heard::Accept { connection, payload } => {
-                link.outbox.set_destination(Some(from));
-                self.candidate = Some(Candidate { connection, peer, accepted_ns: now_ns });
+                if self.candidates.len() == CANDIDATES {
+                    dismiss(self.candidates.remove(0), link, now_ns)?;
+                }
+                self.candidates.push(Candidate { connection, peer, from, accepted_ns: now_ns });
                 Ok(payload.map_or(Verdict::Other, |payload| self.judge.on_message(&payload)))
             }
         }
     }
 
-    /// Send what the candidate has to say; forget it when it is over or silent for too long.
-    fn serve_candidate<C: Carrier>(&mut self, link: &mut Link<C>, now_ns: i64) -> Result<()> {
-        let Some(candidate) = &mut self.candidate else { return Ok(()) };
-        link.transmit(&mut candidate.connection, now_ns)?;
-        let over = candidate.connection.end().is_some();
-        if over || now_ns >= candidate.accepted_ns + PROOF_NS {
-            if let Some(candidate) = self.candidate.take() {
-                dismiss(candidate, link, now_ns)?;
+    /// Send what the candidates have to say; forget those that are over or silent for too long.
+    fn serve_candidates<C: Carrier>(&mut self, link: &mut Link<C>, now_ns: i64) -> Result<()> {
+        let mut place = 0;
+        while let Some(candidate) = self.candidates.get_mut(place) {
+            candidate.transmit(link, now_ns)?;
+            if candidate.connection.end().is_some() || now_ns >= candidate.accepted_ns + PROOF_NS {
+                dismiss(self.candidates.remove(place), link, now_ns)?;
+            } else {
+                place += 1;
             }
         }
         Ok(())
+    }
+}
+
+impl Candidate {
+    fn transmit<C: Carrier>(&mut self, link: &mut Link<C>, now_ns: i64) -> Result<()> {
+        link.outbox.set_destination(Some(self.from));
+        link.transmit(&mut self.connection, now_ns)
     }
 }
 
@@ -139,7 +177,7 @@ fn next<'a, C: Carrier>(link: &Link<C>, buffer: &'a mut [u8]) -> Result<Option<P
 
 fn dismiss<C: Carrier>(mut candidate: Candidate, link: &mut Link<C>, now_ns: i64) -> Result<()> {
     candidate.connection.abort(now_ns);
-    link.transmit(&mut candidate.connection, now_ns)
+    candidate.transmit(link, now_ns)
 }
 
 /// After [`Carrier::adopt`]: packets that queued up before, from anybody. The peer's go to its connection.

@@ -3,7 +3,11 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use netjoule_dccp_carriers::{survey, Dccp};
+use netjoule_dccp::ccid::Ecn;
+use netjoule_dccp::connection::Carriage;
+use netjoule_dccp::{Config, Connection, State as Stage};
+use netjoule_dccp_carriers::{survey, Dccp, SERVICE_CODE};
+use netjoule_transport::candidates::CANDIDATES;
 use netjoule_transport::message::Header;
 use netjoule_transport::{FlowSpec, Protocol, Role, State, Stop, Transport, TransportError, Values};
 use serde_json::json;
@@ -165,6 +169,70 @@ fn a_wrong_token_is_reset_and_the_right_one_still_served() {
     let mut client = connect(&*server, &flow(Role::Sender, TOKEN, false, 3, "udp"));
     run_until(&mut *client, &mut *server, State::Open);
     assert_eq!(transfer(&mut *client, &mut *server, 20).len(), 20);
+}
+
+/// A client that finishes DCCP's handshake and then says nothing.
+struct Silent {
+    socket: UdpSocket,
+    connection: Connection,
+}
+
+impl Silent {
+    fn connect(server: SocketAddr) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(server).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let config = Config {
+            carriage: Carriage::Udp { ip_version: 4 },
+            local_port: socket.local_addr().unwrap().port(),
+            remote_port: server.port(),
+            service_code: SERVICE_CODE,
+            ..Config::default()
+        };
+        Self { socket, connection: Connection::connect(config, 0, &mut || 7) }
+    }
+
+    /// Does what is due; the connection's state.
+    fn serve(&mut self, now_ns: i64) -> Stage {
+        let mut bytes = [0; 2048];
+        while let Ok(length) = self.socket.recv(&mut bytes) {
+            self.connection.handle(now_ns, Ecn::NotEct, &bytes[..length]);
+        }
+        let mut packet = Vec::new();
+        while self.connection.poll_transmit(now_ns, &mut packet).is_some() {
+            self.socket.send(&std::mem::take(&mut packet)).unwrap();
+        }
+        self.connection.state()
+    }
+}
+
+#[test]
+fn silent_connections_make_room_for_the_client_the_oldest_first() {
+    let mut server = listen("127.0.0.1:0", &flow(Role::Receiver, TOKEN, false, 3, "udp"));
+    let address = server.local_address().unwrap();
+    let start_ns = now_ns();
+    // Only a told clock: as long as it is, nobody is silent for too long.
+    let mut serve = |round: usize| server.service(start_ns + round as i64 * 1_000).unwrap();
+    let mut all: Vec<Silent> = Vec::new();
+    for _ in 0..CANDIDATES + 2 {
+        let mut silent = Silent::connect(address);
+        let opened = (0..PATIENCE).any(|round| {
+            serve(round);
+            silent.serve(round as i64 * 1_000) == Stage::Open
+        });
+        assert!(opened, "number {} was not let in", all.len());
+        all.push(silent);
+    }
+    for round in 0..1_000 {
+        serve(round);
+        for silent in &mut all {
+            silent.serve(round as i64 * 1_000);
+        }
+    }
+    let states: Vec<_> = all.iter().map(|silent| silent.connection.state() == Stage::Open).collect();
+    assert_eq!(states, [&[false; 2][..], &[true; CANDIDATES]].concat());
+    let mut client = connect(&*server, &flow(Role::Sender, TOKEN, false, 3, "udp"));
+    run_until(&mut *client, &mut *server, State::Open);
 }
 
 #[test]

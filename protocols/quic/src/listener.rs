@@ -3,12 +3,13 @@
 //!
 //! The first one that finishes a QUIC handshake (so it receives at its address) and shows the flow's
 //! token. Others are turned away without harm to it, and get at most three times the bytes they sent
-//! before their address is proven (RFC 9000 section 8.1, kept by quiche).
+//! before their address is proven. quiche takes short Initials and counts no padding: both are seen to here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use netjoule_transport::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::TOKEN_BYTES;
 
 use crate::certificate::{Fingerprint, Identity};
@@ -17,6 +18,7 @@ use crate::driver::Driver;
 use crate::endpoint::{Endpoint, PACKET_BUFFER_BYTES, READ_BATCH};
 use crate::error::QuicError;
 use crate::greeting::{Greeting, Progress};
+use crate::packet_size::MIN_UDP_PAYLOAD_BYTES;
 use crate::qlog::EventLog;
 use crate::wire::{route_mtu_bytes, Wire};
 
@@ -25,6 +27,7 @@ const MAX_CANDIDATES: usize = 8;
 
 struct Candidate {
     driver: Driver,
+    allowance: Allowance,
     greeting: Greeting,
     /// The token was right. With early data that is known before the handshake is done, which proves the address.
     is_proven: bool,
@@ -96,7 +99,7 @@ impl Listener {
         }
         let mut index = 0;
         while index < self.candidates.len() {
-            match advance(&mut self.candidates[index], &mut self.wire) {
+            match self.candidates[index].advance(&mut self.wire) {
                 Progress::Done => {
                     self.candidates.swap(0, index);
                     return Ok(true);
@@ -124,23 +127,25 @@ impl Listener {
     }
 
     fn dispatch(&mut self, packet: &mut [u8], from: SocketAddr) -> Result<(), QuicError> {
-        if self.allowed_peer.is_some_and(|allowed| allowed != from.ip()) {
+        let is_a_stranger = self.allowed_peer.is_some_and(|allowed| allowed != from.ip());
+        if is_a_stranger || is_short_initial(packet) {
             return Ok(());
         }
         if let Some(known) = self.candidates.iter_mut().find(|candidate| candidate.driver.peer() == from) {
-            known.driver.receive(packet);
+            known.hear(packet);
         } else if opens_a_connection(packet) {
             let mut driver = self.accept(from)?;
             let log = self.event_log.is_some().then(EventLog::held);
             if let Some(log) = &log {
                 log.attach(&mut driver.quic, "server");
             }
-            driver.receive(packet);
+            let (allowance, greeting) = (Allowance::default(), Greeting::server(self.token));
+            let mut candidate = Candidate { driver, allowance, greeting, is_proven: false, log };
+            candidate.hear(packet);
             if self.candidates.len() == MAX_CANDIDATES {
                 self.candidates.remove(0);
             }
-            let greeting = Greeting::server(self.token);
-            self.candidates.push(Candidate { driver, greeting, is_proven: false, log });
+            self.candidates.push(candidate);
         }
         Ok(())
     }
@@ -154,38 +159,123 @@ impl Listener {
 /// Whether `packet` is the first of a connection in a version that quiche speaks. Anything else is
 /// dropped without an answer.
 pub(crate) fn opens_a_connection(packet: &mut [u8]) -> bool {
-    quiche::Header::from_slice(packet, 0).is_ok_and(|header| {
-        header.ty == quiche::Type::Initial && quiche::version_is_supported(header.version)
-    })
+    packet.len() >= MIN_UDP_PAYLOAD_BYTES
+        && quiche::Header::from_slice(packet, 0).is_ok_and(|header| {
+            header.ty == quiche::Type::Initial && quiche::version_is_supported(header.version)
+        })
 }
 
-/// Does for one candidate what is due.
-fn advance(candidate: &mut Candidate, wire: &mut Wire) -> Progress {
-    let Candidate { driver, greeting, is_proven, .. } = candidate;
-    if driver.timeout_at().is_some_and(|at| at <= Instant::now()) {
-        driver.on_timeout();
+/// RFC 9000 section 14.1: a server must discard an Initial in a datagram of less than 1,200 bytes, whoever sends it.
+fn is_short_initial(packet: &mut [u8]) -> bool {
+    packet.len() < MIN_UDP_PAYLOAD_BYTES
+        && quiche::Header::from_slice(packet, 0).is_ok_and(|header| header.ty == quiche::Type::Initial)
+}
+
+/// What may still be said to an address that is not proven (RFC 9000 section 8.1): three times what came from there.
+#[derive(Debug, Default)]
+struct Allowance {
+    left_bytes: usize,
+}
+
+impl Allowance {
+    const FACTOR: usize = 3;
+    /// IPv6 and UDP: what is said pays for its headers, what came does not count them. So the limit holds whichever
+    /// way a path's bytes are counted.
+    const HEADER_BYTES: usize = 40 + UDP_HEADER_BYTES;
+
+    fn hear(&mut self, datagram_bytes: usize) {
+        self.left_bytes += Self::FACTOR * datagram_bytes;
     }
-    let mut progress = Progress::Underway;
-    if !*is_proven && driver.carries_data() {
-        progress = greeting.advance(&mut driver.quic).unwrap_or(Progress::Wrong);
-        *is_proven = progress == Progress::Done;
+
+    fn say(&mut self, datagram_bytes: usize) {
+        self.left_bytes = self.left_bytes.saturating_sub(datagram_bytes + Self::HEADER_BYTES);
     }
-    if *is_proven {
-        if driver.is_established() {
-            // The rest is sent over the connected socket.
-            return Progress::Done;
+
+    /// Room for the next datagram in bytes, padding included; `None` when there is none for a whole one.
+    fn room_bytes(&self) -> Option<usize> {
+        self.left_bytes.checked_sub(Self::HEADER_BYTES).filter(|room| *room >= MIN_UDP_PAYLOAD_BYTES)
+    }
+}
+
+impl Candidate {
+    fn hear(&mut self, packet: &mut [u8]) {
+        self.allowance.hear(packet.len());
+        self.driver.receive(packet);
+    }
+
+    /// Does what is due.
+    fn advance(&mut self, wire: &mut Wire) -> Progress {
+        let Self { driver, greeting, is_proven, .. } = self;
+        if driver.timeout_at().is_some_and(|at| at <= Instant::now()) {
+            driver.on_timeout();
         }
-        progress = Progress::Underway;
+        let mut progress = Progress::Underway;
+        if !*is_proven && driver.carries_data() {
+            progress = greeting.advance(&mut driver.quic).unwrap_or(Progress::Wrong);
+            *is_proven = progress == Progress::Done;
+        }
+        if *is_proven {
+            if driver.is_established() {
+                // The rest is sent over the connected socket.
+                return Progress::Done;
+            }
+            progress = Progress::Underway;
+        }
+        if progress == Progress::Wrong {
+            driver.turn_away();
+        }
+        self.answer(wire);
+        if self.driver.health().is_err() {
+            return Progress::Wrong;
+        }
+        progress
     }
-    if progress == Progress::Wrong {
-        driver.turn_away();
+
+    /// Sends what the connection has to say, as far as its address may be told.
+    fn answer(&mut self, wire: &mut Wire) {
+        let Self { driver, allowance, .. } = self;
+        let mut out = [0; PACKET_BUFFER_BYTES];
+        loop {
+            // The end of the handshake proves the address.
+            let room = if driver.is_established() { Some(out.len()) } else { allowance.room_bytes() };
+            let Some(room) = room else { return };
+            let room = room.min(out.len());
+            let Ok(Some(transmit)) = driver.transmit(&mut out[..room]) else { return };
+            allowance.say(transmit.len);
+            wire.send_to(&out[..transmit.len], driver.peer());
+        }
     }
-    let mut out = [0; PACKET_BUFFER_BYTES];
-    while let Ok(Some(transmit)) = driver.transmit(&mut out) {
-        wire.send_to(&out[..transmit.len], driver.peer());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_is_said_to_an_address_stays_under_three_times_what_came_from_it() {
+        for datagram_bytes in [1, 600, 1200, 1300, 1472] {
+            let mut allowance = Allowance::default();
+            let (mut heard, mut said, mut datagrams) = (0, 0, 0);
+            for _ in 0..7 {
+                allowance.hear(1200);
+                heard += 1200;
+                while allowance.room_bytes().is_some_and(|room| room >= datagram_bytes) {
+                    allowance.say(datagram_bytes);
+                    (said, datagrams) = (said + datagram_bytes, datagrams + 1);
+                    assert!(datagrams * Allowance::HEADER_BYTES + said <= 3 * heard);
+                }
+            }
+            assert!(datagrams * (Allowance::HEADER_BYTES + datagram_bytes) > 2 * heard, "{datagram_bytes}");
+        }
     }
-    if driver.health().is_err() {
-        return Progress::Wrong;
+
+    #[test]
+    fn without_room_for_a_whole_datagram_nothing_is_said() {
+        let mut allowance = Allowance::default();
+        assert_eq!(allowance.room_bytes(), None);
+        allowance.hear(416);
+        assert_eq!(allowance.room_bytes(), Some(1200));
+        allowance.say(1);
+        assert_eq!(allowance.room_bytes(), None);
     }
-    progress
 }

@@ -10,7 +10,7 @@ use socket2::Socket;
 
 use crate::{PollFd, Result, TransportError};
 
-/// Connections that may wait for their proof at once; more are turned away.
+/// Connections that may wait for their proof at once; one more takes the place of the oldest.
 pub const CANDIDATES: usize = 8;
 
 /// What a candidate has said so far.
@@ -40,6 +40,7 @@ pub struct Candidate {
 pub struct Candidates {
     socket: Socket,
     allowed_peer: Option<IpAddr>,
+    /// The oldest first.
     candidates: Vec<Candidate>,
 }
 
@@ -70,29 +71,37 @@ impl Candidates {
     /// # Errors
     /// The system's.
     pub fn step(&mut self, judge: &mut dyn FnMut(&mut Candidate) -> Verdict) -> Result<Option<Candidate>> {
-        self.accept_waiting()?;
         let mut index = 0;
-        while let Some(candidate) = self.candidates.get_mut(index) {
-            match judge(candidate) {
-                Verdict::Proven => return Ok(Some(self.candidates.swap_remove(index))),
+        loop {
+            // A newcomer is judged before the next one may take its place: it may have said everything already.
+            if index == self.candidates.len() && !self.accept()? {
+                return Ok(None);
+            }
+            index = index.min(self.candidates.len() - 1);
+            match judge(&mut self.candidates[index]) {
+                Verdict::Proven => return Ok(Some(self.candidates.remove(index))),
                 Verdict::More => index += 1,
-                Verdict::Wrong => drop(self.candidates.swap_remove(index)),
+                Verdict::Wrong => drop(self.candidates.remove(index)),
             }
         }
-        Ok(None)
     }
 
-    fn accept_waiting(&mut self) -> Result<()> {
+    /// Take in the next who may knock, as the last; false when nobody waits.
+    fn accept(&mut self) -> Result<bool> {
         loop {
             match self.socket.accept() {
                 Ok((socket, from)) => {
                     let Some(from) = from.as_socket() else { continue };
                     let welcome = self.allowed_peer.is_none_or(|peer| peer == from.ip());
-                    if welcome && self.candidates.len() < CANDIDATES && socket.set_nonblocking(true).is_ok() {
+                    if welcome && socket.set_nonblocking(true).is_ok() {
+                        if self.candidates.len() == CANDIDATES {
+                            self.candidates.remove(0);
+                        }
                         self.candidates.push(Candidate { socket, from, said: Vec::new() });
+                        return Ok(true);
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => return Err(TransportError::io("accept a connection")(error)),
             }
@@ -136,18 +145,43 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_a_few_wait_and_only_who_may() {
+    fn the_oldest_makes_room_and_who_is_not_allowed_takes_none() {
         let (mut open, address) = listening(None);
-        let _streams: Vec<_> = (0..CANDIDATES + 1).map(|_| TcpStream::connect(address).unwrap()).collect();
-        let mut heard = 0;
-        open.step(&mut |_| {
-            heard += 1;
-            Verdict::More
-        })
-        .unwrap();
-        assert_eq!(heard, CANDIDATES);
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            // The backlog holds so many.
+            all.extend((0..CANDIDATES / 2).map(|_| TcpStream::connect(address).unwrap()));
+            assert!(open.step(&mut |_| Verdict::More).unwrap().is_none());
+        }
+        let from = |stream: &TcpStream| stream.local_addr().unwrap();
+        let mut waiting = Vec::new();
+        let last = from(&all[all.len() - 1]);
+        let proven = open.step(&mut |candidate| {
+            waiting.push(candidate.from);
+            if candidate.from == last {
+                Verdict::Proven
+            } else {
+                Verdict::More
+            }
+        });
+        assert_eq!(proven.unwrap().unwrap().from, last);
+        assert_eq!(waiting, all[all.len() - CANDIDATES..].iter().map(from).collect::<Vec<_>>());
         let (mut closed, address) = listening(Some("127.0.0.2".parse().unwrap()));
         let _stream = TcpStream::connect(address).unwrap();
         assert!(closed.step(&mut |_| Verdict::Proven).unwrap().is_none());
+    }
+
+    #[test]
+    fn who_has_said_everything_is_heard_before_those_behind_it_are_let_in() {
+        let (mut listening, address) = listening(None);
+        let streams: Vec<_> = (0..CANDIDATES).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert!(listening.step(&mut |_| Verdict::More).unwrap().is_none());
+        let true_one = TcpStream::connect(address).unwrap().local_addr().unwrap();
+        let _more: Vec<_> = streams.iter().map(|_| TcpStream::connect(address).unwrap()).collect();
+        let proven = listening.step(&mut |candidate| match candidate.from == true_one {
+            true => Verdict::Proven,
+            false => Verdict::More,
+        });
+        assert_eq!(proven.unwrap().unwrap().from, true_one);
     }
 }

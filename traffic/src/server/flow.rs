@@ -45,6 +45,8 @@ pub(super) struct Flow<'a> {
     pub(super) session: Session<'a>,
     /// How long the client may keep its place when nothing is sent, ns.
     hold_ns: i64,
+    /// The client left without a goodbye: it is dead, or was killed.
+    deserted: bool,
     /// This end's half of the report, by its name there, until the client has it.
     pub(super) half: Option<(&'static str, Value)>,
 }
@@ -61,7 +63,7 @@ impl<'a> Flow<'a> {
                 // The end of stdin is the doorkeeper's to hear; it then says so with a signal.
                 let session = Session::new(transport, Some(channel), server.signals, StdinUse::Ignored)?;
                 let hold_ns = hold_ns(server.args.max_hold_s, proof.is_some());
-                Ok(Self { protocol, request, session, hold_ns, half: None })
+                Ok(Self { protocol, request, session, hold_ns, deserted: false, half: None })
             }
             Err(failure) => {
                 let _ = channel.send(&failure_message(&failure));
@@ -144,8 +146,9 @@ impl<'a> Flow<'a> {
     }
 
     /// Close the data connection. After a whole flow the client does so first, and a transport with a connection parts
-    /// in peace.
-    pub(super) fn close(&mut self, in_peace: bool) {
+    /// in peace; where the client is there no more, nobody waits for its answer.
+    pub(super) fn close(&mut self, is_whole: bool) {
+        let in_peace = is_whole && !self.deserted;
         if in_peace && !self.session.transport.parted() {
             self.session.await_close();
         }
@@ -225,6 +228,7 @@ impl<'a> Flow<'a> {
         let waited = self.session.wait_for_calmly("the client's goodbye", limit_ns, |session| {
             Ok(session.heard.end || (session.heard.interrupted && end_reason != EndReason::Interrupted))
         });
+        self.deserted = matches!(&waited, Err(failure) if failure.code == Code::ControlLost);
         match waited {
             Err(failure) if !matches!(failure.code, Code::ControlLost | Code::Timeout | Code::DataLost) => {
                 Err(failure)

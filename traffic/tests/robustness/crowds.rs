@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many at once: a thousand who connect and say nothing, several flows, a host without descriptors.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::Duration;
 
+use netjoule_transport::candidates::CANDIDATES;
 use serde_json::json;
 
 use crate::common::{assert_honest, send, signal, Client, Server, BINARY};
 use crate::conversation::{hello, request, Conversation};
+use crate::reflection::welcomed;
 use crate::rubbish::most_resident_kb;
 
 const CROWD: usize = 1_000;
@@ -191,6 +193,19 @@ fn one_client_does_not_get_every_place_when_each_has_a_share() {
     first.expect("report");
     first.say("end");
     assert_eq!(first.finish().code, 0);
+}
+
+#[test]
+fn silent_connections_to_a_flows_data_port_make_room_for_its_client() {
+    let server = Server::start("127.0.0.1", &[]);
+    let (_conversation, data, token) = welcomed(&server, &json!({ "transport": "tcp" }));
+    let _silent: Vec<_> = (0..2 * CANDIDATES).map(|_| TcpStream::connect(data).unwrap()).collect();
+    let mut client = TcpStream::connect(data).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    client.write_all(&[b"NJTC", &token[..]].concat()).unwrap();
+    let mut answer = [0; 4];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"NJOK");
 }
 
 #[test]

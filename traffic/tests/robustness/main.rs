@@ -7,6 +7,7 @@ mod common;
 mod clocks;
 mod conversation;
 mod crowds;
+mod forged_quic;
 mod long_schedules;
 mod outages;
 mod ports;

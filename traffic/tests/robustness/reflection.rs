@@ -6,13 +6,24 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use netjoule_transport::Values;
 use serde_json::{json, Value};
 
 use crate::common::Server;
 use crate::conversation::{hello, request, Conversation};
 
-/// Asks for a flow; the conversation, where its data goes, its token.
-pub(crate) fn welcomed(server: &Server, changes: &Value) -> (Conversation, SocketAddr, Vec<u8>) {
+/// What a server said to somebody who asked for a flow.
+pub(crate) struct Welcome {
+    pub(crate) conversation: Conversation,
+    /// Where the flow's data goes.
+    pub(crate) data: SocketAddr,
+    pub(crate) token: Vec<u8>,
+    /// What the transport needs to connect.
+    pub(crate) offer: Values,
+}
+
+/// Asks for a flow.
+pub(crate) fn welcome(server: &Server, changes: &Value) -> Welcome {
     let mut conversation = Conversation::begin(&server.control);
     conversation.say(&hello(&request(changes)));
     let welcome = conversation.hear().unwrap();
@@ -20,7 +31,15 @@ pub(crate) fn welcomed(server: &Server, changes: &Value) -> (Conversation, Socke
     let port = welcome["data_port"].as_u64().unwrap() as u16;
     let token = welcome["token"].as_str().unwrap();
     let token = (0..token.len()).step_by(2).map(|at| u8::from_str_radix(&token[at..at + 2], 16).unwrap());
-    (conversation, SocketAddr::from(([127, 0, 0, 1], port)), token.collect())
+    let data = SocketAddr::from(([127, 0, 0, 1], port));
+    let offer = serde_json::from_value(welcome["offer"].clone()).unwrap();
+    Welcome { conversation, data, token: token.collect(), offer }
+}
+
+/// The same; the conversation, where its data goes, its token.
+pub(crate) fn welcomed(server: &Server, changes: &Value) -> (Conversation, SocketAddr, Vec<u8>) {
+    let Welcome { conversation, data, token, .. } = welcome(server, changes);
+    (conversation, data, token)
 }
 
 /// A datagram of UDP's handshake: 1 asks, 3 proves.
