@@ -403,6 +403,37 @@ def test_before_the_first_reading(bench, command, case, code, words):
     assert "Traceback" not in outcome.said
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reed"], "No such command 'reed'. Did you mean 'read'? see 'netjoule-meters --help'"),
+        (["read", "--prot", "x"], "No such option: --prot (Possible options: --count, --port); see "),
+        (["read", "wt210", "--count", "x"], "Invalid value for '--count' / '-n': "),
+    ],
+)
+def test_a_wrong_command_line_is_one_line_like_every_error(command, words, message):
+    outcome = command(*words)
+    assert outcome.code == 2
+    assert outcome.said.startswith(f"netjoule-meters: {message}")
+    assert outcome.said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        ([], "Usage: netjoule-meters [OPTIONS] COMMAND"),
+        (["clock"], "Usage: netjoule-meters clock [OPTIONS] COMMAND"),
+        (["--version"], "netjoule-meters 0."),
+    ],
+)
+def test_a_bare_command_prints_its_help(monkeypatch, capsys, words, printed):
+    monkeypatch.setattr(sys, "argv", ["netjoule-meters", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    assert capsys.readouterr().out.startswith(printed)
+
+
 # -- one row each: while readings run ----------------------------------------------------------------------
 
 

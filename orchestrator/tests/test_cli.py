@@ -56,6 +56,9 @@ def test_help_also_works_through_typer_itself(command):
         (["run"], "Missing argument 'WORKLOAD'"),
         (["run", "demo", "--speed", "3"], "No such option: --speed"),
         (["fly"], "No such command 'fly'"),
+        (["analyze"], "No such command 'analyze'. Did you mean 'analyse'? see 'netjoule --help'"),
+        (["run", "demo", "--sede", "3"], "No such option: --sede (Possible options: --seed"),
+        (["plan", "dmo"], "no workload 'dmo', did you mean 'demo'? name a YAML file"),
         (["run", "demo", "--seed", "x"], "Invalid value for '--seed'"),
         (["compare"], "No such command 'compare'"),
         (["plan", "nope"], "no workload 'nope'"),
@@ -71,6 +74,14 @@ def test_usage_errors_are_one_line_on_stderr_and_exit_2(words, message, capsys):
     assert seen.out == ""
     assert seen.err.count("\n") == 1
     assert message in seen.err
+
+
+@pytest.mark.parametrize("group", [[], ["coursework"], ["guest"]])
+def test_a_bare_command_prints_its_help(group, capsys):
+    assert run_command(group) == 0
+    seen = capsys.readouterr()
+    assert seen.out.startswith(f"Usage: {' '.join(['netjoule', *group])} [OPTIONS] COMMAND")
+    assert seen.err == ""
 
 
 def test_v_shows_what_caused_an_error_wherever_it_stands(tmp_path, capsys):
@@ -261,7 +272,7 @@ def test_outside_the_sandbox_the_same_run_is_started_inside(files, tmp_path, mon
     monkeypatch.setattr(sandbox, "run_inside", lambda argv: started.append(argv) or 7)
     assert run_command(["run", *files, "--seed", "5", "--json"]) == 7
     argv = started[0]
-    assert argv[1:4] == ["-m", "netjoule", "run"]
+    assert argv[1:5] == ["-P", "-m", "netjoule", "run"]
     assert argv[argv.index("--out") + 1] == str(tmp_path / "out")
     assert argv[argv.index("--seed") + 1] == "5"
     assert "--json" in argv
@@ -438,7 +449,7 @@ def test_run_ends_with_the_table_and_the_next_command(files, tmp_path, monkeypat
     def ran(argv):  # what the process inside the sandbox does
         with monkeypatch.context() as entered:
             entered.setattr(sandbox, "inside", lambda: "rootless")
-            return run_command(argv[3:])
+            return run_command(argv[argv.index("netjoule") + 1 :])
 
     monkeypatch.setattr(sandbox, "inside", lambda: None)
     monkeypatch.setattr(sandbox, "run_inside", ran)

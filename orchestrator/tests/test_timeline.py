@@ -52,6 +52,14 @@ def test_a_window_below_three_updates_is_refused(name: str) -> None:
         timeline.check_timing(Timing(**short), [WT210])
 
 
+def test_every_window_that_is_too_short_is_named_at_once_with_the_meter_that_needs_most() -> None:
+    with pytest.raises(UsageError) as refused:
+        timeline.check_timing(Timing(0.0, 0.2, 0.1, 0.1, 0.3), [WT210, MeterPace("slow", 1.0, 0.5)])
+    text = str(refused.value)
+    assert text.count("slow updates every 1 s") == 3
+    assert text.endswith("; set warm_up_s to at least 3.5, idle_s to at least 3, measure_s to at least 3")
+
+
 def test_the_guard_is_one_update_of_the_slowest_meter_and_the_grain() -> None:
     slow = MeterPace("slow", 0.5, 0.7)
     assert timeline.guard_s([WT210, slow], 0.1) == pytest.approx(0.6)

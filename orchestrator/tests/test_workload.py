@@ -165,11 +165,12 @@ def test_a_workload_survives_campaign_json(tmp_path):
     ("old", "new", "line", "field", "words"),
     [
         ("blocks: 1", "blocks: none", 6, "blocks", "not a whole number"),
-        ("blocks: 1", "blockz: 1", 6, "blockz", "unknown field"),
+        ("blocks: 1", "blockz: 1", 6, "blockz", "unknown field, did you mean 'blocks'? known here: "),
         ("[0.5, 3]", "[0.5, 0]", 5, "offered_rate_mbps.1", "above 0 Mb/s"),
         ("[64]", "[8]", 4, "payload_bytes.0", "least allowed 16 byte"),
         ("[64]", "[64, 64]", 4, "payload_bytes", "twice"),
         ("[udp, null]", "[udp, pigeon]", 3, "transports.1", "'pigeon' is not one of"),
+        ("[udp, null]", "[udpp, null]", 3, "transports.0", ", did you mean 'udp'?"),
         ("measure_s: 2", "measure_s: long", 7, "timing.measure_s", "not a number"),
         ("measure_s: 2, ", "", 7, "timing", "'measure_s' is missing"),
         ("name: small", "name: small\nname: big", 3, "name", "twice"),
@@ -182,6 +183,15 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path, old, new, line, field, w
         workload.load(path)
     assert caught.value.where == f"{path}, line {line}, field {field}"
     assert words in caught.value.what
+
+
+def test_all_wrong_times_are_named_at_once(tmp_path):
+    path = write(tmp_path, GOOD.replace("measure_s: 2", "measur_s: 2").replace("idle_s: 1", "idle_s: -1"))
+    with pytest.raises(UsageError) as caught:
+        workload.load(path)
+    for words in ("field timing.idle_s: -1 is below", "measur_s: unknown field, did you mean 'measure_s'?"):
+        assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["a: [", "- 1", "", "a: &x [*x]\nb: !!python/object:os.system {}"])

@@ -25,6 +25,7 @@ from netjoule.publishing.cli import publish_campaign
 from netjoule.quick import quick
 from netjoule.savings.cli import savings
 from netjoule.table_iv import table_iv
+from netjoule_meters.usage import bare_help, usage_line
 
 if TYPE_CHECKING:
     from netjoule.doctor import Finding
@@ -431,13 +432,10 @@ def run_command(typed: Sequence[str]) -> int:
 
 def _usage(error: TyperException, output: Output) -> int:
     """A wrong command line, or the help that a bare command prints."""
-    message = getattr(error, "format_message", lambda: str(error))().strip()
-    if type(error).__name__ == "NoArgsIsHelpError":
-        typer.echo(message)
-        return 2
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "netjoule"
-    output.error(f"netjoule: {message.rstrip('.')}; see '{path} --help'")
+    if (text := bare_help(error)) is not None:
+        typer.echo(text)
+        return 0
+    output.error(usage_line(error, "netjoule"))
     return 2
 
 

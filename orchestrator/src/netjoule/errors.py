@@ -14,12 +14,22 @@ Every message says what happened, where, and what to do next.
 
 from __future__ import annotations
 
+import difflib
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["HostLacks", "InvalidData", "NetjouleError", "RunFailed", "UsageError", "file_errors", "refused"]
+__all__ = [
+    "HostLacks",
+    "InvalidData",
+    "NetjouleError",
+    "RunFailed",
+    "UsageError",
+    "did_you_mean",
+    "file_errors",
+    "refused",
+]
 
 
 class NetjouleError(Exception):
@@ -43,7 +53,8 @@ class NetjouleError(Exception):
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
-        return f"{text}; {self.next_step}" if self.next_step else text
+        end = " " if text.endswith("?") else "; "
+        return f"{text}{end}{self.next_step}" if self.next_step else text
 
 
 class RunFailed(NetjouleError):
@@ -83,6 +94,12 @@ _NEXT_BY_ERRNO = {
     errno.ENOTDIR: ("a part of the path is not a folder", "check the path"),
     errno.EISDIR: ("it is a folder where a file is expected", "check the path"),
 }
+
+
+def did_you_mean(name: str, known: Iterable[object]) -> str:
+    """``, did you mean 'blocks'?`` for a name that is close to a known one, else nothing."""
+    close = difflib.get_close_matches(name, [str(one) for one in known], n=1)
+    return f", did you mean '{close[0]}'?" if close else ""
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from netjoule.errors import UsageError
 from netjoule.workload import Timing
@@ -81,29 +82,32 @@ def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
     """Refuse windows that a meter cannot resolve.
 
     Raises:
-        UsageError: naming the window, the meter and the least length.
+        UsageError: naming every window that is too short, the meter that needs most, and the least length.
     """
+    what, fixes = [], []
     if timing.idle_s <= 0:
-        raise UsageError(
-            "idle_s is 0, but P_I is measured in it",
-            where="workload, field timing",
-            next_step="set idle_s to a few updates of the slowest meter",
+        what.append("idle_s is 0, but P_I is measured in it")
+    for name in ("warm_up_s", "idle_s", "measure_s"):
+        needs_s, meter = max(
+            ((_least_s(name, one), one) for one in meters), default=(0.0, None), key=itemgetter(0)
         )
-    for meter in meters:
-        updates = f"{meter.meter_id} updates every {meter.update_interval_s:g} s with {meter.lag_s:g} s lag"
-        warm_up = MIN_WARM_UP_UPDATES * meter.update_interval_s + meter.lag_s
-        window = MIN_WINDOW_UPDATES * meter.update_interval_s
-        for name, has, needs in (
-            ("warm_up_s", timing.warm_up_s, warm_up),
-            ("idle_s", timing.idle_s, window),
-            ("measure_s", timing.measure_s, window),
-        ):
-            if has < needs - 1e-9:
-                raise UsageError(
-                    f"{name} is {has:g} s, but {updates}",
-                    where="workload, field timing",
-                    next_step=f"set {name} to at least {needs:g}",
-                )
+        if meter is not None and getattr(timing, name) < needs_s - 1e-9:
+            what.append(
+                f"{name} is {getattr(timing, name):g} s, but {meter.meter_id} updates every "
+                f"{meter.update_interval_s:g} s with {meter.lag_s:g} s lag"
+            )
+            fixes.append(f"{name} to at least {needs_s:g}")
+    if what:
+        raise UsageError(
+            "; ".join(what),
+            where="workload, field timing",
+            next_step=f"set {', '.join(fixes) or 'idle_s to a few updates of the slowest meter'}",
+        )
+
+
+def _least_s(window: str, meter: MeterPace) -> float:
+    """Shortest window that a meter allows, seconds."""
+    return least_warm_up_s([meter]) if window == "warm_up_s" else MIN_WINDOW_UPDATES * meter.update_interval_s
 
 
 def guard_s(meters: Sequence[MeterPace], power_grain_s: float) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule import contrasts, generators, profiles, transports, yamlfile
-from netjoule.errors import UsageError
+from netjoule.errors import UsageError, did_you_mean
 from netjoule.yamlfile import Document
 
 __all__ = [
@@ -181,8 +181,9 @@ def find(name: str, library: Path) -> Path:
     named = library / f"{name}.yaml"
     if named.is_file():
         return named
-    known = ", ".join(sorted(p.stem for p in library.glob("*.yaml"))) or "none"
-    raise UsageError(f"no workload '{name}'", next_step=f"name a YAML file or one of: {known}")
+    known = sorted(p.stem for p in library.glob("*.yaml"))
+    next_step = f"name a YAML file or one of: {', '.join(known) or 'none'}"
+    raise UsageError(f"no workload '{name}'{did_you_mean(name, known)}", next_step=next_step)
 
 
 def _validated(document: Document) -> Workload:

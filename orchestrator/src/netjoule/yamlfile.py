@@ -16,7 +16,7 @@ import jsonschema
 import yaml
 
 import netjoule_contracts as contracts
-from netjoule.errors import UsageError, file_errors
+from netjoule.errors import UsageError, did_you_mean, file_errors
 
 __all__ = ["Document", "defects", "load", "parse"]
 
@@ -25,6 +25,8 @@ Place = tuple[str | int, ...]
 # Far above what people write; beyond it PyYAML takes seconds to minutes.
 _MOST_BYTES = 500_000
 _MOST_LEVELS = 50
+# Defects that a sentence names.
+_MOST_DEFECTS = 6
 
 
 @dataclass(frozen=True)
@@ -172,14 +174,15 @@ def hold(document: Document, contract: str) -> None:
     """Hold a document to a contract.
 
     Raises:
-        UsageError: for its first defect, with the number of the others.
+        UsageError: for its defects, each with its place; of many the first ones and the number of the others.
     """
     found = list(defects(document.value, contract))
     if not found:
         return
-    place, message = found[0]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    raise document.refuse(place, message + more)
+    (place, message), *others = found
+    also = [f"; also {document.where(at)}: {what}" for at, what in others[: _MOST_DEFECTS - 1]]
+    more = f" (and {len(found) - _MOST_DEFECTS} more)" if len(found) > _MOST_DEFECTS else ""
+    raise document.refuse(place, message + "".join(also) + more)
 
 
 def defects(value: Any, contract: str) -> Iterator[tuple[Place, str]]:
@@ -198,7 +201,8 @@ def _sentences(error: jsonschema.ValidationError) -> Iterator[tuple[Place, str]]
     elif error.validator == "additionalProperties" and isinstance(error.instance, dict):
         known = schema.get("properties", {})
         for name in sorted(set(map(str, error.instance)) - set(known)):
-            yield (*place, name), f"unknown field; known here: {', '.join(known)}"
+            guess = did_you_mean(name, known)
+            yield (*place, name), f"unknown field{guess or ';'} known here: {', '.join(known)}"
     elif error.validator == "required":
         yield place, f"the field {str(error.message).removesuffix(' is a required property')} is missing"
     else:
@@ -214,7 +218,8 @@ def _short(error: jsonschema.ValidationError, schema: dict[str, Any]) -> str:
     unit = f" {schema['unit']}" if schema.get("unit") not in (None, "1") else ""
     sentences = {
         "type": f"{shown} is not {_types(rule)}{_quoted(error.instance, rule)}",
-        "enum": f"{shown} is not one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}",
+        "enum": f"{shown} is not one of {', '.join(map(str, rule)) if isinstance(rule, list) else rule}"
+        + did_you_mean(str(error.instance), rule if isinstance(rule, list) else []),
         "const": f"{shown} must be {rule!r}",
         "minimum": f"{shown} is below the least allowed {rule}{unit}",
         "exclusiveMinimum": f"{shown} must be above {rule}{unit}",

@@ -13,6 +13,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
 from netjoule_meters.cli import (
     calibrating,
@@ -24,7 +25,8 @@ from netjoule_meters.cli import (
     ranging,
     reading,
 )
-from netjoule_meters.errors import DialogueError, MeterError, MeterUnavailable
+from netjoule_meters.errors import DialogueError, MeterError, MeterUnavailable, UsageError
+from netjoule_meters.usage import bare_help, usage_line
 
 __all__ = ["app", "main"]
 
@@ -47,9 +49,17 @@ app.add_typer(clocking.app, name="clock")
 
 
 def main() -> None:
-    """Entry point: errors become one line and an exit code."""
+    """Entry point: errors become one line and an exit code; without a verb it prints its help."""
     try:
-        app()
+        code = app(prog_name="netjoule-meters", standalone_mode=False)
+    except TyperException as error:
+        if (text := bare_help(error)) is None:
+            sys.stderr.write(usage_line(error, "netjoule-meters") + "\n")
+            sys.exit(UsageError.exit_code)
+        typer.echo(text)
+        sys.exit(0)
+    except typer.Abort:
+        _leave("stopped", 1)
     except MeterError as error:
         _leave(str(error), error.exit_code)
     except DialogueError as error:
@@ -58,6 +68,8 @@ def main() -> None:
         # The reader of our output has gone, for example `| head`; keep the interpreter quiet about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 def _leave(sentence: str, exit_code: int) -> None:
@@ -65,8 +77,19 @@ def _leave(sentence: str, exit_code: int) -> None:
     sys.exit(exit_code)
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"netjoule-meters {version('netjoule-meters')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _common(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the dialogue with the meter.")
     ] = False,
