@@ -273,7 +273,7 @@ def test_a_missing_file_is_named(campaign_dir, file):
 def test_a_file_that_is_not_json_is_named_with_its_line(campaign_dir):
     file = udp(campaign_dir, "run.json")
     (campaign_dir / file).write_text('{\n "a": }')
-    assert f"{file}, line 2: not JSON" in defects(campaign_dir)
+    assert f"{file}, line 2: not JSON: Expecting value" in defects(campaign_dir)
 
 
 def test_a_line_cut_by_a_crash_is_named(campaign_dir):
@@ -288,7 +288,7 @@ def test_binary_rubbish_in_a_table_is_a_defect_and_no_crash(campaign_dir):
     (campaign_dir / "devices" / "m.ndjson").write_bytes(b"\xff\xfe\n")
     found = defects(campaign_dir)
     assert any(d.startswith("clocks.csv") for d in found)
-    assert any(d.startswith("devices/m.ndjson: not a device stream") for d in found)
+    assert any(d.startswith("devices/m.ndjson, line 1: no sample of a device: ") for d in found)
 
 
 def test_a_run_the_plan_does_not_know_is_named(campaign_dir):

@@ -90,7 +90,7 @@ def test_v_shows_what_caused_an_error_wherever_it_stands(tmp_path, capsys):
         assert run_command(words) == 4
         seen = capsys.readouterr().err.splitlines()
         assert "campaign.json, line 1: not JSON" in seen[0]
-        assert seen[1].startswith("  caused by JSONDecodeError")
+        assert seen[1].startswith("  caused by Unreadable")
     assert run_command(["resume", str(tmp_path)]) == 4
     assert len(capsys.readouterr().err.splitlines()) == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netjoule import analysis, sample_size, special_files, summary
+from netjoule import analysis, sample_size, summary
 from netjoule.console import Output
 from netjoule.errors import HostLacks
 from netjoule.store import Campaign
@@ -26,8 +26,6 @@ def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None
         NetjouleError: as `analysis.run_analysis` and `summary.tell`.
     """
     within = None if margin is None else sample_size.percent(margin, "--margin")
-    if campaign.is_dir():
-        special_files.require_none(campaign)
     Campaign.read(campaign)  # says what is wrong before R is started
     analysis.require_writable(campaign)
     analysis.run_analysis(verb, campaign, output.event, margin_percent=within)

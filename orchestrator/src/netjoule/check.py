@@ -7,8 +7,6 @@ without being inside the folder, and no value of a secret field is printed.
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -16,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule import check_tables, datapackage, plan, special_files
+from netjoule import campaign_folder, check_tables, datapackage, plan
 from netjoule.check_run import check_run, reason_codes
 from netjoule.check_tables import Defect
 from netjoule.errors import NetjouleError, UsageError
@@ -24,11 +22,14 @@ from netjoule.plan import PlanRow
 from netjoule.planfile import read_plan
 from netjoule.run_flows import flows_of, report_name
 from netjoule.workload import Workload
+from netjoule_contracts import reading
+from netjoule_contracts.reading import Unreadable
 
 __all__ = ["Defect", "check_campaign"]
 
 _GROWING = frozenset({"transport", "direction"})
 """Columns to which later versions add values."""
+_LINK = "a symbolic link has no place in a campaign"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -44,9 +45,11 @@ def check_campaign(path: Path) -> Iterator[Defect]:
             next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
         )
     # Nothing of such a campaign is opened: a link leads elsewhere, a FIFO waits for a writer.
-    unopened = [*_links(path), *_special(path)]
+    unopened = False
+    for place, what in _misplaced(path):
+        yield Defect(place.relative_to(path).as_posix(), "", what)
+        unopened |= what in (_LINK, campaign_folder.SPECIAL)
     if unopened:
-        yield from unopened
         return
     campaign: dict[str, Any] = {}
     yield from _campaign(path, campaign)
@@ -61,22 +64,14 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     yield from _package(path, campaign)
 
 
-def _links(path: Path) -> Iterator[Defect]:
-    """Symbolic links: a foreign campaign could point them anywhere."""
-    for folder, folders, names in os.walk(path):
-        for name in (*folders, *names):
-            place = Path(folder) / name
-            if place.is_symlink():
-                yield Defect(
-                    place.relative_to(path).as_posix(), "", "a symbolic link has no place in a campaign"
-                )
-
-
-def _special(path: Path) -> Iterator[Defect]:
-    """FIFOs, sockets and devices; one behind a link is named as the link."""
-    for place in special_files.special_files(path):
+def _misplaced(path: Path) -> Iterator[tuple[Path, str]]:
+    """What is not to be opened; a symbolic link of a foreign campaign could point anywhere."""
+    for entry in campaign_folder.walk(path):
+        if entry.place.is_symlink():
+            yield entry.place, _LINK
+    for place, what in campaign_folder.beyond_limits(path):
         if not place.is_symlink():
-            yield Defect(place.relative_to(path).as_posix(), "", special_files.SPECIAL)
+            yield place, what
 
 
 def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
@@ -152,9 +147,14 @@ def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iter
     """The first attempts are exactly what workload and seed expand to."""
     try:
         workload = Workload.from_document(campaign["workload"], where="campaign.json")
-        expected = {r.run_id: r for r in plan.expand(workload, int(campaign["seed"]))}
+        seed = int(campaign["seed"])
     except (NetjouleError, KeyError, TypeError, ValueError):
         return  # the document's own defects say why
+    try:
+        expected = {r.run_id: r for r in plan.expand(workload, seed)}
+    except UsageError as error:
+        yield Defect("campaign.json", "field workload", error.what)
+        return
     first = {r.run_id: r for r in rows if r.attempt == 1}
     for run_id in expected.keys() - first.keys():
         yield Defect(
@@ -281,9 +281,12 @@ def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
             yield Defect(file, "", "the file is missing")
         return
     try:
-        package = json.loads((path / file).read_text(encoding="utf-8"))
+        package = reading.document(path / file)
         found = {str(r["name"]): r for r in package["resources"] if r["schema"]["fields"] is not None}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
+        return
+    except (OSError, KeyError, TypeError):
         yield Defect(file, "", "not a data package")
         return
     for table in datapackage.TABLES:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -14,6 +12,8 @@ from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule import yamlfile
+from netjoule_contracts import reading
+from netjoule_contracts.reading import Unreadable
 
 __all__ = ["Defect", "against", "counting", "device_stream", "document", "newer", "rising", "table"]
 
@@ -43,34 +43,19 @@ class Defect:
 def document(file: str, path: Path, contract: str, into: dict[str, Any]) -> Iterator[Defect]:
     """Read a JSON document into ``into`` and hold it to its contract; unreadable leaves ``into`` empty."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), parse_float=_finite, parse_constant=_finite)
+        value = reading.document(path)
     except FileNotFoundError:
         yield Defect(file, "", "the file is missing")
         return
-    except _NotFinite as error:
-        yield Defect(file, "", str(error))
+    except OSError as error:
+        yield Defect(file, "", f"it cannot be read: {error.strerror}")
         return
-    except (OSError, UnicodeDecodeError) as error:
-        yield Defect(file, "", f"it cannot be read: {error}")
-        return
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        yield Defect(file, line, "not JSON")
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
         return
     yield from against(file, value, contract)
     if isinstance(value, dict):
         into.update(value)
-
-
-class _NotFinite(ValueError):
-    """A number that JSON does not have, though Python reads it."""
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise _NotFinite(f"{text} is not finite; a number that does not exist is null")
-    return value
 
 
 def newer(value: Any, contract: str) -> str:
@@ -95,7 +80,7 @@ def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[
 def table(file: str, path: Path, name: str) -> Iterator[Defect]:
     """Hold a CSV to its Table Schema: header, types, bounds, patterns, uniqueness, whole last line."""
     try:
-        with path.open("rb") as handle:
+        with reading.opened(path) as handle:
             size = handle.seek(0, 2)
             handle.seek(max(0, size - 1))
             if size and handle.read(1) != b"\n":
@@ -106,20 +91,21 @@ def table(file: str, path: Path, name: str) -> Iterator[Defect]:
             place, _, what = text.partition(": ")
             yield Defect(file, place, what)
         yield from _custom(file, path, name)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        yield Defect(file, "", f"it cannot be read as CSV: {error}")
+    except OSError as error:
+        yield Defect(file, "", f"it cannot be read: {error.strerror}")
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
 
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and cells of each whole row; nothing when the file cannot be read."""
+    """Line number and cells of each whole row; nothing from where the file cannot be read."""
     try:
-        with path.open(newline="", encoding="utf-8") as handle:
-            reader = csv.reader(handle)
-            header = next(reader, [])
-            for cells in reader:
-                if len(cells) == len(header):
-                    yield reader.line_num, dict(zip(header, cells, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error):
+        found = reading.rows(path)
+        _, header, _ = next(found, reading.Row(1, []))
+        for line, cells, defect in found:
+            if not defect and len(cells) == len(header):
+                yield line, dict(zip(header, cells, strict=True))
+    except (OSError, Unreadable):
         return
 
 
@@ -157,30 +143,37 @@ def counting(file: str, path: Path, column: str) -> Iterator[Defect]:
 
 
 def number(cell: str) -> float | None:
-    """A cell as a number; None when it is empty or none."""
+    """A cell as a finite number; None when it is empty or none."""
     try:
-        return float(cell) if cell else None
+        value = float(cell)
     except ValueError:
         return None
+    return value if math.isfinite(value) else None
 
 
 def device_stream(file: str, path: Path) -> Iterator[Defect]:
     """Hold a device stream (NDJSON) to its contract and its intervals to follow one another."""
     end_s: float | None = None
     try:
-        with path.open(encoding="utf-8") as handle:
-            for line, text in enumerate(handle, start=1):
-                sample = json.loads(text)
-                if line <= _STREAM_LINES_BY_SCHEMA:
-                    for place, what in yamlfile.defects(sample, "device_stream"):
-                        yield Defect(file, f"line {line}, field {'.'.join(map(str, place))}", what)
+        for line, text in enumerate(reading.lines(path), start=1):
+            try:
+                sample = reading.value_of(text)
                 start_s, stop_s = float(sample["t_start_s"]), float(sample["t_end_s"])
-                if stop_s <= start_s or (end_s is not None and start_s < end_s - 1e-6):
-                    yield Defect(file, f"line {line}", "its interval does not follow the one before")
-                    return
-                end_s = stop_s
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        yield Defect(file, "", f"not a device stream: {type(error).__name__} {error}")
+            except (ValueError, KeyError, TypeError) as error:
+                what = error.what if isinstance(error, Unreadable) else f"{type(error).__name__} {error}"
+                yield Defect(file, f"line {line}", f"no sample of a device: {what}")
+                continue
+            if line <= _STREAM_LINES_BY_SCHEMA:
+                for place, what in yamlfile.defects(sample, "device_stream"):
+                    yield Defect(file, f"line {line}, field {'.'.join(map(str, place))}", what)
+            if stop_s <= start_s or (end_s is not None and start_s < end_s - 1e-6):
+                yield Defect(file, f"line {line}", "its interval does not follow the one before")
+                return
+            end_s = stop_s
+    except OSError as error:
+        yield Defect(file, "", f"it cannot be read: {error.strerror}")
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
 
 
 def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from netjoule import files
-from netjoule.errors import InvalidData, file_errors
+from netjoule.errors import InvalidData
 from netjoule.plan import last_attempts
 from netjoule.planfile import read_plan
 
@@ -24,8 +23,7 @@ def uncounted_runs(campaign: Path) -> frozenset[str]:
     path = campaign / _REASONS_FILE
     if not path.is_file():
         return frozenset()
-    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
-        return frozenset(row["run_id"] for row in csv.DictReader(handle) if row.get("run_id"))
+    return frozenset(row["run_id"] for row in files.read_rows(path) if row.get("run_id"))
 
 
 def uncounted_line(campaign: Path) -> str:
@@ -57,7 +55,7 @@ def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, dict[st
             continue
         try:
             result = files.read_json(path)
-        except (InvalidData, RecursionError):
+        except InvalidData:
             continue
         if result.get("valid") and _has_form(result):
             found[run_id] = result

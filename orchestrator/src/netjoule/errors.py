@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from netjoule_contracts.reading import Unreadable
+
 __all__ = [
     "HostLacks",
     "InvalidData",
@@ -104,7 +106,7 @@ def did_you_mean(name: str, known: Iterable[object]) -> str:
 
 @contextmanager
 def file_errors(verb: str, path: Path) -> Iterator[None]:
-    """Turn an ``OSError`` of the block into a sentence naming ``path``.
+    """Turn what hinders the block to use a file into a sentence naming ``path``.
 
     Args:
         verb: what was tried, e.g. ``"write"``.
@@ -112,11 +114,15 @@ def file_errors(verb: str, path: Path) -> Iterator[None]:
 
     Raises:
         RunFailed: for every ``OSError``, chained.
+        InvalidData: for what is beyond the limits of all readers, or not what it must be.
     """
     try:
         yield
     except OSError as error:
         raise refused(verb, path, error) from error
+    except Unreadable as error:
+        where = f"{path}, {error.place}" if error.place else str(path)
+        raise InvalidData(error.what, where=where) from error
 
 
 def refused(verb: str, path: object, error: OSError) -> RunFailed:

@@ -13,17 +13,19 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
+from netjoule_contracts import reading
 
 __all__ = [
     "append_table",
     "cut_torn_line",
     "read_json",
+    "read_rows",
     "read_table",
     "table_text",
     "take_lock",
@@ -54,15 +56,11 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object.
 
     Raises:
-        InvalidData: when it is not JSON or not an object.
+        InvalidData: when it is not JSON, not an object or beyond a limit of `netjoule_contracts.reading`.
         RunFailed: when the file cannot be read.
     """
     with file_errors("read", path):
-        text = path.read_text(encoding="utf-8", errors="replace")
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidData(f"not JSON: {error.msg}", where=f"{path}, line {error.lineno}") from error
+        document = reading.document(path)
     if not isinstance(document, dict):
         raise InvalidData("not a JSON object", where=str(path))
     return document
@@ -104,25 +102,39 @@ def read_table(path: Path, table: str) -> list[dict[str, str]]:
     """Rows of a CSV as texts by column; a column that is younger than the file has its default.
 
     Raises:
-        InvalidData: when the header is not the one of Table Schema ``table``, or a row has another
-            number of cells.
+        InvalidData: when the header is not the one of Table Schema ``table``, a row has another number of
+            cells, or it is beyond a limit of `netjoule_contracts.reading`.
     """
     younger = {f["name"]: str(f["default"]) for f in contracts.table(table)["fields"] if "default" in f}
-    with file_errors("read", path), path.open(newline="", encoding="utf-8", errors="replace") as handle:
-        reader = csv.reader(handle)
-        header = next(reader, [])
-        if contracts.fields_of(table, header) is None:
-            raise InvalidData(
-                f"the header is {','.join(header)!r}, not that of '{table}'", where=f"{path}, line 1"
-            )
-        rows = []
-        for cells in reader:
-            if len(cells) != len(header):
-                raise InvalidData(
-                    f"{len(cells)} cells instead of {len(header)}", where=f"{path}, line {reader.line_num}"
-                )
-            rows.append(younger | dict(zip(header, cells, strict=True)))
-    return rows
+    rows = _whole_rows(path)
+    header = next(rows, [])
+    if contracts.fields_of(table, header) is None:
+        what = f"the header is {','.join(header)[:200]!r}, not that of '{table}'"
+        raise InvalidData(what, where=f"{path}, line 1")
+    return [younger | dict(zip(header, cells, strict=True)) for cells in rows]
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Rows of any CSV as texts by column, such as R writes.
+
+    Raises:
+        InvalidData: as `read_table`, for any header.
+    """
+    rows = _whole_rows(path)
+    header = next(rows, [])
+    return [dict(zip(header, cells, strict=True)) for cells in rows]
+
+
+def _whole_rows(path: Path) -> Iterator[list[str]]:
+    """The header and the rows of a CSV, which have as many cells."""
+    width = None
+    with file_errors("read", path):
+        for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES):
+            width = len(cells) if width is None else width
+            if defect or len(cells) != width:
+                what = defect or f"{len(cells)} cells instead of {width}"
+                raise InvalidData(what, where=f"{path}, line {line}")
+            yield cells
 
 
 def cut_torn_line(path: Path) -> int:

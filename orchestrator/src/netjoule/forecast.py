@@ -40,18 +40,15 @@ class Forecast:
 
 def forecast(workload: Workload, topology: Topology) -> Forecast:
     """Count, time and least attainable p of a workload on a testbed."""
-    cells = len(workload.payload_bytes) * len(workload.offered_rate_mbps) * len(workload.paces)
-    mini_blocks = workload.blocks * cells
-    runs = mini_blocks * len(workload.transports)
     run_s = workload.timing.run_s + 2 * _guard_s(topology) + _OVERHEAD_S
     pulses_s = 2 * pulse_s([pace_of(m) for m in topology.meters]) if workload.load_pulses else 0.0
     return Forecast(
-        runs=runs,
-        mini_blocks=mini_blocks,
+        runs=workload.runs,
+        mini_blocks=workload.mini_blocks,
         blocks=workload.blocks,
         transports=len(workload.transports),
         run_s=run_s,
-        duration_s=runs * run_s + workload.timing.idle_s + pulses_s,
+        duration_s=workload.runs * run_s + workload.timing.idle_s + pulses_s,
         least_p=least_p(workload.blocks),
     )
 
@@ -65,4 +62,4 @@ def _guard_s(topology: Topology) -> float:
 
 def least_p(blocks: int) -> float:
     """Least p of a two-sided sign-flip test over ``blocks`` paired differences: 2 / 2^n, at most 1."""
-    return min(1.0, 2.0 / 2.0**blocks)
+    return min(1.0, 2.0 ** (1 - blocks))

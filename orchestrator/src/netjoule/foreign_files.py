@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+
+from netjoule import campaign_folder
 
 __all__ = ["FOREIGN", "foreign_files"]
 
@@ -28,12 +30,10 @@ _OWN = (
 
 def foreign_files(campaign: Path) -> Iterator[str]:
     """Paths, relative to the campaign's folder, of files that are none of a campaign's, in order."""
-    for folder, folders, names in os.walk(campaign):
-        folders.sort()
-        for name in sorted(names):
-            place = PurePosixPath((Path(folder) / name).relative_to(campaign).as_posix())
-            if not any(_is(place, pattern) for pattern in _OWN):
-                yield str(place)
+    for entry in campaign_folder.walk(campaign):
+        place = PurePosixPath(entry.place.relative_to(campaign).as_posix())
+        if not stat.S_ISDIR(entry.found.st_mode) and not any(_is(place, pattern) for pattern in _OWN):
+            yield str(place)
 
 
 def _is(place: PurePosixPath, pattern: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from netjoule import transports
 from netjoule.errors import UsageError
+from netjoule.plan import require_few_runs
 from netjoule.timeline import MeterPace, check_timing
 from netjoule.topology import Topology
 from netjoule.workload import Workload
@@ -37,8 +38,8 @@ def check_workload(workload: Workload, topology: Topology) -> None:
     """Refuse what this path cannot carry.
 
     Raises:
-        UsageError: for a size over a transport's limit, a floor where there is none, or windows too
-            short for the meters.
+        UsageError: for a size over a transport's limit, a floor where there is none, windows too short
+            for the meters, or more runs than a campaign has.
     """
     if workload.direction != "up" and "null" in workload.transports:
         raise UsageError(
@@ -47,6 +48,7 @@ def check_workload(workload: Workload, topology: Topology) -> None:
             where=f"workload {workload.name}, field transports",
             next_step='leave "null" out, or use direction: up',
         )
+    require_few_runs(workload)
     _check_clients(workload, topology)
     _check_family(workload, topology)
     for transport in workload.transports:

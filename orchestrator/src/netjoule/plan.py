@@ -13,17 +13,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from netjoule.errors import UsageError
 from netjoule.workload import Pace, Workload
 
 __all__ = [
+    "MOST_RUNS",
     "MiniBlock",
     "PlanRow",
     "expand",
     "last_attempts",
     "next_mini_block",
+    "require_few_runs",
     "schedule_seed",
     "with_repeats",
 ]
+
+MOST_RUNS = 100_000
+"""Of a campaign's first attempts: days, even of runs of a second."""
 
 FINAL = frozenset({"done", "invalid", "superseded"})
 
@@ -87,7 +93,11 @@ def expand(workload: Workload, seed: int) -> tuple[PlanRow, ...]:
 
     Returns:
         rows with status ``planned``; ``mini_block`` counts through the whole campaign.
+
+    Raises:
+        UsageError: for more than `MOST_RUNS`, before any row is made.
     """
+    require_few_runs(workload)
     cells = [
         (payload, rate, pace)
         for payload in workload.payload_bytes
@@ -102,6 +112,20 @@ def expand(workload: Workload, seed: int) -> tuple[PlanRow, ...]:
             number = (block - 1) * len(cells) + place + 1
             rows += _first_attempt(workload, seed, _Place(block, number, payload, rate), pace)
     return tuple(rows)
+
+
+def require_few_runs(workload: Workload) -> None:
+    """Refuse a campaign that nobody could run to its end.
+
+    Raises:
+        UsageError: for more than `MOST_RUNS`.
+    """
+    if workload.runs > MOST_RUNS:
+        raise UsageError(
+            f"it asks for {workload.runs} runs, and a campaign has {MOST_RUNS} at most",
+            where=f"workload {workload.name}, field blocks",
+            next_step="ask for fewer blocks, sizes, rates or ways of pacing",
+        )
 
 
 def next_mini_block(rows: Sequence[PlanRow]) -> MiniBlock | None:

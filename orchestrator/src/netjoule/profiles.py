@@ -7,15 +7,15 @@ contract, and compared with what the workload says of it.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from netjoule import programs, yamlfile
-from netjoule.errors import HostLacks, UsageError, file_errors
+from netjoule.errors import HostLacks, InvalidData, UsageError, file_errors
 from netjoule.yamlfile import Document
+from netjoule_contracts import reading
 
 __all__ = ["check", "embed", "greatest_message_bytes", "shape", "words"]
 
@@ -57,14 +57,11 @@ def _shipped() -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with file_errors("read", path), path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise UsageError(f"longer than {_MOST_BYTES >> 20} MiB", where=str(path))
     try:
-        profile = json.loads(content)
-    except ValueError as error:
-        raise UsageError(f"not JSON: {error}", where=str(path)) from error
+        with file_errors("read", path):
+            profile = reading.document(path, _MOST_BYTES)
+    except InvalidData as error:
+        raise UsageError(error.what, where=error.where) from error
     if not isinstance(profile, dict):
         raise UsageError("not a profile: a JSON object is wanted", where=str(path))
     return profile

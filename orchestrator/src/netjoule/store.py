@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import netjoule_contracts as contracts
-from netjoule import files, plan, recovery
+from netjoule import campaign_folder, files, plan, recovery
 from netjoule import session as sitting
 from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.plan import MiniBlock, PlanRow
@@ -127,7 +127,13 @@ class Campaign:
 
     @classmethod
     def read(cls, path: Path) -> Campaign:
-        """Open an existing campaign for reading only; takes no lock and repairs nothing."""
+        """Open an existing campaign for reading only; takes no lock and repairs nothing.
+
+        Raises:
+            InvalidData: also for a folder that no reader may trust, see `campaign_folder`.
+        """
+        if (path / "campaign.json").exists():
+            campaign_folder.require_readable(path)
         document, rows = _load(path)
         return cls(path, document, rows, None)
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from netjoule import files
 from netjoule.console import Output
 from netjoule.counted import counted_results, uncounted_line
-from netjoule.errors import InvalidData, file_errors
+from netjoule.errors import InvalidData
 from netjoule.floor_warnings import floor_warnings, warning_line
 from netjoule.tables import Column, Table
 
@@ -95,7 +95,7 @@ def summary_rows(campaign: Path) -> list[dict[str, str]]:
         raise InvalidData(
             "there is no summary table", where=str(path), next_step="run 'netjoule analyse' first"
         )
-    rows = _read(path)
+    rows = files.read_rows(path)
     wanted = {"meter_id", "node", "transport", "payload_bytes", "offered_rate_mbps", "ea_j_per_mbit_mean"}
     if rows and not wanted <= set(rows[0]):
         missing = ", ".join(sorted(wanted - set(rows[0])))
@@ -106,19 +106,19 @@ def summary_rows(campaign: Path) -> list[dict[str, str]]:
 def verdict_rows(campaign: Path) -> list[dict[str, str]]:
     """Rows of the pacer's verdict; none of a campaign that did not both spin and sleep."""
     path = campaign / VERDICT_FILE
-    return _read(path) if path.is_file() else []
+    return files.read_rows(path) if path.is_file() else []
 
 
 def fairness_rows(campaign: Path) -> list[dict[str, str]]:
     """Rows of fairness per cell; none of a campaign whose runs have one flow each."""
     path = campaign / FAIRNESS_FILE
-    return _read(path) if path.is_file() else []
+    return files.read_rows(path) if path.is_file() else []
 
 
 def contrast_rows(campaign: Path) -> list[dict[str, str]]:
     """Transports compared over all loads, the primary family first; none of a campaign without E_A."""
     path = campaign / CONTRASTS_FILE
-    return _read(path) if path.is_file() else []
+    return files.read_rows(path) if path.is_file() else []
 
 
 def fairness_line(row: Row) -> str:
@@ -129,11 +129,6 @@ def fairness_line(row: Row) -> str:
         f"{float(row[name]):.3f}" if row[name] else "none" for name in ("jain_goodput", "jain_demand_met")
     )
     return f"fairness of {cell}{pacing}, {row['flows']} flows: Jain's index " + ", of demand met ".join(index)
-
-
-def _read(path: Path) -> list[dict[str, str]]:
-    with file_errors("read", path), path.open(newline="", encoding="utf-8") as handle:
-        return list(csv.DictReader(handle))
 
 
 def summary_tables(rows: list[dict[str, str]]) -> Iterator[Table]:

@@ -38,6 +38,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 # A server of netjoule-traffic has room for so many (serve --max-flows).
 _MOST_FLOWS = 64
+# Every combination is a factor of each block.
+_MOST_PACES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,16 @@ class Workload:
     def generator_of(self, transport: str) -> str:
         """Which program makes the flows of a transport; the null floor is always our own pacer's."""
         return "netjoule-traffic" if transport == "null" else self.generator
+
+    @property
+    def mini_blocks(self) -> int:
+        """How many mini-blocks it asks for: every cell once in each block."""
+        return self.blocks * len(self.payload_bytes) * len(self.offered_rate_mbps) * len(self.paces)
+
+    @property
+    def runs(self) -> int:
+        """How many runs it asks for, when none is invalid."""
+        return self.mini_blocks * len(self.transports)
 
     @property
     def flows(self) -> int:
@@ -308,6 +320,10 @@ def _paces(document: Document) -> tuple[Pace, ...]:
     """
     value = document.value
     modes, windows, trains = (_listed_values(value[name]) for name in ("pacing", "window_us", "gso"))
+    count = len(modes) * len(windows) * len(trains)
+    if count > _MOST_PACES:
+        words = f"pacing, window_us and gso give {count} ways of pacing, and {_MOST_PACES} are the most"
+        raise document.refuse(("window_us",), words)
     paces = tuple(Pace(*combination) for combination in product(modes, windows, trains))
     name = value["generator"]
     if not generators.ABILITIES[name].paces:

@@ -16,7 +16,8 @@ import jsonschema
 import yaml
 
 import netjoule_contracts as contracts
-from netjoule.errors import UsageError, did_you_mean, file_errors
+from netjoule.errors import InvalidData, UsageError, did_you_mean, file_errors
+from netjoule_contracts import reading
 
 __all__ = ["Document", "defects", "load", "parse"]
 
@@ -89,6 +90,12 @@ class _Loader(yaml.SafeLoader):
         self._level -= 1
         return node
 
+    def construct_yaml_int(self, node: Any) -> int:
+        if len(node.value) > reading.MOST_DIGITS:
+            what = f"a number of {len(node.value)} digits; {reading.MOST_DIGITS} are the most"
+            raise yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+        return int(super().construct_yaml_int(node))
+
     def construct_yaml_float(self, node: Any) -> float:
         value = float(super().construct_yaml_float(node))
         if not math.isfinite(value):
@@ -105,6 +112,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 
 
 def load(path: Path) -> Document:
@@ -136,12 +144,11 @@ def parse(text: str, path: Path) -> Document:
 def _text(path: Path) -> str:
     if not path.is_file():
         raise UsageError(f"no file {path}", next_step="check the path")
-    with file_errors("read", path), path.open("rb") as file:
-        content = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise UsageError(
-            f"longer than {_MOST_BYTES // 1000} kB", where=str(path), next_step="is it the file you meant?"
-        )
+    try:
+        with file_errors("read", path):
+            content = reading.content(path, _MOST_BYTES)
+    except InvalidData as error:
+        raise UsageError(error.what, where=error.where, next_step="is it the file you meant?") from error
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

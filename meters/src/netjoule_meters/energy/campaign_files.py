@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 import netjoule_contracts
+from netjoule_contracts import reading
 from netjoule_meters.energy.alignment import LEAST_CONFIDENCE
 from netjoule_meters.energy.assess import NULL_TRANSPORT, RunInput
 from netjoule_meters.energy.extrapolation import DeviceSamples
@@ -97,7 +97,7 @@ def read_document(path: Path) -> dict[str, Any]:
         CampaignError: when the file is missing, is no JSON or no object.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = reading.document(path)
     except FileNotFoundError:
         raise CampaignError(f"{path} is missing; is this a campaign folder?") from None
     except (OSError, ValueError) as error:
@@ -329,10 +329,11 @@ def read_readings_table(path: Path, t_from_s: float, t_to_s: float) -> ReadingsT
         return _number(line.split(b",", t_at + 1)[t_at : t_at + 1])
 
     rows = []
-    for line in lines_between(path, t_from_s, t_to_s, time_of):
-        cells = line.decode("utf-8", "replace").rstrip("\r\n").split(",")
-        if len(cells) == len(header):
-            rows.append(cells)
+    with _readable(path):
+        for line in lines_between(path, t_from_s, t_to_s, time_of):
+            cells = line.decode("utf-8", "replace").rstrip("\r\n").split(",")
+            if len(cells) == len(header):
+                rows.append(cells)
     return ReadingsTable(
         t_s=np.array([float(cells[t_at]) for cells in rows], dtype=np.float64),
         power_w=_column(rows, power_at),
@@ -362,12 +363,13 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
     if not path.exists():
         raise CampaignError(f"{path} is missing, though its meter reads a modelled device")
     samples = []
-    for line in lines_between(path, t_from_s, t_to_s + 60.0, _sample_end_s):
-        sample = json.loads(line)
-        _check(path, "device_stream", sample)
-        if sample["t_start_s"] > t_to_s:
-            break
-        samples.append((sample["t_start_s"], sample["t_end_s"], sample["extrapolated"]))
+    with _readable(path):
+        for line in lines_between(path, t_from_s, t_to_s + 60.0, _sample_end_s):
+            sample = reading.value_of(line)
+            _check(path, "device_stream", sample)
+            if sample["t_start_s"] > t_to_s:
+                break
+            samples.append((sample["t_start_s"], sample["t_end_s"], sample["extrapolated"]))
     table = np.array([row[:2] for row in samples], dtype=np.float64).reshape(-1, 2)
     return DeviceSamples(
         table[:, 0], table[:, 1], np.array([bool(row[2]) for row in samples], dtype=np.bool_)
@@ -376,7 +378,7 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
 
 def _sample_end_s(line: bytes) -> float | None:
     try:
-        return float(json.loads(line)["t_end_s"])
+        return float(reading.value_of(line)["t_end_s"])
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -394,27 +396,39 @@ def _no_intervals() -> Intervals:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    try:
-        with path.open(newline="", encoding="utf-8") as handle:
-            rows = csv.DictReader(handle)
-            _demand(path, list(rows.fieldnames or ()), columns)
-            yield from rows
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CampaignError(f"{path} cannot be read as CSV: {error}") from None
+    header: list[str] = []
+    with _readable(path):
+        for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES):
+            if defect or (header and len(cells) != len(header)):
+                raise reading.Unreadable(f"line {line}", defect or f"{len(cells)} cells, not {len(header)}")
+            if header:
+                yield dict(zip(header, cells, strict=True))
+            else:
+                _demand(path, cells, columns)
+                header = cells
+    if not header:
+        _demand(path, header, columns)
 
 
 def _header(path: Path, columns: tuple[str, ...]) -> list[str]:
     try:
-        with path.open(encoding="utf-8") as handle:
-            header = handle.readline().rstrip("\r\n").split(",")
+        with _readable(path):
+            _, header, _ = next(reading.rows(path), reading.Row(1, []))
     except FileNotFoundError:
         raise CampaignError(
             f"{path} is missing: the campaign names this meter but holds no readings of it"
         ) from None
-    except UnicodeDecodeError as error:
-        raise CampaignError(f"{path} cannot be read as CSV: {error}") from None
     _demand(path, header, columns)
     return header
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """What is beyond the limits of all readers is the campaign's fault."""
+    try:
+        yield
+    except reading.Unreadable as error:
+        raise CampaignError(f"{path} cannot be read: {error}") from None
 
 
 def _demand(path: Path, header: list[str], columns: tuple[str, ...]) -> None:

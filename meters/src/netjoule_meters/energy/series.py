@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from netjoule_contracts.reading import bounded_line, opened
+
 PROBE_BYTES = 4096
 
 TimeOf = Callable[[bytes], float | None]
@@ -20,10 +22,13 @@ def lines_between(path: Path, t_from_s: float, t_to_s: float, time_of: TimeOf) -
     """Yield the complete lines whose time lies in [t_from_s, t_to_s], in file order.
 
     A last line without its newline is still being written and is left out.
+
+    Raises:
+        Unreadable: at a line that is longer than any of ours.
     """
-    with path.open("rb") as handle:
+    with opened(path) as handle:
         _seek_before(handle, path.stat().st_size, t_from_s, time_of)
-        for line in handle:
+        while line := bounded_line(handle):
             if not line.endswith(b"\n"):
                 return
             t_s = time_of(line)
@@ -40,7 +45,7 @@ def _seek_before(handle: BinaryIO, size: int, t_from_s: float, time_of: TimeOf) 
     while high - low > PROBE_BYTES:
         middle = (low + high) // 2
         handle.seek(middle)
-        handle.readline()
+        bounded_line(handle)
         start = handle.tell()
         if start >= high or _starts_late(handle, t_from_s, time_of):
             high = middle
@@ -51,7 +56,7 @@ def _seek_before(handle: BinaryIO, size: int, t_from_s: float, time_of: TimeOf) 
 
 def _starts_late(handle: BinaryIO, t_from_s: float, time_of: TimeOf) -> bool:
     """Return whether the next line that carries a time lies at or after t_from_s (or there is none)."""
-    for line in handle:
+    while line := bounded_line(handle):
         t_s = time_of(line)
         if t_s is not None:
             return t_s >= t_from_s

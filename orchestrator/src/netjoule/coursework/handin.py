@@ -7,18 +7,19 @@ written out. Only answers.yaml and the campaigns' folders are looked at; whateve
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from netjoule import yamlfile
+from netjoule.campaign_folder import walk
 from netjoule.check_tables import newer
 from netjoule.errors import InvalidData, NetjouleError, UsageError
 from netjoule.printable import printable
+from netjoule_contracts import reading
 
 __all__ = [
     "ANSWERS",
@@ -67,7 +68,8 @@ def read_answers(folder: Path) -> dict[str, dict[str, Any]]:
         InvalidData: when answers.yaml is not what its contract asks for, or not safe to read.
     """
     path = folder / ANSWERS
-    content = _bytes(path, _MOST_ANSWER_BYTES)
+    with _ours(path):
+        content = reading.content(path, _MOST_ANSWER_BYTES, follow=False)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -91,10 +93,8 @@ def read_document(path: Path) -> dict[str, Any]:
     Raises:
         InvalidData: when it is none, or not safe to read.
     """
-    try:
-        document = json.loads(_bytes(path, _MOST_DOCUMENT_BYTES))
-    except (ValueError, RecursionError) as error:
-        raise InvalidData("not JSON", where=str(path), next_step=_RESTORE) from error
+    with _ours(path):
+        document = reading.document(path, _MOST_DOCUMENT_BYTES, follow=False)
     if not isinstance(document, dict):
         raise InvalidData("not a JSON object", where=str(path), next_step=_RESTORE)
     return document
@@ -106,8 +106,17 @@ def require_plain(campaign: Path) -> None:
     Raises:
         InvalidData: naming the first thing that has no place there.
     """
+    here = campaign.lstat()
+    if not stat.S_ISDIR(here.st_mode):
+        what = f"{_kind(here)} stands where a folder belongs"
+        raise InvalidData(what, where=str(campaign), next_step=_RESTORE)
+    with _ours(campaign):
+        _require_small(campaign)
+
+
+def _require_small(campaign: Path) -> None:
     files, total = 0, 0
-    for place, found, level in _walk(campaign, 1):
+    for place, found, level in walk(campaign, _MOST_LEVELS, _MOST_FILES):
         where = str(place)
         if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
             raise InvalidData(f"{_kind(found)} has no place in a campaign", where=where, next_step=_RESTORE)
@@ -123,29 +132,6 @@ def require_plain(campaign: Path) -> None:
             raise InvalidData(what, where=str(campaign), next_step=_RESTORE)
 
 
-def _walk(folder: Path, level: int) -> Iterator[tuple[Path, os.stat_result, int]]:
-    """Everything below a folder, which is not left by any link."""
-    here = folder.lstat()
-    if not stat.S_ISDIR(here.st_mode):
-        raise InvalidData(
-            f"{_kind(here)} stands where a folder belongs", where=str(folder), next_step=_RESTORE
-        )
-    try:
-        with os.scandir(folder) as entries:
-            # One more than may be there at all is enough to refuse it.
-            names = sorted(entry.name for entry in islice(entries, _MOST_FILES + 1))
-    except OSError as error:
-        what = f"it cannot be read: {error.strerror}"
-        raise InvalidData(what, where=str(folder), next_step=_RESTORE) from error
-    for name in names:
-        place = folder / name
-        found = place.lstat()
-        yield place, found, level
-        # Deeper ones are refused by who asks for these.
-        if stat.S_ISDIR(found.st_mode) and level <= _MOST_LEVELS:
-            yield from _walk(place, level + 1)
-
-
 def _kind(found: os.stat_result) -> str:
     if stat.S_ISLNK(found.st_mode):
         return "a symbolic link"
@@ -154,26 +140,20 @@ def _kind(found: os.stat_result) -> str:
     return "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe, a socket or a device"
 
 
-def _bytes(path: Path, most: int) -> bytes:
-    """Content of a plain file of at most so many bytes; a link or a pipe is not opened."""
+@contextmanager
+def _ours(path: Path) -> Iterator[None]:
+    """What hinders to read a file of the hand-in is the hand-in's fault; a link or a pipe is not opened."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        yield
     except OSError as error:
         if path.is_symlink():
             what, step = "a symbolic link has no place here", "hand in the file itself"
             raise InvalidData(what, where=str(path), next_step=step) from error
         what = f"it cannot be read: {error.strerror}"
         raise InvalidData(what, where=str(path), next_step=_RESTORE) from error
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InvalidData("it is no plain file", where=str(path), next_step=_RESTORE)
-        with os.fdopen(descriptor, "rb", closefd=False) as handle:
-            content = handle.read(most + 1)
-    finally:
-        os.close(descriptor)
-    if len(content) > most:
-        raise InvalidData(f"longer than {most // 1000} kB", where=str(path), next_step=_RESTORE)
-    return content
+    except reading.Unreadable as error:
+        where = f"{path}, {error.place}" if error.place else str(path)
+        raise InvalidData(error.what, where=where, next_step=_RESTORE) from error
 
 
 def safe(error: NetjouleError) -> NetjouleError:

@@ -9,24 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from netjoule_contracts.reading import Unreadable
+
 __all__ = ["MOST_INTEGER", "Node", "Unreadable", "documents"]
 
 MOST_INTEGER = 2**53 - 1  # JSON integers of the contracts
 _BLANK = " \t\r\n"
-
-
-class Unreadable(ValueError):
-    """A part of a document is missing or is not what it must be.
-
-    Attributes:
-        place: line or field; empty for the whole document.
-        what: one sentence.
-    """
-
-    def __init__(self, place: str, what: str) -> None:
-        super().__init__(f"{place}: {what}" if place else what)
-        self.place = place
-        self.what = what
 
 
 @dataclass(frozen=True, slots=True)

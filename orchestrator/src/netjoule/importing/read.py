@@ -7,9 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from netjoule.errors import InvalidData
 from netjoule.importing import ditg, iperf3, netperfmeter, sources
 from netjoule.importing.flows import Found, Options
 from netjoule.importing.sources import Source
+from netjoule_contracts import reading
 
 __all__ = ["read_all"]
 
@@ -25,10 +27,18 @@ def read_all(places: Sequence[Path], options: Options) -> Found:
     """
     found = Found()
     by_generator: dict[str, list[Source]] = defaultdict(list)
+    together = 0
     for path, named in sources.find(places):
         with found.reading(Source.unread(path, named=named)):
             source = sources.read(path, named=named)
             by_generator[_generator_of(source)].append(source)
+            together += len(source.data)
+        if together > sources.MOST_BYTES_TOGETHER:
+            raise InvalidData(
+                f"the files hold more than {sources.MOST_BYTES_TOGETHER / 1e6:g} MB together",
+                where=str(path),
+                next_step="import a part of them",
+            )
     for name, members in by_generator.items():
         found.add(_READERS[name](members, options))
     return found
@@ -37,6 +47,9 @@ def read_all(places: Sequence[Path], options: Options) -> Found:
 def _generator_of(source: Source) -> str:
     start = source.data[:200].decode("utf-8", errors="replace")
     if start.lstrip().startswith("{"):
+        if len(source.data) > reading.MOST_DOCUMENT_BYTES:
+            what = f"JSON of more than {reading.MOST_DOCUMENT_BYTES / 1e6:g} MB"
+            raise source.refuse(what, next_step="import a part of it")
         return "iperf3"
     if ditg.is_text(start):
         return "ditg"

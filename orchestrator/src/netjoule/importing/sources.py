@@ -5,15 +5,20 @@ from __future__ import annotations
 
 import bz2
 import hashlib
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from netjoule.campaign_folder import MOST_LEVELS, walk
 from netjoule.errors import InvalidData, UsageError, file_errors
+from netjoule_contracts import reading
 
-__all__ = ["MOST_BYTES", "Source", "find", "read"]
+__all__ = ["MOST_BYTES", "MOST_BYTES_TOGETHER", "Source", "find", "read"]
 
-MOST_BYTES = 1 << 30
+MOST_BYTES = 128_000_000
+"""Of one file, unpacked: what its lines become takes several times as much memory."""
+MOST_BYTES_TOGETHER = 256_000_000
 _BZ2 = b"BZh"
 _STEP_BYTES = 1 << 20
 
@@ -61,6 +66,8 @@ class Source:
 def find(places: Sequence[Path]) -> list[tuple[Path, bool]]:
     """Files to read, each once, and whether the user named it: those named, and all below named folders.
 
+    A folder that lies too deep stands for what is in it; to read it says so.
+
     Raises:
         UsageError: for a path where nothing is.
     """
@@ -69,9 +76,11 @@ def find(places: Sequence[Path]) -> list[tuple[Path, bool]]:
         if not place.exists():
             raise UsageError(f"there is no file or folder {place}", next_step="check the path")
         if place.is_dir():
-            for path in sorted(place.rglob("*")):
-                if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
-                    found.setdefault(path, False)
+            for entry in walk(place):
+                plain = stat.S_ISREG(entry.found.st_mode) and not entry.place.name.startswith(".")
+                too_deep = stat.S_ISDIR(entry.found.st_mode) and entry.level > MOST_LEVELS
+                if plain or too_deep:
+                    found.setdefault(entry.place, False)
         else:
             found[place] = True
     return list(found.items())
@@ -81,18 +90,18 @@ def read(path: Path, *, named: bool = True, most_bytes: int = MOST_BYTES) -> Sou
     """Read a file, decompressed when bzip2 compressed it.
 
     Raises:
-        InvalidData: when it is too large, or its compression is broken.
+        InvalidData: when it is too large or no plain file, or its compression is broken.
         RunFailed: when the system does not let it be read.
     """
-    with file_errors("read", path), path.open("rb") as handle:
-        raw = handle.read(most_bytes + 1)
-        changed_s = path.stat().st_mtime
+    if path.is_dir():
+        raise Source.unread(path, named=named).refuse(f"a folder more than {MOST_LEVELS} levels deep")
+    try:
+        with file_errors("read", path):
+            raw = reading.content(path, most_bytes)
+            changed_s = path.stat().st_mtime
+    except InvalidData as error:
+        raise InvalidData(error.what, where=error.where, next_step="import a part of it") from error
     source = Source(path, raw, len(raw), hashlib.sha256(raw).hexdigest(), changed_s, named)
-    if len(raw) > most_bytes:
-        raise source.refuse(
-            f"it holds more than {most_bytes >> 20} MiB",
-            next_step="import a part of it",
-        )
     if not raw.startswith(_BZ2):
         return source
     data = _decompressed(source, most_bytes)
@@ -112,7 +121,7 @@ def _decompressed(source: Source, most_bytes: int) -> bytes:
                 parts.append(part)
                 rest = b""
                 if size > most_bytes:
-                    raise source.refuse(f"it unpacks to more than {most_bytes >> 20} MiB")
+                    raise source.refuse(f"it unpacks to more than {most_bytes / 1e6:g} MB")
                 if not part and stream.needs_input and not stream.eof:
                     raise source.refuse("its bzip2 compression is cut off")
             rest = stream.unused_data

@@ -136,11 +136,12 @@ def _held(campaign: Path) -> Iterator[None]:
 
 def _require_sound(campaign: Path) -> None:
     """Refuse a campaign with a defect."""
-    defects = list(check_campaign(campaign))
-    if defects:
-        more = f" (and {len(defects) - 1} more)" if len(defects) > 1 else ""
+    defects = check_campaign(campaign)
+    first = next(defects, None)
+    if first is not None:
+        others = sum(1 for _ in defects)
         raise InvalidData(
-            f"{defects[0]}{more}",
+            f"{first} (and {others} more)" if others else str(first),
             where=str(campaign),
             next_step=f"'netjoule check {campaign}' names every defect; nothing was written",
         )

@@ -19,6 +19,7 @@ from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, na
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
 from netjoule.publishing.vocabulary import SECRET, Vocabulary
 from netjoule.secrets import is_reference
+from netjoule_contracts.reading import Unreadable, value_of
 
 __all__ = ["Books", "Collector", "Masker", "Visitor", "embedded", "keeps_form", "transformed"]
 
@@ -27,7 +28,6 @@ _NETWORK_FIELDS = ("addresses", "ipv4", "ipv6", "to")
 _RESOURCE = re.compile(
     r"^(?:prologix|vxi11|tcp|snmp|modbus|kasa|text):(?!/)(\w[\w.-]*)|TCPIP\d*::(\w[\w.-]*)"
 )
-_DEEPEST = 50  # of JSON inside a text
 _CACHED_CHARS = 300
 _CACHED_TEXTS = 200_000
 
@@ -329,14 +329,9 @@ def embedded(text: str) -> Any:
     """The JSON object or list that a text is; None when it is none, or nested beyond reason."""
     if text[:1] not in ("{", "["):
         return None
-    level = 0
-    for sign in re.findall(r"[\[\]{}]", text):
-        level += 1 if sign in "[{" else -1
-        if level > _DEEPEST:
-            return None
     try:
-        document = json.loads(text)
-    except ValueError:
+        document = value_of(text)
+    except Unreadable:
         return None
     return document if isinstance(document, (dict, list)) else None
 

@@ -21,6 +21,7 @@ import netjoule_contracts as contracts
 from netjoule import files
 from netjoule.errors import InvalidData, file_errors
 from netjoule.publishing.masking import Visitor, transformed
+from netjoule_contracts import reading
 
 __all__ = ["Form", "Part", "holds_texts", "left_out", "name_in_bundle", "parts", "visit", "write"]
 
@@ -67,6 +68,7 @@ _PATTERNS = (
 )
 _MADE_AGAIN = ("datapackage.json", "report.html", "tables", "figures")
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_MOST_FORMS = 1000  # of the lines of one stream; one writer has a few
 _NUMBER = re.compile(rb"(?<=[:,\[ ])-?\d[\d.eE+-]*")
 
 
@@ -178,15 +180,15 @@ def _rows(path: Path, table: str, visitor: Visitor) -> Iterator[list[str]]:
     texts = _texts(table)
     if not texts:
         return
-    with path.open(newline="", encoding="utf-8") as handle:
-        reader = csv.reader(handle)
-        header = next(reader, [])
-        yield header
-        for cells in reader:
-            yield [
-                visitor.text(name, cell) if name in texts else cell
-                for name, cell in zip(header, cells, strict=True)
-            ]
+    header: list[str] | None = None
+    for line, cells, defect in reading.rows(path):
+        if defect or len(cells) != len(header or cells):
+            raise reading.Unreadable(f"line {line}", defect or "not as many cells as the header has")
+        yield [
+            visitor.text(name, cell) if header and name in texts else cell
+            for name, cell in zip(header or cells, cells, strict=True)
+        ]
+        header = header or cells
 
 
 def _write_table(path: Path, table: str, visitor: Visitor, target: Path) -> None:
@@ -201,17 +203,16 @@ def _lines(path: Path, visitor: Visitor) -> Iterator[bytes]:
     once one of its form was looked at.
     """
     plain: set[bytes] = set()
-    with path.open("rb") as handle:
-        for line in handle:
-            form = _NUMBER.sub(b"", line)
-            if form in plain:
-                yield line
-                continue
-            before = json.loads(line)
-            after = transformed(visitor, before)
-            if after == before:
-                if b'"' not in re.sub(rb'"[^"\\]*"\s*:', b"", form):
-                    plain.add(form)
-                yield line
-            else:
-                yield json.dumps(after, ensure_ascii=False).encode() + b"\n"
+    for line in reading.lines(path):
+        form = _NUMBER.sub(b"", line)
+        if form in plain:
+            yield line
+            continue
+        before = reading.value_of(line)
+        after = transformed(visitor, before)
+        if after == before:
+            if len(plain) < _MOST_FORMS and b'"' not in re.sub(rb'"[^"\\]*"\s*:', b"", form):
+                plain.add(form)
+            yield line
+        else:
+            yield json.dumps(after, ensure_ascii=False).encode() + b"\n"

@@ -6,16 +6,18 @@ The schemas themselves are the JSON files of ``protocols/contracts``; Rust and R
 
 from __future__ import annotations
 
-import csv
 import functools
 import json
 import math
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
+from netjoule_contracts import reading
+
+if TYPE_CHECKING:
+    import jsonschema
 
 __all__ = [
     "ContractError",
@@ -108,6 +110,8 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
 
 @functools.cache
 def _validator(name: str) -> jsonschema.Draft202012Validator:
+    import jsonschema  # here: it takes longer to load than all else of ours, and most of it never asks
+
     return jsonschema.Draft202012Validator(schema(name), format_checker=jsonschema.FormatChecker())
 
 
@@ -139,18 +143,20 @@ def table_defects(name: str, path: Path) -> Iterator[str]:
     """Every place where the CSV file ``path`` breaks Table Schema ``name``, one sentence each.
 
     The header must be one that ``fields_of`` knows; a row that was cut off by a crash (last line without
-    its newline) is reported as such.
+    its newline) is reported as such, and one that cannot be read by itself leaves those behind it.
+
+    Raises:
+        Unreadable, OSError: as `reading.rows`.
     """
     names = [str(f["name"]) for f in table(name)["fields"]]
-    with path.open(newline="", encoding="utf-8") as handle:
-        rows = csv.reader(handle)
-        header = next(rows, None)
-        fields = fields_of(name, header or [])
-        if fields is None:
-            yield f"line 1: the header is {header}, the contract '{name}' wants {names}"
-            return
-        for row in rows:
-            yield from _row_defects(rows.line_num, row, fields)
+    rows = reading.rows(path)
+    _, header, defect = next(rows, reading.Row(1, []))
+    fields = fields_of(name, header)
+    if defect or fields is None:
+        yield f"line 1: {defect or f'the header is {_shown(header)}, the contract {name!r} wants {names}'}"
+        return
+    for line, row, defect in rows:
+        yield from [f"line {line}: {defect}"] if defect else _row_defects(line, row, fields)
 
 
 def fields_of(name: str, header: Sequence[str]) -> list[dict[str, Any]] | None:
@@ -179,20 +185,22 @@ def _cell_problem(cell: str, field: dict[str, Any]) -> str | None:
         return "is empty but required" if constraints.get("required") else None
     allowed = constraints.get("enum")
     if allowed is not None and cell not in allowed:
-        return f"{cell!r} is not one of {allowed}"
+        return f"{_shown(cell)} is not one of {allowed}"
     kind = field["type"]
     if kind == "boolean":
-        return None if cell in ("true", "false") else f"{cell!r} is neither true nor false"
+        return None if cell in ("true", "false") else f"{_shown(cell)} is neither true nor false"
     if kind not in ("integer", "number"):
         return None
     return _number_problem(cell, kind, constraints)
 
 
 def _number_problem(cell: str, kind: str, constraints: dict[str, Any]) -> str | None:
+    if len(cell) > reading.MOST_DIGITS:
+        return f"a number of {len(cell)} digits; {reading.MOST_DIGITS} are the most"
     try:
         value = int(cell) if kind == "integer" else float(cell)
     except ValueError:
-        return f"{cell!r} is not a valid {kind}"
+        return f"{_shown(cell)} is not a valid {kind}"
     if not math.isfinite(value):
         return f"{cell!r} is not finite; a missing value is written as an empty cell"
     if "minimum" in constraints and value < constraints["minimum"]:
@@ -200,6 +208,12 @@ def _number_problem(cell: str, kind: str, constraints: dict[str, Any]) -> str | 
     if "maximum" in constraints and value > constraints["maximum"]:
         return f"{cell} is above the greatest allowed {constraints['maximum']}"
     return None
+
+
+def _shown(value: object) -> str:
+    """A value as messages quote it: no more of it than a line takes."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def _place(path: Sequence[Any]) -> str:
