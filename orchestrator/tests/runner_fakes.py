@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from netjoule import runner
+from netjoule import files, runner
 from netjoule.errors import RunFailed
 from netjoule.generators import Flow, FlowSpec
 from netjoule.generators.base import Endpoints, Generator
@@ -326,12 +326,25 @@ def passport(update_interval_s: float = 0.1, lag_s: float = 0.1) -> dict[str, An
     }
 
 
+def log_power(campaign: Campaign, until_s: float) -> None:
+    """meters/m0.csv as its logger leaves it: a reading per update since the campaign began."""
+    update_s = float(passport()["update_interval_s"])
+    rows = [
+        {"t_s": seq * update_s, "seq": seq, "power_w": 5.0, "flag": ""}
+        for seq in range(round(until_s / update_s))
+    ]
+    files.write_atomic(campaign.meters_dir / "m0.csv", files.table_text("meters", rows))
+
+
 def opener(script: Script, *, on_up: Callable[[FakeTestbed], None] = lambda _testbed: None) -> Any:
     @asynccontextmanager
     async def open_testbed(campaign: Campaign, session: Session) -> AsyncIterator[FakeTestbed]:
         testbed = FakeTestbed(script, [passport()])
-        on_up(testbed)
-        yield testbed
+        try:
+            on_up(testbed)
+            yield testbed
+        finally:
+            log_power(campaign, (script.clock.now_ns - session.origin_ns) / 1e9)
 
     return open_testbed
 

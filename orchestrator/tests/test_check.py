@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from netjoule.check import check_campaign
+from netjoule.check import check_campaign, unfinished
 from netjoule.errors import UsageError
 from netjoule.plan import PlanRow
 from netjoule.planfile import read_plan
@@ -346,3 +346,35 @@ def test_an_interrupted_campaign_may_lack_results_that_resume_will_compute(campa
     edit(campaign_dir, "campaign.json", "status", value="interrupted")
     (campaign_dir / udp(campaign_dir, "result.json")).unlink()
     assert defects(campaign_dir) == []
+
+
+def test_runs_whose_windows_no_reading_covers_are_named(campaign_dir):
+    readings = campaign_dir / "meters" / "m.csv"
+    first, second = read_plan(campaign_dir / "plan.csv")
+    end_s = json.loads((campaign_dir / f"runs/{first.run_id}/run.json").read_text())["windows"]["idle_after"]
+    lines = readings.read_text().splitlines(keepends=True)
+    whole = [line for line in lines[1:] if float(line.split(",")[0]) < end_s["t_end_s"] + 0.2]
+    readings.write_text(lines[0] + "".join(whole))
+    (found,) = defects(campaign_dir)
+    assert found.startswith(
+        f"meters/m.csv, run {second.run_id}: readings cover 0 % of measure, 0 % of idle_after"
+    )
+    readings.write_text(lines[0] + "".join(whole[:10]))
+    assert [d.partition(":")[0] for d in defects(campaign_dir)] == [
+        f"meters/m.csv, run {row.run_id}" for row in (first, second)
+    ]
+    edit(campaign_dir, "campaign.json", "seed", value="x")  # one defect hides no other, and none is invented
+    assert not any("readings cover" in d for d in defects(campaign_dir))
+
+
+def test_a_campaign_is_unfinished_while_runs_are_missing(campaign_dir):
+    assert unfinished(campaign_dir) == ""
+    plan_csv = campaign_dir / "plan.csv"
+    whole = plan_csv.read_text()
+    for status, reason in (("planned", ""), ("running", ""), ("invalid", "meter_gap")):
+        plan_csv.write_text(whole.replace(",done,", f",{status},{reason}", 1))
+        # An invalid run repeats its mini-block, of which nothing is there.
+        assert unfinished(campaign_dir) == f"incomplete: {0 if reason else 1} of 2 runs"
+    plan_csv.write_text(whole)
+    shutil.rmtree((campaign_dir / udp(campaign_dir, "x")).parent)
+    assert unfinished(campaign_dir) == "incomplete: 1 of 2 runs"

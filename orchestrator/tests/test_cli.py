@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from netjoule import analysis, cli, launch, plan_console, programs, runner, sandbox
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, RunFailed
+from netjoule.planfile import read_plan
 from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
 
@@ -165,6 +167,24 @@ def test_check_exits_0_or_4(campaign_dir, capsys):
     assert [e["event"] for e in lines(capsys.readouterr().out)] == ["defect", "checked"]
 
 
+def test_check_of_a_campaign_that_is_not_whole_says_how_much_is_there(campaign_dir, capsys):
+    plan_csv = campaign_dir / "plan.csv"
+    plan_csv.write_text(plan_csv.read_text().replace(",done,", ",planned,", 1))
+    document = json.loads((campaign_dir / "campaign.json").read_text())
+    (campaign_dir / "campaign.json").write_text(json.dumps(document | {"status": "interrupted"}))
+    for run in (campaign_dir / "runs").iterdir():
+        if f"{run.name}," in next(x for x in plan_csv.read_text().splitlines() if ",planned," in x):
+            shutil.rmtree(run)
+            (campaign_dir / "datapackage.json").unlink()
+    assert run_command(["check", str(campaign_dir)]) == 4
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert "incomplete: 1 of 2 runs; 'netjoule resume" in seen.err
+    assert run_command(["check", str(campaign_dir), "--json"]) == 4
+    (told,) = lines(capsys.readouterr().out)
+    assert (told["defects"], told["unfinished"]) == (0, "incomplete: 1 of 2 runs")
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -314,6 +334,20 @@ def test_a_stopped_campaign_says_how_to_go_on_and_does(files, tmp_path, inside, 
 def test_resume_of_a_finished_campaign_has_nothing_to_do(campaign_dir, inside, capsys):
     assert run_command(["resume", str(campaign_dir)]) == 0
     assert "all 2 runs are finished" in capsys.readouterr().out
+
+
+def test_resume_says_what_it_cut_and_what_it_runs_again(campaign_dir, inside, monkeypatch, capsys):
+    readings = campaign_dir / "meters" / "m.csv"
+    readings.write_bytes(readings.read_bytes()[:705])
+    torn = 705 - 1 - readings.read_bytes().rfind(b"\n")
+    assert torn
+    monkeypatch.setattr(runner, "run_campaign", perfect)
+    assert run_command(["resume", str(campaign_dir)]) == 0
+    said = capsys.readouterr().out
+    assert f"{readings}: cut {torn} bytes of an unfinished last line\n" in said
+    for row in read_plan(campaign_dir / "plan.csv"):
+        assert f"run {row.run_id} is run again: meter m: readings cover" in said
+    assert "are finished" not in said
 
 
 def test_invalid_runs_that_no_repeat_cured_are_counted_by_reason(files, inside, monkeypatch, capsys):

@@ -194,6 +194,14 @@ def test_an_invalid_run_repeats_its_mini_block_at_the_end_of_its_block():
     assert len({r.seed for r in out}) == len(out)
 
 
+def test_a_run_of_an_older_attempt_that_was_run_again_stays_out_of_the_pairs():
+    rows = [replace(r, status="done") for r in expand(make(sizes=(64,), rates=(1,), blocks=1), 7)]
+    rows[0] = replace(rows[0], status="invalid", reason="meter_gap")
+    repeated = [replace(r, status="done" if r.attempt == 2 else r.status) for r in with_repeats(rows, 7, 3)]
+    again = [replace(r, status="done") if r.run_id == rows[1].run_id else r for r in repeated]
+    assert with_repeats(again, 7, 3) == tuple(repeated)
+
+
 def test_repeats_stop_at_the_greatest_number_of_attempts():
     rows = settle(expand(make(sizes=(64,), rates=(1,), blocks=1), 5), rest="invalid")
     for attempt in (2, 3):

@@ -41,6 +41,15 @@ def test_a_campaign_with_a_defect_is_refused_with_exit_code_4(campaign_dir, tmp_
     assert nothing_left(place)
 
 
+def test_a_campaign_whose_readings_were_cut_off_is_refused(campaign_dir, tmp_path):
+    readings = campaign_dir / "meters" / "m.csv"
+    kept = readings.read_bytes()[:705]
+    readings.write_bytes(kept[: kept.rfind(b"\n") + 1])
+    with pytest.raises(InvalidData, match=r"meters/m.csv, run .*: readings cover \d+ % of"):
+        publish(campaign_dir, tmp_path / "b.zip")
+    assert not (tmp_path / "b.zip").exists()
+
+
 def test_there_is_no_force(campaign_dir):
     assert run_command(["publish", str(campaign_dir), "--force"]) == 2
 

@@ -5,6 +5,7 @@ import asyncio
 import itertools
 import json
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,27 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
         assert all((campaign.run_dir(r.run_id) / "result.json").exists() for r in campaign.rows())
         assert [s["session"] for s in campaign.document["sessions"]] == [1, 2]
         assert campaign.document["sessions"][1]["monotonic_origin_ns"] == START_NS
+
+
+def test_resume_runs_again_what_was_deleted_or_lost_its_readings(tmp_path: Path) -> None:
+    script, path = Script(), tmp_path / "c"
+    with new_campaign(path, workload(blocks=2)) as campaign:
+        run(campaign, script)
+        ids = [row.run_id for row in campaign.rows()]
+    shutil.rmtree(path / "runs" / ids[1])
+    readings = path / "meters" / "m0.csv"
+    lost_from_s = json.loads((path / "runs" / ids[-1] / "run.json").read_text())["windows"]["measure"][
+        "t_start_s"
+    ]
+    lines = readings.read_text().splitlines(keepends=True)
+    readings.write_text(lines[0] + "".join(x for x in lines[1:] if float(x.split(",")[0]) < lost_from_s))
+    again = Script(clock=script.clock)
+    with Campaign.open(path) as campaign:
+        assert list(campaign.lost) == [ids[1], ids[-1]]
+        outcome, _ = run(campaign, again)
+        assert outcome == runner.Outcome("complete", len(ids), 0)
+        assert again.of("go") == [ids[1], ids[-1]]
+        assert {row.status for row in campaign.rows()} == {"done"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -192,6 +193,55 @@ def test_a_sealed_run_is_not_repeated(campaign_dir):
         assert campaign.row(run_id).status == "done"
         assert campaign.finished_without_result() == (run_id,)
         assert campaign.next_mini_block() is None
+
+
+def test_runs_whose_readings_were_cut_off_are_planned_again(campaign_dir):
+    readings = campaign_dir / "meters" / "m.csv"
+    readings.write_bytes(readings.read_bytes()[:705])
+    torn = 705 - (readings.read_bytes().rfind(b"\n") + 1)
+    with Campaign.open(campaign_dir) as campaign:
+        ids = [row.run_id for row in campaign.rows()]
+        assert campaign.cut == ({"meters/m.csv": torn} if torn else {})
+        assert list(campaign.lost) == ids
+        assert all(why.startswith("meter m: readings cover") for why in campaign.lost.values())
+        assert {row.status for row in campaign.rows()} == {"planned"}
+        assert [p.name for i in ids for p in campaign.run_dir(i).iterdir()] == ["events.csv"] * len(ids)
+    with Campaign.open(campaign_dir) as campaign:
+        assert (campaign.cut, campaign.lost) == ({}, {})
+
+
+def test_only_the_runs_after_the_cut_are_planned_again(campaign_dir):
+    readings = campaign_dir / "meters" / "m.csv"
+    first, second = read_plan(campaign_dir / "plan.csv")
+    end_s = load(campaign_dir / "runs" / first.run_id / "run.json")["windows"]["idle_after"]["t_end_s"]
+    lines = readings.read_text().splitlines(keepends=True)
+    readings.write_text(lines[0] + "".join(x for x in lines[1:] if float(x.split(",")[0]) < end_s + 0.2))
+    with Campaign.open(campaign_dir) as campaign:
+        assert list(campaign.lost) == [second.run_id]
+        assert [row.status for row in campaign.rows()] == ["done", "planned"]
+
+
+@pytest.mark.parametrize("name", ["", "run.json", "flow.json", "intervals.csv"])
+def test_a_run_whose_files_are_gone_is_planned_again(campaign_dir, name):
+    run_id = read_plan(campaign_dir / "plan.csv")[0].run_id
+    gone = campaign_dir / "runs" / run_id / name
+    if name:
+        gone.unlink()
+    else:
+        shutil.rmtree(gone)
+    with Campaign.open(campaign_dir) as campaign:
+        assert campaign.lost == {run_id: "its files are gone"}
+        assert [row.status for row in campaign.rows()] == ["planned", "done"]
+        mini = campaign.next_mini_block()
+        assert mini is not None
+        assert [row.run_id for row in mini.missing] == [run_id]
+
+
+def test_a_whole_campaign_has_lost_nothing(campaign_dir):
+    before = {p: p.read_bytes() for p in campaign_dir.rglob("*") if p.is_file()}
+    with Campaign.open(campaign_dir) as campaign:
+        assert (campaign.cut, campaign.lost) == ({}, {})
+    assert {p: p.read_bytes() for p in campaign_dir.rglob("*") if p.is_file()} == before
 
 
 def test_cut_lines_are_removed_before_anything_is_appended(campaign_dir):

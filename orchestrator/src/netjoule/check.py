@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule import campaign_folder, check_tables, datapackage, plan
+from netjoule import campaign_folder, check_tables, datapackage, files, plan
 from netjoule.check_run import check_run, reason_codes
 from netjoule.check_tables import Defect
 from netjoule.errors import NetjouleError, UsageError
@@ -24,8 +25,9 @@ from netjoule.run_flows import flows_of, report_name
 from netjoule.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.reading import Unreadable
+from netjoule_meters import energy
 
-__all__ = ["Defect", "check_campaign"]
+__all__ = ["Defect", "check_campaign", "unfinished"]
 
 _GROWING = frozenset({"transport", "direction"})
 """Columns to which later versions add values."""
@@ -62,6 +64,24 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     yield from _schedules(path, campaign, rows)
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
+
+
+def unfinished(path: Path) -> str:
+    """How much of a campaign's plan is there, as ``incomplete: 2 of 6 runs``; empty when all of it is.
+
+    Counted are the latest attempts: a run that does not count and is to be repeated is not there yet.
+    """
+    rows = None if any(_misplaced(path)) else _rows(path)
+    if rows is None:
+        return ""  # its defects say why
+    with suppress(NetjouleError, OSError, ValueError, KeyError, TypeError):
+        document = files.read_json(path / "campaign.json")
+        load = Workload.from_document(document["workload"], where="campaign.json")
+        if "imported" not in document:
+            rows = list(plan.with_repeats(rows, int(document["seed"]), load.max_attempts))
+    wanted = plan.last_attempts(rows)
+    there = sum(r.status in plan.FINAL and (path / "runs" / r.run_id / "run.json").exists() for r in wanted)
+    return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
 
 
 def _misplaced(path: Path) -> Iterator[tuple[Path, str]]:
@@ -196,6 +216,7 @@ def _runs(
     if rows is None:
         return
     planned = {row.run_id: row for row in rows}
+    known = _as_computed_from(path)
     runs = path / "runs"
     for folder in sorted(runs.iterdir()) if runs.is_dir() else []:
         if folder.name not in planned:
@@ -204,7 +225,15 @@ def _runs(
             yield Defect(f"runs/{folder.name}/run.json", "", "plan.csv says the run did not happen yet")
     for row in rows:
         if row.status in plan.FINAL:
-            yield from check_run(path, row, meter_ids, settled=settled, imported=imported)
+            yield from check_run(path, row, meter_ids, settled=settled, imported=imported, known=known)
+
+
+def _as_computed_from(path: Path) -> energy.Campaign | None:
+    """What the numbers of its runs rest on; None when campaign.json is too broken to tell."""
+    try:
+        return energy.read_campaign(path)
+    except (energy.CampaignError, RecursionError, ValueError, TypeError, AttributeError):
+        return None
 
 
 def _schedules(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:

@@ -17,6 +17,7 @@ from netjoule.check_tables import Defect
 from netjoule.plan import PlanRow
 from netjoule.reader_cost import ReaderCost
 from netjoule.run_flows import report_name
+from netjoule_meters import energy
 from netjoule_meters.energy import agree, jain_index
 
 __all__ = ["check_run", "reason_codes"]
@@ -40,9 +41,15 @@ def reason_codes() -> frozenset[str]:
 
 
 def check_run(
-    campaign: Path, row: PlanRow, meter_ids: frozenset[str], *, settled: bool, imported: bool = False
+    campaign: Path,
+    row: PlanRow,
+    meter_ids: frozenset[str],
+    *,
+    settled: bool,
+    imported: bool = False,
+    known: energy.Campaign | None = None,
 ) -> Iterator[Defect]:
-    """Every defect of runs/<run_id>/ of a finished run.
+    """Every defect of runs/<run_id>/ of a finished run, and of the readings that it rests on.
 
     Args:
         campaign: folder of the campaign.
@@ -50,6 +57,7 @@ def check_run(
         meter_ids: meters that campaign.json has passports of.
         settled: every finished run must have its result; not so before an interrupted mini-block goes on.
         imported: another program's run, which has a measure window and no others.
+        known: the campaign as its numbers are computed from it; None when it is too broken for that.
     """
     folder = campaign / "runs" / row.run_id
     base = f"runs/{row.run_id}"
@@ -69,6 +77,20 @@ def check_run(
     if settled or (folder / "result.json").exists():
         yield from check_tables.document(f"{base}/result.json", folder / "result.json", "result", result)
         yield from _result(f"{base}/result.json", result, run, meter_ids)
+    if known is not None and row.status in ("done", "superseded"):
+        yield from _readings(campaign, row, known, run, result)
+
+
+def _readings(
+    campaign: Path, row: PlanRow, known: energy.Campaign, run: Mapping[str, Any], result: Mapping[str, Any]
+) -> Iterator[Defect]:
+    """Readings cover every window of a run that counts."""
+    try:
+        for lacking in energy.uncovered(campaign, known, run, result):
+            words = f"{lacking}; 'netjoule resume' runs it again"
+            yield Defect(f"meters/{lacking.meter_id}.csv", f"run {row.run_id}", words)
+    except (energy.CampaignError, OSError, ValueError, KeyError, TypeError):
+        return  # the defects of its documents and of the table say why
 
 
 def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow) -> Iterator[Defect]:

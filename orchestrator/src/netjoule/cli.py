@@ -203,11 +203,11 @@ def resume(campaign: CampaignDir, verify: Verify = True, json: Json = False) -> 
 
 @app.command()
 def check(campaign: CampaignDir, json: Json = False) -> None:
-    """Name each defect of a campaign's files; executes nothing.
+    """Name each defect of a campaign's files, and what its plan still lacks; executes nothing.
 
     Example: netjoule check results/skype-1
     """
-    from netjoule.check import check_campaign
+    from netjoule.check import check_campaign, unfinished
     from netjoule.foreign_files import FOREIGN, foreign_files
     from netjoule.printable import printable
 
@@ -221,9 +221,13 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     for name in foreign:
         output.say(f"{printable(name)}: {FOREIGN}")
         output.event({"event": "foreign_file", "file": name})
-    output.event({"event": "checked", "campaign": str(campaign), "defects": count, "foreign": len(foreign)})
-    if count:
-        raise InvalidData(f"{count} defect{'s' if count > 1 else ''}", where=str(campaign))
+    missing = unfinished(campaign)
+    checked = {"event": "checked", "campaign": str(campaign), "defects": count, "foreign": len(foreign)}
+    output.event(checked | {"unfinished": missing})
+    if count or missing:
+        defects = f"{count} defect{'s' if count > 1 else ''}" if count else ""
+        go_on = f"'netjoule resume {campaign}' runs what is left" if missing else ""
+        raise InvalidData("; ".join(filter(None, (defects, missing))), where=str(campaign), next_step=go_on)
     output.say(f"{campaign}: no defects")
 
 

@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
+_MOST_SAID = 20
 _BESIDE_A_TOPOLOGY = ("group_vars", "host_vars")  # where Ansible looks for more variables
 
 
@@ -209,6 +210,7 @@ def resume(path: Path, output: Output, *, verify: bool = True) -> int:
     if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
         return _inside(["resume", str(path)], output)
     with Campaign.open(path) as campaign:
+        _say_repairs(campaign, output)
         if campaign.next_mini_block() is None and not campaign.finished_without_result():
             output.say(f"{path}: all {len(campaign.rows())} runs are finished")
             output.event({"event": "nothing_to_do", "campaign": str(path)})
@@ -220,6 +222,19 @@ def resume(path: Path, output: Output, *, verify: bool = True) -> int:
                 if verify:
                     _require_as_recorded(campaign, output)
         return _run(campaign, output)
+
+
+def _say_repairs(campaign: Campaign, output: Output) -> None:
+    """Say what was cut from the campaign's files, and which finished runs are run again for their losses."""
+    for file, size in campaign.cut.items():
+        output.say(f"{campaign.path / file}: cut {size} bytes of an unfinished last line")
+        output.event({"event": "cut", "file": file, "bytes": size})
+    for place, (run_id, why) in enumerate(campaign.lost.items()):
+        if place < _MOST_SAID:
+            output.say(f"run {run_id} is run again: {why}")
+        output.event({"event": "run_again", "run_id": run_id, "detail": why})
+    if len(campaign.lost) > _MOST_SAID:
+        output.say(f"and {len(campaign.lost) - _MOST_SAID} more")
 
 
 def _hosts_of(

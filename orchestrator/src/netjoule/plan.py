@@ -159,7 +159,11 @@ def with_repeats(rows: Sequence[PlanRow], seed: int, max_attempts: int) -> tuple
     runs of the older attempt become ``superseded``: they stay in the results and are not paired.
     Applying it twice changes nothing.
     """
-    out = list(rows)
+    last = {row.run_id for row in last_attempts(rows)}
+    # One of an older attempt may have been run again, for what it had lost.
+    out = [
+        replace(r, status="superseded") if r.status == "done" and r.run_id not in last else r for r in rows
+    ]
     for group in _groups(last_attempts(rows)):
         first = group[0]
         if first.attempt >= max_attempts:

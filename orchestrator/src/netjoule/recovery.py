@@ -1,26 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a crash leaves in a campaign's folder, and how it is settled. Used by the store only."""
+"""What a crash or a loss leaves in a campaign's folder, and how it is settled. Used by the store only."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import netjoule_contracts as contracts
 from netjoule import files
 from netjoule.errors import InvalidData, RunFailed, file_errors
+from netjoule.plan import PlanRow
 from netjoule.verdict import first_invalidating
+from netjoule_meters import energy
 
-__all__ = ["cut_torn_lines", "discard", "last_logged_s", "sealed_status"]
+__all__ = ["cut_torn_lines", "discard", "last_logged_s", "lost", "sealed_status"]
 
 _RUN_PARTS = ("run.json", "flow.json", "intervals.csv", "result.json")
 
 
-def cut_torn_lines(campaign: Path) -> None:
-    """Cut the unfinished last line of every table and stream."""
-    for pattern in ("*.csv", "*/*.csv", "runs/*/*.csv", "devices/*.ndjson"):
-        for table in campaign.glob(pattern):
-            files.cut_torn_line(table)
+def cut_torn_lines(campaign: Path) -> dict[str, int]:
+    """Cut the unfinished last line of every table and stream; how many bytes were cut, by file."""
+    patterns = ("*.csv", "*/*.csv", "runs/*/*.csv", "devices/*.ndjson")
+    tables = sorted(table for pattern in patterns for table in campaign.glob(pattern))
+    cut = {table.relative_to(campaign).as_posix(): files.cut_torn_line(table) for table in tables}
+    return {name: size for name, size in cut.items() if size}
+
+
+def lost(campaign: Path, rows: Iterable[PlanRow]) -> dict[str, str]:
+    """What finished runs have lost of their files and readings since, in words by run_id.
+
+    A run without a result has not come to its end: settling looks at its readings.
+    """
+    found = {}
+    try:
+        known = energy.read_campaign(campaign)
+    except energy.CampaignError:
+        known = None
+    for row in rows:
+        folder = campaign / "runs" / row.run_id
+        if not (folder / "run.json").exists() or (row.status != "invalid" and sealed_status(folder) is None):
+            found[row.run_id] = "its files are gone"
+        elif row.status != "invalid" and known is not None and (folder / "result.json").exists():
+            lacking = _lacking(campaign, known, folder)
+            found |= {row.run_id: lacking} if lacking else {}
+    return found
+
+
+def _lacking(campaign: Path, known: energy.Campaign, folder: Path) -> str:
+    """What the meters' tables lack of a run that has its result, in words; empty when it is covered."""
+    run, result = (files.read_json(folder / name) for name in ("run.json", "result.json"))
+    try:
+        gaps = energy.uncovered(campaign, known, run, result)
+    except energy.CampaignError as error:
+        return str(error)
+    return "; ".join(f"meter {gap.meter_id}: {gap}" for gap in gaps)
 
 
 def sealed_status(folder: Path) -> tuple[str, str] | None:

@@ -51,6 +51,10 @@ class Campaign:
         self._rows = tuple(rows)
         self._lock = lock
         self._by_id = {row.run_id: row for row in self._rows}
+        self.cut: dict[str, int] = {}
+        """Bytes of unfinished last lines that opening cut, by file."""
+        self.lost: dict[str, str] = {}
+        """What finished runs had lost when they were opened, by run_id; they are planned again."""
 
     # -- opening ---------------------------------------------------------------------------------
 
@@ -114,6 +118,8 @@ class Campaign:
     def open(cls, path: Path) -> Campaign:
         """Open an existing campaign for writing and settle what a crash left (see ``recover``).
 
+        A finished run that has lost its files, or readings that cover its windows, is planned again.
+
         Raises:
             UsageError: when it is no campaign or another process is writing it.
             InvalidData: when campaign.json or plan.csv are broken or of a newer version.
@@ -123,6 +129,7 @@ class Campaign:
             lock = files.take_lock(path)
         campaign = cls(path, document, rows, lock)
         campaign.recover()
+        campaign._plan_lost_again()
         return campaign
 
     @classmethod
@@ -386,7 +393,7 @@ class Campaign:
         Returns:
             run_ids that have to run again.
         """
-        recovery.cut_torn_lines(self._path)
+        self.cut |= recovery.cut_torn_lines(self._path)
         again = []
         rows = list(self._rows)
         for place, row in enumerate(rows):
@@ -402,6 +409,27 @@ class Campaign:
         if tuple(rows) != self._rows:
             self._set_rows(rows)
         return tuple(again)
+
+    def _plan_lost_again(self) -> None:
+        """Plan the finished runs again that are not whole any more; of imported ones there is no again.
+
+        An invalid run whose mini-block was repeated since stays what it is.
+        """
+        last = {row.run_id for row in plan.last_attempts(self._rows)}
+        finished = (
+            row
+            for row in self._rows
+            if row.status in plan.FINAL and (row.status != "invalid" or row.run_id in last)
+        )
+        self.lost = {} if "imported" in self._document else recovery.lost(self._path, finished)
+        for run_id in self.lost:
+            recovery.discard(self.run_dir(run_id))
+        again = (
+            replace(row, status="planned", reason="") if row.run_id in self.lost else row
+            for row in self._rows
+        )
+        if self.lost:
+            self._set_rows(list(again))
 
     # -- internals -------------------------------------------------------------------------------
 

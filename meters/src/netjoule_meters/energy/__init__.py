@@ -10,8 +10,9 @@ from __future__ import annotations
 from netjoule_meters.energy.agreement import agree, differing
 from netjoule_meters.energy.align_campaign import align_campaign
 from netjoule_meters.energy.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
-from netjoule_meters.energy.campaign_files import CampaignError
+from netjoule_meters.energy.campaign_files import Campaign, CampaignError, read_campaign
 from netjoule_meters.energy.compute import compute_and_write, compute_run
+from netjoule_meters.energy.coverage import Uncovered, uncovered
 from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO
 from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
 from netjoule_meters.energy.several_flows import jain_index
@@ -22,12 +23,14 @@ __all__ = [
     "GREATEST_FLOOR_RATIO",
     "GREATEST_WAKE_UPS_FACTOR",
     "Alignment",
+    "Campaign",
     "CampaignError",
     "FloorResult",
     "NodeResult",
     "Pulse",
     "Reason",
     "Result",
+    "Uncovered",
     "agree",
     "align_campaign",
     "bit_length_s",
@@ -36,4 +39,6 @@ __all__ = [
     "differing",
     "find_lag",
     "jain_index",
+    "read_campaign",
+    "uncovered",
 ]

@@ -248,9 +248,12 @@ def _unlogged(passport: dict[str, Any]) -> MeterInput:
     )
 
 
-def read_trace(campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s: float) -> Readings:
-    """Return one meter's readings that can touch [t_from_s, t_to_s], with the passport's own lag."""
-    return _read_readings(campaign, passport, float(passport["lag_s"]), t_from_s, t_to_s)[0]
+def read_trace(
+    campaign: Path, passport: dict[str, Any], t_from_s: float, t_to_s: float, lag_s: float | None = None
+) -> Readings:
+    """Return one meter's readings that can touch [t_from_s, t_to_s]; `lag_s`: by default the passport's."""
+    known_s = float(passport["lag_s"]) if lag_s is None else lag_s
+    return _read_readings(campaign, passport, known_s, t_from_s, t_to_s)[0]
 
 
 def accuracy_of(passport: dict[str, Any]) -> Accuracy:
