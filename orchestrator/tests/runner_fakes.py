@@ -222,6 +222,32 @@ class Script:
             path.write_text(json.dumps(self.on_result(run_id, result)), encoding="utf-8")
 
 
+ERRORS = {"p50": 1.25, "p99": 12.9, "p99_9": 40.0, "max": 812.0}
+
+
+def certificate(*, passed: bool = True) -> dict[str, Any]:
+    """Of a sender that is good but for one departure."""
+    return {
+        "error_basis": "hand_over",
+        "departures": 100,
+        "error_us": ERRORS,
+        "within_5us_ratio": 0.5,
+        "within_50us_ratio": 0.995,
+        "within_500us_ratio": 1.0,
+        "back_to_back_ratio": 0.0,
+        "train_messages": {"mean": 1.0, "p99": 1, "max": 1},
+        "messages_early": 0,
+        "held_back_ratio": 0.0,
+        "held_back_not_sent_ratio": 0.0,
+        "achieved_ratio": 1.0,
+        "cpu_s": 0.01,
+        "cpu_ratio": 0.012,
+        "limits": {"max_error_us": 900 if passed else 60},
+        "failed": [] if passed else ["max_error_us 60: it is 812.0000"],
+        "passed": passed,
+    }
+
+
 class FakeFlow:
     holds = True
 

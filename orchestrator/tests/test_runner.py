@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from runner_fakes import (
     START_NS,
     FakeTestbed,
     Script,
+    certificate,
     new_campaign,
     passport,
     run,
@@ -22,7 +24,7 @@ from runner_fakes import (
 )
 
 from netjoule import files, runner
-from netjoule.errors import RunFailed, UsageError
+from netjoule.errors import InvalidData, RunFailed, UsageError
 from netjoule.generators import FlowSpec
 from netjoule.store import Campaign
 
@@ -181,6 +183,46 @@ def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: 
         "its attempts are used up",
     ]
     assert all("(idle_drift: the two differ by 2 %)" in detail for detail in again)
+
+
+def failing(keep: Callable[[FlowSpec], bool]) -> Script:
+    """A world whose runs fail a pacing limit, but those that `keep` names."""
+    script = Script()
+    invalid: dict[str, dict[str, str]] = {}
+
+    def on_report(spec: FlowSpec, report: dict[str, Any]) -> dict[str, Any]:
+        found = certificate(passed=keep(spec))
+        if not found["passed"]:
+            invalid[spec.run_id] = {"code": "pacing_uncertified", "detail": found["failed"][0]}
+        return report | {"pacing_certificate": found}
+
+    def on_result(run_id: str, result: dict[str, Any]) -> dict[str, Any]:
+        return result | ({"valid": False, "reasons": [invalid[run_id]]} if run_id in invalid else {})
+
+    script.on_report, script.on_result = on_report, on_result
+    return script
+
+
+def test_a_pacing_limit_that_no_run_of_a_mini_block_keeps_stops_the_campaign(tmp_path: Path) -> None:
+    script = failing(lambda spec: False)
+    with new_campaign(tmp_path / "c", workload(blocks=2)) as campaign:
+        with pytest.raises(InvalidData, match=r"max_error_us 60: it is 812\.0000 \(") as stopped:
+            run(campaign, script)
+        first = [row for row in campaign.rows() if row.mini_block == 1 and row.attempt == 1]
+        assert script.of("go") == [row.run_id for row in first]
+        assert {(row.status, row.reason) for row in first} == {("invalid", "pacing_uncertified")}
+        assert {row.status for row in campaign.rows() if row not in first} == {"planned"}
+        assert campaign.document["status"] == "interrupted"
+    assert (stopped.value.exit_code, stopped.value.code) == (4, "pacing_uncertified")
+    assert stopped.value.where == "workload fake, field pacing_limits"
+    assert "netjoule selftest" in stopped.value.next_step
+
+
+def test_a_campaign_goes_on_while_one_run_keeps_each_limit(tmp_path: Path) -> None:
+    script = failing(lambda spec: spec.transport == "udp")
+    with new_campaign(tmp_path / "c", workload(blocks=1, offered_rate_mbps=[1])) as campaign:
+        outcome, _ = run(campaign, script)
+        assert (outcome.end, len(script.of("go"))) == ("complete", 2 * campaign.workload.max_attempts)
 
 
 def test_books_that_do_not_balance_invalidate(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 import sshd
 import synthetic
 from lab_topology import LAB
+from runner_fakes import certificate
 
 import netjoule_contracts as contracts
 from netjoule import selftest, tables
@@ -27,33 +28,10 @@ from netjoule.workload import Pace, Workload
 
 ROOT = Path(__file__).parents[2]
 PROFILE_FACTS = json.dumps({"mean_rate_mbps": 0.065, "profile": {"messages": 200_000}})
-ERRORS = {"p50": 1.25, "p99": 12.9, "p99_9": 40.0, "max": 812.0}
 
 
 def workload(**more: object) -> Workload:
     return synthetic.workload(transports=["udp", "null"], **more)
-
-
-def certificate(*, passed: bool) -> dict[str, Any]:
-    return {
-        "error_basis": "hand_over",
-        "departures": 100,
-        "error_us": ERRORS,
-        "within_5us_ratio": 0.5,
-        "within_50us_ratio": 0.995,
-        "within_500us_ratio": 1.0,
-        "back_to_back_ratio": 0.0,
-        "train_messages": {"mean": 1.0, "p99": 1, "max": 1},
-        "messages_early": 0,
-        "held_back_ratio": 0.0,
-        "held_back_not_sent_ratio": 0.0,
-        "achieved_ratio": 1.0,
-        "cpu_s": 0.01,
-        "cpu_ratio": 0.012,
-        "limits": {"max_error_us": 900 if passed else 60},
-        "failed": [] if passed else ["max_error_us 60: it is 812.0000"],
-        "passed": passed,
-    }
 
 
 def document(*, passed: bool = True) -> dict[str, Any]:

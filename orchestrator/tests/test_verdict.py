@@ -6,7 +6,7 @@ from runner_fakes import flow_report
 
 from netjoule.errors import RunFailed
 from netjoule.generators import FlowSpec
-from netjoule.verdict import Reason, first_invalidating, invalidates, judge_flow
+from netjoule.verdict import Reason, first_invalidating, invalidates, judge_flow, kept_by_none
 
 SPEC = FlowSpec("r", "udp", 1440, 3.0, 2.6, "up", 4, 1)
 END_NS = 2_600_000_000
@@ -91,6 +91,20 @@ def test_a_certificate_over_its_limits_invalidates_and_names_them(
     for reason in judge_flow(report, END_NS):
         assert reason.detail == failed[0]
         assert invalidates(reason.code)
+
+
+def test_the_limit_that_no_run_kept_is_told_with_each_figure() -> None:
+    p50, p99 = "max_error_p50_us 5: it is", "max_error_p99_us 60: it is"
+    early = "messages_early 0: it is 1"
+    assert kept_by_none([[f"{p50} 9", f"{p99} 70"], [f"{p99} 80"]]) == ("max_error_p99_us 60", ("70", "80"))
+    assert kept_by_none([[f"{p99} 70", f"{p99} 90"], [early, f"{p99} 80"]]) == (
+        "max_error_p99_us 60",
+        ("70", "80"),
+    )
+    nothing = "max_error_p99_us 60: nothing left, so there is no figure"
+    assert kept_by_none([[nothing]]) == ("max_error_p99_us 60", ("nothing left, so there is no figure",))
+    for failed in ([], [[]], [[f"{p99} 70"], []], [[f"{p50} 9"], [f"{p99} 70"]]):
+        assert kept_by_none(failed) is None
 
 
 def test_a_generator_without_a_certificate_is_not_judged_by_one() -> None:

@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from netjoule import plan, pulses, timeline
+from netjoule import files, plan, pulses, timeline
 from netjoule.clock import CampaignTime
 from netjoule.elements import RETURN_S, Elements
-from netjoule.errors import RunFailed
+from netjoule.errors import InvalidData, RunFailed
 from netjoule.flow_group import FlowGroup
 from netjoule.generators import Generator
 from netjoule.host_clocks import HostClocks
@@ -30,7 +30,7 @@ from netjoule.sealing import Sealing
 from netjoule.settling import Results
 from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, Span
-from netjoule.verdict import Reason
+from netjoule.verdict import Reason, kept_by_none
 
 if TYPE_CHECKING:
     from netjoule.runner import Align, Compute, Testbed
@@ -116,6 +116,7 @@ class Runs:
                         self._event(row, "orchestrator", "resumed_mini_block", begun)
                     await self._run(row)
                 self._results.expect(mini.mini_block, mini.attempt)
+                await self._require_limits_within_reach(mini)
             if self._flown:
                 await self._pulse()
         finally:
@@ -168,6 +169,39 @@ class Runs:
             # A connection that died without a word counts as alive for some seconds: pause between tries.
             await self._time.sleep_until(self._time.now_s() + AFTER_A_FAILURE_S)
             await self._testbed.returned()
+
+    async def _require_limits_within_reach(self, mini: MiniBlock) -> None:
+        """Stop at a mini-block none of whose runs kept one pacing limit: repeats would end the same way.
+
+        Raises:
+            InvalidData: with the limit, the figures and what to change; the runs are settled before.
+        """
+        found = kept_by_none([self._broken_limits(row) for row in mini.rows])
+        if found is None:
+            return
+        limit, figures = found
+        await self._close_chain()
+        seen = ", ".join(
+            f"{figure} ({row.transport})" for row, figure in zip(mini.rows, figures, strict=True)
+        )
+        cell = f"{mini.payload_bytes} bytes, {mini.offered_rate_mbps:g} Mb/s"
+        raise InvalidData(
+            f"no run of mini-block {mini.mini_block} ({cell}) kept the pacing limit {limit}: it is {seen}",
+            where=f"workload {self._workload.name}, field pacing_limits",
+            next_step="change the limit to what this host can keep ('netjoule selftest' tells it), the pacing"
+            " or its window, and begin a new campaign; or free the host of other work and go on with"
+            f" 'netjoule resume {self._campaign.path}'",
+            code="pacing_uncertified",
+        )
+
+    def _broken_limits(self, row: PlanRow) -> list[str]:
+        """What the certificates of a run's flows say of the limits that were not kept."""
+        folder = self._campaign.run_dir(row.run_id)
+        reports = [
+            files.read_json(p) for p in (folder / "flow.json", *folder.glob("flows/*.json")) if p.exists()
+        ]
+        certificates = [report.get("pacing_certificate") or {} for report in reports]
+        return [said for certificate in certificates for said in certificate.get("failed", [])]
 
     # -- one run ---------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from netjoule import transports
 from netjoule.errors import RunFailed
 from netjoule_meters.energy.floor import LEAST_ACHIEVED_RATIO
 
-__all__ = ["Reason", "explained", "first_invalidating", "invalidates", "judge_flow"]
+__all__ = ["Reason", "explained", "first_invalidating", "invalidates", "judge_flow", "kept_by_none"]
 
 SHORT_SLACK_S = 0.2  # two report intervals
 
@@ -63,6 +63,27 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
     if certificate.get("passed") is False:
         reasons.append(Reason("pacing_uncertified", "; ".join(certificate["failed"])))
     return reasons
+
+
+def kept_by_none(failed: Sequence[Iterable[str]]) -> tuple[str, tuple[str, ...]] | None:
+    """The first pacing limit that no run kept, as ``max_error_p99_us 60``, with what each run says of it.
+
+    Args:
+        failed: of each run what its certificates say of the limits it did not keep (NAME LIMIT: FIGURE).
+
+    Returns:
+        None when every limit was kept by a run, or there is no run.
+    """
+    by_run: list[dict[str, str]] = []
+    for run in failed:
+        by_run.append({})
+        for said in run:
+            limit, _, figure = said.partition(": ")
+            by_run[-1].setdefault(limit, figure)
+    for limit in by_run[0] if by_run else ():
+        if all(limit in run for run in by_run):
+            return limit, tuple(run[limit].removeprefix("it is ") for run in by_run)
+    return None
 
 
 def invalidates(code: str) -> bool:
