@@ -77,9 +77,8 @@ impl Failure {
         Self { code, message: message.into() }
     }
 
-    /// For `map_err` on system calls.
+    /// For `map_err` on system calls. The sentence is made when there is an error: most calls are made once per wake-up.
     pub fn system(context: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        let context = context.to_string();
         move |error| Self::new(Code::System, format!("{context}: {error}"))
     }
 }

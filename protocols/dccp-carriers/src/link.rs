@@ -31,6 +31,7 @@ impl<C: Carrier> Link<C> {
     /// has none the flow goes on without.
     pub(crate) fn new(carrier: C, flow: &FlowSpec, slot_bytes: usize, ecn: bool) -> Result<Self> {
         datagram::ask_for_stamps(carrier.socket())?;
+        datagram::ask_for_overflows(carrier.socket())?;
         let ip_version = IpVersion::of(carrier.local()?.ip());
         let ecn = ecn && C::ECN && ecn::switch_on(carrier.socket(), ip_version);
         let pace = Pace::of(flow);
@@ -81,6 +82,8 @@ impl<C: Carrier> Link<C> {
             for index in 0..count {
                 let received = self.batch.datagram(index);
                 let arrived_ns = received.arrived_ns;
+                let (lag_ns, overflows) = (read_ns.saturating_sub(arrived_ns), received.overflows);
+                connection.on_receive_buffer(read_ns, lag_ns, overflows.into());
                 //= rfc6773#3.5
                 //# examining the values received in the ECN fields of incoming IP packets, relaying any packet markings to
                 //# the DCCP module.

@@ -92,6 +92,28 @@ fn the_window_opens_far_beyond_the_first_sequence_window() {
     assert!(per_ack > 4.0, "{per_ack}");
 }
 
+/// A round trip of 20 us is far shorter than the time between two acknowledgements, and than what a receiver takes to
+/// get to its buffer.
+#[test]
+fn no_acknowledgement_is_rejected_at_three_million_packets_per_second() {
+    const GAP_NS: i64 = 333;
+    for read_every_ns in [0, MS, 3 * MS] {
+        let mut world = World::new(1, Path { rtt_ns: 20_000, ..Path::clean(0) });
+        world.read_every_ns = read_every_ns;
+        world.add_flow(Ccid::Tfrc, App::Every(GAP_NS), App::Silent);
+        world.run_for(60 * MS);
+        let before = world.client().figure("data_packets_sent");
+        world.run_for(20 * MS);
+        let packets = world.client().figure("data_packets_sent") - before;
+        let offered = (20 * MS / GAP_NS) as f64;
+        let invalid = [world.client(), world.server()].map(|end| end.figure("packets_sequence_invalid"));
+        assert_eq!(invalid, [0.0; 2], "read each {read_every_ns} ns: {:?}", world.client());
+        assert!(packets > 0.99 * offered, "read each {read_every_ns} ns: {packets} of {offered}");
+        assert!(world.client().figure("feedback_received") > 10.0);
+        assert_eq!(world.client().figure("syncs_sent"), 0.0);
+    }
+}
+
 #[test]
 fn two_gigabits_per_second_pass() {
     let path = Path { rate_mbps: Some(2_300.0), queue_packets: 2_000, ..Path::clean(5) };

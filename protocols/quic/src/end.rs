@@ -183,10 +183,12 @@ impl End {
     fn offer(&mut self, batch: &[u8], message_bytes: usize) -> Result<BatchOutcome> {
         let Phase::Open(endpoint, messages) = &mut self.phase else { return Err(not_open()) };
         self.before_messages.get_or_insert(endpoint.data());
+        let is_held_up = endpoint.has_waiting_packet();
         let quic = &mut endpoint.driver.quic;
         let outcome = match messages {
             Messages::StreamOut(sender) => {
-                sender.offer(quic, batch, message_bytes).map_err(|source| stream_error(endpoint, source))?
+                let offered = sender.offer(quic, batch, message_bytes, is_held_up);
+                offered.map_err(|source| stream_error(endpoint, source))?
             }
             Messages::DatagramsOut => match datagram::offer(quic, batch)? {
                 SendOutcome::Sent => BatchOutcome { sent: 1, stop: Stop::None },

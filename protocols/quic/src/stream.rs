@@ -10,9 +10,16 @@ use netjoule_transport::{BatchOutcome, Stop};
 use crate::error::QuicError;
 use crate::greeting::STREAM;
 
+/// Bytes that may wait in the stream while no packet can leave (its time has not come, or the socket is full); a further
+/// message is not accepted. As much as TCP lets wait (`TCP_NOTSENT_LOWAT`), and DATAGRAM frames.
+const NOT_SENT_BYTES: usize = 128 << 10;
+
 /// The sending end.
 #[derive(Debug, Default)]
 pub(crate) struct StreamSender {
+    /// Bytes accepted since a packet waits; quiche, which bounds each portion by the congestion window, does not count them
+    /// towards the next one.
+    not_sent_bytes: usize,
     /// The rest of an accepted message that the congestion window had no room for.
     pending: Vec<u8>,
     is_finishing: bool,
@@ -21,19 +28,26 @@ pub(crate) struct StreamSender {
 }
 
 impl StreamSender {
-    /// Accepts messages of `message_bytes` in order, each whole or not at all.
+    /// Accepts messages of `message_bytes` in order, each whole or not at all. `is_held_up`: a packet waits that cannot leave.
     pub(crate) fn offer(
         &mut self,
         quic: &mut quiche::Connection,
         batch: &[u8],
         message_bytes: usize,
+        is_held_up: bool,
     ) -> quiche::Result<BatchOutcome> {
         self.push_pending(quic)?;
+        if !is_held_up {
+            self.not_sent_bytes = 0;
+        }
         let mut sent = 0;
-        if self.pending.is_empty() {
-            let taken_bytes = write(quic, batch)?;
+        let room_bytes = NOT_SENT_BYTES.saturating_sub(self.not_sent_bytes);
+        let fitting_bytes = batch.len().min(room_bytes.next_multiple_of(message_bytes));
+        if self.pending.is_empty() && fitting_bytes > 0 {
+            let taken_bytes = write(quic, &batch[..fitting_bytes])?;
             sent = taken_bytes.div_ceil(message_bytes);
             self.pending.extend_from_slice(&batch[taken_bytes..sent * message_bytes]);
+            self.not_sent_bytes += sent * message_bytes;
         }
         let is_all = sent * message_bytes == batch.len();
         Ok(BatchOutcome { sent, stop: if is_all { Stop::None } else { Stop::WouldBlock } })

@@ -12,7 +12,7 @@ use crate::socket::set_option;
 use crate::stamps::wide;
 use crate::{Result, TransportError};
 
-/// Room for the control messages of one datagram: time stamp, GRO size and ECN field, with alignment to spare.
+/// Room for the control messages of one datagram: time stamp, GRO size, ECN field and overflows, with alignment to spare.
 pub(crate) const CONTROL_WORDS: usize = 16;
 
 /// `SO_TIMESTAMPNS_NEW` (include/uapi/asm-generic/socket.h): seconds of 64 bits on every machine. Linux 5.1.
@@ -37,6 +37,8 @@ pub(crate) struct Ancillary {
     pub(crate) segment_bytes: Option<usize>,
     /// ECN field of the IP header.
     pub(crate) ecn: u8,
+    /// Packets that found no room in the socket's buffer so far, when this one came (`SO_RXQ_OVFL`).
+    pub(crate) overflows: u32,
 }
 
 impl Ancillary {
@@ -61,6 +63,9 @@ impl Ancillary {
                     (libc::SOL_SOCKET, STAMP_BEFORE_5_1) => {
                         let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
                         ancillary.stamp_ns = stamp_ns(wide(seconds), wide(ns));
+                    }
+                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                        ancillary.overflows = data.cast::<u32>().read_unaligned();
                     }
                     (libc::SOL_UDP, libc::UDP_GRO) => {
                         let size = data.cast::<libc::c_int>().read_unaligned();

@@ -52,6 +52,12 @@ pub fn ask_for_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
         .map_err(TransportError::io("ask for the ECN field of arrivals"))
 }
 
+/// Have the kernel tell with every arrival how many before it found no room in the socket's buffer.
+pub fn ask_for_overflows(socket: &impl AsRawFd) -> Result<()> {
+    set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
+        .map_err(TransportError::io("ask for the overflows of the receive buffer"))
+}
+
 /// Buffers for `recvmmsg`, allocated once.
 pub struct Batch {
     buffer: Vec<u8>,
@@ -81,6 +87,9 @@ pub struct Received<'a> {
     /// ECN field of the IP header (RFC 3168 section 5), 0 to 3; 0 unless [`ask_for_ecn`] was called. The kernel joins
     /// only datagrams of one field.
     pub ecn: u8,
+    /// Datagrams that had found no room in the socket's buffer when this one came, since the socket was opened; 0 unless
+    /// [`ask_for_overflows`] was called.
+    pub overflows: u32,
 }
 
 impl Batch {
@@ -159,6 +168,7 @@ impl Batch {
             arrived_ns,
             segment_bytes: ancillary.segment_bytes,
             ecn: ancillary.ecn,
+            overflows: ancillary.overflows,
         }
     }
 }
@@ -183,7 +193,7 @@ pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<One>> {
     match ancillary::read_from(fd, buffer) {
         Ok((Read { length, ancillary, .. }, from)) => {
             let from = ancillary::ip_address(&from)?;
-            let Ancillary { stamp_ns, segment_bytes, ecn } = ancillary;
+            let Ancillary { stamp_ns, segment_bytes, ecn, .. } = ancillary;
             Ok(Some(One { length, from, stamp_ns, segment_bytes, ecn }))
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
@@ -296,6 +306,27 @@ mod tests {
                 assert!(sending.contains(&arrived_ns), "{address}: {arrived_ns} not in {sending:?}");
             }
             assert_eq!((batch.stamp_counts().read, batch.stamp_counts().clock_steps), (0, 0));
+        }
+    }
+
+    #[test]
+    fn what_found_no_room_is_told_with_what_comes_behind_it() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let (near, far, _) = pair(address);
+            ask_for_overflows(&far).unwrap();
+            // The kernel takes its least, some kilobytes.
+            far.set_recv_buffer_size(1).unwrap();
+            for _ in 0..100 {
+                near.send(&[7; 1_000]).unwrap();
+            }
+            let mut batch = Batch::new(1_000);
+            let mut arrived = batch.receive(far.as_raw_fd()).unwrap();
+            assert_eq!(batch.datagram(0).overflows, 0, "{address}");
+            assert!(arrived < BATCH, "{address}: {arrived} found room");
+            near.send(&[7; 1_000]).unwrap();
+            assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 1);
+            arrived += 1;
+            assert_eq!(batch.datagram(0).overflows as usize, 101 - arrived, "{address}");
         }
     }
 

@@ -142,7 +142,7 @@ pub trait SendingCcid: fmt::Debug + Send {
     /// Smoothed round-trip time.
     fn rtt_ns(&self) -> Option<i64>;
 
-    /// Packets that may be in flight over one round trip; the connection keeps the Sequence Window at about five times
+    /// Packets that may be in flight, or unacknowledged, over one round trip; the connection keeps the Sequence Window at about five times
     /// this (RFC 4340 section 7.5.2).
     fn packets_per_rtt(&self) -> u64;
 

@@ -26,6 +26,9 @@ pub(crate) struct Counters {
     pub(crate) data_drops_reported: u64,
     pub(crate) queue_discarded: u64,
     pub(crate) slow_receiver_received: u64,
+    pub(crate) slow_receiver_sent: u64,
+    pub(crate) receive_overflows: u64,
+    pub(crate) greatest_receive_lag_ns: i64,
 }
 
 impl Counters {
@@ -84,7 +87,10 @@ impl Counters {
             ("data_drops_reported", self.data_drops_reported),
             ("queue_discarded", self.queue_discarded),
             ("slow_receiver_received", self.slow_receiver_received),
+            ("slow_receiver_sent", self.slow_receiver_sent),
+            ("receive_overflows", self.receive_overflows),
         ];
-        counts.into_iter().map(|(name, count)| (name, count as f64)).collect()
+        let lag = ("greatest_receive_lag_us", self.greatest_receive_lag_ns as f64 / 1e3);
+        counts.into_iter().map(|(name, count)| (name, count as f64)).chain([lag]).collect()
     }
 }

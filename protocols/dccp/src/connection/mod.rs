@@ -53,6 +53,10 @@ const OPTION_RESERVE_BYTES: usize = 16;
 const DATA_HEADER_BYTES: usize = 16;
 /// Round-trip time before one is known (RFC 4340 section 3.4).
 const DEFAULT_RTT_NS: i64 = 200_000_000;
+/// A wait in the receive buffer from which on this end is slow. A scheduler's pauses are shorter.
+const SLOW_LAG_NS: i64 = 100_000_000;
+/// This end says that it is slow for at least so long: acknowledgements come each millisecond at most.
+const LEAST_SLOW_NS: i64 = 2_000_000;
 /// Maximum segment lifetime, 2 minutes (RFC 4340 section 3.4).
 pub(crate) const MSL_NS: i64 = 120_000_000_000;
 /// A second.
@@ -119,6 +123,8 @@ pub struct Connection {
     ndp_run: u64,
     /// Last valid packet of the peer.
     heard_ns: i64,
+    /// This end says Slow Receiver until this time.
+    slow_until_ns: Option<i64>,
     /// The peer said Slow Receiver until about this time.
     slow_receiver_until_ns: Option<i64>,
     /// [`Self::close`] was called; what is queued goes first.
@@ -200,6 +206,7 @@ impl Connection {
             handshake_rtt_ns: None,
             ndp_run: 0,
             heard_ns: now_ns,
+            slow_until_ns: None,
             slow_receiver_until_ns: None,
             close_wanted: false,
             handshake_data_taken: false,
@@ -284,6 +291,18 @@ impl Connection {
     /// The peer's Slow Receiver option holds (RFC 4340 section 11.6): sending faster would not help it.
     pub fn peer_is_slow(&self, now_ns: i64) -> bool {
         self.slow_receiver_until_ns.is_some_and(|until_ns| now_ns < until_ns)
+    }
+
+    /// What the carrier sees of its receive buffer when it reads at `now_ns`: how long the oldest packet there had waited, and
+    /// how many packets found no room so far. When there are more than before, or the wait is long, the acknowledgements of
+    /// the next round trip say Slow Receiver (RFC 4340 section 11.6).
+    pub fn on_receive_buffer(&mut self, now_ns: i64, lag_ns: i64, overflows: u64) {
+        let has_overflowed = overflows > self.counters.receive_overflows;
+        self.counters.receive_overflows = overflows.max(self.counters.receive_overflows);
+        self.counters.greatest_receive_lag_ns = self.counters.greatest_receive_lag_ns.max(lag_ns);
+        if has_overflowed || lag_ns > SLOW_LAG_NS {
+            self.slow_until_ns = Some(now_ns.saturating_add(self.timer_rtt_ns().max(LEAST_SLOW_NS)));
+        }
     }
 
     /// Counters and congestion control's figures, names with units.

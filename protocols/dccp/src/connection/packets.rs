@@ -348,6 +348,10 @@ impl Connection {
 
     fn put_acknowledgement(&mut self, now_ns: i64, header: &Header, room: usize, options: &mut Vec<u8>) {
         let Some(ack) = header.ack else { return };
+        let is_slow = self.slow_until_ns.is_some_and(|until_ns| now_ns < until_ns);
+        if is_slow && put_limited(&DccpOption::SlowReceiver, room, options) {
+            self.counters.slow_receiver_sent += 1;
+        }
         if !self.drops.is_empty() {
             let left = room.saturating_sub(options.len() + 2);
             let vector = self.drops.vector(header.seq, ack, left);

@@ -508,3 +508,31 @@ fn before_the_queue_is_empty_nothing_overtakes_it() {
     connection.send(NOW, b"first").expect("room");
     assert!(connection.send_now(NOW, b"second", &mut Vec::new()).is_none());
 }
+
+/// The options of the next acknowledgement.
+fn acknowledges_slowly(connection: &mut Connection, now_ns: i64) -> bool {
+    let mut bytes = Vec::new();
+    connection.pending.ack = true;
+    connection.poll_transmit(now_ns, &mut bytes).expect("an acknowledgement");
+    let packet = Packet::parse(&bytes).unwrap();
+    assert_eq!(packet.kind, PacketType::Ack);
+    packet.options().any(|option| option == DccpOption::SlowReceiver)
+}
+
+#[test]
+fn who_loses_packets_for_want_of_room_says_that_it_is_slow_for_a_while() {
+    let mut end = connection(Role::Server, State::Open);
+    end.on_receive_buffer(NOW, 1_000, 0);
+    assert!(!acknowledges_slowly(&mut end, NOW));
+    end.on_receive_buffer(NOW, 1_000, 7);
+    assert!(acknowledges_slowly(&mut end, NOW + 1));
+    // The same count again is no further loss.
+    end.on_receive_buffer(NOW + SECOND, 1_000, 7);
+    assert!(!acknowledges_slowly(&mut end, NOW + SECOND));
+    // Nor does a message have to be lost: a long wait is enough.
+    end.on_receive_buffer(NOW + SECOND, SECOND / 2, 7);
+    assert!(acknowledges_slowly(&mut end, NOW + SECOND));
+    let figure = |name: &str| end.figures().iter().find(|(other, _)| *other == name).unwrap().1;
+    assert_eq!(figure("slow_receiver_sent"), 2.0);
+    assert_eq!((figure("receive_overflows"), figure("greatest_receive_lag_us")), (7.0, 500_000.0));
+}

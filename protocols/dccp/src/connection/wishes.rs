@@ -10,7 +10,7 @@ use crate::feature::{Feature, Location, Negotiation};
 /// Sequence Window in round trips' worth of packets (section 7.5.2: about five).
 const WINDOW_PER_RTT: u64 = 5;
 /// Shortest time between looks at the Sequence Window and the Ack Ratio.
-const MIN_TUNE_NS: i64 = 5_000_000;
+const MIN_TUNE_NS: i64 = 1_000_000;
 
 impl Connection {
     /// Client: what the Request asks for.
@@ -147,7 +147,8 @@ impl Connection {
             return;
         }
         let window = self.features.value(Feature::SequenceWindow, Location::Local);
-        self.sequence.window_sent = window;
+        // An acknowledgement may be as old as this end has said, whether or not the peer has confirmed it.
+        self.sequence.window_sent = window.max(self.features.told(Feature::SequenceWindow));
         self.sequence.window_received = self.features.value(Feature::SequenceWindow, Location::Remote);
         let ratio = self.features.value(Feature::AckRatio, Location::Remote);
         if let Some(halves) = &mut self.halves {
@@ -214,6 +215,7 @@ impl Connection {
             // Twice what is needed now: slow start doubles with every round trip.
             let window = wanted.saturating_mul(2).min(MAX_SEQUENCE_WINDOW);
             self.features.tell(Feature::SequenceWindow, window);
+            self.sequence.window_sent = self.sequence.window_sent.max(window);
         }
     }
 

@@ -149,6 +149,11 @@ pub(crate) struct World {
     back: WiredPath<Parcel>,
     /// Nothing passes in either direction during this time.
     pub(crate) outage_ns: Range<i64>,
+    /// Servers read their receive buffers this often; 0: each packet when it comes.
+    pub(crate) read_every_ns: i64,
+    /// What waits in those buffers since when.
+    unread: Vec<(i64, Parcel)>,
+    next_read_ns: i64,
     path: Path,
     jitter: Rng,
     spare: Vec<Vec<u8>>,
@@ -165,6 +170,9 @@ impl World {
             forward: WiredPath::new(path.direction(path.rate_mbps, path.loss), Rng::new(seed, 1)),
             back: WiredPath::new(path.direction(None, path.loss_back), Rng::new(seed, 2)),
             outage_ns: 0..0,
+            read_every_ns: 0,
+            unread: Vec::new(),
+            next_read_ns: 0,
             path,
             jitter: Rng::new(seed, 3),
             spare: Vec::new(),
@@ -233,7 +241,8 @@ impl World {
         let paths =
             [self.forward.next_ns(), self.back.next_ns()].into_iter().flatten().map(|at_ns| at_ns as i64);
         let ends = self.flows.iter().flat_map(|flow| [flow.client.next_ns(), flow.server.next_ns()]);
-        paths.chain(ends.flatten()).min()
+        let read_ns = (!self.unread.is_empty()).then_some(self.next_read_ns);
+        paths.chain(ends.flatten()).chain(read_ns).min()
     }
 
     /// Deliver what is due, packet by packet: an end may answer each one.
@@ -242,13 +251,31 @@ impl World {
         let due = |path: &WiredPath<Parcel>| path.next_ns().is_some_and(|at_ns| at_ns as i64 <= now_ns);
         while due(&self.forward) {
             let Some(parcel) = self.forward.pop() else { break };
+            if self.read_every_ns > 0 && self.flows[parcel.flow].server.connection.is_some() {
+                self.unread.push((now_ns, parcel));
+                continue;
+            }
             self.arrive_at_server(&parcel);
             self.transmit(parcel.flow);
             self.spare.push(parcel.bytes);
         }
+        self.read(now_ns);
         while due(&self.back) {
             let Some(parcel) = self.back.pop() else { break };
             self.flows[parcel.flow].client.handle(now_ns, &parcel.bytes);
+            self.transmit(parcel.flow);
+            self.spare.push(parcel.bytes);
+        }
+    }
+
+    /// Servers whose time has come read all that waits; each packet has the time at which it came.
+    fn read(&mut self, now_ns: i64) {
+        if self.unread.is_empty() || now_ns < self.next_read_ns {
+            return;
+        }
+        self.next_read_ns = now_ns + self.read_every_ns;
+        for (arrived_ns, parcel) in std::mem::take(&mut self.unread) {
+            self.flows[parcel.flow].server.handle(arrived_ns, &parcel.bytes);
             self.transmit(parcel.flow);
             self.spare.push(parcel.bytes);
         }

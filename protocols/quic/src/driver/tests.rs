@@ -95,7 +95,9 @@ fn a_stream_survives_loss_duplication_and_damage() {
     let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
     let (mut offered, mut arrived, mut carried) = (0_u8, Vec::new(), 0_u32);
     while !sender.is_drained() {
-        while offered < 200 && sender.offer(&mut pair.client.quic, &message(offered), 1000).unwrap() == ONE {
+        while offered < 200
+            && sender.offer(&mut pair.client.quic, &message(offered), 1000, false).unwrap() == ONE
+        {
             offered += 1;
         }
         if offered == 200 {
@@ -179,7 +181,7 @@ fn a_batch_that_the_window_cuts_is_accepted_up_to_a_message_and_its_rest_follows
     greet(&mut pair);
     let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
     let batch: Vec<u8> = (0..100).flat_map(message).collect();
-    let first = sender.offer(&mut pair.client.quic, &batch, 1000).unwrap();
+    let first = sender.offer(&mut pair.client.quic, &batch, 1000, false).unwrap();
     assert!(first.sent > 0 && first.sent < 100 && first.stop == Stop::WouldBlock, "{first:?}");
     let mut arrived = Vec::new();
     let mut next = first.sent;
@@ -187,10 +189,28 @@ fn a_batch_that_the_window_cuts_is_accepted_up_to_a_message_and_its_rest_follows
         pair.exchange();
         receiver.collect(&mut pair.server.quic, &mut |message| arrived.push(message.to_vec())).unwrap();
         pair.exchange();
-        next += sender.offer(&mut pair.client.quic, &batch[next * 1000..], 1000).unwrap().sent;
+        next += sender.offer(&mut pair.client.quic, &batch[next * 1000..], 1000, false).unwrap().sent;
     }
     let expected: Vec<Vec<u8>> = (0..100).map(|number| message(number).to_vec()).collect();
     assert_eq!(arrived, expected);
+}
+
+#[test]
+fn while_no_packet_can_leave_only_so_much_waits_in_the_stream() {
+    let mut pair = Pair::established(0);
+    greet(&mut pair);
+    let (mut sender, mut receiver) = (StreamSender::default(), StreamReceiver::new(1000));
+    let batch: Vec<u8> = (0..100).flat_map(message).collect();
+    let mut accepted = 0;
+    for _ in 0..50 {
+        accepted += sender.offer(&mut pair.client.quic, &batch, 1000, true).unwrap().sent;
+        // Acknowledgements open quiche's window again and again.
+        pair.exchange();
+        receiver.collect(&mut pair.server.quic, &mut |_| {}).unwrap();
+        pair.exchange();
+    }
+    assert_eq!(accepted, (128_usize << 10).div_ceil(1000));
+    assert!(sender.offer(&mut pair.client.quic, &batch, 1000, false).unwrap().sent > 0);
 }
 
 /// A pair whose second connection resumes the first with early data.

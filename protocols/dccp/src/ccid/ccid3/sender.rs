@@ -8,7 +8,7 @@ use super::pacing::Pacer;
 use super::segment_size::SegmentSize;
 use super::sent_log::{Sent, SentLog};
 use super::window_counter::WindowCounter;
-use super::{whole_ns, NS_PER_S};
+use super::{whole_ns, MIN_FEEDBACK_INTERVAL_NS, NS_PER_S};
 use crate::ccid::{Ccid, Departure, Ecn, Figure, Incoming, SendingCcid, Violation};
 use crate::options::DccpOption;
 use crate::seqno::Seq48;
@@ -31,6 +31,8 @@ pub struct Sender {
     sent: SentLog,
     losses: LossReport,
     has_sent: bool,
+    /// Numbers of the newest packet that is acknowledged and of the newest data packet, once there is one.
+    flying: Option<(Seq48, Seq48)>,
     /// Until when a waiting message was told to wait.
     blocked_until_ns: Option<i64>,
     /// Last time at which more waited than was allowed to leave.
@@ -56,6 +58,7 @@ impl Sender {
             sent: SentLog::new(),
             losses: LossReport::default(),
             has_sent: false,
+            flying: None,
             blocked_until_ns: None,
             limited_ns: i64::MIN,
             newest_feedback: None,
@@ -239,6 +242,7 @@ impl SendingCcid for Sender {
             self.counter.on_sent();
             self.rate.on_sent(now_ns, &self.segment);
             self.has_sent = true;
+            self.flying = Some((self.flying.map_or(seq.sub(1), |(acknowledged, _)| acknowledged), seq));
             if let Some(until_ns) = self.blocked_until_ns.take() {
                 self.limited_ns = self.limited_ns.max(until_ns.min(now_ns));
             }
@@ -277,6 +281,9 @@ impl SendingCcid for Sender {
             }
         }
         self.sent.acknowledge(ack);
+        if let Some((acknowledged, _)) = &mut self.flying {
+            *acknowledged = acknowledged.latest(ack);
+        }
         Ok(())
     }
 
@@ -298,9 +305,14 @@ impl SendingCcid for Sender {
         self.rate.rtt_ns().map(whole_ns)
     }
 
+    /// Where the round trip is shorter than the time between two acknowledgements, what leaves in that time. What waits in
+    /// the receiver's buffer is in neither: the receiver takes that wait out of the round trip. So what is not acknowledged
+    /// counts, too.
     fn packets_per_rtt(&self) -> u64 {
-        let rtt_s = self.rate.longer_rtt_ns() / NS_PER_S;
-        (self.rate.instantaneous(&self.segment) * rtt_s / self.segment.bytes()).ceil().max(1.0) as u64
+        let round_s = self.rate.longer_rtt_ns().max(MIN_FEEDBACK_INTERVAL_NS as f64) / NS_PER_S;
+        let packets = self.rate.instantaneous(&self.segment) * round_s / self.segment.bytes();
+        let flying = self.flying.map_or(0, |(acknowledged, newest)| acknowledged.distance_to(newest).max(0));
+        (packets.ceil().max(1.0) as u64).max(flying as u64)
     }
 
     fn wants_ack_of_acks(&self) -> bool {
