@@ -39,6 +39,7 @@ test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kern
 test-slow: ## the whole interoperability matrix, what the radio roles refuse and the golden campaign, in the guest (an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
 	$(PY) -m pytest -m slow
+	scripts/check_r.sh
 
 lint: ## formats, lints and types of all languages
 	@scripts/setup.sh test
@@ -56,10 +57,11 @@ lint: ## formats, lints and types of all languages
 	Rscript --vanilla scripts/lint.R
 	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session testbed/guest/lab/up testbed/guest/lab/host testbed/guest/lab/python
 
-fmt: ## put Rust and Python into their format
+fmt: ## put Rust and Python into their format, write the R package's help anew
 	cargo fmt
 	$(PY) -m ruff check --fix --exit-zero .
 	$(PY) -m ruff format .
+	Rscript --vanilla -e 'roxygen2::roxygenise("analysis-r", roclets = c("namespace", "rd"), load_code = "source")'
 
 dist: ## static netjoule-traffic and netjoule-link for lab hosts of other machines, into dist/<machine>/
 	@scripts/dist.sh

@@ -10,6 +10,10 @@
 #' @param margin_percent margin of equivalence in percent; NULL: the workload's, if it has one.
 #' @param tell called with each event: list(event = "table" | "figure" | "report", path = ).
 #' @return the tables, invisibly.
+#' @examples
+#' campaign <- example_campaign()
+#' tables <- analyse(campaign$dir)
+#' names(tables)
 #' @export
 analyse <- function(campaign_dir, with_report = FALSE, tell = function(event) NULL, margin_percent = NULL) {
   campaign <- read_campaign(campaign_dir, cache = run_cache_path(campaign_dir))

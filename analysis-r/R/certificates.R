@@ -67,6 +67,8 @@ certificate_columns <- c(
 #' @param campaign from [read_campaign()].
 #' @return data.table, one row per run and flow with a certificate; `passed` is empty
 #'   where the flow was held to no limits, `usable` says whether the run counts.
+#' @examples
+#' pacing_certificates(example_campaign())
 #' @export
 pacing_certificates <- function(campaign) {
   given <- campaign$certificates
@@ -118,6 +120,8 @@ overview_columns <- c(
 #'
 #' @param certificates from [pacing_certificates()].
 #' @return data.table, one row per cell; limits only where all its runs had the same.
+#' @examples
+#' pacing_overview(pacing_certificates(example_campaign()))
 #' @export
 pacing_overview <- function(certificates) {
   rows <- certificates[flow == 1]

@@ -20,6 +20,8 @@ example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 #'
 #' @param arguments character vector.
 #' @return exit code: 0 fine, 1 failed, 2 usage, 4 invalid data.
+#' @examples
+#' main("--help")
 #' @export
 main <- function(arguments) {
   json <- "--json" %in% arguments || !isatty(stdout())

@@ -10,16 +10,22 @@
 #'   mini_block, attempt and the columns of [compute_ea()]; p_null_w, floor_w (W),
 #'   ea_above_floor_j_per_mbit and floor_reason from the null run of the same
 #'   mini-block and attempt; wake_ups_per_message of the senders, and
-#'   wake_ups_differ, whether those of the null run are far from it (NA without a floor).
+#'   wake_ups_differ, whether those of the null run are far from it (NA without a floor). Its attribute `campaign`
+#'   lets [summarise_ea()] take it in place of the campaign.
+#' @examples
+#' campaign <- example_campaign()
+#' recomputed <- compute_campaign_ea(campaign)
+#' recomputed[, c("run_id", "p_a_w", "p_i_w", "t_a_mbps", "ea_j_per_mbit")]
+#' summarise_ea(recomputed)
 #' @export
 compute_campaign_ea <- function(campaign) {
   runs <- campaign$runs[measurable == TRUE]
   if (nrow(runs) == 0L) {
-    return(data.table())
+    return(setattr(data.table(), "campaign", campaign))
   }
   meters <- lapply(split(campaign$meters, by = "meter_id"), as.list)
   rows <- lapply(meters, recompute_meter, campaign = campaign, runs = runs)
-  add_floor(rbindlist(unname(rows)), campaign$runs)
+  setattr(add_floor(rbindlist(unname(rows)), campaign$runs), "campaign", campaign)[]
 }
 
 #' Recompute all runs at one meter
@@ -136,6 +142,9 @@ add_floor <- function(rows, runs) {
 #' @param of_subtracted the same of two equal differences, relative to the powers that were subtracted:
 #'   their rounding is what differs between processors (as netjoule_meters.energy.agreement has it).
 #' @return data.table run_id, meter_id, quantity, ours, theirs, relative_difference, agrees.
+#' @examples
+#' check <- compare_ea(example_campaign())
+#' all(check$agrees)
 #' @export
 compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tolerance = 1e-9, of_subtracted = 1e-11) {
   floors <- c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit")

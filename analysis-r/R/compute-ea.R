@@ -44,6 +44,12 @@ count_spacing <- 3
 #' @return one-row data.table: window_t_start_s, window_t_end_s, p_a_w, p_i_before_w,
 #'   p_i_after_w, p_i_w, delta_p_w, t_a_mbps, ea_j_per_mbit, coverage, tail_energy_j,
 #'   reasons (codes joined by ";", "" when none).
+#' @examples
+#' # 8 W of idle power, 9 W while 2 Mb/s arrive.
+#' readings <- data.table::data.table(t_s = 1:30, power_w = rep(c(8, 9, 8), each = 10), flag = "")
+#' intervals <- data.table::data.table(t_start_s = 11:18, t_end_s = 12:19, bytes = 250000)
+#' windows <- list(idle_before = c(0, 10), measure = c(11, 19), tail = c(20, 21), idle_after = c(21, 30))
+#' compute_ea(readings, intervals, windows, update_interval_s = 1, lag_s = 0)
 #' @export
 compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, semantics = "interval_mean",
                        counter_modulus_j = NA_real_, own = NULL) {

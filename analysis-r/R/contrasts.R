@@ -23,6 +23,9 @@ contrast_groups <- c(
 #' @param outliers from [outlier_runs()].
 #' @param model from model_sensitivity(): adds the device model's parameters to the intervals; NULL without.
 #' @return data.table by the contract contrasts.table.json, family first; NULL when the campaign has no E_A.
+#' @examples
+#' campaign <- example_campaign()
+#' transport_contrasts(campaign)[, c("transport", "payload_bytes", "difference_percent", "words")]
 #' @export
 transport_contrasts <- function(campaign, margin_percent = NULL, outliers = outlier_runs(campaign), model = NULL) {
   rows <- usable_results(campaign$results)

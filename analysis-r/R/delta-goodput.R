@@ -19,6 +19,8 @@ goodput_columns <- c(
 #' @param reference transport of the first arm.
 #' @return data.table, one row per transport and cell: goodput of both arms over the
 #'   pairs, the shortfall in Mb/s and in percent of UDP's, each with 95 % t interval over blocks.
+#' @examples
+#' delta_goodput(example_campaign())
 #' @export
 delta_goodput <- function(campaign, reference = "udp") {
   rows <- usable_results(campaign$results)
@@ -62,6 +64,10 @@ goodput_shortfall <- function(pairs) {
 #' @param summary from [summarise_ea()], for frames per message.
 #' @param campaign from [read_campaign()], for the labels.
 #' @return a ggplot with alt text, or NULL without a pair.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' plot_delta_goodput(delta_goodput(campaign), summary, campaign)
 #' @export
 plot_delta_goodput <- function(delta, summary, campaign) {
   points <- delta[!is.na(shortfall_percent), list(

@@ -15,7 +15,9 @@
 #' @return data.table, one row per meter, transport, payload and load, with
 #'   n_pairs, method ("ratio", "p_a_difference" or "no_ratio"), difference_percent, difference_p_a_w
 #'   (P_A - P_A of UDP), each with ci95 low and high; difference_j_per_mbit (J/Mb) with the
-#'   uncertainties of [joules_of()].
+#'   uncertainties of `joules_of()`.
+#' @examples
+#' delta_ea(example_campaign())
 #' @export
 delta_ea <- function(campaign, reference = "udp") {
   rows <- usable_results(campaign$results)

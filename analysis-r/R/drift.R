@@ -18,6 +18,8 @@ order_columns <- c(
 #' @return data.table, one row per run and meter: position (1 is the first run listed of
 #'   its meter), t_s (middle of the window, campaign time in s), deviation_percent of
 #'   E_A from cell_ea_j_per_mbit.
+#' @examples
+#' ea_order(example_campaign())
 #' @export
 ea_order <- function(campaign) {
   rows <- usable_results(campaign$results)
@@ -56,7 +58,7 @@ drift_columns <- c(
 #' The mini-block is the unit: its runs share minutes and idle windows, so that their
 #' deviations count once, by their mean. Deviations of E_A are from the means of cells
 #' (payload, load, direction, pacing), those of P_I from the campaign's mean; the trend
-#' is [within_trend()]'s. `change_percent` is the trend times the time from the first to
+#' is `within_trend()`'s. `change_percent` is the trend times the time from the first to
 #' the last run. `within_percent_per_hour` is the trend when each sitting has a mean of its
 #' own, so that a pause has no part in it. Idle power of a modelled meter that is one
 #' number, within the meter's least step, is called constant and not tested.
@@ -66,6 +68,9 @@ drift_columns <- c(
 #' @return data.table, one row per meter and quantity (E_A, P_I): percent per hour and
 #'   over the campaign with 95 % interval; verdict drift, no_drift_seen, cannot_tell or
 #'   constant.
+#' @examples
+#' campaign <- example_campaign()
+#' ea_drift(ea_order(campaign), campaign)
 #' @export
 ea_drift <- function(listed, campaign) {
   drift_table(listed, campaign, drift_of, "ea_drift", drift_columns)

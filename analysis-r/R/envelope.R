@@ -13,6 +13,8 @@
 #'   transport, direction, offered_rate_mbps (Mb/s), payload_sizes, complete,
 #'   payload_bytes_least, ea_least_j_per_mbit with 95 % interval, and the same of
 #'   the greatest; n_runs, runs_left_out, below_resolution_n (runs of the band).
+#' @examples
+#' ea_envelope(example_campaign())
 #' @export
 ea_envelope <- function(campaign) {
   rows <- usable_results(campaign$results)

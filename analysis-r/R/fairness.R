@@ -9,6 +9,8 @@
 #' @param shares numeric, in any unit.
 #' @return number in (0, 1]; NA for fewer than two shares, for one that is unknown or
 #'   negative, and when there is nothing to share.
+#' @examples
+#' jain_index(c(1, 1, 2))
 #' @export
 jain_index <- function(shares) {
   if (length(shares) < 2L || !all(is.finite(shares)) || any(shares < 0) || max(shares) == 0) {
@@ -179,6 +181,9 @@ shares_of_flow <- function(rows) {
 #' @return data.table transport, direction, payload_bytes, offered_rate_mbps (Mb/s, of one
 #'   flow), the pacing, flows, n (blocks), jain_goodput and jain_demand_met with their
 #'   intervals; NULL for a campaign whose runs have one flow each.
+#' @examples
+#' # NULL: its runs have one flow each.
+#' fairness(example_campaign())
 #' @export
 fairness <- function(campaign) {
   if (nrow(campaign$flows) == 0L) {

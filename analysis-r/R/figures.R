@@ -7,9 +7,14 @@
 #' Goodput and loss belong to the flow and are drawn once per pacing, PHY rates once.
 #' A figure without data is left out.
 #'
+#' @param campaign from [read_campaign()].
+#' @param tables from [campaign_tables()].
 #' @return list of list(name, title, plot, width_in, height_in, meter_id or NA, tables): the
 #'   names of the tables that hold what is drawn.
-#' @noRd
+#' @examples
+#' campaign <- example_campaign()
+#' names(campaign_figures(campaign, campaign_tables(campaign)))
+#' @export
 campaign_figures <- function(campaign, tables) {
   sets <- lapply(by_variant(campaign, tables), function(part) {
     per_meter <- lapply(campaign$meters$meter_id, function(id) {
@@ -159,6 +164,10 @@ phy_height <- function(shares) {
 #' @param out_dir folder, created when missing.
 #' @return paths of the files written; index.json holds alt texts, source lines and the names of
 #'   each figure's tables.
+#' @examples
+#' campaign <- example_campaign()
+#' figures <- campaign_figures(campaign, campaign_tables(campaign))
+#' write_figures(figures[1], tempfile("figures"))
 #' @export
 write_figures <- function(figures, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)

@@ -11,6 +11,8 @@
 #' @return data.table run_id, node, direction (tx, rx), phy_rate_mbps (Mb/s), mcs,
 #'   streams, width_mhz, guard_interval_ns, share (of the run's readings of this node
 #'   and direction), readings.
+#' @examples
+#' mcs_histogram(example_campaign())
 #' @export
 mcs_histogram <- function(campaign) {
   runs <- campaign$runs[usable == TRUE & measurable == TRUE]

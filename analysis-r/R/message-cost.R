@@ -67,6 +67,10 @@ message_panels <- c(
 #' @param summary from [summarise_ea()]; a sender is the same at every meter, so the first meter's rows count.
 #' @param campaign from [read_campaign()], for the labels.
 #' @return a patchwork with alt text, or NULL when no report tells of CPU time.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' plot_message_cost(summary, campaign)
 #' @export
 plot_message_cost <- function(summary, campaign) {
   rows <- summary[meter_id == summary$meter_id[1]]

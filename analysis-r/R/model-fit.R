@@ -36,7 +36,7 @@ residual_columns <- c(
 #' sent, IP headers included, from T_A, loss, frames per message and packet size; what
 #' goes along with them (acknowledgements, the receiver's side) is in a and b. Of null,
 #' which makes no packets, they are its messages and payload bits. Least squares over
-#' cell means, every cell counts once; see [fit_plane()] for the intervals. They hold no
+#' cell means, every cell counts once; see `fit_plane()` for the intervals. They hold no
 #' metering: an instrument's gain is common to all cells and scales P0, a and b alike.
 #'
 #' Hollow runs (device model extrapolated), runs with several flows, without a known
@@ -50,6 +50,8 @@ residual_columns <- c(
 #'   why it is not more: few_cells, one_packet_size, constant_traffic; or that without one
 #'   of the blocks it cannot be fitted, so that its intervals are those of cells alone:
 #'   no_block_interval.
+#' @examples
+#' fit_power_model(example_campaign())
 #' @export
 fit_power_model <- function(campaign) {
   rows <- usable_results(campaign$results)

@@ -39,6 +39,8 @@ robust_distance <- function(x, least_scale = 0) {
 #' @return data.table by the contract outliers.table.json: one row per run, meter and flagged quantity, with the
 #'   value, the median of its cell, the distance in robust standard deviations; no rows when none is flagged, NULL
 #'   when the campaign has no E_A.
+#' @examples
+#' outlier_runs(example_campaign())
 #' @export
 outlier_runs <- function(campaign) {
   rows <- usable_results(campaign$results)

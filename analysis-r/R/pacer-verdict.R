@@ -36,6 +36,9 @@ verdict_keys <- c(
 #'   meter, transport and size: sender, sender_in_part, not_sender,
 #'   no_constant_power or cannot_tell, with a reason; NULL when the campaign has not
 #'   both pacings spin and absolute.
+#' @examples
+#' # NULL: nothing was paced in two ways.
+#' pacer_verdict(example_campaign())
 #' @export
 pacer_verdict <- function(campaign) {
   rows <- usable_results(campaign$results)

@@ -8,6 +8,8 @@
 #' @param campaign from [read_campaign()].
 #' @return data.table node, radio_source, transport, payload_bytes, offered_rate_mbps,
 #'   phy_rate_mbps (Mb/s), mcs, streams, width_mhz, guard_interval_ns, samples, share.
+#' @examples
+#' phy_rate_shares(example_campaign())
 #' @export
 phy_rate_shares <- function(campaign) {
   files <- list.files(file.path(campaign$dir, "radio"), pattern = "\\.csv$")

@@ -9,6 +9,11 @@
 #' @param summary from [summarise_ea()], for frames per message.
 #' @param campaign from [read_campaign()], for the labels.
 #' @return a patchwork with alt text, or NULL when no flow has a certificate.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' overview <- pacing_overview(pacing_certificates(campaign))
+#' plot_pacing(overview, summary, campaign)
 #' @export
 plot_pacing <- function(overview, summary, campaign) {
   rows <- list(

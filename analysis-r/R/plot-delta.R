@@ -9,6 +9,11 @@
 #' @param summary from [summarise_ea()], for frames per message.
 #' @inheritParams plot_ea
 #' @return a ggplot with alt text, or NULL without a pair.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' plot_delta_ea(delta_ea(campaign), summary, campaign, meter)
 #' @export
 plot_delta_ea <- function(delta, summary, campaign, meter_id) {
   chosen <- meter_id

@@ -10,6 +10,11 @@
 #' @param meter_id which meter.
 #' @param parameters table model_parameters of the campaign: what its intervals hold; NULL where there is none.
 #' @return a ggplot with alt text, or NULL when the meter has no E_A.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' plot_ea(summary, campaign, meter)
 #' @export
 plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
   chosen <- meter_id

@@ -10,6 +10,11 @@
 #' @param summary from [summarise_ea()], for frames per message.
 #' @inheritParams plot_ea
 #' @return a ggplot with alt text, or NULL when nothing is left for a band.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' plot_envelope(ea_envelope(campaign), summary, campaign, meter)
 #' @export
 plot_envelope <- function(envelope, summary, campaign, meter_id) {
   chosen <- meter_id

@@ -9,6 +9,11 @@
 #' @param summary from [summarise_ea()], for the frames per message of each size.
 #' @param campaign from [read_campaign()], for the labels.
 #' @return a ggplot with alt text, or NULL without any index.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' cells <- fairness(campaign)
+#' if (NROW(cells) > 0L) plot_fairness(cells, summary, campaign)
 #' @export
 plot_fairness <- function(cells, summary, campaign) {
   points <- fairness_points(cells, summary)

@@ -8,6 +8,11 @@
 #'
 #' @inheritParams plot_ea
 #' @return a patchwork with alt text, or NULL when the campaign has no floor that the meter resolves.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' plot_floor(summary, campaign, meter)
 #' @export
 plot_floor <- function(summary, campaign, meter_id) {
   chosen <- meter_id

@@ -20,6 +20,10 @@ flow_points <- function(rows, value, low, high) {
 #' @param summary from [summarise_ea()].
 #' @param campaign from [read_campaign()], for the labels.
 #' @return a ggplot with alt text, or NULL without goodput.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' plot_goodput(summary, campaign)
 #' @export
 plot_goodput <- function(summary, campaign) {
   points <- flow_points(first_meter_rows(summary), "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high")
@@ -65,6 +69,10 @@ everything_line <- function(points) {
 #'
 #' @inheritParams plot_goodput
 #' @return a ggplot with alt text, or NULL when no transport reports loss.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' plot_loss(summary, campaign)
 #' @export
 plot_loss <- function(summary, campaign) {
   rows <- first_meter_rows(summary)

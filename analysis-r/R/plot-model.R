@@ -12,6 +12,11 @@ size_linetypes <- c("solid", "42", "22", "12")
 #' @param fit,residuals from [fit_power_model()].
 #' @inheritParams plot_ea
 #' @return a ggplot with alt text, or NULL when no transport but null could be fitted.
+#' @examples
+#' campaign <- example_campaign()
+#' meter <- campaign$meters$meter_id[1]
+#' model <- fit_power_model(campaign)
+#' plot_model_fit(model$fit, model$residuals, campaign, meter)
 #' @export
 plot_model_fit <- function(fit, residuals, campaign, meter_id) {
   chosen <- meter_id
@@ -42,6 +47,11 @@ plot_model_fit <- function(fit, residuals, campaign, meter_id) {
 #'
 #' @inheritParams plot_model_fit
 #' @return a ggplot with alt text, or NULL when no transport but null could be fitted.
+#' @examples
+#' campaign <- example_campaign()
+#' meter <- campaign$meters$meter_id[1]
+#' model <- fit_power_model(campaign)
+#' plot_model_residuals(model$fit, model$residuals, campaign, meter)
 #' @export
 plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
   chosen <- meter_id

@@ -11,6 +11,12 @@ most_order_points <- 1000
 #' @inheritParams plot_ea
 #' @param sittings from ea_drift_sittings().
 #' @return a ggplot with alt text, or NULL without cells of two mini-blocks.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' listed <- ea_order(campaign)
+#' plot_ea_order(listed, ea_drift(listed, campaign), summary, campaign, meter)
 #' @export
 plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
                           sittings = ea_drift_sittings(listed, campaign)) {

@@ -8,6 +8,10 @@
 #' @param verdict from [pacer_verdict()].
 #' @inheritParams plot_ea
 #' @return a ggplot with alt text, or NULL when the meter has nothing to show.
+#' @examples
+#' campaign <- example_campaign()
+#' verdict <- pacer_verdict(campaign)
+#' if (NROW(verdict) > 0L) plot_pacer(verdict, campaign, campaign$meters$meter_id[1])
 #' @export
 plot_pacer <- function(verdict, campaign, meter_id) {
   chosen <- meter_id

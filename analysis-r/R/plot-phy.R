@@ -8,6 +8,9 @@
 #' @param shares from [phy_rate_shares()].
 #' @param campaign from [read_campaign()], for the labels.
 #' @return a ggplot with alt text, or NULL without radio samples.
+#' @examples
+#' campaign <- example_campaign()
+#' plot_phy_rates(phy_rate_shares(campaign), campaign)
 #' @export
 plot_phy_rates <- function(shares, campaign) {
   if (nrow(shares) == 0L) {

@@ -16,6 +16,11 @@ most_large_points <- 300
 #' @param summary from [summarise_ea()], for frames per message.
 #' @inheritParams plot_ea
 #' @return a patchwork with alt text, or NULL when the meter has no power.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' plot_power(power_trace(campaign), summary, campaign, meter)
 #' @export
 plot_power <- function(trace, summary, campaign, meter_id) {
   chosen <- meter_id

@@ -23,6 +23,8 @@ trace_columns <- c(
 #'   t_s (s), power_w (mean, W) with the least and greatest reading, window (idle,
 #'   warm_up, measure, tail, or empty between them), run_id and transport (empty when
 #'   idle: an idle window belongs to the runs on both sides).
+#' @examples
+#' power_trace(example_campaign())
 #' @export
 power_trace <- function(campaign) {
   traces <- lapply(split(campaign$meters, by = "meter_id"), function(meter) trace_of_meter(campaign, meter))

@@ -17,6 +17,8 @@
 #'   and flow, of runs with several), arrivals (bytes by run and flow of these), problems
 #'   (run_id, code, detail), certificates (one row per run and flow with a pacing
 #'   certificate), contracts, cache.
+#' @examples
+#' read_campaign(example_campaign()$dir)
 #' @export
 read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NULL) {
   if (!dir.exists(campaign_dir)) {
@@ -194,6 +196,13 @@ read_meter <- function(campaign, meter_id) {
   rows[]
 }
 
+#' Print a campaign in one line
+#'
+#' @param x from [read_campaign()].
+#' @param ... not used.
+#' @return x, invisibly.
+#' @examples
+#' print(example_campaign())
 #' @export
 print.nj_campaign <- function(x, ...) {
   cat(

@@ -10,6 +10,12 @@
 #' @param tables,figures of the campaign; the figures are already written.
 #' @param path of the report.
 #' @return path.
+#' @examples
+#' campaign <- example_campaign()
+#' tables <- campaign_tables(campaign)
+#' figures <- campaign_figures(campaign, tables)
+#' write_figures(figures, file.path(campaign$dir, "figures"))
+#' report(campaign, tables, figures)
 #' @export
 report <- function(campaign, tables, figures, path = file.path(campaign$dir, "report.html")) {
   page <- tag$html(lang = "en", report_head(campaign), report_body(campaign, tables, figures))

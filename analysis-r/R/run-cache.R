@@ -9,6 +9,8 @@ cache_format <- 1L
 #'
 #' @param campaign_dir folder of the campaign.
 #' @return path of a file in tables/, which can be deleted and is made again.
+#' @examples
+#' run_cache_path(example_campaign()$dir)
 #' @export
 run_cache_path <- function(campaign_dir) file.path(campaign_dir, "tables", ".per-run-pass")
 

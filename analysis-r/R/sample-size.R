@@ -27,6 +27,9 @@ default_power <- 0.8
 #'   log_ratio_sd, blocks_n, blocks_upper_n), blocks_n and blocks_upper_n (the greatest of them), design_blocks_n,
 #'   least_blocks_n (for the level alone), least_p, least_p_holm (of the design's blocks), tests_n, alpha,
 #'   mde_percent, power. Stops with exit code 4 when the pilot has no contrast of the family in 2 blocks.
+#' @examples
+#' campaign <- example_campaign()
+#' blocks_needed(campaign, campaign$meta$workload, mde_percent = 3)
 #' @export
 blocks_needed <- function(pilot, workload, mde_percent, power = default_power) {
   alpha <- statistics_settings(workload)$alpha

@@ -40,6 +40,10 @@ our_columns <- list(
 #' @param references documents of results/reference.
 #' @return data.table by side_by_side.table.json, one row per value, meter and transport (PHY rates: per node);
 #'   NULL where no published value but PHY rates has a counterpart in the campaign.
+#' @examples
+#' # NULL where nothing published has a counterpart, or the published values are not installed.
+#' campaign <- example_campaign()
+#' side_by_side(campaign, campaign_tables(campaign))
 #' @export
 side_by_side <- function(campaign, tables, references = read_references(reference_dir(campaign$contracts))) {
   tables <- by_variant(campaign, tables)[[1]]$tables

@@ -8,6 +8,8 @@
 #' @param margin_percent margin of equivalence in percent; NULL: the workload's, if it has one.
 #' @return named list of data.tables: contrasts ([transport_contrasts()]), ea_uncertainty, outliers ([outlier_runs()]),
 #'   model_parameters, held_parameters; one that the campaign has nothing for is left out.
+#' @examples
+#' names(campaign_statistics(example_campaign()))
 #' @export
 campaign_statistics <- function(campaign, margin_percent = NULL) {
   model <- model_sensitivity(campaign)

@@ -50,11 +50,14 @@ usable_results <- function(results) {
 #' once, by their mean. `u95_meter` is the mean meter uncertainty of one run,
 #' kept apart from the run-to-run interval because most of it is common to all.
 #'
-#' @param campaign from [read_campaign()].
+#' @param campaign from [read_campaign()], or what [compute_campaign_ea()] gave, whole: then energies are those that
+#'   it recomputed, and the rest is the campaign's.
 #' @return data.table with the columns of tables/ea_summary.csv, ordered by cell.
+#' @examples
+#' summarise_ea(example_campaign())[, c("transport", "payload_bytes", "offered_rate_mbps", "ea_j_per_mbit_mean")]
 #' @export
 summarise_ea <- function(campaign) {
-  rows <- usable_results(campaign$results)
+  rows <- usable_results(if (is.data.frame(campaign)) recomputed_results(campaign) else campaign$results)
   if (nrow(rows) == 0L) {
     return(empty_rows("ea_summary", summary_columns))
   }
@@ -63,6 +66,25 @@ summarise_ea <- function(campaign) {
   summary <- in_cell_order(summary)
   setcolorder(summary, summary_columns)
   summary[]
+}
+
+#' Results of a campaign with the energies that were recomputed
+#' @noRd
+recomputed_results <- function(recomputed) {
+  campaign <- attr(recomputed, "campaign")
+  if (is.null(campaign)) {
+    abort_netjoule(
+      "summarise_ea() takes a campaign, or the rows of compute_campaign_ea() as they are: these are other rows.",
+      exit_code = exit_codes$usage
+    )
+  }
+  keys <- c("run_id", "meter_id")
+  columns <- setdiff(intersect(names(recomputed), names(campaign$results)), c(keys, names(campaign$plan)))
+  results <- copy(campaign$results)
+  places <- recomputed[results[, keys, with = FALSE], on = keys, which = TRUE]
+  found <- which(!is.na(places))
+  for (column in columns) set(results, found, column, recomputed[[column]][places[found]])
+  results
 }
 
 # By meter, pacing (absolute first), size and load; transports in the order of the legends, null last.

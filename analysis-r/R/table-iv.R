@@ -26,6 +26,9 @@ some_application_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_
 #' @param reference transport that the others are set against.
 #' @return data.table, one row per campaign, meter and transport, with 95 % t intervals
 #'   over blocks; NULL when none of the campaigns flew a profile.
+#' @examples
+#' # NULL: the example has no application profile.
+#' table_iv(example_campaign())
 #' @export
 table_iv <- function(campaigns, reference = "udp") {
   if (inherits(campaigns, "nj_campaign")) campaigns <- list(campaigns)

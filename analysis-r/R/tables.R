@@ -5,7 +5,9 @@
 #' @param campaign from [read_campaign()].
 #' @param margin_percent see [campaign_statistics()].
 #' @return named list of data.tables; the names are those of the CSV files.
-#' @noRd
+#' @examples
+#' names(campaign_tables(example_campaign()))
+#' @export
 campaign_tables <- function(campaign, margin_percent = NULL) {
   recomputed <- compute_campaign_ea(campaign)
   tables <- list(
@@ -74,6 +76,8 @@ empty_check <- function() {
 #' @param tables from campaign_tables().
 #' @param out_dir folder, created when missing.
 #' @return paths of the files written.
+#' @examples
+#' write_tables(list(ea_summary = summarise_ea(example_campaign())), tempfile("tables"))
 #' @export
 write_tables <- function(tables, out_dir) {
   dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)

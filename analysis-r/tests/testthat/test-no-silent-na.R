@@ -78,7 +78,7 @@ allowed <- list(
     phy_rate_mbps = never, mcs = never, streams = never, width_mhz = never, guard_interval_ns = never
   ),
   delta_goodput = c(
-    for_columns(c("difference_ci95_low", "difference_ci95_high"), function(rows) rows$n_pairs < 2),
+    for_columns(c("shortfall_mbps_ci95_low", "shortfall_mbps_ci95_high"), function(rows) rows$n_pairs < 2),
     for_columns("shortfall_percent", function(rows) rows$reference_goodput_mbps == 0),
     for_columns(c("shortfall_percent_ci95_low", "shortfall_percent_ci95_high"), function(rows) {
       rows$reference_goodput_mbps == 0 | rows$n_pairs < 2
