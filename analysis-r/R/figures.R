@@ -26,7 +26,9 @@ campaign_figures <- function(campaign, tables) {
     unlist(sets, recursive = FALSE), phy_figures(campaign, tables$phy_rates),
     pacer_figures(campaign, tables$pacer_verdict), time_figures(campaign, tables)
   )
-  all[!vapply(all, function(one) is.null(one$plot), NA)]
+  all <- all[!vapply(all, function(one) is.null(one$plot), NA)]
+  # Those of the measurement itself last.
+  all[order(is_diagnostic(figure_ids(all)))]
 }
 
 flow_figures <- function(campaign, tables, suffix) {

@@ -125,7 +125,9 @@ alt_message_cost <- function(rows, campaign) {
 }
 
 # What is the same at every meter: what the flow tells, and what its sender.
-sender_html <- function(rows, source) list(flow_html(rows, source), message_html(rows, source))
+sender_html <- function(rows, source) {
+  folded("Flow and sender by cell", list(flow_html(rows, source), message_html(rows, source)), printed = FALSE)
+}
 
 #' What a message takes as a table of the report
 #' @noRd

@@ -84,7 +84,10 @@ filled <- function(rows, columns) {
   columns[vapply(columns, function(column) any(!is.na(rows[[column]]) & rows[[column]] != ""), NA)]
 }
 
-cell_html <- function(rows, source) list(energy_html(rows, source), floor_html(rows, source))
+cell_html <- function(rows, source) {
+  floor <- floor_html(rows, source)
+  list(energy_html(rows, source), if (!is.null(floor)) folded("Generator floor by cell", floor, printed = FALSE))
+}
 
 energy_html <- function(rows, source) {
   shown <- with_cell_names(rows)

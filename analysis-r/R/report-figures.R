@@ -37,12 +37,15 @@ section_figures <- function(figures, titles, parts, elsewhere = rep(FALSE, lengt
       }))
     },
     if (any(elsewhere)) tag$p("Figure 1 stands in the ", tag$a(href = "#summary", "summary", .noWS = "after"), "."),
-    parts[!elsewhere],
+    parts[!elsewhere & !is_diagnostic(ids)],
     if (!any(startsWith(ids, "floor"))) {
       tag$p("There is no figure of the generator floor: no mini-block of this campaign has a usable null run.")
     }
   )
 }
+
+# Figures that tell of the measurement, not of what a megabit cost: they stand in the appendix.
+is_diagnostic <- function(ids) grepl("^(pacing|phy-rates|power|ea-order|model-fit|model-residuals)($|-)", ids)
 
 figure_ids <- function(figures) vapply(figures, function(one) one$name, "")
 
@@ -126,7 +129,7 @@ figure_title <- function(campaign, one, number) {
 figure_html <- function(one, title, drawing, anchors, same = NULL) {
   plot <- if (!is.null(drawing)) {
     list(
-      tag$p(class = "hint", `aria-hidden` = "true", "Wider than this screen: swipe the drawing sideways."),
+      tag$p(class = "hint", `aria-hidden` = "true", "Tap the drawing to enlarge it."),
       tag$div(class = "scroll plot", tabindex = "0", role = "group", `aria-label` = title, drawing)
     )
   }
@@ -141,7 +144,7 @@ figure_html <- function(one, title, drawing, anchors, same = NULL) {
     tag$figcaption(
       tag$strong(title), " ",
       # The drawing itself bears the same words for a screen reader.
-      tag$span(`aria-hidden` = if (!is.null(drawing)) "true", figure_alt(one$plot)),
+      tag$span(`aria-hidden` = if (!is.null(drawing)) "true", said_at_head(figure_alt(one$plot))),
       if (is.null(drawing)) sprintf(" This page would grow too large with it: see figures/%s.svg.", one$name),
       tag$p(
         class = "source", if (!shown) list(figure_source(one$plot), " \u00b7 "),
@@ -176,5 +179,25 @@ inline_svg <- function(path, alt, index) {
   label <- gsub("'", "&#39;", label, fixed = TRUE)
   opening <- paste0("<svg role='img' aria-label='", label, "' ")
   text <- sub("<svg role='img' ", opening, text, fixed = TRUE)
-  htmltools::HTML(text)
+  htmltools::HTML(gsub("(fill|stroke): #([0-9A-F]{6})", "\\1: var(--c\\2, #\\2)", text))
+}
+
+#' Style that gives the colours of drawings their counterparts on a dark ground
+#'
+#' Greys are turned over, other colours made light enough; the drawings refer to each by name, inline_svg().
+#'
+#' @param html the page's text or its drawings.
+#' @noRd
+dark_colours <- function(html) {
+  # Black is what a drawing leaves unsaid.
+  names <- union("000000", unlist(regmatches(html, gregexpr("(?<=var\\(--c)[0-9A-F]{6}", html, perl = TRUE))))
+  lab <- grDevices::convertColor(t(grDevices::col2rgb(paste0("#", names))) / 255, "sRGB", "Lab")
+  grey <- sqrt(lab[, 2]^2 + lab[, 3]^2) < 8
+  # The page's dark ground has lightness 8, its ink 92.
+  lab[, 1] <- ifelse(grey, 92 - 0.84 * lab[, 1], pmax(lab[, 1], 62))
+  dark <- grDevices::rgb(pmin(pmax(grDevices::convertColor(lab, "Lab", "sRGB"), 0), 1))
+  paste0(
+    "@media screen and (prefers-color-scheme: dark) { :root { ", paste0("--c", names, ": ", dark, ";", collapse = " "),
+    " } }"
+  )
 }

@@ -59,15 +59,30 @@ html_table <- function(rows, columns, caption = NULL, long = character(), csv = 
   table <- paste0(
     "<table><thead><tr>", head, "</tr></thead>\n<tbody>\n", table_body(texts, classes), "\n</tbody></table>"
   )
+  # By its columns' names, so that the page has no second table with this name and others.
+  class <- paste0("t", substr(digest::digest(names(columns), algo = "sha1"), 1L, 8L))
   list(
     # Above the scrolling box, not a caption element: that would be as wide as the widest table.
     if (!is.null(caption)) tag$p(class = "source", caption),
     tag$div(
-      class = "scroll", tabindex = "0", role = "group",
-      `aria-label` = if (is.null(caption)) "Table" else sub("\\. .*", "", caption), htmltools::HTML(table)
+      class = paste("scroll rows", class), tabindex = "0", role = "group",
+      `aria-label` = if (is.null(caption)) "Table" else sub("\\. .*", "", caption), tag$style(card_names(class, columns)),
+      htmltools::HTML(table)
     ),
     left_out_words(nrow(rows) - nrow(shown), csv)
   )
+}
+
+# What each column is called where a row is a card (report.css).
+card_names <- function(class, columns) {
+  # In a CSS string any character may stand as its number.
+  quoted <- vapply(enc2utf8(names(columns)), function(name) {
+    paste0(sprintf("\\%06x", utf8ToInt(name)), collapse = "")
+  }, "")
+  plain <- grepl("^[A-Za-z0-9 _/%().,:+-]*$", names(columns))
+  quoted[plain] <- names(columns)[plain]
+  rules <- sprintf(".%s td:nth-child(%d)::before{content:\"%s\"}", class, seq_along(columns), quoted)
+  htmltools::HTML(paste0("@media screen and (max-width:48rem){", paste(rules[-1], collapse = ""), "}"))
 }
 
 left_out_words <- function(count, csv) {
@@ -86,7 +101,13 @@ table_body <- function(texts, classes) {
 }
 
 # Sentences for the page: a number keeps its percent sign on its line, and a minus is no hyphen.
-prose <- function(text) true_minus(gsub("(?<=[0-9\\]]) %", "\u202f%", text, perl = TRUE))
+prose <- function(text) true_minus(gsub("(?<=[0-9\\]]) %", "\u202f%", said_at_head(text), perl = TRUE))
+
+# That all of it is a model stands at the head of the page and in each source line: a sentence need not say it again.
+said_at_head <- function(text) {
+  text <- gsub("^In this model, ([a-z]?)", "\\U\\1", text, perl = TRUE)
+  gsub(",? in this model\\b| In this model\\.", "", text, perl = TRUE)
+}
 
 true_minus <- function(text) gsub("(?<=^|[ \\[(])-(?=[0-9])", "\u2212", text, perl = TRUE)
 

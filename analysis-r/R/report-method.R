@@ -53,8 +53,7 @@ section_method <- function(campaign) {
     tag$p(
       "In full: docs/measurement-protocol.md, docs/generator-floor.md, docs/uncertainty.md and docs/statistics.md of ",
       "netjoule's sources."
-    ),
-    if (is_modelled(campaign)) tag$p("All of this holds in this model; it is no measurement of a device.")
+    )
   )
 }
 
@@ -65,5 +64,8 @@ section_glossary <- function(campaign) {
   }
   term <- ifelse(glossary$unit == "", glossary$term, paste0(glossary$term, " (", glossary$unit, ")"))
   meaning <- ifelse(glossary$column == "", glossary$meaning, paste0(glossary$meaning, " Column ", glossary$column, "."))
-  tag$section(id = "glossary", tag$h2("Glossary"), definition_list(term, meaning))
+  tag$section(
+    id = "glossary", tag$h2("Glossary"),
+    folded(sprintf("All %d terms and columns", length(term)), definition_list(term, meaning), printed = FALSE)
+  )
 }

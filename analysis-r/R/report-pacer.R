@@ -16,7 +16,7 @@ section_pacer <- function(campaign, tables) {
       "busy loop looks like that, and so does an idle power that was read too low. The same schedules were sent by a ",
       "pacer that spins and by one that sleeps: only what the sender draws differs between the two."
     ),
-    tag$ul(lapply(unique(verdict$words), tag$li)),
+    tag$ul(lapply(prose(unique(verdict$words)), tag$li)),
     html_table(verdict, c(
       node = "node", meter = "meter_id", transport = "transport", "payload B" = "payload_bytes",
       "load Mb/s" = "offered_rate_mbps", "spin W" = "delta_p_spin_w", "absolute W" = "delta_p_absolute_w",

@@ -12,7 +12,6 @@ section_published <- function(campaign, tables, references = read_references(ref
   if (is.null(rows)) {
     return(NULL)
   }
-  ours <- if (is_modelled(campaign)) "here, in this model" else "here"
   tag$section(
     id = "published", tag$h2("Beside the published values"),
     tag$p(
@@ -22,14 +21,14 @@ section_published <- function(campaign, tables, references = read_references(ref
     ),
     if (is_modelled(campaign)) {
       tag$p(
-        "In this model: power or air time on our side is modelled. Agreement is then no measurement, and ",
+        "Power or air time on our side is modelled. Agreement is then no measurement, and ",
         "disagreement refutes nothing; shapes and ratios are what can be compared."
       )
     },
     fitted_part(rows, campaign),
     lapply(references, function(document) {
       id <- pick_text(document, "reference_id")
-      published_tables(rows[rows$reference_id == id], document, campaign, ours)
+      published_tables(rows[rows$reference_id == id], document, campaign)
     })
   )
 }
@@ -45,19 +44,19 @@ fitted_part <- function(rows, campaign) {
   }
 }
 
-published_tables <- function(rows, reference, campaign, ours) {
+published_tables <- function(rows, reference, campaign) {
   if (nrow(rows) == 0L) {
     return(NULL)
   }
   title <- pick_text(reference, "title")
   list(
     tag$h3(title),
-    html_table(
+    tag$details(class = "many", tag$summary("Setup of both"), html_table(
       setup_display(campaign, reference$setup), c(item = "item", published = "published", here = "here"),
       "Setup of both.",
       long = c("published", "here")
-    ),
-    compared_table(rows[!is.na(rows$ours_low)], campaign, ours), empty_at_words(rows, campaign),
+    )),
+    compared_table(rows[!is.na(rows$ours_low)], campaign), empty_at_words(rows, campaign),
     lonely_table(rows[!rows$value_id %in% with_counterpart(rows)]),
     slips_table(published_slips(reference), title)
   )
@@ -67,21 +66,20 @@ published_tables <- function(rows, reference, campaign, ours) {
 with_counterpart <- function(rows) unique(rows$value_id[!is.na(rows$ours_low)])
 
 # What is compared stands in few columns, which paper has room for; what it rests on is folded below.
-compared_table <- function(rows, campaign, ours) {
+compared_table <- function(rows, campaign) {
   if (nrow(rows) == 0L) {
     return(NULL)
   }
   shown <- published_display(rows)[, ours := prose(ours)]
   meter <- if (nrow(campaign$meters) > 1L) c("metered by" = "meter")
-  columns <- c(quantity = "what", meter, published = "published", ours = "ours", "differs in" = "differs")
-  names(columns)[columns == "ours"] <- ours
+  columns <- c(quantity = "what", meter, published = "published", here = "ours", "differs in" = "differs")
   list(
     html_table(
       shown, columns, paste("Published and ours.", source_line(campaign, NULL, 10000L)),
       long = c("what", "ours", "differs")
     ),
     tag$details(
-      tag$summary("What each value was published for, and what ours rests on"),
+      class = "many", tag$summary("What each value was published for, and what ours rests on"),
       html_table(shown, c(
         quantity = "what", meter, "at (here)" = "at_here", filled(shown, c("u95 metering" = "u95")), blocks = "blocks",
         filled(shown, c("floor here" = "floor")), "printed in" = "source",
@@ -119,7 +117,7 @@ lonely_table <- function(rows) {
   shown[, reason := unname(reason_labels[rows$reason])]
   shown <- unique(shown[, c("what", "published", "reason", "source", "conditions", "note"), with = FALSE])
   tag$details(
-    tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
+    class = "many", tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
     html_table(shown, c(
       quantity = "what", published = "published", "none here because" = "reason", "printed in" = "source",
       filled(shown, c("published for" = "conditions", note = "note"))
@@ -131,7 +129,7 @@ slips_table <- function(slips, title) {
   if (nrow(slips) == 0L) {
     return(NULL)
   }
-  tag$details(tag$summary("Slips of the publication, corrected"), html_table(slips, c(
+  tag$details(class = "many", tag$summary("Slips of the publication, corrected"), html_table(slips, c(
     place = "source", printed = "printed", right = "corrected", why = "words", "what follows" = "effect"
   ), paste("Slips of", title), long = c("words", "effect")))
 }

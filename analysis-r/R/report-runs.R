@@ -64,7 +64,7 @@ count_by_code <- function(rows, heading) {
 }
 
 long_table <- function(summary, csv, rows, columns) {
-  folded(summary, html_table(rows, columns, long = "detail", csv = csv), nrow(rows), csv)
+  folded(summary, html_table(rows, columns, long = "detail", csv = csv), nrow(rows), csv, printed = FALSE)
 }
 
 # What campaign.json says, part by part; single entries stand first.
@@ -73,25 +73,21 @@ environment_parts <- c(
   device_models = "Device models", meters = "Meters, every entry", sessions = "Sessions, every entry",
   alignment = "Lags told by load pulses", load_pulses = "Load pulses"
 )
-# Longer parts stay folded on paper.
-most_printed_entries <- 40L
-
 section_environment <- function(campaign) {
   meta <- campaign$meta
   names(meta$meters) <- campaign$meters$meter_id
   if (length(meta$lab_hosts) > 0L) names(meta$lab_hosts) <- vapply(meta$lab_hosts, pick_text, "", "host")
   rest <- meta[setdiff(names(meta), names(environment_parts))]
-  nested <- vapply(rest, is.list, NA)
   tag$section(
-    id = "environment", tag$h2("Environment"), definitions_of(rest[!nested]), sessions_part(meta$sessions),
+    id = "environment", tag$h2("Environment"), sessions_part(meta$sessions),
     meters_part(meta$meters),
     lapply(names(environment_parts), function(part) folded_definitions(environment_parts[[part]], meta[[part]])),
-    folded_definitions("Other entries", rest[nested])
+    folded_definitions("Other entries", rest)
   )
 }
 
 folded_definitions <- function(title, x) {
-  if (length(x) > 0L) folded(title, definitions_of(x), printed = length(flatten(x)) <= most_printed_entries)
+  if (length(x) > 0L) folded(title, definitions_of(x), printed = FALSE)
 }
 
 #' Meters as a table, a column per meter
@@ -113,10 +109,10 @@ meters_part <- function(meters) {
   })
   rows <- as.data.table(c(list(item = gsub("[._]+", " ", keys)), stats::setNames(values, columns)))
   told <- Reduce(`|`, lapply(values, function(text) !is.na(text)))
-  html_table(
+  folded("Meters", html_table(
     rows[told], c(item = "item", stats::setNames(columns, names(meters))), "Meters, as campaign.json has them.",
     long = columns
-  )
+  ), printed = FALSE)
 }
 
 # More sessions than this stand in campaign.json alone.

@@ -1,25 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# The report's summary: the answer in a sentence, what was tested, Figure 1, then what is exploratory and what stands
-# beside it.
+# The report's first screen: the answer in a sentence, what it rests on, what would change it. Then Figure 1, what was
+# compared, and load by load. How sure each of it is stands in the appendix.
 
-#' @param figure the part of the page that shows Figure 1; it stands behind what was tested.
+#' @param figure the part of the page that shows Figure 1; it stands behind the answer.
 #' @noRd
 section_summary <- function(campaign, tables, figure = NULL) {
   family <- family_rows(tables)
-  design <- c(design_sentence(campaign), counts_sentence(campaign))
   lead <- lead_sentences(campaign, tables, family)
-  if (is.null(lead)) {
-    lead <- design[1]
-    design <- design[2]
-  }
+  rests <- c(design_sentence(campaign), counts_sentence(campaign), lead[-1])
+  if (is.null(lead)) lead <- "Nothing here is compared over all loads."
+  change <- change_sentences(campaign, tables, family)
   tag$section(
-    id = "summary", tag$h2("Summary"), tag$p(class = "lead", prose(lead)), tag$p(prose(paste(design, collapse = " "))),
-    if (nrow(family) > 0L) family_part(campaign, family), figure,
-    by_meter(campaign, "Load by load: exploratory", function(id) load_sentences(campaign, tables, id)),
-    by_meter(campaign, "What limits these numbers", function(id) limit_sentences(campaign, tables, id)),
+    id = "summary", tag$h2("Answer"), tag$p(class = "lead", prose(lead[1])),
+    tag$h3("What it rests on"), tag$p(prose(paste(rests, collapse = " "))),
+    if (length(change) > 0L) list(tag$h3("What would change it"), tag$ul(lapply(prose(change), tag$li))),
+    figure, if (nrow(family) > 0L) family_part(family),
+    by_meter(campaign, tables, "Load by load: exploratory", function(id) load_sentences(campaign, tables, id))
+  )
+}
+
+#' What could turn the answer, a line each: too few blocks, the sender's own share, resolution, a model
+#' @noRd
+change_sentences <- function(campaign, tables, family) {
+  id <- campaign$meters$meter_id[1]
+  cells <- tables$ea_summary[meter_id == id & transport != "null"]
+  large <- nrow(floor_large_cells(cells))
+  below <- sum(cells$below_resolution_n > 0L)
+  least <- contrast_design(campaign)$least_blocks
+  of_cells <- function(count) sprintf("%d of %s", count, cell_words(nrow(cells)))
+  c(
+    if (nrow(family) > 0L && !any(family$inference == "tested")) {
+      sprintf("More blocks: there are %d, and tests are made from %d on.", blocks_of(campaign), least)
+    },
+    if (large > 0L) {
+      sprintf(
+        "Another sender: its floor is over %g %% of P_A - P_I in %s; Figure 1 has E_A above it.",
+        100 * greatest_floor_ratio, of_cells(large)
+      )
+    },
+    if (below > 0L) sprintf("A finer meter: %s have runs below its resolution.", of_cells(below)),
+    if (any(cells$hollow)) {
+      sprintf("A device model that reaches further: %s lie outside its validity.", of_cells(sum(cells$hollow)))
+    },
+    if (is_modelled(campaign)) "A real device, radio and meter: read shapes and ratios here, not absolute joules."
+  )
+}
+
+#' What limits the numbers, what else to know and how sure: the statistics, for the appendix
+#' @noRd
+section_appendix <- function(campaign, tables, figures, drawn) {
+  later <- is_diagnostic(figure_ids(figures))
+  tag$section(
+    id = "appendix", tag$h2("Appendix: statistics"),
+    by_meter(campaign, tables, "What limits these numbers", function(id) limit_sentences(campaign, tables, id)),
     tag$h3("What else to know"), tag$ul(lapply(beside_sentences(campaign, tables), tag$li)),
-    tag$h3("How sure"), sentence_list(sure_sentences(campaign, tables))
+    tag$h3("How sure"), sentence_list(sure_sentences(campaign, tables)),
+    if (any(later)) {
+      list(
+        tag$h3("Figures of the measurement itself"),
+        folded("Pacing, power over time, drift, power model, PHY rates", drawn[later], id = "diagnostics", printed = FALSE)
+      )
+    }
   )
 }
 
@@ -34,14 +76,14 @@ family_rows <- function(tables) {
   if (is.null(rows)) data.table() else unique(rows[in_family == TRUE & !is.na(words)], by = "words")
 }
 
-family_part <- function(campaign, family) {
+family_part <- function(family) {
   list(
     tag$h3(paste0(
-      "What is compared over all loads", if (is_modelled(campaign, family$meter_id[1])) ", in this model",
+      "What is compared over all loads",
       if (any(!is.na(family$difference_ci95_low))) ": 95 % intervals over blocks"
     )),
     tag$ul(class = "verdicts", lapply(seq_len(nrow(family)), function(i) verdict_item(family[i]))),
-    tag$details(tag$summary("Tests, p-values and what was left out"), tag$ul(lapply(prose(family$words), tag$li)))
+    folded("Tests, p-values and what was left out", tag$ul(lapply(prose(family$words), tag$li)), printed = FALSE)
   )
 }
 
@@ -104,7 +146,7 @@ more_or_less <- function(difference) if (difference < 0) "less" else "more"
 #' The answer in plain words: who took least, by how much the others differ, how sure, where little is known
 #'
 #' @param family the contrasts of the primary family.
-#' @return one string, NULL where nothing is compared.
+#' @return sentences, who took least first; NULL where nothing is compared.
 #' @noRd
 lead_sentences <- function(campaign, tables, family) {
   rows <- if (nrow(family) > 0L) family[blocks_n > 0L]
@@ -117,9 +159,7 @@ lead_sentences <- function(campaign, tables, family) {
     difference_ci95_low %in% NA, "open", difference_ci95_low > 0, "more", difference_ci95_high < 0, "less",
     default = "open"
   )]
-  paste(c(
-    lead_claim(campaign, rows), lead_certainty(rows), lead_doubt(campaign, tables, rows$meter_id[1])
-  ), collapse = " ")
+  c(lead_claim(campaign, rows), lead_certainty(rows), lead_doubt(campaign, tables, rows$meter_id[1]))
 }
 
 lead_claim <- function(campaign, rows) {
@@ -213,8 +253,8 @@ verdict_label <- function(one) {
 }
 
 # Sentences of each meter as a list, under its name where there are several; nothing where none has any.
-by_meter <- function(campaign, heading, sentences) {
-  ids <- campaign$meters$meter_id
+by_meter <- function(campaign, tables, heading, sentences) {
+  ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, tables$ea_summary))
   several <- length(ids) > 1L
   parts <- lapply(ids, function(id) {
     told <- sentences(id)

@@ -15,12 +15,16 @@ section_tables <- function(parts) {
     lapply(names(parts), function(name) {
       part <- parts[[name]]
       folded(
-        part$title, part$content, part$rows, paste0("tables/", name, ".csv"),
-        open = name == "ea_summary" && part$rows <= most_printed_rows, id = paste0("table-", name)
+        part$title, list(part$download, part$content), part$rows, paste0("tables/", name, ".csv"),
+        open = name == "ea_summary" && part$rows <= most_printed_rows, id = paste0("table-", name),
+        printed = name %in% printed_tables && part$rows <= most_printed_rows
       )
     })
   )
 }
+
+# The others are named on paper with their files.
+printed_tables <- "ea_summary"
 
 #' Which part of the page shows a table
 #' @noRd
@@ -60,34 +64,62 @@ shown_tables <- function() {
 
 #' The tables that the campaign has, as parts of the page
 #'
-#' @return named list, table -> list(title, rows, content).
+#' @return named list, table -> list(title, rows, download, content).
 #' @noRd
 table_parts <- function(campaign, tables) {
   shown <- shown_tables()
   shown <- shown[vapply(names(shown), function(name) NROW(tables[[name]]) > 0L, NA)]
   lapply(stats::setNames(names(shown), names(shown)), function(name) {
     list(
-      title = shown[[name]]$title, rows = nrow(tables[[name]]),
+      title = shown[[name]]$title, rows = nrow(tables[[name]]), download = csv_link(tables[[name]], name),
       content = table_content(
-        campaign, tables[[name]], shown[[name]], paste0("tables/", name, ".csv"), tables$model_parameters
+        campaign, tables, name, shown[[name]]
       )
     )
   })
 }
 
-table_content <- function(campaign, rows, one, csv, parameters) {
+# Bytes of a table that the page carries for download; a larger one is named with its file alone.
+most_csv_bytes <- 2e5L
+
+#' The whole table with all digits, out of the page itself: RFC 2397
+#' @noRd
+csv_link <- function(rows, name) {
+  text <- paste0(paste(utils::capture.output(fwrite(rounded(rows), na = "", scipen = 50L)), collapse = "\n"), "\n")
+  bytes <- charToRaw(enc2utf8(text))
+  if (length(bytes) <= most_csv_bytes) {
+    tag$p(class = "tools", tag$a(
+      href = paste0("data:text/csv;charset=utf-8;base64,", gsub("\n", "", jsonlite::base64_enc(bytes), fixed = TRUE)),
+      download = paste0(name, ".csv"), paste0("Download ", name, ".csv, all digits")
+    ))
+  }
+}
+
+table_content <- function(campaign, tables, name, one) {
+  rows <- tables[[name]]
+  csv <- paste0("tables/", name, ".csv")
   ids <- campaign$meters$meter_id
-  held <- function(id) held_words(rows, parameters, id)
+  outside <- if (one$per_meter) outside_meters(campaign, tables$ea_summary)
+  held <- function(id) held_words(rows, tables$model_parameters, id)
   list(
     if (one$per_meter) {
-      lapply(ids, function(id) {
+      lapply(setdiff(ids, outside), function(id) {
         cut_table(rows[meter_id == id], one$build, paste0(held(id), meter_source(campaign, id)), csv)
       })
     } else {
       source <- paste0(unlist(lapply(ids, held)), collapse = "")
       cut_table(rows, one$build, paste0(source, source_line(campaign, NULL, 10000L)), csv)
     },
+    lapply(outside, function(id) tag$p(outside_words(campaign, tables$ea_summary, id, csv))),
     if (!is.null(one$once)) cut_table(rows[meter_id == ids[1]], one$once, source_line(campaign, NULL, 10000L), csv)
+  )
+}
+
+outside_words <- function(campaign, summary, id, csv) {
+  cells <- nrow(summary[meter_id == id & transport != "null"])
+  sprintf(
+    "%s (meter %s): all %s lie outside the device model's validity; they are in %s.", meter_title(campaign, id), id,
+    cell_words(cells), csv
   )
 }
 

@@ -18,7 +18,8 @@
 #' report(campaign, tables, figures)
 #' @export
 report <- function(campaign, tables, figures, path = file.path(campaign$dir, "report.html")) {
-  page <- tag$html(lang = "en", report_head(campaign), report_body(campaign, tables, figures))
+  body <- report_body(campaign, tables, figures)
+  page <- tag$html(lang = "en", report_head(campaign, dark_colours(as.character(body))), body)
   connection <- file(path, "wb")
   on.exit(close(connection))
   # Rendered where it stands: as.character() would take the head out of the page.
@@ -27,7 +28,7 @@ report <- function(campaign, tables, figures, path = file.path(campaign$dir, "re
   path
 }
 
-report_head <- function(campaign) {
+report_head <- function(campaign, style = "") {
   tag$head(
     tag$meta(charset = "utf-8"),
     # Before anything that it has to hold for.
@@ -36,7 +37,7 @@ report_head <- function(campaign) {
     tag$meta(name = "color-scheme", content = "light dark"),
     tag$title(paste("netjoule:", plain_text(campaign$name))),
     # An icon of its own, or a browser asks the host of the page for one.
-    tag$link(rel = "icon", href = "data:,"), tag$style(htmltools::HTML(report_css()))
+    tag$link(rel = "icon", href = "data:,"), tag$style(htmltools::HTML(paste0(report_css(), "\n", style)))
   )
 }
 
@@ -46,14 +47,15 @@ report_body <- function(campaign, tables, figures) {
   # E_A by load belongs to the answer.
   first <- seq_along(figures) == 1L & figure_ids(figures) == "ea"
   tag$body(
-    tag$a(class = "skip", href = "#summary", "Skip to the summary"),
+    tag$a(class = "skip", href = "#summary", "Skip to the answer"),
     report_header(campaign), report_nav(tables),
     tag$main(
       section_summary(campaign, tables, drawn[first]), section_table_iv(campaign, tables),
       section_pacer(campaign, tables), section_fairness(campaign, tables),
-      section_figures(figures, figure_titles(campaign, figures), drawn, first), section_tables(parts),
-      section_published(campaign, tables), section_method(campaign), section_invalid(campaign, tables),
-      section_environment(campaign), section_glossary(campaign)
+      section_figures(figures, figure_titles(campaign, figures), drawn, first),
+      section_published(campaign, tables), section_appendix(campaign, tables, figures, drawn), section_tables(parts),
+      section_method(campaign), section_invalid(campaign, tables), section_environment(campaign),
+      section_glossary(campaign)
     ),
     report_footer(campaign), tag$script(htmltools::HTML(report_script()))
   )
@@ -85,10 +87,10 @@ report_header <- function(campaign) {
 #' @noRd
 report_nav <- function(tables) {
   sections <- c(
-    summary = "Summary", if (!is.null(tables$table_iv)) c(applications = "Application"),
+    summary = "Answer", if (!is.null(tables$table_iv)) c(applications = "Application"),
     if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"),
-    if (!is.null(tables$fairness)) c(fairness = "Fairness"), figures = "Figures", tables = "Tables",
-    if (!is.null(tables$side_by_side)) c(published = "Published values"),
+    if (!is.null(tables$fairness)) c(fairness = "Fairness"), figures = "Figures",
+    if (!is.null(tables$side_by_side)) c(published = "Published values"), appendix = "Statistics", tables = "Tables",
     method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
   )
   tag$nav(class = "sections", `aria-label` = "Sections", tag$ul(lapply(names(sections), function(id) {

@@ -154,6 +154,35 @@
     }
   }
 
+  // --- Tables: a click on a heading sorts by its column, a second one the other way round.
+  const valueOf = (row, column) => {
+    const text = row.cells[column].textContent.replace("\u2212", "-");
+    const number = parseFloat(text);
+    return /^[-+]?[0-9]/.test(text) && !Number.isNaN(number) ? number : text;
+  };
+  const compare = (a, b) => {
+    if (typeof a === typeof b) return a < b ? -1 : Number(a > b);
+    // What is no number stands behind numbers.
+    return typeof a === "number" ? -1 : 1;
+  };
+  const sortBy = (table, heading) => {
+    const column = heading.cellIndex;
+    const down = heading.getAttribute("aria-sort") === "ascending";
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const rows = [...table.tBodies[0].rows];
+    rows.sort((a, b) => (down ? -1 : 1) * compare(valueOf(a, column), valueOf(b, column)));
+    table.tBodies[0].append(...rows);
+  };
+  for (const table of document.querySelectorAll("table")) {
+    for (const heading of table.tHead ? table.tHead.rows[0].cells : []) {
+      const button = make("button", "", heading.textContent);
+      button.type = "button";
+      button.addEventListener("click", () => sortBy(table, heading));
+      heading.replaceChildren(button);
+    }
+  }
+
   // --- Folded parts
   const unfold = (id) => {
     for (let part = document.getElementById(id); part; part = part.parentElement) {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
@@ -20,10 +21,12 @@ from netjoule.errors import HostLacks, InvalidData
 from netjoule.workload import Timing
 from netjoule_synthetic import Meter, table_i, tiny, write
 
-DESK, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740, "mobile": True}
+DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844, "mobile": True}
 PAPER = {"width": 703, "height": 1000}
 """What the margins leave of A4: 186 mm at 96 pixels an inch."""
 MOST_BYTES = 10_000_000
+MOST_PAGES = 12
+"""Of a report on paper that a person reads."""
 OpenPage = Callable[..., Page]
 
 
@@ -141,13 +144,52 @@ def test_so_are_7680(many: Path, open_page: OpenPage, size: dict[str, Any]) -> N
     assert "15360 rows, tables/runs.csv" in page.evaluate("document.querySelector('#table-runs').textContent")
 
 
-def test_the_summary_is_the_first_thing_and_says_that_it_is_a_model(few: Path, open_page: OpenPage) -> None:
+ANSWER = ("Answer", "What it rests on", "What would change it")
+MODEL = """
+(() => {
+  const said = document.body.innerText.match(/in this model/gi) ?? [];
+  const sourced = [...document.querySelectorAll('p.source, footer')].filter(e => e.checkVisibility())
+    .filter(e => /in this model/.test(e.textContent.replace(/\\s/g, ' ')));
+  const drawn = [...document.querySelectorAll('figure svg')].filter(e => e.checkVisibility());
+  const inHead = document.querySelector('header').innerText.match(/in this model/gi) ?? [];
+  return [said.length - sourced.length - drawn.length, inHead.length];
+})()
+"""
+"""How often a page says it beside its source lines (those of drawings are in them), and its head."""
+
+
+def test_the_answer_what_it_rests_on_and_what_would_change_it_are_one_screen(
+    few: Path, open_page: OpenPage
+) -> None:
+    page = open_page(few)
+    heads = "[...document.querySelectorAll('#summary h2, #summary h3')].slice(0, 3).map(e => e.textContent)"
+    assert tuple(page.evaluate(heads)) == ANSWER
+    last = "document.querySelector('#summary ul').getBoundingClientRect().bottom"
+    assert 0 < page.evaluate(last) <= DESK["height"]
+    assert page.evaluate("document.querySelectorAll('#summary ul li').length") >= 2
+    # Statistics and parameters stand behind all figures.
+    order = page.evaluate("[...document.querySelectorAll('main > section')].map(e => e.id)")
+    assert order[:2] == ["summary", "figures"]
+    assert order[order.index("appendix") :] == [
+        *("appendix", "tables", "method", "invalid", "environment", "glossary")
+    ]
+
+
+def test_that_it_is_a_model_is_said_once_at_the_head_and_in_each_source_line(
+    few: Path, open_page: OpenPage
+) -> None:
+    page = open_page(few)
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate(MODEL) == [1, 1]
+
+
+def test_the_summary_is_the_first_thing_and_says_who_took_least(few: Path, open_page: OpenPage) -> None:
     page = open_page(few, **PHONE)
     assert page.evaluate("document.querySelector('main > *').id") == "summary"
     lead = page.evaluate("document.querySelector('#summary p').textContent")
-    assert lead.startswith("In this model, UDP took the most energy per megabit over all loads")
-    assert page.evaluate("document.querySelector('#summary h3').textContent").endswith(
-        ", in this model: 95 % intervals over blocks"
+    assert lead.startswith("UDP took the most energy per megabit over all loads")
+    assert page.evaluate("[...document.querySelectorAll('#summary h3')][1].textContent") == (
+        "What would change it"
     )
     first = page.evaluate("document.querySelector('ul.verdicts li').innerText")
     assert first.startswith("not tested")
@@ -155,7 +197,7 @@ def test_the_summary_is_the_first_thing_and_says_that_it_is_a_model(few: Path, o
     assert "% less than UDP" in first
 
 
-def test_the_first_figure_follows_what_was_tested(few: Path, open_page: OpenPage) -> None:
+def test_the_first_figure_follows_the_answer(few: Path, open_page: OpenPage) -> None:
     page = open_page(few, **PHONE)
     figure = "document.querySelector('#summary figure')"
     assert page.evaluate(f"{figure}.id") == "figure-ea"
@@ -181,7 +223,7 @@ def test_every_link_leads_somewhere_and_no_name_is_given_twice(few: Path, open_p
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     links = page.evaluate("[...document.querySelectorAll('a')].map(e => e.getAttribute('href'))")
     assert len(ids) == len(set(ids))
-    assert {link for link in links if link[1:] not in ids} == set()
+    assert {link for link in links if link[1:] not in ids and not link.startswith("data:text/csv;")} == set()
     # A drawing's clipping paths are its own, or those of one figure would cut another.
     foreign = """
       [...document.querySelectorAll('[clip-path]')].filter(e => {
@@ -260,15 +302,14 @@ def test_on_a_phone_a_figure_opens_as_high_as_the_screen_fits_it_and_grows(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_phone_says_that_a_drawing_goes_on_beside_the_screen(few: Path, open_page: OpenPage) -> None:
+def test_on_a_phone_no_figure_and_no_table_is_cut(few: Path, open_page: OpenPage) -> None:
     hints = "[...document.querySelectorAll('figure .hint')].filter(e => e.checkVisibility()).length"
     assert open_page(few).evaluate(hints) == 0
     page = open_page(few, **PHONE)
     assert page.evaluate(hints) > 3
-    box = "document.querySelector('figure .plot')"
-    # By the drawing alone: the shade at the edge takes no room of its own.
-    drawn = page.evaluate(f"{DRAWING}.getBoundingClientRect().width")
-    assert page.evaluate(f"{box}.clientWidth") < page.evaluate(f"{box}.scrollWidth") <= drawn + 1
+    cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate(cut) == 0
 
 
 def test_the_keyboard_reaches_the_page_and_shows_where_it_is(few: Path, open_page: OpenPage) -> None:
@@ -278,7 +319,7 @@ def test_the_keyboard_reaches_the_page_and_shows_where_it_is(few: Path, open_pag
         page.key("Tab")
         reached.append(page.evaluate("document.activeElement.textContent"))
         assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    assert reached == ["Skip to the summary", "Summary", "Figures", "Tables"]
+    assert reached == ["Skip to the answer", "Answer", "Figures", "Statistics"]
 
 
 def test_a_link_unfolds_what_it_leads_into(few: Path, open_page: OpenPage) -> None:
@@ -296,7 +337,7 @@ def test_paper_has_no_controls_and_short_folded_parts(few: Path, open_page: Open
     page.evaluate("addEventListener('afterprint', () => window.over = 1)")
     pdf = page.pdf()
     assert pdf.startswith(b"%PDF")
-    assert 8 <= pdf_pages(pdf) <= 60
+    assert 4 <= pdf_pages(pdf) <= MOST_PAGES
     # A4 in points.
     assert b"/MediaBox [0 0 594.95" in pdf or b"/MediaBox [0 0 595" in pdf
     assert page.evaluate("window.over") == 1
@@ -304,8 +345,83 @@ def test_paper_has_no_controls_and_short_folded_parts(few: Path, open_page: Open
     page.emulate("print")
     shown = "(selector => [...document.querySelectorAll(selector)].filter(e => e.checkVisibility()).length)"
     assert page.evaluate(f"{shown}('nav, button, .skip')") == 0
-    assert page.evaluate(f"{shown}('#table-envelope table, #table-runs table')") == 2
+    assert page.evaluate(f"{shown}('#table-ea_summary table')") == 1
+    assert page.evaluate(f"{shown}('#table-envelope table, #table-runs table')") == 0
+    assert page.evaluate(f"{shown}('#table-runs summary')") == 1
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the demo's shape: its transports, sizes, loads, blocks and two meters, one of no use."""
+    design = tiny(
+        transports=("udp", "dccp", "tcp", "quic", "null"),
+        payload_bytes=(64, 1440),
+        offered_rate_mbps=(1.0, 6.0, 30.0),
+        blocks=3,
+        meters=(Meter("client-cpu"), Meter("client-radio")),
+    )
+    return reported(write(tmp_path_factory.mktemp("demo") / "campaign", design))
+
+
+def test_the_demo_is_at_most_twelve_pages_and_no_figure_leaves_one_half_empty(
+    demo: Path, open_page: OpenPage
+) -> None:
+    page = open_page(demo, **PAPER)
+    assert 6 <= pdf_pages(page.pdf()) <= MOST_PAGES
+    page.emulate("print")
+    # A figure moves whole to the next page: what it leaves free is less than itself.
+    highs = page.evaluate(
+        "[...document.querySelectorAll('figure')].filter(e => e.checkVisibility())"
+        ".map(e => [e.id, e.getBoundingClientRect().height])"
+    )
+    assert len(highs) >= 6
+    assert [(name, high) for name, high in highs if high > PAPER["height"] / 2] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_have_the_page_s_ground_and_words_that_stand_out(
+    few: Path, open_page: OpenPage, scheme: str
+) -> None:
+    page = open_page(few)
+    page.emulate(color_scheme=scheme)
+    ground = page.evaluate("getComputedStyle(document.querySelector('figure svg > rect')).fill")
+    lightness = [int(part) for part in ground.removeprefix("rgb(").removesuffix(")").split(",")]
+    assert (min(lightness) == 255) if scheme == "light" else (max(lightness) < 48)
+    fills = page.evaluate(
+        "[...document.querySelectorAll('figure svg text')].map(e => getComputedStyle(e).fill)"
+        ".map(fill => Math.max(...fill.match(/[0-9]+/g).map(Number)))"
+    )
+    assert fills
+    assert all(fill < 128 for fill in fills) if scheme == "light" else all(fill > 128 for fill in fills)
+    # On paper they are as in the light.
+    page.emulate("print", color_scheme=scheme)
+    assert page.evaluate("getComputedStyle(document.querySelector('figure svg > rect')).fill") == (
+        "rgb(255, 255, 255)"
+    )
+
+
+def test_a_table_is_sorted_by_a_click_and_by_the_keyboard(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    table = "document.querySelector('#table-ea_summary table')"
+    column = f"[...{table}.tBodies[0].rows].map(row => parseFloat(row.cells[2].textContent))"
+    rows = page.evaluate(f"{table}.tBodies[0].rows.length")
+    page.click(f"{table}.querySelector('th:nth-child(3) button')")
+    values = page.evaluate(column)
+    assert values == sorted(values)
+    assert len(values) == rows
+    assert page.evaluate(f"{table}.querySelector('th:nth-child(3)').ariaSort") == "ascending"
+    page.evaluate(f"{table}.querySelector('th:nth-child(3) button').focus()")
+    page.key("Enter")
+    assert page.evaluate(column) == sorted(values, reverse=True)
+
+
+def test_a_table_is_downloaded_whole_from_the_page(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    link = "document.querySelector('#table-ea_summary a[download]')"
+    assert page.evaluate(f"{link}.download") == "ea_summary.csv"
+    data = page.evaluate(f"{link}.getAttribute('href')").partition("base64,")[2]
+    assert base64.b64decode(data) == (few.parent / "tables/ea_summary.csv").read_bytes()
 
 
 @pytest.mark.parametrize("folder", ["few", "beside"])
@@ -325,7 +441,7 @@ def test_published_values_stand_beside_the_contrast(beside: Path, open_page: Ope
     page = open_page(beside)
     columns = "[...document.querySelectorAll('#published th[scope=col]')]"
     heads = page.evaluate(f"{columns}.map(e => e.textContent)")
-    assert heads[3:7] == ["quantity", "published", "here, in this model", "differs in"]
+    assert heads[3:7] == ["quantity", "published", "here", "differs in"]
     text = page.evaluate("document.querySelector('#published').textContent")
     assert "+: more than UDP" in text
     assert "over 3 loads; cells: " in text
