@@ -5,7 +5,7 @@
 #' One set per meter and pacing; the first meter's set carries the plain names, the
 #' sets of the others end in -<meter_id>, those of further pacings in -<pacing>.
 #' Goodput and loss belong to the flow and are drawn once per pacing, PHY rates once.
-#' A figure without data is left out.
+#' A figure without data is left out, and so are those of further meters outside their device model's validity.
 #'
 #' @param campaign from [read_campaign()].
 #' @param tables from [campaign_tables()].
@@ -17,9 +17,8 @@
 #' @export
 campaign_figures <- function(campaign, tables) {
   sets <- lapply(by_variant(campaign, tables), function(part) {
-    per_meter <- lapply(campaign$meters$meter_id, function(id) {
-      meter_figures(part$campaign, part$tables, id, part$suffix)
-    })
+    ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, tables$ea_summary))
+    per_meter <- lapply(ids, function(id) meter_figures(part$campaign, part$tables, id, part$suffix))
     c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables, part$suffix))
   })
   all <- c(
@@ -74,7 +73,8 @@ pacer_figures <- function(campaign, verdict) {
 # What is in the order of time is of all pacings together.
 time_figures <- function(campaign, tables) {
   summary <- tables$ea_summary
-  figures <- lapply(campaign$meters$meter_id, function(id) {
+  ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, summary))
+  figures <- lapply(ids, function(id) {
     suffix <- meter_suffix(campaign, id)
     has_trace <- any(tables$power_trace$meter_id == id)
     list(

@@ -3,7 +3,8 @@
 #' Plot E_A against offered load, with the generator floor
 #'
 #' The floor is drawn as floor_w over the offered load: what the sender alone
-#' (messages built, timed and dropped) costs per megabit.
+#' (messages built, timed and dropped) costs per megabit. Where it is a large part
+#' of P_A - P_I, a cross below the point is E_A above it.
 #'
 #' @param summary from [summarise_ea()].
 #' @param campaign from [read_campaign()], for the labels.
@@ -25,11 +26,13 @@ plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
   }
   floor <- floor_per_mbit(rows)
   drawn <- settle_lows(with_inner_bars(spread_loads(rbind(points, floor, fill = TRUE))))
+  above <- large_floor_points(rows, drawn)
   plot <- ggplot(drawn, cell_aes()) +
     cell_layers(drawn) +
+    large_floor_layers(above) +
     payload_facets(rows) +
     load_axis(drawn$offered_rate_mbps) +
-    value_axis(drawn$value, expression(E[A] ~ "(J/Mb)"), attr(drawn, "foot")) +
+    value_axis(c(drawn$value, above$above), ea_axis_label(above), attr(drawn, "foot")) +
     transport_scales() +
     netjoule_theme() +
     labs(
@@ -40,11 +43,53 @@ plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
           campaign, chosen, points$n,
           total = points[!is.na(low), total], held = held_names(parameters, chosen)
         ),
-        point_words(drawn), floor_words(rows), held_back_words(rows)
+        large_floor_words(above), point_words(drawn), floor_words(rows), held_back_words(rows)
       ),
       caption = source_line(campaign, chosen)
     )
   with_alt(plot, alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"))
+}
+
+#' E_A above the floor of cells of which the floor takes a large part, each at the place of its E_A
+#'
+#' @param drawn points with `x` and `value`.
+#' @return those points with `above`; NA where a logarithmic axis has no place for it.
+#' @noRd
+large_floor_points <- function(rows, drawn) {
+  name_of <- function(cells) paste(cells$transport, cells$payload_bytes, cells$offered_rate_mbps)
+  large <- floor_large_cells(rows)
+  found <- copy(drawn[limit == FALSE & !is.na(value)])
+  found[, above := large$ea_above_floor_j_per_mbit[match(name_of(found), name_of(large))]]
+  found <- found[!is.na(above)]
+  found[spans_decades(drawn$value) & above <= 0, above := NA_real_]
+  found[]
+}
+
+large_floor_layers <- function(above) {
+  above <- above[!is.na(above)]
+  if (nrow(above) > 0L) {
+    list(
+      geom_linerange(
+        data = above, aes(ymin = above, ymax = value), linewidth = 0.3, linetype = "dotted", show.legend = FALSE
+      ),
+      # On a ground of their own, or an interval of the same colour hides them.
+      geom_point(data = above, aes(y = above), shape = 4, size = 1.9, stroke = 2, colour = "white", show.legend = FALSE),
+      geom_point(data = above, aes(y = above), shape = 4, size = 1.7, stroke = 0.7, show.legend = FALSE)
+    )
+  }
+}
+
+ea_axis_label <- function(above) {
+  if (nrow(above) > 0L) {
+    expression(E[A] ~ "(J/Mb);" ~ "\u00d7" ~ "above a floor of over 20 %")
+  } else {
+    expression(E[A] ~ "(J/Mb)")
+  }
+}
+
+large_floor_words <- function(above) {
+  hidden <- sum(is.na(above$above))
+  if (hidden > 0L) sprintf("E_A above floor of %s not positive: in the table only.", cell_words(hidden))
 }
 
 subtitle_words <- function(campaign, meter_id, ...) {

@@ -156,6 +156,15 @@ floor_ratio_of <- function(rows) {
 #' @noRd
 mostly_below <- function(below_n, n) 2 * below_n > n
 
+#' Meters but the first of which every cell lies outside the device model's validity: a line tells all there is to tell
+#' @noRd
+outside_meters <- function(campaign, summary) {
+  Filter(function(id) {
+    cells <- summary[meter_id == id & transport != "null"]
+    nrow(cells) > 0L && all(cells$hollow)
+  }, campaign$meters$meter_id[-1])
+}
+
 codes_text <- function(codes) {
   codes <- sort(unique(codes[!is.na(codes)]))
   if (length(codes) > 0L) paste(codes, collapse = ";") else NA_character_

@@ -7,10 +7,19 @@ from typing import Any
 
 import pytest
 
+from netjoule.console import Output
 from netjoule.floor_warnings import floor_warnings, warning_line
 from netjoule.plan import PlanRow
 from netjoule.planfile import write_plan
-from netjoule.summary import fairness_line, fairness_rows, grade_lines, summary_tables, verdict_rows
+from netjoule.summary import (
+    fairness_line,
+    fairness_rows,
+    grade_lines,
+    outside_lines,
+    summary_tables,
+    tell,
+    verdict_rows,
+)
 
 
 def result(campaign: Path, run_id: str, valid: bool, *nodes: dict[str, Any]) -> None:
@@ -183,6 +192,63 @@ def test_the_table_says_which_flows_ran_at_once_where_there_were_several() -> No
     (plain,) = summary_tables([row()])
     assert "flows at once" not in [column.name for column in plain.columns]
     assert "flows at once" not in str(plain.caption)
+
+
+def test_e_a_above_floor_stands_beside_e_a_where_the_floor_is_large() -> None:
+    large = row(floor_ratio="0.45", ea_above_floor_j_per_mbit="0.055")
+    small = row(offered_rate_mbps="6", floor_ratio="0.1", ea_above_floor_j_per_mbit="0.09")
+    refused = row(offered_rate_mbps="9", floor_ratio="", ea_above_floor_j_per_mbit="")
+    (table,) = summary_tables([large, small, refused])
+    names = [column.name for column in table.columns]
+    assert names.index("above floor") == names.index("E_A J/Mb") + 1
+    assert list(table.column("above floor")) == ["0.055", "0.09", "none"]
+    assert "over 20 % of P_A - P_I in 1 of 3 cells (at most 45 %)" in str(table.caption)
+    at_limit = row(floor_ratio="0.2", ea_above_floor_j_per_mbit="0.08")
+    extrapolated = large | {"hollow": "true", "offered_rate_mbps": "2"}
+    for rows in ([small, refused], [at_limit], [extrapolated]):
+        (plain,) = summary_tables(rows)
+        assert "above floor" not in [column.name for column in plain.columns]
+        assert "above floor" not in str(plain.caption)
+    (both,) = summary_tables([large, extrapolated])
+    assert list(both.column("above floor")) == ["0.055", "none"]
+
+
+def test_a_large_floor_is_in_the_table_and_no_warning_to_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    floored(tmp_path, "udp", 0.45, "floor_large")
+    assert len(warned(tmp_path)) == 1
+    columns = row(n="1", floor_ratio="0.45", ea_above_floor_j_per_mbit="0.055")
+    (tmp_path / "tables").mkdir()
+    lines = (",".join(columns), ",".join(columns.values()))
+    (tmp_path / "tables/ea_summary.csv").write_text("\n".join(lines) + "\n")
+    tell(tmp_path, Output())
+    told = capsys.readouterr().out
+    assert "above floor: E_A without" in told
+    assert "0.055" in told
+    assert "warning" not in told
+    tell(tmp_path, Output(json_lines=True))
+    assert '"floor_large"' in capsys.readouterr().out
+
+
+def test_a_second_device_outside_its_validity_is_one_line() -> None:
+    inside = row()
+    outside = [
+        row(meter_id="ap", node="access_point", device_model="bridge", hollow="true", transport=transport)
+        for transport in ("udp", "tcp", "null")
+    ]
+    (table,) = summary_tables([inside, *outside])
+    assert "meter m)" in str(table.title)
+    assert outside_lines([inside, *outside]) == [
+        "E_A of access_point (meter ap): all 2 cells lie outside the validity of device model bridge;"
+        " they are in tables/ea_summary.csv"
+    ]
+    # One cell that is inside brings the table back, and the first device always has its own.
+    partly = [*outside[:1], {**outside[1], "hollow": "false"}]
+    assert len(list(summary_tables([inside, *partly]))) == 2
+    assert outside_lines([inside, *partly]) == []
+    assert len(list(summary_tables(outside))) == 1
+    assert outside_lines(outside) == []
 
 
 def test_a_campaign_without_results_has_no_grades(tmp_path: Path) -> None:

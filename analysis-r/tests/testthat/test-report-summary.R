@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 section_of_summary <- function(campaign, tables = campaign_tables(campaign)) {
-  as.character(section_summary(campaign, tables))
+  as.character(tag$div(section_summary(campaign, tables), section_appendix(campaign, tables, list(), list())))
 }
 
 test_that("what was tested stands first, each verdict before its words, p-values folded", {
@@ -17,20 +17,21 @@ test_that("what was tested stands first, each verdict before its words, p-values
   }
   place <- function(text) regexpr(text, html, fixed = TRUE)[1]
   expect_lt(place("class=\"lead\""), place("class=\"verdicts\""))
-  expect_false(grepl("p = ", sub("<details>.*", "", html), fixed = TRUE))
-  expect_lt(place("<details>"), place("Sign-flip p = "))
+  expect_false(grepl("p = ", sub("<details.*", "", html), fixed = TRUE))
+  expect_lt(place("<details"), place("Sign-flip p = "))
   expect_lt(place("Sign-flip p = "), place("exploratory</h3>"))
-  expect_lt(place("exploratory</h3>"), place("the generator alone"))
-  expect_lt(place("the generator alone"), place("from the first to the last run"))
-  expect_lt(place("from the first to the last run"), place("No run is flagged"))
+  expect_lt(place("exploratory</h3>"), place("he generator alone"))
+  expect_lt(place("he generator alone"), place("rom the first to the last run"))
+  expect_lt(place("rom the first to the last run"), place("No run is flagged"))
   expect_lt(place("No run is flagged"), place("No finished run is invalid"))
 })
 
-test_that("the first figure stands behind what was tested, before what is exploratory", {
+test_that("the first figure stands behind the answer, before what is exploratory", {
   campaign <- read_campaign(synthetic_campaign(blocks = 8, payload_bytes = 1440, noise_w = 0.001))
   html <- as.character(section_summary(campaign, campaign_tables(campaign), tag$figure("drawn")))
   place <- function(text) regexpr(text, html, fixed = TRUE)[1]
-  expect_lt(place("Sign-flip p = "), place("<figure>drawn"))
+  expect_lt(place("What it rests on"), place("<figure>drawn"))
+  expect_lt(place("<figure>drawn"), place("Sign-flip p = "))
   expect_lt(place("<figure>drawn"), place("exploratory</h3>"))
 })
 
@@ -46,7 +47,10 @@ family_row <- function(transport, percent, low = percent - 2, high = percent + 2
 test_that("the lead says who took least, by how much the others differ and how sure, never from a mean alone", {
   campaign <- read_campaign(synthetic_campaign(blocks = 1, transports = c("udp", "tcp", "quic", "null")))
   tables <- campaign_tables(campaign)
-  lead <- function(...) lead_sentences(campaign, tables, rbind(...))
+  lead <- function(...) {
+    told <- lead_sentences(campaign, tables, rbind(...))
+    if (!is.null(told)) paste(told, collapse = " ")
+  }
   all_more <- rbind(
     family_row("tcp", 13), family_row("tcp", 8, payload_bytes = 1440), family_row("quic", 38),
     family_row("quic", 44, payload_bytes = 1440)
@@ -228,4 +232,45 @@ test_that("without any ratio the verdict has the difference of power", {
   expect_identical(words(0.01, -0.02, 0.04), "no load has a ratio to UDP; P_A between 0.02 W less and 0.04 W more")
   expect_identical(words(0.01, NA, NA), "no load has a ratio to UDP; P_A 0.01 W more")
   expect_identical(words(NA, NA, NA), "no load has a ratio to UDP")
+})
+
+test_that("what would change the answer is named where it applies, and nothing else", {
+  power <- function(transport, size, rate) if (transport == "null") 0.4 else rate
+  changing <- function(blocks, ...) {
+    campaign <- read_campaign(synthetic_campaign(blocks = blocks, payload_bytes = 64, meters = list(synthetic_meter(...))))
+    tables <- campaign_tables(campaign)
+    change_sentences(campaign, tables, family_rows(tables))
+  }
+  few <- changing(2, power = power)
+  expect_identical(few, c(
+    "More blocks: there are 2, and tests are made from 8 on.",
+    "Another sender: its floor is over 20 % of P_A - P_I in 3 of 6 cells; Figure 1 has E_A above it.",
+    "A real device, radio and meter: read shapes and ratios here, not absolute joules."
+  ))
+  outside <- changing(1, hollow = function(rate) rate == 10, u_delta_p_w = 1)
+  expect_match(outside, "^A device model that reaches further: 3 of 6 cells lie outside its validity", all = FALSE)
+})
+
+test_that("a page says at its head that it is a model, and its sentences do not", {
+  expect_identical(
+    said_at_head(c("In this model, the floor.", "In this model, UDP", "P_I is constant in this model and", "b. In this model.")),
+    c("The floor.", "UDP", "P_I is constant and", "b.")
+  )
+})
+
+test_that("colours of drawings have a counterpart on a dark ground: greys turned over, others light enough", {
+  style <- dark_colours("<rect style='fill: var(--cFFFFFF, #FFFFFF)'/><path style='stroke: var(--c0072B2, #0072B2)'/>")
+  expect_match(style, "--c000000: #E[0-9A-F]E[0-9A-F]E[0-9A-F];")
+  expect_match(style, "--cFFFFFF: #1[0-9A-F]1[0-9A-F]1[0-9A-F];")
+  blue <- regmatches(style, regexpr("(?<=--c0072B2: )#[0-9A-F]{6}", style, perl = TRUE))
+  lab <- grDevices::convertColor(t(grDevices::col2rgb(c(blue, "#0072B2"))) / 255, "sRGB", "Lab")
+  expect_gt(lab[1, 1], 55)
+  expect_lt(lab[1, 3], -20)
+})
+
+test_that("a table is carried whole by the page, unless it is large", {
+  link <- as.character(csv_link(data.table(a = c(1 / 3, NA), b = c("x", "y")), "one"))
+  data <- sub(".*base64,([^\"]*)\".*", "\\1", link)
+  expect_identical(rawToChar(jsonlite::base64_dec(data)), "a,b\n0.333333333,x\n,y\n")
+  expect_null(csv_link(data.table(a = strrep("x", most_csv_bytes)), "one"))
 })

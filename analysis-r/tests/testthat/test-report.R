@@ -169,6 +169,39 @@ test_that("a large floor is warned of with its code, and an empty one is said to
   expect_false(any(grepl("floor_large", summary_sentences(small, campaign_tables(small), "client-wt210"))))
 })
 
+test_that("the first figure shows E_A above a large floor beside E_A, and nothing of a small one", {
+  drawn <- function(floor_w) {
+    meter <- synthetic_meter(power = function(transport, size, rate) if (transport == "null") floor_w else rate)
+    campaign <- read_campaign(synthetic_campaign(
+      payload_bytes = 64, transports = c("udp", "null"), blocks = 2, meters = list(meter)
+    ))
+    campaign_figures(campaign, campaign_tables(campaign))[[1]]
+  }
+  large <- drawn(0.4)
+  expect_identical(large$name, "ea")
+  axis_of <- function(one) as.character(one$plot$scales$get_scales("y")$name)
+  expect_match(axis_of(large), "above a floor of over 20 %", fixed = TRUE)
+  crosses <- Filter(function(layer) identical(layer$aes_params$shape, 4), large$plot$layers)
+  expect_equal(crosses[[2]]$data$above, 0.6)
+  expect_equal(crosses[[2]]$data$offered_rate_mbps, 1)
+  small <- drawn(0.1)
+  expect_no_match(axis_of(small), "above", fixed = TRUE)
+  expect_length(Filter(function(layer) identical(layer$aes_params$shape, 4), small$plot$layers), 0L)
+})
+
+test_that("a second device outside its model's validity is a line on the page, and in no figure", {
+  meters <- list(synthetic_meter(), synthetic_meter("ap", "access_point", hollow = function(rate) TRUE))
+  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64, meters = meters)
+  campaign <- read_campaign(dir)
+  tables <- campaign_tables(campaign)
+  expect_identical(outside_meters(campaign, tables$ea_summary), "ap")
+  expect_identical(outside_meters(campaign, tables$ea_summary[meter_id == "client-wt210"]), character())
+  expect_false(any(figure_ids(campaign_figures(campaign, tables)) %in% c("ea-ap", "power-ap")))
+  html <- as.character(tag$div(table_parts(campaign, tables)$ea_summary$content))
+  expect_match(html, "(meter ap): all 6 cells lie outside the device model", fixed = TRUE)
+  expect_length(gregexpr("E_A per cell", html, fixed = TRUE)[[1]], 2L) # over its table, and its name
+})
+
 test_that("null runs that woke up otherwise are warned of with the code", {
   sentences_on <- function(null) {
     campaign <- read_campaign(with_wake_ups(synthetic_campaign(

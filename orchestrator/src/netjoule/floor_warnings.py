@@ -13,7 +13,7 @@ from netjoule.counted import counted_results
 from netjoule.planfile import read_plan
 from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
 
-__all__ = ["floor_warnings", "warning_line"]
+__all__ = ["FLOOR_LARGE", "floor_warnings", "warning_line"]
 
 FLOOR_LARGE = "floor_large"
 FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"

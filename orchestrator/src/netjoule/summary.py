@@ -11,8 +11,9 @@ from netjoule import files
 from netjoule.console import Output
 from netjoule.counted import counted_results, uncounted_line
 from netjoule.errors import InvalidData
-from netjoule.floor_warnings import floor_warnings, warning_line
+from netjoule.floor_warnings import FLOOR_LARGE, floor_warnings, warning_line
 from netjoule.tables import Column, Table
+from netjoule_meters.energy import GREATEST_FLOOR_RATIO
 
 __all__ = [
     "SUMMARY_FILE",
@@ -21,6 +22,7 @@ __all__ = [
     "fairness_rows",
     "grade_lines",
     "made_files",
+    "outside_lines",
     "summary_rows",
     "summary_tables",
     "tell",
@@ -32,6 +34,8 @@ SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
 FAIRNESS_FILE = "tables/fairness.csv"
 CONTRASTS_FILE = "tables/contrasts.csv"
+
+_FLOWS = "flows at once"
 
 Row = Mapping[str, str]
 
@@ -51,10 +55,11 @@ def tell(campaign: Path, output: Output) -> None:
         output.show(table)
     if line := uncounted_line(campaign):
         output.error(line)
-    for line in grade_lines(campaign):
+    for line in [*outside_lines(rows), *grade_lines(campaign)]:
         output.say(line)
     for warning in floor_warnings(campaign):
-        output.say(warning_line(warning))
+        if warning["code"] != FLOOR_LARGE:  # the table has it
+            output.say(warning_line(warning))
         output.event({"event": "warning", **warning})
     verdicts = verdict_rows(campaign)
     for words in dict.fromkeys(row["words"] for row in verdicts):
@@ -134,14 +139,35 @@ def fairness_line(row: Row) -> str:
 def summary_tables(rows: list[dict[str, str]]) -> Iterator[Table]:
     """One table per meter and pacing: E_A by transport and size, with uncertainty and source labels."""
     several = len({_pacing(row) for row in rows}) > 1
+    outside = _outside(rows)
     for meter_id, pacing in dict.fromkeys((row["meter_id"], _pacing(row)) for row in rows):
-        of_table = [
-            row
-            for row in rows
-            if (row["meter_id"], _pacing(row)) == (meter_id, pacing) and row["transport"] != "null"
-        ]
-        if of_table:
+        of_table = [row for row in _of_meter(rows, meter_id) if _pacing(row) == pacing]
+        if of_table and meter_id not in outside:
             yield _table(meter_id, sorted(of_table, key=_order), pacing if several else "")
+
+
+def outside_lines(rows: list[dict[str, str]]) -> list[str]:
+    """A line for each further meter of whose cells the device model is valid in none."""
+    return [
+        f"E_A of {cells[0]['node']} (meter {meter_id}): all {len(cells)} cells lie outside the validity of"
+        f" device model {cells[0].get('device_model') or '?'}; they are in {SUMMARY_FILE}"
+        for meter_id in _outside(rows)
+        if (cells := _of_meter(rows, meter_id))
+    ]
+
+
+def _outside(rows: list[dict[str, str]]) -> list[str]:
+    """Meters but the first with extrapolated cells alone: nothing of theirs is worth a table."""
+    meters = list(dict.fromkeys(row["meter_id"] for row in rows))
+    return [
+        meter_id
+        for meter_id in meters[1:]
+        if all(_true(row.get("hollow")) for row in _of_meter(rows, meter_id))
+    ]
+
+
+def _of_meter(rows: list[dict[str, str]], meter_id: str) -> list[dict[str, str]]:
+    return [row for row in rows if row["meter_id"] == meter_id and row["transport"] != "null"]
 
 
 def grade_lines(campaign: Path) -> list[str]:
@@ -187,34 +213,45 @@ def _pacing(row: Row) -> str:
 
 def _table(meter_id: str, rows: list[dict[str, str]], pacing: str = "") -> Table:
     first = rows[0]
-    several = any(row.get("flows_at_once") for row in rows)
     model = f" by device model {first['device_model']}" if first.get("device_model") else ""
-    named = [Column(name, right=name != "transport", key=True) for name in ("transport", "bytes", "Mb/s")]
-    figures = [Column(name) for name in ("E_A J/Mb", "± 95 %", "u95", "sent", "loss", "n")]
-    flows = [Column("flows at once", right=False, text=True)] if several else []
+    cells = [_cells(row, rows) for row in rows]
     lines: list[list[str]] = []
-    for row, before in zip(rows, [None, *rows], strict=False):
+    for row, before, line in zip(rows, [None, *rows], cells, strict=False):
         if before and (before["transport"], before["payload_bytes"]) != (
             row["transport"],
             row["payload_bytes"],
         ):
             lines.append([])
-        lines.append([*_cells(row), *([row.get("flows_at_once", "")] if several else [])])
+        lines.append(list(line.values()))
     return Table(
-        [*named, *figures, *flows],
+        list(map(_column, cells[0])),
         lines,
         title=f"E_A of {first['node']} (meter {meter_id}): power {first.get('power_source', '?')}{model}, "
         f"radio {first.get('radio_source', '?')}{f'; {pacing}' if pacing else ''}",
-        caption=_caption(first, several=several),
+        caption=_caption(rows),
     )
 
 
-def _caption(row: Row, *, several: bool) -> str:
+def _column(name: str) -> Column:
+    if name == _FLOWS:
+        return Column(name, right=False, text=True)
+    return Column(name, right=name != "transport", key=name in ("transport", "bytes", "Mb/s"))
+
+
+def _caption(rows: list[dict[str, str]]) -> str:
+    row = rows[0]
     text = (
         "± 95 %: over n blocks; u95: metering, one run; sent: of the asked messages, loss: of the sent ones;"
         " * some runs below resolution; ° extrapolated model."
     )
-    if several:
+    if large := list(filter(_floor_is_large, rows)):
+        most = max(float(row["floor_ratio"]) for row in large)
+        text += (
+            f" above floor: E_A without what building and timing the packets takes, which is over"
+            f" {100 * GREATEST_FLOOR_RATIO:g} % of P_A - P_I in {len(large)} of {len(rows)} cells (at most"
+            f" {100 * most:.0f} %); none where no null run compares."
+        )
+    if _several(rows):
         text += " E_A, sent and loss are of all flows at once; E_A of a client is of its own."
     if _without_air_time(row):
         text += " No E_A: the radio (hwsim) carries frames without air time."
@@ -225,18 +262,39 @@ def _caption(row: Row, *, several: bool) -> str:
     return text
 
 
-def _cells(row: Row) -> list[str]:
-    return [
-        row["transport"],
-        row["payload_bytes"],
-        _shown(row["offered_rate_mbps"], 4),
-        _ea(row),
-        _half_width(row),
-        _shown(row.get("u95_meter"), 2),
-        _percent(row.get("achieved_ratio"), digits=3),
-        _percent(row.get("loss_ratio")),
-        row.get("n", ""),
-    ]
+def _cells(row: Row, rows: list[dict[str, str]]) -> dict[str, str]:
+    """A row of the table, name of column -> text; which columns there are follows from all its rows."""
+    above = {"above floor": _above_floor(row)} if any(map(_floor_is_large, rows)) else {}
+    flows = {_FLOWS: row.get(_FLOWS.replace(" ", "_"), "")} if _several(rows) else {}
+    return {
+        "transport": row["transport"],
+        "bytes": row["payload_bytes"],
+        "Mb/s": _shown(row["offered_rate_mbps"], 4),
+        "E_A J/Mb": _ea(row),
+        **above,
+        "± 95 %": _half_width(row),
+        "u95": _shown(row.get("u95_meter"), 2),
+        "sent": _percent(row.get("achieved_ratio"), digits=3),
+        "loss": _percent(row.get("loss_ratio")),
+        "n": row.get("n", ""),
+        **flows,
+    }
+
+
+def _several(rows: list[dict[str, str]]) -> bool:
+    """Whether some runs have several flows at once."""
+    return any(row.get("flows_at_once") for row in rows)
+
+
+def _floor_is_large(row: Row) -> bool:
+    """Whether the floor takes much of P_A - P_I; of an extrapolated model no share is told."""
+    return (_number(row.get("floor_ratio")) or 0) > GREATEST_FLOOR_RATIO and not _true(row.get("hollow"))
+
+
+def _above_floor(row: Row) -> str:
+    """E_A above the generator floor, where it is told and the meter resolves what it is taken from."""
+    told = _number(row.get("floor_ratio")) is not None and not _true(row.get("hollow"))
+    return (_shown(row.get("ea_above_floor_j_per_mbit"), 3) if told else "") or "none"
 
 
 def _ea(row: Row) -> str:
