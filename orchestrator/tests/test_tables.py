@@ -51,8 +51,9 @@ def of_table_iv() -> Table:
     row = {"application": "youtube", "transport": "dccp", "campaign_label": "an evening in autumn, repeated"}
     row |= {"node": "client", "meter_id": "m", "power_source": "modelled", "radio_source": "link-model"}
     row |= {"ea_cell": "< 0.0000891 °", "ea_j_per_mbit_mean": 8.91e-5, "ea_ci95_high": 9.85e-5, "n": 8}
-    row |= {"u95_meter": 1.23e-4, "dea_j_per_mbit": -1.23e-5, "dea_percent": -26.4, "dp_a_w": -0.00325}
-    published = {"ea_j_per_mbit": 45, "dea_j_per_mbit": 120, "dea_percent": 26}
+    row |= {"u95_meter": 1.23e-4, "difference_j_per_mbit": -1.23e-5, "difference_percent": -26.4}
+    row |= {"difference_p_a_w": -0.00325}
+    published = {"ea_j_per_mbit": 45, "difference_j_per_mbit": -120, "difference_percent": -26}
     row |= {f"published_{name}": value for name, value in published.items()}
     (table,) = table_iv._tables([row | {"in_this_model": True, "differs": "power_source"}])
     return table
