@@ -49,10 +49,10 @@ def ask(file: Path, span_s: float | None, seed: int) -> Mapping[str, float] | No
         )
         told = dict(json.loads(done.stdout))
         if done.returncode == 0:
-            return {
-                "messages": int(told["profile"]["messages"]),
-                "mean_rate_mbps": float(told["mean_rate_mbps"]),
-            }
+            rate_mbps = told["mean_rate_mbps"]
+            if rate_mbps is None:  # a single message: over the time that the run gives it
+                rate_mbps = told["profile"]["bytes"] * 8e-6 / told["duration_s"]
+            return {"messages": int(told["profile"]["messages"]), "mean_rate_mbps": float(rate_mbps)}
     except (OSError, subprocess.SubprocessError, ValueError, TypeError, KeyError) as error:
         raise HostLacks(
             "netjoule-traffic does not tell what a profile gives",

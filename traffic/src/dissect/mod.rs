@@ -24,6 +24,7 @@ use clap::Args;
 
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::Output;
+use crate::profile::refuse_compressed;
 use network::Transported;
 use packet::{Encapsulation, Seen};
 use report::{Reporter, Style};
@@ -47,6 +48,7 @@ pub struct DissectArgs {
 
 /// Dissect the file to stdout. Returns the exit code: 0, or 4 with a sentence on stderr when the file is damaged.
 pub fn run(args: &DissectArgs) -> Outcome<u8> {
+    refuse_compressed(&args.file)?;
     let file = open(&args.file)?;
     let style = if args.json { Style::Json } else { Style::Plain };
     let mut stdout = BufWriter::new(io::stdout().lock());

@@ -47,8 +47,21 @@ pub enum NotIp {
     #[error("not IP")]
     Other,
     /// It cannot be known.
-    #[error("link type {0} is not known")]
+    #[error("link type {0} is not known ({name})", name = link_name(*.0))]
     LinkType(u16),
+}
+
+/// Link types that captures may well have, and that hold no IP packets, or not as they are read here (tcpdump.org/linktypes).
+fn link_name(link_type: u16) -> &'static str {
+    match link_type {
+        104 => "Cisco HDLC",
+        105 | 119 | 127 | 163 => "802.11 monitor mode",
+        147..=162 => "a private one",
+        187 | 201 | 251..=256 => "Bluetooth",
+        189 | 220 => "USB",
+        195 | 215 | 230 => "IEEE 802.15.4",
+        _ => "see tcpdump.org/linktypes",
+    }
 }
 
 impl Transported<'_> {
@@ -66,7 +79,17 @@ pub fn find<'a>(frame: &Frame<'a>) -> Result<Transported<'a>, NotIp> {
     let sliced = match frame.link_type {
         // Null (byte order of the capturing machine) and loopback (big endian).
         0 | 108 => bytes.get(4..).and_then(from_ip),
-        1 => LaxSlicedPacket::from_ethernet(bytes).ok(),
+        1 => match within_pppoe(bytes) {
+            Some(inside) => from_ppp(inside),
+            None => LaxSlicedPacket::from_ethernet(bytes).ok(),
+        },
+        // PPP: with or without its framing's address and control, Cisco's kind apart; over Ethernet; as pppd has it, where
+        // the direction stands for the address.
+        9 | 50 | 166 => from_ppp(match bytes {
+            [0xff | 0 | 1, 0x03, rest @ ..] => rest,
+            all => all,
+        }),
+        51 => within_session(bytes).and_then(from_ppp),
         // Raw IP; 12 and 14 are how some systems number it.
         12 | 14 | 101 | 228 | 229 => from_ip(bytes),
         // Linux cooked, versions 1 and 2.
@@ -75,6 +98,32 @@ pub fn find<'a>(frame: &Frame<'a>) -> Result<Transported<'a>, NotIp> {
         other => return Err(NotIp::LinkType(other)),
     };
     sliced.and_then(|sliced| transported(&sliced)).ok_or(NotIp::Other)
+}
+
+/// The PPP frame in an Ethernet frame of a PPPoE session (RFC 2516), be it in VLANs.
+fn within_pppoe(bytes: &[u8]) -> Option<&[u8]> {
+    let mut at = 12;
+    loop {
+        match u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?) {
+            0x8100 | 0x88a8 => at += 4,
+            0x8864 => return within_session(bytes.get(at + 2..)?),
+            _ => return None,
+        }
+    }
+}
+
+/// What is behind a PPPoE header: version and type, code 0 of session data, session, length.
+fn within_session(bytes: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = bytes.split_at_checked(6)?;
+    (header[0] == 0x11 && header[1] == 0).then_some(rest)
+}
+
+/// The IP packet behind PPP's protocol number (RFC 1661), which may be compressed to a byte.
+fn from_ppp(bytes: &[u8]) -> Option<LaxSlicedPacket<'_>> {
+    match bytes {
+        [0x00, 0x21 | 0x57, packet @ ..] | [0x21 | 0x57, packet @ ..] => from_ip(packet),
+        _ => None,
+    }
 }
 
 fn from_ip(bytes: &[u8]) -> Option<LaxSlicedPacket<'_>> {

@@ -43,7 +43,13 @@ fn every_link_type_leads_to_the_packet() {
     let sll2 = [&[0x08, 0x00][..], &[0; 18], &ip].concat();
     let mut tagged = ethernet(&ip);
     tagged.splice(12..12, [0x88, 0xa8, 0, 1, 0x81, 0x00, 0, 2]);
-    let table: [(u32, Vec<u8>); 10] = [
+    let ppp = [&[0x00, 0x21][..], &ip].concat();
+    let session = [&[0x11, 0, 0, 7, 0, 0][..], &ppp].concat();
+    let mut pppoe = ethernet(&session);
+    pppoe[12..14].copy_from_slice(&[0x88, 0x64]);
+    let mut tagged_pppoe = pppoe.clone();
+    tagged_pppoe.splice(12..12, [0x81, 0x00, 0, 2]);
+    let table: [(u32, Vec<u8>); 17] = [
         (1, ethernet(&ip)),
         (1, tagged),
         (101, ip.clone()),
@@ -52,6 +58,13 @@ fn every_link_type_leads_to_the_packet() {
         (228, ip.clone()),
         (113, sll),
         (276, sll2),
+        (1, pppoe),
+        (1, tagged_pppoe),
+        (9, ppp.clone()),
+        (9, [&[0x21][..], &ip].concat()),
+        (50, [&[0xff, 0x03][..], &ppp].concat()),
+        (166, [&[0x01, 0x03][..], &ppp].concat()),
+        (51, session),
         (0, [&[2, 0, 0, 0][..], &ip].concat()),
         (108, [&[0, 0, 0, 2][..], &ip].concat()),
     ];
@@ -216,7 +229,7 @@ fn malformed_packets_and_unknown_links_are_undecodable() {
     let wanted = "1 0.000000 192.0.2.1 > 192.0.2.2 undecodable: Data Offset of 8 bytes does not fit a header of 24 and a packet of 28";
     assert_eq!(lines, [wanted, "packets 0 bad_checksums 0 undecodable 1 frames 1"]);
     let lines = plain(&pcap(147, &[&[1, 2, 3]]));
-    assert_eq!(lines[0], "1 0.000000 undecodable: link type 147 is not known");
+    assert_eq!(lines[0], "1 0.000000 undecodable: link type 147 is not known (a private one)");
 }
 
 #[test]

@@ -12,7 +12,8 @@ use std::io::Read;
 use std::net::SocketAddr;
 
 use crate::dissect::capture::{self, Frame};
-use crate::dissect::network::{self, Fragment, Transported};
+use crate::dissect::network::{self, Fragment, NotIp, Transported};
+use crate::profile::views::Views;
 
 /// IP protocol number of TCP.
 const TCP: u8 = 6;
@@ -59,11 +60,13 @@ pub(super) struct Flow {
     pub(super) repeated: u64,
     /// TCP: the sequence number that comes next.
     next_sequence: Option<u32>,
+    /// TCP: the one that the connection began with.
+    first_sequence: Option<u32>,
 }
 
 impl Flow {
     pub(super) fn seen(ends: Ends, messages: Vec<(i128, u32)>) -> Self {
-        Self { ends, messages, repeated: 0, next_sequence: None }
+        Self { ends, messages, repeated: 0, next_sequence: None, first_sequence: None }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -80,18 +83,22 @@ pub(super) struct Flows {
     pub(super) frames: u64,
     /// What is wrong with the file, as a clause; what came before it is in `flows`.
     pub(super) damage: Option<String>,
+    /// Frames of packets that another frame holds, too.
+    pub(super) seen_twice: u64,
+    /// A kind of frames in which packets cannot be found.
+    pub(super) unknown_link: Option<NotIp>,
 }
 
 impl Flows {
     /// Read a capture.
     pub(super) fn read(file: impl Read + Send) -> Self {
         let mut flows = Self::default();
-        let mut places = HashMap::new();
+        let (mut places, mut views) = (HashMap::new(), Views::default());
         let mut messages = 0;
         let mut damage = None;
         let read = capture::for_each_frame(file, |frame| {
             flows.frames = frame.number;
-            let taken = flows.take(frame, &mut places);
+            let taken = flows.take(frame, &mut places, &mut views);
             messages += usize::from(taken == Ok(true));
             damage = match taken {
                 Err(what) => Some(what.to_owned()),
@@ -107,13 +114,24 @@ impl Flows {
     }
 
     /// Book a frame; whether it held a message.
-    fn take(&mut self, frame: &Frame<'_>, places: &mut HashMap<Ends, usize>) -> Result<bool, &'static str> {
-        let Some((ends, packet)) =
-            network::find(frame).ok().and_then(|packet| Some((ends(&packet)?, packet)))
-        else {
+    fn take(
+        &mut self,
+        frame: &Frame<'_>,
+        places: &mut HashMap<Ends, usize>,
+        views: &mut Views,
+    ) -> Result<bool, &'static str> {
+        let found = network::find(frame);
+        if let Err(unknown @ NotIp::LinkType(_)) = found {
+            self.unknown_link.get_or_insert(unknown);
+        }
+        let Some((ends, packet)) = found.ok().and_then(|packet| Some((ends(&packet)?, packet))) else {
             return Ok(false);
         };
         let Some(time_ns) = frame.time_ns else { return Err("does not say when its frames were captured") };
+        if views.has_seen(frame, &packet) {
+            self.seen_twice += 1;
+            return Ok(false);
+        }
         let place = *places.entry(ends).or_insert_with(|| {
             self.flows.push(Flow::seen(ends, Vec::new()));
             self.flows.len() - 1
@@ -141,10 +159,23 @@ impl Flow {
             _ => match (word(4), bytes.get(12), bytes.get(13)) {
                 (Some(sequence), Some(offset), Some(flags)) => {
                     let payload = whole.saturating_sub(u32::from(offset >> 4) * 4);
-                    self.new_bytes(sequence.wrapping_add(u32::from(flags & SYN != 0)), payload)
+                    if flags & SYN == 0 {
+                        return self.new_bytes(sequence, payload);
+                    }
+                    self.begin(sequence);
+                    self.new_bytes(sequence.wrapping_add(1), payload)
                 }
                 _ => 0,
             },
+        }
+    }
+
+    /// A connection opens with this sequence number: another one than the last on these ports, unless it is the same SYN sent
+    /// again (RFC 9293 section 3.4.1).
+    fn begin(&mut self, sequence: u32) {
+        if self.first_sequence != Some(sequence) {
+            self.first_sequence = Some(sequence);
+            self.next_sequence = None;
         }
     }
 
@@ -209,6 +240,32 @@ mod tests {
         assert_eq!(flow.new_bytes(0, 80), 30);
         // A gap is the capture's loss, not the flow's.
         assert_eq!(flow.new_bytes(1_000, 10), 10);
+        assert_eq!(flow.repeated, 2);
+    }
+
+    #[test]
+    fn a_connection_on_the_ports_of_another_begins_anew() {
+        let mut flow = flow();
+        let mut sent = |sequence: u32, flags: u8, payload: usize| {
+            let mut bytes = vec![0; 20 + payload];
+            bytes[4..8].copy_from_slice(&sequence.to_be_bytes());
+            (bytes[12], bytes[13]) = (5 << 4, flags);
+            let address = "127.0.0.1".parse().unwrap();
+            flow.payload_bytes(&Transported {
+                source: address,
+                destination: address,
+                protocol: TCP,
+                whole_bytes: bytes.len(),
+                bytes: &bytes,
+                fragment: Fragment::Whole,
+            })
+        };
+        assert_eq!((sent(4_000_000_000, SYN, 0), sent(4_000_000_001, 0, 100)), (0, 100));
+        // A SYN that comes late again begins nothing.
+        assert_eq!((sent(4_000_000_000, SYN, 0), sent(4_000_000_001, 0, 100)), (0, 0));
+        // The next connection's numbers lie behind those of the first.
+        assert_eq!((sent(3_000_000_000, SYN, 0), sent(3_000_000_001, 0, 70)), (0, 70));
+        assert_eq!(sent(3_000_000_001, 0, 70), 0, "sent again");
         assert_eq!(flow.repeated, 2);
     }
 

@@ -4,12 +4,14 @@
 //! | question | module |
 //! | --- | --- |
 //! | which flows are in the capture, and what did each send? | `flows` |
+//! | which frames hold one packet? | `views` |
 //! | what profile is that? | `make` |
 //!
 //! A profile holds sizes and times only. Addresses and ports are shown to choose a flow by, and written nowhere.
 
 mod flows;
 mod make;
+mod views;
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -37,6 +39,14 @@ const CAPTURE_MAGIC: [[u8; 4]; 5] = [
     [0xd4, 0xc3, 0xb2, 0xa1],
     [0xa1, 0xb2, 0x3c, 0x4d],
     [0x4d, 0x3c, 0xb2, 0xa1],
+];
+/// First bytes of compressed files, with the format's name and what unpacks it.
+const COMPRESSED: [(&[u8], &str, &str); 5] = [
+    (&[0x1f, 0x8b], "gzip", "gunzip"),
+    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "unzstd"),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "unxz"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4", "unlz4"),
+    (b"BZh", "bzip2", "bunzip2"),
 ];
 /// Flows that people are shown.
 const SHOWN_FLOWS: usize = 10;
@@ -87,6 +97,7 @@ fn cut_bytes(text: &str) -> Result<u64, String> {
 /// Run `profile`. Returns the exit code: 0, or 4 with a sentence on stderr for a capture without a flow or with an end
 /// that is missing (what came before it is used).
 pub fn run(args: &ProfileArgs, output: Output) -> Outcome<u8> {
+    refuse_compressed(&args.file)?;
     if is_capture(&args.file)? {
         return of_capture(args, output);
     }
@@ -102,7 +113,10 @@ fn of_capture(args: &ProfileArgs, output: Output) -> Outcome<u8> {
     }
     let Some(flow) = found.flows.get(args.flow as usize - 1) else {
         let what = match found.flows.len() {
-            0 => "has no UDP, TCP or DCCP packet with payload".to_owned(),
+            0 => match found.unknown_link {
+                Some(unknown) => format!("has no packet that can be read: {unknown}"),
+                None => "has no UDP, TCP or DCCP packet with payload".to_owned(),
+            },
             count => format!("has {count} flows with payload, so no flow {} (--flow)", args.flow),
         };
         output.complain(&format!("{}: {what}", args.file.display()));
@@ -186,12 +200,17 @@ fn document(
         "schedule_digest": load.schedule.digest(),
         "duration_s": span_ns as f64 / 1e9,
         "greatest_message_bytes": load.message_bytes,
-        "mean_rate_mbps": load.rate_bps as f64 / 1e6,
+        "mean_rate_mbps": mean_rate_mbps(load),
         "flows": listed,
         "messages_raised": source.map(|(_, departures)| departures.raised),
         "segments_repeated": source.map(|(flow, _)| flow.repeated),
         "written": args.output.as_ref().map(|path| path.display().to_string()),
     })
+}
+
+/// Mean payload rate of the schedule; none of a single message, which takes no time.
+fn mean_rate_mbps(load: &Load) -> Option<f64> {
+    (load.schedule.count() > 1).then(|| load.rate_bps as f64 / 1e6)
 }
 
 /// The same for people.
@@ -216,14 +235,18 @@ fn lines(
         lines.push(format!("      and {} smaller ones", flows.len() - SHOWN_FLOWS));
     }
     if let Some(facts) = load.profile.as_ref().map(|profile| &profile.facts) {
+        let rates = mean_rate_mbps(load).map_or("no average rate".into(), |mbps| {
+            format!(
+                "{mbps:.4} Mb/s on average, at most {:.4} Mb/s over 10 ms",
+                facts.burst_rate_bps as f64 * 1e-6
+            )
+        });
+        let (messages, s) = (facts.messages, if facts.messages == 1 { "" } else { "s" });
         lines.push(format!(
-            "{} ({}): {} messages in {:.3} s, {:.4} Mb/s on average, at most {:.4} Mb/s over 10 ms",
+            "{} ({}): {messages} message{s} in {:.3} s, {rates}",
             facts.name,
             facts.shape,
-            facts.messages,
-            span_ns as f64 * 1e-9,
-            load.rate_bps as f64 * 1e-6,
-            facts.burst_rate_bps as f64 * 1e-6
+            span_ns as f64 * 1e-9
         ));
         lines.push(format!(
             "sizes {} to {} bytes, {:.1} on average",
@@ -269,6 +292,23 @@ fn is_capture(path: &Path) -> Outcome<bool> {
     let length =
         read.map_err(|error| Failure::new(Code::Usage, format!("cannot read {}: {error}", path.display())))?;
     Ok(length == magic.len() && CAPTURE_MAGIC.contains(&magic))
+}
+
+/// Refuse a compressed file for that reason.
+///
+/// # Errors
+/// [`Code::Usage`] with the file's name.
+pub(crate) fn refuse_compressed(path: &Path) -> Outcome<()> {
+    let mut magic = [0; 6];
+    // What cannot be read is told by who reads it.
+    let length = File::open(path).and_then(|mut file| file.read(&mut magic)).unwrap_or(0);
+    match COMPRESSED.iter().find(|(begin, ..)| magic[..length].starts_with(begin)) {
+        None => Ok(()),
+        Some((_, name, program)) => {
+            let what = format!("{} is compressed ({name}): unpack it first ({program})", path.display());
+            Err(Failure::new(Code::Usage, what))
+        }
+    }
 }
 
 fn opened(path: &Path) -> Outcome<File> {
