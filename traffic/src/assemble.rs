@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 use crate::intervals::Interval;
 use crate::output::Output;
 use crate::report::{
-    self, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart, Sizes,
+    self, EndReason, FlowReport, Generator, Pacing, PathFacts, ReceiverPart, SenderPart, Sizes, Sums,
 };
 use crate::traces::CongestionSample;
 
@@ -97,8 +97,11 @@ fn report(
         direction: request.direction,
         ip_version: ip_version.map(IpVersion::number),
         payload_bytes: request.payload_bytes,
-        offered_rate_mbps: request.rate_bps as f64 * 1e-6,
-        duration_s: request.duration_ns as f64 * 1e-9,
+        offered_rate_mbps: request.offered_rate_mbps(),
+        duration_s: match request.messages {
+            Some(_) => (sender.end_ns - sender.start_ns) as f64 / 1e9,
+            None => request.duration_ns as f64 * 1e-9,
+        },
         interval_s: request.interval_ns as f64 * 1e-9,
         seed: request.seed,
         schedule_digest: Some(request.schedule_digest()),
@@ -109,6 +112,7 @@ fn report(
         clock_offset,
         sender,
         receiver,
+        sums: (request.omit_ns > 0).then(|| Sums::of(&intervals, request.duration_ns as i64)),
         intervals,
         congestion,
         capture,

@@ -14,6 +14,7 @@ use crate::catalogue::TransportsArgs;
 use crate::certificate::{Limit, Limits};
 use crate::dissect::DissectArgs;
 use crate::iperf3;
+use crate::output::Format;
 use crate::pacing::Mode;
 use crate::profile::ProfileArgs;
 use crate::registry;
@@ -116,9 +117,9 @@ pub struct ServeArgs {
     /// Longest flow allowed, in s
     #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u32).range(1..))]
     pub max_duration_s: u32,
-    /// Greatest payload rate allowed
-    #[arg(long, value_name = "RATE", default_value = "10G", value_parser = units::rate_bps)]
-    pub max_rate: u64,
+    /// Greatest payload rate allowed (default: 10G, and as fast as possible)
+    #[arg(long, value_name = "RATE", value_parser = units::rate_bps)]
+    pub max_rate: Option<u64>,
     /// Most messages of a profile that the server is to send (-R): it writes their schedule out before the flow
     #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_messages: u64,
@@ -140,6 +141,9 @@ pub struct ServeArgs {
     /// Print events as lines of JSON
     #[arg(short = 'J', long)]
     pub json: bool,
+    /// Each flow's process under SCHED_FIFO, with its memory locked, on one CPU (sched(7))
+    #[arg(long)]
+    pub realtime: bool,
     /// End when stdin ends
     #[arg(long)]
     pub exit_with_stdin: bool,
@@ -175,9 +179,9 @@ pub struct SendArgs {
     /// Server's address for control, when it is another
     #[arg(long, value_name = "HOST[:PORT]")]
     pub control: Option<String>,
-    /// Offered load: payload bits per second
-    #[arg(short = 'b', long = "rate", value_name = "RATE", default_value = "1M", value_parser = units::rate_bps)]
-    pub rate: u64,
+    /// Offered load: payload bits per second, 0 = as fast as possible (default: 1M, of streams 0)
+    #[arg(short = 'b', long = "rate", visible_alias = "bitrate", value_name = "RATE", value_parser = offered_rate_bps)]
+    pub rate: Option<u64>,
     /// What to send instead of messages of one size at a constant rate: a profile (JSON) or a trace (CSV or NDJSON of
     /// t_s and bytes); - reads one line of JSON from stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "length"])]
@@ -185,18 +189,39 @@ pub struct SendArgs {
     /// Seed of the profile's schedule: the same seed, profile and duration give the same schedule everywhere
     #[arg(long, value_name = "N", default_value_t = 1, requires = "profile", value_parser = clap::value_parser!(u64).range(..=units::LARGEST))]
     pub schedule_seed: u64,
-    /// Message size in bytes
-    #[arg(short = 'l', long = "length", value_name = "SIZE", default_value = "1440", value_parser = units::size_bytes)]
-    pub length: u64,
-    /// Duration in s
-    #[arg(short = 't', long = "time", value_name = "S", default_value = "10", value_parser = units::duration_ns)]
-    pub time: u64,
+    /// The profile that this process's starter read from stdin.
+    #[arg(skip)]
+    pub profile_on_stdin: Option<Vec<u8>>,
+    /// Message size in bytes (default: 1440, of streams as fast as possible 128K)
+    #[arg(short = 'l', long = "length", value_name = "SIZE", value_parser = units::size_bytes)]
+    pub length: Option<u64>,
+    /// Duration in s (default: 10)
+    #[arg(short = 't', long = "time", value_name = "S", value_parser = units::duration_ns)]
+    pub time: Option<u64>,
+    /// End after so many payload bytes, in whole messages, and after -t at the latest
+    #[arg(short = 'n', long, value_name = "SIZE", conflicts_with_all = ["blocks", "profile", "omit"], value_parser = units::size_bytes)]
+    pub bytes: Option<u64>,
+    /// End after so many messages, and after -t at the latest
+    #[arg(short = 'k', long, visible_alias = "blockcount", value_name = "N", conflicts_with_all = ["profile", "omit"], value_parser = units::size_bytes)]
+    pub blocks: Option<u64>,
+    /// Seconds at the beginning, before -t, that no sum holds; their intervals are marked
+    #[arg(short = 'O', long, value_name = "S", value_parser = units::duration_ns)]
+    pub omit: Option<u64>,
     /// Interval of the running report in s
     #[arg(short = 'i', long = "interval", value_name = "S", default_value = "1", value_parser = units::duration_ns)]
     pub interval: u64,
     /// The server sends, this end receives
     #[arg(short = 'R', long)]
     pub reverse: bool,
+    /// Unit of rates for people: k, m, g or t bits per second, K, M, G or T bytes
+    #[arg(short = 'f', long, value_name = "UNIT", default_value_t = Format::default())]
+    pub format: Format,
+    /// Tell people also of the transport: its options and counters
+    #[arg(short = 'V', long)]
+    pub verbose: bool,
+    /// Somebody watches the flow.
+    #[arg(skip)]
+    pub live: bool,
     /// Local address for the data
     #[arg(short = 'B', long, value_name = "ADDR")]
     pub bind: Option<IpAddr>,
@@ -216,6 +241,10 @@ pub struct SendArgs {
     /// not kept
     #[arg(long = "pacing-limit", value_name = "NAME=NUMBER")]
     pub pacing_limit: Vec<Limit>,
+    /// This end's process under SCHED_FIFO, with its memory locked, on one CPU (sched(7)); exit code 3 where that is not
+    /// allowed
+    #[arg(long)]
+    pub realtime: bool,
     /// Report the sending end's congestion control once per interval
     #[arg(long)]
     pub traces: bool,
@@ -275,6 +304,17 @@ impl SendArgs {
 fn transport_help() -> String {
     let names = registry::names().collect::<Vec<_>>().join(", ");
     format!("What carries the messages (several with commas between them: side by side): {names}")
+}
+
+/// A rate in bit/s; 0 is one, too.
+fn offered_rate_bps(text: &str) -> Result<u64, String> {
+    if text.contains('/') {
+        return Err("has a number of packets behind its rate: bursts are --pacing burst:N".into());
+    }
+    match units::rate_bps(text) {
+        Err(units::UnitError::Zero) => Ok(0),
+        rate => rate.map_err(|error| error.to_string()),
+    }
 }
 
 /// A host with an optional port, as in `10.0.0.1`, `host:5301`, `fe80::1`, `[fe80::1]:5301`.
@@ -365,6 +405,12 @@ mod tests {
         assert_eq!((args.transport.as_str(), args.to.as_deref(), args.port), ("tcp", Some("host"), 5999));
         assert!(args.json && args.parallel == 2 && args.bind.is_some() && args.logfile.is_some());
         assert_eq!(sent("-uRc host -b 5M").transport, "udp");
+        let args = sent("-c host -b 0 -n 128K -f M -V");
+        assert_eq!((args.rate, args.bytes, args.format.to_string()), (Some(0), Some(131_072), "M".into()));
+        assert_eq!(
+            (sent("-c host -k 10").blocks, sent("-c host -O 2").omit),
+            (Some(10), Some(2_000_000_000))
+        );
         assert_eq!(sent("--sctp -c host").transport, "sctp");
         assert_eq!(sent("-c host --transport quic").transport, "quic");
         assert_eq!(sent("send -c host").transport, "udp", "as ever");
@@ -386,6 +432,9 @@ mod tests {
             ("-s -V", "netjoule-traffic send"),
             ("-s -c h", "either"),
             ("-c h -u --transport tcp", "cannot be used with"),
+            ("-c h -n 1M -O 1", "cannot be used with"),
+            ("-c h -b 1M/10", "burst:N"),
+            ("-c h -f x", "k, m, g or t"),
         ] {
             let sentence = parsed(line).unwrap_err();
             assert!(sentence.contains(words) && !sentence.contains('\n'), "{line}: {sentence}");
@@ -431,7 +480,8 @@ mod tests {
         let cli = Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30M", "-l", "64", "-t", "2", "-R"])
             .unwrap();
         let Command::Send(args) = cli.command else { panic!("not send") };
-        assert_eq!((args.rate, args.length, args.time, args.reverse), (30_000_000, 64, 2_000_000_000, true));
+        assert_eq!((args.rate, args.length, args.reverse), (Some(30_000_000), Some(64), true));
+        assert_eq!((args.time, args.interval), (Some(2_000_000_000), 1_000_000_000));
         assert!(Cli::try_parse_from(["x", "send", "--to", "h", "-b", "30 K"]).is_err());
     }
 

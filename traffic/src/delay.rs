@@ -35,6 +35,20 @@ pub struct DelaySummary {
     pub clock_residual: Option<f64>,
 }
 
+/// What is said where delays are none of one clock.
+pub const CLOCKS_NOT_COMPARABLE: &str = "clocks_not_comparable";
+/// What one clock may be off by between two readings, ms: kernel stamps are turned from another of its clocks.
+const ONE_CLOCK_MS: f64 = 1.0;
+
+impl DelaySummary {
+    /// Whether these can be delays by one clock of messages that were all sent and received within `within_ns`: nothing arrives
+    /// before it was sent, or was sent before its flow. In time namespaces (time_namespaces(7)) hosts of one boot have clocks
+    /// of their own.
+    pub fn can_be_of_one_clock(&self, within_ns: i64) -> bool {
+        self.min >= -ONE_CLOCK_MS && self.max <= within_ns as f64 * 1e-6 + ONE_CLOCK_MS
+    }
+}
+
 /// Packet delay variation (RFC 5481, section 4.2): delay above the least delay of the flow, in ms. A constant offset of
 /// the clocks cancels out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -187,6 +201,19 @@ mod tests {
         delays.record(0, -5_000_000);
         delays.record(0, i64::MAX);
         assert_eq!(delays.summary().unwrap().0.min, -5.0);
+    }
+
+    #[test]
+    fn delays_that_one_clock_cannot_give_are_known() {
+        let of = |first_ns: i64, last_ns: i64| {
+            let mut delays = Delays::new(fixed(0), false);
+            delays.record(0, first_ns);
+            delays.record(0, last_ns);
+            delays.summary().unwrap().0.can_be_of_one_clock(10_000_000_000)
+        };
+        assert!(of(0, 5_000_000) && of(-900_000, 10_000_000_000));
+        assert!(!of(-999_999_999_963_000, -999_999_999_000_000) && !of(-1_100_000, 5));
+        assert!(!of(5, 1_000_000_000_000_000), "sent long before the flow");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What happened in each interval of a fixed grid. Pure.
+//! What happened in each interval of a flow. Pure.
+//!
+//! The sender's intervals begin with its flow, the receiver's with the first arrival, so that the k-th of both are of the same
+//! messages. All are of one length but the last, which ends with the flow: a rate is over the time that was covered.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +26,7 @@ pub struct Interval {
     pub end: End,
     /// Begin, `CLOCK_MONOTONIC` ns of that end.
     pub start_ns: i64,
-    /// End, one interval length later.
+    /// End, one interval length later; of the last when the flow ended, at least a hundredth of the length later.
     pub end_ns: i64,
     /// Messages sent, or first copies received.
     pub messages: u64,
@@ -53,6 +56,9 @@ pub struct Interval {
     pub host_irq_s: Option<f64>,
     /// Time of all CPUs of that host in soft interrupts, s; missing when it was not read.
     pub host_softirq_s: Option<f64>,
+    /// It begins in the first seconds, which no sum holds (`-O`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub omitted: bool,
 }
 
 impl Interval {
@@ -76,10 +82,13 @@ pub fn room(duration_ns: i64, interval_ns: i64) -> Vec<Interval> {
     room
 }
 
-/// Contiguous intervals, all of one length.
+/// Contiguous intervals.
 #[derive(Debug)]
 pub struct Series {
     interval_ns: i64,
+    /// Intervals that begin sooner after the first are omitted.
+    omit_ns: i64,
+    begin_ns: i64,
     closed: Vec<Interval>,
     current: Interval,
     usage: Usage,
@@ -89,19 +98,45 @@ pub struct Series {
 }
 
 impl Series {
-    /// The sender's grid starts with its flow.
+    /// The sender's start with its flow.
     pub fn sender(interval_ns: i64, start_ns: i64, usage: Usage) -> Self {
         Self::new(blank(End::Sender, start_ns, interval_ns), interval_ns, usage)
     }
 
-    /// The receiver's grid is the multiples of the interval on its own clock.
+    /// The receiver's start with the first arrival ([`Self::begin_with`]) or, where that is more than an interval away, at
+    /// `start_ns`.
     pub fn receiver(interval_ns: i64, start_ns: i64, usage: Usage) -> Self {
-        let start_ns = start_ns.div_euclid(interval_ns) * interval_ns;
         Self::new(blank(End::Receiver, start_ns, interval_ns), interval_ns, usage)
     }
 
     fn new(current: Interval, interval_ns: i64, usage: Usage) -> Self {
-        Self { interval_ns, closed: Vec::new(), current, usage, uncharged: None, handed_out: 0 }
+        let begin_ns = current.start_ns;
+        Self {
+            interval_ns,
+            omit_ns: 0,
+            begin_ns,
+            closed: Vec::new(),
+            current,
+            usage,
+            uncharged: None,
+            handed_out: 0,
+        }
+    }
+
+    /// Mark those that begin in the first `omit_ns`. Before the first is closed.
+    #[must_use]
+    pub fn omitting(mut self, omit_ns: i64) -> Self {
+        self.omit_ns = omit_ns;
+        self.current.omitted = omit_ns > 0;
+        self
+    }
+
+    /// Nothing yet, from `start_ns` on.
+    fn blank_from(&self, start_ns: i64) -> Interval {
+        Interval {
+            omitted: start_ns - self.begin_ns < self.omit_ns,
+            ..blank(self.current.end, start_ns, self.interval_ns)
+        }
     }
 
     /// Put closed intervals into `room` (see [`room`]). Before the first is closed.
@@ -110,11 +145,12 @@ impl Series {
         self.closed = room;
     }
 
-    /// Begin at `first_ns`, the first arrival, where that is earlier: a message may come while its flow is being set up.
-    pub fn reach_back(&mut self, first_ns: i64) {
-        if self.closed.is_empty() && first_ns < self.current.start_ns {
-            let start_ns = first_ns.div_euclid(self.interval_ns) * self.interval_ns;
-            self.current = blank(self.current.end, start_ns, self.interval_ns);
+    /// Begin at `first_ns`, the first arrival, which may be earlier, too: a message may come while its flow is being set up.
+    /// What begins with a longer silence keeps its beginning.
+    pub fn begin_with(&mut self, first_ns: i64) {
+        if self.closed.is_empty() && first_ns < self.current.end_ns {
+            self.begin_ns = first_ns;
+            self.current = self.blank_from(first_ns);
         }
     }
 
@@ -134,6 +170,11 @@ impl Series {
             self.close(now_ns, jitter_ms);
         }
         ended
+    }
+
+    /// When the first interval began, ns.
+    pub fn begin_ns(&self) -> i64 {
+        self.begin_ns
     }
 
     /// When the current interval ends, ns.
@@ -163,7 +204,7 @@ impl Series {
                 self.current.jitter_ms = jitter_ms;
             }
             self.current.set_goodput();
-            let next = blank(self.current.end, self.current.end_ns, self.interval_ns);
+            let next = self.blank_from(self.current.end_ns);
             self.closed.push(std::mem::replace(&mut self.current, next));
         }
     }
@@ -215,10 +256,19 @@ impl Series {
         &self.closed[from..to]
     }
 
-    /// End at `now_ns`: the interval that holds it is closed whole.
+    /// End at `now_ns`, and the last interval with it.
     pub fn finish(&mut self, now_ns: i64, jitter_ms: Option<f64>, usage: Usage) {
-        let end_ns = self.current.end_ns.max(now_ns + 1);
-        self.close(end_ns, jitter_ms);
+        self.close(now_ns, jitter_ms);
+        let current = &self.current;
+        let found = [current.messages_lost, current.messages_duplicate, current.messages_reordered];
+        let is_empty = current.messages == 0 && found.into_iter().flatten().sum::<u64>() == 0;
+        if is_empty && now_ns <= current.start_ns && !self.closed.is_empty() {
+            self.charge(usage);
+            return;
+        }
+        let least_ns = (self.interval_ns / 100).max(1);
+        self.current.end_ns = now_ns.max(self.current.start_ns + least_ns);
+        self.close(self.current.end_ns, jitter_ms);
         self.charge(usage);
     }
 
@@ -248,6 +298,7 @@ fn blank(end: End, start_ns: i64, interval_ns: i64) -> Interval {
         context_switches_involuntary: 0,
         host_irq_s: None,
         host_softirq_s: None,
+        omitted: false,
     }
 }
 
@@ -276,26 +327,52 @@ mod tests {
     }
 
     #[test]
-    fn the_receivers_grid_is_multiples_of_the_interval() {
+    fn the_receivers_intervals_begin_with_the_first_arrival_and_end_with_the_flow() {
         let mut series = Series::receiver(100, 1_234, ran(0));
+        series.begin_with(1_240);
         series.roll(1_500, Some(0.5), || ran(40));
         series.finish(1_510, Some(0.6), ran(70));
         let intervals = series.into_closed();
-        assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (1_200, 1_300));
-        assert_eq!(intervals.last().unwrap().end_ns, 1_600);
+        assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (1_240, 1_340));
+        assert_eq!((intervals[2].start_ns, intervals[2].end_ns), (1_440, 1_510));
+        assert_eq!(intervals.len(), 3);
         assert!((intervals.iter().map(|interval| interval.cpu_s).sum::<f64>() - 70e-9).abs() < 1e-15);
     }
 
     #[test]
-    fn the_grid_reaches_back_to_a_message_that_came_before_it_and_no_further() {
-        let mut series = Series::receiver(100, 1_234, ran(0));
-        series.reach_back(1_250);
-        series.reach_back(1_049);
-        series.roll(1_210, None, || ran(0));
-        series.reach_back(900);
-        series.finish(1_210, None, ran(0));
-        let starts: Vec<_> = series.into_closed().iter().map(|interval| interval.start_ns).collect();
-        assert_eq!(starts, [1_000, 1_100, 1_200]);
+    fn a_message_from_before_the_beginning_moves_it_and_one_after_a_silence_does_not() {
+        let starts = |first_ns, rolled_ns| {
+            let mut series = Series::receiver(100, 1_234, ran(0));
+            series.roll(rolled_ns, None, || ran(0));
+            series.begin_with(first_ns);
+            series.finish(1_340, None, ran(0));
+            series.into_closed().iter().map(|interval| interval.start_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(starts(1_049, 1_234), [1_049, 1_149, 1_249]);
+        assert_eq!(starts(1_300, 1_299), [1_300]);
+        assert_eq!(starts(1_334, 1_334), [1_234, 1_334], "the silence is part of the flow");
+    }
+
+    #[test]
+    fn a_steady_rate_is_the_same_in_every_interval_also_the_first_and_the_last() {
+        let mut series = Series::receiver(1_000_000_000, 1_234_567_890, ran(0));
+        series.begin_with(1_300_000_000);
+        for message in 0..25 {
+            series.roll(1_300_000_000 + message * 100_000_000, None, || ran(0));
+            series.count(1, 1_250_000);
+        }
+        series.finish(3_800_000_000, None, ran(0));
+        let goodput: Vec<_> = series.into_closed().iter().map(|interval| interval.goodput_mbps).collect();
+        assert_eq!(goodput, [100.0; 3]);
+    }
+
+    #[test]
+    fn the_first_seconds_are_marked_by_where_an_interval_begins() {
+        let mut series = Series::receiver(100, 1_234, ran(0)).omitting(150);
+        series.begin_with(1_240);
+        series.finish(1_640, None, ran(0));
+        let marks: Vec<_> = series.into_closed().iter().map(|interval| interval.omitted).collect();
+        assert_eq!(marks, [true, true, false, false]);
     }
 
     #[test]
@@ -330,7 +407,7 @@ mod tests {
         series.roll(100_000_000, None, || ran(0));
         series.count(1, 1_250);
         series.take_back(2, 1_250);
-        series.finish(100_000_000, None, ran(0));
+        series.finish(200_000_000, None, ran(0));
         let goodput: Vec<_> = series.into_closed().iter().map(|interval| interval.goodput_mbps).collect();
         assert_eq!(goodput, [0.1, 0.0]);
     }
@@ -368,7 +445,7 @@ mod tests {
         let mut series = Series::sender(100, 7, ran(0));
         series.finish(7, None, ran(0));
         let intervals = series.into_closed();
-        assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (7, 107));
+        assert_eq!((intervals[0].start_ns, intervals[0].end_ns), (7, 8));
         assert_eq!(intervals[0].messages_lost, None);
     }
 
@@ -392,12 +469,14 @@ mod tests {
             let intervals = series.into_closed();
             prop_assert!(live <= intervals.len());
             prop_assert_eq!(intervals.iter().map(|interval| interval.messages).sum::<u64>(), messages);
-            prop_assert!(intervals[0].start_ns <= start_ns && start_ns - intervals[0].start_ns < 100);
-            prop_assert!(intervals.last().unwrap().end_ns > now_ns);
+            prop_assert_eq!(intervals[0].start_ns, start_ns);
+            prop_assert!(intervals.last().unwrap().end_ns >= now_ns);
             for pair in intervals.windows(2) {
                 prop_assert_eq!(pair[0].end_ns, pair[1].start_ns);
             }
-            prop_assert!(intervals.iter().all(|interval| interval.end_ns - interval.start_ns == 100));
+            let (last, whole) = intervals.split_last().unwrap();
+            prop_assert!(whole.iter().all(|interval| interval.end_ns - interval.start_ns == 100));
+            prop_assert!((1..=100).contains(&(last.end_ns - last.start_ns)));
         }
     }
 }

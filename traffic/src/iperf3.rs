@@ -55,8 +55,8 @@ pub fn command_of(words: &[OsString]) -> Option<&'static str> {
                 _ => None,
             };
         }
-        let letters = word.strip_prefix('-')?.chars().take_while(|letter| !WITH_VALUE.contains(*letter));
-        letters.into_iter().find_map(|letter| match letter {
+        let mut letters = word.strip_prefix('-')?.chars().take_while(|letter| !WITH_VALUE.contains(*letter));
+        letters.find_map(|letter| match letter {
             's' => Some("serve"),
             'c' => Some("send"),
             _ => None,

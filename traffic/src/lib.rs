@@ -49,6 +49,7 @@ mod partial;
 mod places;
 pub mod profile;
 mod pump;
+pub mod realtime;
 pub mod receiver;
 pub mod registry;
 pub mod report;

@@ -7,12 +7,24 @@ use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 use std::path::Path;
 
+use netjoule_transport::message::SEQUENCE_LIMIT;
+use netjoule_transport::{IpVersion, Kind, Protocol};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::SendArgs;
 use crate::failure::{Code, Failure, Outcome};
 use crate::schedule::profile::{Profile, LONGEST_TEXT_BYTES};
 use crate::schedule::{text, ProfileFacts, Schedule, TooLong};
+
+/// How long a flow takes where nobody says, ns.
+pub(crate) const TIME_NS: u64 = 10_000_000_000;
+/// How long a flow of a number of messages takes at most where nobody says, ns: what a server allows.
+const LONGEST_COUNT_NS: u64 = 3_600_000_000_000;
+/// What is sent where nobody says: datagrams at a rate, blocks of a stream as fast as possible, as iperf3 has it.
+const DATAGRAM_RATE_BPS: u64 = 1_000_000;
+const MESSAGE_BYTES: u64 = 1440;
+const BLOCK_BYTES: u64 = 128 << 10;
+const USUAL_MTU: u32 = 1500;
 
 /// A schedule with what it came from.
 #[derive(Debug)]
@@ -21,10 +33,12 @@ pub struct Load {
     pub schedule: Schedule,
     /// Size of a message, or the greatest that the profile can give.
     pub message_bytes: u64,
-    /// Payload bit/s; of a profile the mean of this schedule.
+    /// Payload bit/s; of a profile the mean of this schedule; 0: as fast as possible.
     pub rate_bps: u64,
-    /// Payload bit/s of its bursts; the same for a constant rate.
-    pub burst_rate_bps: u64,
+    /// Most messages of a flow that is as fast as possible.
+    pub messages: Option<u64>,
+    /// How long it takes, or at most, ns.
+    pub duration_ns: u64,
     /// What the peer is told of a profile; none for a constant rate.
     pub profile: Option<ProfileRequest>,
     /// The profile for a peer that sends it; empty when this end does.
@@ -46,23 +60,57 @@ pub struct ProfileRequest {
 }
 
 impl Load {
-    /// What the command line asks for. The profile, if there is one, is read and written out: this can take seconds.
-    pub fn of(args: &SendArgs) -> Outcome<Self> {
-        let Some(path) = &args.profile else {
-            return Ok(Self::constant(args.rate, args.length, args.time));
-        };
-        let (profile, stdin_rest) = given_profile(path)?;
-        let load = Self::of_profile(&profile, args.schedule_seed, args.time, args.reverse)?;
-        Ok(Self { stdin_rest, ..load })
+    /// What the command line asks for of `protocol`. The profile, if there is one, is read and written out: this can take
+    /// seconds.
+    pub fn of(args: &SendArgs, protocol: &dyn Protocol) -> Outcome<Self> {
+        let time_ns = args.time.unwrap_or(TIME_NS).saturating_add(args.omit.unwrap_or(0));
+        if let Some(path) = &args.profile {
+            let (profile, stdin_rest) = match &args.profile_on_stdin {
+                Some(line) => (named_profile(line, path)?, Vec::new()),
+                None => given_profile(path)?,
+            };
+            let load = Self::of_profile(&profile, args.schedule_seed, time_ns, args.reverse)?;
+            return Ok(Self { stdin_rest, ..load });
+        }
+        let is_stream = protocol.kind() == Kind::Stream;
+        let rate_bps = args.rate.unwrap_or(if is_stream { 0 } else { DATAGRAM_RATE_BPS });
+        let message_bytes = args.length.unwrap_or_else(|| match is_stream && rate_bps == 0 {
+            true => (protocol.limits(IpVersion::V4, USUAL_MTU).max_message_bytes as u64).min(BLOCK_BYTES),
+            false => MESSAGE_BYTES,
+        });
+        let messages = args.bytes.map(|bytes| bytes.div_ceil(message_bytes.max(1))).or(args.blocks);
+        Ok(match messages {
+            Some(messages) => Self::counted(rate_bps, message_bytes, messages, args.time),
+            None => Self::constant(rate_bps, message_bytes, time_ns),
+        })
     }
 
-    /// A constant rate.
+    /// So many messages, within `time_ns` where that is given.
+    fn counted(rate_bps: u64, message_bytes: u64, messages: u64, time_ns: Option<u64>) -> Self {
+        if rate_bps == 0 {
+            let duration_ns = time_ns.unwrap_or(LONGEST_COUNT_NS);
+            let schedule = Schedule::unpaced(message_bytes, messages, duration_ns);
+            let unpaced = Self::constant(rate_bps, message_bytes, duration_ns);
+            return Self { schedule, messages: Some(messages), ..unpaced };
+        }
+        // The last message is due before the end of this time, and no further one.
+        let bits_ns = u128::from(messages) * u128::from(message_bytes) * 8_000_000_000;
+        let whole_ns = u64::try_from(bits_ns / u128::from(rate_bps)).unwrap_or(u64::MAX).max(1);
+        Self::constant(rate_bps, message_bytes, time_ns.map_or(whole_ns, |time_ns| whole_ns.min(time_ns)))
+    }
+
+    /// A constant rate; 0: as fast as possible.
     pub fn constant(rate_bps: u64, message_bytes: u64, duration_ns: u64) -> Self {
+        let schedule = match rate_bps {
+            0 => Schedule::unpaced(message_bytes, SEQUENCE_LIMIT, duration_ns),
+            _ => Schedule::new(rate_bps, message_bytes, duration_ns),
+        };
         Self {
-            schedule: Schedule::new(rate_bps, message_bytes, duration_ns),
+            schedule,
             message_bytes,
             rate_bps,
-            burst_rate_bps: rate_bps,
+            messages: None,
+            duration_ns,
             profile: None,
             profile_text: String::new(),
             stdin_rest: Vec::new(),
@@ -77,7 +125,8 @@ impl Load {
         Ok(Self {
             message_bytes: profile.greatest_message_bytes(),
             rate_bps: facts.mean_rate_bps(duration_ns),
-            burst_rate_bps: facts.burst_rate_bps,
+            messages: None,
+            duration_ns,
             profile: Some(ProfileRequest {
                 digest: schedule.digest(),
                 text_bytes: profile_text.len() as u64,
@@ -181,7 +230,7 @@ pub fn read_file(path: &Path) -> Outcome<Vec<u8>> {
 
 /// The first line of stdin, and what was read beyond it. Not through the library's buffer, which [`crate::session`] could
 /// not see.
-fn first_line_of_stdin() -> Outcome<(Vec<u8>, Vec<u8>)> {
+pub(crate) fn first_line_of_stdin() -> Outcome<(Vec<u8>, Vec<u8>)> {
     // SAFETY: descriptor 0 is stdin for the whole life of the process, and ManuallyDrop never closes it.
     let mut stdin = ManuallyDrop::new(unsafe { File::from_raw_fd(0) });
     first_line(&mut *stdin)
@@ -204,6 +253,8 @@ fn first_line(source: &mut impl Read) -> Outcome<(Vec<u8>, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::registry;
 
     const PROFILE: &str = r#"{"schema_version":1,"name":"x","messages":{"size_bytes":{"distribution":"uniform","min":64,"max":800},"inter_departure_s":0.01}}"#;
 
@@ -251,9 +302,42 @@ mod tests {
         let load = Load::of_profile(&profile, 5, 10_000_000_000, false).unwrap();
         assert_eq!(load.message_bytes, 800);
         assert_eq!(load.rate_bps, (load.schedule.total_bytes() * 8).div_ceil(10));
-        assert!(load.profile_text.is_empty() && load.burst_rate_bps > load.rate_bps);
+        let burst_rate_bps = load.profile.as_ref().unwrap().facts.burst_rate_bps;
+        assert!(load.profile_text.is_empty() && burst_rate_bps > load.rate_bps);
         let constant = Load::constant(65_000, 300, 1_000_000_000);
         assert_eq!((constant.message_bytes, constant.rate_bps, constant.profile), (300, 65_000, None));
+    }
+
+    #[test]
+    fn what_nobody_says_is_as_with_iperf3() {
+        let of = |words: &[&str]| {
+            let Ok(cli) =
+                <Cli as clap::Parser>::try_parse_from([&["x", "send", "--to", "h"], words].concat())
+            else {
+                panic!("{words:?}")
+            };
+            let Command::Send(args) = cli.command else { panic!("not send") };
+            let load = Load::of(&args, registry::protocol(&args.transport).unwrap()).unwrap();
+            (load.rate_bps, load.message_bytes, load.duration_ns, load.schedule.count())
+        };
+        assert_eq!(of(&[]), (1_000_000, 1_440, 10_000_000_000, 869));
+        assert_eq!(of(&["-b", "0"]), (0, 1_440, 10_000_000_000, SEQUENCE_LIMIT));
+        assert_eq!(of(&["--transport", "tcp", "-t", "2"]), (0, 131_072, 2_000_000_000, SEQUENCE_LIMIT));
+        assert_eq!(of(&["--transport", "tcp", "-b", "8M", "-O", "1"]).2, 11_000_000_000);
+        assert_eq!(of(&["--transport", "tcp", "-n", "1M"]), (0, 131_072, LONGEST_COUNT_NS, 8));
+        assert_eq!(of(&["-k", "7", "-b", "8M", "-l", "1000"]), (8_000_000, 1_000, 7_000_000, 7));
+        assert_eq!(of(&["-n", "6001", "-b", "8M", "-l", "1000"]).3, 7, "whole messages");
+        assert_eq!(of(&["-n", "1G", "-b", "8M", "-l", "1000", "-t", "1"]).3, 1_000, "the time ends it first");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_number_of_messages_is_that_many(
+            rate_bps in 1_u64..20_000_000_000, message_bytes in 16_u64..65_536, messages in 1_u64..100_000,
+        ) {
+            let load = Load::counted(rate_bps, message_bytes, messages, None);
+            proptest::prop_assert_eq!(load.schedule.count(), messages);
+        }
     }
 
     #[test]

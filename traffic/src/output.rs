@@ -3,11 +3,12 @@
 
 use std::io::Write;
 
+use netjoule_transport::Values;
 use serde_json::{json, Value};
 
 use crate::certificate::PacingCertificate;
 use crate::failure::{Code, Failure, Outcome};
-use crate::intervals::{End, Interval};
+use crate::intervals::Interval;
 use crate::report::FlowReport;
 use crate::traces::CongestionSample;
 
@@ -18,7 +19,7 @@ pub enum Output {
     Json,
     /// The same for the process that started this one for a flow: people are told by that one.
     Relayed,
-    /// Plain lines on stdout.
+    /// Plain lines on stdout, by whoever knows all flows of a command ([`crate::several`]).
     Plain,
     /// Nothing (the server's flows: the client prints both halves).
     Silent,
@@ -54,8 +55,7 @@ impl Output {
     pub fn intervals(self, intervals: &[Interval]) -> Outcome<()> {
         intervals.iter().try_for_each(|interval| match self {
             Self::Json | Self::Relayed => self.event("interval", to_value(interval)),
-            Self::Plain => write(&plain_interval(interval)),
-            Self::Silent => Ok(()),
+            Self::Plain | Self::Silent => Ok(()),
         })
     }
 
@@ -68,8 +68,7 @@ impl Output {
     pub fn report(self, report: &FlowReport) -> Outcome<()> {
         match self {
             Self::Json | Self::Relayed => self.event("report", to_value(report)),
-            Self::Plain => write(&plain_report(report)),
-            Self::Silent => Ok(()),
+            Self::Plain | Self::Silent => Ok(()),
         }
     }
 
@@ -90,6 +89,47 @@ impl Output {
     }
 }
 
+/// In what people read rates (`-f`): k, m, g, t bits or K, M, G, T bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format(char);
+
+impl Default for Format {
+    fn default() -> Self {
+        Self('m')
+    }
+}
+
+impl std::fmt::Display for Format {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl std::str::FromStr for Format {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let letter = text.chars().next().filter(|letter| text.len() == 1 && "kmgtKMGT".contains(*letter));
+        letter.map(Self).ok_or("is no unit: k, m, g or t for bits, K, M, G or T for bytes per second")
+    }
+}
+
+impl Format {
+    /// A rate with its unit.
+    pub(crate) fn rate(self, mbps: f64) -> String {
+        let (prefix, scale) = match self.0.to_ascii_lowercase() {
+            'k' => ("k", 1e3),
+            'g' => ("G", 1e-3),
+            't' => ("T", 1e-6),
+            _ => ("M", 1.0),
+        };
+        match self.0.is_ascii_uppercase() {
+            true => format!("{:.4} {prefix}B/s", mbps * scale / 8.0),
+            false => format!("{:.4} {prefix}b/s", mbps * scale),
+        }
+    }
+}
+
 /// Write a line to stdout now, in one piece: a server's flows, each a process, share it.
 pub fn write(line: &str) -> Outcome<()> {
     let mut stdout = std::io::stdout().lock();
@@ -104,33 +144,14 @@ fn to_value(document: &impl serde::Serialize) -> Value {
     serde_json::to_value(document).expect("reports always serialise")
 }
 
-fn end_name(end: End) -> &'static str {
-    match end {
-        End::Sender => "sent",
-        End::Receiver => "received",
-    }
-}
-
-/// An interval for a person.
-pub(crate) fn plain_interval(interval: &Interval) -> String {
-    let span_ns = interval.end_ns - interval.start_ns;
-    let lost = interval.messages_lost.map_or_else(String::new, |lost| format!(", {lost} lost"));
-    format!(
-        "{:>8} {:9} messages {:10.4} Mb/s{lost}",
-        end_name(interval.end),
-        interval.messages,
-        crate::report::goodput_mbps(interval.bytes, span_ns)
-    )
-}
-
 /// A report for a person.
 pub(crate) fn plain_report(report: &FlowReport) -> String {
     let sender = &report.sender;
     let mut text = format!(
-        "{} {} B, {} Mb/s offered for {} s: {} of {} messages sent, {:.4} Mb/s, {:.3} s CPU",
+        "{} {} B, {} for {} s: {} of {} messages sent, {:.4} Mb/s, {:.3} s CPU",
         report.transport,
         report.payload_bytes,
-        report.offered_rate_mbps,
+        offered(report.offered_rate_mbps),
         report.duration_s,
         sender.messages_sent,
         sender.messages_scheduled,
@@ -156,6 +177,11 @@ pub(crate) fn plain_report(report: &FlowReport) -> String {
                 delay.p50, delay.p99
             ));
         }
+        if receiver.one_way_delay_reason.is_some() {
+            text.push_str(
+                "\none-way delay not known: clocks not comparable (time namespaces: --clock exchange)",
+            );
+        }
         if let Some(bursts) = receiver.loss_bursts.as_ref().filter(|bursts| bursts.count > 0) {
             text.push_str(&format!(
                 "\n{} loss bursts, {:.2} messages on average, {} at most",
@@ -164,6 +190,29 @@ pub(crate) fn plain_report(report: &FlowReport) -> String {
         }
     }
     text
+}
+
+/// What was offered, for a person.
+pub(crate) fn offered(rate_mbps: Option<f64>) -> String {
+    rate_mbps.map_or("as fast as possible".into(), |rate_mbps| format!("{rate_mbps} Mb/s offered"))
+}
+
+/// What a person who wants to know more is told of a flow's transport.
+pub(crate) fn plain_details(report: &FlowReport) -> String {
+    let listed = |name: &str, values: &Values| {
+        let words: Vec<String> = values.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        (!words.is_empty()).then(|| format!("{name}: {}", words.join(", ")))
+    };
+    let receiver =
+        report.receiver.as_ref().and_then(|end| listed("receiver's counters", &end.transport_stats));
+    let parts = [
+        Some(format!("{} {}, flow {}", report.generator.name, report.generator.version, report.flow_id)),
+        report.path.mtu_bytes.map(|bytes| format!("path MTU {bytes} bytes")),
+        listed("options", &report.transport_options),
+        listed("sender's counters", &report.sender.transport_stats),
+        receiver,
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// How the schedule was kept, as far as anything left, and what the transport had no room for.

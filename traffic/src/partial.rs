@@ -9,7 +9,7 @@ use crate::assemble::Halves;
 use crate::control::FlowRequest;
 use crate::failure::{Failure, Outcome};
 use crate::intervals::Interval;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::report::{Direction, EndReason, Generator, ReceiverPart, SenderPart, SCHEMA_VERSION};
 
 /// What is left of a flow.
@@ -38,7 +38,7 @@ struct PartialReport<'a> {
     transport: &'a str,
     direction: Direction,
     payload_bytes: u64,
-    offered_rate_mbps: f64,
+    offered_rate_mbps: Option<f64>,
     duration_s: f64,
     interval_s: f64,
     end_reason: EndReason,
@@ -54,21 +54,14 @@ struct Cause<'a> {
     message: &'a str,
 }
 
-/// Print it: as the event `partial_report`, or in a line for people. The failure itself is told by whoever ends the
-/// command.
+/// Print it as the event `partial_report`. The failure itself is told by whoever ends the command.
 pub(crate) fn print(
     request: &FlowRequest,
     remains: Remains,
     failure: &Failure,
     output: Output,
 ) -> Outcome<()> {
-    match output {
-        Output::Json | Output::Relayed => {
-            output.event("partial_report", json!(report(request, remains, failure)))
-        }
-        Output::Plain => output::write(&words(&remains)),
-        Output::Silent => Ok(()),
-    }
+    output.event("partial_report", json!(report(request, remains, failure)))
 }
 
 fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failure) -> PartialReport<'a> {
@@ -85,7 +78,7 @@ fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failu
         transport: &request.transport,
         direction: request.direction,
         payload_bytes: request.payload_bytes,
-        offered_rate_mbps: request.rate_bps as f64 * 1e-6,
+        offered_rate_mbps: request.offered_rate_mbps(),
         duration_s: request.duration_ns as f64 * 1e-9,
         interval_s: request.interval_ns as f64 * 1e-9,
         end_reason: EndReason::Failed,
@@ -94,16 +87,4 @@ fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failu
         receiver: remains.receiver,
         intervals: remains.intervals,
     }
-}
-
-fn words(remains: &Remains) -> String {
-    let sent = remains.sender.as_ref().map_or_else(
-        || "what was sent is not known".into(),
-        |sender| format!("{} of {} messages sent", sender.messages_sent, sender.messages_scheduled),
-    );
-    let received = remains.receiver.as_ref().map_or_else(
-        || "what was received is not known".into(),
-        |receiver| format!("{} received", receiver.messages_received_unique),
-    );
-    format!("the flow failed: {sent}, {received}")
 }

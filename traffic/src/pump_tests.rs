@@ -201,6 +201,7 @@ fn plan(pacing: Mode, window_ns: i64) -> Plan {
         pacing,
         window_ns,
         interval_ns: 5_000_000,
+        omit_ns: 0,
         seed: 1,
         gso: false,
         kind: Kind::Datagram,

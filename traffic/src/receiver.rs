@@ -7,7 +7,7 @@ use netjoule_transport::{Arrival, Kind};
 use crate::clock_offset::{Ahead, Side};
 use crate::control::{FlowRequest, Message};
 use crate::costs::Costs;
-use crate::delay::Delays;
+use crate::delay::{Delays, CLOCKS_NOT_COMPARABLE};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::{self, Interval, Series};
@@ -41,8 +41,12 @@ pub struct Expectation {
     pub message_bytes: usize,
     /// Length of the flow in ns.
     pub duration_ns: i64,
+    /// A number of messages may end it sooner.
+    pub is_counted: bool,
     /// Length of an interval in ns.
     pub interval_ns: i64,
+    /// Intervals that begin before this, ns after the first arrival, are in no sum.
+    pub omit_ns: i64,
     /// This end's clock minus the sender's as known at the start, ns.
     pub clock_ahead_ns: i64,
     /// Which of the compared clocks this end reads.
@@ -57,7 +61,9 @@ impl Expectation {
         Self {
             message_bytes: request.payload_bytes as usize,
             duration_ns: request.duration_ns as i64,
+            is_counted: request.messages.is_some(),
             interval_ns: request.interval_ns as i64,
+            omit_ns: request.omit_ns as i64,
             clock_ahead_ns,
             side: match request.direction {
                 Direction::Up => Side::Server,
@@ -85,7 +91,8 @@ pub struct Received {
 pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) -> Outcome<Received> {
     let follows = !session.heard.exchanges.is_empty();
     let room = intervals::room(expected.duration_ns, expected.interval_ns);
-    let mut books = Books::new(expected, host::now_ns(), follows, Costs::start());
+    let started_ns = host::now_ns();
+    let mut books = Books::new(expected, started_ns, follows, Costs::start());
     books.series.move_into(room);
     let (end_reason, failure) = EndReason::or_failed(listen(session, &mut books, output));
     session.close_books();
@@ -102,10 +109,13 @@ pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) ->
     }
     books.delays_follow(session, 1);
     let (one_way_delay_ms, pdv_ms) = books.delays.summary().unzip();
+    // The client's request to start is before the first message, and its way here is soon over.
+    let within_ns = closed_ns.saturating_sub(started_ns).saturating_add(OVERTIME_NS);
+    let one_clock = follows || one_way_delay_ms.is_none_or(|delay| delay.can_be_of_one_clock(within_ns));
     let (cpu, used) = books.costs.close(bytes);
     let arrivals_ns = books.first_ns.zip(books.last_ns).map_or(0, |(first, last)| last - first);
-    let span_ns =
-        if end_reason == EndReason::Duration { arrivals_ns.max(expected.duration_ns) } else { arrivals_ns };
+    let took_the_time = end_reason == EndReason::Duration && !expected.is_counted;
+    let span_ns = if took_the_time { arrivals_ns.max(expected.duration_ns) } else { arrivals_ns };
     let mut transport_stats = session.transport.path_statistics();
     transport_stats.insert("messages_foreign".into(), books.foreign.into());
     let sent = counts.unique + counts.lost;
@@ -123,7 +133,8 @@ pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) ->
         goodput_mbps: goodput_mbps(bytes, span_ns),
         loss_ratio: (sent > 0).then(|| counts.lost as f64 / sent as f64),
         jitter_ms: books.jitter.ms(),
-        one_way_delay_ms,
+        one_way_delay_ms: one_way_delay_ms.filter(|_| one_clock),
+        one_way_delay_reason: (!one_clock).then(|| CLOCKS_NOT_COMPARABLE.into()),
         pdv_ms,
         ipdv_ms: books.ipdv.summary(),
         loss_bursts: Some(loss_bursts),
@@ -132,8 +143,13 @@ pub fn run(session: &mut Session<'_>, expected: &Expectation, output: Output) ->
         transport_stats,
     };
     let jitter_ms = books.jitter.ms();
-    books.series.finish(closed_ns, jitter_ms, used);
-    output.intervals(books.series.fresh())?;
+    let over_ns = match books.last_ns {
+        _ if took_the_time => books.series.begin_ns().saturating_add(expected.duration_ns),
+        Some(last_ns) if end_reason == EndReason::Duration => last_ns,
+        _ => closed_ns,
+    };
+    books.series.finish(over_ns.max(books.last_ns.unwrap_or(over_ns)), jitter_ms, used);
+    session.show(books.series.fresh(), output)?;
     Ok(Received { part, intervals: books.series.into_closed(), end_reason, failure })
 }
 
@@ -200,7 +216,7 @@ fn take_arrivals(session: &mut Session<'_>, books: &mut Books<'_>, output: Outpu
         output.event("started", serde_json::json!({ "first_packet_ns": first_ns }))?;
     }
     books.series.roll(host::now_ns(), books.jitter.ms(), || books.costs.read());
-    output.intervals(books.series.fresh())?;
+    session.show(books.series.fresh(), output)?;
     Ok(more)
 }
 
@@ -232,7 +248,8 @@ impl<'a> Books<'a> {
             followed_ns: follows.then_some(i64::MIN),
             delays: Delays::new(Ahead::new(0, expected.clock_ahead_ns, 0.0), follows),
             ipdv: Ipdv::default(),
-            series: Series::receiver(expected.interval_ns, start_ns, costs.at_start()),
+            series: Series::receiver(expected.interval_ns, start_ns, costs.at_start())
+                .omitting(expected.omit_ns),
             costs,
             first_ns: None,
             last_ns: None,
@@ -261,7 +278,7 @@ impl<'a> Books<'a> {
             return;
         };
         if self.first_ns.is_none() {
-            self.series.reach_back(arrival.arrived_ns);
+            self.series.begin_with(arrival.arrived_ns);
         }
         self.series.roll(arrival.arrived_ns, self.jitter.ms(), || self.costs.read());
         match self.tracker.record(header.sequence) {
@@ -291,7 +308,9 @@ mod tests {
     const EXPECTED: Expectation = Expectation {
         message_bytes: 20,
         duration_ns: 1_000,
+        is_counted: false,
         interval_ns: 100,
+        omit_ns: 0,
         clock_ahead_ns: 1_000_000,
         side: Side::Server,
         kind: Kind::Datagram,

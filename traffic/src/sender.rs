@@ -12,6 +12,7 @@ use crate::intervals::{self, Interval};
 use crate::output::Output;
 use crate::pacing::Mode;
 use crate::pump::{Counts, Pump};
+use crate::realtime::Realtime;
 use crate::report::{goodput_mbps, EndReason, PathFacts, SenderPart};
 use crate::schedule::Schedule;
 use crate::session::{Scope, Session};
@@ -40,6 +41,8 @@ pub struct Plan {
     pub window_ns: i64,
     /// Length of an interval in ns.
     pub interval_ns: i64,
+    /// Intervals that begin before this, ns after the start, are in no sum.
+    pub omit_ns: i64,
     /// Seed of the payload bytes.
     pub seed: u64,
     /// Hand trains to the kernel.
@@ -60,6 +63,7 @@ impl Plan {
             pacing: request.pacing,
             window_ns: request.window_us.min(LONGEST_WINDOW_US) as i64 * 1_000,
             interval_ns: request.interval_ns as i64,
+            omit_ns: request.omit_ns as i64,
             seed: request.seed,
             gso: request.gso,
             kind,
@@ -147,8 +151,9 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
     pump.look(session, end_ns, output)?;
     let counts = pump.counts();
     let path = path_facts(session, plan, counts);
-    let span_ns =
-        if end_reason == EndReason::Duration { plan.duration_ns } else { stopped_ns - counts.start_ns };
+    let is_unpaced = plan.schedule.is_unpaced();
+    let took_the_time = end_reason == EndReason::Duration && !is_unpaced;
+    let span_ns = if took_the_time { plan.duration_ns } else { stopped_ns - counts.start_ns };
     let pacer_work = Some(pump.pacer_work());
     let (pacing_certificate, readings, mut series) = pump.finish(end_ns);
     let part = SenderPart {
@@ -164,13 +169,16 @@ pub fn run(session: &mut Session<'_>, plan: &Plan, output: Output) -> Outcome<Se
         bytes_sent: counts.bytes_sent,
         goodput_mbps: goodput_mbps(counts.bytes_sent, span_ns),
         departure_delay_us: readings.departure_delay_us,
+        realtime: Realtime::in_force(),
         cpu: readings.cpu,
         transport_stats: session.transport.path_statistics(),
         pacer_work,
-        pacing_certificate: Some(Box::new(pacing_certificate)),
+        pacing_certificate: (!is_unpaced).then(|| Box::new(pacing_certificate)),
     };
-    series.finish(end_ns, None, readings.used);
-    output.intervals(series.fresh())?;
+    // What leaves the transport later was handed over by then.
+    let over_ns = if took_the_time { counts.start_ns.saturating_add(plan.duration_ns) } else { stopped_ns };
+    series.finish(over_ns.max(counts.last_ns.unwrap_or(over_ns)), None, readings.used);
+    session.show(series.fresh(), output)?;
     let intervals = series.into_closed();
     Ok(Sent { part, path, intervals, congestion: readings.congestion, end_reason, failure })
 }

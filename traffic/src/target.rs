@@ -71,7 +71,10 @@ impl Target {
             direction: if args.reverse { Direction::Down } else { Direction::Up },
             payload_bytes: load.message_bytes,
             rate_bps: load.rate_bps,
-            duration_ns: args.time,
+            messages: load.messages,
+            omit_ns: args.omit.unwrap_or(0),
+            live: args.live,
+            duration_ns: load.duration_ns,
             interval_ns: args.interval,
             pacing: args.pacing,
             window_us: args.window_us,
@@ -83,10 +86,15 @@ impl Target {
             options,
             profile: load.profile.clone(),
         };
+        if request.is_unpaced() && !args.pacing_limit.is_empty() {
+            let message = "as fast as possible (-b 0) has no deadlines to certify: leave --pacing-limit out";
+            return Err(Failure::new(Code::Usage, message));
+        }
         // No caps on this end; the server has its own.
         request.check(control::Caps {
             duration_ns: units::LARGEST,
             rate_bps: units::LARGEST,
+            unpaced: true,
             messages: units::LARGEST,
         })?;
         Ok(request)

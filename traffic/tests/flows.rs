@@ -158,6 +158,102 @@ fn people_get_plain_lines() {
 }
 
 #[test]
+fn people_get_one_table_with_both_ends_in_a_line_and_a_sum() {
+    let server = Server::start("127.0.0.1", &[]);
+    let port = server.control.rsplit_once(':').unwrap().1;
+    for way in [&["-u"][..], &["-u", "-R"], &["-b", "8M"], &["-b", "8M", "-R"]] {
+        let args = ["-c", "127.0.0.1", "-p", port, "-t", "0.5", "-i", "0.2", "-l", "1000", "-b", "8M"];
+        let args = if way.contains(&"-b") { &args[..10] } else { &args[..] };
+        let text = plain(&[args, way].concat());
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .filter(|line| line.starts_with('['))
+            .map(|line| line.split_whitespace().skip_while(|word| !word.ends_with(']')).skip(1).collect())
+            .collect();
+        assert!(rows[0].contains(&"to"), "{text}");
+        let times: Vec<&str> = rows[2..].iter().map(|row| row[0]).collect();
+        assert_eq!(times, ["0.00-0.20", "0.20-0.40", "0.40-0.50", "0.00-0.50"], "{way:?}: {text}");
+        for row in &rows[2..] {
+            // Bytes and rate of both ends, lost and all.
+            let [sent, received]: [f64; 2] = [row[3], row[7]].map(|mbps| mbps.parse().unwrap());
+            assert!((6.0..10.0).contains(&sent) && (6.0..10.0).contains(&received), "{way:?}: {text}");
+            assert_eq!((row[4], row[8], row.last()), ("Mb/s", "Mb/s", Some(&"%)")), "{way:?}: {text}");
+        }
+        assert!(text.lines().any(|line| line.starts_with("[SUM] ")), "{text}");
+    }
+}
+
+#[test]
+fn as_fast_as_possible_is_what_streams_do_and_what_zero_means() {
+    let server = Server::start("127.0.0.1", &[]);
+    for (transport, more) in
+        [("tcp", &[][..]), ("tcp", &["-R"]), ("quic", &[]), ("udp", &["-b", "0"]), ("dccp", &["-b", "0"])]
+    {
+        let args = ["--transport", transport, "--to", &server.control, "-t", "0.3"];
+        let finished = send(&[&args[..], more].concat());
+        assert_eq!(finished.code, 0, "{transport}: {}", finished.stderr);
+        let report = finished.report();
+        assert_honest(report);
+        assert_eq!(
+            (&report["offered_rate_mbps"], &report["pacing_certificate"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert_eq!(report["payload_bytes"], if report["nodelay"].is_null() { 1_440 } else { 131_072 });
+        assert!(report["receiver"]["goodput_mbps"].as_f64().unwrap() > 20.0, "{transport}: {report}");
+        assert_eq!(report["sender"]["messages_not_sent"], 0);
+    }
+    let capped = Server::start("127.0.0.1", &["--max-rate", "1G"]);
+    let finished = send(&["--to", &capped.control, "-b", "0", "-t", "0.1"]);
+    assert_eq!(finished.code, 1, "{}", finished.stderr);
+    assert!(finished.stderr.contains("as fast as possible") && finished.stderr.contains("--max-rate"));
+}
+
+#[test]
+fn bytes_and_messages_end_a_flow() {
+    let server = Server::start("127.0.0.1", &[]);
+    for (more, messages) in [
+        (&["--transport", "tcp", "-n", "1M"][..], 8),
+        (&["--transport", "tcp", "-k", "20", "-R"], 20),
+        (&["-k", "30", "-b", "8M", "-l", "1000"], 30),
+        (&["-n", "10K", "-b", "8M", "-l", "1000"], 11),
+    ] {
+        let finished = send(&[&["--to", &server.control], more].concat());
+        assert_eq!(finished.code, 0, "{more:?}: {}", finished.stderr);
+        let report = finished.report();
+        assert_honest(report);
+        assert_eq!(
+            (&report["sender"]["messages_sent"], &report["end_reason"]),
+            (&messages.into(), &"duration".into())
+        );
+        assert!(report["duration_s"].as_f64().unwrap() < 5.0, "{more:?}: {report}");
+    }
+}
+
+#[test]
+fn the_first_seconds_may_be_left_out_of_the_sums() {
+    let server = Server::start("127.0.0.1", &[]);
+    for way in [&[][..], &["-R"]] {
+        let args = ["--to", &server.control, "-b", "8M", "-l", "1000", "-t", "0.4", "-O", "0.2"];
+        let finished = send(&[&args[..], way].concat());
+        let report = finished.report();
+        assert_honest(report);
+        assert_eq!(report["sender"]["messages_scheduled"], 600);
+        for end in ["sender", "receiver"] {
+            let all = report["intervals"].as_array().unwrap();
+            let intervals = all.iter().filter(|interval| interval["end"] == end);
+            let (omitted, rest): (Vec<_>, Vec<_>) =
+                intervals.partition(|interval| interval["omitted"] == true);
+            assert_eq!(omitted.len(), 2, "{report}");
+            let bytes: u64 = rest.iter().map(|interval| interval["bytes"].as_u64().unwrap()).sum();
+            let sum = &report["sums"][end];
+            assert_eq!(sum["bytes"], bytes);
+            let mbps = sum["goodput_mbps"].as_f64().unwrap();
+            assert!((6.5..9.5).contains(&mbps), "{end}: {sum}");
+        }
+    }
+}
+
+#[test]
 fn people_are_told_what_the_transport_held_back() {
     let server = Server::start("127.0.0.1", &["--max-rate", "100G"]);
     let args = ["--transport", "tcp", "--to", &server.control, "-b", "90G", "-l", "1440", "-t", "0.2"];

@@ -214,3 +214,28 @@ fn a_selftest_of_what_this_host_lacks_says_so() {
         other => panic!("{other:?}: {said}"),
     }
 }
+
+#[test]
+fn a_sender_that_nothing_keeps_from_its_deadlines_says_so_or_what_the_host_lacks() {
+    let args = ["--transport", "null", "-b", "1M", "-t", "0.2", "--realtime"];
+    let finished = send(&args);
+    if finished.code == 3 {
+        assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+        assert!(finished.stderr.contains("--realtime: "), "{}", finished.stderr);
+    } else {
+        assert_eq!(finished.code, 0, "{}", finished.stderr);
+        assert_honest(finished.report());
+        assert_eq!(finished.report()["sender"]["realtime"]["memory_locked"], true);
+    }
+    assert!(send(&args[..6]).report()["sender"]["realtime"].is_null());
+    // Nobody may have it who has neither the privilege nor the limit.
+    // SAFETY: no arguments.
+    let drop =
+        if unsafe { libc::geteuid() } == 0 { "setpriv --bounding-set -sys_nice,-ipc_lock" } else { "" };
+    let line = format!("ulimit -r 0; exec {drop} \"$0\" \"$@\"");
+    let mut anybody = Command::new("sh");
+    anybody.args(["-c", &line, common::BINARY]);
+    let refused = common::Client::start_by(anybody, &args).finish();
+    assert_eq!((refused.code, refused.stderr.lines().count()), (3, 1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("SCHED_FIFO is not allowed"), "{}", refused.stderr);
+}

@@ -458,13 +458,17 @@ fn each_flow_is_captured_in_a_file_of_its_own() {
 fn a_person_sees_each_flow_by_its_number_and_the_sum() {
     let server = Server::start("127.0.0.1", &["--max-flows", "2"]);
     let output = std::process::Command::new(common::BINARY)
-        .args(["send", "--to", &server.control, "-P", "2", "-b", "1M", "-t", "0.5"])
+        .args(["send", "--to", &server.control, "-P", "2", "-b", "1M", "-t", "0.5", "-i", "0.1"])
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let last = text.lines().last().unwrap_or_default();
-    assert!(last.starts_with("[SUM] up: 2 flows, 2 Mb/s offered") && last.contains("Jain's index"), "{text}");
-    for number in ["[  1]", "[  2]"] {
-        assert!(text.lines().any(|line| line.starts_with(number)), "{text}");
+    assert!(
+        last.starts_with("together up: 2 flows, 2 Mb/s offered") && last.contains("Jain's index"),
+        "{text}"
+    );
+    for number in ["[  1] ", "[  2] ", "[SUM] "] {
+        let of_the_table = format!("{number}    0.00-0.50 ");
+        assert!(text.lines().any(|line| line.starts_with(&of_the_table)), "{text}");
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Flow<'a> {
             token: control::token_from(&welcome.token)?,
             gso: args.gso,
             seed: args.seed,
-            rate_bps: load.burst_rate_bps,
+            rate_bps: request.burst_rate_bps(),
             options: request.options.clone(),
             event_log: event_log::stem(args.qlog.as_deref(), &request.flow_id, "client")?,
         };

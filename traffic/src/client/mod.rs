@@ -19,6 +19,7 @@ use crate::control::secret::Secret;
 use crate::failure::{Code, Failure, Outcome};
 use crate::load::Load;
 use crate::output::Output;
+use crate::realtime;
 use crate::registry;
 use crate::sender;
 use crate::target::Target;
@@ -33,7 +34,10 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
     let protocol = registry::protocol(&args.transport)?;
     let options = protocol.options(&args.options())?;
     check(args, protocol)?;
-    let load = Load::of(args)?;
+    if args.realtime {
+        realtime::enter()?;
+    }
+    let load = Load::of(args, protocol)?;
     if args.transport == "null" {
         return null::run(args, &load, protocol, signals, output);
     }

@@ -39,7 +39,7 @@ pub(super) fn run(
         token: [0; 16],
         gso: false,
         seed: args.seed,
-        rate_bps: load.burst_rate_bps,
+        rate_bps: request.burst_rate_bps(),
         options: Values::new(),
         event_log: None,
     };

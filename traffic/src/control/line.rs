@@ -183,6 +183,7 @@ mod tests {
             context_switches_involuntary: u64::MAX,
             host_irq_s: Some(f64::MIN_POSITIVE),
             host_softirq_s: Some(f64::MIN_POSITIVE),
+            omitted: true,
         };
         let line = encode(&Message::Intervals { intervals: vec![interval; INTERVALS_PER_LINE] });
         assert!(line.len() < LINE_BYTES, "{}", line.len());

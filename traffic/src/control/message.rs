@@ -13,7 +13,7 @@ use crate::report::{Generator, PathFacts, ReceiverPart, SenderPart};
 use crate::traces::CongestionSample;
 
 /// Version of this protocol; both ends must have the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// What a hello starts with.
 pub const PROTOCOL: &str = "netjoule";
 /// Intervals per line; keeps a line well under [`super::LINE_BYTES`].
@@ -92,6 +92,11 @@ pub enum Message {
     },
     /// Some of this end's intervals, in order.
     Intervals {
+        /// At most [`INTERVALS_PER_LINE`].
+        intervals: Vec<Interval>,
+    },
+    /// Some of this end's intervals as they close, for who watches; they stand in [`Self::Intervals`], too.
+    Live {
         /// At most [`INTERVALS_PER_LINE`].
         intervals: Vec<Interval>,
     },

@@ -77,7 +77,9 @@ impl Order {
             Message::Started => !client && self.open && first(&mut self.begun),
             Message::Stop => self.begun && !self.ended,
             Message::Finished { .. } => self.begun && first(&mut self.finished),
-            Message::Intervals { .. } | Message::Congestion { .. } => !client && self.begun,
+            Message::Intervals { .. } | Message::Congestion { .. } | Message::Live { .. } => {
+                !client && self.begun
+            }
             Message::SenderPart { .. } | Message::ReceiverPart { .. } => {
                 !client && self.begun && first(&mut self.reported)
             }
@@ -142,6 +144,7 @@ mod tests {
             Message::Started,
             Message::Stop,
             FINISHED,
+            Message::Live { intervals: vec![] },
             intervals(),
             intervals(),
             answer(),

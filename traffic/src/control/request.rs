@@ -17,6 +17,9 @@ pub const INTERVALS: usize = 200_000;
 /// Longest interval of a report, ns: a day.
 pub const LONGEST_INTERVAL_NS: u64 = 86_400 * 1_000_000_000;
 
+/// What transports make ready for where nobody knows the rate, payload bit/s.
+const UNPACED_RATE_BPS: u64 = 10_000_000_000;
+
 /// A flow as the client wants it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowRequest {
@@ -31,8 +34,17 @@ pub struct FlowRequest {
     pub direction: Direction,
     /// Message size; with a profile the greatest that it can give.
     pub payload_bytes: u64,
-    /// Payload bit/s; with a profile the mean of its schedule.
+    /// Payload bit/s; with a profile the mean of its schedule; 0: as fast as possible.
     pub rate_bps: u64,
+    /// Most messages of a flow that is as fast as possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+    /// The first part of the flow, which no sum holds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omit_ns: u64,
+    /// The client has somebody watching: the server tells intervals as they close.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub live: bool,
     /// Duration.
     pub duration_ns: u64,
     /// Interval length.
@@ -68,6 +80,8 @@ pub struct Caps {
     pub duration_ns: u64,
     /// Greatest payload rate.
     pub rate_bps: u64,
+    /// Flows as fast as possible, too.
+    pub unpaced: bool,
     /// Most messages of a profile that the server itself is to send: it writes their schedule out before the flow.
     pub messages: u64,
 }
@@ -76,8 +90,25 @@ impl FlowRequest {
     /// Refuse what makes no sense or goes beyond `caps`, with a sentence that names the limit.
     pub fn check(&self, caps: Caps) -> Outcome<()> {
         let usage = |message: String| Err(Failure::new(Code::Usage, message));
-        if self.payload_bytes == 0 || self.rate_bps == 0 || self.duration_ns == 0 || self.interval_ns == 0 {
-            return usage("size, rate, duration and interval must be above zero".into());
+        let of_profile = self.profile.is_some();
+        if self.payload_bytes == 0
+            || self.duration_ns == 0
+            || self.interval_ns == 0
+            || self.messages == Some(0)
+        {
+            return usage("size, duration, interval and messages must be above zero".into());
+        }
+        if self.is_unpaced() && (of_profile || self.pacing != Mode::Absolute || self.window_us > 0) {
+            return usage(
+                "as fast as possible (-b 0) has no deadlines: leave --pacing, --window-us and --profile out"
+                    .into(),
+            );
+        }
+        if self.messages.is_some() && !self.is_unpaced() {
+            return usage("a number of messages is for flows as fast as possible".into());
+        }
+        if self.omit_ns >= self.duration_ns {
+            return usage("the first part that is omitted is all of the flow".into());
         }
         if let Err(sentence) = self.pacing.fits(self.window_us, self.gso) {
             return usage(sentence.into());
@@ -111,6 +142,13 @@ impl FlowRequest {
                     self.rate_bps as f64 * 1e-6
                 ),
             ));
+        }
+        if self.is_unpaced() && !caps.unpaced {
+            let message = format!(
+                "the server allows at most {} Mb/s, asked for as fast as possible (name a rate: -b; serve --max-rate)",
+                caps.rate_bps as f64 * 1e-6
+            );
+            return Err(Failure::new(Code::Refused, message));
         }
         match &self.profile {
             None if self.constant_schedule().count() > SEQUENCE_LIMIT => {
@@ -156,9 +194,34 @@ impl FlowRequest {
         Ok(())
     }
 
+    /// As fast as possible.
+    pub fn is_unpaced(&self) -> bool {
+        self.rate_bps == 0
+    }
+
+    /// Payload rate asked for, Mb/s; none as fast as possible.
+    pub fn offered_rate_mbps(&self) -> Option<f64> {
+        (!self.is_unpaced()).then(|| self.rate_bps as f64 * 1e-6)
+    }
+
+    /// What the transport is to be ready for, payload bit/s.
+    pub fn burst_rate_bps(&self) -> u64 {
+        match &self.profile {
+            Some(profile) => profile.facts.burst_rate_bps,
+            None if self.is_unpaced() => UNPACED_RATE_BPS,
+            None => self.rate_bps,
+        }
+    }
+
     /// The schedule of a flow without a profile.
     pub fn constant_schedule(&self) -> Schedule {
-        Schedule::new(self.rate_bps, self.payload_bytes, self.duration_ns)
+        match self.rate_bps {
+            0 => {
+                let most = self.messages.map_or(SEQUENCE_LIMIT, |most| most.min(SEQUENCE_LIMIT));
+                Schedule::unpaced(self.payload_bytes, most, self.duration_ns)
+            }
+            rate_bps => Schedule::new(rate_bps, self.payload_bytes, self.duration_ns),
+        }
     }
 
     /// Name of the flow's schedule.
@@ -169,6 +232,10 @@ impl FlowRequest {
     }
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use proptest::prelude::*;
@@ -176,7 +243,8 @@ pub(super) mod tests {
     use super::*;
     use crate::schedule::ProfileFacts;
 
-    const CAPS: Caps = Caps { duration_ns: 10_000_000_000, rate_bps: 1_000_000, messages: 1_000 };
+    const CAPS: Caps =
+        Caps { duration_ns: 10_000_000_000, rate_bps: 1_000_000, unpaced: false, messages: 1_000 };
 
     pub(crate) fn request() -> FlowRequest {
         FlowRequest {
@@ -186,6 +254,9 @@ pub(super) mod tests {
             direction: Direction::Up,
             payload_bytes: 64,
             rate_bps: 1_000_000,
+            messages: None,
+            omit_ns: 0,
+            live: false,
             duration_ns: 10_000_000_000,
             interval_ns: 100_000_000,
             pacing: Mode::Absolute,
@@ -211,12 +282,26 @@ pub(super) mod tests {
         assert!(fine.check(CAPS).unwrap_err().message.contains("intervals"));
         let shared = FlowRequest { pacing: Mode::SoTxtime, window_us: 50, ..request() };
         assert!(shared.check(CAPS).unwrap_err().message.contains("window"));
-        let endless = Caps { duration_ns: u64::MAX, rate_bps: u64::MAX, messages: u64::MAX };
+        let endless = Caps { duration_ns: u64::MAX, rate_bps: u64::MAX, unpaced: true, messages: u64::MAX };
         let many = FlowRequest { rate_bps: 1 << 50, duration_ns: 1 << 50, interval_ns: 1 << 40, ..request() };
         assert!(many.check(endless).unwrap_err().message.contains("2^40 messages"));
         // Beyond any number that the arithmetic of intervals could hold.
-        let endless = FlowRequest { interval_ns: u64::MAX, ..request() };
-        assert!(endless.check(CAPS).unwrap_err().message.contains("at most a day"));
+        let daily = FlowRequest { interval_ns: u64::MAX, ..request() };
+        assert!(daily.check(CAPS).unwrap_err().message.contains("at most a day"));
+        let unpaced = FlowRequest { rate_bps: 0, messages: Some(5), ..request() };
+        assert_eq!(unpaced.check(endless), Ok(()));
+        assert_eq!((unpaced.constant_schedule().count(), unpaced.offered_rate_mbps()), (5, None));
+        let refusal = unpaced.check(CAPS).unwrap_err();
+        assert!(refusal.code == Code::Refused && refusal.message.contains("--max-rate"), "{refusal}");
+        for contradiction in [
+            FlowRequest { window_us: 5, ..unpaced.clone() },
+            FlowRequest { pacing: Mode::Spin, ..unpaced.clone() },
+            FlowRequest { messages: Some(0), ..unpaced.clone() },
+            FlowRequest { messages: Some(5), ..request() },
+            FlowRequest { omit_ns: 10_000_000_000, ..request() },
+        ] {
+            assert_eq!(contradiction.check(endless).unwrap_err().code, Code::Usage, "{contradiction:?}");
+        }
         let empty = FlowRequest { payload_bytes: 0, ..request() };
         assert_eq!(empty.check(CAPS).unwrap_err().code, Code::Usage);
     }

@@ -37,7 +37,9 @@ pub fn book(
     let expected = Expectation {
         message_bytes,
         duration_ns: end_ns,
+        is_counted: false,
         interval_ns,
+        omit_ns: 0,
         clock_ahead_ns,
         kind: Kind::Datagram,
         side: Side::Server,

@@ -78,6 +78,7 @@ mod tests {
             bytes_sent: 900,
             goodput_mbps: 1.0,
             departure_delay_us: None,
+            realtime: None,
             cpu: Cpu::default(),
             transport_stats: Values::new(),
             pacer_work: None,
@@ -97,6 +98,7 @@ mod tests {
             loss_ratio: None,
             jitter_ms: None,
             one_way_delay_ms: None,
+            one_way_delay_reason: None,
             pdv_ms: None,
             ipdv_ms: None,
             loss_bursts: None,
@@ -122,6 +124,7 @@ mod tests {
             context_switches_involuntary: 0,
             host_irq_s: None,
             host_softirq_s: None,
+            omitted: false,
         };
         let intervals = vec![interval(End::Sender, 9, None), interval(End::Receiver, 7, Some(2))];
         (sender, receiver, intervals)

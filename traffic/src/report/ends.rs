@@ -12,6 +12,7 @@ use crate::departure::DepartureSummary;
 use crate::ipdv::IpdvSummary;
 use crate::loss::BurstSummary;
 use crate::pacing::PacerWork;
+use crate::realtime::Realtime;
 use crate::usage::Used;
 
 /// The sending end.
@@ -42,6 +43,9 @@ pub struct SenderPart {
     /// From handing a message over to leaving the host, by the kernel's stamps; missing when they were not asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure_delay_us: Option<DepartureSummary>,
+    /// What kept other work from its process; missing when nothing out of the ordinary did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub realtime: Option<Realtime>,
     /// CPU time of the process from start to end, s.
     #[serde(flatten)]
     pub cpu: Cpu,
@@ -84,6 +88,9 @@ pub struct ReceiverPart {
     pub jitter_ms: Option<f64>,
     /// One-way delay of first copies, ms.
     pub one_way_delay_ms: Option<DelaySummary>,
+    /// Why there is none though messages arrived: [`crate::delay::CLOCKS_NOT_COMPARABLE`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way_delay_reason: Option<String>,
     /// Packet delay variation: delay above the least one, ms.
     pub pdv_ms: Option<DelayVariation>,
     /// Inter-packet delay variation, ms.

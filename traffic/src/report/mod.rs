@@ -3,9 +3,11 @@
 
 mod books;
 mod ends;
+mod sums;
 
 pub use books::{reconciles, Sizes};
 pub use ends::{arrival_stamp_source, Cpu, ReceiverPart, SenderPart};
+pub use sums::Sums;
 
 use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
@@ -136,9 +138,9 @@ pub struct FlowReport {
     pub ip_version: Option<u8>,
     /// Size of a message; with a profile the greatest that it can give.
     pub payload_bytes: u64,
-    /// Payload rate asked for; with a profile the mean of its schedule.
-    pub offered_rate_mbps: f64,
-    /// Duration asked for.
+    /// Payload rate asked for; with a profile the mean of its schedule; none: as fast as possible.
+    pub offered_rate_mbps: Option<f64>,
+    /// Duration asked for; where a number of messages ended the flow, what it took.
     pub duration_s: f64,
     /// Length of an interval.
     pub interval_s: f64,
@@ -166,6 +168,9 @@ pub struct FlowReport {
     pub receiver: Option<ReceiverPart>,
     /// Intervals of both ends, the sender's first.
     pub intervals: Vec<Interval>,
+    /// Both ends without the first seconds, when those were to be omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sums: Option<Sums>,
     /// Congestion control of the sending end, when traces were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<Vec<CongestionSample>>,

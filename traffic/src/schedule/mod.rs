@@ -26,6 +26,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use constant::ConstantRate;
+use digest::Digest;
 use profile::Profile;
 use table::Table;
 
@@ -38,7 +39,16 @@ pub struct Schedule(Form);
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Form {
     Constant(ConstantRate),
+    Unpaced(Unpaced),
     Table(Arc<Table>),
+}
+
+/// As fast as possible: all messages are due at once, and the flow ends with the last or with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Unpaced {
+    message_bytes: usize,
+    most: u64,
+    duration_ns: u64,
 }
 
 /// What a schedule that came of a profile amounts to.
@@ -72,6 +82,16 @@ impl Schedule {
         Self(Form::Constant(ConstantRate::new(rate_bps, message_bytes, duration_ns)))
     }
 
+    /// As fast as possible: at most `most` messages of `message_bytes`, for `duration_ns` at most.
+    pub fn unpaced(message_bytes: u64, most: u64, duration_ns: u64) -> Self {
+        Self(Form::Unpaced(Unpaced { message_bytes: message_bytes as usize, most, duration_ns }))
+    }
+
+    /// Whether messages have no deadlines.
+    pub fn is_unpaced(&self) -> bool {
+        matches!(self.0, Form::Unpaced(_))
+    }
+
     /// What `profile` and `seed` give for a flow of `duration_ns`.
     ///
     /// # Errors
@@ -99,6 +119,7 @@ impl Schedule {
     pub fn count(&self) -> u64 {
         match &self.0 {
             Form::Constant(constant) => constant.count(),
+            Form::Unpaced(unpaced) => unpaced.most,
             Form::Table(table) => table.count(),
         }
     }
@@ -107,6 +128,7 @@ impl Schedule {
     pub fn due_ns(&self, index: u64) -> i64 {
         match &self.0 {
             Form::Constant(constant) => constant.due_ns(index),
+            Form::Unpaced(_) => 0,
             Form::Table(table) => table.due_ns(index),
         }
     }
@@ -115,6 +137,13 @@ impl Schedule {
     pub fn due_by(&self, elapsed_ns: i64) -> u64 {
         match &self.0 {
             Form::Constant(constant) => constant.due_by(elapsed_ns),
+            Form::Unpaced(unpaced) => {
+                if elapsed_ns < 0 {
+                    0
+                } else {
+                    unpaced.most
+                }
+            }
             Form::Table(table) => table.due_by(elapsed_ns),
         }
     }
@@ -123,6 +152,7 @@ impl Schedule {
     pub fn message_bytes(&self, index: u64) -> usize {
         match &self.0 {
             Form::Constant(constant) => constant.message_bytes(),
+            Form::Unpaced(unpaced) => unpaced.message_bytes,
             Form::Table(table) => table.message_bytes(index),
         }
     }
@@ -130,7 +160,7 @@ impl Schedule {
     /// How many messages from `index` on have the same size, at most `most`: they may go in one batch.
     pub fn alike(&self, index: u64, most: u64) -> u64 {
         match &self.0 {
-            Form::Constant(_) => most,
+            Form::Constant(_) | Form::Unpaced(_) => most,
             Form::Table(table) => table.alike(index, most),
         }
     }
@@ -144,6 +174,7 @@ impl Schedule {
     pub fn greatest_message_bytes(&self) -> usize {
         match &self.0 {
             Form::Constant(constant) => constant.message_bytes(),
+            Form::Unpaced(unpaced) => unpaced.message_bytes,
             Form::Table(table) => table.least_and_greatest_bytes().1 as usize,
         }
     }
@@ -152,6 +183,7 @@ impl Schedule {
     pub fn total_bytes(&self) -> u64 {
         match &self.0 {
             Form::Constant(constant) => constant.count() * constant.message_bytes() as u64,
+            Form::Unpaced(unpaced) => unpaced.most.saturating_mul(unpaced.message_bytes as u64),
             Form::Table(table) => table.total_bytes(),
         }
     }
@@ -161,6 +193,7 @@ impl Schedule {
     pub fn digest(&self) -> String {
         match &self.0 {
             Form::Constant(constant) => constant.digest().text(),
+            Form::Unpaced(unpaced) => unpaced.digest().text(),
             Form::Table(table) => table.digest().text(),
         }
     }
@@ -172,6 +205,7 @@ impl Schedule {
                 let bytes = constant.message_bytes() as u64;
                 (bytes, bytes, constant.rate_bps())
             }
+            Form::Unpaced(unpaced) => (unpaced.message_bytes as u64, unpaced.message_bytes as u64, 0),
             Form::Table(table) => {
                 let (least, greatest) = table.least_and_greatest_bytes();
                 (least, greatest, table.burst_rate_bps())
@@ -188,6 +222,15 @@ impl Schedule {
             last_due_ns: self.due_ns(self.count().saturating_sub(1)),
             burst_rate_bps,
         }
+    }
+}
+
+impl Unpaced {
+    /// Of message bits, messages and duration (8 bytes each, little-endian).
+    fn digest(&self) -> Digest {
+        let numbers = [self.message_bytes as u64 * 8, self.most, self.duration_ns];
+        let form = Digest::new("netjoule schedule, as fast as possible\n");
+        numbers.iter().fold(form, |digest, number| digest.with(&number.to_le_bytes()))
     }
 }
 

@@ -61,7 +61,8 @@ impl<'a> Flow<'a> {
         match Self::welcome(server, &mut channel, request, proof) {
             Ok((protocol, transport)) => {
                 // The end of stdin is the doorkeeper's to hear; it then says so with a signal.
-                let session = Session::new(transport, Some(channel), server.signals, StdinUse::Ignored)?;
+                let mut session = Session::new(transport, Some(channel), server.signals, StdinUse::Ignored)?;
+                session.tells_live = request.live;
                 let hold_ns = hold_ns(server.args.max_hold_s, proof.is_some());
                 Ok(Self { protocol, request, session, hold_ns, deserted: false, half: None })
             }
@@ -93,10 +94,7 @@ impl<'a> Flow<'a> {
             token,
             gso: request.gso,
             seed: request.seed,
-            rate_bps: request
-                .profile
-                .as_ref()
-                .map_or(request.rate_bps, |profile| profile.facts.burst_rate_bps),
+            rate_bps: request.burst_rate_bps(),
             options,
             event_log: event_log::stem(server.args.qlog.as_deref(), &request.flow_id, "server")?,
         };

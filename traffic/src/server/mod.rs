@@ -31,8 +31,12 @@ use crate::control::{failure_message, Caps, FlowRequest};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::output::Output;
+use crate::realtime;
 use crate::wait::Signals;
 use flow::Flow;
+
+/// Greatest payload rate where nobody says, bit/s.
+const MAX_RATE_BPS: u64 = 10_000_000_000;
 
 /// Run `serve`; the exit code. `background`: where it leaves its terminal once it listens.
 pub fn run(
@@ -64,7 +68,12 @@ impl Server<'_> {
             json!({ "flow_id": id, "transport": hello.flow.transport, "process": std::process::id() }),
         );
         let (mut interrupted, mut half) = (false, None);
-        let outcome = Channel::new(stream, Side::Client).and_then(|channel| {
+        let outcome = Channel::new(stream, Side::Client).and_then(|mut channel| {
+            let entered = if self.args.realtime { realtime::enter() } else { Ok(()) };
+            if let Err(failure) = entered {
+                let _ = channel.send(&failure_message(&failure));
+                return Err(failure);
+            }
             let mut flow = Flow::open(self, channel, &hello.flow, guest.proof.as_ref())?;
             let outcome = flow.run();
             if let Err(failure) = &outcome {
@@ -100,7 +109,8 @@ impl Server<'_> {
     fn caps(&self) -> Caps {
         Caps {
             duration_ns: u64::from(self.args.max_duration_s) * 1_000_000_000,
-            rate_bps: self.args.max_rate,
+            rate_bps: self.args.max_rate.unwrap_or(MAX_RATE_BPS),
+            unpaced: self.args.max_rate.is_none(),
             messages: self.args.max_messages,
         }
     }

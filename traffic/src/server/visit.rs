@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 
 use crate::control::FlowRequest;
+use crate::output::offered;
 use crate::report::Direction;
 
 /// Where clients are awaited.
@@ -17,11 +18,13 @@ pub(super) fn awaited(control: SocketAddr) -> String {
 /// A flow from `peer` has been let in.
 pub(super) fn begun(peer: &str, flow: &FlowRequest) -> String {
     let verb = if flow.direction == Direction::Up { "sends here" } else { "receives from here" };
-    let rate = format!("{} Mb/s", flow.rate_bps as f64 / 1e6);
+    let rate = offered(flow.offered_rate_mbps());
+    let count = flow.messages.map_or(String::new(), |messages| format!("{messages} "));
     format!(
-        "{peer} {verb}: {}, messages of {} bytes, {rate} for {} s",
+        "{peer} {verb}: {}, {count}messages of {} bytes, {rate} for {}{} s",
         flow.transport,
         flow.payload_bytes,
+        if count.is_empty() { "" } else { "at most " },
         flow.duration_ns as f64 / 1e9
     )
 }

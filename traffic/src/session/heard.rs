@@ -34,6 +34,8 @@ pub struct Heard {
     pub exchanges: Vec<Exchange>,
     /// The peer's intervals.
     pub intervals: Vec<Interval>,
+    /// Those that it told as they closed, for who watches.
+    pub live: Vec<Interval>,
     /// The peer's congestion control when it sends, if that was asked for.
     pub congestion: Vec<CongestionSample>,
     /// The peer's half when it sends.
@@ -82,6 +84,12 @@ impl Session<'_> {
             Message::Intervals { intervals } => {
                 heard.intervals.extend(intervals);
                 if heard.intervals.len() > INTERVALS {
+                    return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
+                }
+            }
+            Message::Live { intervals } => {
+                heard.live.extend(intervals);
+                if heard.live.len() > INTERVALS {
                     return Err(Failure::new(Code::Protocol, "the peer sent too many intervals"));
                 }
             }

@@ -11,9 +11,11 @@ use std::os::fd::AsRawFd;
 use netjoule_transport::{PollFd, State, Transport};
 
 use crate::control::channel::Channel;
-use crate::control::Message;
+use crate::control::{Message, INTERVALS_PER_LINE};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
+use crate::intervals::Interval;
+use crate::output::Output;
 use crate::wait::{self, Signals, Waiter};
 
 pub use clocks::COMPARE_EVERY_NS;
@@ -58,6 +60,8 @@ pub struct Session<'a> {
     pub heard: Heard,
     /// Where the transport stands.
     pub state: State,
+    /// The peer has somebody watching: it is told intervals as they close.
+    pub tells_live: bool,
     signals: &'a Signals,
     stdin_use: StdinUse,
     stdin_bytes: Vec<u8>,
@@ -82,6 +86,7 @@ impl<'a> Session<'a> {
             channel,
             heard: Heard::default(),
             state: State::Connecting,
+            tells_live: false,
             signals,
             stdin_use,
             stdin_bytes: Vec::new(),
@@ -187,6 +192,17 @@ impl<'a> Session<'a> {
     /// Say something to the peer.
     pub fn tell(&mut self, message: &Message) -> Outcome<()> {
         self.channel.as_mut().map_or(Ok(()), |channel| channel.send(message))
+    }
+
+    /// Print closed intervals, or tell them to a peer that does, and print what that told of its own.
+    pub fn show(&mut self, intervals: &[Interval], output: Output) -> Outcome<()> {
+        if self.tells_live {
+            for some in intervals.chunks(INTERVALS_PER_LINE) {
+                self.tell(&Message::Live { intervals: some.to_vec() })?;
+            }
+        }
+        output.intervals(intervals)?;
+        output.intervals(&std::mem::take(&mut self.heard.live))
     }
 
     /// The books are closed: from now on what still arrives is thrown away, so that it does not keep the socket readable.

@@ -14,7 +14,7 @@ impl Complaints {
     /// be on at once.
     pub(crate) fn about(&mut self, flow: &str, flows: usize, code: Code, message: &str) -> Option<String> {
         match code {
-            Code::Busy => {
+            Code::Busy if flows > 1 => {
                 let hint = format!("(all {flows} flows at once: serve --max-flows {flows} or more)");
                 self.once(flow, &format!("{message} {hint}"))
             }
@@ -28,7 +28,7 @@ impl Complaints {
             return None;
         }
         self.told.push(sentence.to_owned());
-        Some(format!("{flow}: {sentence}"))
+        Some(if flow.is_empty() { sentence.to_owned() } else { format!("{flow}: {sentence}") })
     }
 }
 
@@ -46,5 +46,6 @@ mod tests {
         let busy = about("flow 4", Code::Busy, "no room").unwrap();
         assert!(busy.ends_with("serve --max-flows 8 or more)"), "{busy}");
         assert_eq!(complaints.once("flow 5", "it broke"), None);
+        assert_eq!(complaints.about("", 1, Code::Busy, "no place"), Some("no place".into()));
     }
 }

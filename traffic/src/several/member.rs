@@ -84,9 +84,13 @@ impl Member {
         }
     }
 
-    /// What people know it by.
-    pub(crate) fn title(&self) -> String {
-        format!("flow {} ({})", self.number, self.name)
+    /// What people know it by among `flows`; alone it needs no name.
+    pub(crate) fn title(&self, flows: usize) -> String {
+        if flows > 1 {
+            format!("flow {} ({})", self.number, self.name)
+        } else {
+            String::new()
+        }
     }
 
     /// What is wrong with its report, in sentences: why it exits with another code than 0 though it has one. (That a report is

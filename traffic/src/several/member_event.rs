@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::failure::{Code, Failure, Outcome};
 use crate::intervals::Interval;
-use crate::output;
 use crate::report::FlowReport;
 
 /// One event. Only its heading is read: a report is as long as its flow.
@@ -52,15 +51,22 @@ impl MemberEvent {
         format!("{open},\"flow\":{number}}}")
     }
 
-    /// The same for a person; its report is printed at the end, with the others'.
-    pub(crate) fn words(&self) -> Option<String> {
+    /// The interval that it tells.
+    pub(crate) fn interval(&self) -> Option<Interval> {
         let mut fields: Value = serde_json::from_str(&self.line).ok()?;
+        fields.as_object_mut()?.remove("event");
+        serde_json::from_value(fields).ok()
+    }
+
+    /// What a person is told of it at once; none of intervals and reports, which make a table.
+    pub(crate) fn words(&self) -> Option<String> {
+        let fields: Value = serde_json::from_str(&self.line).ok()?;
+        let text = |name: &str| fields[name].as_str().unwrap_or("nowhere");
         match self.name() {
-            "interval" => {
-                fields.as_object_mut()?.remove("event");
-                serde_json::from_value::<Interval>(fields)
-                    .ok()
-                    .map(|interval| output::plain_interval(&interval))
+            "ready" => {
+                let (from, to) = (text("local"), text("peer"));
+                let (from, to) = if text("direction") == "up" { (from, to) } else { (to, from) };
+                Some(format!("{} from {from} to {to}", text("transport")).replace("from nowhere ", ""))
             }
             "partial_report" => {
                 let count =
@@ -143,6 +149,12 @@ mod tests {
         let line = r#"{"event":"partial_report","sender":{"messages_sent":3,"messages_scheduled":9},"receiver":null}"#;
         let words = said(line).words().unwrap();
         assert_eq!(words, "the flow failed: 3 of 9 messages sent, unknown received");
-        assert_eq!(said(r#"{"event":"ready"}"#).words(), None);
+        let line = r#"{"event":"ready","transport":"udp","direction":"down","local":"a:1","peer":"b:2"}"#;
+        assert_eq!(said(line).words().unwrap(), "udp from b:2 to a:1");
+        assert_eq!(
+            said(r#"{"event":"ready","transport":"null","direction":"up"}"#).words().unwrap(),
+            "null to nowhere"
+        );
+        assert_eq!(said(r#"{"event":"started"}"#).words(), None);
     }
 }

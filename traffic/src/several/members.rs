@@ -26,6 +26,7 @@ pub(crate) fn of(args: &SendArgs) -> Outcome<Vec<SendArgs>> {
     check(args, &transports)?;
     let directions: &[bool] = if args.bidir { &[false, true] } else { &[args.reverse] };
     // Where one transport keeps a record of its events, the others need not; where none does, each refuses.
+    let is_alone = !are_asked_for(args);
     let any_keeps_log = transports.iter().any(|protocol| protocol.keeps_event_log());
     let mut flows = Vec::new();
     for protocol in transports {
@@ -34,6 +35,9 @@ pub(crate) fn of(args: &SendArgs) -> Outcome<Vec<SendArgs>> {
             for reverse in directions {
                 let mut flow = flow(args, protocol, *reverse, flows.len());
                 flow.qlog = flow.qlog.filter(|_| keeps_log);
+                if is_alone {
+                    flow.capture = args.capture.clone();
+                }
                 flows.push(flow);
             }
         }
@@ -49,9 +53,6 @@ fn check(args: &SendArgs, transports: &[&dyn Protocol]) -> Outcome<()> {
     }
     if args.bidir && transports.iter().any(|protocol| protocol.name() == "null") {
         return usage("the null transport has no other end: --bidir makes no sense".into());
-    }
-    if args.profile.as_deref() == Some(Path::new("-")) {
-        return usage("several flows cannot read one profile from stdin: name a file".into());
     }
     // An option that no transport here has is told by the transport itself, which names those that it has.
     for name in args.transport_options.chosen.keys() {
@@ -171,7 +172,6 @@ mod tests {
     fn what_several_flows_cannot_be_is_refused() {
         assert!(refusal(&["--transport", "udp,pigeon"]).contains("pigeon"));
         assert!(refusal(&["--transport", "null", "--bidir"]).contains("--bidir"));
-        assert!(refusal(&["--profile", "-", "-P", "2"]).contains("stdin"));
         assert!(refusal(&["--transport", "udp,tcp,quic", "-P", "32"]).contains("96 flows"));
     }
 }

@@ -9,10 +9,12 @@ mod member;
 mod member_event;
 mod members;
 mod summary;
+mod table;
 mod together;
 
 use std::io::Read;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use netjoule_transport::PollFd;
 use serde_json::json;
@@ -22,6 +24,7 @@ use crate::client;
 use crate::control;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
+use crate::load;
 use crate::output::{self, Output};
 use crate::registry;
 use crate::report::EndReason;
@@ -30,14 +33,26 @@ use complaints::Complaints;
 use member::Member;
 use member_event::MemberEvent;
 use summary::FlowsSummary;
+use table::Lines;
 
-/// Run `send`, be it of one flow or of several; the exit code: of several the worst.
+/// Run `send`, be it of one flow or of several; the exit code: of several the worst. For people one flow is a group, too.
 pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
-    if !members::are_asked_for(args) {
+    if output != Output::Plain && !members::are_asked_for(args) {
         return client::run(args, signals, output);
     }
     let name = host::random_bytes::<16>().map_err(Failure::system("draw a command name"))?;
-    let flows = members::of(&SendArgs { command_id: Some(control::token_text(&name)), ..args.clone() })?;
+    let mut stdin = StdinLines::default();
+    let mut args = SendArgs {
+        command_id: Some(control::token_text(&name)),
+        live: output == Output::Plain,
+        ..args.clone()
+    };
+    if args.profile.as_deref() == Some(Path::new("-")) {
+        let (line, rest) = load::first_line_of_stdin()?;
+        (args.profile_on_stdin, stdin.bytes) = (Some(line), rest);
+    }
+    let args = &args;
+    let flows = members::of(args)?;
     // What is wrong with one is said once, before any begins.
     flows.iter().try_for_each(check)?;
     let mut group = Group {
@@ -47,7 +62,9 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
         members: Vec::with_capacity(flows.len()),
         waiter: Waiter::new().map_err(Failure::system("open a timer"))?,
         fds: Vec::new(),
-        stdin: StdinLines::default(),
+        stdin,
+        tables: flows.iter().map(|flow| lines_of(args, flow)).collect(),
+        has_head: false,
         complaints: Complaints::default(),
         stopped: false,
         worst: 0,
@@ -57,6 +74,14 @@ pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {
         group.abandon();
     }
     outcome
+}
+
+/// The lines of a flow in the table. (With -n or -k only its report says how long it took.)
+fn lines_of(args: &SendArgs, flow: &SendArgs) -> Lines {
+    let is_counted = args.bytes.is_some() || args.blocks.is_some();
+    let ends_ns = args.time.unwrap_or(load::TIME_NS).saturating_add(args.omit.unwrap_or(0));
+    let ends_ns = (!is_counted).then(|| i64::try_from(ends_ns).unwrap_or(i64::MAX));
+    Lines::new(args.format, args.interval as i64, ends_ns, flow.transport == "null")
 }
 
 fn check(flow: &SendArgs) -> Outcome<()> {
@@ -75,6 +100,9 @@ struct Group<'a> {
     fds: Vec<PollFd>,
     stdin: StdinLines,
     complaints: Complaints,
+    /// What a person has yet to read of each flow.
+    tables: Vec<Lines>,
+    has_head: bool,
     /// All flows were told to stop.
     stopped: bool,
     /// The worst exit code so far.
@@ -207,7 +235,9 @@ impl Group<'_> {
         let member = &self.members[place];
         match member.exit {
             Some(member::BROKEN) => {
-                self.output.complain(&format!("{}: its process broke", member.title()));
+                let title = member.title(self.members.len());
+                let words = self.complaints.once(&title, "the flow's process broke");
+                words.iter().for_each(|words| self.output.complain(words));
                 self.worst = self.worst.max(Code::System.exit());
             }
             Some(exit) => self.worst = self.worst.max(exit),
@@ -222,22 +252,45 @@ impl Group<'_> {
             // That a flow stopped because all were told to is no news.
             Some((Code::Interrupted, _)) if self.stopped => {}
             Some((code, message)) => {
-                let words = self.complaints.about(&member.title(), self.members.len(), code, message);
+                let words = self.complaints.about(
+                    &member.title(self.members.len()),
+                    self.members.len(),
+                    code,
+                    message,
+                );
                 words.iter().for_each(|words| self.output.complain(words));
             }
             None => {}
         }
         if said.name() == "report" {
             for flaw in member.flaws() {
-                let words = self.complaints.once(&member.title(), &flaw);
+                let words = self.complaints.once(&member.title(self.members.len()), &flaw);
                 words.iter().for_each(|words| self.output.complain(words));
             }
         }
         if self.output.is_json() {
             return output::write(&said.numbered(member.number));
         }
-        let words = said.words().filter(|_| self.output == Output::Plain);
-        words.map_or(Ok(()), |words| output::write(&format!("[{:>3}] {words}", member.number)))
+        self.tell(place, said)
+    }
+
+    /// Tell a person what a flow says: its lines of the table as they become whole.
+    fn tell(&mut self, place: usize, said: &MemberEvent) -> Outcome<()> {
+        let number = self.members[place].number;
+        let lines = match said.name() {
+            "interval" => {
+                said.interval().map_or_else(Vec::new, |interval| self.tables[place].take(&interval))
+            }
+            "report" => self.tables[place].close(&said.report()?),
+            _ => {
+                let words = said.words();
+                return words.map_or(Ok(()), |words| output::write(&format!("[{number:>3}] {words}")));
+            }
+        };
+        if !lines.is_empty() && !std::mem::replace(&mut self.has_head, true) {
+            output::write(&table::head())?;
+        }
+        lines.iter().try_for_each(|line| output::write(&format!("[{number:>3}] {line}")))
     }
 
     /// Say a line to every flow.
@@ -257,20 +310,30 @@ impl Group<'_> {
         let reports: Vec<_> =
             self.members.iter().filter_map(|member| Some((member.number, member.report.as_ref()?))).collect();
         let has = |reason| reports.iter().any(|(_, flow)| flow.report.end_reason == reason);
+        let partial =
+            if self.members.len() > 1 { "the reports are partial" } else { "the report is partial" };
         if has(EndReason::Interrupted) {
-            self.output.complain("interrupted: the reports are partial");
+            self.output.complain(&format!("interrupted: {partial}"));
         }
         if has(EndReason::PeerInterrupted) {
-            self.output.complain("the server was stopped: the reports are partial");
+            self.output.complain(&format!("the server was stopped: {partial}"));
         }
         let summary = FlowsSummary::of(self.members.len(), &reports);
         if self.output.is_json() {
             return self.output.event("summary", json!(summary));
         }
-        for (number, flow) in &reports {
-            for line in output::plain_report(&flow.report).lines() {
-                output::write(&format!("[{number:>3}] {line}"))?;
+        let flows: Vec<_> = reports.iter().map(|(number, flow)| (*number, &flow.report)).collect();
+        table::sums(self.args.format, &flows).iter().try_for_each(|line| output::write(line))?;
+        let is_alone = self.members.len() == 1;
+        for (number, report) in flows {
+            let number = if is_alone { String::new() } else { format!("[{number:>3}] ") };
+            let details = if self.args.verbose { output::plain_details(report) } else { String::new() };
+            for line in output::plain_report(report).lines().chain(details.lines()) {
+                output::write(&format!("{number}{line}"))?;
             }
+        }
+        if is_alone {
+            return Ok(());
         }
         summary.lines().iter().try_for_each(|line| output::write(line))
     }

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::fairness::jain_index;
+use crate::output::offered;
 use crate::report::{Direction, EndReason};
 use crate::several::together::{self, Finished};
 
@@ -47,7 +48,7 @@ struct FlowLine {
     flow_id: String,
     transport: String,
     direction: Direction,
-    offered_rate_mbps: f64,
+    offered_rate_mbps: Option<f64>,
     goodput_mbps: Option<f64>,
     goodput_together_mbps: Option<f64>,
     demand_met_ratio: Option<f64>,
@@ -62,7 +63,7 @@ struct FlowLine {
 struct Total {
     direction: &'static str,
     flows: usize,
-    offered_rate_mbps: f64,
+    offered_rate_mbps: Option<f64>,
     goodput_mbps: Option<f64>,
     jain_goodput: Option<f64>,
     jain_demand_met: Option<f64>,
@@ -114,8 +115,8 @@ impl FlowsSummary {
 
 impl FlowLine {
     fn demand_met_together(&self) -> Option<f64> {
-        let goodput_mbps = self.goodput_together_mbps.filter(|_| self.offered_rate_mbps > 0.0)?;
-        Some(goodput_mbps / self.offered_rate_mbps)
+        let offered_mbps = self.offered_rate_mbps.filter(|mbps| *mbps > 0.0)?;
+        Some(self.goodput_together_mbps? / offered_mbps)
     }
 
     fn words(&self) -> String {
@@ -127,8 +128,10 @@ impl FlowLine {
         });
         let lost = self.loss_ratio.map_or_else(String::new, |ratio| format!(", {:.2} % lost", 100.0 * ratio));
         format!(
-            "[{:>3}] {} {direction}: {} Mb/s offered{received}{lost}",
-            self.flow, self.transport, self.offered_rate_mbps
+            "[{:>3}] {} {direction}: {}{received}{lost}",
+            self.flow,
+            self.transport,
+            offered(self.offered_rate_mbps)
         )
     }
 }
@@ -144,8 +147,8 @@ impl Total {
             }
             _ => String::new(),
         };
-        let (flows, offered_mbps) = (self.flows, self.offered_rate_mbps);
-        format!("[SUM] {}: {flows} flows, {offered_mbps} Mb/s offered{received}{fairness}", self.direction)
+        let offered = offered(self.offered_rate_mbps);
+        format!("together {}: {} flows, {offered}{received}{fairness}", self.direction, self.flows)
     }
 }
 
@@ -162,8 +165,8 @@ fn line(flow: usize, finished: &Finished, window_ns: Option<(i64, i64)>) -> Flow
         goodput_mbps,
         goodput_together_mbps: window_ns.and_then(|window_ns| finished.goodput_mbps(window_ns)),
         demand_met_ratio: goodput_mbps
-            .filter(|_| report.offered_rate_mbps > 0.0)
-            .map(|goodput_mbps| goodput_mbps / report.offered_rate_mbps),
+            .zip(report.offered_rate_mbps.filter(|mbps| *mbps > 0.0))
+            .map(|(goodput_mbps, offered_mbps)| goodput_mbps / offered_mbps),
         loss_ratio: receiver.and_then(|receiver| receiver.loss_ratio),
         sender_cpu_s: report.sender.cpu.cpu_s,
         receiver_cpu_s: receiver.map(|receiver| receiver.cpu.cpu_s),
@@ -212,10 +215,10 @@ fn total(direction: &'static str, flows: &[&FlowLine], compared: bool) -> Total 
     }
 }
 
-/// Offered loads are whole bit/s, and so is their sum: not 0.30000000000000004 Mb/s.
-fn offered_mbps(flows: &[&FlowLine]) -> f64 {
-    let bps: f64 = flows.iter().map(|flow| (flow.offered_rate_mbps * 1e6).round()).sum();
-    bps / 1e6
+/// Offered loads are whole bit/s, and so is their sum: not 0.30000000000000004 Mb/s. None where one is as fast as possible.
+fn offered_mbps(flows: &[&FlowLine]) -> Option<f64> {
+    let bps: Option<f64> = flows.iter().map(|flow| Some((flow.offered_rate_mbps? * 1e6).round())).sum();
+    Some(bps? / 1e6)
 }
 
 /// Time between the first message of the first flow to send and that of the last, s.
@@ -350,7 +353,7 @@ mod tests {
         let (summary, value) = summary(&[report("udp", "up", 1.0, Some(1.0)), later]);
         assert_eq!((&value["together_s"], &value["totals"][0]["jain_goodput"]), (&Value::Null, &Value::Null));
         assert_eq!(value["not_compared"], "never_together");
-        assert_eq!(summary.lines()[2], "[SUM] up: 2 flows, 2 Mb/s offered");
+        assert_eq!(summary.lines()[2], "together up: 2 flows, 2 Mb/s offered");
     }
 
     #[test]
@@ -384,7 +387,7 @@ mod tests {
         assert!((value["start_spread_s"].as_f64().unwrap() - 3e-6).abs() < 1e-12);
         let first = &summary.lines()[0];
         assert!(first.starts_with("[  1] udp up: 2 Mb/s offered, 2.0000 Mb/s received (100.0 %)"), "{first}");
-        assert!(summary.lines()[4].starts_with("[SUM] both: 2 flows"), "{:?}", summary.lines());
+        assert!(summary.lines()[4].starts_with("together both: 2 flows"), "{:?}", summary.lines());
     }
 
     #[test]
@@ -393,7 +396,7 @@ mod tests {
         assert_eq!(value["totals"][0]["goodput_mbps"], Value::Null);
         assert_eq!(value["totals"][0]["jain_goodput"], Value::Null);
         assert_eq!(value["not_compared"], "no_receiver");
-        assert_eq!(summary.lines()[2], "[SUM] up: 2 flows, 2 Mb/s offered");
+        assert_eq!(summary.lines()[2], "together up: 2 flows, 2 Mb/s offered");
     }
 
     #[test]
@@ -411,7 +414,7 @@ mod tests {
 
     #[test]
     fn where_no_whole_interval_is_shared_the_reason_is_told() {
-        let mut flows = [report("udp", "up", 1.0, Some(1.0)), report("udp", "up", 1.0, Some(1.0))];
+        let mut flows = [900_000_000, 950_000_000].map(|ns| from_interval("udp", "up", 1.0, Some(1.0), ns));
         flows.iter_mut().for_each(|flow| flow.report.interval_s = 10.0);
         let (summary, value) = summary(&flows);
         assert_eq!(value["not_compared"], "interval_too_long");

@@ -53,16 +53,16 @@ impl Finished {
         }
     }
 
-    /// Goodput over the whole intervals inside `window`, of the client's clock; `None` without a receiver or an interval. The
-    /// receivers' intervals are multiples of their length on their own clock: those of one host are the same for all flows.
+    /// Goodput over the whole intervals inside `window`, of the client's clock; `None` without a receiver or an interval.
     pub(crate) fn goodput_mbps(&self, window: (i64, i64)) -> Option<f64> {
         self.report.receiver.as_ref()?;
-        let length_ns = ((self.report.interval_s * 1e9).round() as i64).max(1);
-        let from_ns = -(-self.received_at_ns(window.0)).div_euclid(length_ns) * length_ns;
-        let to_ns = self.received_at_ns(window.1).div_euclid(length_ns) * length_ns;
+        let (from_ns, to_ns) = (self.received_at_ns(window.0), self.received_at_ns(window.1));
         let inside = |one: &&Arrived| one.start_ns >= from_ns && one.end_ns <= to_ns;
-        let bytes = self.arrived.iter().filter(inside).map(|one| one.bytes).sum();
-        (to_ns > from_ns).then(|| goodput_mbps(bytes, to_ns - from_ns))
+        let (bytes, covered_ns) =
+            self.arrived.iter().filter(inside).fold((0, 0), |(bytes, covered_ns), one| {
+                (bytes + one.bytes, covered_ns + one.end_ns - one.start_ns)
+            });
+        (covered_ns > 0).then(|| goodput_mbps(bytes, covered_ns))
     }
 }
 

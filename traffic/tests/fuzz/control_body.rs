@@ -11,7 +11,8 @@ use netjoule_traffic::report::Generator;
 /// Nonces are arguments: each end's is always the same here.
 const CLIENT: [u8; NONCE_BYTES] = [3; NONCE_BYTES];
 const SERVER: [u8; NONCE_BYTES] = [4; NONCE_BYTES];
-const CAPS: Caps = Caps { duration_ns: 3_600_000_000_000, rate_bps: 10_000_000_000, messages: 4_000_000 };
+const CAPS: Caps =
+    Caps { duration_ns: 3_600_000_000_000, rate_bps: 10_000_000_000, unpaced: true, messages: 4_000_000 };
 
 /// The first byte chooses: its lowest bit whether there is a secret, the others into pieces of which length the rest is
 /// cut. The rest is said to a server, and as a server to a client.
