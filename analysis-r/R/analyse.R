@@ -16,6 +16,8 @@
 #' names(tables)
 #' @export
 analyse <- function(campaign_dir, with_report = FALSE, tell = function(event) NULL, margin_percent = NULL) {
+  campaign_dir <- normalizePath(campaign_dir, mustWork = FALSE)
+  refuse_links(campaign_dir)
   campaign <- read_campaign(campaign_dir, cache = run_cache_path(campaign_dir))
   tables <- campaign_tables(campaign, margin_percent)
   for (path in write_tables(tables, file.path(campaign_dir, "tables"))) {

@@ -172,9 +172,12 @@ phy_height <- function(shares) {
 #' write_figures(figures[1], tempfile("figures"))
 #' @export
 write_figures <- function(figures, out_dir) {
-  dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
   paths <- unlist(lapply(unname(figures), function(one) {
-    c(write_svg(one, out_dir), write_png(one, out_dir))
+    place <- file.path(out_dir, one$name)
+    c(
+      write_whole(paste0(place, ".svg"), function(path) write_svg(one, path)),
+      write_whole(paste0(place, ".png"), function(path) write_png(one, path))
+    )
   }))
   index <- lapply(unname(figures), function(one) {
     list(
@@ -183,8 +186,9 @@ write_figures <- function(figures, out_dir) {
       source = figure_source(one$plot), tables = I(paste0(one$tables, ".csv"))
     )
   })
-  index_path <- file.path(out_dir, "index.json")
-  writeLines(jsonlite::toJSON(index, auto_unbox = TRUE, null = "null", pretty = TRUE), index_path)
+  index_path <- write_whole(file.path(out_dir, "index.json"), function(path) {
+    writeLines(jsonlite::toJSON(index, auto_unbox = TRUE, null = "null", pretty = TRUE), path)
+  })
   c(paths, index_path)
 }
 
@@ -194,20 +198,16 @@ figure_source <- function(plot) {
   gsub("[\u00a0\n]+", " ", caption)
 }
 
-write_svg <- function(one, out_dir) {
-  path <- file.path(out_dir, paste0(one$name, ".svg"))
+write_svg <- function(one, path) {
   # fix_text_size would stretch text where the reader's fonts differ.
   svglite::svglite(path, width = one$width_in, height = one$height_in, fix_text_size = FALSE)
   tryCatch(print(one$plot), finally = grDevices::dev.off())
   describe_svg(path, one$title, figure_alt(one$plot))
-  path
 }
 
-write_png <- function(one, out_dir) {
-  path <- file.path(out_dir, paste0(one$name, ".png"))
+write_png <- function(one, path) {
   ragg::agg_png(path, width = one$width_in, height = one$height_in, units = "in", res = 160, background = "white")
   tryCatch(print(one$plot), finally = grDevices::dev.off())
-  path
 }
 
 # A screen reader meets an SVG by its title and description; a reader without our font still gets one without serifs.
@@ -219,9 +219,7 @@ describe_svg <- function(path, title, alt) {
   text <- sub("(<svg [^>]*>\n?)", head, text)
   text <- sub("<svg ", "<svg role='img' ", text, fixed = TRUE)
   text <- gsub("font-family: (\"[^\"]+\");", "font-family: \\1, Verdana, Arial, sans-serif;", text)
-  connection <- file(path, "wb")
-  on.exit(close(connection))
-  writeLines(enc2utf8(text), connection, useBytes = TRUE)
+  write_utf8(text, path)
 }
 
 escape_for_sub <- function(text) {

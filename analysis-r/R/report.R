@@ -20,12 +20,9 @@
 report <- function(campaign, tables, figures, path = file.path(campaign$dir, "report.html")) {
   body <- report_body(campaign, tables, figures)
   page <- tag$html(lang = "en", report_head(campaign, dark_colours(as.character(body))), body)
-  connection <- file(path, "wb")
-  on.exit(close(connection))
   # Rendered where it stands: as.character() would take the head out of the page.
   html <- htmltools::doRenderTags(page, indent = FALSE)
-  writeLines(enc2utf8(paste0("<!DOCTYPE html>\n", html)), connection, useBytes = TRUE)
-  path
+  write_whole(path, function(path) write_utf8(paste0("<!DOCTYPE html>\n", html), path))
 }
 
 report_head <- function(campaign, style = "") {

@@ -43,17 +43,13 @@ write_run_cache <- function(path, contracts, keys, tables) {
 }
 
 keep_parts <- function(path, maker, parts) {
-  part <- paste0(path, ".", Sys.getpid())
   written <- tryCatch(
     {
-      dir.create(dirname(path), showWarnings = FALSE, recursive = TRUE)
-      write_parts(part, maker, parts)
-      # A reader sees the old file or the whole new one.
-      file.rename(part, path)
+      write_whole(path, function(part) write_parts(part, maker, parts))
+      TRUE
     },
     error = function(e) FALSE, warning = function(w) FALSE
   )
-  unlink(part)
   invisible(written)
 }
 

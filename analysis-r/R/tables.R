@@ -80,16 +80,13 @@ empty_check <- function() {
 #' write_tables(list(ea_summary = summarise_ea(example_campaign())), tempfile("tables"))
 #' @export
 write_tables <- function(tables, out_dir) {
-  dir.create(out_dir, showWarnings = FALSE, recursive = TRUE)
   # Most campaigns have none of these: one of an earlier analysis would be read as this one's.
-  unlink(file.path(out_dir, c(
-    "pacer_verdict.csv", "flows.csv", "flow_shares.csv", "fairness.csv", "table_iv.csv", "side_by_side.csv"
-  )))
-  unlink(file.path(out_dir, paste0(statistics_tables, ".csv")))
+  rare <- c("pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side", statistics_tables)
+  in_folder(out_dir, function() unlink(paste0(rare, ".csv")))
   vapply(names(tables), function(name) {
-    path <- file.path(out_dir, paste0(name, ".csv"))
-    fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)
-    path
+    write_whole(file.path(out_dir, paste0(name, ".csv")), function(path) {
+      fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)
+    })
   }, "")
 }
 

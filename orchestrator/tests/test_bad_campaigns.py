@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import analysis
+from netjoule import analysis, sandbox
 from netjoule.cli import run_command
 from netjoule.counted import uncounted_line
 from netjoule.plan import with_repeats
@@ -133,6 +133,26 @@ def test_so_are_a_socket_and_a_link_to_a_device(campaign_dir, tmp_path, monkeypa
     assert run_command([command, str(campaign_dir)]) == 4
     seen = capsys.readouterr()
     assert "meters/z.csv" in seen.out + seen.err
+
+
+@pytest.mark.parametrize(
+    "name", ["report.html", "tables/ea_summary.csv", "figures", ".campaign.json.tmp", ".lock"]
+)
+@pytest.mark.parametrize("command", [*READERS, "resume", "table-iv"])
+def test_nothing_is_written_through_a_link(campaign_dir, tmp_path, monkeypatch, capsys, command, name):
+    monkeypatch.setattr(analysis, "run_analysis", lambda *_, **__: pytest.fail("R was started"))
+    monkeypatch.setattr(sandbox, "run_inside", lambda _argv: pytest.fail("a campaign was begun"))
+    ours = tmp_path / "ours"
+    ours.mkdir()
+    (ours / "authorized_keys").write_text("ssh-ed25519 ours\n")
+    place = campaign_dir / name
+    place.unlink(missing_ok=True)
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(ours if name == "figures" else ours / "authorized_keys")
+    assert run_command([command, str(campaign_dir)]) == 4
+    seen = capsys.readouterr()
+    assert "a symbolic link has no place in a campaign" in seen.out + seen.err
+    assert [file.read_text() for file in ours.iterdir()] == ["ssh-ed25519 ours\n"]
 
 
 # -- a bad moment, a bad place ---------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netjoule import files, programs
-from netjoule.errors import HostLacks
+from netjoule.errors import HostLacks, RunFailed
 from netjoule.fingerprint import host_fingerprint
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -54,6 +54,24 @@ def test_not_a_number_never_reaches_a_document(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
         files.write_json(tmp_path / "a.json", {"x": float("nan")})
     assert not (tmp_path / "a.json").exists()
+
+
+def test_no_link_is_written_through(tmp_path):
+    ours = tmp_path / "authorized_keys"
+    ours.write_text("ssh-ed25519 ours")
+    folder = tmp_path / "campaign"
+    folder.mkdir()
+    for name in (".a.json.tmp", "a.json", "clocks.csv", ".lock"):
+        (folder / name).symlink_to(ours)
+    files.write_json(folder / "a.json", {"x": 1})
+    assert not (folder / "a.json").is_symlink()
+    with pytest.raises(RunFailed):
+        files.append_table(folder / "clocks.csv", "clocks", [])
+    with pytest.raises(RunFailed):
+        files.cut_torn_line(folder / "clocks.csv")
+    with pytest.raises(OSError):
+        files.take_lock(folder)
+    assert ours.read_text() == "ssh-ed25519 ours"
 
 
 def test_a_program_is_looked_up_in_the_named_folder_first_then_on_the_path(tmp_path, monkeypatch):

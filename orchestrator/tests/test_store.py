@@ -320,7 +320,7 @@ def test_an_append_that_the_disk_refuses_leaves_no_half_line(tmp_path):
         "import resource, signal, sys; from pathlib import Path; from netjoule import files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))\n"
-        "try: files._append_whole(Path(sys.argv[1]), b'y' * 4000)\n"
+        "try: files._append_whole(open(sys.argv[1], 'ab', buffering=0), b'y' * 4000)\n"
         "except OSError as e: print(e.errno)\n"
     )
     answer = subprocess.run(

@@ -126,7 +126,9 @@ STARTS: dict[str, tuple[list[str], int]] = {
     "glossary": ([], 0),
     "run": (["tiny/workload.yaml", "--testbed", "tiny/topology.yaml", "--out", "tiny/out"], 0),
     "resume": (["tiny/out"], 0),
+    "quick": (["udp", "-b", "1M", "-t", "1", "--out", "quick"], 0),
 }
+CAMPAIGNS = ("run", "resume", "quick")
 NEED_A_GUEST = {"guest run", "guest lab", "guest prepare"}
 
 
@@ -134,7 +136,7 @@ def test_every_command_is_started() -> None:
     assert {*STARTS} | NEED_A_GUEST == commands()
 
 
-@pytest.mark.parametrize("command", [name for name in STARTS if name not in ("run", "resume")])
+@pytest.mark.parametrize("command", [name for name in STARTS if name not in CAMPAIGNS])
 def test_nothing_of_the_current_folder_is_obeyed(trapped: Path, command: str) -> None:
     words, code = STARTS[command]
     rack(trapped)
@@ -146,7 +148,7 @@ def test_nothing_of_the_current_folder_is_obeyed(trapped: Path, command: str) ->
 @pytest.mark.netns
 def test_nothing_of_the_current_folder_is_obeyed_by_a_campaign(trapped: Path) -> None:
     tiny(trapped)
-    for command in ("run", "resume"):
+    for command in CAMPAIGNS:
         words, code = STARTS[command]
         start([command, *words], trapped, code)
 

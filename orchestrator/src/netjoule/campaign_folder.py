@@ -17,8 +17,18 @@ from typing import NamedTuple
 from netjoule.errors import InvalidData, file_errors
 from netjoule_contracts import reading
 
-__all__ = ["MOST_FILES", "MOST_LEVELS", "SPECIAL", "Entry", "beyond_limits", "require_readable", "walk"]
+__all__ = [
+    "LINK",
+    "MOST_FILES",
+    "MOST_LEVELS",
+    "SPECIAL",
+    "Entry",
+    "beyond_limits",
+    "require_readable",
+    "walk",
+]
 
+LINK = "a symbolic link has no place in a campaign"  # it leads anywhere, and is written through
 SPECIAL = "a FIFO, a socket or a device has no place in a campaign"
 MOST_FILES = 2_000_000  # in all: a run has about ten
 MOST_LEVELS = 12  # of folders; a campaign's own are three
@@ -67,17 +77,13 @@ def walk(folder: Path, most_levels: int = MOST_LEVELS, most_files: int = MOST_FI
 
 
 def beyond_limits(campaign: Path) -> Iterator[tuple[Path, str]]:
-    """Places of a campaign that are not to be opened, with a sentence each.
-
-    A link is named only for what it leads to: whether links may be there is their reader's to say.
-    """
+    """Places of a campaign that are not to be opened, with a sentence each."""
     for count, (place, found, level) in enumerate(walk(campaign), start=1):
         if count > MOST_FILES:
             yield campaign, f"more than {MOST_FILES} files; the rest is not looked at"
             return
         if stat.S_ISLNK(found.st_mode):
-            if place.exists() and not place.is_file() and not place.is_dir():
-                yield place, SPECIAL
+            yield place, LINK
         elif stat.S_ISDIR(found.st_mode):
             if level > MOST_LEVELS:
                 yield place, _DEEP

@@ -31,7 +31,6 @@ __all__ = ["Defect", "check_campaign", "unfinished"]
 
 _GROWING = frozenset({"transport", "direction"})
 """Columns to which later versions add values."""
-_LINK = "a symbolic link has no place in a campaign"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -48,9 +47,9 @@ def check_campaign(path: Path) -> Iterator[Defect]:
         )
     # Nothing of such a campaign is opened: a link leads elsewhere, a FIFO waits for a writer.
     unopened = False
-    for place, what in _misplaced(path):
+    for place, what in campaign_folder.beyond_limits(path):
         yield Defect(place.relative_to(path).as_posix(), "", what)
-        unopened |= what in (_LINK, campaign_folder.SPECIAL)
+        unopened |= what in (campaign_folder.LINK, campaign_folder.SPECIAL)
     if unopened:
         return
     campaign: dict[str, Any] = {}
@@ -71,7 +70,7 @@ def unfinished(path: Path) -> str:
 
     Counted are the latest attempts: a run that does not count and is to be repeated is not there yet.
     """
-    rows = None if any(_misplaced(path)) else _rows(path)
+    rows = None if any(campaign_folder.beyond_limits(path)) else _rows(path)
     if rows is None:
         return ""  # its defects say why
     with suppress(NetjouleError, OSError, ValueError, KeyError, TypeError):
@@ -82,16 +81,6 @@ def unfinished(path: Path) -> str:
     wanted = plan.last_attempts(rows)
     there = sum(r.status in plan.FINAL and (path / "runs" / r.run_id / "run.json").exists() for r in wanted)
     return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
-
-
-def _misplaced(path: Path) -> Iterator[tuple[Path, str]]:
-    """What is not to be opened; a symbolic link of a foreign campaign could point anywhere."""
-    for entry in campaign_folder.walk(path):
-        if entry.place.is_symlink():
-            yield entry.place, _LINK
-    for place, what in campaign_folder.beyond_limits(path):
-        if not place.is_symlink():
-            yield place, what
 
 
 def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:

@@ -14,6 +14,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +37,19 @@ __all__ = [
 
 def write_atomic(path: Path, text: str) -> None:
     """Replace ``path`` by ``text`` so that a reader sees the old or the new file, never a part."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with file_errors("write", path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="") as handle:
+    temporary = f".{path.name}.tmp"
+    with file_errors("write", path), _folder(path.parent) as folder:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)  # of a crash, or a link
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(
+            os.open(temporary, flags, 0o666, dir_fd=folder), "w", encoding="utf-8", newline=""
+        ) as handle:
             handle.write(text)
             handle.flush()
             os.fsync(handle.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:
@@ -93,9 +98,9 @@ def append_table(path: Path, table: str, rows: Iterable[Mapping[str, object]]) -
     """
     with file_errors("append to", path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        new = not path.exists() or path.stat().st_size == 0
-        data = table_text(table, rows, header=new).encode()
-        _append_whole(path, data)
+        with _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
+            new = handle.seek(0, os.SEEK_END) == 0
+            _append_whole(handle, table_text(table, rows, header=new).encode())
 
 
 def read_table(path: Path, table: str) -> list[dict[str, str]]:
@@ -143,7 +148,7 @@ def cut_torn_line(path: Path) -> int:
     Returns:
         How many bytes were cut; 0 when the file ends with a newline or is empty.
     """
-    with file_errors("repair", path), path.open("rb+") as handle:
+    with file_errors("repair", path), _opened(path, os.O_RDWR) as handle:
         size = handle.seek(0, os.SEEK_END)
         keep = size
         while keep:
@@ -170,7 +175,7 @@ def take_lock(path: Path, *, shared: bool = False) -> int:
         UsageError: when another process holds it.
     """
     flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if shared else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
-    descriptor = os.open(path / ".lock", flags | os.O_CLOEXEC, 0o644)
+    descriptor = os.open(path / ".lock", flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -195,22 +200,30 @@ def _cell(name: str, value: object) -> str:
     return str(value)
 
 
-def _append_whole(path: Path, data: bytes) -> None:
+def _append_whole(handle: io.FileIO, data: bytes) -> None:
     """Append all of ``data`` or, when the disk refuses, nothing of it."""
-    with path.open("ab", buffering=0) as handle:
-        before = handle.seek(0, os.SEEK_END)
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[handle.write(rest) :]
-        except OSError:
-            handle.truncate(before)
-            raise
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    before = handle.seek(0, os.SEEK_END)
+    rest = memoryview(data)
     try:
-        os.fsync(descriptor)
+        while rest:
+            rest = rest[handle.write(rest) :]
+    except OSError:
+        handle.truncate(before)
+        raise
+
+
+def _opened(path: Path, flags: int) -> io.FileIO:
+    """A file, unbuffered, that is none of another place: a link is not followed."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    return io.FileIO(descriptor, "rb+" if flags & os.O_RDWR else "ab")
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    """A folder, made when it is missing, as a descriptor: it stays the one it was, whoever renames it."""
+    path.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -23,8 +23,9 @@ _OWN = (
     *("figures/*.svg", "figures/*.png", "figures/index.json"),
     # Of a bundle.
     *("README.md", "CITATION.cff", "LICENCE.txt", "SHA256SUMS", "workload.yaml", "topology.yaml"),
-    # Of this machine; a kill while a document is written leaves the last.
+    # Of this machine; a kill while a file is written leaves the last.
     *(".lock", ".testbed", ".*.json.tmp", ".*.csv.tmp", "runs/*/.*.tmp", "runs/*/flows/.*.tmp"),
+    *(".part-*", "tables/.part-*", "figures/.part-*"),
 )
 
 

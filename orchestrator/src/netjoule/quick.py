@@ -23,7 +23,7 @@ _Blocks = Annotated[int, typer.Option("--blocks", metavar="N", min=1, help="Repe
 _Time = Annotated[float, typer.Option("-t", "--time", metavar="S", min=0.3, help="Measured per run, s.")]
 _Testbed = Annotated[
     Path | None,
-    typer.Option("--testbed", metavar="FILE", help="Topology [default: testbed-topology.yaml]."),
+    typer.Option("--testbed", metavar="FILE", help="Topology [default: netjoule's own, emulated]."),
 ]
 _Out = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="New folder [default: results/quick-UTC].")

@@ -68,7 +68,8 @@ class ReadingsFile:
         self.cut_off_bytes = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(path, flags, 0o644)
         except OSError as error:
             raise LogWriteError(f"cannot open {path}: {error.strerror}") from error
         try:

@@ -123,7 +123,7 @@ def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books)
 @contextmanager
 def _held(campaign: Path) -> Iterator[None]:
     """Keep writers out meanwhile; a folder without a lock file was never written on this machine."""
-    if not (campaign / ".lock").is_file():
+    if not (campaign / ".lock").is_file() or (campaign / ".lock").is_symlink():
         yield
         return
     with file_errors("open", campaign / ".lock"):
