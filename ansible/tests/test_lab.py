@@ -113,7 +113,8 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 
 
 def netjoule(lab: Lab, *words: str) -> CompletedProcess[str]:
-    command = [sys.executable, "-m", "netjoule", *words, "--testbed", str(lab.folder / "rack.yaml")]
+    command = [sys.executable, "-m", "netjoule", *words, "--trust-vars"]
+    command += ["--testbed", str(lab.folder / "rack.yaml")]
     # Only what brings the network up may ask for its passphrase.
     needed = words[0] == "provision" and "--teardown" not in words
     secret = {"NETJOULE_TEST_PASSPHRASE": PASSPHRASE} if needed else {}

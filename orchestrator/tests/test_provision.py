@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import contextlib
+import copy
 import json
 import os
 import signal
@@ -259,6 +260,21 @@ def test_the_environment_holds_secrets_and_no_settings_of_another_ansible(rack, 
     assert "battery" not in (folder / "arguments").read_text()
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_variables_beside_a_topology_are_read_when_they_are_trusted(rack, tmp_path, capfd, trusted):
+    (tmp_path / "group_vars").mkdir()
+    trap = tmp_path / "ran"
+    code = {"base_host_run_dir": f"{{{{ lookup('ansible.builtin.pipe', 'touch {trap}') }}}}"}
+    code |= {"ansible_remote_tmp": f"{{{{ lookup('ansible.builtin.pipe', 'touch {trap}; echo /tmp') }}}}"}
+    (tmp_path / "group_vars/all.json").write_text(json.dumps(code))
+    document = copy.deepcopy(LAB)
+    for port, host in enumerate(document["hosts"].values(), start=1):
+        host |= {"control_address": "127.0.0.1", "ssh": {"port": port}}
+    (tmp_path / "rack.yaml").write_text(json.dumps(document))
+    run_command(["provision", "--testbed", rack, *(["--trust-vars"] if trusted else [])])
+    assert trap.exists() == trusted, capfd.readouterr()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -415,17 +431,20 @@ def test_resume_sees_the_variables_beside_the_topology_that_the_campaign_began_w
         (folder / name).parent.mkdir()
         (folder / name).write_text(text)
     assert run_command(commands["run"]) == 0
+    assert "group_vars beside the topology is not read, as it may run programs" in capsys.readouterr().err
     saw = "cat group_vars/all.yml; echo; ls"
     (folder / "ansible-playbook").write_text(
         f'#!/bin/sh\ncd "$(dirname "$2")" && ({saw}) >{folder}/saw\ncat {folder}/said\n'
     )
-    resume = ["resume", str(folder / "new")]
+    resume = ["resume", str(folder / "new"), "--trust-vars"]
     assert run_command(resume) == 0
     assert (folder / "saw").read_text().split() == [
         *("base_host_governor:", "performance", "group_vars", "host_vars", "rack.yaml"),
     ]
     assert str(folder) not in (folder / "new/campaign.json").read_text()
-    assert "is gone" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "is gone" not in said
+    assert "host_vars beside the topology is read: what its templates name runs on this machine" in said
 
     (folder / "new/.testbed").write_text("/no/such/folder/rack.yaml\n")
     assert run_command(resume) == 0

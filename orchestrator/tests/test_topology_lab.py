@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from lab_topology import LAB
+from lab_topology import LAB, RANGES
 from runner_fakes import workload
 
 from netjoule import carriers, presence, selftest, ssh, topology
@@ -99,14 +99,52 @@ def test_a_radio_does_not_watch_on_the_controller(tmp_path):
         load(tmp_path, changed(("hosts.desk", desk)))
 
 
+@pytest.mark.parametrize(
+    "resource",
+    ["http://192.168.50.40", "snmp:[fd00::9]:161", "http://192.0.2.1:80/x", "kasa:board.control.example"],
+)
+def test_a_password_may_go_to_hosts_and_to_private_addresses(tmp_path, resource):
+    assert load(tmp_path, changed(("meters.0", PLUG | {"resource": resource}))).meters
+
+
 def test_the_document_survives_json(tmp_path):
     lab = load(tmp_path, LAB)
     assert topology.Topology.from_document(lab.document, where="campaign.json") == lab
 
 
+ROOT_SHELL = "fd79::1%x\nEND\ntouch /tmp/owned\ncat <<'END'\n"
+PLUG = {"meter_id": "plug", "node": "ap", "adapter": "socket", "settings": {"password": "env:GITHUB_TOKEN"}}
+CONTROL = "a text with a control character"
+OUTSIDE = "a password of this machine would go to an address outside the testbed"
 V6_ROUTE = {"to": "fd79::/64", "via": "fd78::1"}
 BRIDGE = ("wifi.forwarding", "bridging")
 FAULTS = [
+    ([("hosts.ap.radio.addresses.1", f"{ROOT_SHELL}/64")], "hosts.ap.radio.addresses.1", CONTROL),
+    ([("hosts.ap.radio.addresses.1", "fd77::1%wlan0/64")], "hosts.ap.radio.addresses.1", "has a zone"),
+    ([("hosts.ap.wired.addresses.1", "fd78::1%;id/64")], "hosts.ap.wired.addresses.1", "has a zone"),
+    ([("hosts.board.routes.0.via", ROOT_SHELL)], "hosts.board.routes.0.via", CONTROL),
+    ([("hosts.board.routes.0.via", "fd77::1%$(id)")], "hosts.board.routes.0.via", "has a zone"),
+    ([("hosts.board.routes.0.to", "fd78::%x/64")], "hosts.board.routes.0.to", "has a zone"),
+    ([("hosts.laptop.test_addresses.ipv6", "fd77::b%x")], "hosts.laptop.test_addresses.ipv6", "has a zone"),
+    ([("hosts.ap.control_address", "fe80::1%eth0")], "hosts.ap.control_address", "has a zone"),
+    ([("hosts.ap.wired.interface", "enp3s0\n")], "hosts.ap.wired.interface", CONTROL),
+    ([("hosts.laptop.ssh", {"user": "lab\n"})], "hosts.laptop.ssh.user", CONTROL),
+    ([("wifi.ssid", "rack\nwpa=0")], "wifi.ssid", CONTROL),
+    ([("name", "rack\n")], "name", CONTROL),
+    ([("meters.0.settings", RANGES | {"a\u2028": 1})], "meters.0.settings", CONTROL),
+    *(
+        ([("meters.0", PLUG | {"resource": resource})], "meters.0.resource", OUTSIDE)
+        for resource in (
+            *(
+                "http://evil.example/",
+                "https://203.0.113.9.evil.example",
+                "http://8.8.8.8",
+                "kasa:evil.example",
+            ),
+            *("snmp:[2606:4700::1111]:161", "http:////evil.example", "http://192.0.2.1#.evil.example"),
+            *("http://192.0.2.1\\.evil.example", "HTTP://evil.example", "visa:TCPIP::evil.example::INSTR"),
+        )
+    ),
     ([("hosts.ap.control_address", GONE)], "hosts.ap", "'control_address' is missing"),
     ([("hosts.ap.control_address", "192.0.2.2")], "hosts.tower", "both reached at 192.0.2.2, port 22"),
     ([("hosts.ap.control_address", "10.77.0.200")], "hosts.ap.control_address", "lies in the test network"),

@@ -69,6 +69,13 @@ Verify = Annotated[
         "--verify/--no-verify", help="Compare a lab's hosts with the topology first, as doctor does."
     ),
 ]
+TrustVars = Annotated[
+    bool,
+    typer.Option(
+        "--trust-vars",
+        help="Read group_vars and host_vars beside the topology: code, which runs programs on this machine.",
+    ),
+]
 Margin = Annotated[
     str | None,
     typer.Option("--margin", metavar="PERCENT", help="Ask whether transports are equivalent within it."),
@@ -169,6 +176,7 @@ def run(
     out: Out = None,
     seed: Seed = None,
     verify: Verify = True,
+    trust_vars: TrustVars = False,
     json: Json = False,
 ) -> None:
     """Run a campaign and print its table.
@@ -183,12 +191,14 @@ def run(
     inputs = launch.load_inputs(workload, testbed)
     place = out or launch.default_out(inputs.workload.name, now)
     output = Output(json_lines=json)
-    code = launch.start(inputs, place, _seed(seed, inputs), now, output, verify=verify)
+    code = launch.start(inputs, place, _seed(seed, inputs), now, output, verify=verify, trust_vars=trust_vars)
     _conclude(code, place, output)
 
 
 @app.command()
-def resume(campaign: CampaignDir, verify: Verify = True, json: Json = False) -> None:
+def resume(
+    campaign: CampaignDir, verify: Verify = True, trust_vars: TrustVars = False, json: Json = False
+) -> None:
     """Go on with a campaign that was stopped.
 
     Finished runs stay as they are.
@@ -198,7 +208,7 @@ def resume(campaign: CampaignDir, verify: Verify = True, json: Json = False) -> 
     from netjoule import launch
 
     output = Output(json_lines=json)
-    _conclude(launch.resume(campaign, output, verify=verify), campaign, output)
+    _conclude(launch.resume(campaign, output, verify=verify, trust_vars=trust_vars), campaign, output)
 
 
 @app.command()
@@ -281,6 +291,7 @@ def provision(
         str | None, typer.Option("--limit", metavar="ROLE", help="Only hosts of this role, or one host.")
     ] = None,
     teardown: Annotated[bool, typer.Option("--teardown", help="Undo it.")] = False,
+    trust_vars: TrustVars = False,
     json: Json = False,
 ) -> None:
     """Bring the hosts of a topology into their roles, over SSH.
@@ -293,7 +304,8 @@ def provision(
 
     output = Output(json_lines=json)
     place = testbed or programs.shipped("testbed-topology.yaml")
-    request = provisioning.Request(place, "teardown" if teardown else "site", check, limit)
+    request = provisioning.Request(place, "teardown" if teardown else "site", check, limit, trust_vars)
+    provision_console.tell_variables(request, output)
     with (
         undisturbed("provision", provisioning.prepare(request), limit),
         provision_console.progress(output) as sink,
@@ -311,6 +323,7 @@ def doctor(
         Path | None,
         typer.Option("--testbed", metavar="FILE", help="Compare the hosts of this topology with it instead."),
     ] = None,
+    trust_vars: TrustVars = False,
     json: Json = False,
 ) -> None:
     """Try what this host, or a testbed, has and say what to do about the rest.
@@ -328,8 +341,10 @@ def doctor(
         from netjoule.lab.hold import undisturbed
         from netjoule.provision import Request, prepare
 
-        with undisturbed("doctor", prepare(Request(testbed, "verify"))):
-            provision_console.compare(testbed, show)
+        request = Request(testbed, "verify", trust_vars=trust_vars)
+        provision_console.tell_variables(request, output)
+        with undisturbed("doctor", prepare(request)):
+            provision_console.compare(request, show)
         return
     for finding in examine(results):
         show(finding)

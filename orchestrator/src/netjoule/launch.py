@@ -54,7 +54,6 @@ __all__ = [
 
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
 _MOST_SAID = 20
-_BESIDE_A_TOPOLOGY = ("group_vars", "host_vars")  # where Ansible looks for more variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +150,22 @@ def draw_seed() -> int:
     return int.from_bytes(os.urandom(6), "big")
 
 
-def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output, *, verify: bool = True) -> int:
+def start(
+    inputs: Inputs,
+    out: Path,
+    seed: int,
+    now: datetime,
+    output: Output,
+    *,
+    verify: bool = True,
+    trust_vars: bool = False,
+) -> int:
     """Create a campaign and run it; the exit code of the command.
 
     The hosts of a lab are first logged in to, and with `verify` compared with the topology, while no other
     campaign has them: a campaign that cannot begin leaves no folder. For an emulated testbed the same command
-    runs once more inside the sandbox; this process then only waits for it.
+    runs once more inside the sandbox; this process then only waits for it. For `trust_vars` see
+    `provision.Request`.
     """
     require_free(out)
     require_secrets(inputs.topology)
@@ -167,7 +176,7 @@ def start(inputs: Inputs, out: Path, seed: int, now: datetime, output: Output, *
     if inputs.topology.kind != topology.EMULATED:
         with _hosts_of(inputs.topology, out, now, seed, inputs.workload.clients):
             if verify:
-                require_as_described(inputs.topology_file, output)
+                require_as_described(inputs.topology_file, output, trust_vars=trust_vars)
     with Campaign.create(
         out,
         workload=inputs.workload,
@@ -201,8 +210,8 @@ def _versions() -> dict[str, str | None]:
     return known | ({"commit": commit} if commit else {})
 
 
-def resume(path: Path, output: Output, *, verify: bool = True) -> int:
-    """Run what is left of a campaign; the exit code of the command. `verify`: as `start` does."""
+def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool = False) -> int:
+    """Run what is left of a campaign; the exit code of the command. `verify`, `trust_vars`: as `start`."""
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
     carriers.require(campaign.workload, campaign.topology)
@@ -220,7 +229,7 @@ def resume(path: Path, output: Output, *, verify: bool = True) -> int:
                 campaign.topology, path, campaign.created, campaign.seed, campaign.workload.clients
             ):
                 if verify:
-                    _require_as_recorded(campaign, output)
+                    _require_as_recorded(campaign, output, trust_vars=trust_vars)
         return _run(campaign, output)
 
 
@@ -247,14 +256,14 @@ def _hosts_of(
     return hold.held(of, reach.needed_hosts(of, clients), owner, all_needed=True)
 
 
-def _require_as_recorded(campaign: Campaign, output: Output) -> None:
+def _require_as_recorded(campaign: Campaign, output: Output, *, trust_vars: bool) -> None:
     """Hold the hosts to the campaign's own topology: the file that it came from may have changed since."""
     with TemporaryDirectory(prefix="netjoule-") as folder:
         testbed = Path(folder) / f"{campaign.topology.name}.yaml"
         testbed.write_text(json.dumps(campaign.topology.document), encoding="utf-8")  # JSON is YAML, too
         _link_variables(campaign, Path(folder), output)
         recorded = f"the topology in {campaign.path / 'campaign.json'}"
-        require_as_described(testbed, output, called=recorded)
+        require_as_described(testbed, output, called=recorded, trust_vars=trust_vars)
 
 
 def _link_variables(campaign: Campaign, folder: Path, output: Output) -> None:
@@ -262,36 +271,44 @@ def _link_variables(campaign: Campaign, folder: Path, output: Output) -> None:
 
     Not copied into the campaign when it begins: what users keep there may be secret.
     """
+    from netjoule.provision import VARIABLES
+
     file = campaign.testbed_file
     if file is None:
         return
     if not file.parent.is_dir():
         output.error(f"{file.parent} is gone: variables that stood there (group_vars) have their defaults")
-    for name in _BESIDE_A_TOPOLOGY:
+    for name in VARIABLES:
         if (file.parent / name).is_dir():
             (folder / name).symlink_to(file.parent / name)
 
 
-def require_as_described(testbed: Path, output: Output, *, called: str = "") -> None:
+def require_as_described(
+    testbed: Path, output: Output, *, called: str = "", trust_vars: bool = False
+) -> None:
     """Refuse a lab whose hosts are not as the topology says, before anything runs there.
 
     Args:
         testbed: topology file.
         output: takes what differs.
         called: what messages name it; by default the file.
+        trust_vars: see `provision.Request`.
 
     Raises:
         HostLacks: naming what differs; each difference is told on stderr as it is found.
     """
     from netjoule import provision_console
     from netjoule.doctor import Finding
+    from netjoule.provision import Request
 
     def tell(finding: Finding) -> None:
         if not finding.ok:
             output.error(f"{finding.name}: {finding.seen}")
 
     output.error(f"comparing the hosts with {called or testbed} (--no-verify leaves it out)")
-    provision_console.compare(testbed, tell, called=called)
+    request = Request(testbed, "verify", trust_vars=trust_vars)
+    provision_console.tell_variables(request, output)
+    provision_console.compare(request, tell, called=called)
 
 
 def require_secrets(of: Topology) -> None:

@@ -25,6 +25,7 @@ from netjoule.topology import Topology
 from netjoule.topology_hosts import TopologyHost
 
 __all__ = [
+    "VARIABLES",
     "Event",
     "Failure",
     "Outcome",
@@ -41,6 +42,8 @@ __all__ = [
 Playbook = Literal["site", "verify", "teardown"]
 Event = Mapping[str, Any]
 
+VARIABLES = ("group_vars", "host_vars")
+"""Where Ansible looks for more variables, beside a topology."""
 _CONTROL_C = 130
 _ENDS_WITHIN_S = 20
 _SSH_PORT = 22  # known_hosts leaves it out
@@ -109,12 +112,19 @@ class Request:
         testbed: topology file.
         check: say what would change, change nothing.
         limit: a role or a host of the topology; None for all hosts.
+        trust_vars: read group_vars and host_vars beside the topology, which may run programs here.
     """
 
     testbed: Path
     playbook: Playbook = "site"
     check: bool = False
     limit: str | None = None
+    trust_vars: bool = False
+
+    @property
+    def variables(self) -> list[str]:
+        """Folders of variables that stand beside the topology."""
+        return [name for name in VARIABLES if (self.testbed.parent / name).is_dir()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +207,7 @@ def run(request: Request, sink: Callable[[Event], None]) -> Outcome:
     outcome, began = Outcome(prepare(request)), time.monotonic()
     folder = _playbooks()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
-        code = _play(_command(request, folder), _environment(folder), stderr, outcome, sink)
+        code = _play(_command(request, folder), _environment(folder, request), stderr, outcome, sink)
         outcome.seconds = time.monotonic() - began
         if code == _CONTROL_C:
             raise KeyboardInterrupt
@@ -295,7 +305,7 @@ def _command(request: Request, folder: Path) -> list[str]:
     return [*command, str(folder / f"{request.playbook}.yml")]
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(folder: Path, request: Request) -> dict[str, str]:
     """The user's environment, references to secrets included, with Ansible held to the shipped settings."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
     return own | {
@@ -303,6 +313,7 @@ def _environment(folder: Path) -> dict[str, str]:
         "ANSIBLE_CONFIG": str(folder / "ansible.cfg"),
         "ANSIBLE_STDOUT_CALLBACK": "netjoule_events",
         "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_VARS_ENABLED": "host_group_vars" if request.trust_vars else "",
         "LC_ALL": "C.UTF-8",  # Ansible refuses a locale that is not UTF-8
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -15,7 +14,7 @@ from netjoule.errors import HostLacks, RunFailed
 from netjoule.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
 from netjoule.topology import Topology
 
-__all__ = ["compare", "progress", "tell"]
+__all__ = ["compare", "progress", "tell", "tell_variables"]
 
 
 @contextmanager
@@ -92,18 +91,30 @@ def tell(request: Request, outcome: Outcome, output: Output) -> None:
     output.say(f"{len(outcome.changed)} hosts {done}: {changes} changes{would} ({took})")
 
 
-def compare(testbed: Path, take: Callable[[Finding], None], *, called: str = "") -> None:
+def tell_variables(request: Request, output: Output) -> None:
+    """Say what becomes of variables beside the topology, where there are any."""
+    for name in request.variables:
+        if request.trust_vars:
+            output.error(f"{name} beside the topology is read: what its templates name runs on this machine")
+        else:
+            output.error(
+                f"{name} beside the topology is not read, as it may run programs on this machine; "
+                "if you trust it, add --trust-vars"
+            )
+
+
+def compare(request: Request, take: Callable[[Finding], None], *, called: str = "") -> None:
     """Compare the hosts of a topology with it; each comparison is a finding, as it is made.
 
     Args:
-        testbed: topology file.
+        request: to verify a topology.
         take: takes each finding.
         called: what messages name the topology; by default the file.
 
     Raises:
         HostLacks: naming what differs.
     """
-    request = Request(testbed, "verify")
+    testbed = request.testbed
     compared = _Compared(prepare(request), take)
     run(request, compared.sink)
     problem = compared.problem(str(called or testbed), "FILE" if called else str(testbed))

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from ipaddress import ip_address
 from typing import Any
 
+from netjoule import secrets
 from netjoule.topology_lab import check_lab
 from netjoule.topology_network import check_emulated_addresses
 from netjoule.yamlfile import Document
@@ -16,6 +19,9 @@ EMULATED = "emulated"
 IMPORTED = "imported"
 # user:password@ in an address would carry a secret past the schema's named fields.
 _CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})  # Unicode's categories of controls and of breaks
+_LOCAL = re.compile(r"([a-z0-9]+:)?/(?!/)")  # a device file
+_HOST = re.compile(r"[a-z0-9]+:(?://)?(\[[^\[\]/]*\]|[^\[\]/:]*)")
 _FOR_REAL_HOSTS = ("ssh", "service_manager", "wired", "routes")
 
 
@@ -29,6 +35,7 @@ def check(document: Document) -> None:
     _check_link(document)
     if document.value["kind"] == IMPORTED:
         return
+    _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
     if "radio_source" in document.value:
         raise document.refuse(
             ("radio_source",),
@@ -41,6 +48,19 @@ def check(document: Document) -> None:
     else:
         check_lab(document)
     _check_meters(document)
+
+
+def _check_characters(document: Document, place: tuple[str | int, ...], value: Any) -> None:
+    """No control character: texts reach templates, where a line break begins another line."""
+    if isinstance(value, str) and not _BREAKING.isdisjoint(map(unicodedata.category, value)):
+        raise document.refuse(place, "a text with a control character, such as a line break", "leave it out")
+    if isinstance(value, dict):
+        for key, child in value.items():
+            _check_characters(document, place, key)
+            _check_characters(document, (*place, key), child)
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            _check_characters(document, (*place, index), child)
 
 
 def _check_roles(document: Document) -> None:
@@ -100,8 +120,37 @@ def _check_meters(document: Document) -> None:
                 "the address holds credentials",
                 "put them into settings, by reference (env:NAME, file:PATH or vault:NAME)",
             )
+        _check_secrets(document, place, meter)
         _check_meter_host(document, place, meter)
         _check_device(document, place, meter)
+
+
+def _check_secrets(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
+    """A variable or file of this machine goes, as a password, to hosts of the topology or a private network.
+
+    A topology may be anybody's, and any variable or file a secret.
+    """
+    resource = meter["resource"]
+    if resource == EMULATED or _LOCAL.match(resource) or not secrets.references(meter.get("settings", {})):
+        return
+    found = _HOST.match(resource)
+    address = found[1].strip("[]") if found else ""
+    hosts = document.value["hosts"].values()
+    ways_in = [(host.get("control_address"), host.get("ssh", {}).get("address")) for host in hosts]
+    if any(address in ways for ways in ways_in) or _is_private(address):
+        return
+    raise document.refuse(
+        (*place, "resource"),
+        "a password of this machine would go to an address outside the testbed",
+        "give the meter's private address, such as 192.168.50.40, or that of one of the hosts",
+    )
+
+
+def _is_private(address: str) -> bool:
+    try:
+        return not ip_address(address).is_global
+    except ValueError:
+        return address == "localhost"
 
 
 def _check_meter_host(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from ipaddress import (
 )
 from typing import Any
 
+from netjoule.printable import printable
 from netjoule.topology_hosts import Interface, with_prefix
 from netjoule.yamlfile import Document
 
@@ -92,6 +93,8 @@ def check_way_in(document: Document, place: Place, text: str | None) -> None:
     Raises:
         UsageError: naming file, line and field.
     """
+    if text is not None:
+        _refuse_zone(document, place, text)
     if text is None or not (":" in text or text.replace(".", "").isdigit()):
         return
     try:
@@ -131,10 +134,17 @@ def _test_addresses(document: Document, name: str) -> Iterator[Given]:
 
 
 def _interface(document: Document, place: Place, text: str, what: str, *, shown: str = "") -> Interface:
+    _refuse_zone(document, place, text)
     try:
         return ip_interface(text)
     except ValueError:
         raise document.refuse(place, f"'{shown or text}' is not an {what}") from None
+
+
+def _refuse_zone(document: Document, place: Place, text: str) -> None:
+    """No zone (fe80::1%eth0), which Python's addresses take whatever characters it has."""
+    if "%" in text:
+        raise document.refuse(place, f"'{printable(text)}' has a zone", "write an address without %INTERFACE")
 
 
 def _check_control(document: Document, given: list[Given]) -> None:
@@ -183,6 +193,7 @@ def _check_routes(document: Document, given: list[Given]) -> None:
 
 
 def _network(document: Document, place: Place, text: str) -> IPv4Network | IPv6Network:
+    _refuse_zone(document, place, text)
     try:
         found = ip_network(text)
     except ValueError as error:
