@@ -35,6 +35,17 @@ check_platform() {
       "install by hand what RUN_PACKAGES in scripts/setup.sh lists, and see README.md"
 }
 
+apt() { # the log, what to do...; lets another program that holds apt's locks finish, and says so
+  local log=$1 wait_s=0 give_up=$((SECONDS + 600))
+  shift
+  until "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout="$wait_s" "$@" >"$log" 2>&1; do
+    grep -qE 'Could not get lock|Unable to (lock|acquire)' "$log" && [ "$SECONDS" -lt "$give_up" ] || return 1
+    [ "$wait_s" -gt 0 ] || say "Debian packages: another program holds apt's lock; waiting for it, at most 10 minutes"
+    wait_s=60
+    sleep 5 # the lock of apt's lists is not waited for
+  done
+}
+
 install_packages() {
   local missing=() package
   for package in "$@"; do
@@ -54,8 +65,8 @@ install_packages() {
   say "Debian packages: installing ${missing[*]}"
   local log=.setup/apt.log
   # A list that cannot be refreshed (one unreachable third-party source is enough) may still do: installing decides.
-  "${root[@]}" apt-get -q update >"$log" 2>&1 || true
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" >>"$log" 2>&1 || {
+  apt "$log" update || true
+  apt "$log" install -y --no-install-recommends "${missing[@]}" || {
     tail -n 5 "$log" >&2
     fail "apt-get could not install: ${missing[*]}" "read $log; then: apt-get install ${missing[*]}"
   }

@@ -384,7 +384,7 @@ BEFORE_THE_FIRST_READING: list[tuple[Case, int, tuple[str, ...]]] = [
     (two_meters_on_one_port, 2, ("resource 'tcp:lab:8888' is used by two meters", "give each its own")),
     (a_setting_of_the_wrong_kind, 2, ("setting lag_s: 'late'", "'netjoule-meters list' says what it takes")),
     (an_unknown_setting, 2, ("unknown setting 'colour'", "it knows", "lag_s")),
-    (a_missing_library, 3, ("library is missing", "pip install 'netjoule-meters[joulescope]'")),
+    (a_missing_library, 3, ("library is missing", "pip install './meters[joulescope]'")),
 ]
 
 

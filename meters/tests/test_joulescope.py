@@ -134,7 +134,7 @@ def test_the_library_is_missing(clock):
         raise ImportError("No module named 'joulescope'")
 
     meter = JoulescopeMeter(Joulescope("joulescope:", clock=clock, library=missing), {}, clock=clock)
-    with pytest.raises(PortUnavailable, match=r"pip install 'netjoule-meters\[joulescope\]'") as error:
+    with pytest.raises(PortUnavailable, match=r"pip install './meters\[joulescope\]'") as error:
         meter.open()
     assert error.value.exit_code == 3
 

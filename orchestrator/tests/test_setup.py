@@ -86,6 +86,22 @@ def test_sudo_installs_for_an_ordinary_user(tmp_path):
     assert [line.split()[-1] for line in note.read_text().splitlines()] == ["update", "r-cran-base64enc"]
 
 
+def test_another_program_that_holds_apts_lock_is_waited_for_and_named(tmp_path):
+    held = (
+        f'echo "$*" >>{tmp_path}/asked; [ "$(grep -c . {tmp_path}/asked)" -gt 3 ] || '
+        '{ echo "E: Could not get lock /var/lib/dpkg/lock-frontend. Held by process 1"; exit 100; }'
+    )
+    ended = set_up(tmp_path, dpkg_query="exit 1", id="echo 0", apt_get=held, sleep="exit 0")
+    said = "setup: Debian packages: another program holds apt's lock; waiting for it, at most 10 minutes"
+    assert ended.stdout.splitlines().count(said) == 1
+    asked = [line.split()[1:4] for line in (tmp_path / "asked").read_text().splitlines()]
+    lock = "DPkg::Lock::Timeout="
+    assert asked == [
+        ["-o", f"{lock}{wait}", verb]
+        for wait, verb in ((0, "update"), (60, "update"), (60, "update"), (60, "update"), (0, "install"))
+    ]
+
+
 @pytest.mark.parametrize(
     ("level", "there", "not_there"),
     [

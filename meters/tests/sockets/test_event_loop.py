@@ -230,7 +230,7 @@ def test_a_missing_library_is_named_with_the_extra(library, make, monkeypatch):
     for name in [name for name in sys.modules if name == library or name.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MeterUnavailable, match=r"pip install 'netjoule-meters\[network\]'"):
+    with pytest.raises(MeterUnavailable, match=r"pip install './meters\[network\]'"):
         make().open()
 
 

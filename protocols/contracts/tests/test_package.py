@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,14 +28,58 @@ print(sorted(invalidating_codes())[0], netjoule_contracts.root())
 """
 
 
+DOCUMENTED = re.compile(r"pip install ('[^']+'|[\w./\[\],-]+(?: (?!#)[\w./\[\],-]+)*)")
+
+
+def documented() -> list[list[str]]:
+    """What the pages and messages of this repository tell people to install, each once."""
+    rooms = [
+        *REPOSITORY.glob("*.md"),
+        *REPOSITORY.glob("docs/**/*.md"),
+        *REPOSITORY.glob("testbed/**/README.md"),
+    ]
+    rooms += [*REPOSITORY.glob("*/README.md"), *REPOSITORY.glob("*/src/**/*.py")]
+    texts = [page.read_text(encoding="utf-8") for page in rooms if page.name != "CHANGELOG.md"]
+    found = dict.fromkeys(words for text in texts for words in DOCUMENTED.findall(text))
+    return [shlex.split(words) for words in found]
+
+
+def copied_to(place: Path) -> None:
+    """The two packages as a source tree has them; nothing is built in the true one."""
+    for name in ("protocols/contracts", "meters"):
+        without = shutil.ignore_patterns("tests", "vectors", "*.egg-info", "__pycache__", ".*_cache")
+        shutil.copytree(REPOSITORY / name, place / name, symlinks=True, ignore=without)
+
+
+@pytest.mark.parametrize("words", documented(), ids=" ".join)
+def test_a_documented_install_takes_paths_and_asks_no_index_for_our_names(
+    words: list[str], tmp_path: Path
+) -> None:
+    assert [word for word in words if not word.startswith("./")] == []
+    copied_to(tmp_path)
+    fresh = tmp_path / "fresh"
+    options = ["--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(fresh)]
+    subprocess.run(
+        [sys.executable, "-P", "-m", "pip", "install", *options, *words],
+        cwd=tmp_path,
+        check=True,
+        timeout=300,
+    )
+    assert (fresh / "netjoule_meters").is_dir()
+
+
+def test_the_documented_installs_are_found() -> None:
+    assert ["./protocols/contracts", "./meters"] in documented()
+    assert len(documented()) > 1
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with both packages as wheels bring them; built from copies, so that no source tree changes."""
     place = tmp_path_factory.mktemp("wheels")
+    copied_to(place / "source")
     for name in ("protocols/contracts", "meters"):
         copy = place / "source" / name
-        without = shutil.ignore_patterns("tests", "vectors", "*.egg-info", "__pycache__", ".*_cache")
-        shutil.copytree(REPOSITORY / name, copy, symlinks=True, ignore=without)
         build = ("-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps", "--no-index")
         subprocess.run([sys.executable, *build, "-w", place, copy], check=True, timeout=120)
     for wheel in place.glob("*.whl"):

@@ -145,7 +145,7 @@ def greet_vxi11(host: str) -> tuple[Found | None, str]:
     try:
         import pyvisa
     except ImportError:
-        return None, "port 111 is open; to ask over VXI-11: pip install 'netjoule-meters[visa]'"
+        return None, "port 111 is open; to ask over VXI-11: pip install './meters[visa]'"
     manager = pyvisa.ResourceManager("@py")
     try:
         instrument = manager.open_resource(f"TCPIP::{host}::INSTR", open_timeout=2000)

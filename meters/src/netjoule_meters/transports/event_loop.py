@@ -178,7 +178,7 @@ def _refuse_inside_a_loop(resource: str) -> None:
 
 def missing_library(library: str, error: ImportError) -> MeterUnavailable:
     """The sentence for a library of the extra ``network`` that is not installed."""
-    return MeterUnavailable(f"{library} is not installed ({error}): pip install 'netjoule-meters[network]'")
+    return MeterUnavailable(f"{library} is not installed ({error}): pip install './meters[network]'")
 
 
 def host_and_port(resource: str, scheme: str, default_port: int | None) -> tuple[str, int]:

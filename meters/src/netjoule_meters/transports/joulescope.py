@@ -123,7 +123,7 @@ class Joulescope:
             library = self._library()
         except ImportError as error:
             raise PortUnavailable(
-                "the Joulescope library is missing: pip install 'netjoule-meters[joulescope]'"
+                "the Joulescope library is missing: pip install './meters[joulescope]'"
             ) from error
         devices = list(library.scan(config="off"))
         names = ", ".join(map(str, devices)) or "none"

@@ -50,9 +50,7 @@ class VisaPort:
             import pyvisa
             from pyvisa.rname import InvalidResourceName, ResourceName
         except ImportError as error:
-            raise MeterUnavailable(
-                f"{self.resource} needs PyVISA: pip install 'netjoule-meters[visa]'"
-            ) from error
+            raise MeterUnavailable(f"{self.resource} needs PyVISA: pip install './meters[visa]'") from error
         try:
             ResourceName.from_string(self._address)
         except InvalidResourceName as error:
@@ -65,7 +63,7 @@ class VisaPort:
         except Exception as error:  # a wrapper that is not installed, a file that is no library
             raise MeterUnavailable(
                 f"{self.resource} needs the VISA library '{self._library}' ({_one_line(error)}): "
-                "pip install 'netjoule-meters[visa]' for '@py', or set visa_library to the one that is here"
+                "pip install './meters[visa]' for '@py', or set visa_library to the one that is here"
             ) from error
         try:
             self._instrument = self._manager.open_resource(

@@ -202,7 +202,11 @@ def _download(package: str, folder: Path, say: Callable[[str], None]) -> Path:
             time.sleep(5 * attempt)
             say(f"guest: trying again ({problem})")
             if os.geteuid() == 0:
-                _run([tool("apt-get", "apt"), "-q", "update"], folder, _DOWNLOAD_S)
+                _run(
+                    [tool("apt-get", "apt"), "-q", "-o", "DPkg::Lock::Timeout=600", "update"],
+                    folder,
+                    _DOWNLOAD_S,
+                )
         answer = _run(command, folder, _DOWNLOAD_S)
         archives = sorted(folder.glob("*.deb"))
         if answer.returncode == 0 and archives:
