@@ -5,7 +5,7 @@
 #' What E_A or P_I did in each sitting, after what it did over the campaign
 #'
 #' @param one row of [ea_drift()]; sittings from ea_drift_sittings(), NULL for none.
-#' @return ": it fell by 14.2 % [10 to 18] in the second sitting, no trend is seen in the first"; "" with one sitting.
+#' @return ": it fell by 14.2 % [10 to 18] in the second session, no trend is seen in the first"; "" with one sitting.
 #' @noRd
 sittings_clause <- function(one, sittings) {
   rows <- sittings_beside(one, sittings)
@@ -14,13 +14,13 @@ sittings_clause <- function(one, sittings) {
   }
   moved <- rows[verdict == "drift"]
   paste0(": ", paste(c(
-    if (nrow(moved) > 0L) sprintf("it %s in the %s sitting", moved_words(moved), ordinal(moved$sitting)),
+    if (nrow(moved) > 0L) sprintf("it %s in the %s session", moved_words(moved), ordinal(moved$sitting)),
     quiet_words(rows[verdict == "no_drift_seen"], "no trend is seen in the"),
     quiet_words(rows[verdict == "cannot_tell"], "there are too few mini-blocks in the")
   ), collapse = ", "))
 }
 
-# The same for the line under a figure's title: "By sitting: no trend; fell by 14.2 % [10 to 18]."
+# The same for the line under a figure's title: "By session: no trend; fell by 14.2 % [10 to 18]."
 sittings_short <- function(one, sittings) {
   rows <- sittings_beside(one, sittings)
   most_told <- 3L
@@ -31,7 +31,7 @@ sittings_short <- function(one, sittings) {
     rows$verdict == "drift", moved_words(rows), rows$verdict == "no_drift_seen", "no trend",
     default = "cannot tell"
   )
-  paste0("By sitting: ", paste(words, collapse = "; "), ".")
+  paste0("By session: ", paste(words, collapse = "; "), ".")
 }
 
 sittings_beside <- function(one, sittings) {
@@ -68,7 +68,7 @@ sittings_html <- function(rows, source) {
     verdict = gsub("_", " ", rows$verdict, fixed = TRUE)
   )
   html_table(shown, c(
-    quantity = "quantity", meter = "meter", sitting = "sitting", "mini-blocks" = "mini_blocks", "span min" = "span",
+    quantity = "quantity", meter = "meter", session = "sitting", "mini-blocks" = "mini_blocks", "span min" = "span",
     "mean %" = "mean", "change %" = "change", verdict = "verdict"
-  ), paste("Deviation from the means of cells, and its change within each sitting.", source))
+  ), paste("Deviation from the means of cells, and its change within each session.", source))
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# What a message takes of its sender: CPU time, naps, acknowledgements to read. Much of E_A comes out of it.
+# Sender cost per message: CPU time, naps, acknowledgements to read. Much of E_A comes out of it.
 
 message_costs <- c("cpu_user_us_per_message", "cpu_system_us_per_message", "acks_per_message", "naps_per_message")
 
@@ -59,7 +59,7 @@ message_panels <- c(
   wake_ups_per_message = "Wake-ups", acks_per_message = "Acknowledgements"
 )
 
-#' Plot what a message takes of its sender
+#' Plot the sender's cost per message
 #'
 #' Rows of panels against offered load: CPU time in user and in system mode, wake-ups and acknowledgements per
 #' message; one column per message size. Null shows what building and timing take.
@@ -85,7 +85,7 @@ plot_message_cost <- function(summary, campaign) {
   }
   for (i in seq_len(length(panels) - 1L)) panels[[i]] <- panels[[i]] + theme(axis.title.x = element_blank())
   plot <- patchwork::wrap_plots(panels, ncol = 1L) + patchwork::plot_annotation(
-    title = "What a message takes of its sender",
+    title = "Sender cost per message",
     subtitle = subtitle_words(
       campaign, NULL, "CPU and acknowledgements per message sent, pacer wake-ups per scheduled one.",
       "Means over blocks."
@@ -129,7 +129,7 @@ sender_html <- function(rows, source) {
   folded("Flow and sender by cell", list(flow_html(rows, source), message_html(rows, source)), printed = FALSE)
 }
 
-#' What a message takes as a table of the report
+#' Sender cost per message as a table of the report
 #' @noRd
 message_html <- function(rows, source) {
   if (all(is.na(rows$cpu_user_us_per_message))) {
@@ -138,5 +138,5 @@ message_html <- function(rows, source) {
   html_table(with_cell_names(rows), c(cell = "cell", filled(rows, c(
     "user CPU us" = "cpu_user_us_per_message", "system CPU us" = "cpu_system_us_per_message",
     "wake-ups" = "wake_ups_per_message", naps = "naps_per_message", acknowledgements = "acks_per_message"
-  ))), paste("What a message takes of its sender, means over blocks.", source))
+  ))), paste("Sender cost per message, means over blocks.", source))
 }

@@ -68,7 +68,7 @@ plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
     model_marks(drawn) +
     scale_y_continuous(name = expression(P[A] - P[I] ~ "less the model's (W)"), labels = number_text) +
     labs(
-      title = "What the power model leaves, by offered load",
+      title = "Residuals of the power model, by offered load",
       subtitle = subtitle_words(
         campaign, chosen, "Bars: 95 % t interval over blocks. One that misses zero: there the model fails."
       ),

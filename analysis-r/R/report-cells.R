@@ -125,7 +125,7 @@ floor_html <- function(rows, source) {
     if (any(!is.na(shown$floor_reason))) c("runs with a floor" = "floor_n", "the others' reason" = "floor_reason"),
     filled(shown, c(
       "wake-ups per message" = "wake_ups_per_message",
-      "runs whose null run woke up otherwise" = "wake_ups_differ_n"
+      "runs with other wake-ups than null" = "wake_ups_differ_n"
     ))
   ), paste("Generator floor per cell, and what is left of E_A above it.", source))
 }

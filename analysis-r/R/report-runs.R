@@ -71,7 +71,7 @@ long_table <- function(summary, csv, rows, columns) {
 environment_parts <- c(
   host = "Host", lab_hosts = "Hosts of the lab", versions = "Versions", topology = "Testbed", workload = "Workload",
   device_models = "Device models", meters = "Meters, every entry", sessions = "Sessions, every entry",
-  alignment = "Lags told by load pulses", load_pulses = "Load pulses"
+  alignment = "Lags from sync pulses", load_pulses = "Sync pulses"
 )
 section_environment <- function(campaign) {
   meta <- campaign$meta
@@ -133,7 +133,7 @@ sessions_part <- function(sessions) {
   flown <- sum(end - start, na.rm = TRUE)
   rested <- if (any(!is.na(pause))) paste(", pauses between them of", duration_words(sum(pause, na.rm = TRUE))) else ""
   list(
-    tag$p(sprintf("Flown in %d %s of %s%s.", count, plural("session", count), duration_words(flown), rested)),
+    tag$p(sprintf("Run in %d %s of %s%s.", count, plural("session", count), duration_words(flown), rested)),
     tag$ul(lapply(items, tag$li)), if (count > most_sessions) tag$p("Later ones are in campaign.json.")
   )
 }

@@ -159,7 +159,11 @@ lead_sentences <- function(campaign, tables, family) {
     difference_ci95_low %in% NA, "open", difference_ci95_low > 0, "more", difference_ci95_high < 0, "less",
     default = "open"
   )]
-  c(lead_claim(campaign, rows), lead_certainty(rows), lead_doubt(campaign, tables, rows$meter_id[1]))
+  least_blocks <- contrast_design(campaign)$least_blocks
+  c(
+    lead_claim(campaign, rows), lead_certainty(rows, least_blocks),
+    lead_doubt(campaign, tables, rows$meter_id[1])
+  )
 }
 
 lead_claim <- function(campaign, rows) {
@@ -200,20 +204,21 @@ lead_part <- function(rows, several) {
     sizes <- if (nrow(part) < nrow(rows)) paste(" at", enumerated(number_text(part$payload_bytes)), "bytes") else ""
     means <- unique(number_text(signif(abs(part$difference_percent), 2)))
     span <- if (length(means) > 2L) paste(range(as.numeric(means)), collapse = " to ") else enumerated(means)
-    if (what == "open") paste0("not told apart", sizes) else paste0(span, " % ", what, sizes)
+    if (what == "open") paste0("no clear difference", sizes) else paste0(span, " % ", what, sizes)
   }, "", USE.NAMES = FALSE)
   against <- if (several) paste(" against", transport_label(rows$reference[1])) else ""
   paste0(transport_label(rows$transport[1]), against, " ", enumerated(told))
 }
 
-lead_certainty <- function(rows) {
+lead_certainty <- function(rows, least_blocks) {
   tested <- sum(rows$inference == "tested")
   blocks <- range(rows$blocks_n)
   count <- if (blocks[1] == blocks[2]) blocks[1] else paste(blocks[1], "to", blocks[2])
   if (tested == 0L) {
-    sprintf("None of this is tested: %s %s too few.", count, if (blocks[2] == 1L) "block is" else "blocks are")
+    few <- if (blocks[2] == 1L) "repetition (block) is" else "repetitions (blocks) are"
+    sprintf("%s %s too few for a significance test; %d are needed.", count, few, least_blocks)
   } else if (tested < nrow(rows)) {
-    sprintf("%d of %d comparisons are tested, the others have too few blocks.", tested, nrow(rows))
+    sprintf("%d of %d comparisons are tested, the others have too few repetitions (blocks).", tested, nrow(rows))
   } else {
     sprintf(
       "%s tested over %s blocks, corrected for their number.",
@@ -232,9 +237,9 @@ lead_doubt <- function(campaign, tables, id) {
   if (nrow(loads) < 2L || length(doubtful) == 0L) {
     NULL
   } else if (length(doubtful) == nrow(loads)) {
-    "Load by load most pairs are not told apart."
+    "At single loads most pairs show no clear difference."
   } else {
-    sprintf("Least is known %s: load by load most pairs are not told apart there.", load_words(doubtful))
+    sprintf("%s most pairs show no clear difference.", start_sentence("", load_words(doubtful)))
   }
 }
 
@@ -248,7 +253,7 @@ verdict_label <- function(one) {
   } else if (one$verdict %in% c("less", "more")) {
     c(kind = one$verdict, words = one$verdict)
   } else {
-    c(kind = "untold", words = "not told apart")
+    c(kind = "untold", words = "no clear difference")
   }
 }
 
@@ -298,8 +303,8 @@ counts_sentence <- function(campaign) {
   again <- uniqueN(campaign$plan$mini_block[!campaign$plan$run_id %in% of_last$run_id])
   paste0(
     sprintf("%d of %d planned runs count, %d are invalid or unfinished", usable, planned, planned - usable),
-    if (again == 1L) "; 1 mini-block was flown again",
-    if (again > 1L) sprintf("; %d mini-blocks were flown again", again),
+    if (again == 1L) "; 1 mini-block was repeated",
+    if (again > 1L) sprintf("; %d mini-blocks were repeated", again),
     sprintf("; blocks: %d.", blocks_of(campaign))
   )
 }
@@ -388,7 +393,7 @@ drift_part <- function(one, sittings = NULL) {
     return(paste(one$quantity, "is constant in this model and tells nothing of drift"))
   }
   if (one$verdict == "cannot_tell") {
-    return(paste("a trend of", one$quantity, "cannot be told, there are too few mini-blocks"))
+    return(paste("a trend of", one$quantity, "is unknown: there are too few mini-blocks"))
   }
   # A hundredth of a percent is less than any meter tells.
   percent <- function(x) short(round(x, 2L))

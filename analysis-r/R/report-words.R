@@ -90,7 +90,7 @@ start_sentence <- function(model, text) {
   if (nzchar(model)) paste0(model, text) else paste0(toupper(substr(text, 1L, 1L)), substring(text, 2L))
 }
 
-#' One sentence per size: at which loads each transport took less, more or is not told apart from UDP
+#' One sentence per size: at which loads each transport took less, more or shows no clear difference from UDP
 #' @noRd
 delta_sentences <- function(delta, model, summary = NULL) {
   rows <- delta[method == "ratio" & !is.na(difference_percent)]
@@ -128,7 +128,7 @@ delta_part <- function(rows, what) {
   switch(what,
     less = sprintf("%s %% less %s", span, loads),
     more = sprintf("%s %% more %s", span, loads),
-    unclear = sprintf("not told apart %s", loads),
+    unclear = sprintf("no clear difference %s", loads),
     single = sprintf("a single pair %s, so no verdict", loads)
   )
 }
@@ -184,8 +184,8 @@ wake_ups_warning <- function(summary, model) {
   start_sentence(model, sprintf(
     paste(
       "wake-ups per message of runs and of their null run lie over a factor of %g apart in %d of %d cells",
-      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor stands, and what these wake-ups",
-      "draw apart is in E_A above floor."
+      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor still holds, and E_A above floor",
+      "includes what the other wake-ups cost."
     ),
     greatest_wake_ups_factor, nrow(differ), nrow(summary[transport != "null"]), transport_label(most$transport),
     most$payload_bytes, number_text(most$offered_rate_mbps)

@@ -41,7 +41,7 @@ blocks_needed <- function(pilot, workload, mde_percent, power = default_power) {
   if (nrow(usable) == 0L) {
     abort_invalid_data(
       "The pilot ", pilot$dir, " has no two blocks in which a pair of the workload's transports can be compared by ",
-      "ratio of E_A: fly a pilot with at least 5 blocks and the workload's transports and sizes."
+      "ratio of E_A: run a pilot with at least 5 blocks and the workload's transports and sizes."
     )
   }
   effect <- log1p(mde_percent / 100)

@@ -19,7 +19,7 @@ family_sentences <- function(campaign, contrasts) {
     ),
     if (few > 0L) {
       sprintf(
-        "%d of them %s not tested, for want of blocks: fewer than %d have a pair at every load that counts.", few,
+        "%d of them %s not tested: fewer than %d repetitions (blocks) have a pair at every load that counts.", few,
         if (few == 1L) "is" else "are", least_blocks_attainable
       )
     },
@@ -88,7 +88,7 @@ contrast_claim <- function(one) {
   )
   than <- sprintf("energy per megabit than %s", transport_label(one$reference))
   if (one$verdict %in% "not_told_apart") {
-    paste(subject, "is not told apart from", paste0(transport_label(one$reference), ":"), amount, than, over)
+    paste(subject, "shows no clear difference from", paste0(transport_label(one$reference), ":"), amount, than, over)
   } else if (is.na(one$verdict)) {
     paste0(subject, ": ", amount, " ", than, " ", over)
   } else {
@@ -195,8 +195,8 @@ test_words <- function(one, least_blocks) {
     ),
     attainable_only = sprintf(
       paste(
-        "No test is made with %d blocks: the least p that one can give is %s, %s after Holm over %d %s; tests are made",
-        "from %d blocks on."
+        "%d repetitions (blocks) are too few for a significance test: the least p that they can give is %s, %s after",
+        "Holm over %d %s; %d are needed."
       ),
       one$blocks_n, p_text(one$least_p), p_text(one$least_p_holm), one$family_tests_n,
       plural("test", one$family_tests_n), least_blocks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coded load pulses: their rhythm, their times, and which lag is kept."""
+"""Coded sync pulses: their rhythm, their times, and which lag is kept."""
 
 import asyncio
 from dataclasses import replace
@@ -132,6 +132,6 @@ def test_a_lag_that_did_not_move_stays_what_results_went_by() -> None:
 
 def test_only_a_sure_lag_counts() -> None:
     assert lags([entry("a", 0.1, confidence=0.89), entry("b", 0.2, confidence=0.9)]) == {"b": 0.2}
-    assert words([]) == "no meter saw the load pulse"
+    assert words([]) == "no meter saw the sync pulse"
     said = words([entry("a", 0.1, confidence=0.4), entry("b", 0.2)])
     assert "a not aligned (confidence 0.40)" in said and "b lag 0.200 s (u 0.010 s)" in said

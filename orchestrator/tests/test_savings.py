@@ -222,7 +222,7 @@ def test_minutes_bit_rate_and_household_are_ones_own_when_given(capsys):
             "0.03",
             "the interval of the saving is below zero: the other transport takes more energy than UDP",
         ),
-        ("0.02", "0.03", "the interval holds zero: a saving is not told apart from none"),
+        ("0.02", "0.03", "the interval holds zero: there is no clear difference"),
         ("-0.03", "0.03", "the interval holds zero"),
     ],
 )

@@ -46,8 +46,8 @@ test_that("blocks decide between tests, what could be attained, and intervals al
   expect_true(all(eight[in_family == TRUE, verdict] == rep(c("less", "more", "more"), each = 2)))
   expect_identical(unique(eight[in_family == FALSE, inference]), "exploratory")
   expect_true(all(is.na(eight[in_family == FALSE, p_value])))
-  expect_match(found[[4]]$words[1], "No test is made with 7 blocks: the least p that one can give is 0.016, 0.094")
-  expect_match(found[[4]]$words[1], "tests are made from 8 blocks on.", fixed = TRUE)
+  expect_match(found[[4]]$words[1], "7 repetitions \\(blocks\\) are too few for a significance test: the least p .* is 0.016, 0.094")
+  expect_match(found[[4]]$words[1], "; 8 are needed.", fixed = TRUE)
 })
 
 test_that("tests that nobody reads are not made", {
@@ -242,7 +242,7 @@ test_that("a level that no data of so many blocks can reach gives no verdict", {
   strict <- transport_contrasts(memory_campaign(c(udp = 0, tcp = 0.5), statistics = list(alpha = 0.001)))
   expect_identical(strict$inference, "attainable_only")
   expect_true(is.na(strict$verdict) && is.na(strict$p_value))
-  expect_match(strict$words, "No test is made with 8 blocks: .* tests are made from 11 blocks on")
+  expect_match(strict$words, "8 repetitions .blocks. are too few for a significance test: .* 11 are needed")
   enough <- transport_contrasts(memory_campaign(c(udp = 0, tcp = 0.5), blocks = 11, statistics = list(alpha = 0.001)))
   expect_identical(enough$verdict, "more")
 })

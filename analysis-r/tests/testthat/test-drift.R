@@ -123,7 +123,7 @@ test_that("the figure says how large the trend is and where the campaign paused"
   plot <- plot_ea_order(listed, drift, summarise_ea(campaign), campaign, "client-wt210")
   subtitle <- gsub("\n", " ", plot$labels$subtitle)
   expect_match(subtitle, "Over the campaign E_A changed by [0-9.]+ % \\[[0-9.]+ to [0-9.]+\\]: a drift\\.")
-  expect_match(subtitle, "By sitting: .*; .*\\. Vertical line: a pause\\.")
+  expect_match(subtitle, "By session: .*; .*\\. Vertical line: a pause\\.")
   expect_equal(sitting_starts(listed, campaign), 20)
   # One panel for streams and datagrams: only with frames per message.
   expect_match(gsub("[\u00a0\n]", " ", plot$labels$caption), "frames per message: UDP 1, TCP 0", fixed = TRUE)
@@ -164,7 +164,7 @@ test_that("a fall within one sitting is told as that, and a pause has no part in
   expect_lt(abs(drift$trend_percent_per_hour), 0.2 * abs(drift$within_percent_per_hour))
   words <- drift_sentences(campaign, ea_drift(listed, campaign), ea_drift_sittings(listed, campaign))
   expect_match(
-    words, ": it fell by [0-9.]+ % \\[[0-9.]+ to [0-9.]+\\] in the second sitting, no trend is seen in the first;"
+    words, ": it fell by [0-9.]+ % \\[[0-9.]+ to [0-9.]+\\] in the second session, no trend is seen in the first;"
   )
   expect_match(words, "P_I is constant in this model and tells nothing of drift.", fixed = TRUE)
 })
@@ -174,12 +174,12 @@ test_that("each sitting has its own line, and none is drawn over the pause", {
   listed <- ea_order(campaign)
   sittings <- ea_drift_sittings(listed, campaign)
   plot <- plot_ea_order(listed, ea_drift(listed, campaign), summarise_ea(campaign), campaign, "client-wt210", sittings)
-  expect_match(gsub("\n", " ", plot$labels$subtitle), "By sitting: no trend; fell by [0-9.]+ %")
+  expect_match(gsub("\n", " ", plot$labels$subtitle), "By session: no trend; fell by [0-9.]+ %")
   built <- ggplot2::ggplot_build(plot)$data
   bands <- Filter(function(layer) all(c("ymin", "ymax") %in% names(layer)), built)
   expect_length(bands, 1)
   expect_identical(length(unique(bands[[1]]$group)), 2L)
-  expect_match(figure_alt(plot), "By sitting: no trend; fell by", fixed = TRUE)
+  expect_match(figure_alt(plot), "By session: no trend; fell by", fixed = TRUE)
 })
 
 test_that("sittings of a single mini-block have a level and no trend", {

@@ -66,12 +66,12 @@ test_that("the lead says who took least, by how much the others differ and how s
     family_row("tcp", -13), family_row("tcp", 1, payload_bytes = 1440, verdict = "not_told_apart"),
     family_row("quic", 38, inference = "intervals_only", verdict = NA, blocks_n = 5L)
   )
-  expect_match(mixed, "TCP 13 % less at 64 bytes and not told apart at 1440 bytes; QUIC 38 % more.", fixed = TRUE)
-  expect_match(mixed, "2 of 3 comparisons are tested, the others have too few blocks.", fixed = TRUE)
+  expect_match(mixed, "TCP 13 % less at 64 bytes and no clear difference at 1440 bytes; QUIC 38 % more.", fixed = TRUE)
+  expect_match(mixed, "2 of 3 comparisons are tested, the others have too few repetitions (blocks).", fixed = TRUE)
   single <- family_row(
     "tcp", 20, low = NA_real_, high = NA_real_, inference = "intervals_only", verdict = NA, blocks_n = 1L
   )
-  expect_match(lead(single), "TCP not told apart. None of this is tested: 1 block is too few.", fixed = TRUE)
+  expect_match(lead(single), "TCP no clear difference. 1 repetition (block) is too few for a significance test; 8 are needed.", fixed = TRUE)
   expect_null(lead(family_row("tcp", 13, blocks_n = 0L)))
   expect_null(lead_sentences(campaign, tables, data.table()))
 })
@@ -86,10 +86,10 @@ test_that("the lead names the loads of which least is known", {
     tables <- list(ea_summary = campaign_tables(campaign)$ea_summary, delta_ea = rows)
     lead_doubt(campaign, tables, "m")
   }
-  expect_identical(doubt(cells), "Least is known at 4 Mb/s: load by load most pairs are not told apart there.")
+  expect_identical(doubt(cells), "At 4 Mb/s most pairs show no clear difference.")
   expect_null(doubt(cells[1:2]))
   expect_null(doubt(cells[c(1, 2, 4, 2)][, offered_rate_mbps := c(1, 1, 4, 4)]))
-  expect_identical(doubt(cells[c(3, 4)][, offered_rate_mbps := c(1, 4)]), "Load by load most pairs are not told apart.")
+  expect_identical(doubt(cells[c(3, 4)][, offered_rate_mbps := c(1, 4)]), "At single loads most pairs show no clear difference.")
 })
 
 test_that("an interval is told with its low end first, on both sides where it holds both", {
@@ -100,14 +100,14 @@ test_that("an interval is told with its low end first, on both sides where it ho
   expect_identical(side_words(-20, NA, NA), "20 % less, in a single block")
 })
 
-test_that("what was not tested is not called told apart", {
+test_that("what was not tested is not called a difference", {
   row <- function(...) as.list(c(list(blocks_n = 3L, inference = "intervals_only", verdict = NA), list(...)))
   changed <- function(...) utils::modifyList(row(), list(...))
   expect_identical(verdict_label(row())[["words"]], "not tested")
   expect_identical(verdict_label(changed(blocks_n = 0L))[["words"]], "no ratio")
   expect_identical(verdict_label(changed(inference = "attainable_only"))[["words"]], "not tested")
   tested <- changed(blocks_n = 9L, inference = "tested", verdict = "not_told_apart")
-  expect_identical(verdict_label(tested), c(kind = "untold", words = "not told apart"))
+  expect_identical(verdict_label(tested), c(kind = "untold", words = "no clear difference"))
   expect_identical(verdict_label(utils::modifyList(tested, list(verdict = "more")))[["words"]], "more")
 })
 
@@ -167,7 +167,7 @@ test_that("drift is told with its interval, in this model where it is one", {
     )
   )
   few <- drift_row(verdict = "cannot_tell", change_percent = NA_real_)
-  expect_match(drift_sentences(campaign, few), "a trend of E_A cannot be told, there are too few mini-blocks.")
+  expect_match(drift_sentences(campaign, few), "a trend of E_A is unknown: there are too few mini-blocks.")
   expect_identical(drift_sentences(campaign, NULL), character())
 })
 
@@ -204,7 +204,7 @@ test_that("no cell of any table on the page says NA", {
   }
 })
 
-test_that("a mini-block that was flown again is planned once", {
+test_that("a mini-block that was repeated is planned once", {
   campaign <- memory_campaign(c(udp = 0, dccp = 0.1), blocks = 2)
   planned <- nrow(campaign$plan)
   whole <- sprintf("%d of %d planned runs count, 0 are invalid or unfinished; blocks: 2.", planned, planned)
@@ -213,7 +213,7 @@ test_that("a mini-block that was flown again is planned once", {
   earlier[, `:=`(run_id = paste0(run_id, "-earlier"), status = "superseded")][1, status := "invalid"]
   campaign$plan[mini_block == 1, attempt := 2]
   campaign$plan <- rbind(earlier, campaign$plan)
-  expect_identical(counts_sentence(campaign), sub("; blocks", "; 1 mini-block was flown again; blocks", whole))
+  expect_identical(counts_sentence(campaign), sub("; blocks", "; 1 mini-block was repeated; blocks", whole))
   campaign$runs[1, usable := FALSE]
   expect_match(counts_sentence(campaign), sprintf("^%d of %d planned runs count, 1 are", planned - 1, planned))
 })

@@ -118,7 +118,7 @@ test_that("the words give each load the verdict of its interval", {
     delta_sentences(delta, "In this model, "),
     paste(
       "In this model, energy per megabit against UDP at 64 bytes: TCP 20 to 22 % less at 1 and 30 Mb/s,",
-      "10 % more at 3 Mb/s, not told apart at 10 Mb/s."
+      "10 % more at 3 Mb/s, no clear difference at 10 Mb/s."
     )
   )
   delta[, `:=`(difference_ci95_low = NA_real_, difference_ci95_high = NA_real_)]

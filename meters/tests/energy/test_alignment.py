@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lags from coded load pulses: found where they are, not found where there are none, recorded and applied."""
+"""Lags from coded sync pulses: found where they are, not found where there are none, recorded and applied."""
 
 from __future__ import annotations
 
@@ -208,5 +208,5 @@ def test_align_campaign_reads_the_logs_of_all_meters(build: Build) -> None:
     assert (entry["meter_id"], entry["method"]) == ("m1", "normalised_correlation")
     assert entry["lag_s"] == pytest.approx(0.23, abs=0.005)
     assert entry["confidence"] > 0.99
-    with pytest.raises(CampaignError, match="a load pulse is broken"):
+    with pytest.raises(CampaignError, match="a sync pulse is broken"):
         align_campaign(campaign.folder, [{"t_start_s": 1.0}])

@@ -124,8 +124,8 @@ def warning_line(warning: Mapping[str, Any]) -> str:
         return (
             f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
             f" message lie over a factor of {GREATEST_WAKE_UPS_FACTOR:g} from those of the null run, at most"
-            f" {own:.3g} from {of_null:.3g} ({warning['cell']}); what these draw apart is in E_A above"
-            " floor there"
+            f" {own:.3g} from {of_null:.3g} ({warning['cell']}); E_A above floor includes there"
+            " what the other wake-ups cost"
         )
     return (
         f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"

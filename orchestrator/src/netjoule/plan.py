@@ -147,7 +147,7 @@ def next_mini_block(rows: Sequence[PlanRow]) -> MiniBlock | None:
 
 
 def last_attempts(rows: Sequence[PlanRow]) -> list[PlanRow]:
-    """Rows of the latest attempt of their mini-block; those before it were flown again."""
+    """Rows of the latest attempt of their mini-block; those before it were repeated."""
     latest = {row.mini_block: row.attempt for row in sorted(rows, key=lambda row: row.attempt)}
     return [row for row in rows if row.attempt == latest[row.mini_block]]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coded load pulses before and after a campaign: how late each meter is, seen in its own power trace.
+"""Coded sync pulses before and after a campaign: how late each meter is, seen in its own power trace.
 
 The clients send bursts in the rhythm of a Barker code; netjoule_meters.energy finds that rhythm in the
 readings and so the lag from traffic to reading (meter, line and clock offset in one number). The times of
@@ -121,7 +121,7 @@ async def send_pulse(
             start_s = begin_s + sum(late_s) / len(late_s)
             return {"t_start_s": round(start_s, 6), "bit_s": code.bit_s, "code": code.bits}
     raise RunFailed(
-        f"the bursts of a load pulse began {min(late_s):.2f} to {max(late_s):.2f} s late, "
+        f"the bursts of a sync pulse began {min(late_s):.2f} to {max(late_s):.2f} s late, "
         f"as in the {PULSE_TRIES - 1} tries before",
         next_step="free the host of other work, or leave load_pulses out of the workload",
     )
@@ -149,7 +149,7 @@ async def _sent(
     for flow, report in reports:
         first_ns = report["sender"]["first_packet_ns"]
         if first_ns is None:
-            raise RunFailed("a burst of a load pulse sent nothing", code="generator_failed")
+            raise RunFailed("a burst of a sync pulse sent nothing", code="generator_failed")
         offset_ns = controller_offset_ns(report, "sender", client_offset_ns(flow.client), first_ns)
         found.append(time.from_ns(first_ns - offset_ns))
     return found
@@ -204,4 +204,4 @@ def words(alignment: Sequence[Mapping[str, Any]]) -> str:
         else f"{a['meter_id']} not aligned (confidence {a['confidence']:.2f}): the passport's lag holds"
         for a in alignment
     ]
-    return "; ".join(said) or "no meter saw the load pulse"
+    return "; ".join(said) or "no meter saw the sync pulse"

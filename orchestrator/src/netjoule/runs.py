@@ -298,7 +298,7 @@ class Runs:
     # -- alignment -------------------------------------------------------------------------------
 
     async def _pulse(self) -> None:
-        """Send a load pulse, when the workload wants them, and find the meters' lags anew."""
+        """Send a sync pulse, when the workload wants them, and find the meters' lags anew."""
         if self._workload.load_pulses is None:
             return
         maker, _ = await self._generator("netjoule-traffic")

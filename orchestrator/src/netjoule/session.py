@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One sitting of a campaign and its clock: how campaign time goes on over a stop, a kill or a reboot."""
+"""One session of a campaign and its clock: how campaign time goes on over a stop, a kill or a reboot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rfc3339(utc: datetime) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One sitting of a campaign and its clock.
+    """One session of a campaign and its clock.
 
     Attributes:
         session: number, from 1.

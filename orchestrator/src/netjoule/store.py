@@ -272,7 +272,7 @@ class Campaign:
     # -- sessions --------------------------------------------------------------------------------
 
     def begin_session(self, *, boot_id: str, monotonic_ns: int, utc: datetime) -> Session:
-        """Start a sitting and fix its clock (see ``session.begun``)."""
+        """Start a session and fix its clock (see ``session.begun``)."""
         session, sessions = sitting.begun(
             self._document["sessions"],
             boot_id=boot_id,
@@ -317,7 +317,7 @@ class Campaign:
     def set_alignment(
         self, alignment: Sequence[Mapping[str, Any]], pulses: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Record the load pulses of the campaign so far and the lag that each meter showed in them."""
+        """Record the sync pulses of the campaign so far and the lag that each meter showed in them."""
         self._update(alignment=[dict(a) for a in alignment], load_pulses=[dict(p) for p in pulses])
 
     def fix_settings(self, found: Mapping[str, Mapping[str, Any]]) -> None:

@@ -39,6 +39,15 @@ _FLOWS = "flows at once"
 
 Row = Mapping[str, str]
 
+_LIMITS = {
+    "wide": "u95 over 5 % of E_A",
+    "few_readings": "under 10 readings in a window",
+    "accuracy_unknown": "accuracy of the meter unknown",
+    "accuracy_provisional": "accuracy of the meter provisional",
+    "apparent_power": "apparent power, not active",
+}
+"""What keeps a meter's runs from a better grade, in words; the codes of contract result."""
+
 
 def tell(campaign: Path, output: Output) -> None:
     """Print E_A of an analysed campaign, what is to be known of it, and its files.
@@ -185,8 +194,8 @@ def grade_lines(campaign: Path) -> list[str]:
 
 def _grade_line(meter_id: str, count: Counter[str], limits: Counter[str]) -> str:
     runs = ", ".join(f"{n} x {grade.replace('_', ' ')}" for grade, n in sorted(count.items()))
-    why = ", ".join(name.replace("_", " ") for name, _ in limits.most_common())
-    return f"grade of meter {meter_id}: {runs}" + (f" (kept from a better one by: {why})" if why else "")
+    why = ", ".join(_LIMITS.get(name, name.replace("_", " ")) for name, _ in limits.most_common())
+    return f"grade of meter {meter_id}: {runs}" + (f"; a better grade is ruled out by: {why}" if why else "")
 
 
 def typed(row: Row) -> dict[str, str | float | bool | None]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lags of all meters of a campaign, from the load pulses that were sent beside it."""
+"""The lags of all meters of a campaign, from the sync pulses that were sent beside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def align_campaign(campaign: Path, pulses: Sequence[Mapping[str, Any]]) -> list[
     try:
         sent = [Pulse(float(p["t_start_s"]), float(p["bit_s"]), str(p["code"])) for p in pulses]
     except (KeyError, TypeError, ValueError) as error:
-        raise CampaignError(f"{campaign}: a load pulse is broken: {error!r}") from None
+        raise CampaignError(f"{campaign}: a sync pulse is broken: {error!r}") from None
     entries = []
     for passport in read_campaign(campaign).passports:
         found = _find(campaign, passport, sent)

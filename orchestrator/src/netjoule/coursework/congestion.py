@@ -101,7 +101,7 @@ CONGESTION = Exercise(
         Question(
             "cheaper_transport",
             "Which of UDP and DCCP takes less energy per megabit that arrives at 20 Mb/s offered?",
-            "compare ea_j_per_mbit_mean at client-cpu; of two that are not told apart either is right",
+            "compare ea_j_per_mbit_mean at client-cpu; of two without a clear difference either is right",
             _cheaper,
             choices=("udp", "dccp"),
         ),

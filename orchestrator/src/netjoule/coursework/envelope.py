@@ -31,7 +31,7 @@ def _width(cells: Cells) -> Number:
 
 
 def _dearest(cells: Cells) -> OneOf:
-    """The dearest transport, and those that the campaign does not tell apart from it."""
+    """The dearest transport, and those that show no clear difference from it in the campaign."""
     found: dict[str, Cell] = {name: cells.at(name, _SMALL, 6) for name in _TRANSPORTS}
     top = max(found, key=lambda name: found[name].mean(_EA))
     return OneOf(frozenset(name for name in found if not cells.dearer(found[top], found[name])))
@@ -88,7 +88,7 @@ ENVELOPE = Exercise(
         Question(
             "dearest_transport",
             "Which transport takes the most energy per megabit at 64 B and 6 Mb/s?",
-            "compare ea_j_per_mbit_mean of the three there; of two that are not told apart either is right",
+            "compare ea_j_per_mbit_mean of the three there; without a clear difference either is right",
             _dearest,
             choices=_TRANSPORTS,
         ),

@@ -59,7 +59,7 @@ def _grows_with(cells: Cells) -> OneOf:
     """3 Mb/s of 64 B are fewer bits and more messages than 12 Mb/s of 1440 B."""
     many, large = (cells.at("udp", size, load) for size, load in ((_SMALL, 3), (_LARGE, 12)))
     if not told_apart(positive_pairs(many, large, _FLOOR).values()):
-        raise CannotTell(f"the floors of {many} and {large} are not told apart")
+        raise CannotTell(f"the floors of {many} and {large} show no clear difference")
     more = many.mean(_FLOOR) > large.mean(_FLOOR)
     return OneOf(frozenset({"messages_per_second" if more else "bits_per_second"}))
 

@@ -151,7 +151,7 @@ def _to_resolve(rows: Sequence[Row], metering_of: _MeteringOf) -> str:
 
 
 def _published_name(rows: Sequence[Row]) -> str:
-    """DCCP, as the publication has it: ours, or the kernel's where that alone was flown."""
+    """DCCP, as the publication has it: ours, or the kernel's where that alone was run."""
     there = {row["transport"] for row in rows}
     return "dccp-kernel" if "dccp-kernel" in there and "dccp" not in there else "dccp"
 

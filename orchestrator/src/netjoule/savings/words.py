@@ -109,7 +109,7 @@ def _sign_words(chain: Chain, difference: Difference | None) -> str:
     assert chain.u95_saved is not None
     other = "the other transport" if difference is None else difference.transport
     if abs(chain.saved) <= chain.u95_saved:
-        text = "the interval holds zero: a saving is not told apart from none."
+        text = "the interval holds zero: there is no clear difference."
     elif chain.saved < 0:
         text = f"the interval of the saving is below zero: {other} takes more energy than UDP."
     else:
