@@ -201,7 +201,7 @@ impl FlowRequest {
 
     /// Payload rate asked for, Mb/s; none as fast as possible.
     pub fn offered_rate_mbps(&self) -> Option<f64> {
-        (!self.is_unpaced()).then(|| self.rate_bps as f64 * 1e-6)
+        (!self.is_unpaced()).then_some(self.rate_bps as f64 * 1e-6)
     }
 
     /// What the transport is to be ready for, payload bit/s.

@@ -44,9 +44,11 @@ impl Sums {
             let counted = || all(end).filter(|interval| !interval.omitted);
             let bytes = counted().map(|interval| interval.bytes).sum();
             let left_ns = duration_ns - omitted_ns(end).unwrap_or(duration_ns);
-            let busy = counted().filter(|interval| interval.messages > 0);
-            let moved_ns =
-                counted().next().zip(busy.last()).map_or(0, |(first, last)| last.end_ns - first.start_ns);
+            let mut busy = counted().filter(|interval| interval.messages > 0);
+            let moved_ns = counted()
+                .next()
+                .zip(busy.next_back())
+                .map_or(0, |(first, last)| last.end_ns - first.start_ns);
             // The interval in which the flow ended may reach a little beyond its time.
             let rest_ns = if moved_ns - left_ns > left_ns / 100 { moved_ns } else { left_ns };
             Sum {
