@@ -73,7 +73,9 @@ large_floor_layers <- function(above) {
         data = above, aes(ymin = above, ymax = value), linewidth = 0.3, linetype = "dotted", show.legend = FALSE
       ),
       # On a ground of their own, or an interval of the same colour hides them.
-      geom_point(data = above, aes(y = above), shape = 4, size = 1.9, stroke = 2, colour = "white", show.legend = FALSE),
+      geom_point(
+        data = above, aes(y = above), shape = 4, size = 1.9, stroke = 2, colour = "white", show.legend = FALSE
+      ),
       geom_point(data = above, aes(y = above), shape = 4, size = 1.7, stroke = 0.7, show.legend = FALSE)
     )
   }

@@ -66,7 +66,8 @@ html_table <- function(rows, columns, caption = NULL, long = character(), csv = 
     if (!is.null(caption)) tag$p(class = "source", caption),
     tag$div(
       class = paste("scroll rows", class), tabindex = "0", role = "group",
-      `aria-label` = if (is.null(caption)) "Table" else sub("\\. .*", "", caption), tag$style(card_names(class, columns)),
+      `aria-label` = if (is.null(caption)) "Table" else sub("\\. .*", "", caption),
+      tag$style(card_names(class, columns)),
       htmltools::HTML(table)
     ),
     left_out_words(nrow(rows) - nrow(shown), csv)

@@ -117,7 +117,8 @@ lonely_table <- function(rows) {
   shown[, reason := unname(reason_labels[rows$reason])]
   shown <- unique(shown[, c("what", "published", "reason", "source", "conditions", "note"), with = FALSE])
   tag$details(
-    class = "many", tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
+    class = "many",
+    tag$summary(sprintf("Published values without a counterpart here: %d", length(unique(rows$value_id)))),
     html_table(shown, c(
       quantity = "what", published = "published", "none here because" = "reason", "printed in" = "source",
       filled(shown, c("published for" = "conditions", note = "note"))

@@ -59,7 +59,10 @@ section_appendix <- function(campaign, tables, figures, drawn) {
     if (any(later)) {
       list(
         tag$h3("Figures of the measurement itself"),
-        folded("Pacing, power over time, drift, power model, PHY rates", drawn[later], id = "diagnostics", printed = FALSE)
+        folded(
+          "Pacing, power over time, drift, power model, PHY rates", drawn[later],
+          id = "diagnostics", printed = FALSE
+        )
       )
     }
   )

@@ -184,7 +184,8 @@ wake_ups_warning <- function(summary, model) {
   start_sentence(model, sprintf(
     paste(
       "wake-ups per message of runs and of their null run lie over a factor of %g apart in %d of %d cells",
-      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor still holds, and E_A above floor",
+      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor still holds,",
+      "and E_A above floor",
       "includes what the other wake-ups cost."
     ),
     greatest_wake_ups_factor, nrow(differ), nrow(summary[transport != "null"]), transport_label(most$transport),

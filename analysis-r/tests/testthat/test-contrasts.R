@@ -46,7 +46,10 @@ test_that("blocks decide between tests, what could be attained, and intervals al
   expect_true(all(eight[in_family == TRUE, verdict] == rep(c("less", "more", "more"), each = 2)))
   expect_identical(unique(eight[in_family == FALSE, inference]), "exploratory")
   expect_true(all(is.na(eight[in_family == FALSE, p_value])))
-  expect_match(found[[4]]$words[1], "7 repetitions \\(blocks\\) are too few for a significance test: the least p .* is 0.016, 0.094")
+  expect_match(
+    found[[4]]$words[1],
+    "7 repetitions \\(blocks\\) are too few for a significance test: the least p .* is 0.016, 0.094"
+  )
   expect_match(found[[4]]$words[1], "; 8 are needed.", fixed = TRUE)
 })
 

@@ -71,7 +71,10 @@ test_that("the lead says who took least, by how much the others differ and how s
   single <- family_row(
     "tcp", 20, low = NA_real_, high = NA_real_, inference = "intervals_only", verdict = NA, blocks_n = 1L
   )
-  expect_match(lead(single), "TCP no clear difference. 1 repetition (block) is too few for a significance test; 8 are needed.", fixed = TRUE)
+  expect_match(
+    lead(single), fixed = TRUE,
+    "TCP no clear difference. 1 repetition (block) is too few for a significance test; 8 are needed."
+  )
   expect_null(lead(family_row("tcp", 13, blocks_n = 0L)))
   expect_null(lead_sentences(campaign, tables, data.table()))
 })
@@ -89,7 +92,9 @@ test_that("the lead names the loads of which least is known", {
   expect_identical(doubt(cells), "At 4 Mb/s most pairs show no clear difference.")
   expect_null(doubt(cells[1:2]))
   expect_null(doubt(cells[c(1, 2, 4, 2)][, offered_rate_mbps := c(1, 1, 4, 4)]))
-  expect_identical(doubt(cells[c(3, 4)][, offered_rate_mbps := c(1, 4)]), "At single loads most pairs show no clear difference.")
+  expect_identical(
+    doubt(cells[c(3, 4)][, offered_rate_mbps := c(1, 4)]), "At single loads most pairs show no clear difference."
+  )
 })
 
 test_that("an interval is told with its low end first, on both sides where it holds both", {
@@ -237,7 +242,8 @@ test_that("without any ratio the verdict has the difference of power", {
 test_that("what would change the answer is named where it applies, and nothing else", {
   power <- function(transport, size, rate) if (transport == "null") 0.4 else rate
   changing <- function(blocks, ...) {
-    campaign <- read_campaign(synthetic_campaign(blocks = blocks, payload_bytes = 64, meters = list(synthetic_meter(...))))
+    meters <- list(synthetic_meter(...))
+    campaign <- read_campaign(synthetic_campaign(blocks = blocks, payload_bytes = 64, meters = meters))
     tables <- campaign_tables(campaign)
     change_sentences(campaign, tables, family_rows(tables))
   }
@@ -253,7 +259,9 @@ test_that("what would change the answer is named where it applies, and nothing e
 
 test_that("a page says at its head that it is a model, and its sentences do not", {
   expect_identical(
-    said_at_head(c("In this model, the floor.", "In this model, UDP", "P_I is constant in this model and", "b. In this model.")),
+    said_at_head(
+      c("In this model, the floor.", "In this model, UDP", "P_I is constant in this model and", "b. In this model.")
+    ),
     c("The floor.", "UDP", "P_I is constant and", "b.")
   )
 })
