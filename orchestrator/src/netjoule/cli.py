@@ -179,9 +179,7 @@ def run(
     trust_vars: TrustVars = False,
     json: Json = False,
 ) -> None:
-    """Run a campaign and print its table.
-
-    With --json it prints the result of each run and leaves the table to 'netjoule analyse'.
+    """Run a campaign and print its table; with --json each run, and no table.
 
     Example: netjoule run skype --out results/skype-1
     """
