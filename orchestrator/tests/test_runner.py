@@ -225,6 +225,15 @@ def test_a_campaign_goes_on_while_one_run_keeps_each_limit(tmp_path: Path) -> No
         assert (outcome.end, len(script.of("go"))) == ("complete", 2 * campaign.workload.max_attempts)
 
 
+def test_a_busy_hour_stops_no_campaign_whose_cell_kept_its_limits_before(tmp_path: Path) -> None:
+    kept = {"b01m001-udp-a1", "b01m001-null-a1"}
+    script = failing(lambda spec: spec.run_id in kept)
+    with new_campaign(tmp_path / "c", workload(blocks=2, offered_rate_mbps=[1])) as campaign:
+        assert kept == {row.run_id for row in campaign.rows() if row.block == 1}
+        outcome, _ = run(campaign, script)
+        assert (outcome.end, len(script.of("go"))) == ("complete", 2 + 2 * campaign.workload.max_attempts)
+
+
 def test_books_that_do_not_balance_invalidate(tmp_path: Path) -> None:
     script = Script()
     script.on_report = lambda spec, report: report | {"reconciles": spec.transport != "udp"}
