@@ -309,4 +309,5 @@ def test_a_campaign_that_is_not_analysed_or_by_an_older_netjoule(campaign_dir, a
         assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
         assert "not that of 'delta_ea'; run 'netjoule analyse" in capsys.readouterr().err
     path.write_bytes(whole.replace(b"client", b"cli\xe9nt"))
-    assert run_command(["savings", "--campaign", str(campaign_dir)]) == 0
+    assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
+    assert "not UTF-8" in capsys.readouterr().err

@@ -8,9 +8,10 @@ test_that("long tables are cut in the report and name their file", {
   expect_match(html, "5 more rows are in tables/x.csv", fixed = TRUE)
   expect_match(html, sprintf("%d rows, tables/x.csv", most_rows + 5), fixed = TRUE)
   expect_length(gregexpr("<tr>", html, fixed = TRUE)[[1]], most_rows + 1)
-  # Too long to be printed unasked; a short one is printed although it is folded.
+  # Lists of runs are not printed unasked; another short part is printed although it is folded.
   expect_match(html, "<details class=\"many\"", fixed = TRUE)
-  expect_false(grepl("class=\"many\"", html_of(long_table("All", "t.csv", rows[1:3], c(run = "run_id")))))
+  expect_match(html_of(folded("All", "x", most_printed_rows + 1L)), "class=\"many\"", fixed = TRUE)
+  expect_false(grepl("class=\"many\"", html_of(folded("All", "x", most_printed_rows))))
 })
 
 test_that("cells are escaped, missing ones dashes, numbers and their intervals to the right", {
@@ -61,7 +62,7 @@ test_that("drawings beyond the page's share are named, with what they show", {
   html <- html_of(figure_parts(drawn$campaign, drawn$figures, most_bytes = first))
   expect_length(gregexpr("<svg", html, fixed = TRUE)[[1]], 1)
   expect_match(html, "see figures/envelope.svg", fixed = TRUE)
-  expect_match(html, figure_alt(drawn$figures[[2]]$plot), fixed = TRUE)
+  expect_match(html, said_at_head(figure_alt(drawn$figures[[2]]$plot)), fixed = TRUE)
   # A large drawing keeps none of the small ones after it out.
   expect_identical(find_room(c(3, 9, 4, 1, 1), 8), c(TRUE, FALSE, TRUE, TRUE, FALSE))
 })
@@ -159,7 +160,7 @@ test_that("sessions are told with their pauses", {
     session(t_start_s = 9000, t_end_s = 12600, started_utc = "2026-01-02T12:30:00Z", end = "complete")
   )
   html <- html_of(sessions_part(two))
-  expect_match(html, "Flown in 2 sessions of 120 min, pauses between them of 90 min.", fixed = TRUE)
+  expect_match(html, "Run in 2 sessions of 120 min, pauses between them of 90 min.", fixed = TRUE)
   expect_match(
     html, "Session 1: 2026-01-02 10:00 to 2026-01-02 11:30 UTC (60 min), stopped; then a pause of 90 min.",
     fixed = TRUE

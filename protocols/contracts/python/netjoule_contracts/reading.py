@@ -36,7 +36,7 @@ __all__ = [
     "value_of",
 ]
 
-MOST_DOCUMENT_BYTES = 64_000_000  # a report of flows has 8 kB for a second
+MOST_DOCUMENT_BYTES = 192_000_000  # the 400,000 intervals that a flow report may have, 0.4 kB each
 MOST_LINE_BYTES = 1 << 20
 MOST_DIGITS = 100  # of a number; a float holds 308
 MOST_LEVELS = 50  # of lists and objects; ours have about ten
