@@ -201,8 +201,9 @@ figure_source <- function(plot) {
 write_svg <- function(one, path) {
   # fix_text_size would stretch text where the reader's fonts differ.
   svglite::svglite(path, width = one$width_in, height = one$height_in, fix_text_size = FALSE)
-  tryCatch(print(one$plot), finally = grDevices::dev.off())
-  describe_svg(path, one$title, figure_alt(one$plot))
+  marked <- marked_points(one$plot)
+  tryCatch(print(with_marks(one$plot, marked)), finally = grDevices::dev.off())
+  describe_svg(path, one$title, figure_alt(one$plot), mark_words(marked))
 }
 
 write_png <- function(one, path) {
@@ -211,12 +212,54 @@ write_png <- function(one, path) {
 }
 
 # A screen reader meets an SVG by its title and description; a reader without our font still gets one without serifs.
-describe_svg <- function(path, title, alt) {
+#' Points of a figure whose values a reader can ask for, by pointer or keyboard; none of composed figures
+#' @noRd
+marked_points <- function(plot) {
+  wanted <- c("x", "value", "low", "high", "transport", "payload_bytes", "offered_rate_mbps")
+  if (inherits(plot, "patchwork") || !all(wanted %in% names(plot$data))) NULL else plot$data[!is.na(value)]
+}
+
+# Circles that no eye sees, each with its number as its colour: the device says where they are, name_marks() what they
+# are.
+with_marks <- function(plot, points) {
+  if (NROW(points) == 0L) {
+    return(plot)
+  }
+  plot + geom_point(
+    data = points, aes(x = x, y = value), inherit.aes = FALSE, shape = 16, size = 5,
+    colour = sprintf("#%06X", seq_len(nrow(points))), alpha = 1 / 255, show.legend = FALSE
+  )
+}
+
+mark_words <- function(points) {
+  if (NROW(points) == 0L) {
+    return(character())
+  }
+  low <- if ("low_open" %in% names(points)) fifelse(points$low_open, NA_real_, points$low) else points$low
+  paste0(
+    transport_label(as.character(points$transport)), ", ", number_text(points$payload_bytes), " bytes, ",
+    number_text(points$offered_rate_mbps), " Mb/s: ", range_words(points$value, low, points$high)
+  )
+}
+
+name_marks <- function(text, words) {
+  for (i in seq_along(words)) {
+    text <- sub(
+      sprintf("(<circle [^>]*) style='[^']*fill: #%06X; fill-opacity: 0[.]00[0-9]*;[^']*' ?/>", i),
+      sprintf(
+        "\\1 class='mark' style='stroke: none; fill-opacity: 0;'><title>%s</title></circle>", escape_for_sub(words[i])
+      ), text
+    )
+  }
+  text
+}
+
+describe_svg <- function(path, title, alt, marks = character()) {
   text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
   head <- paste0(
     "\\1<title>", escape_for_sub(title), "</title>\n<desc>", escape_for_sub(alt), "</desc>\n"
   )
-  text <- sub("(<svg [^>]*>\n?)", head, text)
+  text <- sub("(<svg [^>]*>\n?)", head, name_marks(text, marks))
   text <- sub("<svg ", "<svg role='img' ", text, fixed = TRUE)
   text <- gsub("font-family: (\"[^\"]+\");", "font-family: \\1, Verdana, Arial, sans-serif;", text)
   write_utf8(text, path)

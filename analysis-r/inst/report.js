@@ -154,6 +154,53 @@
     }
   }
 
+  // --- Values of a figure's points: under the pointer, or with the arrow keys where the figure has the focus.
+  const tip = make("p", "tip");
+  tip.setAttribute("role", "status");
+  document.body.append(tip);
+  const words = new Map();
+  for (const mark of document.querySelectorAll("circle.mark")) {
+    // Without a script the browser shows it by itself.
+    words.set(mark, mark.querySelector("title").textContent);
+    mark.replaceChildren();
+  }
+  // What a key has shown stays when the page moves under a pointer that rests.
+  let byKey = false;
+  const hideValue = () => {
+    byKey = false;
+    tip.textContent = "";
+    for (const mark of document.querySelectorAll(".mark.on")) mark.classList.remove("on");
+  };
+  const showValue = (mark) => {
+    hideValue();
+    mark.classList.add("on");
+    // A dialog lies over all that is not in it.
+    (mark.closest("dialog") ?? document.body).append(tip);
+    tip.textContent = words.get(mark);
+    const box = mark.getBoundingClientRect();
+    tip.style.top = `${Math.max(4, box.top - tip.offsetHeight - 4)}px`;
+    tip.style.left = `${Math.max(4, Math.min(box.left, innerWidth - tip.offsetWidth - 4))}px`;
+  };
+  document.addEventListener("pointerover", (event) => {
+    if (words.has(event.target) && !byKey) showValue(event.target);
+  });
+  document.addEventListener("pointerout", (event) => { if (words.has(event.target) && !byKey) hideValue(); });
+  document.addEventListener("pointermove", (event) => { if (event.movementX || event.movementY) byKey = false; });
+  for (const plot of document.querySelectorAll("figure .plot")) {
+    const marks = [...plot.querySelectorAll("circle.mark")];
+    let at = -1;
+    plot.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step || marks.length === 0) return;
+      event.preventDefault();
+      at = (at + step + marks.length) % marks.length;
+      marks[at].scrollIntoView({ block: "nearest" });
+      showValue(marks[at]);
+      byKey = true;
+    });
+    plot.addEventListener("blur", hideValue);
+  }
+
   // --- Tables: a click on a heading sorts by its column, a second one the other way round.
   const valueOf = (row, column) => {
     const text = row.cells[column].textContent.replace("\u2212", "-");

@@ -30,6 +30,7 @@ _FLAGS = (
     "--disable-dev-shm-usage",
 )
 _KEYS = {"Enter": (13, "\r"), "Tab": (9, ""), "Escape": (27, "")}
+_KEYS |= {"ArrowRight": (39, ""), "ArrowLeft": (37, "")}
 _KEYS |= {"+": (187, "+"), "-": (189, "-"), "0": (48, "0")}
 
 

@@ -8,10 +8,11 @@ test_that("long tables are cut in the report and name their file", {
   expect_match(html, "5 more rows are in tables/x.csv", fixed = TRUE)
   expect_match(html, sprintf("%d rows, tables/x.csv", most_rows + 5), fixed = TRUE)
   expect_length(gregexpr("<tr>", html, fixed = TRUE)[[1]], most_rows + 1)
-  # Lists of runs are not printed unasked; another short part is printed although it is folded.
+  # On paper its name and file stand for it.
   expect_match(html, "<details class=\"many\"", fixed = TRUE)
-  expect_match(html_of(folded("All", "x", most_printed_rows + 1L)), "class=\"many\"", fixed = TRUE)
-  expect_false(grepl("class=\"many\"", html_of(folded("All", "x", most_printed_rows))))
+  # Too long to be printed unasked; a short one is printed although it is folded.
+  expect_match(html_of(folded("All", "x", rows = most_printed_rows + 1L)), "class=\"many\"", fixed = TRUE)
+  expect_no_match(html_of(folded("All", "x", rows = 3L)), "class=\"many\"", fixed = TRUE)
 })
 
 test_that("cells are escaped, missing ones dashes, numbers and their intervals to the right", {
