@@ -43,11 +43,13 @@ plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
           campaign, chosen, points$n,
           total = points[!is.na(low), total], held = held_names(parameters, chosen)
         ),
-        large_floor_words(above), point_words(drawn), floor_words(rows), held_back_words(rows)
+        point_words(drawn), floor_words(rows), held_back_words(rows)
       ),
       caption = source_line(campaign, chosen)
     )
-  with_alt(plot, alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"))
+  # The lines above the drawing have no room for it.
+  alt <- c(alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"), large_floor_words(above))
+  with_alt(plot, paste(alt, collapse = " "))
 }
 
 #' E_A above the floor of cells of which the floor takes a large part, each at the place of its E_A

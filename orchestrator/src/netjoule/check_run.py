@@ -302,19 +302,24 @@ def _node(
             file, f"field {place}.delta_p_w", f"{delta:.12g} is not p_a_w - p_i_w = {p_a - p_i:.12g}"
         )
     ea, t_a = _number(node.get("ea_j_per_mbit")), _number(node.get("t_a_mbps", result.get("t_a_mbps")))
-    if ea is not None and delta is not None and t_a and not agree(ea, delta / t_a):
+    if ea is not None and delta is not None and t_a and not agree(ea, delta / t_a, (p_a or 0.0) / t_a):
         yield Defect(
             file,
             f"field {place}.ea_j_per_mbit",
             f"{ea:.12g} is not delta_p_w / t_a_mbps = {delta / t_a:.12g}",
         )
-    yield from _floor(file, f"{place}.floor", _part(node, "floor"), delta, t_a)
+    yield from _floor(file, f"{place}.floor", _part(node, "floor"), (p_a, delta), t_a)
 
 
 def _floor(
-    file: str, place: str, floor: Mapping[str, Any], delta: float | None, t_a: float | None
+    file: str,
+    place: str,
+    floor: Mapping[str, Any],
+    powers_w: tuple[float | None, float | None],
+    t_a: float | None,
 ) -> Iterator[Defect]:
-    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I."""
+    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I (`powers_w`: P_A, that)."""
+    p_a, delta = powers_w
     floor_w, above = (_number(floor.get(k)) for k in ("floor_w", "ea_above_floor_j_per_mbit"))
     code = floor.get("reason")
     if code is not None and str(code) not in reason_codes():
@@ -324,7 +329,7 @@ def _floor(
         yield Defect(file, f"field {place}.floor_w", words)
     if above is None or floor_w is None or delta is None or not t_a:
         return
-    if not agree(above, (delta - floor_w) / t_a, max(delta, floor_w) / t_a):
+    if not agree(above, (delta - floor_w) / t_a, max(delta, floor_w, p_a or 0.0) / t_a):
         words = f"{above:.12g} is not (delta_p_w - floor_w) / t_a_mbps = {(delta - floor_w) / t_a:.12g}"
         yield Defect(file, f"field {place}.ea_above_floor_j_per_mbit", words)
 
