@@ -318,7 +318,7 @@ def _floor(
     powers_w: tuple[float | None, float | None],
     t_a: float | None,
 ) -> Iterator[Defect]:
-    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I (`powers_w`: P_A, that)."""
+    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I (`powers_w` has both)."""
     p_a, delta = powers_w
     floor_w, above = (_number(floor.get(k)) for k in ("floor_w", "ea_above_floor_j_per_mbit"))
     code = floor.get("reason")
