@@ -155,8 +155,17 @@ struct Server {
 
 impl Server {
     fn start() -> Outcome<Self> {
-        let words =
-            ["serve", "--bind", "127.0.0.1", "--port", "0", "--max-rate", "1000G", "--exit-with-stdin"];
+        let words = [
+            "serve",
+            "--json",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--max-rate",
+            "1000G",
+            "--exit-with-stdin",
+        ];
         let mut child = this_program(&words.map(str::to_owned), Stdio::piped())?;
         let mut stdout = BufReader::new(child.stdout.take().ok_or_else(no_answer)?);
         let mut line = String::new();
