@@ -20,8 +20,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from netjoule_contracts.reading import Unreadable
-
 __all__ = [
     "HostLacks",
     "InvalidData",
@@ -116,6 +114,9 @@ def file_errors(verb: str, path: Path) -> Iterator[None]:
         RunFailed: for every ``OSError``, chained.
         InvalidData: for what is beyond the limits of all readers, or not what it must be.
     """
+    # Here, as the sandbox is started with this package alone.
+    from netjoule_contracts.reading import Unreadable
+
     try:
         yield
     except OSError as error:
