@@ -53,6 +53,8 @@ def iw(words: list[str]) -> str:
             return "iw version 5.19\n"
         case ["dev", _, "station", "dump"]:
             pass  # nobody is there
+        case ["dev", _, "link"]:
+            return "Not connected.\n"
         case ["dev", interface, "info"]:
             return interface_info(interface)
         case ["dev", interface, "set", "txpower", "fixed", power]:
