@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tests that run at once (`make test-python`) are shared out: by file, as fixtures are; longest first."""
+"""How tests that run at once (`make test-python`) are shared out: by file, as fixtures are; longest first.
+
+And with which signals.
+"""
 
 from __future__ import annotations
 
+import signal
 from pathlib import PurePath
 from typing import Any
 
@@ -18,6 +22,11 @@ LONGEST = (
     "test_lab_campaign.py",
 )
 """They take minutes each: begun last, the others would be over long before them."""
+
+# Signals that whoever starts the tests ignores (nohup, a job in the background) would be ignored by all
+# that they start, too: no test of an end could pass.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

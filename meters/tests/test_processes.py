@@ -418,7 +418,7 @@ def test_logger_names_the_meter_that_is_not_there(tmp_path):
     assert_one_line(run("log", "--config", config, "--out", str(tmp_path)), 3, "no serial port", "absent")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_emulated_instrument_leaves_nothing(tmp_path, number):
     with emulator(tmp_path / "wt", "--power-w", "12.5") as process:
         assert (tmp_path / "wt").is_symlink()

@@ -168,7 +168,7 @@ def is_there(pid: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 128 + signal.SIGINT)]
+    ("number", "code"), [(n, 128 + n) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)]
 )
 @pytest.mark.parametrize("deaf", ["", "trap '' INT; "])
 def test_r_ends_with_us(campaign_dir, tmp_path, number, code, deaf):

@@ -12,7 +12,7 @@ import pytest
 from netjoule import child
 from netjoule.errors import HostLacks
 
-SIGNALS = [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+SIGNALS = [(signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 ASK = (signal.SIGINT, signal.SIGTERM)
 
 

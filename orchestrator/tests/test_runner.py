@@ -339,7 +339,7 @@ def test_resume_runs_again_what_was_deleted_or_lost_its_readings(tmp_path: Path)
         assert {row.status for row in campaign.rows()} == {"done"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_saves_and_says_stopped(tmp_path: Path, number: signal.Signals) -> None:
     script = Script()
 

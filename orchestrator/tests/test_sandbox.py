@@ -170,6 +170,17 @@ def test_signals_reach_the_worker_once(outside: Outside, number: signal.Signals)
     process.communicate()
 
 
+def test_a_hangup_that_nohup_keeps_away_ends_nothing(outside: Outside) -> None:
+    script = "import signal; print(signal.getsignal(signal.SIGHUP).name, flush=True); input()"
+    outside.command.insert(0, "nohup")
+    process = outside.start("python3", "-c", script, stdin=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "SIG_IGN\n"
+    process.send_signal(signal.SIGHUP)
+    process.communicate("\n", timeout=60)
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("victim", ["supervisor", "unshare", "init", "worker"])
 def test_kill_9_of_any_part_leaves_nothing(running: Running, victim: str) -> None:
     before = host_state()

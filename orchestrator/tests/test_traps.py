@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The current folder may be a stranger's: no command takes code or settings from it."""
+"""The current folder may be a stranger's, of any name: no command takes code or settings from it.
+
+All this where nothing but ASCII can be printed.
+"""
 
 from __future__ import annotations
 
@@ -55,6 +58,9 @@ SPRUNG = "sprung"
 @pytest.fixture
 def trapped(campaign_dir: Path) -> Iterator[Path]:
     """A campaign's folder, full of traps and current."""
+    folder = campaign_dir.parent / "Übung" / "ä"
+    folder.parent.mkdir()
+    campaign_dir = campaign_dir.rename(folder)
     for name, text in TRAPS.items():
         place = campaign_dir / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -77,10 +83,10 @@ def start(words: Sequence[str], folder: Path, code: int) -> None:
     ended = subprocess.run(
         [NETJOULE, *words],
         cwd=folder,
-        env=os.environ | {"RACK_PASSPHRASE": "correct horse"},
+        env=os.environ | {"RACK_PASSPHRASE": "correct horse", "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
+        encoding="ascii",
         timeout=600,
         check=False,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long-running commands end: SIGTERM, SIGINT, or the end of standard input when it is a pipe.
+"""How long-running commands end: SIGTERM, SIGINT, SIGHUP, or the end of standard input when it is a pipe.
 
 A pipe or socket on standard input is the lifeline of the process that started this one. A terminal or
 /dev/null is not: a logger started in the background must go on.
@@ -27,14 +27,17 @@ def lifeline() -> int | None:
 
 @contextlib.contextmanager
 def end_signals() -> Iterator[int]:
-    """Descriptor that becomes readable when SIGTERM or SIGINT has come."""
+    """Descriptor that becomes readable when SIGTERM, SIGINT or SIGHUP has come; with nohup(1) not SIGHUP."""
     read_end, write_end = os.pipe()
 
     def note(_number: int, _frame: object) -> None:
         with contextlib.suppress(OSError):
             os.write(write_end, b"x")
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        numbers.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield read_end
     finally:

@@ -66,8 +66,9 @@ def require_r() -> None:
         [*programs.rscript(), str(script()), "--help"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        text=True,
-        env=environment(os.environ),
+        encoding="utf-8",
+        errors="replace",
+        env=child.in_utf_8(environment(os.environ)),
         check=False,
     )
     if answer.returncode != 0:

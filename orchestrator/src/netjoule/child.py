@@ -12,9 +12,9 @@ from types import FrameType
 from typing import IO
 
 from netjoule.errors import HostLacks
-from netjoule.unwinding import sigterm_unwinds
+from netjoule.unwinding import ending_signals, ending_unwinds
 
-__all__ = ["held"]
+__all__ = ["held", "in_utf_8"]
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def held(
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a program whose output is read; where it still runs after the body, it is asked to end.
 
-    SIGTERM to us raises SystemExit in the body, as Ctrl-C raises KeyboardInterrupt.
+    SIGTERM and SIGHUP to us raise SystemExit in the body, as Ctrl-C raises KeyboardInterrupt.
 
     Args:
         command: the program and its arguments.
@@ -41,7 +41,7 @@ def held(
         HostLacks: when the program cannot be started.
     """
     child: subprocess.Popen[str] | None = None
-    with sigterm_unwinds():
+    with ending_unwinds():
         try:
             with _signals_wait():
                 child = _started(command, env, stderr)
@@ -52,16 +52,22 @@ def held(
                     _end(child, ask, grace_s)
 
 
+def in_utf_8(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which R and Ansible read paths and texts as we do, whatever the user's locale is."""
+    return {**env, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+
+
 def _started(command: Sequence[str], env: Mapping[str, str], stderr: IO[str]) -> subprocess.Popen[str]:
     try:
         return subprocess.Popen(
             command,
-            env=env,
+            env=in_utf_8(env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
             encoding="utf-8",
+            errors="replace",
         )
     except OSError as error:
         raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
@@ -69,7 +75,7 @@ def _started(command: Sequence[str], env: Mapping[str, str], stderr: IO[str]) ->
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Let SIGINT and SIGTERM be felt after the body: in between, a child would run that nobody knows.
+    """Let SIGINT, SIGTERM and SIGHUP be felt after the body: in between, a child would run that nobody knows.
 
     They are not blocked instead, for the child would inherit that.
     """
@@ -81,7 +87,7 @@ def _signals_wait() -> Iterator[None]:
     def note(number: int, _frame: FrameType | None) -> None:
         came.append(number)
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, note) for number in ending_signals()}
     try:
         yield
     finally:

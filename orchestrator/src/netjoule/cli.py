@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from netjoule.clock import SystemClock
-from netjoule.console import Output, describe_error
+from netjoule.console import Output, describe_error, write_what_can_be_written
 from netjoule.coursework.cli import app as coursework_app
 from netjoule.errors import InvalidData, NetjouleError, refused
 from netjoule.guest.cli import app as guest_app
@@ -416,6 +416,7 @@ def glossary(
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and end the process: 0 fine, 1 failed, 2 usage, 3 host lacks, 4 invalid data."""
     typed = list(sys.argv[1:] if argv is None else argv)
+    write_what_can_be_written()
     sys.exit(run_command(typed))
 
 

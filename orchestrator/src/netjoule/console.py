@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -21,7 +22,14 @@ from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.secrets import redact
 from netjoule.workload import Pace
 
-__all__ = ["Output", "describe_error", "duration_text", "event_document", "progress_sink"]
+__all__ = [
+    "Output",
+    "describe_error",
+    "duration_text",
+    "event_document",
+    "progress_sink",
+    "write_what_can_be_written",
+]
 
 
 class Output:
@@ -48,13 +56,29 @@ class Output:
     def event(self, document: Mapping[str, Any]) -> None:
         """One NDJSON line for machines; nothing without --json."""
         if self.json_lines:
-            sys.stdout.write(redact(json.dumps(document, ensure_ascii=False, default=str)) + "\n")
+            sys.stdout.write(_encodable(redact(json.dumps(document, ensure_ascii=False, default=str))) + "\n")
             sys.stdout.flush()
 
     def error(self, text: str) -> None:
         """One line on stderr."""
         sys.stderr.write(printable(redact(text).replace("\n", " ")) + "\n")
         sys.stderr.flush()
+
+
+def write_what_can_be_written() -> None:
+    """Let a text leave with escapes where the user's encoding (PYTHONIOENCODING) has no such character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _encodable(line: str) -> str:
+    """A line of JSON as stdout's encoding can have it; outside ASCII only texts have anything."""
+    try:
+        line.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        return "".join(sign if sign.isascii() else json.dumps(sign)[1:-1] for sign in line)
+    return line
 
 
 def describe_error(error: BaseException, *, chain: bool = False) -> Iterator[str]:

@@ -314,7 +314,6 @@ def _environment(folder: Path, request: Request) -> dict[str, str]:
         "ANSIBLE_STDOUT_CALLBACK": "netjoule_events",
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_VARS_ENABLED": "host_group_vars" if request.trust_vars else "",
-        "LC_ALL": "C.UTF-8",  # Ansible refuses a locale that is not UTF-8
     }
 
 

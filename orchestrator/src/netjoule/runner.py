@@ -9,7 +9,6 @@ finished is planned again, and `resume` is simply another session.
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from netjoule.runs import Runs
 from netjoule.session import Session
 from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, check_timing
+from netjoule.unwinding import ending_signals
 
 __all__ = [
     "Align",
@@ -280,14 +280,15 @@ async def _cancelled(task: asyncio.Future[Any]) -> None:
 
 
 class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
-    """SIGINT and SIGTERM set the event while the body runs; a second one ends the process as usual."""
+    """What asks to end sets the event while the body runs; a second one ends the process as usual."""
 
     def __init__(self, stop: asyncio.Event) -> None:
         self._stop = stop
+        self._numbers = ending_signals()
 
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._numbers:
             with suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
                 loop.add_signal_handler(number, self._on_signal, number)
 
@@ -300,7 +301,7 @@ class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
 
     def _remove(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in self._numbers:
             with suppress(ValueError, RuntimeError):
                 loop.remove_signal_handler(number)
 

@@ -6,11 +6,12 @@ the caller is not root, or is a root without the capability) and stays as superv
 
     supervisor (this process) --lifeline--> unshare -> init (PID 1 inside) -> worker (argv)
 
-The supervisor forwards SIGINT, SIGTERM and SIGHUP over the lifeline, passes stdio through and returns
-the worker's exit code. Init mounts a tmpfs on /run, brings `lo` up, reaps orphans and ends at once when
-the lifeline closes. The end of init ends every process of the PID namespace (pid_namespaces(7)), and
-with the last process go the network namespaces and their devices. So `kill -9` of the supervisor, of
-unshare, of init or of the worker leaves nothing on the host; there are no names to clean up.
+The supervisor forwards SIGINT, SIGTERM and SIGHUP (not under nohup) over the lifeline, passes stdio
+through and returns the worker's exit code. Init mounts a tmpfs on /run, brings `lo` up, reaps orphans and
+ends at once when the lifeline closes. The end of init ends every process of the PID namespace
+(pid_namespaces(7)), and with the last process go the network namespaces and their devices. So `kill -9` of
+the supervisor, of unshare, of init or of the worker leaves nothing on the host; there are no names to
+clean up.
 
 This module is not a security boundary: it contains side effects, not attackers.
 """
@@ -33,9 +34,9 @@ from typing import NoReturn
 
 from netjoule.errors import HostLacks
 from netjoule.programs import PYTHON
+from netjoule.unwinding import ending_signals
 
 ENV_INSIDE = "NETJOULE_SANDBOX"
-FORWARDED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _BASE_FLAGS = ("--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 _USER_FLAGS = ("--user", "--map-root-user")
@@ -191,7 +192,7 @@ def _forwarding(lifeline_fd: int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # signals arrive in the main thread only; the lifeline still works
         return
-    before = {number: signal.signal(number, forward) for number in FORWARDED_SIGNALS}
+    before = {number: signal.signal(number, forward) for number in ending_signals()}
     try:
         yield
     finally:
@@ -249,7 +250,7 @@ def _init(lifeline_fd: int, status_fd: int, stderr_fd: int, argv: list[str]) -> 
             os.kill(worker.pid, number)
 
     # PID 1 gets no default actions: without handlers these signals would be dropped.
-    for number in FORWARDED_SIGNALS:
+    for number in ending_signals():
         signal.signal(number, forward)
     threading.Thread(target=_watch_lifeline, args=(lifeline_fd, worker.pid), daemon=True).start()
     os.write(status_fd, b'{"problem": null}\n')

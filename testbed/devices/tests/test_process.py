@@ -150,7 +150,7 @@ def test_station_that_the_link_does_not_know(link: Link) -> None:
     assert "said nothing about station 'laptop' for 2 s" in err
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_own_grid_is_contiguous_and_a_signal_ends_it(number: signal.Signals) -> None:
     origin_ns = time.monotonic_ns()
     process = start(

@@ -77,7 +77,7 @@ def test_it_says_who_it_is_then_reads_and_ends_with_its_input(agent: subprocess.
     assert json.loads(rest.splitlines()[-1])["event"] == "ended"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_with_code_0(agent: subprocess.Popen[str], number: int) -> None:
     lines(agent, 2)
     agent.send_signal(number)

@@ -8,6 +8,7 @@ is used, so that help and errors are quick.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -50,6 +51,9 @@ app.add_typer(clocking.app, name="clock")
 
 def main() -> None:
     """Entry point: errors become one line and an exit code; without a verb it prints its help."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever encoding the user has
     try:
         code = app(prog_name="netjoule-meters", standalone_mode=False)
     except TyperException as error:

@@ -17,6 +17,7 @@ from netjoule.guest import lab as guest_lab
 from netjoule.guest.lab import Network
 from netjoule.guest.run import DEFAULT_MEMORY_MIB, AccelChoice, Request, to_file
 from netjoule.guest.run import run as run_in_guest
+from netjoule.unwinding import ending_signals
 
 __all__ = ["app"]
 
@@ -89,7 +90,7 @@ def lab(
         output.say(f"guest: the lab is ready: {topology}")
 
     # Keys and passphrase of the boot go however it is ended; by default only Ctrl-C runs what removes them.
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ending_signals():
         signal.signal(number, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         guest_lab.lab(

@@ -22,7 +22,7 @@ from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.papers import Terms
 from netjoule.publishing.parts import Form, Part, left_out, name_in_bundle, parts, visit, write
-from netjoule.unwinding import sigterm_unwinds
+from netjoule.unwinding import ending_unwinds
 
 __all__ = ["Published", "publish"]
 
@@ -82,7 +82,7 @@ def publish(
     """
     if out is not None:
         archive.require_free(out)
-    with sigterm_unwinds(), _held(campaign):
+    with ending_unwinds(), _held(campaign):
         _require_sound(campaign)
         taken = parts(campaign)
         books = _met(campaign, taken, kept)

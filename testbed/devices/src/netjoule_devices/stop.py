@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the program between two samples, never inside one, on SIGTERM or SIGINT."""
+"""Ends the program between two samples, never inside one, on SIGTERM, SIGINT or SIGHUP."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Stop:
         self._outer = outer
         outer.setblocking(False)
         signal.set_wakeup_fd(outer.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup(1)
+                signal.signal(number, self._on_signal)
 
     def requested(self) -> bool:
         """Return whether a signal has asked to end."""

@@ -138,14 +138,17 @@ def _say(event: Mapping[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _end_signals() -> Iterator[int]:
-    """Descriptor that becomes readable when SIGTERM or SIGINT has come."""
+    """Descriptor that becomes readable when SIGTERM, SIGINT or SIGHUP has come; with nohup(1) not SIGHUP."""
     read_end, write_end = os.pipe()
 
     def note(_number: int, _frame: object) -> None:
         with contextlib.suppress(OSError):
             os.write(write_end, b"x")
 
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        numbers.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield read_end
     finally:
