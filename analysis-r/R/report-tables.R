@@ -85,7 +85,7 @@ most_csv_bytes <- 2e5L
 #' The whole table with all digits, out of the page itself: RFC 2397
 #' @noRd
 csv_link <- function(rows, name) {
-  text <- paste0(paste(utils::capture.output(fwrite(rounded(rows), na = "", scipen = 50L)), collapse = "\n"), "\n")
+  text <- paste0(paste(utils::capture.output(as_csv(rows)), collapse = "\n"), "\n")
   bytes <- charToRaw(enc2utf8(text))
   if (length(bytes) <= most_csv_bytes) {
     tag$p(class = "tools", tag$a(

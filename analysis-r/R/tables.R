@@ -85,9 +85,22 @@ write_tables <- function(tables, out_dir) {
   in_folder(out_dir, function() unlink(paste0(rare, ".csv")))
   vapply(names(tables), function(name) {
     write_whole(file.path(out_dir, paste0(name, ".csv")), function(path) {
-      fwrite(rounded(tables[[name]]), path, na = "", scipen = 50L)
+      as_csv(tables[[name]], path)
     })
   }, "")
+}
+
+#' A table as CSV, which people open with a spreadsheet
+#' @noRd
+as_csv <- function(table, file = "") fwrite(without_formulas(rounded(table)), file, na = "", scipen = 50L)
+
+# A spreadsheet would compute a text that begins so, and names in a campaign may be a stranger's: as spreadsheets do,
+# an apostrophe says that it is text.
+without_formulas <- function(table) {
+  for (column in names(table)[vapply(table, is.character, NA)]) {
+    set(table, j = column, value = sub("^([-=+@\t\r])", "'\\1", table[[column]]))
+  }
+  table
 }
 
 # Nine significant digits: more than any meter gives, and the same text on every machine.

@@ -13,6 +13,7 @@ import pytest
 import synthetic
 
 from netjoule import files
+from netjoule.datapackage import CELLS_ARE_DATA
 from netjoule.emulated_config import device_model_entry
 from netjoule.errors import InvalidData, RunFailed, UsageError
 from netjoule.planfile import read_plan
@@ -346,6 +347,7 @@ def test_the_data_package_lists_each_table_once_with_its_schema(campaign_dir):
     assert len(intervals["path"]) == 2
     assert intervals["schema"]["fields"][0]["name"] == "end"
     assert package["name"] == "tiny"
+    assert package["description"].endswith(CELLS_ARE_DATA)
 
 
 def test_the_end_of_a_session_knows_whether_the_plan_is_done(campaign_dir):

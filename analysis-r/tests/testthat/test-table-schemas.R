@@ -83,3 +83,16 @@ test_that("no table holds a number that is none", {
     }
   }
 })
+
+test_that("no text of a table is a formula to a spreadsheet, and numbers stay numbers", {
+  table <- data.table(
+    name = c("=HYPERLINK(\"http://host\")", "+1", "-x", "@a", "a=1", NA), part = factor("=f"), watts = -1.5
+  )
+  paths <- write_tables(list(one = table), tempfile("tables"))
+  written <- data.table::fread(paths[["one"]], quote = "\"", na.strings = "")
+  expect_identical(written$name, c("'=HYPERLINK(\"\"http://host\"\")", "'+1", "'-x", "'@a", "a=1", NA))
+  expect_identical(unique(written$part), "'=f")
+  expect_identical(unique(written$watts), -1.5)
+  data <- jsonlite::base64_dec(sub("\".*", "", sub(".*base64,", "", as.character(csv_link(table, "one")))))
+  expect_identical(strsplit(rawToChar(data), "\n")[[1]], readLines(paths[["one"]]))
+})

@@ -14,7 +14,7 @@ from typing import Any
 
 import netjoule_contracts as contracts
 
-__all__ = ["TABLES", "describe", "table_files"]
+__all__ = ["CELLS_ARE_DATA", "TABLES", "describe", "table_files"]
 
 # Contract of each table by the pattern of its path inside a campaign.
 TABLES = {
@@ -25,6 +25,8 @@ TABLES = {
     "intervals": "runs/*/intervals.csv",
     "events": "runs/*/events.csv",
 }
+
+CELLS_ARE_DATA = "Cells are data, one that begins with =, +, - or @ too: tell a spreadsheet to import them as text."
 
 
 def table_files(campaign: Path, table: str) -> list[str]:
@@ -47,7 +49,7 @@ def describe(campaign: Path, document: Mapping[str, Any]) -> dict[str, Any]:
         "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
         "name": re.sub(r"[^a-z0-9._-]+", "-", name.lower()).strip("-") or "campaign",
         "title": f"netjoule campaign {name}",
-        "description": str(document["workload"].get("description", "")),
+        "description": f"{document['workload'].get('description', '')} {CELLS_ARE_DATA}".lstrip(),
         "created": document["created_utc"],
         "schema_version": 1,
         "resources": [r for r in (_resource(campaign, table) for table in TABLES) if r],

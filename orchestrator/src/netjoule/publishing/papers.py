@@ -264,6 +264,7 @@ def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterab
             yield f"Files that topology.yaml names and that are not here: {missing}."
     yield from ("", "## What is inside", "", "| file | content |", "| --- | --- |")
     yield from (f"| {name} | {content} |" for name, content in _FOLDERS)
+    yield from ("", datapackage.CELLS_ARE_DATA)
     yield from ("", "## Versions", "", "| what | version |", "| --- | --- |")
     yield from (f"| {_cell(what)} | {_cell(version)} |" for what, version in _versions(campaign))
     yield from ("", "## What was masked", "", *_masking(terms), "")
