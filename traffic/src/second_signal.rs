@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a second SIGINT or SIGTERM does: ends the process at once, whatever it is waiting for.
+//! What a second SIGINT, SIGTERM or SIGHUP does: ends the process at once, whatever it is waiting for.
 //!
 //! The first one ends a flow in order, which takes as long as the other end takes to send its half of the report. Who
 //! asks again does not want to wait for that. What comes within half a second of the first is the same wish, told twice:
@@ -15,7 +15,18 @@ const SAME_WISH_NS: i64 = 500_000_000;
 /// From when on a signal ends this process, `CLOCK_MONOTONIC` ns.
 static FROM_NS: AtomicI64 = AtomicI64::new(i64::MAX);
 
-/// From now on, but for a moment, SIGINT and SIGTERM end this process.
+/// What asks this process to end: SIGHUP does not where it is ignored, as nohup(1) has it.
+pub(crate) fn ending() -> impl Iterator<Item = libc::c_int> {
+    // SAFETY: the structure is live; sigaction(2) only reads the disposition into it.
+    let ignored = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    };
+    [libc::SIGINT, libc::SIGTERM].into_iter().chain((!ignored).then_some(libc::SIGHUP))
+}
+
+/// From now on, but for a moment, the signals of [`ending`] end this process.
 pub(crate) fn ends_at_once() {
     let from_ns = host::now_ns() + SAME_WISH_NS;
     if FROM_NS.compare_exchange(i64::MAX, from_ns, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -29,7 +40,7 @@ pub(crate) fn ends_at_once() {
         action.sa_flags = libc::SA_RESTART;
         let mut both: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut both);
-        for signal in [libc::SIGINT, libc::SIGTERM] {
+        for signal in ending() {
             libc::sigaction(signal, &action, std::ptr::null_mut());
             libc::sigaddset(&mut both, signal);
         }

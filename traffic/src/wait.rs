@@ -214,21 +214,23 @@ fn pollfd(fd: RawFd, read: bool, write: bool) -> libc::pollfd {
     libc::pollfd { fd, events, revents: 0 }
 }
 
-/// SIGINT and SIGTERM as a descriptor. Create it before any thread, so that all threads inherit the blocked mask.
+/// The signals of [`second_signal::ending`] as a descriptor, which a blocked signal reaches even when it is ignored.
+/// Create it before any thread, so that all threads inherit the blocked mask.
 #[derive(Debug)]
 pub struct Signals {
     fd: OwnedFd,
 }
 
 impl Signals {
-    /// Block the two signals and open the descriptor.
+    /// Block these signals and open the descriptor.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the set is initialised by sigemptyset before use; signalfd's result is checked before it is owned.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut set);
-            libc::sigaddset(&mut set, libc::SIGINT);
-            libc::sigaddset(&mut set, libc::SIGTERM);
+            for signal in second_signal::ending() {
+                libc::sigaddset(&mut set, signal);
+            }
             if libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -330,11 +330,24 @@ fn broken(error: &std::io::Error) -> LinkError {
     LinkError::Failed(format!("an interface of the link failed: {error}; was it or its namespace removed?"))
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP for all threads and gives them as a descriptor.
+/// Blocks SIGINT, SIGTERM and, unless it is ignored (nohup), SIGHUP for all threads and gives them as a descriptor.
 fn catch_signals() -> Result<SignalFd, LinkError> {
     let failed = |error: nix::errno::Errno| LinkError::Failed(format!("cannot catch signals: {error}"));
     let mut set = SigSet::empty();
-    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().for_each(|signal| set.add(signal));
+    [Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|signal| set.add(signal));
+    // A blocked signal would reach the descriptor even when it is ignored.
+    if !hangup_is_ignored() {
+        set.add(Signal::SIGHUP);
+    }
     set.thread_block().map_err(failed)?;
     SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(failed)
+}
+
+fn hangup_is_ignored() -> bool {
+    // SAFETY: the structure is live; sigaction(2) only reads the disposition into it.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &mut action) == 0
+            && action.sa_sigaction == libc::SIG_IGN
+    }
 }

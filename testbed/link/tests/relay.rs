@@ -6,10 +6,12 @@ mod netns;
 use std::io::{BufRead, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::time::Duration;
 
 use netjoule_link::clock::now_ns;
-use netns::{failed, interfaces, listener, tun_opens, udp, with_namespaces, Bench};
+use netns::{failed, interfaces, listener, tun_opens, udp, with_namespaces, Bench, Relay, BINARY};
+use nix::sys::signal::Signal;
 use serde_json::{json, Value};
 
 /// Both ways in, or only packet sockets where TUN is closed (which then has to be said clearly).
@@ -203,6 +205,10 @@ fn wait_for_removal(bench: &Bench) {
     }
 }
 
+fn signal(relay: &Relay, signal: Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(relay.child.id() as i32), signal).unwrap();
+}
+
 #[test]
 fn nothing_is_left_after_any_end() {
     with_namespaces("nothing_is_left_after_any_end", || {
@@ -216,9 +222,24 @@ fn nothing_is_left_after_any_end() {
             drop(relay.stdin.take());
             let mut stats = bench.subscribe();
             (0..6).for_each(|_| assert_eq!(next_line(&mut stats)["kind"], "station"));
-            let pid = nix::unistd::Pid::from_raw(relay.child.id() as i32);
-            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+            signal(&relay, Signal::SIGTERM);
             assert_eq!(relay.last_words()["reason"], "signal");
+
+            let with_hangup = |how| {
+                let mut command = Command::new("env");
+                command.args([how, BINARY]);
+                bench.start_by(command, &[])
+            };
+            let relay = with_hangup("--default-signal=HUP");
+            signal(&relay, Signal::SIGHUP);
+            assert_eq!(relay.last_words()["reason"], "signal");
+
+            // As nohup(1) starts it.
+            let relay = with_hangup("--ignore-signal=HUP");
+            let mut stats = bench.subscribe();
+            signal(&relay, Signal::SIGHUP);
+            (0..6).for_each(|_| assert_eq!(next_line(&mut stats)["kind"], "station"));
+            assert_eq!(relay.finish()["reason"], "stdin");
 
             let mut relay = bench.start(&[]);
             relay.child.kill().unwrap();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! SIGINT at either end: the first ends the flow with a partial report, the second ends the process at once.
 
-use crate::common::{assert_honest, send, signal, transports, Client, Server};
+use std::process::Command;
+
+use crate::common::{assert_honest, send, signal, transports, Client, Server, BINARY};
 
 fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
     ["--transport", transport, "--to", &server.control, "-b", "1M", "-t", "600"]
@@ -23,6 +25,27 @@ fn sigint_at_the_client_gives_a_partial_report_and_exit_code_1() {
             assert_eq!(server.expect("flow_finished")["end_reason"], "peer_interrupted");
         }
     }
+}
+
+#[test]
+fn sighup_ends_a_flow_but_not_under_nohup() {
+    let server = Server::start("127.0.0.1", &[]);
+    let with_hangup = |how, flow: &[&str]| {
+        let mut command = Command::new("env");
+        command.args([how, BINARY]);
+        Client::start_by(command, flow)
+    };
+    let mut client = with_hangup("--default-signal=HUP", &long_flow(&server, "udp"));
+    client.expect("started");
+    signal(client.child.id(), libc::SIGHUP);
+    let finished = client.finish();
+    assert_eq!((finished.code, &finished.report()["end_reason"]), (1, &"interrupted".into()));
+    let flow = ["--to", &server.control, "-b", "1M", "-t", "1"];
+    let mut client = with_hangup("--ignore-signal=HUP", &flow);
+    client.expect("started");
+    signal(client.child.id(), libc::SIGHUP);
+    let finished = client.finish();
+    assert_eq!(finished.code, 0, "{}", finished.stderr);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use netjoule_link::error::LinkError;
 use netjoule_link::netns::Netns;
 use serde_json::{json, Value};
 
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_netjoule-link");
 const INNER: &str = "NETJOULE_LINK_TEST_INNER";
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -80,7 +81,12 @@ impl Bench {
 
     /// Starts the relay and waits for its ready line.
     pub(crate) fn start(&self, flags: &[&str]) -> Relay {
-        let mut relay = self.spawn(flags);
+        self.start_by(Command::new(BINARY), flags)
+    }
+
+    /// The same by a command that runs the binary with the arguments that follow.
+    pub(crate) fn start_by(&self, command: Command, flags: &[&str]) -> Relay {
+        let mut relay = self.spawn(command, flags);
         relay.ready = relay.line();
         assert_eq!(relay.ready["event"], "ready", "{}", relay.ready);
         relay
@@ -88,16 +94,16 @@ impl Bench {
 
     /// Starts the relay on a configuration that it is to refuse: exit code and message.
     pub(crate) fn refuse(&self) -> (i32, String) {
-        let mut relay = self.spawn(&[]);
+        let mut relay = self.spawn(Command::new(BINARY), &[]);
         let mut message = String::new();
         relay.child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
         (relay.child.wait().unwrap().code().unwrap(), message)
     }
 
-    fn spawn(&self, flags: &[&str]) -> Relay {
+    fn spawn(&self, mut command: Command, flags: &[&str]) -> Relay {
         let file = fresh_path(".json");
         std::fs::write(&file, self.config.to_string()).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_netjoule-link"))
+        let mut child = command
             .args(["run", "--config"])
             .arg(&file)
             .args(flags)
