@@ -26,7 +26,7 @@ TABLES = {
     "events": "runs/*/events.csv",
 }
 
-CELLS_ARE_DATA = "Cells are data, one that begins with =, +, - or @ too: tell a spreadsheet to import them as text."
+CELLS_ARE_DATA = "Cells are data, also where one begins with =, +, - or @: a spreadsheet should import them as text."
 
 
 def table_files(campaign: Path, table: str) -> list[str]:
