@@ -26,7 +26,7 @@ TABLES = {
     "events": "runs/*/events.csv",
 }
 
-CELLS_ARE_DATA = "Cells are data, also one that begins with =, +, - or @: import them into a spreadsheet as text."
+CELLS_ARE_DATA = "Cells are data, also where one begins with =, +, - or @: import them as text."
 
 
 def table_files(campaign: Path, table: str) -> list[str]:
