@@ -8,6 +8,7 @@ The host is a network namespace with a /run of its own.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -15,6 +16,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +88,8 @@ class Host:
             "meter_host_wheel_dir": str(self.folder / "wheels"),
             "meter_host_python": sys.executable,
             # Without a network; what it needs beside itself is in PYTHONPATH.
-            "meter_host_pip_options": ["--no-index", "--no-deps"],
+            "meter_host_pip_options": ["--no-index"],
+            "meter_host_requirements": str(self.folder / "requirements.txt"),
             "netjoule_meters": [{"meter_id": "laptop", "resource": "/dev/ptmx"}],
         }
         file = self.folder / "variables.json"
@@ -142,6 +145,7 @@ class Host:
 def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Host]:
     (tmp_path / "bin").mkdir()
     (tmp_path / "state/units").mkdir(parents=True)
+    (tmp_path / "requirements.txt").touch()
     for name in PROGRAMS + (OTHERS_PROGRAMS if request.param == "base_host" else ()):
         (tmp_path / "bin" / name).symlink_to(HERE / "programs/host_program.py")
     for unit in RUNNING[request.param]:
@@ -318,3 +322,31 @@ def test_who_is_new_in_a_group_logs_in_again(host: Host) -> None:
     code, _, text = host.play("main", "--check", "-vv", **more)
     assert code == 0, text
     assert "META: reset connection" in text
+
+
+@pytest.mark.netns
+@pytest.mark.parametrize("host", ["meter_host"], indirect=True)
+@pytest.mark.parametrize("changed", [False, True])
+def test_only_what_is_locked_is_installed(host: Host, changed: bool) -> None:
+    wheel = host.folder / "shellingham-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        about = "shellingham-1.0.dist-info"
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: shellingham\nVersion: 1.0\n")
+        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        file.writestr(f"{about}/RECORD", "")
+    hashed = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if changed:
+        with zipfile.ZipFile(wheel, "a") as file:
+            file.writestr("shellingham.py", "# not what was locked")
+    other = f"other==2 \\\n    --hash=sha256:{'0' * 64}\n"
+    (host.folder / "requirements.txt").write_text(
+        f"{other}shellingham==1.0 \\\n    --hash=sha256:{hashed}\n    # via typer\n"
+    )
+    options = ["--no-index", "--find-links", str(host.folder)]
+    code, _, text = host.play("main", meter_host_pip_options=options)
+    if changed:
+        assert code != 0
+        assert "DO NOT MATCH THE HASHES" in " ".join(text.split())
+    else:
+        assert code == 0, text
+        assert "shellingham==1.0" in host.says("/run/opt/venv/bin/pip", "freeze")

@@ -37,7 +37,7 @@ OF_NAMESPACES: dict[str, Any] = {
     "meter_host_python": sys.executable,
     "meter_host_install_dir": "/run/opt",
     "meter_host_udev_rules_dir": "/run/udev-rules",
-    "meter_host_pip_options": ["--no-index", "--no-deps"],  # no network; PYTHONPATH has what it needs
+    "meter_host_pip_options": ["--no-index"],  # no network; PYTHONPATH has what it needs
 }
 
 
@@ -107,7 +107,11 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     (tmp_path / "group_vars").mkdir()
     with sshd_hosts.lab(tmp_path, stand_ins, environment) as up:
         (tmp_path / "rack.yaml").write_text(json.dumps(topology(up)))
-        own = OF_NAMESPACES | {"meter_host_wheel_dir": str(tmp_path / "wheels")}
+        (tmp_path / "requirements.txt").touch()
+        own = OF_NAMESPACES | {
+            "meter_host_wheel_dir": str(tmp_path / "wheels"),
+            "meter_host_requirements": str(tmp_path / "requirements.txt"),
+        }
         (tmp_path / "group_vars/all.json").write_text(json.dumps(own))
         yield up
 
