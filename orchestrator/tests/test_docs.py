@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents: every link within the repository leads somewhere, every flag is one."""
+"""The documents: every link within the repository leads somewhere, every flag is one, words are defined."""
 
 import os
 import re
@@ -92,6 +92,29 @@ def test_a_dead_link_is_found(text: str, dead: list[str], tmp_path: Path) -> Non
     assert list(dead_links(page, text)) == dead
 
 
+_TERMS = [r"\bseed study\b", r"\bblocks?\b", r"\bfloors?\b", r"\barms?\b"]
+_WRITTEN_BY_A_PROGRAM = {"benchmarks.md", "coverage.md", "interoperability.md", "soak.md"}
+
+
+def undefined(text: str) -> Iterator[str]:
+    """First uses in a page's prose of words that are neither bold, so defined there, nor linked to where."""
+    prose = re.sub(r"`[^`\n]*`|^#.*$", "", re.sub(r"(?ms)^ *```.*?^ *```", "", text), flags=re.MULTILINE)
+    prose = re.sub(r"\]\((?!measurement-protocol\.md#words\))[^)]*\)", "]", prose)
+    for term in _TERMS:
+        first = re.search(f"(?<!-){term}.{{0,30}}", prose, re.IGNORECASE)
+        if first and not re.match(rf"{term}(?:\*\*|\]\(measurement-)", first[0], re.IGNORECASE):
+            yield first[0]
+
+
+def test_words_of_the_measurement_are_defined_where_a_page_first_uses_them() -> None:
+    pages_of_docs = [p for p in (ROOT / "docs").glob("*.md") if p.name not in _WRITTEN_BY_A_PROGRAM]
+    found = {
+        p.name: list(undefined(p.read_text(encoding="utf-8"))) for p in [ROOT / "README.md", *pages_of_docs]
+    }
+    assert {name: uses for name, uses in found.items() if uses} == {}
+    assert list(undefined("A floor of **blocks** and `arms`.")) == ["floor of **blocks** and ."]
+
+
 def test_every_flag_that_the_readme_of_traffic_names_is_one() -> None:
     program = programs.find("netjoule-traffic")
 
@@ -100,7 +123,11 @@ def test_every_flag_that_the_readme_of_traffic_names_is_one() -> None:
 
     verbs = set(re.findall(r"^  ([a-z]+)  ", help_of(), re.MULTILINE)) - {"help"}
     assert {"serve", "send", "selftest"} <= verbs
-    known = set(re.findall(r"(?<!\S)--?[A-Za-z0-9][a-z0-9-]*", " ".join(help_of(*v) for v in [(), *([v] for v in verbs)])))
+    known = set(
+        re.findall(
+            r"(?<!\S)--?[A-Za-z0-9][a-z0-9-]*", " ".join(help_of(*v) for v in [(), *([v] for v in verbs)])
+        )
+    )
     text = (ROOT / "traffic" / "README.md").read_text(encoding="utf-8")
     code = [*_FENCE.findall(text), *re.findall(r"`[^`\n]+`", _FENCE.sub("", text))]
     named = set(re.findall(r"(?<![\w-])--?[A-Za-z4-6][a-z0-9-]*", " ".join(code)))
@@ -108,7 +135,9 @@ def test_every_flag_that_the_readme_of_traffic_names_is_one() -> None:
     others = {"-c", "-N"}  # of head; what is the default anyway is not listed
 
     def is_answered(flag: str) -> bool:
-        said = subprocess.run([program, "send", flag, "1"], capture_output=True, check=False, text=True).stderr
+        said = subprocess.run(
+            [program, "send", flag, "1"], capture_output=True, check=False, text=True
+        ).stderr
         return f"{flag} is iperf3's" in said
 
     assert {flag for flag in named - known - others if not is_answered(flag)} == set()

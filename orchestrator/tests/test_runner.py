@@ -149,7 +149,7 @@ def test_a_failed_sender_repeats_its_mini_block_at_the_end_of_the_block(tmp_path
         (
             bad.run_id,
             "invalid (flow_lost_control: netjoule-traffic send ended with code 1: no answer), so mini-block "
-            f"{bad.mini_block} does not count; all its runs are repeated",
+            f"{bad.mini_block} does not count; all its runs are to be repeated",
         )
     ]
 
@@ -179,7 +179,7 @@ def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: 
     assert outcome == runner.Outcome("complete", 1, 3)
     again = [e.detail for e in events if e.kind == "repeat"]
     assert [d.rpartition("; ")[2] for d in again] == [
-        *["all its runs are repeated"] * 2,
+        *["all its runs are to be repeated"] * 2,
         "its attempts are used up",
     ]
     assert all("(idle_drift: the two differ by 2 %)" in detail for detail in again)

@@ -161,7 +161,7 @@ def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | N
         rscript: program to use instead of the one found.
 
     Raises:
-        InvalidData: when a campaign flew no profile.
+        InvalidData: when a campaign ran no profile.
         HostLacks, RunFailed: as `run_analysis`.
     """
     first, *others = campaigns

@@ -29,7 +29,7 @@ def uncounted_runs(campaign: Path) -> frozenset[str]:
 def uncounted_line(campaign: Path) -> str:
     """How many finished runs do not count and where the reasons stand; empty when all of them do.
 
-    Runs that were flown again are replaced, and no loss.
+    Runs that were made again are replaced, and no loss.
     """
     last = last_attempts(read_plan(campaign / "plan.csv"))
     finished = {row.run_id for row in last if row.status in _FINISHED}

@@ -45,7 +45,7 @@ def begun(
     utc: datetime,
     last_logged_s: float,
 ) -> tuple[Session, list[dict[str, Any]]]:
-    """A new sitting, and all sessions as campaign.json then lists them.
+    """A new session, and all sessions as campaign.json then lists them.
 
     In the same boot the origin stays; after a reboot it is computed from UTC, and never so that campaign
     time would go back behind what is logged.

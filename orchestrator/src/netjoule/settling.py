@@ -113,7 +113,7 @@ class Results:
     def _why_again(self, row: PlanRow, reason: Reason) -> str:
         """What makes a mini-block invalid, and whether it is run again."""
         last = row.attempt >= self._campaign.workload.max_attempts
-        then = "its attempts are used up" if last else "all its runs are repeated"
+        then = "its attempts are used up" if last else "all its runs are to be repeated"
         return (
             f"invalid ({reason.code}: {reason.detail}), so mini-block {row.mini_block} does not count; {then}"
         )

@@ -284,10 +284,10 @@ class Campaign:
         return session
 
     def end_session(self, session: Session, *, end: str, monotonic_ns: int, utc: datetime) -> None:
-        """Close a sitting and write datapackage.json.
+        """Close a session and write datapackage.json.
 
         Args:
-            session: the sitting.
+            session: the session.
             end: complete, stopped or failed.
             monotonic_ns: CLOCK_MONOTONIC now.
             utc: UTC now.
