@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,7 +195,7 @@ def _breaks(cell: str, rule: Mapping[str, Any], seen: set[str]) -> str:
         return ""
     if "exclusiveMinimum" in rule and value is not None and value <= rule["exclusiveMinimum"]:
         return f"{cell} must be above {rule['exclusiveMinimum']}"
-    if "pattern" in rule and not re.search(rule["pattern"], cell):
+    if "pattern" in rule and not contracts.has_form(cell, rule["pattern"]):
         return f"{cell!r} does not have the form {rule['pattern']}"
     if rule.get("unique") and cell in seen:
         return f"{cell!r} stands twice"

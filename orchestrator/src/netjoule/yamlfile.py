@@ -10,14 +10,16 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import yaml
 
 import netjoule_contracts as contracts
 from netjoule.errors import InvalidData, UsageError, did_you_mean, file_errors
 from netjoule_contracts import reading
+
+if TYPE_CHECKING:
+    import jsonschema
 
 __all__ = ["Document", "defects", "load", "parse"]
 
@@ -194,9 +196,9 @@ def hold(document: Document, contract: str) -> None:
 
 def defects(value: Any, contract: str) -> Iterator[tuple[Place, str]]:
     """Path and sentence of every place where ``value`` breaks the contract; never shows a secret."""
-    checker = jsonschema.FormatChecker()
-    validator = jsonschema.Draft202012Validator(contracts.schema(contract), format_checker=checker)
-    for error in sorted(validator.iter_errors(value), key=lambda e: [str(p) for p in e.absolute_path]):
+    for error in sorted(
+        contracts.validator(contract).iter_errors(value), key=lambda e: [str(p) for p in e.absolute_path]
+    ):
         yield from _sentences(error)
 
 

@@ -161,6 +161,20 @@ def test_a_document_defect_names_the_field() -> None:
         netjoule_contracts.validate("run", {"schema_version": 1, "nonsense": True})
 
 
+def test_a_pattern_ends_where_its_text_ends() -> None:
+    """To Python a dollar also stands before a last line feed; to Rust, R and the standard it does not."""
+    nodes = [node for path in SCHEMAS + TABLES for _, node in walk(json.loads(path.read_text()))]
+    patterns = {str(node["pattern"]) for node in nodes if isinstance(node.get("pattern"), str)}
+    texts = ["udp", "auto", "env:A", "2026-11-24", "2026-11-24T00:00:00Z", "8N1", "absolute", "a" * 64]
+    has_form = netjoule_contracts.has_form
+    held = [(text, pattern) for text in texts for pattern in patterns if has_form(text, pattern)]
+    assert len({pattern for _, pattern in held}) > len(patterns) / 2
+    assert [one for one in held if one[1].endswith("$") and has_form(f"{one[0]}\n", one[1])] == []
+    assert has_form("a$", "^a\\$") and has_form("a$\n", "^a\\$")
+    found = netjoule_contracts.document_defects("workload", {"name": "demo\n"})
+    assert any("'demo\\n' does not match" in defect for defect in found)
+
+
 def test_an_unfit_place_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     netjoule_contracts.root.cache_clear()
     monkeypatch.setenv("NETJOULE_CONTRACTS", str(tmp_path))

@@ -10,6 +10,7 @@ import functools
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,14 @@ __all__ = [
     "ContractError",
     "document_defects",
     "fields_of",
+    "has_form",
     "root",
     "schema",
     "table",
     "table_defects",
     "transports",
     "validate",
+    "validator",
 ]
 
 
@@ -108,16 +111,30 @@ def _closed(properties: dict[str, Any]) -> dict[str, Any]:
     return {"properties": properties, "required": [], "additionalProperties": False}
 
 
+def has_form(text: str, pattern: str) -> bool:
+    """Whether ``text`` matches a pattern of a contract: its ``$`` is the end, not also before a line feed."""
+    return re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), text) is not None
+
+
 @functools.cache
-def _validator(name: str) -> jsonschema.Draft202012Validator:
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    """What holds documents to schema ``name``, formats included."""
     import jsonschema  # here: it takes longer to load than all else of ours, and most of it never asks
 
-    return jsonschema.Draft202012Validator(schema(name), format_checker=jsonschema.FormatChecker())
+    def pattern(_: Any, rule: str, instance: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+        if isinstance(instance, str) and not has_form(instance, rule):
+            yield jsonschema.ValidationError(f"{instance!r} does not match {rule!r}")
+
+    base = jsonschema.Draft202012Validator
+    ours: type[jsonschema.Draft202012Validator] = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+        base, {"pattern": pattern}
+    )
+    return ours(schema(name), format_checker=jsonschema.FormatChecker())
 
 
 def document_defects(name: str, document: Any) -> list[str]:
     """Every place where ``document`` breaks schema ``name``, one sentence each; empty when it fits."""
-    errors = sorted(_validator(name).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
+    errors = sorted(validator(name).iter_errors(document), key=lambda e: list(map(str, e.absolute_path)))
     return [f"{_place(e.absolute_path)}: {_message(e)}" for e in errors]
 
 
