@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Once a flow runs, nothing is allocated per message or per wake-up at either end. QUIC is left out, for quiche allocates
-//! for every packet, and DCCP, which does for an acknowledgement.
+//! Once a flow runs, nothing is allocated per message, acknowledgement or wake-up at either end. QUIC is left out, for
+//! quiche allocates for every packet.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -70,7 +70,7 @@ fn request(transport: &str, messages_per_s: u64) -> FlowRequest {
     serde_json::from_value(flow).unwrap()
 }
 
-fn spec(protocol: &dyn Protocol, role: Role) -> FlowSpec {
+fn spec(protocol: &dyn Protocol, role: Role, options: &Values) -> FlowSpec {
     FlowSpec {
         message_bytes: MESSAGE_BYTES as usize,
         role,
@@ -78,7 +78,7 @@ fn spec(protocol: &dyn Protocol, role: Role) -> FlowSpec {
         gso: false,
         seed: 1,
         rate_bps: 0,
-        options: protocol.options(&Values::new()).unwrap(),
+        options: protocol.options(options).unwrap(),
         event_log: None,
     }
 }
@@ -105,7 +105,7 @@ fn receive(mut end: Box<dyn Transport>, is_over: &AtomicBool) -> (u64, u64) {
 }
 
 /// Messages sent, allocations of the sender, allocations of the receiver.
-fn allocations(transport: &str, messages_per_s: u64) -> [u64; 3] {
+fn allocations(transport: &str, options: &Values, messages_per_s: u64) -> [u64; 3] {
     let protocol = registry::protocol(transport).unwrap();
     let request = request(transport, messages_per_s);
     let plan = Plan::of(&request, request.constant_schedule(), protocol.kind());
@@ -116,13 +116,15 @@ fn allocations(transport: &str, messages_per_s: u64) -> [u64; 3] {
     std::thread::scope(|scope| {
         let receiver = (transport != "null").then(|| {
             scope.spawn(|| {
-                let end = protocol.listen(local, None, &spec(protocol, Role::Receiver), now_ns()).unwrap();
+                let end =
+                    protocol.listen(local, None, &spec(protocol, Role::Receiver, options), now_ns()).unwrap();
                 tell.send((end.local_address().unwrap(), end.offer())).unwrap();
                 receive(end, &is_over)
             })
         });
         let (remote, offer) = if receiver.is_some() { told.recv().unwrap() } else { (local, Values::new()) };
-        let end = protocol.connect(None, remote, &spec(protocol, Role::Sender), &offer, now_ns()).unwrap();
+        let end =
+            protocol.connect(None, remote, &spec(protocol, Role::Sender, options), &offer, now_ns()).unwrap();
         let mut session = Session::new(end, None, &signals, StdinUse::Ignored).unwrap();
         if transport != "null" {
             let is_open = |session: &mut Session<'_>| Ok(session.state == State::Open);
@@ -140,11 +142,13 @@ fn allocations(transport: &str, messages_per_s: u64) -> [u64; 3] {
 
 #[test]
 fn a_running_flow_allocates_nothing() {
-    for transport in ["null", "udp", "tcp"] {
-        let (few, many) = (allocations(transport, 200), allocations(transport, 10_000));
-        assert!(many[0] > few[0] + 1_000, "{transport}: {few:?} {many:?}");
+    let ccid = |number: u64| Values::from_iter([("ccid".to_owned(), number.into())]);
+    let flows = ["null", "udp", "tcp"].map(|transport| (transport, Values::new()));
+    for (transport, options) in flows.into_iter().chain([2, 3].map(|number| ("dccp", ccid(number)))) {
+        let [few, many] = [200, 10_000].map(|rate| allocations(transport, &options, rate));
+        assert!(many[0] > few[0] + 1_000, "{transport} {options:?}: {few:?} {many:?}");
         for (end, name) in [(1, "sender"), (2, "receiver")] {
-            assert!(many[end] <= few[end] + GROWTH, "{transport}, {name}: {few:?} {many:?}");
+            assert!(many[end] <= few[end] + GROWTH, "{transport} {options:?}, {name}: {few:?} {many:?}");
         }
     }
 }

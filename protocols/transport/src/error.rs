@@ -33,9 +33,9 @@ pub enum TransportError {
 
 impl TransportError {
     /// For `map_err`: `TransportError::io("bind UDP socket to 10.0.0.1:0")`.
+    /// Free of cost while nothing fails: the context becomes a text then.
     pub fn io(context: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        let context = context.to_string();
-        move |source| Self::Io { context, source }
+        move |source| Self::Io { context: context.to_string(), source }
     }
 }
 
