@@ -3,7 +3,7 @@
 
 use netjoule_transport::Arrival;
 
-/// Bytes kept at most; what comes on top is lost, and counts as lost.
+/// Bytes kept at most; what comes on top is lost, counts as lost, and the sender is told (Data Dropped).
 const MOST_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Default)]
@@ -14,11 +14,14 @@ pub(crate) struct Early {
 }
 
 impl Early {
-    pub(crate) fn keep(&mut self, arrival: Arrival<'_>) {
-        if self.bytes.len() + arrival.bytes.len() <= MOST_BYTES {
+    /// Keep a message; false when there is no room for it.
+    pub(crate) fn keep(&mut self, arrival: Arrival<'_>) -> bool {
+        let fits = self.bytes.len() + arrival.bytes.len() <= MOST_BYTES;
+        if fits {
             self.bytes.extend_from_slice(arrival.bytes);
             self.messages.push((self.bytes.len(), arrival.arrived_ns));
         }
+        fits
     }
 
     /// Hand everything to `sink`; how many messages it was.
@@ -39,9 +42,9 @@ mod tests {
     #[test]
     fn what_came_early_comes_out_in_order_within_bounds() {
         let mut early = Early::default();
-        early.keep(Arrival { bytes: b"one", arrived_ns: 1 });
-        early.keep(Arrival { bytes: &vec![0; MOST_BYTES], arrived_ns: 2 });
-        early.keep(Arrival { bytes: b"three", arrived_ns: 3 });
+        assert!(early.keep(Arrival { bytes: b"one", arrived_ns: 1 }));
+        assert!(!early.keep(Arrival { bytes: &vec![0; MOST_BYTES], arrived_ns: 2 }));
+        assert!(early.keep(Arrival { bytes: b"three", arrived_ns: 3 }));
         let mut seen = Vec::new();
         let count = early.give(&mut |arrival| seen.push((arrival.bytes.to_vec(), arrival.arrived_ns)));
         assert_eq!((count, seen), (2, vec![(b"one".to_vec(), 1), (b"three".to_vec(), 3)]));

@@ -13,6 +13,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ccid;
 use netjoule_dccp::connection::{End as Ending, Spacing};
+use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::{Connection, ResetCode, State as Stage};
 use netjoule_transport::{
     socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
@@ -93,8 +94,14 @@ impl<C: Carrier> End<C> {
                 answer =
                     judge.as_ref().filter(|_| !any_message).and_then(|judge| asked(judge, arrival.bytes));
             } else if let Some(early) = early {
-                early.keep(arrival);
+                return if early.keep(arrival) { Ok(()) } else { Err(DropCode::ReceiveBuffer) };
+            } else {
+                //= rfc4340#11.7.2
+                //# A Data Dropped option containing Drop Code 1 SHOULD be sent whenever received data is ignored due to a
+                //# non-listening application.
+                return Err(DropCode::ApplicationNotListening);
             }
+            Ok(())
         })?;
         if let Some(answer) = answer {
             say(connection, &answer, now_ns);
@@ -237,6 +244,7 @@ impl<C: Carrier> Transport for End<C> {
                 *any_message = true;
                 sink(arrival);
             }
+            Ok(())
         })?;
         if let Some(answer) = answer {
             say(connection, &answer, now_ns);
@@ -312,6 +320,8 @@ impl<C: Carrier> Transport for End<C> {
         // The peer may have closed already: then its Close is answered instead. Nobody is left to be told of errors.
         let _ = self.read(now_ns);
         if let Some(connection) = &mut self.connection {
+            // The last chance to say what nobody listened to.
+            let _ = self.link.transmit(connection, now_ns);
             connection.close(now_ns);
             let _ = self.link.transmit(connection, now_ns);
         }

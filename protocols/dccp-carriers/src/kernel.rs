@@ -304,7 +304,7 @@ impl Transport for KernelEnd {
             }
             Phase::Open(_) => {
                 if let Some(mut early) = self.early.take() {
-                    self.read(MESSAGES_PER_RECEIVE, &mut |arrival| early.keep(arrival))?;
+                    self.read(MESSAGES_PER_RECEIVE, &mut |arrival| _ = early.keep(arrival))?;
                     self.early = Some(early);
                 }
             }

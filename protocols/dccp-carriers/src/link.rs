@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::{Spacing, Transmit};
+use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::Connection;
 use netjoule_transport::datagram::{self, Batch};
 use netjoule_transport::pace::Pace;
@@ -38,7 +39,7 @@ impl<C: Carrier> Link<C> {
         // As over UDP: of a flow that is not fast each message has a call of its own.
         let way = if C::TRAINS && flow.gso {
             Way::Train
-        } else if C::TRAINS && pace.is_fast() {
+        } else if pace.is_fast() {
             Way::together()
         } else {
             Way::Singly
@@ -49,11 +50,9 @@ impl<C: Carrier> Link<C> {
 
     /// Messages of `message_bytes` are about to be offered: of a flow of several sizes they tell whether it is fast.
     pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
-        if C::TRAINS {
-            self.pace.count(messages, message_bytes, now_ns);
-            if self.pace.is_fast() {
-                self.outbox.share_calls();
-            }
+        self.pace.count(messages, message_bytes, now_ns);
+        if self.pace.is_fast() {
+            self.outbox.share_calls();
         }
     }
 
@@ -70,7 +69,7 @@ impl<C: Carrier> Link<C> {
         connection: &mut Connection,
         calls: usize,
         answer: bool,
-        sink: &mut dyn FnMut(Arrival<'_>),
+        sink: &mut dyn FnMut(Arrival<'_>) -> std::result::Result<(), DropCode>,
     ) -> Result<usize> {
         let mut messages = 0;
         for _ in 0..calls {
@@ -94,8 +93,8 @@ impl<C: Carrier> Link<C> {
                     // Where trains are joined (UDP), nothing lies between the packets.
                     let packets = self.carrier.packet(part);
                     connection.handle_train(arrived_ns, ecn, packets, piece, |bytes| {
-                        sink(Arrival { bytes, arrived_ns });
                         messages += 1;
+                        sink(Arrival { bytes, arrived_ns })
                     });
                     if answer {
                         transmit(&self.carrier, &mut self.outbox, connection, read_ns)?;

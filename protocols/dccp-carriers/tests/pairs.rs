@@ -121,6 +121,8 @@ fn messages_cross_in_order_over_every_carrier() {
                 let (mut client, mut server) = open_pair(any_port, gso, ccid, carrier);
                 let seen = transfer(&mut *client, &mut *server, 500);
                 assert_eq!(seen, (0..500).collect::<Vec<_>>(), "{any_port} {carrier} {gso} {ccid}");
+                let call = if gso && carrier == "udp" { "gso" } else { "sendmmsg" };
+                assert_eq!(client.path_statistics()["send_call"], call, "{any_port} {carrier}");
                 let packets = client.packetisation(500);
                 let headers_bytes = packets.mean_ip_packet_bytes.unwrap() - SIZE as f64;
                 let least_bytes = if any_port.starts_with('[') { 56.0 } else { 36.0 };
@@ -145,6 +147,40 @@ fn figures_are_told_by_both_ends() {
     assert!(client.path_mtu_bytes().unwrap() >= 1280);
     assert_eq!(client.path_statistics()["send_call"], "sendmmsg");
     assert!(server.path_statistics().get("send_call").is_none());
+}
+
+/// Send messages of `bytes` each that the receiving end does not ask for, until `is_over` of the sender's figures.
+fn send_unheard(
+    client: &mut dyn Transport,
+    server: &mut dyn Transport,
+    bytes: usize,
+    is_over: impl Fn(&Values) -> bool,
+) {
+    let spacing = client.headroom_bytes() + bytes;
+    for _ in 0..PATIENCE {
+        client.send_batch(&mut vec![0; spacing * 40], bytes, now_ns()).unwrap();
+        client.service(now_ns()).unwrap();
+        server.service(now_ns()).unwrap();
+        if is_over(&client.path_statistics()) {
+            return;
+        }
+    }
+    panic!("never over: {:?}", client.path_statistics());
+}
+
+#[test]
+fn what_finds_no_room_before_the_receiver_asks_is_named_to_the_sender() {
+    let reports = |figures: &Values| figures["data_drops_reported"].as_f64().unwrap();
+    for ccid in [2, 3] {
+        let wide = |role| FlowSpec { message_bytes: 1400, ..flow(role, TOKEN, true, ccid, "udp") };
+        let mut server = listen("127.0.0.1:0", &wide(Role::Receiver));
+        let mut client = connect(&*server, &wide(Role::Sender));
+        run_until(&mut *client, &mut *server, State::Open);
+        send_unheard(&mut *client, &mut *server, 1400, |figures| reports(figures) > 3.0);
+        let dropped = server.path_statistics()["data_not_taken"].as_f64().unwrap();
+        let kept = server.receive(now_ns(), &mut |_| {}).unwrap();
+        assert!(dropped > 0.0 && kept >= (4 << 20) / 1400, "CCID {ccid}: {dropped} {kept}");
+    }
 }
 
 #[test]

@@ -90,7 +90,10 @@ impl<C: Carrier> End<C> {
             return Ok(());
         };
         let mut accepted = false;
-        self.link.read(connection, 1, false, &mut |arrival| accepted |= prover.on_message(arrival.bytes))?;
+        self.link.read(connection, 1, false, &mut |arrival| {
+            accepted |= prover.on_message(arrival.bytes);
+            Ok(())
+        })?;
         // The question travels in the packet that completes the handshake, or later ones.
         if !accepted && matches!(connection.state(), Stage::PartOpen | Stage::Open) {
             if let Some(question) = prover.on_time(now_ns) {

@@ -11,7 +11,7 @@
 //! | what happens when nothing arrives? | `timers` |
 //! | how does it end? | `close` |
 //! | which features are wanted? | `wishes` |
-//! | which data was refused, and how is that reported? | `drops` |
+//! | which data was refused or not taken, and how is that reported? | `drops` |
 //! | what happened so far? | `counters` |
 
 mod close;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What waits to be said, and the bytes of one packet.
 
+use super::drops::MAX_VECTOR_BYTES;
 use super::{Carriage, Connection, State, Transmit};
 use crate::ccid::Ecn;
 use crate::checksum;
@@ -353,10 +354,11 @@ impl Connection {
             self.counters.slow_receiver_sent += 1;
         }
         if !self.drops.is_empty() {
-            let left = room.saturating_sub(options.len() + 2);
-            let vector = self.drops.vector(header.seq, ack, left);
-            if !vector.is_empty() {
-                put_limited(&DccpOption::DataDropped(&vector), room, options);
+            let left = room.saturating_sub(options.len() + 2).min(MAX_VECTOR_BYTES);
+            let mut vector = [0; MAX_VECTOR_BYTES];
+            let length = self.drops.write(header.seq, ack, &mut vector[..left]);
+            if length > 0 {
+                put_limited(&DccpOption::DataDropped(&vector[..length]), room, options);
             }
         }
         if let Some(halves) = &mut self.halves {

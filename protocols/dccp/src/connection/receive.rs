@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a packet that arrived does: the steps of RFC 4340 section 8.5.
 
-use super::drops::DropCode;
 use super::options::{Arrival, Findings};
 use super::sequence::Validity;
 use super::{Carriage, Connection, State};
 use crate::ccid::{Ecn, Incoming, Violation};
 use crate::checksum;
 use crate::feature::{Feature, Location, Role};
+use crate::options::data_dropped::DropCode;
 use crate::packet::{Packet, PacketType, WireSeq};
 use crate::reset::ResetCode;
 use crate::seqno::Seq48;
@@ -405,6 +405,15 @@ impl Connection {
         }
         self.handshake_data_taken |= packet.kind == PacketType::Response;
         Some(packet.payload)
+    }
+
+    /// The data of `packet`, which was delivered, was not taken.
+    pub(super) fn on_refused(&mut self, packet: &[u8], code: DropCode) {
+        let numbers = Packet::parse(packet).ok().and_then(|packet| self.extend(&packet));
+        if let Some((seq, _)) = numbers {
+            self.counters.data_not_taken += 1;
+            self.drops.note(seq, code);
+        }
     }
 }
 

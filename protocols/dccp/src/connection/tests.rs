@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use super::{Ccids, Config, Connection, End, SendError, State};
 use crate::ccid::{Ccid, Departure, Ecn, Figure, Incoming, ReceivingCcid, SendingCcid, Violation};
 use crate::feature::{Feature, Location, Role};
+use crate::options::data_dropped::DropCode;
 use crate::options::DccpOption;
 use crate::packet::{Packet, PacketType, WireSeq};
 use crate::reset::ResetCode;
@@ -341,6 +342,30 @@ fn wrong_data_checksums_drop_the_data_and_say_so() {
     let ack = Packet::parse(&out).expect("an Ack");
     let report = ack.options().find(|option| matches!(option, DccpOption::DataDropped(_)));
     assert_eq!(report, Some(DccpOption::DataDropped(&[0xb0])));
+}
+
+#[test]
+fn what_the_caller_does_not_take_of_a_train_is_reported_by_its_reason() {
+    let mut connection = connection(Role::Server, State::Open);
+    let train: Vec<u8> = (1..=20).flat_map(|step| packet(PacketType::Data, GSR + step, 0, &[])).collect();
+    let (mut seen, length) = (0, train.len() / 20);
+    connection.handle_train(NOW, Ecn::NotEct, &train, length, |_| {
+        seen += 1;
+        match seen {
+            1 => Err(DropCode::ApplicationNotListening),
+            3.. => Err(DropCode::ReceiveBuffer),
+            _ => Ok(()),
+        }
+    });
+    assert_eq!((seen, connection.counters.data_not_taken), (20, 19));
+    connection.pending.ack = true;
+    let mut out = Vec::new();
+    connection.poll_transmit(NOW, &mut out);
+    let ack = Packet::parse(&out).expect("an Ack");
+    // 18 in the receive buffer, one taken, one that nobody listened to.
+    let report = ack.options().find(|option| matches!(option, DccpOption::DataDropped(_)));
+    assert_eq!(report, Some(DccpOption::DataDropped(&[0xaf, 0xa1, 0, 0x90])));
+    assert_eq!(ack.ack, Some(WireSeq::Long(Seq48::new(GSR + 20))));
 }
 
 #[test]

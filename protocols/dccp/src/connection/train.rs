@@ -7,6 +7,7 @@
 
 use super::{Carriage, Connection, State, Transmit};
 use crate::ccid::{Ccid, Ecn, Incoming};
+use crate::options::data_dropped::DropCode;
 use crate::options::DccpOption;
 use crate::packet::{Packet, PacketType, WireSeq};
 use crate::seqno::Seq48;
@@ -77,7 +78,10 @@ impl Connection {
     }
 
     /// Take packets of `packet_bytes` each (the last may be shorter) that lie back to back and arrived together, as
-    /// [`Self::handle`] takes them one by one; `sink` gets the application data.
+    /// [`Self::handle`] takes them one by one; `sink` gets the application data. What it does not take for want of room, or
+    /// because nobody listens, was received all the same; the next acknowledgement names it as dropped (RFC 4340 section
+    /// 11.7). Packets that the operating system had no room for never come here and are no such drops: nothing is known of
+    /// them but how many they are ([`Self::on_receive_buffer`]), and to congestion control they are lost on the way.
     ///
     /// # Panics
     /// When `packet_bytes` is 0.
@@ -87,19 +91,23 @@ impl Connection {
         ecn: Ecn,
         packets: &'a [u8],
         packet_bytes: usize,
-        mut sink: impl FnMut(&'a [u8]),
+        mut sink: impl FnMut(&'a [u8]) -> Result<(), DropCode>,
     ) {
         let mut rest = packets;
         while !rest.is_empty() {
             let (first, behind) = rest.split_at(packet_bytes.min(rest.len()));
             rest = behind;
             let Some(payload) = self.handle(arrived_ns, ecn, first) else { continue };
-            sink(payload);
+            if let Err(code) = sink(payload) {
+                self.on_refused(first, code);
+            }
             let header_bytes = first.len() - payload.len();
             let followers = self.take_followers(arrived_ns, ecn, first, rest);
             let (run, behind) = rest.split_at(followers * packet_bytes);
             for packet in run.chunks_exact(packet_bytes) {
-                sink(&packet[header_bytes..]);
+                if let Err(code) = sink(&packet[header_bytes..]) {
+                    self.on_refused(packet, code);
+                }
             }
             rest = behind;
         }

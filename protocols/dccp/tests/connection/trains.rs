@@ -109,7 +109,10 @@ fn take_trains(server: &mut Connection, now_ns: i64, ecn: Ecn, packets: &[Vec<u8
         let ends = rest.get(alike).is_some_and(|packet| packet.len() < first.len());
         let (train, behind) = rest.split_at(alike + usize::from(ends));
         let bytes = train.concat();
-        server.handle_train(now_ns, ecn, &bytes, first.len(), |data| delivered.push(data.to_vec()));
+        server.handle_train(now_ns, ecn, &bytes, first.len(), |data| {
+            delivered.push(data.to_vec());
+            Ok(())
+        });
         rest = behind;
     }
     delivered
