@@ -92,7 +92,7 @@ passport_text <- c(
 )
 passport_numbers <- c("update_interval_s", "lag_s", "counter_modulus_j")
 
-# A lag that a load pulse told takes the place of the passport's from this confidence on.
+# A lag that a sync pulse gave takes the place of the passport's from this confidence on.
 least_confidence <- 0.9
 
 passport_rows <- function(meta) {
@@ -118,7 +118,7 @@ passport_rows <- function(meta) {
   rows
 }
 
-# The last sure lag of each meter, where a load pulse told one.
+# The last sure lag of each meter, where a sync pulse gave one.
 with_measured_lags <- function(meters, alignment) {
   for (entry in alignment) {
     confidence <- pick_number(entry, "confidence")

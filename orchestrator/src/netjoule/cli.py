@@ -147,10 +147,10 @@ def plan(
     seed: Seed = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also print every run, in order.")] = False,
     mde: Annotated[
-        str | None, typer.Option("--mde", metavar="PERCENT", help="Blocks that find this difference.")
+        str | None, typer.Option("--mde", metavar="PERCENT", help="How many blocks find this difference.")
     ] = None,
     pilot: Annotated[
-        Path | None, typer.Option("--pilot", metavar="DIR", help="Campaign that tells how blocks scatter.")
+        Path | None, typer.Option("--pilot", metavar="DIR", help="Earlier campaign: how much blocks differ.")
     ] = None,
     power: Annotated[
         str | None, typer.Option("--power", metavar="PERCENT", help="How surely [default: 80%].")

@@ -143,7 +143,7 @@ def run_campaign(
         open_testbed: brings the testbed up; by default what the topology's kind asks for.
         compute: writes result.json of a mini-block's runs; netjoule_meters.energy by default.
         make_generator: the generator of a name.
-        align: finds each meter's lag from load pulses; netjoule_meters.energy by default.
+        align: finds each meter's lag from sync pulses; netjoule_meters.energy by default.
 
     Raises:
         NetjouleError: when the campaign cannot go on; all finished runs are kept.

@@ -75,7 +75,7 @@ def tell(asked: Request, workload: Workload, size: Forecast, output: Output) -> 
         return
     if asked.pilot is None:
         raise UsageError(
-            "--mde needs a pilot: only a campaign tells how blocks scatter",
+            "--mde needs a pilot: only a campaign shows how much blocks differ",
             next_step="name one with --pilot results/NAME; 5 blocks of the same workload make a good one",
         )
     difference = percent(asked.mde, "--mde")
