@@ -426,6 +426,17 @@ def test_an_emulated_instrument_leaves_nothing(tmp_path, number):
     assert not (tmp_path / "wt").is_symlink()
 
 
+def test_a_hangup_that_nohup_keeps_away_ends_nothing(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is handed on to what is started
+    process = emulator(tmp_path / "wt", "--power-w", "12.5")
+    signal.signal(signal.SIGHUP, before)
+    with process:
+        process.child.send_signal(signal.SIGHUP)
+        config = meter_config(tmp_path, tmp_path / "wt")
+        assert run("read", "--config", config, "--json", "-n", "1").returncode == 0
+        assert process.end(signal.SIGTERM) == 0
+
+
 def test_link_replaces_a_link_but_nothing_else(tmp_path):
     (tmp_path / "file").write_text("mine")
     done = run("emulate", "wt210", "--power-w", "1", "--link", str(tmp_path / "file"))

@@ -170,6 +170,18 @@ def test_own_grid_is_contiguous_and_a_signal_ends_it(number: signal.Signals) -> 
         assert sample["power_w"] >= 9.36 - 1e-6
 
 
+def test_a_hangup_that_nohup_keeps_away_ends_nothing() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is handed on to what is started
+    process = start("--model", "constant", "--origin-ns", "0", "--interval-s", "0.02")
+    signal.signal(signal.SIGHUP, before)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    assert all(process.stdout.readline() for _ in range(20))
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[0] == 0
+
+
 def test_reader_that_goes_away_ends_it_quietly() -> None:
     process = start("--model", "constant", "--origin-ns", "0", "--interval-s", "0.02")
     assert process.stdout is not None

@@ -86,6 +86,18 @@ def test_a_signal_ends_it_with_code_0(agent: subprocess.Popen[str], number: int)
     assert (agent.wait(), said[-1]["event"]) == (0, "ended")
 
 
+def test_a_hangup_that_nohup_keeps_away_ends_nothing(host: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # is handed on to what is started
+    process = start(host, "--every-s", "0.1", "--source", "iw")
+    signal.signal(signal.SIGHUP, before)
+    with process:
+        lines(process, 2)
+        process.send_signal(signal.SIGHUP)
+        assert [line["event"] for line in lines(process, 4)] == ["reading"] * 4
+        process.communicate()  # closes standard input
+        assert process.returncode == 0
+
+
 def test_it_goes_on_when_the_interface_goes_and_comes_back(host: Path, agent: subprocess.Popen[str]) -> None:
     lines(agent, 2)
     (host / "gone").touch()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def open_until_signal(
     config: MeterConfig, clock: Clock | None = None, *, call_off_waits: bool = True
 ) -> Iterator[tuple[Meter, threading.Event]]:
-    """Open a meter; SIGTERM and SIGINT then set the event. The meter is closed in the end.
+    """Open a meter; SIGTERM, SIGINT and SIGHUP then set the event. The meter is closed in the end.
 
     call_off_waits: end a wait on the meter at once; it then answers no more. Without it the last reading is
     waited for, and the meter can still be set.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How late a meter's readings are: a coded load pulse is looked for in its power trace.
+"""How late a meter's readings are: a coded sync pulse is looked for in its power trace.
 
 Before and after a campaign a load is switched on and off by a Barker code of 13 bits. The power that such
 a pulse must give is compared with the trace at every lag of a range (normalised correlation: height and

@@ -40,7 +40,7 @@ class CampaignError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLag:
-    """The lag of one meter as a load pulse told it, s, with its standard uncertainty."""
+    """The lag of one meter as a sync pulse gave it, s, with its standard uncertainty."""
 
     lag_s: float
     u_lag_s: float
@@ -206,7 +206,7 @@ def read_meter(
 ) -> MeterInput:
     """Return one meter's readings (and its device's samples) that can touch [t_from_s, t_to_s].
 
-    lag: as a load pulse told it, in place of the passport's. The contract of a passport allows only plain
+    lag: as a sync pulse gave it, in place of the passport's. The contract of a passport allows only plain
     names as meter_id, so no path leaves the campaign.
     """
     meter_id = str(passport["meter_id"])
