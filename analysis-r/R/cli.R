@@ -3,6 +3,7 @@
 usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
        analyse.R PILOT --mde PERCENT --workload FILE [--power RATIO] [--json]
        analyse.R CAMPAIGN... --table-iv [--json]
+       analyse.R CAMPAIGN CAMPAIGN --overlay FILE [--json]
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
   --margin   ask whether transports are equivalent within so many percent
@@ -10,6 +11,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
   --workload effective workload as JSON, whose blocks these are
   --power    probability of finding it (default 0.8)
   --table-iv say E_A of the applications of several campaigns beside what was published; nothing is written
+  --overlay  write a report of two campaigns laid over each other; nothing is written into them
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -32,7 +34,9 @@ main <- function(arguments) {
         cat(usage, "\n", sep = "")
       } else {
         options <- parse_arguments(arguments)
-        if (options$table_iv) {
+        if (!is.null(options$overlay)) {
+          overlay_report(options$campaign_dir, options$overlay, tell)
+        } else if (options$table_iv) {
           tell_table_iv(options$campaign_dir, tell)
         } else if (is.null(options$mde_percent)) {
           analyse(options$campaign_dir, options$with_report, tell, options$margin_percent)
@@ -50,7 +54,7 @@ main <- function(arguments) {
 }
 
 parse_arguments <- function(arguments) {
-  valued <- c("--margin", "--mde", "--workload", "--power")
+  valued <- c("--margin", "--mde", "--workload", "--power", "--overlay")
   places <- which(arguments %in% valued)
   given <- stats::setNames(as.list(arguments[places + 1L]), arguments[places])
   rest <- if (length(places) > 0L) arguments[-c(places, places + 1L)] else arguments
@@ -60,13 +64,17 @@ parse_arguments <- function(arguments) {
   if (length(unknown) > 0L) {
     abort_netjoule("There is no option ", unknown[1], ".\n", usage, exit_code = exit_codes$usage)
   }
-  if (sum(!flags) != 1L && !(table_iv && any(!flags))) {
-    wanted <- if (table_iv) "Name campaign folders.\n" else "Name one campaign folder.\n"
-    abort_netjoule(wanted, usage, exit_code = exit_codes$usage)
+  overlay <- given[["--overlay"]]
+  count <- if (!is.null(overlay)) "two campaign folders" else "one campaign folder"
+  right <- sum(!flags) == if (is.null(overlay)) 1L else 2L
+  if (table_iv) {
+    count <- "campaign folders"
+    right <- any(!flags)
   }
+  if (!right) abort_netjoule("Name ", count, ".\n", usage, exit_code = exit_codes$usage)
   list(
     campaign_dir = rest[!flags], table_iv = table_iv, with_report = "--report" %in% rest,
-    workload = given[["--workload"]],
+    overlay = overlay, workload = given[["--workload"]],
     margin_percent = number_option(given, "--margin", 0, 100), mde_percent = number_option(given, "--mde", 0, 100),
     power = number_option(given, "--power", 0, 1)
   )

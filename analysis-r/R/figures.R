@@ -201,9 +201,9 @@ figure_source <- function(plot) {
 write_svg <- function(one, path) {
   # fix_text_size would stretch text where the reader's fonts differ.
   svglite::svglite(path, width = one$width_in, height = one$height_in, fix_text_size = FALSE)
-  marked <- marked_points(one$plot)
-  tryCatch(print(with_marks(one$plot, marked)), finally = grDevices::dev.off())
-  describe_svg(path, one$title, figure_alt(one$plot), mark_words(marked))
+  marked <- with_marks(one$plot)
+  tryCatch(print(marked$plot), finally = grDevices::dev.off())
+  describe_svg(path, one$title, figure_alt(one$plot), marked$words)
 }
 
 write_png <- function(one, path) {
@@ -211,29 +211,51 @@ write_png <- function(one, path) {
   tryCatch(print(one$plot), finally = grDevices::dev.off())
 }
 
-# A screen reader meets an SVG by its title and description; a reader without our font still gets one without serifs.
-#' Points of a figure whose values a reader can ask for, by pointer or keyboard; none of composed figures
+#' A figure with marks at the points whose values a reader can ask for, by pointer or keyboard
+#'
+#' @return list(plot =, words = what each mark tells, in their order).
 #' @noRd
-marked_points <- function(plot) {
-  wanted <- c("x", "value", "low", "high", "transport", "payload_bytes", "offered_rate_mbps")
-  if (inherits(plot, "patchwork") || !all(wanted %in% names(plot$data))) NULL else plot$data[!is.na(value)]
+with_marks <- function(plot, before = 0L) {
+  if (!inherits(plot, "patchwork")) {
+    points <- marked_points(plot$data)
+    return(list(plot = plot + mark_layer(points, before), words = mark_words(points)))
+  }
+  words <- character()
+  for (i in seq_len(part_count(plot))) {
+    panel <- with_marks(plot[[i]], before + length(words))
+    plot[[i]] <- panel$plot
+    words <- c(words, panel$words)
+  }
+  list(plot = plot, words = words)
+}
+
+# Plots that a composed one holds: the last is the object itself, unless that is a place to begin from.
+part_count <- function(plot) length(plot$patches$plots) + !inherits(plot, "plot_filler")
+
+# Points of cells, or those that say themselves what they tell (`told`); each at its x and value.
+marked_points <- function(points) {
+  of_cells <- c("x", "value", "low", "high", "transport", "payload_bytes", "offered_rate_mbps")
+  own <- c("x", "value", "told")
+  if (all(own %in% names(points)) || all(of_cells %in% names(points))) points[!is.na(value)]
 }
 
 # Circles that no eye sees, each with its number as its colour: the device says where they are, name_marks() what they
 # are.
-with_marks <- function(plot, points) {
-  if (NROW(points) == 0L) {
-    return(plot)
+mark_layer <- function(points, before) {
+  if (NROW(points) > 0L) {
+    geom_point(
+      data = points, aes(x = x, y = value), inherit.aes = FALSE, shape = 16, size = 5,
+      colour = sprintf("#%06X", before + seq_len(nrow(points))), alpha = 1 / 255, show.legend = FALSE
+    )
   }
-  plot + geom_point(
-    data = points, aes(x = x, y = value), inherit.aes = FALSE, shape = 16, size = 5,
-    colour = sprintf("#%06X", seq_len(nrow(points))), alpha = 1 / 255, show.legend = FALSE
-  )
 }
 
 mark_words <- function(points) {
   if (NROW(points) == 0L) {
     return(character())
+  }
+  if ("told" %in% names(points)) {
+    return(points$told)
   }
   low <- if ("low_open" %in% names(points)) fifelse(points$low_open, NA_real_, points$low) else points$low
   paste0(
@@ -242,24 +264,23 @@ mark_words <- function(points) {
   )
 }
 
-name_marks <- function(text, words) {
-  for (i in seq_along(words)) {
-    text <- sub(
-      sprintf("(<circle [^>]*) style='[^']*fill: #%06X; fill-opacity: 0[.]00[0-9]*;[^']*' ?/>", i),
-      sprintf(
-        "\\1 class='mark' style='stroke: none; fill-opacity: 0;'><title>%s</title></circle>", escape_for_sub(words[i])
-      ), text
-    )
-  }
-  text
+name_marks <- function(lines, words) {
+  at <- grep("^<circle .*fill-opacity: 0[.]00", lines)
+  number <- strtoi(sub(".*fill: #([0-9A-F]{6});.*", "\\1", lines[at]), 16L)
+  lines[at] <- paste0(
+    sub(" style='.*", "", lines[at]), " class='mark' style='stroke: none; fill-opacity: 0;'><title>",
+    htmltools::htmlEscape(enc2utf8(words[number])), "</title></circle>"
+  )
+  lines
 }
 
+# A screen reader meets an SVG by its title and description; a reader without our font still gets one without serifs.
 describe_svg <- function(path, title, alt, marks = character()) {
-  text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
+  lines <- name_marks(readLines(path, warn = FALSE, encoding = "UTF-8"), marks)
   head <- paste0(
     "\\1<title>", escape_for_sub(title), "</title>\n<desc>", escape_for_sub(alt), "</desc>\n"
   )
-  text <- sub("(<svg [^>]*>\n?)", head, name_marks(text, marks))
+  text <- sub("(<svg [^>]*>\n?)", head, paste(lines, collapse = "\n"))
   text <- sub("<svg ", "<svg role='img' ", text, fixed = TRUE)
   text <- gsub("font-family: (\"[^\"]+\");", "font-family: \\1, Verdana, Arial, sans-serif;", text)
   write_utf8(text, path)

@@ -29,6 +29,7 @@ plot_envelope <- function(envelope, summary, campaign, meter_id) {
   edges <- envelope_edges(band)
   edges[, `:=`(hollow = !complete, limit = FALSE)]
   edges <- settle_lows(hide_unplottable(edges))
+  edges[, `:=`(x = offered_rate_mbps, told = edge_words(edges))]
   labels <- transport_panel_labels(summary[meter_id == chosen])
   plot <- ggplot(edges, aes(x = offered_rate_mbps, y = value, colour = transport)) +
     envelope_ribbon(band) +
@@ -72,6 +73,13 @@ envelope_edges <- function(band) {
       transport, offered_rate_mbps, complete, piece,
       edge = "greatest", value = ea_greatest_j_per_mbit, low = ea_greatest_ci95_low, high = ea_greatest_ci95_high
     )]
+  )
+}
+
+edge_words <- function(edges) {
+  paste0(
+    transport_label(as.character(edges$transport)), ", ", number_text(edges$offered_rate_mbps), " Mb/s, ", edges$edge,
+    " E_A: ", range_words(edges$value, fifelse(edges$low_open, NA_real_, edges$low), edges$high, " J/Mb")
   )
 }
 

@@ -72,10 +72,13 @@ time_unit <- function(span_s) {
 power_by_run <- function(runs) {
   clock <- time_unit(max(runs$t_s))
   many <- nrow(runs) > most_large_points
-  ggplot(runs, aes(x = t_s / clock$seconds, y = p_a_w)) +
+  # So many points lie over each other: then a mini-block tells its values together.
+  told <- if (many) spans_of_mini_blocks(runs) else runs[, list(t_s, value = p_a_w, told = run_words(runs))]
+  ggplot(told[, x := t_s / clock$seconds]) +
     idle_line(runs, clock) +
     geom_point(
-      aes(colour = transport, fill = transport, shape = transport), size = if (many) 1 else 1.7,
+      aes(x = t_s / clock$seconds, y = p_a_w, colour = transport, fill = transport, shape = transport),
+      data = runs, size = if (many) 1 else 1.7,
       stroke = if (many) 0.25 else 0.5
     ) +
     scatter_scales() +
@@ -86,13 +89,30 @@ power_by_run <- function(runs) {
 
 power_by_mini_block <- function(runs) {
   clock <- time_unit(max(runs$t_s))
-  spans <- runs[, list(t_s = mean(t_s), least = min(p_a_w), greatest = max(p_a_w)), by = list(mini_block, attempt)]
-  ggplot(spans, aes(x = t_s / clock$seconds)) +
+  spans <- spans_of_mini_blocks(runs)[, x := t_s / clock$seconds]
+  ggplot(spans, aes(x = x)) +
     geom_linerange(aes(ymin = least, ymax = greatest), colour = "grey55", linewidth = 0.4) +
     idle_line(runs, clock) +
     labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
     netjoule_theme()
 }
+
+spans_of_mini_blocks <- function(runs) {
+  spans <- runs[, list(
+    t_s = mean(t_s), least = min(p_a_w), greatest = max(p_a_w), idle = mean(p_i_w)
+  ), by = list(mini_block, attempt)]
+  watts <- paste(short(spans$least), "to", short(spans$greatest))
+  spans[, `:=`(value = greatest, told = paste0("mini-block ", mini_block, ": P_A ", watts, " W", idle_words(idle)))][]
+}
+
+run_words <- function(runs) {
+  paste0(
+    transport_label(as.character(runs$transport)), ", ", number_text(runs$payload_bytes), " bytes, ",
+    number_text(runs$offered_rate_mbps), " Mb/s: P_A ", short(runs$p_a_w), " W", idle_words(runs$p_i_w)
+  )
+}
+
+idle_words <- function(p_i_w) ifelse(is.na(p_i_w), "", paste0(", P_I ", short(p_i_w), " W"))
 
 # Over a pause nothing is known of P_I; a line takes two runs.
 idle_line <- function(runs, clock) {
@@ -122,10 +142,11 @@ power_detail <- function(trace, runs, campaign) {
     from_s = (windows$idle_before_start_s + windows$idle_before_end_s) / 2, from_w = shown$p_i_before_w,
     to_s = (windows$idle_after_start_s + windows$idle_after_end_s) / 2, to_w = shown$p_i_after_w
   )[!is.na(from_w) & !is.na(to_w)]
-  ggplot(trace, aes(x = t_s)) +
+  marks <- shown[, list(x = (window_t_start_s + window_t_end_s) / 2, value = p_a_w, told = run_words(shown))]
+  ggplot(marks) +
     shaded(idle, "#EDEDED") + shaded(windows[, list(from_s = measure_start_s, to_s = measure_end_s)], "#CFE0EE") +
-    geom_ribbon(aes(ymin = power_least_w, ymax = power_greatest_w), fill = "grey70") +
-    geom_line(aes(y = power_w), colour = "grey25", linewidth = 0.35) +
+    geom_ribbon(aes(x = t_s, ymin = power_least_w, ymax = power_greatest_w), data = trace, fill = "grey70") +
+    geom_line(aes(x = t_s, y = power_w), data = trace, colour = "grey25", linewidth = 0.35) +
     geom_segment(
       data = lines, aes(x = from_s, xend = to_s, y = from_w, yend = to_w), linetype = "42", linewidth = 0.6
     ) +

@@ -15,13 +15,23 @@ most_inlined_bytes <- 6e6
 figure_parts <- function(campaign, figures, tables = list(), anchors = character(), most_bytes = most_inlined_bytes) {
   titles <- figure_titles(campaign, figures)
   paths <- file.path(campaign$dir, "figures", sprintf("%s.svg", figure_ids(figures)))
-  inlined <- find_room(file.size(paths), most_bytes)
+  # Each is drawn twice, wide and narrow.
+  inlined <- find_room(2 * file.size(paths), most_bytes)
   lapply(seq_along(figures), function(i) {
     one <- figures[[i]]
     words <- paste0(figure_alt(one$plot), " Source: ", figure_source(one$plot), ".")
-    drawing <- if (inlined[i]) inline_svg(paths[i], words, i)
+    drawing <- if (inlined[i]) both_drawings(one, paths[i], words, i)
     figure_html(one, titles[i], drawing, anchors, same_words(one$name, campaign, tables))
   })
+}
+
+#' A figure as wide as on a desk and as narrow as on a phone; the style sheet shows one of them
+#' @noRd
+both_drawings <- function(one, path, alt, index) {
+  narrow <- tempfile(fileext = ".svg")
+  on.exit(unlink(narrow))
+  write_svg(narrow_figure(one), narrow)
+  list(inline_svg(path, alt, index, "wide"), inline_svg(narrow, alt, paste0(index, "n"), "narrow"))
 }
 
 #' @param parts from figure_parts().
@@ -125,8 +135,9 @@ figure_title <- function(campaign, one, number) {
 #'
 #' @param drawing its SVG, which bears its source line; NULL where the page has no room for it.
 #' @param same from same_words(): the drawing is then folded, on paper too.
+#' @param file where the drawing stands beside the page.
 #' @noRd
-figure_html <- function(one, title, drawing, anchors, same = NULL) {
+figure_html <- function(one, title, drawing, anchors, same = NULL, file = paste0("figures/", one$name, ".svg")) {
   plot <- if (!is.null(drawing)) {
     list(
       tag$p(class = "hint", `aria-hidden` = "true", "Tap the drawing to enlarge it."),
@@ -145,10 +156,10 @@ figure_html <- function(one, title, drawing, anchors, same = NULL) {
       tag$strong(title), " ",
       # The drawing itself bears the same words for a screen reader.
       tag$span(`aria-hidden` = if (!is.null(drawing)) "true", said_at_head(figure_alt(one$plot))),
-      if (is.null(drawing)) sprintf(" This page would grow too large with it: see figures/%s.svg.", one$name),
+      if (is.null(drawing)) sprintf(" This page would grow too large with it: see %s.", file),
       tag$p(
         class = "source", if (!shown) list(figure_source(one$plot), " \u00b7 "),
-        tag$code(paste0("figures/", one$name, ".svg")),
+        if (!is.null(file)) tag$code(file),
         if (length(one$tables) > 0L) list(" \u00b7 Numbers: ", table_references(one$tables, anchors))
       )
     )
@@ -167,7 +178,7 @@ table_references <- function(tables, anchors) {
 
 #' Our own SVG inlined: identifiers made unique per figure, described for screen readers
 #' @noRd
-inline_svg <- function(path, alt, index) {
+inline_svg <- function(path, alt, index, class) {
   text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
   text <- sub("^<\\?xml[^>]*\\?>\\s*", "", text)
   prefix <- paste0("f", index, "-")
@@ -178,6 +189,7 @@ inline_svg <- function(path, alt, index) {
   label <- htmltools::htmlEscape(enc2utf8(alt), attribute = TRUE)
   label <- gsub("'", "&#39;", label, fixed = TRUE)
   opening <- paste0("<svg role='img' aria-label='", label, "' ")
+  text <- sub("class='svglite'", paste0("class='svglite ", class, "'"), text, fixed = TRUE)
   text <- sub("<svg role='img' ", opening, text, fixed = TRUE)
   htmltools::HTML(gsub("(fill|stroke): #([0-9A-F]{6})", "\\1: var(--c\\2, #\\2)", text))
 }

@@ -90,6 +90,10 @@ report_nav <- function(tables) {
     if (!is.null(tables$side_by_side)) c(published = "Published values"), appendix = "Statistics", tables = "Tables",
     method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
   )
+  section_links(sections)
+}
+
+section_links <- function(sections) {
   tag$nav(class = "sections", `aria-label` = "Sections", tag$ul(lapply(names(sections), function(id) {
     tag$li(tag$a(href = paste0("#", id), sections[[id]]))
   })))

@@ -3,6 +3,8 @@
 # Analyse a campaign: Rscript --vanilla analysis-r/exec/analyse.R CAMPAIGN [--report] [--json]
 # Finds the installed package in NETJOULE_R_LIBRARY or in ../.r-library beside the package.
 
+# Paths and texts are UTF-8, whatever the user's locale is.
+if (!l10n_info()[["UTF-8"]]) invisible(Sys.setlocale("LC_CTYPE", "C.UTF-8"))
 script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 package_dir <- dirname(dirname(normalizePath(script)))
 library_dir <- Sys.getenv("NETJOULE_R_LIBRARY", file.path(dirname(package_dir), ".r-library"))

@@ -59,8 +59,11 @@
   };
   const zoomBy = (change, pointer) => zoomTo(shown.step + change, pointer);
 
+  // Of the wide and the narrow drawing the one that this window shows.
+  const drawingOf = (figure) => [...figure.querySelectorAll("svg")].find((one) => getComputedStyle(one).display !== "none");
+
   const open = (figure) => {
-    const drawing = figure.querySelector("svg");
+    const drawing = drawingOf(figure);
     const place = make("div", "zoom-place");
     place.style.height = `${drawing.getBoundingClientRect().height}px`;
     drawing.replaceWith(place);
@@ -143,14 +146,14 @@
     buildDialog();
     letDrag();
     for (const figure of document.querySelectorAll("figure")) {
-      const drawing = figure.querySelector("svg");
-      if (!drawing) continue;
+      const drawn = figure.querySelectorAll("svg");
+      if (drawn.length === 0) continue;
       const name = figure.querySelector("strong").textContent;
       const button = control("Enlarge", `Enlarge ${name}`, () => open(figure));
       button.className = "enlarge";
       figure.querySelector("figcaption").prepend(button);
       figure.classList.add("enlarges");
-      drawing.addEventListener("click", () => { if (!shown) open(figure); });
+      for (const drawing of drawn) drawing.addEventListener("click", () => { if (!shown) open(figure); });
     }
   }
 
@@ -187,10 +190,10 @@
   document.addEventListener("pointerout", (event) => { if (words.has(event.target) && !byKey) hideValue(); });
   document.addEventListener("pointermove", (event) => { if (event.movementX || event.movementY) byKey = false; });
   for (const plot of document.querySelectorAll("figure .plot")) {
-    const marks = [...plot.querySelectorAll("circle.mark")];
     let at = -1;
     plot.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      const marks = [...plot.querySelectorAll("circle.mark")].filter((mark) => mark.getClientRects().length > 0);
       if (!step || marks.length === 0) return;
       event.preventDefault();
       at = (at + step + marks.length) % marks.length;
@@ -228,6 +231,29 @@
       button.addEventListener("click", () => sortBy(table, heading));
       heading.replaceChildren(button);
     }
+  }
+
+  // --- Tables download where they stand, as they are shown; those with a link to all their digits have that.
+  const cellOf = (cell) => {
+    const text = cell.textContent.replaceAll("\u2212", "-").replace(/^\u2013$/, "");
+    // A spreadsheet takes what begins so as a formula; a number is none.
+    const harmless = /^[=+\-@\t\r]/.test(text) && !/^[-+]?[0-9.]+( |$)/.test(text) ? `'${text}` : text;
+    return /[",\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  };
+  const csvOf = (table) => [...table.rows].map((row) => `${[...row.cells].map(cellOf).join(",")}\n`).join("");
+  const nameOf = (table) => table.closest("[id]")?.id ?? "table";
+  for (const table of document.querySelectorAll("table")) {
+    if (table.closest("details, section")?.querySelector(":scope > .tools")) continue;
+    const line = make("p", "tools");
+    const link = make("a", "", "Download as CSV");
+    link.download = `${nameOf(table)}.csv`;
+    link.href = "data:text/csv,";
+    // Made when it is asked for: as the table is sorted then.
+    link.addEventListener("click", () => {
+      link.href = `data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(table))}`;
+    });
+    line.append(link);
+    (table.closest(".scroll") ?? table).before(line);
   }
 
   // --- Folded parts

@@ -19,13 +19,26 @@ UNNAMED = """
 
 DRAWINGS = """
 [...document.querySelectorAll('figure')].map(figure => {
-  const drawing = figure.querySelector('svg');
+  const drawing = [...figure.querySelectorAll('svg')].find(e => e.getClientRects().length);
   const box = drawing ? drawing.getBoundingClientRect() : {width: 0, height: 0};
-  const marks = figure.querySelectorAll('polyline, circle, polygon, rect, path').length;
+  const marks = drawing ? drawing.querySelectorAll('polyline, circle, polygon, rect, path').length : 0;
   return {id: figure.id, width: box.width, height: box.height, marks};
 })
 """
 """Every figure's drawing: its size and how many marks it has."""
+
+SMALL_WORDS = """
+[...document.querySelectorAll('figure svg')].filter(e => e.getClientRects().length).flatMap(drawing => {
+  const scale = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+  const frame = drawing.getBoundingClientRect();
+  return [...drawing.querySelectorAll('text')].filter(text => {
+    const box = text.getBoundingClientRect();
+    const small = parseFloat(getComputedStyle(text).fontSize) * scale < 8.5;
+    return small || box.left < frame.left - 1 || box.right > frame.right + 1;
+  }).map(text => `${drawing.closest('figure').id}: ${text.textContent}`);
+})
+"""
+"""Words of drawings that are smaller than 8.5 pixels as they are shown, or leave their drawing."""
 
 CUT_TABLES = """
 [...document.querySelectorAll('table')].filter(e => e.checkVisibility())

@@ -535,6 +535,45 @@ def test_analyse_gives_machines_rows_and_files(campaign_dir, monkeypatch, capsys
     assert events[2]["ea_upper_limit_j_per_mbit"] is None
 
 
+def test_two_campaigns_are_laid_over_each_other_in_a_file_named_for_both(
+    tmp_path, campaign_dir, monkeypatch, capsys
+):
+    other = shutil.copytree(campaign_dir, tmp_path / "after")
+    asked = []
+    monkeypatch.setattr(analysis, "run_overlay", lambda *given: asked.append(given[:3]))
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["report", str(campaign_dir), str(other)]) == 0
+    name = f"report-{campaign_dir.name}-and-after.html"
+    assert asked == [(campaign_dir, other, Path(name))]
+    assert name in capsys.readouterr().out
+    assert run_command(["report", str(campaign_dir), str(other), "--out", "x.html"]) == 0
+    assert asked[1][2] == Path("x.html")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["A", "A"], 2, "is given twice"),
+        (["A", "./A"], 2, "is given twice"),
+        (["A", "B", "C"], 2, "not of 3; name one or two campaigns"),
+        (["A", "nowhere"], 2, "nowhere is not a campaign"),
+        (["A", "B", "--margin", "5%"], 2, "--margin is of one campaign"),
+        (["A", "--out", "x.html"], 2, "--out is of two campaigns"),
+        (["A", "B", "--out", "B"], 2, "B is a folder"),
+        (["A", "B", "--out", "none/x.html"], 1, "cannot be written into none"),
+    ],
+)
+def test_what_cannot_be_laid_over_each_other_is_said_before_r_is_started(
+    words, code, message, tmp_path, campaign_dir, monkeypatch, capsys
+):
+    for name in "ABC":
+        shutil.copytree(campaign_dir, tmp_path / name)
+    monkeypatch.setattr(analysis, "run_overlay", lambda *_: pytest.fail("R is not needed for that"))
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["report", *words]) == code
+    assert message in capsys.readouterr().err
+
+
 # -- meters -----------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 import json
 import os
 import shutil
@@ -14,7 +15,15 @@ from typing import Any
 import poisoned
 import pytest
 from chromium import Chromium, Page, pdf_pages
-from page_rules import BROKEN_WORDS, CUT_TABLES, DRAWINGS, LOW_CONTRAST, SKIPPED_HEADINGS, UNNAMED
+from page_rules import (
+    BROKEN_WORDS,
+    CUT_TABLES,
+    DRAWINGS,
+    LOW_CONTRAST,
+    SKIPPED_HEADINGS,
+    SMALL_WORDS,
+    UNNAMED,
+)
 
 from netjoule import analysis
 from netjoule.errors import HostLacks, InvalidData
@@ -211,7 +220,7 @@ def test_a_figure_without_news_is_folded_and_enlarges_all_the_same(few: Path, op
     assert width_of(page, ENLARGED) > 250
     page.key("Escape")
     # The dialog tells of its end in a task of its own; who listens later than the page hears of it later.
-    drawings = "document.querySelectorAll('#figure-loss details svg').length"
+    drawings = "document.querySelectorAll('#figure-loss details svg.wide').length"
     closed = "document.querySelector('dialog').addEventListener('close', () => done())"
     assert page.evaluate(f"{drawings} || new Promise(done => {closed}).then(() => {drawings})") == 1
 
@@ -243,7 +252,7 @@ def test_words_stand_out_from_their_ground(few: Path, open_page: OpenPage, schem
     assert page.evaluate(LOW_CONTRAST) == []
 
 
-DRAWING = "document.querySelector('figure svg')"
+DRAWING = "[...document.querySelectorAll('figure svg')].find(e => e.getClientRects().length)"
 ENLARGED = "document.querySelector('dialog[open] svg')"
 
 
@@ -308,6 +317,61 @@ def test_on_a_phone_no_figure_and_no_table_is_cut(few: Path, open_page: OpenPage
     cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     assert page.evaluate(cut) == 0
+
+
+def test_on_a_phone_words_in_figures_are_large_enough_to_read(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few, **PHONE)
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate(SMALL_WORDS) == []
+    shown = "[...document.querySelectorAll('figure svg')].filter(e => e.getClientRects().length)"
+    classes = f"[...new Set({shown}.map(e => e.getAttribute('class')))]"
+    assert page.evaluate(classes) == ["svglite narrow"]
+    assert open_page(few).evaluate(classes) == ["svglite wide"]
+
+
+def test_every_table_downloads_as_csv_where_it_stands(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    bare = """
+      [...document.querySelectorAll('table')].filter(table => {
+        const part = table.closest('details, section');
+        return !part.querySelector(':scope a[download]');
+      }).length
+    """
+    assert page.evaluate(bare) == 0
+    link = "document.querySelector('#environment a[download]')"
+    page.evaluate(f"{link}.addEventListener('click', e => e.preventDefault())")
+    page.evaluate(f"{link}.click()")
+    text = page.evaluate(f"decodeURIComponent({link}.href.split(',').slice(1).join(','))")
+    rows = page.evaluate(f"{link}.closest('details').querySelectorAll('tr').length")
+    assert len(list(csv.reader(text.splitlines()))) == rows
+    assert "\u2212" not in text
+
+
+def test_composed_figures_tell_their_values(few: Path, open_page: OpenPage) -> None:
+    page = open_page(few)
+    for name in ("floor", "message-cost", "power", "envelope"):
+        marks = f"document.querySelectorAll('#figure-{name} svg.wide .mark').length"
+        assert page.evaluate(marks) > 1, name
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_two_campaigns_are_laid_over_each_other_in_one_page(
+    few: Path, tmp_path: Path, open_page: OpenPage, size: dict[str, Any]
+) -> None:
+    # The path is no ASCII, as a user's may be.
+    other = write(tmp_path / "später", tiny())
+    out = tmp_path / "both.html"
+    analysis.run_overlay(few.parent, other, out, lambda _: None)
+    page = open_page(out, **size)
+    assert page.evaluate("document.querySelectorAll('h1').length") == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(SKIPPED_HEADINGS) == []
+    assert page.evaluate(UNNAMED) == []
+    assert page.evaluate(LOW_CONTRAST) == []
+    assert all(one["width"] > 250 for one in drawings(page))
+    assert len(drawings(page)) >= 2
+    assert "E_A of B is" in page.evaluate("document.querySelector('#summary .lead').textContent")
+    assert page.evaluate("document.querySelectorAll('#tables tbody tr').length") > 1
 
 
 def test_the_keyboard_reaches_the_page_and_shows_where_it_is(few: Path, open_page: OpenPage) -> None:

@@ -36,7 +36,7 @@ overfull <- function(one) {
     if (text_width(words$caption, 11 * 0.72) > inside) "caption"
   )
   plots <- if (inherits(one$plot, "patchwork")) {
-    lapply(seq_along(one$plot$patches$plots), function(i) one$plot[[i]])
+    lapply(seq_len(part_count(one$plot)), function(i) one$plot[[i]])
   } else {
     list(one$plot)
   }

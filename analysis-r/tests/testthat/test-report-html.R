@@ -194,3 +194,48 @@ test_that("a report of 7,680 runs with notes to each stays small", {
   expect_match(html, "7680 rows, tables/runs.csv", fixed = TRUE)
   expect_match(html, "7380 more rows are in tables/runs.csv", fixed = TRUE)
 })
+
+test_that("composed figures have marks that tell their values, in all of their parts", {
+  campaign <- example_campaign()
+  summary <- summarise_ea(campaign)
+  id <- campaign$meters$meter_id[1]
+  marks <- function(plot) with_marks(plot)$words
+  floor <- marks(plot_floor(summary, campaign, id))
+  expect_length(floor, nrow(summary))
+  expect_match(floor[1], "null.*64 bytes, 1 Mb/s: 0.05")
+  expect_match(floor[length(floor)], "^TCP, 1440 bytes, 10 Mb/s: ")
+  expect_match(marks(plot_envelope(ea_envelope(campaign), summary, campaign, id)), "^(UDP|TCP), .* Mb/s, (least|greatest) E_A: ")
+  power <- marks(plot_power(power_trace(campaign), summary, campaign, id))
+  # Every run above, those of one mini-block below.
+  expect_length(power, sum(campaign$runs$usable) + 3L)
+  expect_match(power, "P_A [0-9.]+ W, P_I 8 W$")
+  expect_gte(length(marks(plot_message_cost(summary, campaign))), 2L * nrow(summary))
+})
+
+test_that("each mark bears its own words where they stand in the drawing", {
+  path <- tempfile(fileext = ".svg")
+  campaign <- example_campaign()
+  plot <- plot_floor(summarise_ea(campaign), campaign, campaign$meters$meter_id[1])
+  write_svg(figure("floor", "Floor", plot, 6), path)
+  lines <- grep("class='mark'", readLines(path), value = TRUE, fixed = TRUE)
+  expect_identical(sub(".*<title>(.*)</title>.*", "\\1", lines), with_marks(plot)$words)
+})
+
+test_that("a narrow figure has its panels below each other and no line that is wider than it", {
+  campaign <- example_campaign()
+  tables <- campaign_tables(campaign)
+  for (one in campaign_figures(campaign, tables)) {
+    narrow <- narrow_figure(one)
+    expect_identical(narrow$width_in, narrow_width_in)
+    expect_gt(narrow$height_in, 2)
+    words <- if (inherits(narrow$plot, "patchwork")) narrow$plot$patches$annotation else narrow$plot$labels
+    longest <- function(text) max(nchar(strsplit(text, "\n", fixed = TRUE)[[1]]))
+    expect_lte(longest(words$title), narrow_characters[["title"]])
+    expect_lte(longest(words$caption), narrow_characters[["caption"]])
+    if (inherits(one$plot$facet, "FacetWrap") && !inherits(one$plot, "patchwork")) {
+      expect_identical(narrow$plot$facet$params$ncol, 1L)
+      # The wide one is as it was.
+      expect_false(identical(one$plot$facet, narrow$plot$facet))
+    }
+  }
+})

@@ -22,6 +22,7 @@ __all__ = [
     "require_writable",
     "run_analysis",
     "run_blocks_needed",
+    "run_overlay",
     "run_table_iv",
     "script",
 ]
@@ -166,6 +167,24 @@ def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | N
     """
     first, *others = campaigns
     _run("table-iv", first, ["--table-iv", *(str(other.resolve()) for other in others)], sink, rscript)
+
+
+def run_overlay(a: Path, b: Path, out: Path, sink: EventSink, *, rscript: str | None = None) -> None:
+    """Ask R for the report of two campaigns laid over each other; nothing is written into them.
+
+    Args:
+        a, b: folders of the campaigns.
+        out: the HTML file.
+        sink: gets each NDJSON line; the last is the event ``report``.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        InvalidData: when they have no cell in common.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    # R works in a folder of its own while it writes, so its paths are whole.
+    options = [str(b.resolve()), "--overlay", str(out.parent.resolve() / out.name)]
+    _run("report", a, options, sink, rscript)
 
 
 def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rscript: str | None) -> None:

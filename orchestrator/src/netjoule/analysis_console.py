@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from netjoule import analysis, sample_size, summary
 from netjoule.console import Output
-from netjoule.errors import HostLacks
+from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.store import Campaign
 
-__all__ = ["after_a_run", "tell"]
+__all__ = ["after_a_run", "overlay", "tell"]
 
 
 def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None = None) -> None:
@@ -32,6 +34,40 @@ def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None
     summary.tell(campaign, output)
     if verb == "analyse":
         output.say(f"next: netjoule report {campaign}")
+
+
+def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) -> None:
+    """Write the report of two campaigns laid over each other and name its file.
+
+    Args:
+        campaigns: their folders.
+        output: takes words and events.
+        out: the file; by default ``report-A-and-B.html``, by the folders' names, in the current folder.
+
+    Raises:
+        UsageError: unless two different campaigns are given.
+        NetjouleError: as `analysis.run_overlay`.
+    """
+    if len(campaigns) != 2:
+        raise UsageError(
+            f"a report is of one campaign or of two laid over each other, not of {len(campaigns)}",
+            next_step="name one or two campaigns",
+        )
+    a, b = campaigns
+    if a.resolve() == b.resolve():
+        raise UsageError(f"the campaign {b} is given twice", next_step="name two different campaigns")
+    for campaign in campaigns:
+        Campaign.read(campaign)  # says what is wrong before R is started
+    place = out or Path(f"report-{a.resolve().name}-and-{b.resolve().name}.html")
+    if place.is_dir():
+        raise UsageError(f"{place} is a folder", next_step="name a file with --out")
+    if not os.access(place.parent, os.W_OK | os.X_OK):
+        raise RunFailed(
+            f"the report cannot be written into {place.parent}: there is no such folder, or it is read-only",
+            next_step="name a file in another folder with --out",
+        )
+    analysis.run_overlay(a, b, place, output.event)
+    output.say(f"report: {place}")
 
 
 def after_a_run(campaign: Path, output: Output) -> None:

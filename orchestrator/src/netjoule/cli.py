@@ -18,7 +18,7 @@ from typer.exceptions import TyperException
 from netjoule.clock import SystemClock
 from netjoule.console import Output, describe_error, write_what_can_be_written
 from netjoule.coursework.cli import app as coursework_app
-from netjoule.errors import InvalidData, NetjouleError, refused
+from netjoule.errors import InvalidData, NetjouleError, UsageError, refused
 from netjoule.guest.cli import app as guest_app
 from netjoule.importing.cli import import_results
 from netjoule.publishing.cli import publish_campaign
@@ -251,14 +251,41 @@ def analyse(campaign: CampaignDir, margin: Margin = None, json: Json = False) ->
 
 
 @app.command()
-def report(campaign: CampaignDir, margin: Margin = None, json: Json = False) -> None:
-    """Write report.html, one file that needs no network.
+def report(
+    campaigns: Annotated[
+        list[Path], typer.Argument(metavar="CAMPAIGN [OTHER]", help="Folder of a campaign, or of two.")
+    ],
+    margin: Margin = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Report of two campaigns [default: report-A-and-B.html, here]."
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Write report.html, one file that needs no network; of two campaigns one that lays them over each other.
 
     Example: netjoule report results/skype-1
+
+    Example: netjoule report results/before results/after
     """
     from netjoule import analysis_console
 
-    analysis_console.tell(campaign, "report", Output(json_lines=json), margin)
+    output = Output(json_lines=json)
+    if len(campaigns) > 1:
+        if margin is not None:
+            raise UsageError(
+                "--margin is of one campaign: two that are laid over each other are not tested",
+                next_step="leave it out",
+            )
+        analysis_console.overlay(campaigns, output, out)
+        return
+    if out is not None:
+        raise UsageError(
+            "--out is of two campaigns: the report of one stands in its folder", next_step="leave it out"
+        )
+    analysis_console.tell(campaigns[0], "report", output, margin)
 
 
 app.command("table-iv")(table_iv)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+
+overlaid <- function(...) {
+  path <- tempfile(fileext = ".html")
+  overlay_report(c(...), path)
+  paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
+}
+
+dearer <- function(factor, ...) {
+  power <- function(transport, size, rate) factor * linear_power()(transport, size, rate)
+  synthetic_campaign(..., meters = list(synthetic_meter(power = power)))
+}
+
+run_quietly <- function(arguments) {
+  code <- NULL
+  capture.output(capture.output(code <- main(arguments)), type = "message")
+  code
+}
+
+test_that("cells of both stand side by side with the ratio of their E_A, and those of one alone are counted", {
+  a <- dearer(1, name = "before", blocks = 2, transports = c("udp", "null"), payload_bytes = 64)
+  b <- dearer(1.5, name = "after", blocks = 2, transports = c("udp", "tcp", "null"), payload_bytes = 64)
+  pairs <- overlay_pairs(lapply(c(a, b), read_campaign))
+  expect_length(pairs, 1L)
+  table <- overlay_table(pairs[[1]]$cells)
+  expect_identical(table$offered_rate_mbps, c(1, 10))
+  expect_identical(unique(table$transport), "udp")
+  expect_equal(table$ea_b_over_a, c(1.5, 1.5))
+  expect_equal(table$goodput_b_over_a, c(1, 1))
+  html <- overlaid(a, b)
+  expect_match(html, "E_A of B is 1.5 to 1.5 times that of A (median 1.5, 2 cells)", fixed = TRUE)
+  expect_match(html, "2 cells of B (after) alone", fixed = TRUE)
+  expect_match(html, "<td>1.5</td>", fixed = TRUE)
+  expect_match(html, "download=\"overlay-client-wt210.csv\"", fixed = TRUE)
+  # E_A and goodput, wide and narrow; nothing was lost.
+  expect_length(gregexpr("<svg ", html, fixed = TRUE)[[1]], 4L)
+  expect_match(html, "<title>A (before), UDP, 64 B, 10 Mb/s: ", fixed = TRUE)
+  expect_no_match(html, "regression|worse|better than", ignore.case = TRUE)
+})
+
+test_that("no ratio is told where one of them is an upper limit or outside its model", {
+  dir <- synthetic_campaign(blocks = 2, transports = "udp", payload_bytes = 64)
+  summary <- summarise_ea(read_campaign(dir))
+  other <- copy(summary)
+  other[offered_rate_mbps == 1, `:=`(below_resolution_n = n, ea_upper_limit_j_per_mbit = 2)]
+  other[offered_rate_mbps == 10, hollow := TRUE]
+  table <- overlay_table(overlay_cells(list(summary, other), rep("client-wt210", 2L)))
+  expect_true(all(is.na(table$ea_b_over_a)))
+  expect_identical(table$b_ea[1], "under 2")
+  expect_match(table$b_ea[2], "(extrapolated)", fixed = TRUE)
+})
+
+test_that("what the two differ in is said: kernel, processor, meter, workload", {
+  a <- synthetic_campaign(name = "one", blocks = 1, payload_bytes = 64)
+  b <- synthetic_campaign(name = "two", blocks = 1, payload_bytes = 64)
+  expect_match(overlaid(a, b), "workload, link and program versions are the same in both", fixed = TRUE)
+  edit_json(file.path(a, "campaign.json"), function(doc) {
+    doc$host <- list(kernel = "6.1.0", cpu_model = "old")
+    doc
+  })
+  edit_json(file.path(b, "campaign.json"), function(doc) {
+    doc$host <- list(kernel = "6.18.0", cpu_model = "new <b>")
+    doc$workload$blocks <- 7L
+    doc$meters[[1]]$model <- "WT310"
+    doc
+  })
+  html <- overlaid(a, b)
+  expect_match(html, "They differ in kernel, processor and memory, meters and workload", fixed = TRUE)
+  expect_match(html, "kernel A 6.1.0, B 6.18.0", fixed = TRUE)
+  expect_match(html, "cpu model A old, B new &lt;b&gt;", fixed = TRUE)
+  expect_match(html, "model A [^;]*, B WT310")
+})
+
+test_that("one campaign twice, three, and two without a common cell are refused as usage", {
+  a <- synthetic_campaign(blocks = 1, payload_bytes = 64)
+  b <- synthetic_campaign(blocks = 1, payload_bytes = 1440)
+  out <- tempfile(fileext = ".html")
+  for (dirs in list(a, c(a, a), c(a, file.path(a, ".")), c(a, b), c(a, b, a))) {
+    expect_identical(run_quietly(c(dirs, "--overlay", out)), exit_codes$usage)
+  }
+  expect_false(file.exists(out))
+  expect_identical(run_quietly(c(a, b)), exit_codes$usage)
+})
+
+test_that("into neither campaign anything is written", {
+  a <- synthetic_campaign(name = "one", blocks = 1, payload_bytes = 64)
+  b <- synthetic_campaign(name = "two", blocks = 1, payload_bytes = 64)
+  files <- function() list.files(c(a, b), recursive = TRUE, all.files = TRUE)
+  before <- files()
+  out <- file.path(tempfile("folder"), "gr\u00f6\u00dfe.html")
+  expect_identical(run_quietly(c(a, b, "--overlay", out)), exit_codes$fine)
+  expect_true(file.exists(out))
+  expect_identical(files(), before)
+})
