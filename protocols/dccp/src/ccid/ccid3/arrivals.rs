@@ -75,6 +75,16 @@ impl Arrivals {
         false
     }
 
+    /// Packets behind `first` up to `last` arrived with it, in order. False, and nothing is taken, when `first` is not the
+    /// greatest packet that is settled, or others wait.
+    pub(super) fn insert_followers(&mut self, first: Seq48, last: Seq48, arrived_ns: i64) -> bool {
+        let is_in_order = self.settled() == Some(first) && self.waiting[0].is_none();
+        if is_in_order {
+            self.settled = Some((last, arrived_ns));
+        }
+        is_in_order
+    }
+
     /// The next packet whose predecessors are all settled.
     pub(super) fn next(&mut self) -> Option<Step> {
         let arrival = self.waiting[0]?;

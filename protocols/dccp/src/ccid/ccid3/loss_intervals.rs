@@ -128,6 +128,12 @@ impl LossLog {
         is_new
     }
 
+    /// `packets` of data, none marked, with one nonce and the window counter of the last packet, behind that one.
+    pub(super) fn on_followers(&mut self, packets: u64, nonce: bool) {
+        self.current.length += packets;
+        self.current.nonce ^= nonce && packets % 2 == 1;
+    }
+
     /// p, 0 before the first loss event.
     pub(super) fn loss_event_rate(&self) -> f64 {
         self.history.loss_event_rate(self.current.data_length() as f64)

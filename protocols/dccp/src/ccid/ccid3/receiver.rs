@@ -236,6 +236,39 @@ impl ReceivingCcid for Receiver {
         Ok(())
     }
 
+    fn on_followers(&mut self, incoming: &Incoming<'_>, packets: u64) {
+        let last = incoming.seq.add(packets);
+        let is_plain = incoming.packet.kind.is_data()
+            && incoming.ecn != Ecn::Ce
+            && self.newest.is_some_and(|(seq, _)| seq == incoming.seq)
+            && self.arrivals.insert_followers(incoming.seq, last, incoming.arrived_ns);
+        if !is_plain {
+            for step in 1..=packets {
+                // What was right with the options of the first packet is right with theirs: they are the same.
+                let _ = self.on_incoming(&Incoming { seq: incoming.seq.add(step), ..*incoming });
+            }
+            return;
+        }
+        let bytes = incoming.packet.payload.len().max(1);
+        let estimate_us = incoming.packet.options().find_map(|option| match option {
+            DccpOption::RttEstimate(rtt_us) => Some(rtt_us),
+            _ => None,
+        });
+        // The averages are those of packets one by one.
+        for _ in 0..packets {
+            if let Some(rtt_us) = estimate_us {
+                self.rtt.on_option(incoming.arrived_ns, rtt_us);
+            }
+            self.segment_bytes = 0.9 * self.segment_bytes + 0.1 * bytes as f64;
+        }
+        self.rate.on_data(incoming.arrived_ns, packets as usize * bytes, self.rtt_or_zero_ns());
+        self.losses.on_followers(packets, incoming.ecn == Ecn::Ect1);
+        self.data_packets += packets;
+        self.is_data_unreported = true;
+        self.newest = Some((last, incoming.arrived_ns));
+        self.schedule(incoming.arrived_ns, false);
+    }
+
     fn ack_due_ns(&self) -> Option<i64> {
         self.due_ns
     }

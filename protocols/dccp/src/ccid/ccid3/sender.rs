@@ -262,6 +262,29 @@ impl SendingCcid for Sender {
         packets
     }
 
+    fn on_followers_sent(
+        &mut self,
+        now_ns: i64,
+        first: Seq48,
+        packets: u64,
+        payload_bytes: usize,
+        _ecn: Ecn,
+    ) {
+        if packets == 0 {
+            return;
+        }
+        let (interval_ns, rtt_ns) = (self.interval_ns(), self.rate.longer_rtt_ns());
+        let (counter, limited_ns) = (self.counter.sent(), self.limited_ns);
+        for step in 0..packets {
+            self.pacer.on_sent(now_ns, interval_ns, rtt_ns);
+            self.segment.on_sent(payload_bytes.max(1));
+            self.sent.push(Sent { seq: first.add(step), sent_ns: now_ns, counter, limited_ns });
+        }
+        if let Some((_, newest)) = &mut self.flying {
+            *newest = first.add(packets - 1);
+        }
+    }
+
     fn on_queue_empty(&mut self, _now_ns: i64) {
         // Nothing waits any more: the next packet is not held back by what an earlier message was told.
         self.blocked_until_ns = None;
@@ -286,6 +309,9 @@ impl SendingCcid for Sender {
         }
         Ok(())
     }
+
+    /// Nothing: Data packets acknowledge nothing.
+    fn on_followers(&mut self, _incoming: &Incoming<'_>, _packets: u64) {}
 
     /// Nothing: the nofeedback timer only lowers the rate, so it is enough to let it expire when the rate is asked for.
     /// An idle or waiting sender is never woken for it.
