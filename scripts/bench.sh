@@ -5,4 +5,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cargo build --quiet --release --locked
 cargo build --quiet --release --locked --package netjoule-quic --example quiche_loop
+cargo build --quiet --release --locked --package netjoule-traffic --example two_alarms
 PYTHONPATH=scripts/bench exec .venv/bin/python -m netjoule_bench --write --fetch-iperf3 "$@"

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from netjoule_bench import (
+    alarms,
     analysis,
     cpu,
     dccp,
@@ -40,7 +41,7 @@ REPO = Path(__file__).resolve().parents[3]
 PAGE = REPO / "docs" / "benchmarks.md"
 SCRATCH = REPO / ".setup" / "newer-iperf3"
 NAMES = [
-    *("cpu", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "meters", "dccp", "guest"),
+    *("cpu", "alarms", "skype", "wire", "pps", "tcp", "quic", "fidelity", "relay", "meters", "dccp", "guest"),
     "analysis",
 ]
 
@@ -113,6 +114,7 @@ def _benches(contest: Contest, options: argparse.Namespace) -> dict[str, Callabl
 
     return {
         "cpu": one(lambda: cpu.section(contest)),
+        "alarms": one(lambda: alarms.section(contest, REPO)),
         "skype": one(lambda: skype.section(contest)),
         "wire": one(lambda: wire.section(contest, probe_s)),
         "pps": one(lambda: greatest.section(contest, probe_s)),

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU per message of 64 bytes at 30 Mb/s against iperf3 at the same delivered rate, and departure errors."""
+"""CPU per message of 64 bytes at 30 Mb/s against iperf3 at the same delivered rate, and departure errors.
+
+iperf3 3.18 is as punctual as our window of 200 us: ``wire`` holds its p99 there. How few wake-ups a window
+takes, and how little each costs, is held against a bare loop (``alarms``).
+"""
 
 from __future__ import annotations
 
@@ -17,26 +21,29 @@ SAME_RATE = 0.01  # delivered rates may differ by this share and still count as 
 
 
 class _Limit(NamedTuple):
-    """What one of our arms is held to: its CPU against iperf3's, and its p99 departure error."""
+    """What one of our arms is held to: its CPU against iperf3's (None: not), and its p99 departure error."""
 
     window_us: int
     gso: bool
-    greatest_ratio: float
+    greatest_ratio: float | None
     greatest_p99_us: float
 
 
-_LIMITS = [_Limit(50, False, 0.9, 60), _Limit(50, True, 0.75, 60), _Limit(200, True, 0.35, 220)]
+_LIMITS = [_Limit(50, False, None, 60), _Limit(50, True, 0.75, 60), _Limit(200, True, 0.35, 220)]
+EQUAL_P99_WINDOW_US = 200  # as late on the wire as iperf3 3.18
+MOST_AT_EQUAL_P99 = 0.7
 
 
 def section(contest: Contest) -> Section:
     """One row per window, plain and GSO, and one per other generator."""
     flow = Flow(PAYLOAD_BYTES, RATE_MBPS, contest.seconds)
     taken = interleaved(_ours(contest, flow) | contest.others(flow), contest.repeats)
-    return judged(taken, contest.reference).with_absent(contest.absent)
+    newer = contest.newer.name if contest.newer else None
+    return judged(taken, contest.reference, newer).with_absent(contest.absent)
 
 
-def judged(taken: Mapping[str, Sequence[Outcome]], reference: str) -> Section:
-    """The section from the outcomes of all rounds; pure."""
+def judged(taken: Mapping[str, Sequence[Outcome]], reference: str, newer: str | None) -> Section:
+    """The section from the outcomes of all rounds; ``newer`` names iperf3 3.18, where there is one. Pure."""
     return Section(
         title="CPU per message, UDP 64 B at 30 Mb/s (58.6 kpps), pacing absolute",
         columns=[
@@ -53,8 +60,19 @@ def judged(taken: Mapping[str, Sequence[Outcome]], reference: str) -> Section:
         note="CPU of the whole process, start-up included; what a veth pair costs in the kernel is the "
         "sender's. Ratios are within a round. Errors are those of the flow's pacing certificate, which no "
         "other generator has.",
-        verdicts=[verdict for limit in _LIMITS for verdict in _verdicts(taken, taken[reference], limit)],
+        verdicts=[
+            _at_equal_p99(taken, newer),
+            *(verdict for limit in _LIMITS for verdict in _verdicts(taken, taken[reference], limit)),
+        ],
     )
+
+
+def _at_equal_p99(taken: Mapping[str, Sequence[Outcome]], newer: str | None) -> Verdict:
+    name = _name(EQUAL_P99_WINDOW_US, gso=False)
+    what = f"sender CPU per message against iperf3 3.18, {name}"
+    if newer is None:
+        return at_most(what, None, MOST_AT_EQUAL_P99)
+    return _cost(what, taken[name], taken[newer], MOST_AT_EQUAL_P99)
 
 
 def _name(window_us: int, *, gso: bool) -> str:
@@ -97,10 +115,17 @@ def _verdicts(
 ) -> list[Verdict]:
     name = _name(limit.window_us, gso=limit.gso)
     outcomes = taken[name]
-    share = _against(outcomes, reference, lambda o: o.sender_us)
-    cost = at_most(f"sender CPU per message against iperf3, {name}", share, limit.greatest_ratio)
-    rates = _against(outcomes, reference, lambda o: o.received_pps)
-    if rates is None or abs(rates - 1) > SAME_RATE:
-        cost = Verdict(cost.what, cost.limit, f"delivered rates differ: {shown(rates, '.3f')}", None)
     p99_us = median(figures(outcomes, lambda o: o.departures.p99_us))
-    return [cost, at_most(f"p99 departure error in us, {name}", p99_us, limit.greatest_p99_us, "{:.0f}")]
+    late = at_most(f"p99 departure error in us, {name}", p99_us, limit.greatest_p99_us, "{:.0f}")
+    if limit.greatest_ratio is None:
+        return [late]
+    what = f"sender CPU per message against iperf3, {name}"
+    return [_cost(what, outcomes, reference, limit.greatest_ratio), late]
+
+
+def _cost(what: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome], limit: float) -> Verdict:
+    rates = _against(outcomes, reference, lambda o: o.received_pps)
+    cost = at_most(what, _against(outcomes, reference, lambda o: o.sender_us), limit)
+    if rates is None or abs(rates - 1) > SAME_RATE:
+        return Verdict(cost.what, cost.limit, f"delivered rates differ: {shown(rates, '.3f')}", None)
+    return cost

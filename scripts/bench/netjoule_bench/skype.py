@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from netjoule_bench.contest import Contest
 from netjoule_bench.flow import Flow, Outcome, figures
-from netjoule_bench.repeats import interleaved, median, shown
+from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, shown
 from netjoule_bench.tables import Section, at_least, at_most
 
 RATE_MBPS, PAYLOAD_BYTES = 0.065, 300
@@ -31,23 +32,33 @@ def judged(taken: Mapping[str, Sequence[Outcome]], seconds: float) -> Section:
             name,
             shown(_percent(outcomes, lambda o: o.sender_cpu_s / seconds), ".3f"),
             shown(_percent(outcomes, lambda o: o.receiver_cpu_s / seconds), ".3f"),
-            shown(_percent(outcomes, lambda o: o.departures.within_50us), ".1f"),
+            interval(_in_time_percent(outcomes)),
             shown(median(figures(outcomes, lambda o: o.departures.p99_us)), ".1f"),
         ]
         for name, outcomes in taken.items()
     ]
     share = _percent(taken[OURS], lambda o: o.sender_cpu_s / seconds)
-    in_time = _percent(taken[OURS], lambda o: o.departures.within_50us)
+    in_time = _in_time_percent(taken[OURS])
     return Section(
         title="A thin flow: UDP 300 B at 65 kb/s (skype), window 0",
         columns=["generator", "sender, % of a core", "receiver, % of a core", "within 50 us %", "p99 us"],
         rows=rows,
-        note="CPU of the whole process over the flow's time, start-up included.",
+        note="CPU of the whole process over the flow's time, start-up included. " + INTERVALS,
         verdicts=[
             at_most("skype: sender, % of a core", share, MOST_CORE_SHARE_PERCENT),
-            at_least("skype: departures within 50 us, %", in_time, LEAST_IN_TIME_PERCENT, "{:.1f}"),
+            replace(
+                at_least(
+                    "skype: departures within 50 us, %", median(in_time), LEAST_IN_TIME_PERCENT, "{:.1f}"
+                ),
+                measured=interval(in_time),
+            ),
         ],
     )
+
+
+def _in_time_percent(outcomes: Sequence[Outcome]) -> list[float | None]:
+    shares = figures(outcomes, lambda o: o.departures.within_50us)
+    return [None if share is None else 100 * share for share in shares]
 
 
 def _percent(outcomes: Sequence[Outcome], share: Callable[[Outcome], float | None]) -> float | None:

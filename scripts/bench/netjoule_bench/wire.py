@@ -19,11 +19,14 @@ from pathlib import Path
 from netjoule_bench.contest import Contest
 from netjoule_bench.flow import Flow, Outcome
 from netjoule_bench.processes import Running
-from netjoule_bench.repeats import interleaved, median, shown
-from netjoule_bench.tables import Section
+from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, ratio, shown
+from netjoule_bench.tables import Section, at_most
 from netjoule_bench.veth import RECEIVER_DEVICE, RECEIVER_NETNS
 
 PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
+OURS_AS_LATE = (
+    "netjoule-traffic, window 200 us"  # held to be no later than iperf3 3.18, against which it is priced
+)
 _NANOSECOND_PCAP = 0xA1B23C4D
 _FILE_HEADER, _PACKET_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 _ETHERNET_BYTES, _IP_UDP_BYTES = 14, 28
@@ -45,22 +48,27 @@ def section(contest: Contest, seconds: float) -> Section | None:
     arms["netjoule-traffic, window 200 us, GSO"] = ours("--window-us", "200", "--gso")
     arms |= contest.others(flow)
     taken = interleaved({name: seen(run) for name, run in arms.items()}, contest.repeats)
-    return judged(taken).with_absent(contest.absent)
+    return judged(taken, contest.newer.name if contest.newer else None).with_absent(contest.absent)
 
 
-def judged(taken: Mapping[str, Sequence[tuple[list[float], float | None]]]) -> Section:
-    """The section from each round's errors in us, rising, and the certified p99; pure."""
+def judged(taken: Mapping[str, Sequence[tuple[list[float], float | None]]], newer: str | None) -> Section:
+    """The section from each round's errors in us, rising, and the certified p99; pure.
+
+    ``newer`` names iperf3 3.18, where there is one.
+    """
     rows = []
+    p99_us = {name: [quantile(found, 0.99) for found, _ in rounds] for name, rounds in taken.items()}
+    against = ratio(p99_us[OURS_AS_LATE], p99_us[newer]) if newer else None  # 1 or less: ours is no later
     for name, rounds in taken.items():
         errors = [errors for errors, _ in rounds]
         inside = [sum(us <= 50 for us in found) / len(found) if found else None for found in errors]
-        share = median(inside)
+        percent = [None if share is None else 100 * share for share in inside]
         rows.append(
             [
                 name,
                 shown(median([quantile(found, 0.5) for found in errors]), ".1f"),
-                shown(median([quantile(found, 0.99) for found in errors]), ".1f"),
-                shown(None if share is None else 100 * share, ".1f"),
+                shown(median(p99_us[name]), ".1f"),
+                interval(percent),
                 shown(median([certified for _, certified in rounds]), ".1f"),
             ]
         )
@@ -69,7 +77,8 @@ def judged(taken: Mapping[str, Sequence[tuple[list[float], float | None]]]) -> S
         columns=["generator", "p50 us", "p99 us", "within 50 us %", "certified p99 us"],
         rows=rows,
         note="Packet k against its place on the asked schedule, which begins where no packet is early; "
-        "packets of one train leave together. The tap (tcpdump) disturbs the sender: no limit is set here.",
+        "packets of one train leave together. The tap (tcpdump) disturbs the sender. " + INTERVALS,
+        verdicts=[at_most(f"p99 on the wire against iperf3 3.18, {OURS_AS_LATE}", against, 1.0)],
     )
 
 

@@ -5,10 +5,11 @@ import struct
 
 import pytest
 
-from netjoule_bench import cpu, fidelity, goodput, greatest, host, skype, wire
+from netjoule_bench import alarms, cpu, fidelity, goodput, greatest, host, skype, wire
 from netjoule_bench.flow import Departures, Flow, Outcome
 
 IPERF3 = "iperf3 3.12"
+NEWER = "iperf3 3.18"
 
 
 def outcome(sent=1000, received=1000, cpu_s=1.0, receiver_cpu_s=0.5, p99_us=None, within_50us=None):
@@ -23,14 +24,14 @@ def words(section):
 def cpu_arms(cost, p99_us, received=1000):
     names = [cpu._name(us, gso=gso) for gso in (False, True) for us in (0, 50, 200)]
     ours = {name: [outcome(cpu_s=cost, p99_us=p99_us, received=received)] * 3 for name in names}
-    return ours | {IPERF3: [outcome()] * 3}
+    return ours | {IPERF3: [outcome()] * 3, NEWER: [outcome(cpu_s=1.2)] * 3}
 
 
 def test_cpu_is_held_to_its_three_windows():
-    section = cpu.judged(cpu_arms(cost=0.8, p99_us=59), IPERF3)
-    assert [row[3] for row in section.rows] == ["0.80"] * 6 + ["1.00"]
+    section = cpu.judged(cpu_arms(cost=0.8, p99_us=59), IPERF3, NEWER)
+    assert [row[3] for row in section.rows] == ["0.80"] * 6 + ["1.00", "1.20"]
     assert words(section) == {
-        "sender CPU per message against iperf3, netjoule-traffic, window 50 us": "met",
+        "sender CPU per message against iperf3 3.18, netjoule-traffic, window 200 us": "met",
         "p99 departure error in us, netjoule-traffic, window 50 us": "met",
         "sender CPU per message against iperf3, netjoule-traffic, window 50 us, GSO": "NOT met",
         "p99 departure error in us, netjoule-traffic, window 50 us, GSO": "met",
@@ -39,23 +40,49 @@ def test_cpu_is_held_to_its_three_windows():
     }
 
 
+def test_without_the_newer_iperf3_equal_p99_is_not_judged():
+    section = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3, None)
+    assert section.verdicts[0].word == "not judged" and section.missed
+
+
+def test_wake_ups_are_held_to_the_bare_loop_and_to_the_fewest():
+    least = alarms.least_wake_ups(period_us=17.07, window_us=50)
+    assert least == pytest.approx(1 / 3)
+    assert alarms.least_wake_ups(period_us=100, window_us=50) == 1
+    taken = {alarms.OURS: [alarms.Waking(350, 350 * 10e-6, 1000)] * 3}
+    taken[alarms.BARE] = [alarms.Waking(1000, 1000 * 8.5e-6, 0)] * 3
+    section = alarms.judged(taken, least)
+    assert set(words(section).values()) == {"met"}
+    assert section.rows[0] == [alarms.OURS, "10.00", "0.350", "1.05"]
+    taken[alarms.OURS] = [alarms.Waking(400, 400 * 11e-6, 1000)] * 3
+    assert set(words(alarms.judged(taken, least)).values()) == {"NOT met"}
+
+
+def test_shares_have_the_interval_of_their_rounds():
+    taken = {skype.OURS: [outcome(cpu_s=0.05, within_50us=share) for share in (0.94, 0.96, 0.97)]}
+    section = skype.judged(taken | {IPERF3: [outcome()] * 3}, 10.0)
+    assert section.verdicts[1].measured == "96.0 (94.0 to 97.0)"
+    assert section.rows[0][3] == "96.0 (94.0 to 97.0)"
+    assert section.rows[1][3] == "-"
+
+
 def test_cpu_is_not_compared_where_other_rates_arrived():
-    section = cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3)
+    section = cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3, NEWER)
     costs = [verdict for verdict in section.verdicts if verdict.what.startswith("sender CPU")]
     assert {verdict.passed for verdict in costs} == {None}
     assert costs[0].measured == "delivered rates differ: 0.980"
 
 
 def test_without_a_certificate_departures_are_not_judged():
-    section = cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3)
+    section = cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3, NEWER)
     assert {v.word for v in section.verdicts if v.what.startswith("p99")} == {"not judged"}
 
 
 def test_a_limit_whose_figure_is_missing_does_not_hold():
-    told = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3)
+    told = cpu.judged(cpu_arms(cost=0.1, p99_us=1), IPERF3, NEWER)
     assert not told.missed
-    assert cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3).missed
-    assert cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3).missed
+    assert cpu.judged(cpu_arms(cost=0.1, p99_us=None), IPERF3, NEWER).missed
+    assert cpu.judged(cpu_arms(cost=0.1, p99_us=1, received=980), IPERF3, NEWER).missed
     names = list(greatest._OURS)
     taken = {name: [outcome(received=9000, sent=9000)] for name in names}
     assert not greatest.judged(taken | {IPERF3: [outcome()]}, IPERF3).missed
@@ -190,8 +217,22 @@ def test_quantiles_are_values_that_occurred():
 
 
 def test_the_wire_table_shows_nothing_for_a_tap_that_lost_packets():
-    section = wire.judged({"we": [([0.0, 10.0, 60.0], 40.0)] * 3, "they": [([], None)] * 3})
-    assert section.rows == [["we", "10.0", "60.0", "66.7", "40.0"], ["they", "-", "-", "-", "-"]]
+    section = wire.judged(
+        {wire.OURS_AS_LATE: [([0.0, 10.0, 60.0], 40.0)] * 3, NEWER: [([], None)] * 3}, NEWER
+    )
+    assert section.rows == [
+        [wire.OURS_AS_LATE, "10.0", "60.0", "66.7 (66.7 to 66.7)", "40.0"],
+        [NEWER, "-", "-", "-", "-"],
+    ]
+    assert section.verdicts[0].word == "not judged"
+
+
+def test_on_the_wire_our_window_is_no_later_than_the_newer_iperf3():
+    taken = {wire.OURS_AS_LATE: [([0.0, 220.0], 200.0)] * 3, NEWER: [([0.0, 270.0], None)] * 3}
+    assert wire.judged(taken, NEWER).verdicts[0].word == "met"
+    taken[NEWER] = [([0.0, 150.0], None)] * 3
+    assert wire.judged(taken, NEWER).verdicts[0].word == "NOT met"
+    assert wire.judged(taken, None).missed
 
 
 def test_stolen_time_is_a_share_of_all_time():
