@@ -179,7 +179,9 @@ overlay_summary <- function(campaigns, pairs, tables) {
         tag$p(sprintf(
           "They differ in %s, so a ratio may come of that as well.", enumerated(tolower(names(differences)))
         )),
-        tag$ul(Map(function(name, words) tag$li(tag$strong(name, .noWS = "after"), ": ", words), names(differences), differences))
+        tag$ul(Map(function(name, words) {
+          tag$li(tag$strong(name, .noWS = "after"), ": ", words)
+        }, names(differences), differences))
       )
     },
     overlay_alone(campaigns, pairs)
@@ -251,7 +253,9 @@ overlay_setting <- function(campaign) {
   meters <- lapply(stats::setNames(split(meters, seq_len(nrow(meters))), campaign$meters$meter_id), as.list)
   list(
     "Kernel" = entry(c(host["kernel"], lapply(lab, function(one) one["kernel"]))),
-    "Processor and memory" = entry(host[intersect(c("machine", "cpu_model", "cpu_cores", "memory_bytes"), names(host))]),
+    "Processor and memory" = entry(
+      host[intersect(c("machine", "cpu_model", "cpu_cores", "memory_bytes"), names(host))]
+    ),
     "Meters" = entry(lapply(meters, function(one) lapply(one, function(value) if (is.na(value)) "none" else value))),
     "Workload" = entry(without(pick(meta, "workload", default = list()), c("name", "description", "seed"))),
     "Link and hosts" = entry(without(pick(meta, "topology", default = list()), c("name", "description", "meters"))),
@@ -270,7 +274,9 @@ overlay_html <- function(campaigns, pair, table) {
   numbers <- copy(table)[, c("cell", "a_ea", "b_ea") := NULL]
   list(csv_link(numbers, file), html_table(shown, c(
     cell = "cell", "E_A of A, J/Mb" = "a_ea", "E_A of B, J/Mb" = "b_ea", "E_A, B / A" = "ea_b_over_a",
-    filled(shown, c("above floor, A" = "a_ea_above_floor_j_per_mbit", "above floor, B" = "b_ea_above_floor_j_per_mbit")),
+    filled(shown, c(
+      "above floor, A" = "a_ea_above_floor_j_per_mbit", "above floor, B" = "b_ea_above_floor_j_per_mbit"
+    )),
     "goodput of A, Mb/s" = "a_goodput_mbps", "goodput of B, Mb/s" = "b_goodput_mbps",
     "goodput, B / A" = "goodput_b_over_a", filled(shown, c("lost of A, %" = "a_loss", "lost of B, %" = "b_loss")),
     "blocks of A" = "a_n", "blocks of B" = "b_n"

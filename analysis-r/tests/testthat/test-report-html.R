@@ -204,7 +204,8 @@ test_that("composed figures have marks that tell their values, in all of their p
   expect_length(floor, nrow(summary))
   expect_match(floor[1], "null.*64 bytes, 1 Mb/s: 0.05")
   expect_match(floor[length(floor)], "^TCP, 1440 bytes, 10 Mb/s: ")
-  expect_match(marks(plot_envelope(ea_envelope(campaign), summary, campaign, id)), "^(UDP|TCP), .* Mb/s, (least|greatest) E_A: ")
+  envelope <- marks(plot_envelope(ea_envelope(campaign), summary, campaign, id))
+  expect_match(envelope, "^(UDP|TCP), .* Mb/s, (least|greatest) E_A: ")
   power <- marks(plot_power(power_trace(campaign), summary, campaign, id))
   # Every run above, those of one mini-block below.
   expect_length(power, sum(campaign$runs$usable) + 3L)
