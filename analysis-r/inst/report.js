@@ -247,7 +247,7 @@
     const line = make("p", "tools");
     const link = make("a", "", "Download as CSV");
     link.download = `${nameOf(table)}.csv`;
-    link.href = "data:text/csv,";
+    link.href = "data:text/csv;charset=utf-8,";
     // Made when it is asked for: as the table is sorted then.
     link.addEventListener("click", () => {
       link.href = `data:text/csv;charset=utf-8,${encodeURIComponent(csvOf(table))}`;

@@ -33,7 +33,9 @@ SMALL_WORDS = """
   const frame = drawing.getBoundingClientRect();
   return [...drawing.querySelectorAll('text')].filter(text => {
     const box = text.getBoundingClientRect();
-    const small = parseFloat(getComputedStyle(text).fontSize) * scale < 8.5;
+    // A letter alone is the index of E_A.
+    const letters = parseFloat(getComputedStyle(text).fontSize) * scale;
+    const small = text.textContent.trim().length > 1 && letters < 8.5;
     return small || box.left < frame.left - 1 || box.right > frame.right + 1;
   }).map(text => `${drawing.closest('figure').id}: ${text.textContent}`);
 })
