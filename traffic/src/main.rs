@@ -74,5 +74,6 @@ fn logged(file: Option<&Path>) -> Outcome<()> {
 fn prepared(work: impl FnOnce(&Signals) -> Outcome<u8>) -> Outcome<u8> {
     let signals = Signals::new().map_err(Failure::system("watch for signals"))?;
     host::sharpen_timers();
+    host::keep_freed_memory();
     work(&signals)
 }

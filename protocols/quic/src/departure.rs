@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Transmit {
     /// Length in bytes.
     pub(crate) len: usize,
-    /// Not to be sent before this time.
-    pub(crate) at: Instant,
+    /// Not to be sent before this time; `None` where congestion control gives no times.
+    pub(crate) at: Option<Instant>,
 }
 
 /// What became of packets' times.
@@ -27,32 +27,31 @@ pub(crate) struct Waits {
 /// Keeps a packet until its time has come.
 #[derive(Debug, Default)]
 pub(crate) struct Departure {
-    held: Option<Transmit>,
+    held: Option<(Transmit, Instant)>,
     waits: Waits,
 }
 
 impl Departure {
-    /// `packet` was written: it may leave now, or is kept until its time. Only while none is kept.
-    pub(crate) fn admit(&mut self, packet: Transmit, now: Instant) -> Option<Transmit> {
+    /// `packet` was written: it may leave now, or is kept until its time. Only while none is kept. `now` is read for a
+    /// packet with a time only.
+    pub(crate) fn admit(&mut self, packet: Transmit, now: impl FnOnce() -> Instant) -> Option<Transmit> {
         debug_assert!(self.held.is_none());
-        if packet.at <= now {
-            return Some(packet);
-        }
+        let Some(at) = packet.at.filter(|at| *at > now()) else { return Some(packet) };
         self.waits.held += 1;
-        self.held = Some(packet);
+        self.held = Some((packet, at));
         None
     }
 
     /// The packet that was kept, when its time has come.
     pub(crate) fn release(&mut self, now: Instant) -> Option<Transmit> {
-        let packet = self.held.take_if(|packet| packet.at <= now)?;
-        self.waits.latest = self.waits.latest.max(now.saturating_duration_since(packet.at));
+        let (packet, at) = self.held.take_if(|(_, at)| *at <= now)?;
+        self.waits.latest = self.waits.latest.max(now.saturating_duration_since(at));
         Some(packet)
     }
 
     /// When the kept packet may leave; `None` when none is kept.
     pub(crate) fn at(&self) -> Option<Instant> {
-        self.held.map(|packet| packet.at)
+        self.held.map(|(_, at)| at)
     }
 
     pub(crate) fn waits(&self) -> Waits {
@@ -76,7 +75,7 @@ mod tests {
             let start = Instant::now();
             let at = |us: u64| start + Duration::from_micros(us);
             let mut departure = Departure::default();
-            let mut packets = times_us.iter().enumerate().map(|(len, us)| Transmit { len, at: at(*us) });
+            let mut packets = times_us.iter().enumerate().map(|(len, us)| Transmit { len, at: Some(at(*us)) });
             let mut left = Vec::new();
             let mut waited = 0;
             for (look, step_us) in steps_us.iter().cycle().enumerate() {
@@ -91,14 +90,14 @@ mod tests {
                 let mut is_done = false;
                 while departure.at().is_none() {
                     let Some(packet) = packets.next() else { is_done = true; break };
-                    waited += u64::from(packet.at > now);
-                    left.extend(departure.admit(packet, now).map(|packet| (packet, now)));
+                    waited += u64::from(packet.at > Some(now));
+                    left.extend(departure.admit(packet, || now).map(|packet| (packet, now)));
                 }
                 if is_done {
                     break;
                 }
             }
-            prop_assert!(left.iter().all(|(packet, now)| packet.at <= *now));
+            prop_assert!(left.iter().all(|(packet, now)| packet.at <= Some(*now)));
             let order: Vec<_> = left.iter().map(|(packet, _)| packet.len).collect();
             prop_assert_eq!(order, (0..times_us.len()).collect::<Vec<_>>());
             prop_assert_eq!(departure.waits().held, waited);
@@ -106,11 +105,18 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_without_a_time_leaves_without_a_look_at_the_clock() {
+        let packet = Transmit { len: 1, at: None };
+        let left = Departure::default().admit(packet, || panic!("the clock was read"));
+        assert_eq!(left, Some(packet));
+    }
+
+    #[test]
     fn how_late_a_kept_packet_left_is_known() {
         let start = Instant::now();
         let mut departure = Departure::default();
-        let packet = Transmit { len: 1, at: start + Duration::from_micros(50) };
-        assert_eq!(departure.admit(packet, start), None);
+        let packet = Transmit { len: 1, at: Some(start + Duration::from_micros(50)) };
+        assert_eq!(departure.admit(packet, || start), None);
         assert_eq!(departure.release(start + Duration::from_micros(49)), None);
         assert_eq!(departure.release(start + Duration::from_micros(57)), Some(packet));
         assert_eq!(departure.waits(), Waits { held: 1, latest: Duration::from_micros(7) });

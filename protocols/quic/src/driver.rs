@@ -16,6 +16,8 @@ use crate::error::QuicError;
 pub(crate) struct Driver {
     pub(crate) quic: quiche::Connection,
     pin: Option<Pin>,
+    /// Packets have times before which they do not leave.
+    is_paced: bool,
     local: SocketAddr,
     peer: SocketAddr,
 }
@@ -34,7 +36,7 @@ impl Driver {
         let id = quiche::ConnectionId::from_ref(connection_id);
         let quic = quiche::connect(None, &id, local, peer, &mut config)
             .map_err(|source| QuicError::Library { doing: "starting the connection", source })?;
-        Ok(Self { quic, pin: Some(pin), local, peer })
+        Ok(Self { quic, pin: Some(pin), is_paced: options.choice.is_paced, local, peer })
     }
 
     /// The end that accepts; its first packet has yet to be given to `receive`.
@@ -49,7 +51,7 @@ impl Driver {
         let id = quiche::ConnectionId::from_ref(connection_id);
         let quic = quiche::accept(&id, None, local, peer, &mut config)
             .map_err(|source| QuicError::Library { doing: "accepting the connection", source })?;
-        Ok(Self { quic, pin: None, local, peer })
+        Ok(Self { quic, pin: None, is_paced: options.choice.is_paced, local, peer })
     }
 
     /// The other end's address.
@@ -70,7 +72,7 @@ impl Driver {
     /// Writes the next packet into `out`, if there is one.
     pub(crate) fn transmit(&mut self, out: &mut [u8]) -> Result<Option<Transmit>, QuicError> {
         match self.quic.send(out) {
-            Ok((len, info)) => Ok(Some(Transmit { len, at: info.at })),
+            Ok((len, info)) => Ok(Some(Transmit { len, at: self.is_paced.then_some(info.at) })),
             Err(quiche::Error::Done) => Ok(None),
             // The handshake may fail inside `send`; the pin knows better why.
             Err(source) => {

@@ -12,26 +12,19 @@ use crate::driver::Driver;
 use crate::error::QuicError;
 use crate::packet_size::holds_a_message;
 use crate::packetisation::DataPackets;
-use crate::wire::{Wire, TRAIN_BUFFER_BYTES};
+use crate::wire::{Arrived, Wire};
 
 /// Packets read before any is written. quiche acknowledges at every chance to write: reading in small
 /// portions halves the goodput and multiplies the acknowledgements.
 pub(crate) const READ_BATCH: usize = 64;
 
-/// Longer than any UDP payload that a peer of this crate sends (it was told the limit).
-pub(crate) const PACKET_BUFFER_BYTES: usize = 2048;
-
 /// A connection with a socket of its own.
 pub(crate) struct Endpoint {
     pub(crate) driver: Driver,
     wire: Wire,
-    /// What was read last.
-    arrived: Vec<u8>,
-    /// When it had arrived.
+    /// When what was read last had arrived.
     arrived_ns: i64,
-    /// The last packet that quiche wrote.
-    packet: Box<[u8; PACKET_BUFFER_BYTES]>,
-    /// Where that packet waits for its time.
+    /// Where the last packet that quiche wrote waits for its time.
     departure: Departure,
     data: DataPackets,
 }
@@ -39,13 +32,11 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// `wire` is connected to the driver's peer.
     pub(crate) fn new(driver: Driver, mut wire: Wire) -> Self {
-        let arrived_bytes = if wire.expect_trains() { TRAIN_BUFFER_BYTES } else { PACKET_BUFFER_BYTES };
+        wire.expect_trains();
         Self {
             driver,
             wire,
-            arrived: vec![0; arrived_bytes],
             arrived_ns: now_ns(),
-            packet: Box::new([0; PACKET_BUFFER_BYTES]),
             departure: Departure::default(),
             data: DataPackets::default(),
         }
@@ -67,40 +58,35 @@ impl Endpoint {
     /// Reads some `READ_BATCH` packets; returns how many there were. Messages in DATAGRAM frames go to `inbox`.
     pub(crate) fn drain(&mut self, mut inbox: Option<&mut Inbox>) -> Result<usize, QuicError> {
         let mut packets = 0;
-        while packets < READ_BATCH {
-            match self.wire.receive(&mut self.arrived) {
-                Ok(Some(received)) => {
-                    packets += 1;
-                    // Packets of others may have been queued before the socket was connected.
-                    if received.from == self.driver.peer() && received.len > 0 {
-                        let train = self.arrived[..received.len].chunks_mut(received.packet_bytes);
-                        packets += train.len() - 1;
-                        train.for_each(|packet| self.driver.receive(packet));
-                        if let Some(inbox) = &mut inbox {
-                            self.take_in(inbox);
-                        }
-                    }
+        let mut is_emptied = false;
+        while packets < READ_BATCH && !is_emptied {
+            let (count, is_last) = match self.wire.receive() {
+                Ok(read) => read,
+                Err(error) => {
+                    self.tolerate(error)?;
+                    continue;
                 }
-                Ok(None) => break,
-                Err(error) => self.tolerate(error)?,
+            };
+            is_emptied = is_last;
+            for index in 0..count {
+                let Arrived { packets: train, arrived_ns } = self.wire.arrival(index);
+                packets += train.len();
+                train.for_each(|packet| self.driver.receive(packet));
+                self.arrived_ns = arrived_ns;
+                if let Some(inbox) = &mut inbox {
+                    self.take_in(inbox);
+                }
             }
-        }
-        if packets > 0 && inbox.is_none() {
-            self.arrived_ns = self.wire.arrived_ns();
         }
         Ok(packets)
     }
 
     /// Gives `inbox` the messages of what was read last.
     pub(crate) fn take_in(&mut self, inbox: &mut Inbox) {
-        // A look at the clocks: not for packets that bring no message.
-        if self.driver.quic.dgram_recv_queue_len() > 0 {
-            let arrived_ns = self.wire.arrived_ns();
-            inbox.take_in(&mut self.driver.quic, arrived_ns);
-        }
+        inbox.take_in(&mut self.driver.quic, self.arrived_ns);
     }
 
-    /// When the last packet of the last `drain` without an inbox had arrived, `CLOCK_MONOTONIC` ns: a message of a stream is
+    /// When the last packet of the last `drain` had arrived, `CLOCK_MONOTONIC` ns: a message of a stream is
     /// there once its last packet is.
     pub(crate) fn arrived_ns(&self) -> i64 {
         self.arrived_ns
@@ -121,20 +107,20 @@ impl Endpoint {
                 self.data.packets += 1;
                 self.data.bytes += next.len as u64;
             }
-            let outcome = self.wire.push(&self.packet[..next.len]);
+            let outcome = self.wire.push();
             self.accept_loss(outcome)?;
         }
         Ok(())
     }
 
-    /// The packet whose time has come, written anew when none is kept; `None` when there is none yet.
+    /// The packet whose time has come, written anew when none is kept; `None` when there is none yet. The wire keeps it.
     fn next_to_leave(&mut self) -> Result<Option<Transmit>, QuicError> {
-        if let Some(due) = self.departure.at() {
-            let now = Instant::now();
-            return Ok(if due <= now { self.departure.release(now) } else { None });
+        if self.departure.at().is_some() {
+            return Ok(self.departure.release(Instant::now()));
         }
-        let Some(written) = self.driver.transmit(&mut self.packet[..])? else { return Ok(None) };
-        Ok(self.departure.admit(written, Instant::now()))
+        let Some(written) = self.driver.transmit(self.wire.room())? else { return Ok(None) };
+        self.wire.keep(written.len);
+        Ok(self.departure.admit(written, Instant::now))
     }
 
     /// Hands everything that may leave now to the kernel.

@@ -15,12 +15,12 @@ use netjoule_transport::TOKEN_BYTES;
 use crate::certificate::{Fingerprint, Identity};
 use crate::config::Options;
 use crate::driver::Driver;
-use crate::endpoint::{Endpoint, PACKET_BUFFER_BYTES, READ_BATCH};
+use crate::endpoint::{Endpoint, READ_BATCH};
 use crate::error::QuicError;
 use crate::greeting::{Greeting, Progress};
 use crate::packet_size::MIN_UDP_PAYLOAD_BYTES;
 use crate::qlog::EventLog;
-use crate::wire::{route_mtu_bytes, Wire};
+use crate::wire::{route_mtu_bytes, Wire, PACKET_BUFFER_BYTES};
 
 /// How many may be in the middle of knocking; a further one replaces the oldest.
 const MAX_CANDIDATES: usize = 8;
@@ -89,8 +89,8 @@ impl Listener {
     pub(crate) fn service(&mut self) -> Result<bool, QuicError> {
         let mut buffer = [0; PACKET_BUFFER_BYTES];
         for _ in 0..READ_BATCH {
-            match self.wire.receive(&mut buffer) {
-                Ok(Some(received)) => self.dispatch(&mut buffer[..received.len], received.from)?,
+            match self.wire.receive_one(&mut buffer) {
+                Ok(Some((from, bytes))) => self.dispatch(&mut buffer[..bytes], from)?,
                 Ok(None) => break,
                 // Of somebody who has gone away meanwhile.
                 Err(QuicError::NobodyListens | QuicError::NoPath { .. }) => (),
@@ -116,11 +116,18 @@ impl Listener {
         if self.candidates.is_empty() {
             return Ok(Err(Box::new(self)));
         }
-        let Candidate { driver, log, .. } = self.candidates.swap_remove(0);
+        let Candidate { mut driver, log, .. } = self.candidates.swap_remove(0);
         if let Some((log, stem)) = log.zip(self.event_log) {
             log.keep(&stem)?;
         }
         self.wire.connect(driver.peer())?;
+        // What is waiting may be of others; from now on nothing of theirs comes.
+        let mut packet = [0; PACKET_BUFFER_BYTES];
+        while let Ok(Some((from, bytes))) = self.wire.receive_one(&mut packet) {
+            if from == driver.peer() {
+                driver.receive(&mut packet[..bytes]);
+            }
+        }
         let mut endpoint = Endpoint::new(driver, self.wire);
         endpoint.flush()?;
         Ok(Ok(endpoint))

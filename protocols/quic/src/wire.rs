@@ -7,11 +7,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
+use std::slice::ChunksMut;
 
-use netjoule_transport::datagram::{self, GRO_BYTES, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_transport::datagram::{self, Batch, Received, GSO_BYTES, GSO_SEGMENTS};
 use netjoule_transport::socket;
-use netjoule_transport::stamps::{ClockLook, StampClock, StampCounts};
+use netjoule_transport::stamps::StampCounts;
 use nix::errno::Errno;
 
 use crate::error::QuicError;
@@ -31,36 +33,35 @@ pub(crate) struct Counters {
     pub(crate) unreachable: u64,
 }
 
-/// What one call read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Received {
-    /// Bytes read: one packet or a train.
-    pub(crate) len: usize,
-    /// Size of each packet of a train, the last may be shorter; `len` for a single packet.
-    pub(crate) packet_bytes: usize,
-    /// Who sent it.
-    pub(crate) from: SocketAddr,
+/// What arrived together.
+#[derive(Debug)]
+pub(crate) struct Arrived<'a> {
+    /// One packet, or those of a train.
+    pub(crate) packets: ChunksMut<'a, u8>,
+    /// When, `CLOCK_MONOTONIC` ns: by the kernel's stamp, or when it was read where there is none to believe.
+    pub(crate) arrived_ns: i64,
 }
 
-/// A buffer for `Wire::receive` must hold the longest train.
-pub(crate) const TRAIN_BUFFER_BYTES: usize = GRO_BYTES;
+/// Longer than any UDP payload that a peer of this crate sends (it was told the limit).
+pub(crate) const PACKET_BUFFER_BYTES: usize = 2048;
 
 /// The UDP socket of one end, connected or not.
 pub(crate) struct Wire {
     socket: UdpSocket,
     is_connected: bool,
     gso: bool,
-    expects_trains: bool,
-    /// Moves the kernel's times to the monotonic clock.
-    clock: StampClock,
-    /// The kernel's time of what was read last.
-    stamp_ns: Option<i64>,
-    /// Packets that wait for the kernel: all `segment_bytes` long, the last may be shorter.
-    batch: Vec<u8>,
+    /// What was read last.
+    arrivals: Batch,
+    /// Packets are written where they leave from: first the train, then the packet behind it.
+    buffer: Box<[u8]>,
+    /// Where the packets lie that wait for the kernel: all `segment_bytes` long, the last may be shorter.
+    train: Range<usize>,
     segment_bytes: usize,
     segments: usize,
-    /// One packet that came while the batch could not leave and does not fit behind it; else empty.
-    overflow: Vec<u8>,
+    /// Length of the packet that was written behind the train and is no part of it; 0 for none.
+    behind_bytes: usize,
+    /// That packet leaves as soon as the train has: there was no room for both.
+    is_overflow: bool,
     is_blocked: bool,
     counters: Counters,
 }
@@ -74,13 +75,13 @@ impl Wire {
             socket,
             is_connected: false,
             gso,
-            expects_trains: false,
-            clock: StampClock::new(ClockLook::take()),
-            stamp_ns: None,
-            batch: Vec::with_capacity(if gso { GSO_BYTES } else { 2048 }),
+            arrivals: Batch::new(PACKET_BUFFER_BYTES),
+            buffer: vec![0; if gso { GSO_BYTES } else { PACKET_BUFFER_BYTES } + PACKET_BUFFER_BYTES].into(),
+            train: 0..0,
             segment_bytes: 0,
             segments: 0,
-            overflow: Vec::new(),
+            behind_bytes: 0,
+            is_overflow: false,
             is_blocked: false,
             counters: Counters::default(),
         })
@@ -117,38 +118,48 @@ impl Wire {
         self.counters
     }
 
-    /// With GSO, lets the kernel join packets of the connected peer; tells whether it does. `receive` then needs
-    /// `TRAIN_BUFFER_BYTES`.
-    pub(crate) fn expect_trains(&mut self) -> bool {
-        // A kernel without GRO (before 5.0) hands over single packets: no error.
-        self.expects_trains |= self.gso && datagram::join_trains(&self.socket).is_ok();
-        self.expects_trains
+    /// With GSO, lets the kernel join packets of the connected peer. A kernel without GRO (before 5.0) hands over single
+    /// packets: no error.
+    pub(crate) fn expect_trains(&mut self) {
+        if self.gso && datagram::join_trains(&self.socket).is_ok() {
+            self.arrivals = Batch::of_trains();
+        }
     }
 
-    /// When what was read last had arrived, `CLOCK_MONOTONIC` ns: by the kernel's stamp, or now where there is none to
-    /// believe.
-    pub(crate) fn arrived_ns(&mut self) -> i64 {
-        self.clock.look(ClockLook::take());
-        self.clock.monotonic_ns(self.stamp_ns).unwrap_or(self.clock.now_ns())
-    }
-
-    /// Where the times told by `arrived_ns` came from.
+    /// Where the times of arrivals came from.
     pub(crate) fn stamp_counts(&self) -> StampCounts {
-        self.clock.counts()
+        self.arrivals.stamp_counts()
     }
 
-    /// Reads a packet or a train; `None` when there is none.
-    pub(crate) fn receive(&mut self, into: &mut [u8]) -> Result<Option<Received>, QuicError> {
-        match datagram::receive_one(self.fd(), into) {
-            Ok(Some(one)) => {
-                self.stamp_ns = one.stamp_ns;
-                let packet_bytes = one.segment_bytes.unwrap_or(one.length);
-                Ok(Some(Received { len: one.length, packet_bytes, from: one.from }))
-            }
-            Ok(None) => Ok(None),
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+    /// Reads one packet, also from others than the peer, into `packet`; who sent it and its length, `None` when there is
+    /// none.
+    pub(crate) fn receive_one(&self, packet: &mut [u8]) -> Result<Option<(SocketAddr, usize)>, QuicError> {
+        match datagram::receive_one(self.fd(), packet) {
+            Ok(one) => Ok(one.map(|one| (one.from, one.length))),
+            Err(error) => self.nothing_read(error).map(|()| None),
+        }
+    }
+
+    /// Reads a batch of packets or trains of the connected peer; how many, and whether the socket has been emptied.
+    pub(crate) fn receive(&mut self) -> Result<(usize, bool), QuicError> {
+        match self.arrivals.receive(self.socket.as_raw_fd()) {
+            Ok(count) => Ok((count, count < self.arrivals.most())),
+            Err(error) => self.nothing_read(error).map(|()| (0, true)),
+        }
+    }
+
+    /// Packets or train `index` of what was read last, and when it had arrived. Ask for each once, in order.
+    pub(crate) fn arrival(&mut self, index: usize) -> Arrived<'_> {
+        let Received { arrived_ns, segment_bytes, bytes, .. } = self.arrivals.datagram(index);
+        let packet_bytes = segment_bytes.unwrap_or(bytes.len()).max(1);
+        Arrived { packets: self.arrivals.bytes_mut(index).chunks_mut(packet_bytes), arrived_ns }
+    }
+
+    fn nothing_read(&self, error: io::Error) -> Result<(), QuicError> {
+        match error.kind() {
+            ErrorKind::Interrupted => Ok(()),
             // ICMP answers to earlier packets come as errors of whatever call is next.
-            Err(error) => Err(socket_error(error, "reading from a UDP socket", self.segment_bytes)),
+            _ => Err(socket_error(error, "reading from a UDP socket", self.segment_bytes)),
         }
     }
 
@@ -160,22 +171,29 @@ impl Wire {
         }
     }
 
-    /// Takes a packet for the connected peer. Only while not blocked.
-    pub(crate) fn push(&mut self, packet: &[u8]) -> Result<(), QuicError> {
+    /// Room for the next packet, where it will leave from. Only while none is kept there.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        debug_assert!(self.behind_bytes == 0);
+        &mut self.buffer[self.train.end..][..PACKET_BUFFER_BYTES]
+    }
+
+    /// The packet of `packet_bytes` in `room` stays there until `push`.
+    pub(crate) fn keep(&mut self, packet_bytes: usize) {
+        self.behind_bytes = packet_bytes;
+    }
+
+    /// Takes the packet that was kept, for the connected peer. Only while not blocked.
+    pub(crate) fn push(&mut self) -> Result<(), QuicError> {
         debug_assert!(self.is_connected && !self.is_blocked);
-        if !self.fits(packet.len()) {
-            self.flush()?;
+        let flushed = if self.fits(self.behind_bytes) { Ok(()) } else { self.flush() };
+        if !self.fits(self.behind_bytes) {
+            self.is_overflow = true;
+            return flushed;
         }
-        if self.segments > 0 && !self.fits(packet.len()) {
-            self.overflow.extend_from_slice(packet);
-            return Ok(());
-        }
-        self.append(packet);
+        let is_short = self.append() < self.segment_bytes;
         // Without GSO every packet goes on its own; and nothing may follow a short segment.
-        if !self.gso || packet.len() < self.segment_bytes || self.segments == GSO_SEGMENTS {
-            self.flush()?;
-        }
-        Ok(())
+        let is_full = !self.gso || is_short || self.segments == GSO_SEGMENTS;
+        flushed.and(if is_full { self.flush() } else { Ok(()) })
     }
 
     /// Gives the kernel what is waiting.
@@ -200,11 +218,7 @@ impl Wire {
             }
         }
         self.forget();
-        if self.overflow.is_empty() {
-            return Ok(());
-        }
-        let packet = std::mem::take(&mut self.overflow);
-        self.append(&packet);
+        // What had found no room.
         self.flush()
     }
 
@@ -215,42 +229,50 @@ impl Wire {
 
     fn fits(&self, packet_bytes: usize) -> bool {
         self.segments == 0
-            || (packet_bytes <= self.segment_bytes && self.batch.len() + packet_bytes <= GSO_BYTES)
+            || (packet_bytes <= self.segment_bytes && self.train.len() + packet_bytes <= GSO_BYTES)
     }
 
-    /// Gives away the batch; what the kernel did not take stays in it.
+    /// Gives away the train; what the kernel did not take stays in it.
     fn hand_over(&mut self) -> io::Result<()> {
         if self.segments > 1 {
-            match send_train(&self.socket, &self.batch, self.segment_bytes) {
+            match send_train(&self.socket, &self.buffer[self.train.clone()], self.segment_bytes) {
                 Ok(()) => {
-                    self.count(self.batch.len(), self.segments as u64);
-                    self.forget();
+                    self.count(self.train.len(), self.segments as u64);
+                    self.segments = 0;
                 }
                 Err(error) if datagram::refuses_trains(&error) => self.gso = false,
                 Err(error) => return Err(error),
             }
         }
         while self.segments > 0 {
-            let bytes = self.segment_bytes.min(self.batch.len());
-            self.socket.send(&self.batch[..bytes])?;
+            let bytes = self.segment_bytes.min(self.train.len());
+            self.socket.send(&self.buffer[self.train.start..][..bytes])?;
             self.count(bytes, 1);
-            self.batch.drain(..bytes);
+            self.train.start += bytes;
             self.segments -= 1;
         }
         Ok(())
     }
 
-    fn append(&mut self, packet: &[u8]) {
+    /// Makes the packet behind the train its last; how long it is.
+    fn append(&mut self) -> usize {
+        let packet_bytes = std::mem::take(&mut self.behind_bytes);
         if self.segments == 0 {
-            self.segment_bytes = packet.len();
+            self.segment_bytes = packet_bytes;
         }
-        self.batch.extend_from_slice(packet);
+        self.train.end += packet_bytes;
         self.segments += 1;
+        packet_bytes
     }
 
+    /// The train is gone: what was behind it comes first now.
     fn forget(&mut self) {
-        self.batch.clear();
+        self.buffer.copy_within(self.train.end..self.train.end + self.behind_bytes, 0);
+        self.train = 0..0;
         self.segments = 0;
+        if std::mem::take(&mut self.is_overflow) {
+            self.append();
+        }
     }
 
     fn count(&mut self, bytes: usize, packets: u64) {
@@ -287,6 +309,8 @@ fn socket_error(error: io::Error, doing: &'static str, packet_bytes: usize) -> Q
 mod tests {
     use super::*;
     use netjoule_transport::stamps::now_ns;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
 
     /// SO_NO_CHECK of asm-generic/socket.h: the simplest way to make a kernel refuse trains.
     const SO_NO_CHECK: i32 = 11;
@@ -300,21 +324,73 @@ mod tests {
         (sender, receiver)
     }
 
+    fn push(wire: &mut Wire, packet_bytes: usize) {
+        wire.room()[..packet_bytes].fill(packet_bytes as u8);
+        wire.keep(packet_bytes);
+        wire.push().unwrap();
+    }
+
     fn sizes_received(wire: &mut Wire) -> Vec<usize> {
-        let mut buffer = vec![0; TRAIN_BUFFER_BYTES];
         let mut sizes = Vec::new();
-        while let Some(received) = wire.receive(&mut buffer).unwrap() {
-            sizes.extend(buffer[..received.len].chunks(received.packet_bytes).map(<[u8]>::len));
+        loop {
+            let (count, is_emptied) = wire.receive().unwrap();
+            for index in 0..count {
+                let packets = wire.arrival(index).packets;
+                sizes.extend(packets.inspect(|packet| assert!(is_whole(packet))).map(|packet| packet.len()));
+            }
+            if is_emptied {
+                return sizes;
+            }
         }
-        sizes
+    }
+
+    fn is_whole(packet: &[u8]) -> bool {
+        packet.iter().all(|byte| *byte == packet.len() as u8)
+    }
+
+    #[test]
+    fn a_packet_that_is_kept_while_the_train_leaves_is_the_next_ones_first() {
+        let (mut sender, mut receiver) = connected(true);
+        push(&mut sender, 100);
+        sender.room()[..90].fill(90);
+        sender.keep(90);
+        sender.flush().unwrap();
+        assert_eq!(sizes_received(&mut receiver), [100]);
+        sender.push().unwrap();
+        push(&mut sender, 90);
+        sender.flush().unwrap();
+        assert_eq!(sizes_received(&mut receiver), [90, 90]);
+    }
+
+    #[test]
+    fn what_a_full_socket_does_not_take_leaves_later_and_in_order_with_the_packet_behind_it() {
+        let (mut sender, _) = connected(true);
+        // Over the loopback device a UDP socket is never full; this one is after a few packets.
+        let (near, far) = UnixDatagram::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        sender.socket = UdpSocket::from(OwnedFd::from(near));
+        let mut sizes = Vec::new();
+        // A longer packet never fits behind a shorter one.
+        while !sender.is_blocked() {
+            sizes.push(50 + sizes.len());
+            push(&mut sender, 50 + sizes.len() - 1);
+        }
+        assert!(sender.is_overflow);
+        let mut buffer = [0; 2048];
+        for bytes in sizes {
+            assert_eq!(far.recv(&mut buffer).unwrap(), bytes);
+            assert!(is_whole(&buffer[..bytes]));
+            sender.flush().unwrap();
+        }
+        assert!(!sender.is_blocked());
     }
 
     #[test]
     fn trains_keep_the_borders_and_the_order_of_packets() {
         let (mut sender, mut receiver) = connected(true);
-        assert!(receiver.expect_trains());
+        receiver.expect_trains();
         let sizes = [100, 100, 100, 40, 200, 90, 90, 91, 5];
-        sizes.iter().for_each(|bytes| sender.push(&vec![7; *bytes]).unwrap());
+        sizes.iter().for_each(|bytes| push(&mut sender, *bytes));
         sender.flush().unwrap();
         assert_eq!(sizes_received(&mut receiver), sizes);
         assert_eq!(sender.counters().packets, 9);
@@ -325,15 +401,14 @@ mod tests {
     #[test]
     fn packets_have_the_time_at_which_they_came_not_at_which_they_were_read() {
         let (mut sender, mut receiver) = connected(false);
-        let mut buffer = vec![0; TRAIN_BUFFER_BYTES];
         // The kernel switches stamping on a moment after it was asked.
         let stamped_while_sending = (0..1_000).any(|_| {
             let before_ns = now_ns();
-            sender.push(&[1; 100]).unwrap();
+            push(&mut sender, 100);
             let after_ns = now_ns();
             std::thread::sleep(std::time::Duration::from_millis(2));
-            assert!(receiver.receive(&mut buffer).unwrap().is_some());
-            let arrived_ns = receiver.arrived_ns();
+            assert_eq!(receiver.receive().unwrap(), (1, true));
+            let arrived_ns = receiver.arrival(0).arrived_ns;
             // 2 us: noise of the clocks.
             assert!(arrived_ns >= before_ns - 2_000);
             arrived_ns <= after_ns + 2_000
@@ -345,8 +420,8 @@ mod tests {
     #[test]
     fn without_gso_every_packet_leaves_at_once() {
         let (mut sender, mut receiver) = connected(false);
-        assert!(!receiver.expect_trains());
-        sender.push(&[1; 100]).unwrap();
+        receiver.expect_trains();
+        push(&mut sender, 100);
         assert_eq!(sizes_received(&mut receiver), [100]);
     }
 
@@ -354,7 +429,7 @@ mod tests {
     fn where_trains_are_refused_packets_go_singly() {
         let (mut sender, mut receiver) = connected(true);
         socket::set_option(sender.fd(), 1, SO_NO_CHECK, 1).unwrap();
-        [100, 100, 30].iter().for_each(|bytes| sender.push(&vec![7; *bytes]).unwrap());
+        [100, 100, 30].iter().for_each(|bytes| push(&mut sender, *bytes));
         sender.flush().unwrap();
         assert_eq!(sizes_received(&mut receiver), [100, 100, 30]);
         assert!(!sender.uses_gso());

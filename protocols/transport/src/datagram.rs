@@ -26,6 +26,9 @@ pub const UDP_HEADER_BYTES: usize = 8;
 /// Datagrams (or GRO trains) taken per call.
 pub const BATCH: usize = 32;
 
+/// GRO trains taken per call: more leave the processor's cache before they are used.
+const TRAINS: usize = 8;
+
 /// Largest train that GRO hands over, in bytes.
 pub const GRO_BYTES: usize = 65_536;
 
@@ -93,10 +96,19 @@ pub struct Received<'a> {
 }
 
 impl Batch {
-    /// Buffers for datagrams of up to `slot_bytes`.
+    /// Buffers for [`BATCH`] datagrams of up to `slot_bytes`.
     pub fn new(slot_bytes: usize) -> Self {
-        let mut buffer = vec![0_u8; slot_bytes * BATCH];
-        let mut controls = vec![[0_u64; CONTROL_WORDS]; BATCH];
+        Self::of(BATCH, slot_bytes)
+    }
+
+    /// Buffers for trains.
+    pub fn of_trains() -> Self {
+        Self::of(TRAINS, GRO_BYTES)
+    }
+
+    fn of(most: usize, slot_bytes: usize) -> Self {
+        let mut buffer = vec![0_u8; slot_bytes * most];
+        let mut controls = vec![[0_u64; CONTROL_WORDS]; most];
         let mut vectors: Vec<libc::iovec> = buffer
             .chunks_exact_mut(slot_bytes)
             .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot_bytes })
@@ -127,7 +139,7 @@ impl Batch {
             libc::recvmmsg(
                 fd,
                 self.headers.as_mut_ptr(),
-                BATCH as _,
+                self.headers.len() as _,
                 libc::MSG_DONTWAIT,
                 std::ptr::null_mut(),
             )
@@ -144,6 +156,11 @@ impl Batch {
         }
     }
 
+    /// How many one [`Self::receive`] takes at most; after fewer the socket was empty.
+    pub fn most(&self) -> usize {
+        self.headers.len()
+    }
+
     /// When the last batch had been read, `CLOCK_MONOTONIC` ns.
     pub fn read_ns(&self) -> i64 {
         self.clock.now_ns()
@@ -152,6 +169,12 @@ impl Batch {
     /// Where the arrival times of all datagrams so far came from.
     pub fn stamp_counts(&self) -> StampCounts {
         self.clock.counts()
+    }
+
+    /// The bytes of datagram `index` of the last [`Self::receive`], to be changed in place.
+    pub fn bytes_mut(&mut self, index: usize) -> &mut [u8] {
+        let length = (self.headers[index].msg_len as usize).min(self.slot_bytes);
+        &mut self.buffer[index * self.slot_bytes..][..length]
     }
 
     /// Datagram `index` of the last [`Self::receive`]; ask for each once, in order.

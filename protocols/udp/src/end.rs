@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::datagram::{self, Batch, GRO_BYTES, UDP_HEADER_BYTES};
+use netjoule_transport::datagram::{self, Batch, UDP_HEADER_BYTES};
 use netjoule_transport::departures::Departures;
 use netjoule_transport::launch::LaunchTimes;
 use netjoule_transport::socket::is_unreachable;
@@ -74,9 +74,9 @@ impl End {
             datagram::join_trains(&socket)?;
         }
         // One byte more than a message, so that a longer datagram is seen to be longer.
-        let slot_bytes = if joins { GRO_BYTES } else { flow.message_bytes.max(DATAGRAM_BYTES) + 1 };
+        let slot_bytes = if receives { flow.message_bytes.max(DATAGRAM_BYTES) } else { DATAGRAM_BYTES } + 1;
         Ok(Self {
-            batch: Batch::new(if receives { slot_bytes } else { DATAGRAM_BYTES + 1 }),
+            batch: if joins { Batch::of_trains() } else { Batch::new(slot_bytes) },
             socket,
             opening,
             role: flow.role,
@@ -278,7 +278,7 @@ impl Transport for End {
                 Err(error) if is_unreachable(&error) => 0,
                 Err(error) => return Err(TransportError::io("receive UDP datagrams")(error)),
             };
-            if count < datagram::BATCH {
+            if count < self.batch.most() {
                 self.rest.emptied(total + count > 0, datagram::now_ns());
             }
             if count == 0 {
@@ -298,7 +298,7 @@ impl Transport for End {
                 }
             }
             // A short batch emptied the socket: asking again would cost a call per message of a paced flow.
-            if count < datagram::BATCH {
+            if count < self.batch.most() {
                 break;
             }
         }

@@ -8,7 +8,7 @@ use super::Driver;
 use crate::certificate::{Fingerprint, Identity};
 use crate::choice::{Choice, CongestionControl};
 use crate::config::Options;
-use crate::endpoint::PACKET_BUFFER_BYTES;
+use crate::wire::PACKET_BUFFER_BYTES;
 
 /// With a queue of 64 datagrams.
 pub(crate) const OPTIONS: Options = Options {
