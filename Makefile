@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint fmt bench soak dist clean
+.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 
@@ -43,19 +43,28 @@ test-slow: ## the whole interoperability matrix, what the radio roles refuse and
 
 lint: ## formats, lints and types of all languages
 	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python lint-ansible lint-r
+
+lint-rust:
 	cargo fmt --check
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
 	cargo check --quiet --release --locked --no-default-features --manifest-path traffic/fuzz/Cargo.toml --target-dir target
+
+lint-python:
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+
+lint-ansible:
 	.venv/bin/yamllint --strict ansible testbed/guest/lab testbed/topologies
 	cd ansible && PATH="$(CURDIR)/.venv/bin:$$PATH" ansible-lint --offline -q --profile production .
 	ANSIBLE_CONFIG=ansible/ansible.cfg .venv/bin/ansible-playbook --syntax-check -i testbed/topologies/modern.yaml \
 		ansible/site.yml ansible/verify.yml ansible/teardown.yml
-	Rscript --vanilla scripts/lint.R
 	shellcheck scripts/*.sh .ci/run testbed/guest/init testbed/guest/session testbed/guest/lab/up testbed/guest/lab/host testbed/guest/lab/python
+
+lint-r:
+	Rscript --vanilla scripts/lint.R
 
 fmt: ## put Rust and Python into their format, write the R package's help anew
 	cargo fmt
