@@ -15,10 +15,9 @@ crate() { # its tests out of the build of all crates: by itself cargo would buil
   local built test
   built=$(cargo test --release --locked --workspace --no-run --message-format json-render-diagnostics)
   cd "$room"
-  for test in $(grep '"test":true},' <<<"$built" | grep -F "\"manifest_path\":\"$PWD/Cargo.toml\"" |
-    sed -nE 's/.*"executable":"([^"]+)".*/\1/p'); do
-    "$test"
-  done
+  mapfile -t built < <(grep -F "\"manifest_path\":\"$PWD/Cargo.toml\"" <<<"$built" | grep '"test":true},"features"' |
+    sed -nE 's/.*"executable":"([^"]+)".*/\1/p')
+  for test in "${built[@]}"; do "$test"; done
   exit
 }
 python() { exec .venv/bin/python -m pytest --numprocesses 2 --durations 5 "$@"; }
