@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The quick answer to whether a document fits its contract never says yes where the thorough one says no."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies
+
+import netjoule_contracts
+
+ROOT = netjoule_contracts.root()
+SCHEMAS = sorted(path.name.removesuffix(".schema.json") for path in (ROOT / "schemas").glob("*.schema.json"))
+GOLDEN = ROOT.parents[1] / "results/golden/guest-hwsim"
+ODD = [
+    None,
+    True,
+    0,
+    -1,
+    1.0,
+    0.5,
+    1e300,
+    float("inf"),
+    float("nan"),
+    10**30,
+    "",
+    "x\n",
+    "2026-11-24",
+    [],
+    [0],
+    {},
+]
+NO_JSON = [(), b"", dt.date(2026, 11, 24), Path()]
+
+
+def places(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container of a document with each key of it."""
+    for key in node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ():
+        yield node, key
+        yield from places(node[key])
+
+
+@pytest.mark.parametrize("name", ["campaign", "run", "result"])
+@settings(deadline=None)
+@given(data=strategies.data())
+def test_it_is_yes_only_of_what_fits(name: str, data: strategies.DataObject) -> None:
+    document = json.loads(next(GOLDEN.rglob(f"{name}.json")).read_text(encoding="utf-8"))
+    surely_fits = netjoule_contracts._surely_fits(name)
+    assert surely_fits(document)
+    container, key = data.draw(strategies.sampled_from(list(places(document))))
+    container[key] = data.draw(strategies.sampled_from([*ODD, *NO_JSON]))
+    if surely_fits(document):
+        assert list(netjoule_contracts.validator(name).iter_errors(document)) == []
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_there_is_one_of_every_schema(name: str) -> None:
+    assert not netjoule_contracts._surely_fits(name)([])
