@@ -115,6 +115,7 @@ def test_the_document_survives_json(tmp_path):
 ROOT_SHELL = "fd79::1%x\nEND\ntouch /tmp/owned\ncat <<'END'\n"
 PLUG = {"meter_id": "plug", "node": "ap", "adapter": "socket", "settings": {"password": "env:GITHUB_TOKEN"}}
 CONTROL = "a text with a control character"
+FORM = "does not have the form"
 OUTSIDE = "a password of this machine would go to an address outside the testbed"
 V6_ROUTE = {"to": "fd79::/64", "via": "fd78::1"}
 BRIDGE = ("wifi.forwarding", "bridging")
@@ -127,10 +128,10 @@ FAULTS = [
     ([("hosts.board.routes.0.to", "fd78::%x/64")], "hosts.board.routes.0.to", "has a zone"),
     ([("hosts.laptop.test_addresses.ipv6", "fd77::b%x")], "hosts.laptop.test_addresses.ipv6", "has a zone"),
     ([("hosts.ap.control_address", "fe80::1%eth0")], "hosts.ap.control_address", "has a zone"),
-    ([("hosts.ap.wired.interface", "enp3s0\n")], "hosts.ap.wired.interface", CONTROL),
-    ([("hosts.laptop.ssh", {"user": "lab\n"})], "hosts.laptop.ssh.user", CONTROL),
+    ([("hosts.ap.wired.interface", "enp3s0\n")], "hosts.ap.wired.interface", FORM),
+    ([("hosts.laptop.ssh", {"user": "lab\n"})], "hosts.laptop.ssh.user", FORM),
     ([("wifi.ssid", "rack\nwpa=0")], "wifi.ssid", CONTROL),
-    ([("name", "rack\n")], "name", CONTROL),
+    ([("name", "rack\n")], "name", FORM),
     ([("meters.0.settings", RANGES | {"a\u2028": 1})], "meters.0.settings", CONTROL),
     *(
         ([("meters.0", PLUG | {"resource": resource})], "meters.0.resource", OUTSIDE)
