@@ -11,6 +11,8 @@ report_of <- function(dir) {
   paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
 }
 
+usual_page <- report_of(synthetic_campaign(blocks = 2))
+
 # The page without what is ours alone: the one script, the policy that names its digest, the empty icon.
 without_own_parts <- function(html) {
   script <- paste0("<script>", report_script(), "</script>")
@@ -21,7 +23,7 @@ without_own_parts <- function(html) {
 }
 
 test_that("the report is one file that fetches nothing and runs its own script alone", {
-  html <- report_of(synthetic_campaign(blocks = 2))
+  html <- usual_page
   expect_match(html, "^<!DOCTYPE html>")
   expect_match(html, "<style>", fixed = TRUE)
   expect_match(html, "name=\"viewport\"", fixed = TRUE)
@@ -34,7 +36,7 @@ test_that("the report is one file that fetches nothing and runs its own script a
 })
 
 test_that("every figure is inlined with an alt text and its own identifiers", {
-  html <- report_of(synthetic_campaign(blocks = 2))
+  html <- usual_page
   svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", html)[[1]]
   expect_length(svgs, 2 * 12) # wide and narrow
   ids <- regmatches(html, gregexpr("(?<=\\sid=['\"])[^'\"]+", html, perl = TRUE))[[1]]
