@@ -23,29 +23,27 @@ without_own_parts <- function(html) {
 }
 
 test_that("the report is one file that fetches nothing and runs its own script alone", {
-  html <- usual_page
-  expect_match(html, "^<!DOCTYPE html>")
-  expect_match(html, "<style>", fixed = TRUE)
-  expect_match(html, "name=\"viewport\"", fixed = TRUE)
+  expect_match(usual_page, "^<!DOCTYPE html>")
+  expect_match(usual_page, "<style>", fixed = TRUE)
+  expect_match(usual_page, "name=\"viewport\"", fixed = TRUE)
   # Names of XML namespaces are no addresses to fetch, nor are the letters of a picture that is inside.
-  rest <- gsub("xmlns(:xlink)?='[^']*'|data:image/png;base64,[A-Za-z0-9+/=]*", "", without_own_parts(html))
+  rest <- gsub("xmlns(:xlink)?='[^']*'|data:image/png;base64,[A-Za-z0-9+/=]*", "", without_own_parts(usual_page))
   expect_false(grepl("https?://|//[a-z]|@import|<script|<link|src=|url\\((?!#)", rest, perl = TRUE))
   for (id in c("summary", "figures", "tables", "method", "invalid", "environment", "glossary")) {
-    expect_match(html, paste0("<section id=\"", id, "\""), fixed = TRUE)
+    expect_match(usual_page, paste0("<section id=\"", id, "\""), fixed = TRUE)
   }
 })
 
 test_that("every figure is inlined with an alt text and its own identifiers", {
-  html <- usual_page
-  svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", html)[[1]]
+  svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", usual_page)[[1]]
   expect_length(svgs, 2 * 12) # wide and narrow
-  ids <- regmatches(html, gregexpr("(?<=\\sid=['\"])[^'\"]+", html, perl = TRUE))[[1]]
+  ids <- regmatches(usual_page, gregexpr("(?<=\\sid=['\"])[^'\"]+", usual_page, perl = TRUE))[[1]]
   per_figure <- grep("^f[0-9]+-", ids, value = TRUE)
   expect_gt(length(per_figure), 0)
   expect_identical(ids[duplicated(ids)], character())
-  targets <- unique(regmatches(html, gregexpr("(?<=url\\(#)[^)]+", html, perl = TRUE))[[1]])
+  targets <- unique(regmatches(usual_page, gregexpr("(?<=url\\(#)[^)]+", usual_page, perl = TRUE))[[1]])
   expect_true(all(targets %in% ids))
-  links <- unique(regmatches(html, gregexpr("(?<=href=\"#)[^\"]+", html, perl = TRUE))[[1]])
+  links <- unique(regmatches(usual_page, gregexpr("(?<=href=\"#)[^\"]+", usual_page, perl = TRUE))[[1]])
   expect_gt(length(links), 20)
   expect_identical(setdiff(links, ids), character())
 })

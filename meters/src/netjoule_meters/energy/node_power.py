@@ -26,7 +26,7 @@ class MeterInput:
     """One meter of the campaign around one run. `device` is None for a meter on a real device.
 
     quantity: active_power or apparent_power. u_lag_s: standard uncertainty in s of a lag that a sync pulse
-    told; None for the lag of the passport. step: least step of the readings, W (of a counter J), 0 when
+    gave; None for the lag of the passport. step: least step of the readings, W (of a counter J), 0 when
     nothing is known of one.
     """
 
