@@ -128,7 +128,10 @@ def validator(name: str) -> jsonschema.Draft202012Validator:
 
     base = jsonschema.Draft202012Validator
     ours: type[jsonschema.Draft202012Validator] = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
-        base, {"pattern": pattern}
+        base,
+        {"pattern": pattern},
+        # a tuple is written to a file as an array
+        type_checker=base.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple)),
     )
     return ours(schema(name), format_checker=jsonschema.FormatChecker())
 
