@@ -3,7 +3,7 @@
 """20 minutes of 10,000 messages a second over loopback: after two minutes neither end may grow by 1 MB.
 
 Prints the resident memory of the sender, of the server's process of the flow and of the server itself, minute
-by minute, and whether the books balance; with --write all of it goes to docs/soak.md, too. The ends compare
+by minute, and whether the counts of both ends agree; with --write all of it goes to docs/soak.md, too. The ends compare
 their clocks as those of two hosts do, so that what is kept for one-way delays is part of it. With --rate the
 load is another, for example one that is never met: --transport tcp --size 65536 --rate 100G.
 Exit codes: 0 passed, 1 failed, 3 the binary has not been built.
@@ -178,12 +178,12 @@ def _judge(
     said: list[str], watched: list[Watched], warm_up_s: int, report: dict[str, Any], code: int
 ) -> bool:
     sender, receiver = report["sender"], report["receiver"]
-    books = "balance" if report["reconciles"] else "do not balance"
+    counts = "agree" if report["reconciles"] else "do not agree"
     passed = code == 0 and bool(report["reconciles"])
     _tell(
         said,
         f"{sender['messages_sent']} of {sender['messages_scheduled']} messages sent, "
-        f"{receiver['messages_lost']} lost, the books {books}; "
+        f"{receiver['messages_lost']} lost, the counts {counts}; "
         f"CPU {sender['cpu_s']:.1f} s and {receiver['cpu_s']:.1f} s",
     )
     for process in watched:

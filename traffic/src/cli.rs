@@ -96,7 +96,7 @@ pub struct ServeArgs {
     /// Control port (0 = any free one)
     #[arg(short = 'p', long, default_value_t = PORT)]
     pub port: u16,
-    /// As iperf3 calls this command
+    /// Same as the command `serve` (as in iperf3)
     #[arg(short = 's', long, hide = true)]
     pub server: bool,
     /// End after the flows of one client's command
@@ -120,22 +120,22 @@ pub struct ServeArgs {
     /// Greatest payload rate allowed (default: 10G, and as fast as possible)
     #[arg(long, value_name = "RATE", value_parser = units::rate_bps)]
     pub max_rate: Option<u64>,
-    /// Most messages of a profile that the server is to send (-R): it writes their schedule out before the flow
+    /// Most messages of a profile that the server sends (-R); their schedule is held in memory
     #[arg(long, value_name = "N", default_value_t = 4_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub max_messages: u64,
-    /// Longest wait for a held flow to go on, in s (default: 60, and 3600 for who has proved the --secret)
+    /// Longest wait for a held flow to go on, in s (default: 60; 3600 for a client that proved the --secret)
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_hold_s: Option<u32>,
     /// Write what happens to each flow's connection to a file in this folder, where the transport can (QUIC: qlog)
     #[arg(long, value_name = "DIR")]
     pub qlog: Option<PathBuf>,
-    /// Flows at once, whoever asks; who comes then is told that the server is busy (default: those of one command)
+    /// Most flows at once; a client beyond them is told that the server is busy (default: the flows of one command)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub max_flows: Option<u32>,
-    /// How many of them for one client (default: all)
+    /// Most of these flows for one client (default: all)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub max_flows_per_peer: Option<u32>,
-    /// Serve only who knows this secret: env:NAME (variable) or file:PATH (first line)
+    /// Serve only clients that know this secret: env:NAME (variable) or file:PATH (first line)
     #[arg(long, value_name = "REFERENCE")]
     pub secret: Option<String>,
     /// Print events as lines of JSON
@@ -161,7 +161,7 @@ pub struct SendArgs {
     /// The same as --transport sctp
     #[arg(long, hide = true, conflicts_with_all = ["transport", "udp"])]
     pub sctp: bool,
-    /// So many flows of each transport at once, each with the rate, length or profile given
+    /// Number of flows of each transport at once; each has the given rate, length or profile
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub parallel: u32,
     /// Names this command to the server where it has several flows.
@@ -204,7 +204,7 @@ pub struct SendArgs {
     /// End after so many messages, and after -t at the latest
     #[arg(short = 'k', long, visible_alias = "blockcount", value_name = "N", conflicts_with_all = ["profile", "omit"], value_parser = units::size_bytes)]
     pub blocks: Option<u64>,
-    /// Seconds at the beginning, before -t, that no sum holds; their intervals are marked
+    /// Seconds at the beginning, before -t, left out of all sums; their intervals are marked
     #[arg(short = 'O', long, value_name = "S", value_parser = units::duration_ns)]
     pub omit: Option<u64>,
     /// Interval of the running report in s
@@ -213,10 +213,10 @@ pub struct SendArgs {
     /// The server sends, this end receives
     #[arg(short = 'R', long)]
     pub reverse: bool,
-    /// Unit of rates for people: k, m, g or t bits per second, K, M, G or T bytes
+    /// Unit of printed rates: k, m, g or t for bits per second, K, M, G or T for bytes
     #[arg(short = 'f', long, value_name = "UNIT", default_value_t = Format::default())]
     pub format: Format,
-    /// Tell people also of the transport: its options and counters
+    /// Also print the transport's options and counters
     #[arg(short = 'V', long)]
     pub verbose: bool,
     /// Somebody watches the flow.
@@ -231,7 +231,7 @@ pub struct SendArgs {
     /// How messages are timed: absolute, hybrid (sleep, then spin), spin, so_txtime (needs fq) or burst:N
     #[arg(long, value_name = "MODE", default_value_t = Mode::Absolute)]
     pub pacing: Mode,
-    /// Messages due within this many us leave together, late
+    /// Messages due within this many us leave together, at the end of that time
     #[arg(long, value_name = "US", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=LONGEST_WINDOW_US))]
     pub window_us: u64,
     /// Messages that leave together go to the kernel in one call: as a GSO train, or sharing packets of a stream

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flow report: both ends of one flow in one document (protocols/contracts/schemas/flow_report.schema.json). Pure.
 
-mod books;
+mod reconcile;
 mod ends;
 mod sums;
 
-pub use books::{reconciles, Sizes};
+pub use reconcile::{reconciles, Sizes};
 pub use ends::{arrival_stamp_source, Cpu, ReceiverPart, SenderPart};
 pub use sums::Sums;
 
@@ -177,7 +177,7 @@ pub struct FlowReport {
     /// The flow's packets in a file, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSummary>,
-    /// Whether the books balance, see [`reconciles`].
+    /// Whether the counts of both ends agree, see [`reconciles`].
     pub reconciles: bool,
     /// How the flow ended.
     pub end_reason: EndReason,

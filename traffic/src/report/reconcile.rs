@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether a flow's books balance: what both ends counted, against the schedule and against each other. Pure.
+//! Whether a flow's counts agree: what both ends counted, against the schedule and against each other. Pure.
 
 use crate::intervals::{End, Interval};
 use crate::report::{ReceiverPart, SenderPart};
@@ -29,7 +29,7 @@ impl Sizes {
     }
 }
 
-/// Whether the books balance: scheduled = sent + not sent, sent = received + lost, the bytes of each part are such as its
+/// Whether the counts agree: scheduled = sent + not sent, sent = received + lost, the bytes of each part are such as its
 /// messages can have, and intervals add up to the totals at both ends.
 pub fn reconciles(
     sender: &SenderPart,
@@ -40,12 +40,12 @@ pub fn reconciles(
     let total = |end, value: fn(&Interval) -> u64| {
         intervals.iter().filter(|interval| interval.end == end).map(value).sum::<u64>()
     };
-    let sender_balances = sender.messages_scheduled == sender.messages_sent + sender.messages_not_sent
+    let sender_agrees = sender.messages_scheduled == sender.messages_sent + sender.messages_not_sent
         && sizes.fit(sender.messages_sent, Some(sender.bytes_sent))
         && sizes.fit(sender.messages_not_sent, sizes.scheduled_bytes.checked_sub(sender.bytes_sent))
         && total(End::Sender, |interval| interval.messages) == sender.messages_sent
         && total(End::Sender, |interval| interval.bytes) == sender.bytes_sent;
-    let receiver_balances = receiver.is_none_or(|receiver| {
+    let receiver_agrees = receiver.is_none_or(|receiver| {
         sender.messages_sent == receiver.messages_received_unique + receiver.messages_lost
             && sizes.fit(receiver.messages_received_unique, Some(receiver.bytes_received_unique))
             && sizes
@@ -54,7 +54,7 @@ pub fn reconciles(
             && total(End::Receiver, |interval| interval.bytes) == receiver.bytes_received_unique
             && total(End::Receiver, |interval| interval.messages_lost.unwrap_or(0)) == receiver.messages_lost
     });
-    sender_balances && receiver_balances
+    sender_agrees && receiver_agrees
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn balanced_books_reconcile_and_any_slip_shows() {
+    fn counts_that_agree_reconcile_and_any_slip_shows() {
         let (sender, receiver, intervals) = parts();
         let sizes = Sizes::one(100, 10);
         assert!(reconciles(&sender, Some(&receiver), &intervals, sizes));
