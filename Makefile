@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The same verbs for people and for CI. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-rust test-python test-r test-guest test-slow lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
+.PHONY: help setup demo test build-test test-rust test-python test-r test-guest test-slow lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
 
@@ -18,9 +18,12 @@ test: ## all tests: Rust, Python (with network namespaces), R; of one room with 
 ifdef ROOM
 	@scripts/test-room.sh "$(ROOM)"
 else
-	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory build-test
 	@$(MAKE) --no-print-directory test-rust test-python test-r
 endif
+
+build-test:
+	@scripts/setup.sh test
 
 test-rust:
 	cargo test --release --locked --workspace
@@ -34,7 +37,7 @@ test-r:
 
 test-guest: ## tests in a QEMU guest with Debian's kernel: DCCP against the kernel's (reduced matrix); a lab of hwsim radios
 	@scripts/setup.sh guest-test
-	$(PY) -m pytest -m "guest and not slow" --durations 10
+	$(PY) -m pytest -m "guest and not slow" --numprocesses 2 --no-loadscope-reorder --durations 10
 
 test-slow: ## the whole interoperability matrix, what the radio roles refuse and the golden campaign, in the guest (an hour); writes docs/interoperability.md
 	@scripts/setup.sh guest-test
@@ -42,7 +45,7 @@ test-slow: ## the whole interoperability matrix, what the radio roles refuse and
 	scripts/check_r.sh
 
 lint: ## formats, lints and types of all languages
-	@scripts/setup.sh test
+	@scripts/setup.sh lint
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python lint-ansible lint-r
 
 lint-rust:

@@ -14,7 +14,11 @@ import pytest
 
 WHOLE_CAMPAIGNS = ("test_end_to_end.py", "test_end_to_end_meters.py", "test_end_to_end_flows.py")
 """One after the other: their flows and instruments keep real time, and a host has few cores."""
+GUEST_LAB = ("test_radio_faults.py", "test_radio_networks.py", "test_radio_refusals.py", "test_golden_campaign.py")
+"""One boot of the guest's lab is theirs."""
+TOGETHER = {"whole campaigns": WHOLE_CAMPAIGNS, "guest lab": GUEST_LAB}
 LONGEST = (
+    *GUEST_LAB,
     *WHOLE_CAMPAIGNS,
     "test_lab.py",
     "test_host_roles.py",
@@ -46,6 +50,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            return "whole campaigns" if PurePath(file).name in WHOLE_CAMPAIGNS else file
+            name = PurePath(file).name
+            return next((group for group, files in TOGETHER.items() if name in files), file)
 
     return ByFile(config, log)
