@@ -4,6 +4,8 @@
 .PHONY: help setup demo test build-test test-rust test-python test-r test-guest test-slow lint lint-rust lint-python lint-ansible lint-r fmt bench soak dist clean
 PY := .venv/bin/python
 export NETJOULE_R_LIBRARY := $(CURDIR)/.r-library
+# Most tests of Rust wait for flows, and none asks how sharp the host is: more of them at once than there are cores.
+export RUST_TEST_THREADS := 6
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14

@@ -257,13 +257,19 @@ fn a_profile_is_handed_over_bit_for_bit_in_every_mode_and_to_its_end() {
         "size_bytes":{"distribution":"uniform","min":16,"max":900},
         "inter_departure_s":{"distribution":"exponential","mean":0.0002}}}"#;
     let profile = text::read(busy.as_bytes(), "busy").unwrap();
-    // The last 5 ms are silence.
+    // What follows is silence: long enough for a host that is busy.
     let schedule = Schedule::of_profile(&profile, 7, 15_000_000).unwrap();
     let sizes: Vec<_> = (0..schedule.count()).map(|index| schedule.message_bytes(index)).collect();
     let due: Vec<_> = (0..schedule.count()).map(|index| schedule.due_ns(index)).collect();
     for (mode, window_ns) in MENU {
         for gso in [false, mode != Mode::SoTxtime] {
-            let plan = Plan { schedule: schedule.clone(), message_bytes: 900, gso, ..plan(mode, window_ns) };
+            let plan = Plan {
+                schedule: schedule.clone(),
+                message_bytes: 900,
+                gso,
+                duration_ns: 100_000_000,
+                ..plan(mode, window_ns)
+            };
             let (sent, log) = fly(&plan, None, Stop::None);
             let stated: Vec<_> = sizes.iter().map(|size| (*size, Some(*size))).collect();
             assert_eq!(log.sizes, stated, "{mode}");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flow report: both ends of one flow in one document (protocols/contracts/schemas/flow_report.schema.json). Pure.
 
-mod reconcile;
 mod ends;
+mod reconcile;
 mod sums;
 
-pub use reconcile::{reconciles, Sizes};
 pub use ends::{arrival_stamp_source, Cpu, ReceiverPart, SenderPart};
+pub use reconcile::{reconciles, Sizes};
 pub use sums::Sums;
 
 use netjoule_transport::Values;
