@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """20 minutes of 10,000 messages a second over loopback: after two minutes neither end may grow by 1 MB.
 
-Prints the resident memory of the sender, of the server's process of the flow and of the server itself, minute
-by minute, and whether the counts of both ends agree; with --write all of it goes to docs/soak.md, too. The ends compare
-their clocks as those of two hosts do, so that what is kept for one-way delays is part of it. With --rate the
-load is another, for example one that is never met: --transport tcp --size 65536 --rate 100G.
+Prints the resident memory of the sender, of the server's process of the flow and of the server itself after
+the first, middle and last minute, and whether the counts of both ends agree; with --write all of it goes to
+docs/soak.md, too. The ends compare their clocks as those of two hosts do, so that what is kept for one-way
+delays is part of it. With --rate the load is another, for example one that is never met:
+--transport tcp --size 65536 --rate 100G.
 Exit codes: 0 passed, 1 failed, 3 the binary has not been built.
 """
 
@@ -73,11 +74,13 @@ def main() -> int:
             Watched("receiver", flow["process"]),
             Watched("server", server.pid),
         ]
+        minutes = (seconds - LEFT_OUT_S) // 60
+        told_s = {60 * minute for minute in (1, (minutes + 1) // 2, minutes)}
         for second in range(1, seconds - LEFT_OUT_S + 1):
             _next(sender, "interval")
             for process in watched:
                 process.look()
-            if second % 60 == 0:
+            if second in told_s:
                 sizes = ", ".join(f"{process.name} {process.sizes_kb[-1]} KB" for process in watched)
                 _tell(said, f"minute {second // 60:3}: {sizes}")
         report = _next(sender, "report")

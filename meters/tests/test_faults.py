@@ -107,9 +107,27 @@ def test_wrong_requests_are_one_sentence(data, words):
         Faults().ask(parse_request(data), 0.0)
 
 
-def test_every_fault_has_defaults():
-    for name in FAULTS:
-        Faults().ask({"fault": name}, 0.0)
+def fed_w(faults: Faults, t_s: float) -> float:
+    return faults.fed(PowerInterval(t_s, t_s + 0.01, 1.0 + t_s), t_s).power_w
+
+
+DEFAULTS = {
+    "disconnect": lambda faults: [faults.plugged(now_s) for now_s in (1.99, 2.0)] == [False, True],
+    "silence": lambda faults: [faults.heard(b"x", now_s) for now_s in (1.99, 2.0)] == [b"", b"x"],
+    "freeze": lambda faults: [fed_w(faults, t_s) for t_s in (0.0, 4.99, 5.0)] == [1.0, 1.0, 6.0],
+    "garbage": lambda faults: len(said(faults, b"", 0.0)) == 24,
+    "split": lambda faults: (
+        len(said(faults, b"0123456789", 4.0)) <= 5 and faults.wake_s(4.0) == pytest.approx(4.02)
+    ),
+    "drop": lambda faults: [said(faults, answer, 0.0) for answer in (b"a", b"b")] == [b"", b"b"],
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_fault_has_defaults(name):
+    faults = Faults()
+    faults.ask({"fault": name}, 0.0)
+    assert DEFAULTS[name](faults)
 
 
 # -- cables ------------------------------------------------------------------------------------------

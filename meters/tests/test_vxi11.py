@@ -83,11 +83,9 @@ def test_the_integrator_over_vxi_11(port):
     try:
         meter.integrate_start()
         readings = [next_update(meter) for _ in range(6)]
-        shown = meter.integrate_read()
     finally:
         meter.close()
     assert_counts_whole_updates(readings, 12.5, 0.1)
-    assert shown.energy_j >= readings[-1].energy_j
 
 
 def test_another_model_is_named(port):

@@ -9,7 +9,6 @@ import pytest
 
 from netjoule_meters.adapters.wt310 import WT310
 from netjoule_meters.errors import (
-    GarbageReply,
     NoAnswer,
     ReplyTimeout,
     SettingRefused,
@@ -189,32 +188,12 @@ START = [
 ENERGY = GOOD + RANGES + b",6.37500E-03,1"
 
 
-def test_integrator_start_read_and_stop(clock):
-    entries = [
-        *START,
-        *update(ENERGY),
-        *FIRST,
-        (b":NUM:NORM:VAL?", ENERGY),
-        *accepted(b":INTEG:STOP", b":INTEG:RES", b":NUM:NORM:NUM 5"),
-    ]
-    with opened(clock, entries) as meter:
+def test_a_reading_carries_what_the_integrator_shows(clock):
+    with opened(clock, [*START, *update(ENERGY), *FIRST]) as meter:
         meter.integrate_start()
         reading = meter.read()
         assert (reading.power_w, reading.flag) == (22.95, Flag.GOOD)
         assert reading.energy_j == pytest.approx(22.95)
-        shown = meter.integrate_read()
-        assert (shown.energy_j, shown.elapsed_s) == (pytest.approx(22.95), 1.0)
-        meter.integrate_stop()
-
-
-def test_integrator_without_a_number_is_garbage_and_not_started_is_usage(clock):
-    no_energy = GOOD + RANGES + b",NAN,NAN"
-    with opened(clock, [(b":NUM:NORM:VAL?", GOOD + RANGES), *START, (b":NUM:NORM:VAL?", no_energy)]) as meter:
-        with pytest.raises(UsageError, match="integrate_start"):
-            meter.integrate_read()
-        meter.integrate_start()
-        with pytest.raises(GarbageReply, match="no number"):
-            meter.integrate_read()
 
 
 def test_with_the_setting_the_integrator_is_reset_first_and_started_last(clock):

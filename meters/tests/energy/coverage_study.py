@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does u95 hold what it says? Runs of a device whose E_A is known, each on a new emulated instrument.
 
-`python meters/tests/energy/coverage_study.py` flies every scenario and writes docs/coverage.md; a slow test
+`python meters/tests/energy/coverage_study.py` runs every scenario and writes docs/coverage.md; a slow test
 holds the first scenario to its limits. Nothing is simplified on the way: the device's power goes into the
 emulated WT210, the WT210's own commands go over a line (its clock is moved instead of waited for), the
 adapter's readings and passport go through the same arithmetic as those of a campaign.

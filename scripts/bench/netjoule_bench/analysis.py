@@ -133,6 +133,7 @@ def judged(
     """The section: what each step took, and the limits."""
     hours = design.runs * design.timing.run_s / 3600
     streams = " and of their device models' terms" if design.device_stream else ""
+    case = "with device streams" if design.device_stream else "without device streams"
     rows = [
         ["write the campaign", f"{wrote_s:.0f}", "-", "-"],
         *(
@@ -154,10 +155,10 @@ def judged(
         f"{100 * found.greatest_error:.2f} % at most; {100 * found.covered:.0f} % of the 95 % intervals hold "
         "it (block effects are common to all cells of a meter, so the intervals miss together).",
         verdicts=[
-            at_most("analysis beyond the first per-run pass, s", again.wall_s, MOST_S, "{:.1f}"),
-            at_most("its peak resident memory, MB", again.peak_mb, MOST_MB, "{:.0f}"),
-            at_most("peak resident memory with the first per-run pass, MB", first.peak_mb, MOST_MB, "{:.0f}"),
-            at_least("cells whose interval holds the true E_A, share", found.covered, 0.8),
+            at_most(f"analysis {case}: s beyond the first per-run pass", again.wall_s, MOST_S, "{:.1f}"),
+            at_most(f"analysis {case}: peak memory beyond it, MB", again.peak_mb, MOST_MB, "{:.0f}"),
+            at_most(f"analysis {case}: peak memory with it, MB", first.peak_mb, MOST_MB, "{:.0f}"),
+            at_least(f"analysis {case}: share of intervals that hold the true E_A", found.covered, 0.8),
         ],
     )
 

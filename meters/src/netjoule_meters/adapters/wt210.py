@@ -98,10 +98,10 @@ class WT210(Yokogawa):
         self._items = _ITEMS
         super()._set_up()
 
-    def _show_energy(self, on: bool) -> None:
+    def _show_energy(self) -> None:
         for item in _ENERGY_ITEMS:
-            self.command(f":MEAS:ITEM:{item} {'ON' if on else 'OFF'}")
-        self._items = (*_ITEMS, *_ENERGY_ITEMS) if on else _ITEMS
+            self.command(f":MEAS:ITEM:{item} ON")
+        self._items = (*_ITEMS, *_ENERGY_ITEMS)
 
     def _parse(self, reply: str) -> dict[str, Value]:
         values = parse_values(reply, self._items)

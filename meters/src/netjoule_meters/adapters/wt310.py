@@ -175,8 +175,8 @@ class WT310(Yokogawa):
         self._items, self._ranging, self._left_range = _ITEMS, False, False
         super()._set_up()
 
-    def _show_energy(self, on: bool) -> None:
-        items = (*_ITEMS, *_ENERGY_ITEMS) if on else _ITEMS
+    def _show_energy(self) -> None:
+        items = (*_ITEMS, *_ENERGY_ITEMS)
         self.command(f":NUM:NORM:NUM {len(items)}")
         self._items = items
 

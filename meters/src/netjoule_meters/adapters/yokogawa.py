@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from netjoule_meters.adapters.base import QUIET_S
@@ -21,7 +20,7 @@ from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
 from netjoule_meters.adapters.nr_values import Gap, Value
 from netjoule_meters.adapters.ranging import least_range
 from netjoule_meters.adapters.settings import Setting
-from netjoule_meters.errors import GarbageReply, ReplyTimeout, SettingRefused, UsageError, WrongMode
+from netjoule_meters.errors import GarbageReply, ReplyTimeout, SettingRefused, WrongMode
 from netjoule_meters.passport import MeasuringRange
 from netjoule_meters.reading import Flag, Reading
 from netjoule_meters.transports import interface_of
@@ -66,21 +65,6 @@ WT_SETTINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Integrated:
-    """What the instrument's own integrator shows.
-
-    Attributes:
-        t_ns: CLOCK_MONOTONIC half-way between question and answer.
-        energy_j: energy since its start, J.
-        elapsed_s: time since its start, s, in whole seconds as shown.
-    """
-
-    t_ns: int
-    energy_j: float
-    elapsed_s: float
-
-
 class Yokogawa(DialogueMeter):
     """A power meter of the WT family: one reading per display update, ranges fixed."""
 
@@ -94,8 +78,8 @@ class Yokogawa(DialogueMeter):
     # -- what the two do differently ------------------------------------------------------------------
 
     @abstractmethod
-    def _show_energy(self, on: bool) -> None:
-        """Add energy and time of the integrator to the values, or take them off again."""
+    def _show_energy(self) -> None:
+        """Add energy and time of the integrator to the values."""
 
     @abstractmethod
     def _parse(self, reply: str) -> dict[str, Value]:
@@ -153,33 +137,9 @@ class Yokogawa(DialogueMeter):
         self._settle()
         for command in (":INTEG:STOP", ":INTEG:RES", "*CLS"):  # an error when it was not running
             self.write(command)
-        self._show_energy(True)
+        self._show_energy()
         for command in (":INTEG:MODE NORM", ":INTEG:TIM 0,0,0", ":INTEG:STAR"):
             self.command(command)
-
-    def integrate_read(self) -> Integrated:
-        """What the integrator shows now, between two updates.
-
-        Raises:
-            UsageError: when ``integrate_start`` was not called.
-            GarbageReply: when it shows no number.
-        """
-        self._settle()
-        reply, t_ns = self.timed_query(self.values_query)
-        values = self._parse(reply)
-        energy_wh, elapsed_s = values.get("WH"), values.get("TIME")
-        if "WH" not in values:
-            raise UsageError("the integrator is not running: call integrate_start first")
-        if not isinstance(energy_wh, float) or not isinstance(elapsed_s, float):
-            raise GarbageReply(f"the integrator shows no number: {reply[:60]!r}")
-        return Integrated(t_ns, energy_wh * _JOULES_PER_WH, elapsed_s)
-
-    def integrate_stop(self) -> None:
-        """Stop and reset the integrator; settings can be changed again."""
-        self._settle()
-        self.command(":INTEG:STOP")
-        self.command(":INTEG:RES")
-        self._show_energy(False)
 
     # -- dialogue ----------------------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 """Command line of the meters room: ``netjoule-meters VERB``.
 
 Verbs: list, probe, read, log, emulate, range, calibrate, clock; one module each. Exit codes: 0 fine,
-1 failed, 2 usage, 3 the meter asked for is not there, 4 invalid data. Everything heavy is imported where it
-is used, so that help and errors are quick.
+1 failed, 2 usage, 3 the meter asked for is not there, 4 invalid or inconclusive data. Everything heavy is
+imported where it is used, so that help and errors are quick.
 """
 
 from __future__ import annotations

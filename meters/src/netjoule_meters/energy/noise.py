@@ -64,11 +64,6 @@ class Scatter:
     known: bool
 
     @property
-    def sigma_w(self) -> float:
-        """Standard deviation of one reading in W."""
-        return math.sqrt(float(self.probabilities @ self.sigmas_w**2))
-
-    @property
     def correlation(self) -> float:
         """Expected correlation of neighbouring readings."""
         return float(self.probabilities @ CORRELATIONS)
