@@ -91,7 +91,7 @@ WLAN, CABLE = '[{"dst":"192.0.2.9","dev":"wlan0"}]', '[{"dst":"192.0.2.9","dev":
         ("tower fe80::9%wlan0 \ntower unknown \n", ["uses wlan0"]),
         ("tower unknown \n", ["does not know that name"]),
         ("tower 192.0.2.9 \ntower unknown \n", ["has no route to it"]),
-        ("", ["between laptop and tower cannot be told"]),
+        ("", ["between laptop and tower is unknown"]),
     ],
 )
 def test_control_traffic(routes: str, words: list[str]) -> None:

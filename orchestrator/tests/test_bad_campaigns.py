@@ -89,7 +89,7 @@ def test_how_many_runs_do_not_count_is_told_on_stderr_and_nothing_where_all_do(
     assert all(json.loads(line) for line in seen.out.splitlines())
 
 
-def test_a_run_that_was_flown_again_is_no_loss(campaign_dir):
+def test_a_run_that_was_repeated_is_no_loss(campaign_dir):
     path = campaign_dir / "plan.csv"
     rows = read_plan(path)
     again = with_repeats([replace(row, status="invalid") for row in rows], 1, 2)

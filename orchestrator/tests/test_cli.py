@@ -127,7 +127,7 @@ def test_plan_says_runs_time_and_least_p(capsys):
     text = capsys.readouterr().out
     assert "9600 = 1920 mini-blocks x 5 transports, 40 blocks" in text
     assert "days" in text
-    assert "1.82e-12 by sign flips over 40 blocks; 1.09e-11 in the family of 6 tests" in text
+    assert "1.82e-12 possible with 40 blocks (sign-flip test); 1.09e-11 after Holm over 6 tests" in text
 
 
 def test_plan_rows_are_those_that_run_will_execute(capsys):
@@ -557,8 +557,8 @@ def test_two_campaigns_are_laid_over_each_other_in_a_file_named_for_both(
         (["A", "./A"], 2, "is given twice"),
         (["A", "B", "C"], 2, "not of 3; name one or two campaigns"),
         (["A", "nowhere"], 2, "nowhere is not a campaign"),
-        (["A", "B", "--margin", "5%"], 2, "--margin is of one campaign"),
-        (["A", "--out", "x.html"], 2, "--out is of two campaigns"),
+        (["A", "B", "--margin", "5%"], 2, "--margin needs a single campaign"),
+        (["A", "--out", "x.html"], 2, "--out needs two campaigns"),
         (["A", "B", "--out", "B"], 2, "B is a folder"),
         (["A", "B", "--out", "none/x.html"], 1, "cannot be written into none"),
     ],

@@ -30,7 +30,7 @@ def cell(transport, values, name="ea_j_per_mbit", payload_bytes=64, rate_mbps=6.
     return [(key, Run(block, {name: value})) for block, value in enumerate(values, start=1)]
 
 
-def test_transports_that_are_not_told_apart_are_both_right():
+def test_transports_without_a_clear_difference_are_both_right():
     question = next(q for n, q in folders.QUESTIONS if q.name == "dearest_transport")
     near = Cells([*cell("udp", [1, 1.1, 0.9]), *cell("tcp", [2, 2.4, 1.7]), *cell("quic", [2.1, 2.2, 1.8])])
     assert question.right(near) == OneOf(frozenset({"tcp", "quic"}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped campaigns of the coursework: flown on the emulated testbed, whole, small, able to answer."""
+"""The shipped campaigns of the coursework: run on the emulated testbed, whole, small, able to answer."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign that was flown once over the guest's hwsim radio and is kept: results/golden/guest-hwsim.
+"""The campaign that was run once over the guest's hwsim radio and is kept: results/golden/guest-hwsim.
 
 Its tables are held by analysis-r/tests/testthat/test-golden.R.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shipped campaigns of the study: flown whole on the emulated testbed, as docs/findings.md tells them."""
+"""The shipped campaigns of the study: run whole on the emulated testbed, as docs/findings.md tells them."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -129,13 +129,13 @@ def test_nothing_is_left_to_resume(imported: Path, capsys: pytest.CaptureFixture
     assert "all 4 runs are finished" in capsys.readouterr().out
 
 
-def test_check_sees_a_run_that_no_file_tells_of(imported: Path) -> None:
+def test_check_sees_a_run_that_no_file_contains(imported: Path) -> None:
     path = imported / "campaign.json"
     campaign = json.loads(path.read_text())
     campaign["imported"]["files"][0]["runs"] = ["b09m009-udp-a1"]
     path.write_text(json.dumps(campaign))
     found = [str(defect) for defect in check_campaign(imported)]
-    assert any("no file that campaign.json was imported from" in words for words in found)
+    assert any("none of the imported files contains this run" in words for words in found)
     assert any("plan.csv has no run 'b09m009-udp-a1'" in words for words in found)
 
 

@@ -254,29 +254,29 @@ def test_least_p_of_a_sign_flip_test():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"blocks": 5}, "0.0625 by sign flips over 5 blocks; tests are made from 8 blocks on"),
-        ({"blocks": 7}, "0.0156 by sign flips over 7 blocks; tests are made from 8 blocks on"),
-        ({"blocks": 8}, "0.00781 by sign flips over 8 blocks, the family's one test"),
+        ({"blocks": 5}, "0.0625 possible with 5 blocks (sign-flip test); tests need 8 blocks or more"),
+        ({"blocks": 7}, "0.0156 possible with 7 blocks (sign-flip test); tests need 8 blocks or more"),
+        ({"blocks": 8}, "0.00781 possible with 8 blocks (sign-flip test), the only test"),
         (
             {"blocks": 8, "payload_bytes": [64, 512, 1440]},
-            "0.00781 by sign flips over 8 blocks; 0.0234 in the family of 3 tests",
+            "0.00781 possible with 8 blocks (sign-flip test); 0.0234 after Holm over 3 tests",
         ),
         (
             {"blocks": 8, "transports": ["udp", "tcp", "quic", "dccp", "null"], "payload_bytes": [64, 1440]},
-            "0.00781 by sign flips over 8 blocks; 0.0469 in the family of 6 tests",
+            "0.00781 possible with 8 blocks (sign-flip test); 0.0469 after Holm over 6 tests",
         ),
         (
             {"blocks": 9, "statistics": {"alpha": 0.001}},
-            "0.00391 by sign flips over 9 blocks; tests are made from 11 blocks on",
+            "0.00391 possible with 9 blocks (sign-flip test); tests need 11 blocks or more",
         ),
         (
             {"blocks": 9, "transports": ["udp", "null"]},
-            "0.00391 by sign flips over 9 blocks; no two transports to compare, so no test",
+            "0.00391 possible with 9 blocks (sign-flip test); no two transports to compare, so no test",
         ),
     ],
 )
 def test_plan_says_whether_its_blocks_are_tested_and_what_the_family_can_reach(changes, words):
     workload = synthetic.workload(**({"transports": ["udp", "tcp", "null"]} | changes))
     inputs = launch.Inputs(workload, synthetic.topology(), Path("w"), Path("t"))
-    (line,) = [line for line in plan_console.text(inputs, 1, []) if line.startswith("least p")]
-    assert line == f"least p    {words}"
+    (line,) = [line for line in plan_console.text(inputs, 1, []) if line.startswith("smallest p")]
+    assert line == f"smallest p {words}"

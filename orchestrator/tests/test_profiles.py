@@ -114,7 +114,7 @@ def test_what_does_not_go_with_a_profile_is_refused_at_its_field(
         (BUSY | {"messages": {"size_bytes": 8, "inter_departure_s": 1}}, "below the least allowed 16 byte"),
         (
             BUSY | {"messages": {"size_bytes": {"distribution": "normal"}, "inter_departure_s": 1}},
-            "its greatest message cannot be told",
+            "its greatest message cannot be determined",
         ),
     ],
 )

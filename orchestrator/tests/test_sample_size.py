@@ -129,10 +129,10 @@ def test_a_plan_without_a_question_asks_nothing_of_r(monkeypatch, capsys):
 def test_a_plan_says_from_how_many_blocks_on_tests_are_made(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     assert run_command(["plan", "demo"]) == 0
-    said = "0.25 by sign flips over 3 blocks; tests are made from 8 blocks on"
+    said = "0.25 possible with 3 blocks (sign-flip test); tests need 8 blocks or more"
     assert said in capsys.readouterr().out
     assert run_command(["plan", "table-i"]) == 0
-    assert "tests are made" not in capsys.readouterr().out
+    assert "tests need" not in capsys.readouterr().out
     # The number is R's.
     family = (ROOT / "analysis-r" / "R" / "family.R").read_text()
     assert f"least_blocks_tested <- {LEAST_BLOCKS_TESTED}L" in family

@@ -136,7 +136,7 @@ def test_messages_that_left_one_by_one_go_first():
     assert found.saved == 1
 
 
-def test_the_kernels_dccp_stands_for_dccp_where_it_alone_was_flown():
+def test_the_kernels_dccp_stands_for_dccp_where_it_alone_was_sent():
     (found,), _ = choose([ROW | {"transport": "dccp-kernel"}], Wanted(), 0.065, "x")
     assert found.transport == "dccp-kernel"
 

@@ -134,8 +134,8 @@ def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp
         "cell": "tcp 64 B 1 Mb/s",
     }
     assert warning_line(warning).startswith(
-        "warning floor_wake_ups_differ: in 2 of 3 runs wake-ups per message lie over a factor of 1.5"
-        " from those of the null run, at most 1 from 3 (tcp 64 B 1 Mb/s)"
+        "warning floor_wake_ups_differ: in 2 of 3 runs wake-ups per message differ from those of the"
+        " null run by more than a factor of 1.5, worst 1 against 3 (tcp 64 B 1 Mb/s)"
     )
 
 

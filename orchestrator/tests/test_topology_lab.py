@@ -192,7 +192,7 @@ FAULTS = [
     ([("hosts.ap.control_address", "192.168.50.999")], "hosts.ap.control_address", "is not an address"),
     ([("hosts.ap.control_address", "-oProxyCommand=x")], "hosts.ap.control_address", "not have the form"),
     ([("hosts.ap.ssh", {"address": "192.0.2"})], "hosts.ap.ssh.address", "'192.0.2' is not an address"),
-    ([("hosts.localhost", {"roles": ["observer"]})], "hosts.localhost", "a meaning of its own in Ansible"),
+    ([("hosts.localhost", {"roles": ["observer"]})], "hosts.localhost", "is a reserved name in Ansible"),
     ([("hosts.server", {"roles": ["observer"]})], "hosts.server", "server is a role, which this host"),
     ([("hosts.tower.roles", ["controller", "server"])], "hosts.tower.roles", "the controller is no server:"),
     ([("hosts.shelf.roles.1", "controller")], "meters.0.host", "a meter on the controller has no host"),

@@ -71,7 +71,7 @@ def _control_problems(
         if not any(interfaces):
             why = "has no route to it" if interfaces else "does not know that name (`getent ahosts`)"
             problems.append(
-                f"Which way control traffic takes between {host} and {peer} cannot be told: {host} {why}. "
+                f"Which way control traffic takes between {host} and {peer} is unknown: {host} {why}. "
                 "Correct control_address in the topology, or name and route on the host."
             )
     return problems

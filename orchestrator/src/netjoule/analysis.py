@@ -170,7 +170,7 @@ def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | N
 
 
 def run_overlay(a: Path, b: Path, out: Path, sink: EventSink, *, rscript: str | None = None) -> None:
-    """Ask R for the report of two campaigns laid over each other; nothing is written into them.
+    """Ask R for the report that compares two campaigns side by side; nothing is written into them.
 
     Args:
         a, b: folders of the campaigns.

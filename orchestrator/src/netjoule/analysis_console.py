@@ -37,7 +37,7 @@ def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None
 
 
 def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) -> None:
-    """Write the report of two campaigns laid over each other and name its file.
+    """Write the report that compares two campaigns side by side and name its file.
 
     Args:
         campaigns: their folders.
@@ -50,7 +50,7 @@ def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) 
     """
     if len(campaigns) != 2:
         raise UsageError(
-            f"a report is of one campaign or of two laid over each other, not of {len(campaigns)}",
+            f"a report is of one campaign or of two compared side by side, not of {len(campaigns)}",
             next_step="name one or two campaigns",
         )
     a, b = campaigns

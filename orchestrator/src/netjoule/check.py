@@ -143,7 +143,7 @@ def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Ite
     told = {str(run_id) for runs in named for run_id in runs}
     planned = {row.run_id for row in rows}
     for run_id in sorted(planned - told):
-        yield Defect(file, f"run {run_id}", "no file that campaign.json was imported from tells of it")
+        yield Defect(file, f"run {run_id}", "none of the imported files contains this run")
     for run_id in sorted(told - planned):
         yield Defect("campaign.json", "field imported.files", f"plan.csv has no run {run_id!r}")
     for row in rows:

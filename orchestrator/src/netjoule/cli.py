@@ -112,7 +112,7 @@ def demo(
     seed: Seed = None,
     meter: Annotated[
         str | None,
-        typer.Option("--meter", metavar="NAME", help="As this meter sees it: wt210, wt310, hm8115, ..."),
+        typer.Option("--meter", metavar="NAME", help="Emulate this meter: wt210, wt310, hm8115, ..."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -153,7 +153,7 @@ def plan(
         Path | None, typer.Option("--pilot", metavar="DIR", help="Earlier campaign: how much blocks differ.")
     ] = None,
     power: Annotated[
-        str | None, typer.Option("--power", metavar="PERCENT", help="How surely [default: 80%].")
+        str | None, typer.Option("--power", metavar="PERCENT", help="Chance of finding it [default: 80%].")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -264,7 +264,7 @@ def report(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write report.html, one file that needs no network; of two campaigns one that lays them over each other.
+    """Write report.html, one file that needs no network; of two campaigns one that compares them.
 
     Example: netjoule report results/skype-1
 
@@ -276,14 +276,15 @@ def report(
     if len(campaigns) > 1:
         if margin is not None:
             raise UsageError(
-                "--margin is of one campaign: two that are laid over each other are not tested",
+                "--margin needs a single campaign: two compared side by side are not tested",
                 next_step="leave it out",
             )
         analysis_console.overlay(campaigns, output, out)
         return
     if out is not None:
         raise UsageError(
-            "--out is of two campaigns: the report of one stands in its folder", next_step="leave it out"
+            "--out needs two campaigns; the report of one is written into its folder",
+            next_step="leave it out",
         )
     analysis_console.tell(campaigns[0], "report", output, margin)
 
@@ -381,7 +382,7 @@ def doctor(
 def selftest(
     workload: Annotated[
         str,
-        typer.Argument(metavar="[WORKLOAD]", help="What is going to be asked: a workload file, or a name."),
+        typer.Argument(metavar="[WORKLOAD]", help="The workload to check for: a file, or a name."),
     ] = "demo",
     testbed: Testbed = None,
     time_s: Annotated[
@@ -441,7 +442,10 @@ def glossary(
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line and end the process: 0 fine, 1 failed, 2 usage, 3 host lacks, 4 invalid data."""
+    """Run the command line and end the process with its exit code.
+
+    0 fine, 1 failed, 2 usage, 3 host lacks, 4 invalid or inconclusive data.
+    """
     typed = list(sys.argv[1:] if argv is None else argv)
     write_what_can_be_written()
     sys.exit(run_command(typed))

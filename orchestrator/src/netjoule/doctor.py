@@ -165,7 +165,7 @@ def _congestion_controls(folder: Path = Path("/proc/sys/net/ipv4")) -> Finding:
             for which in ("available", "allowed")
         )
     except OSError as error:
-        return Finding("TCP congestion control", False, False, f"not told: {error.strerror}")
+        return Finding("TCP congestion control", False, False, f"unknown: {error.strerror}")
     kept = [name for name in loaded if name not in allowed]
     seen = ", ".join(name for name in loaded if name in allowed) or "none"
     if kept:

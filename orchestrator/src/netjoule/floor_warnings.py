@@ -123,9 +123,9 @@ def warning_line(warning: Mapping[str, Any]) -> str:
         own, of_null = warning["wake_ups_per_message"], warning["wake_ups_per_message_of_null"]
         return (
             f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
-            f" message lie over a factor of {GREATEST_WAKE_UPS_FACTOR:g} from those of the null run, at most"
-            f" {own:.3g} from {of_null:.3g} ({warning['cell']}); E_A above floor includes there"
-            " what the other wake-ups cost"
+            " message differ from those of the null run by more than a factor of"
+            f" {GREATEST_WAKE_UPS_FACTOR:g}, worst {own:.3g} against {of_null:.3g} ({warning['cell']});"
+            " E_A above floor there includes what the difference in wake-ups costs"
         )
     return (
         f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"

@@ -154,7 +154,7 @@ class ExpectingProcess(ABC):
         raise await self._ended("")
 
     def _ended_as(self, status: int | None, message: str) -> ProcessEnded:
-        words = message or self.said() or "without a word"
+        words = message or self.said() or "without an error message"
         ended = "is ending" if status is None else how_it_ended(status)
         return ProcessEnded(f"{self.name} {ended}: {words}", exit_status=status)
 

@@ -69,7 +69,7 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
         f" {size.blocks} blocks"
     )
     yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)"
-    yield f"least p    {_least_p_text(size, of)}"
+    yield f"smallest p {_smallest_p_text(size, of)}"
     if len(of.paces) > 1:
         yield f"pacing     {'; '.join(map(str, of.paces))}"
     if of.profile:
@@ -82,18 +82,18 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     yield from (f"transports {line}" for line in presence.left_open(of, where))
 
 
-def _least_p_text(size: Forecast, of: Workload) -> str:
+def _smallest_p_text(size: Forecast, of: Workload) -> str:
     """Of one test, and of the family that is tested (Holm)."""
-    one = f"{size.least_p:.3g} by sign flips over {size.blocks} blocks"
+    one = f"{size.least_p:.3g} possible with {size.blocks} blocks (sign-flip test)"
     tests = family.size(of)
     if tests == 0:
         return f"{one}; no two transports to compare, so no test"
     least = family.least_blocks(tests, family.alpha(of))
     if size.blocks < least:
-        return f"{one}; tests are made from {least} blocks on"
+        return f"{one}; tests need {least} blocks or more"
     if tests == 1:
-        return f"{one}, the family's one test"
-    return f"{one}; {min(1.0, tests * size.least_p):.3g} in the family of {tests} tests"
+        return f"{one}, the only test"
+    return f"{one}; {min(1.0, tests * size.least_p):.3g} after Holm over {tests} tests"
 
 
 def _flows_text(of: Workload) -> str:

@@ -58,7 +58,7 @@ def ask(file: Path, span_s: float | None, seed: int) -> Mapping[str, float] | No
             "netjoule-traffic does not tell what a profile gives",
             next_step="build it again with 'make setup'",
         ) from error
-    message = str(told.get("message", "netjoule-traffic refuses it without a word"))
+    message = str(told.get("message", "netjoule-traffic refuses it without an error message"))
     if "too long" in message:
         return None
     raise UsageError(message, where="field profile")

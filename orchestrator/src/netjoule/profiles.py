@@ -83,7 +83,7 @@ def check(document: Document) -> None:
     try:
         greatest = greatest_message_bytes(profile)
     except (KeyError, ValueError, IndexError) as error:
-        raise document.refuse(("profile",), f"its greatest message cannot be told ({error})") from error
+        raise document.refuse(("profile",), f"its greatest message cannot be determined ({error})") from error
     if document.value["payload_bytes"] != [greatest]:
         raise document.refuse(
             ("payload_bytes",),

@@ -253,7 +253,7 @@ def known_as(host: TopologyHost) -> str:
 
 def _plainly(event: Event) -> str:
     """What Ansible said of a failure, without its wrapping."""
-    message = _WRAPPING.sub("", str(event.get("message") or "failed without a word")).rstrip(".")
+    message = _WRAPPING.sub("", str(event.get("message") or "failed without an error message")).rstrip(".")
     for pattern, plain in _PLAIN:
         message = re.sub(pattern, plain, message)
     return message

@@ -197,7 +197,7 @@ def _sentence(line: bytes, said: str) -> str:
     try:
         return str(json.loads(line)["message"])
     except (ValueError, KeyError, TypeError):
-        return said or f"{_PROGRAM} selftest ended without a word"
+        return said or f"{_PROGRAM} selftest ended without an error message"
 
 
 def table(found: Sequence[dict[str, Any]]) -> Table:

@@ -48,7 +48,7 @@ def _check_names(document: Document) -> None:
     for name, host in document.value["hosts"].items():
         if name in _WORDS_OF_ANSIBLE:
             raise document.refuse(
-                ("hosts", name), f"{name} has a meaning of its own in Ansible", "name the host otherwise"
+                ("hosts", name), f"{name} is a reserved name in Ansible", "name the host otherwise"
             )
         if name in ROLES and name not in host["roles"]:
             raise document.refuse(
@@ -145,7 +145,7 @@ def _check_radios(document: Document) -> None:
         if "radio" in host and not has_wifi:
             raise document.refuse(
                 (*place, "radio"),
-                "there is a radio and no section wifi that tells its network",
+                "there is a radio and no section wifi that describes its network",
                 "add wifi, or leave the radio out",
             )
         if "addresses" in host.get("radio", {}) and "access_point" not in roles:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole matrix: flown, compared, flown again where chance decides, written down."""
+"""A whole matrix: run, compared, run again where chance decides, written down."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def fly_matrix(cells: Sequence[Cell], folder: Path, flight: Fly = fly) -> tuple[
     """All cells; paths where a pair is below or above its limit get four more flows of each pair.
 
     Args:
-        cells: what to fly.
+        cells: what to run.
         folder: new folder for accounts and captures.
-        flight: flies a list of cells in one guest.
+        flight: runs a list of cells in one guest.
     """
     flows = flight(cells, folder / "first")
     comparisons = compare({flow.cell: flow.goodput_mbps for flow in flows})

@@ -39,7 +39,7 @@ def _cheaper(cells: Cells) -> OneOf:
 def _why_more(cells: Cells) -> OneOf:
     tcp, udp = (cells.at(name, _SIZE, _HEAVY).mean(_GOODPUT) for name in ("tcp", "udp"))
     if tcp < 1.2 * udp:
-        raise CannotTell("TCP does not bring more than UDP at 20 Mb/s")
+        raise CannotTell("TCP does not reach a higher goodput than UDP at 20 Mb/s")
     return OneOf(frozenset({"messages_share_packets"}))
 
 
@@ -68,7 +68,7 @@ CONGESTION = Exercise(
     questions=(
         Question(
             "udp_goodput_mbps",
-            "What does UDP bring at 20 Mb/s offered?",
+            "What goodput does UDP reach at 20 Mb/s offered?",
             "it is goodput_mbps in tables/ea_summary.csv, the row of meter client-cpu, udp, 64, 20",
             mean_of("udp", _SIZE, _HEAVY, _GOODPUT),
             unit="Mb/s",
@@ -113,7 +113,7 @@ CONGESTION = Exercise(
         ),
         Question(
             "tcp_brings_more_because",
-            "Why does TCP bring more than UDP through the same cap?",
+            "Why does TCP reach a higher goodput than UDP through the same cap?",
             "the cap is of packets; look at frames_per_message and mean_ip_packet_bytes of tcp and udp",
             _why_more,
             choices=("messages_share_packets", "lost_packets_are_repeated", "the_cap_is_not_for_tcp"),

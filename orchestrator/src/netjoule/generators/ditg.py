@@ -233,4 +233,4 @@ def dated_ns(of_day_ns: int, near_ns: int) -> int:
 def _last_words(*said: str) -> str:
     """What a program said last, in one line."""
     lines = [line.strip() for text in said for line in text.splitlines() if line.strip()]
-    return lines[0] if len(lines) == 1 else " / ".join(lines[-2:]) or "ended without a word"
+    return lines[0] if len(lines) == 1 else " / ".join(lines[-2:]) or "ended without an error message"

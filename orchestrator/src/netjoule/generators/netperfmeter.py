@@ -123,7 +123,7 @@ class _Flow:
         said = await to_the_end(self._active, whole_seconds(self._spec) + GRACE_S)
         code = await self._active.wait()
         if code != 0:
-            words = _refusal(said) or self._active.said() or "no word of its own"
+            words = _refusal(said) or self._active.said() or "without an error message"
             raise RunFailed(f"netperfmeter {how_it_ended(code)}: {words}", code="generator_failed")
         clocks = Clocks.between(self._before, wall_and_monotonic_ns(self._clock))
         files = await asyncio.to_thread(_files, self._folder)

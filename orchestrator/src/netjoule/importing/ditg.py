@@ -52,13 +52,13 @@ class _Log:
     size_bytes: int = 0
 
     def records(self) -> list[Record]:
-        """Its messages. Raises InvalidData for a time that is none."""
+        """Its messages. Raises InvalidData for an invalid time."""
         try:
             found = list(records("\n".join(self.lines)))
         except ValueError:
             found = []
         if len(found) != len(self.lines):
-            raise self.source.refuse("a line has a time that is none")
+            raise self.source.refuse("a line has an invalid time")
         return found
 
 
@@ -71,12 +71,12 @@ def read(sources: Sequence[Source], options: Options) -> Found:
     """The flows of some decoded logs.
 
     Raises:
-        UsageError: when the transport is not told, which is in no log.
+        UsageError: when the transport, which is in no log, is not named.
         InvalidData: for a file that the user named and that cannot be used.
     """
     if options.transport is None:
         raise UsageError(
-            "D-ITG's logs do not tell their transport",
+            "D-ITG's logs do not name their transport",
             where=str(sources[0].path),
             next_step="name it: --transport udp, tcp or dccp-kernel",
         )
@@ -88,7 +88,7 @@ def read(sources: Sequence[Source], options: Options) -> Found:
             for key, log in _flows_of(source).items():
                 side = sent if all(r.left_ns == r.arrived_ns for r in log.records()) else got
                 if key in side:
-                    raise source.refuse(f"{side[key].source.path} tells of the same flow {key[0]}")
+                    raise source.refuse(f"{side[key].source.path} describes the same flow {key[0]}")
                 side[key] = log
             found.files.append(FileRead(source, FORMAT, options.generator_version))
     for key, log in got.items():

@@ -137,7 +137,7 @@ def rate_of(told_mbps: float | None, sent_mbps: float, options: Options) -> Rate
     if options.offered_rate_mbps is not None:
         return Rate(options.offered_rate_mbps)
     taken = float(f"{sent_mbps:.2g}")
-    words = f"no rate is told: {sent_mbps:.6g} Mb/s left, taken as {taken:g} Mb/s"
+    words = f"no offered rate is recorded: {sent_mbps:.6g} Mb/s left, taken as {taken:g} Mb/s"
     return Rate(taken, Reason("offered_rate_assumed", words))
 
 

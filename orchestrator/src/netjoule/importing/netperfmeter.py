@@ -118,7 +118,7 @@ class _Measurement:
         """Each flow and direction that carried something; `left_out` names those of other transports."""
         numbers = sorted(set(map(int, _FLOW.findall(self._active.text))))
         if not numbers:
-            raise self._active.refuse("it tells of no flow")
+            raise self._active.refuse("it describes no flow")
         made = []
         for number in numbers:
             for direction, sender in (("up", "active"), ("down", "passive")):
@@ -257,7 +257,7 @@ class _Measurement:
             return _TRANSPORT.get(told, told.lower())
         if self._options.transport is None:
             raise self._active.refuse(
-                "neither it nor a configuration beside it tells the transport",
+                "neither it nor a configuration beside it names the transport",
                 next_step="import the file of -config= too, or name it: --transport udp, tcp or dccp-kernel",
             )
         return self._options.transport

@@ -170,4 +170,4 @@ async def require_transports(host: SshHost, workload: Workload) -> None:
 
 
 def _words(said: str) -> str:
-    return said.strip().splitlines()[-1] if said.strip() else "without a word"
+    return said.strip().splitlines()[-1] if said.strip() else "without an error message"

@@ -29,7 +29,7 @@ _BEYOND = "a call has two of both, and a path between them that no meter saw"
 
 
 def published_lines(published: Published) -> Iterator[str]:
-    """The published chain in its own digits, what is to be known of them, and its slips."""
+    """The published chain in its own digits, what is to be known of them, and the errors in it."""
     source = published.minuend["source"]["label"]
     less = f"{published.minuend['printed']} - {published.subtrahend['printed']}"
     labels = (
@@ -50,7 +50,7 @@ def published_lines(published: Published) -> Iterator[str]:
     for percent in published.percentages():
         yield _line(f"{percent.printed} % ({source}, {percent.application})", percent.words)
     yield ""
-    yield "Its slips, not repeated here:"
+    yield "Errors in the publication, not repeated here:"
     for slip in published.slips():
         yield f"  {slip.words} Right: {slip.corrected}. {slip.effect}"
 
@@ -76,7 +76,7 @@ def sentences(chain: Chain, difference: Difference | None) -> Iterator[str]:
     """What has to be known of a user's result."""
     yield f"It counts {_scope(difference)}; {_BEYOND}."
     if chain.u95_saved is None:
-        yield "There is no interval: the difference is of a single block, or its meter tells no uncertainty."
+        yield "There is no interval: the difference is of a single block, or its meter states no uncertainty."
     else:
         yield _sign_words(chain, difference)
         yield "± is the 95 % half-width of the saving; minutes, bit rate and household are taken as exact."

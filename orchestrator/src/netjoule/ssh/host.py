@@ -314,7 +314,7 @@ class SshHost:
         self._served = True
 
     def _no_keeper(self, done: Answer) -> NetjouleError:
-        said = (done.err.strip().splitlines() or ["without a word"])[-1]
+        said = (done.err.strip().splitlines() or ["without an error message"])[-1]
         if done.status == _EXIT_NOT_FOUND:
             return HostLacks(
                 f"it has no python3 ({said})",

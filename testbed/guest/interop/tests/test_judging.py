@@ -129,7 +129,7 @@ def test_medians_are_compared_on_one_path_and_a_failed_flow_counts_as_nothing():
     assert (second.ccid, second.ratios) == (3, {})
 
 
-def test_paths_that_chance_may_have_decided_are_flown_again(tmp_path):
+def test_paths_that_chance_may_have_decided_are_run_again(tmp_path):
     flown = []
 
     def flight(cells, _folder):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make test-guest` flies the reduced matrix, `make test-slow` the whole one and writes docs/."""
+"""`make test-guest` runs the reduced matrix, `make test-slow` the whole one and writes docs/."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign of results/golden/guest-hwsim: provisioned, flown and analysed by the real commands.
+"""The campaign of results/golden/guest-hwsim: provisioned, run and analysed by the real commands.
 
 `python golden_campaign.py OUT` boots a lab in /tmp/guest-lab and makes it anew.
 """
@@ -90,7 +90,7 @@ def trim(out: Path) -> None:
 
 
 def main(out: Path) -> None:
-    """Boot, provision, fly, trim."""
+    """Boot, provision, run, trim."""
     with booted(FOLDER) as lab:
         facts = provision(lab)
         fly(lab, out)

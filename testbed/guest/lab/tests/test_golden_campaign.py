@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The campaign that results/golden/guest-hwsim keeps, flown anew."""
+"""The campaign that results/golden/guest-hwsim keeps, run anew."""
 
 import csv
 import json
@@ -23,7 +23,7 @@ def done(campaign: Path) -> set[tuple[str, str]]:
 
 @pytest.mark.guest
 @pytest.mark.slow
-def test_the_kept_campaign_can_be_flown_again(lab: GuestLab, tmp_path: Path) -> None:
+def test_the_kept_campaign_can_be_run_again(lab: GuestLab, tmp_path: Path) -> None:
     out = tmp_path / GOLDEN.name
     facts = provision(lab)
     for host, kind in (("access_point", "AP"), ("client", "managed")):
