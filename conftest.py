@@ -14,7 +14,12 @@ import pytest
 
 WHOLE_CAMPAIGNS = ("test_end_to_end.py", "test_end_to_end_meters.py", "test_end_to_end_flows.py")
 """One after the other: their flows and instruments keep real time, and a host has few cores."""
-GUEST_LAB = ("test_radio_faults.py", "test_radio_networks.py", "test_radio_refusals.py", "test_golden_campaign.py")
+GUEST_LAB = (
+    "test_radio_faults.py",
+    "test_radio_networks.py",
+    "test_radio_refusals.py",
+    "test_golden_campaign.py",
+)
 """One boot of the guest's lab is theirs."""
 TOGETHER = {"whole campaigns": WHOLE_CAMPAIGNS, "guest lab": GUEST_LAB}
 LONGEST = (
