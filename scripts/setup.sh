@@ -122,8 +122,10 @@ rust_build() {
     fail "cargo ${verb[*]} --release failed" "read the error above; 'cargo ${verb[*]} --release' repeats it"
 }
 
-r_package() {
+r_package() ( # the lock ends with it: tests ask for the package while others set up
   local stamp wanted
+  exec 9>.setup/r.lock
+  flock 9
   stamp=.setup/r.sha256
   wanted=$(find analysis-r protocols/contracts -type f -not -path '*/tests/*' -not -name '*.pyc' -print0 | sort -z |
     xargs -0 sha256sum | { cat; pwd; } | sha256sum)
@@ -139,7 +141,7 @@ r_package() {
     fail "R CMD INSTALL analysis-r failed" "read .setup/r.log"
   }
   printf '%s\n' "$wanted" >"$stamp"
-}
+)
 
 unpack_daemons() {
   local pair package program folder=.setup/unpacked
@@ -162,6 +164,10 @@ guest_kernel() {
 }
 
 mkdir -p .setup
+if [ "$level" = r ]; then # the R package alone, anew where it is not of this source: for its tests
+  r_package
+  exit
+fi
 check_platform
 check_python
 check_rust

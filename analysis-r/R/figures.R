@@ -174,9 +174,10 @@ phy_height <- function(shares) {
 write_figures <- function(figures, out_dir) {
   paths <- unlist(lapply(unname(figures), function(one) {
     place <- file.path(out_dir, one$name)
+    drawn <- laid_out(one)
     c(
-      write_whole(paste0(place, ".svg"), function(path) write_svg(one, path)),
-      write_whole(paste0(place, ".png"), function(path) write_png(one, path))
+      write_whole(paste0(place, ".svg"), function(path) write_svg(one, path, drawn)),
+      write_whole(paste0(place, ".png"), function(path) write_png(one, path, drawn))
     )
   }))
   index <- lapply(unname(figures), function(one) {
@@ -198,17 +199,43 @@ figure_source <- function(plot) {
   gsub("[\u00a0\n]+", " ", caption)
 }
 
-write_svg <- function(one, path) {
-  # fix_text_size would stretch text where the reader's fonts differ.
-  svglite::svglite(path, width = one$width_in, height = one$height_in, fix_text_size = FALSE)
+#' A figure with its marks laid out: what takes most of the time, once for all files that it is drawn into
+#'
+#' @return list(grob =, words = of its marks).
+#' @noRd
+laid_out <- function(one) {
+  # Words are measured by a device; this one writes nothing.
+  ragg::agg_capture(width = one$width_in, height = one$height_in, units = "in", res = png_resolution)
+  on.exit(grDevices::dev.off())
   marked <- with_marks(one$plot)
-  tryCatch(print(marked$plot), finally = grDevices::dev.off())
-  describe_svg(path, one$title, figure_alt(one$plot), marked$words)
+  compose <- if (inherits(marked$plot, "patchwork")) patchwork::patchworkGrob else ggplot2::ggplotGrob
+  list(grob = compose(marked$plot), words = marked$words)
 }
 
-write_png <- function(one, path) {
-  ragg::agg_png(path, width = one$width_in, height = one$height_in, units = "in", res = 160, background = "white")
-  tryCatch(print(one$plot), finally = grDevices::dev.off())
+png_resolution <- 160
+
+write_svg <- function(one, path, drawn = laid_out(one)) {
+  # fix_text_size would stretch text where the reader's fonts differ.
+  svglite::svglite(path, width = one$width_in, height = one$height_in, fix_text_size = FALSE)
+  tryCatch(grid::grid.draw(drawn$grob), finally = grDevices::dev.off())
+  describe_svg(path, one$title, figure_alt(one$plot), drawn$words)
+}
+
+write_png <- function(one, path, drawn = laid_out(one)) {
+  ragg::agg_png(
+    path,
+    width = one$width_in, height = one$height_in, units = "in", res = png_resolution, background = "white"
+  )
+  tryCatch(grid::grid.draw(without_marks(drawn$grob)), finally = grDevices::dev.off())
+}
+
+# A picture tells nothing under a pointer.
+without_marks <- function(grob) {
+  if (inherits(grob, "points") && all(grepl("^#.{6}01$", grob$gp$col))) {
+    return(grid::nullGrob(name = grob$name))
+  }
+  for (parts in intersect(c("grobs", "children"), names(grob))) grob[[parts]][] <- lapply(grob[[parts]], without_marks)
+  grob
 }
 
 #' A figure with marks at the points whose values a reader can ask for, by pointer or keyboard

@@ -12,7 +12,7 @@ narrow_characters <- c(title = 38L, words = 47L, strip = 48L, caption = 60L)
 #' A figure as it is on a narrow screen
 #'
 #' @param one from figure().
-#' @return the same with another plot, width and height.
+#' @return the same with another plot, width and height; `drawn` is laid_out() of it.
 #' @noRd
 narrow_figure <- function(one) {
   # Words are measured by a device; this one writes nothing.
@@ -20,7 +20,13 @@ narrow_figure <- function(one) {
   on.exit(grDevices::dev.off())
   one$plot <- narrow_plot(one$plot)
   one$width_in <- narrow_width_in
-  one$height_in <- sum(natural_height(one$plot))
+  one$height_in <- narrow_width_in
+  one$drawn <- laid_out(one)
+  one$height_in <- if (inherits(one$plot, "patchwork")) {
+    stacked_height(one$plot)
+  } else {
+    natural_height(one$drawn$grob)
+  }
   one
 }
 
@@ -44,7 +50,7 @@ narrow_plot <- function(plot) {
 narrow_patchwork <- function(plot) {
   annotation <- plot$patches$annotation
   panels <- lapply(seq_len(part_count(plot)), function(i) narrow_plot(plot[[i]]) + theme(strip.text = panel_names()))
-  heights <- vapply(panels, natural_height, 0)
+  heights <- vapply(panels, function(panel) natural_height(ggplot2::ggplotGrob(panel)), 0)
   words <- narrow_words(annotation[c("title", "subtitle", "caption")])
   stacked <- patchwork::wrap_plots(panels, ncol = 1L) + patchwork::plot_layout(heights = heights) +
     patchwork::plot_annotation(
@@ -87,18 +93,17 @@ narrow_facet <- function(facet) {
 }
 
 #' Inches that a plot needs where each row of its panels is narrow_panel_in high
-#'
-#' @return one number; of a composed plot one for each of its parts, and one for the words around them.
 #' @noRd
-natural_height <- function(plot) {
-  if (inherits(plot, "patchwork")) {
-    labels <- plot$patches$annotation
-    points <- c(title = 14, subtitle = 13.5, caption = 9.5)
-    lines <- lengths(strsplit(unlist(labels[names(points)]), "\n", fixed = TRUE))
-    parts <- vapply(seq_len(part_count(plot)), function(i) natural_height(plot[[i]]), 0)
-    return(c(parts, (30 + sum(lines * points)) / 72.27))
-  }
-  heights <- ggplot2::ggplotGrob(plot)$heights
+natural_height <- function(grob) {
+  heights <- grob$heights
   flexible <- grid::unitType(heights) == "null"
   sum(flexible) * narrow_panel_in + sum(grid::convertHeight(heights[!flexible], "in", valueOnly = TRUE))
+}
+
+# Of plots below each other: of each, and of the words around them.
+stacked_height <- function(plot) {
+  labels <- plot$patches$annotation
+  points <- c(title = 14, subtitle = 13.5, caption = 9.5)
+  lines <- lengths(strsplit(unlist(labels[names(points)]), "\n", fixed = TRUE))
+  sum(plot$patches$layout$heights) + (30 + sum(lines * points)) / 72.27
 }

@@ -39,11 +39,8 @@ overlay_report <- function(campaign_dirs, path, tell = function(event) NULL) {
       exit_code = exit_codes$usage
     )
   }
-  body <- overlay_body(campaigns, pairs)
   title <- list(name = paste(names(campaigns), collapse = " and "))
-  page <- tag$html(lang = "en", report_head(title, dark_colours(as.character(body))), body)
-  html <- htmltools::doRenderTags(page, indent = FALSE)
-  write_whole(path, function(path) write_utf8(paste0("<!DOCTYPE html>\n", html), path))
+  write_page(title, overlay_body(campaigns, pairs), path)
   tell(list(event = "report", path = path))
   invisible(path)
 }

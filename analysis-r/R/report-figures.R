@@ -30,7 +30,8 @@ figure_parts <- function(campaign, figures, tables = list(), anchors = character
 both_drawings <- function(one, path, alt, index) {
   narrow <- tempfile(fileext = ".svg")
   on.exit(unlink(narrow))
-  write_svg(narrow_figure(one), narrow)
+  small <- narrow_figure(one)
+  write_svg(small, narrow, small$drawn)
   list(inline_svg(path, alt, index, "wide"), inline_svg(narrow, alt, paste0(index, "n"), "narrow"))
 }
 
@@ -179,19 +180,37 @@ table_references <- function(tables, anchors) {
 #' Our own SVG inlined: identifiers made unique per figure, described for screen readers
 #' @noRd
 inline_svg <- function(path, alt, index, class) {
-  text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
+  id <- paste0("f", index)
+  text <- paste(short_styles(readLines(path, warn = FALSE, encoding = "UTF-8"), id), collapse = "\n")
   text <- sub("^<\\?xml[^>]*\\?>\\s*", "", text)
-  prefix <- paste0("f", index, "-")
-  text <- gsub("id='", paste0("id='", prefix), text, fixed = TRUE)
-  text <- gsub("url(#", paste0("url(#", prefix), text, fixed = TRUE)
+  text <- gsub("id='", paste0("id='", id, "-"), text, fixed = TRUE)
+  text <- gsub("url(#", paste0("url(#", id, "-"), text, fixed = TRUE)
   # The tooltip of the whole figure would cover what one points at; the label takes its place.
   text <- sub("<title>.*?</title>\n<desc>.*?</desc>\n", "", text, perl = TRUE)
   label <- htmltools::htmlEscape(enc2utf8(alt), attribute = TRUE)
   label <- gsub("'", "&#39;", label, fixed = TRUE)
-  opening <- paste0("<svg role='img' aria-label='", label, "' ")
+  opening <- paste0("<svg id='", id, "' role='img' aria-label='", label, "' ")
   text <- sub("class='svglite'", paste0("class='svglite ", class, "'"), text, fixed = TRUE)
   text <- sub("<svg role='img' ", opening, text, fixed = TRUE)
-  htmltools::HTML(gsub("(fill|stroke): #([0-9A-F]{6})", "\\1: var(--c\\2, #\\2)", text))
+  htmltools::HTML(gsub("(fill|stroke): #([0-9A-F]{6})", "\\1: var(--c\\2, #\\2)", text, perl = TRUE))
+}
+
+#' A drawing whose elements have classes for the styles that they share: half of its size were these
+#'
+#' @param lines of our own SVG: each element begins one, and no word in it has a "<".
+#' @param id that the drawing gets.
+#' @noRd
+short_styles <- function(lines, id) {
+  own <- "^(<[a-z]+ [^<>]*)style='([^'<>&]*)'"
+  styled <- grep(own, lines, perl = TRUE)
+  style <- sub(paste0(own, ".*"), "\\2", lines[styled], perl = TRUE)
+  shared <- unique(style[duplicated(style)])
+  class <- match(style, shared)
+  at <- styled[!is.na(class)]
+  regmatches(lines[at], regexpr("style='[^']*'", lines[at])) <- paste0("class='s", stats::na.omit(class), "'")
+  rules <- sprintf("    #%s .s%d { %s }\n", id, seq_along(shared), shared)
+  lines <- sub("class='mark' class='", "class='mark ", lines, fixed = TRUE)
+  sub("  ]]></style>", paste0(paste(rules, collapse = ""), "  ]]></style>"), lines, fixed = TRUE)
 }
 
 #' Style that gives the colours of drawings their counterparts on a dark ground

@@ -18,8 +18,14 @@
 #' report(campaign, tables, figures)
 #' @export
 report <- function(campaign, tables, figures, path = file.path(campaign$dir, "report.html")) {
-  body <- report_body(campaign, tables, figures)
-  page <- tag$html(lang = "en", report_head(campaign, dark_colours(as.character(body))), body)
+  write_page(campaign, report_body(campaign, tables, figures), path)
+}
+
+#' @param campaign whose name is the title.
+#' @noRd
+write_page <- function(campaign, body, path) {
+  body <- htmltools::HTML(htmltools::doRenderTags(body, indent = FALSE))
+  page <- tag$html(lang = "en", report_head(campaign, dark_colours(body)), body)
   # Rendered where it stands: as.character() would take the head out of the page.
   html <- htmltools::doRenderTags(page, indent = FALSE)
   write_whole(path, function(path) write_utf8(paste0("<!DOCTYPE html>\n", html), path))

@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of the R package as it is installed, two files at once: Rscript --vanilla analysis-r/tests/run.R
+# Runs the tests of the R package as set-up installs it, two files at once: Rscript --vanilla analysis-r/tests/run.R
 # With a word after it only the files whose name has it. The last line is "N passed, N failed"; the exit code is
 # 1 when anything failed.
 
 script <- sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE))
 package_dir <- dirname(dirname(normalizePath(script)))
-library_dir <- tempfile("library")
-dir.create(library_dir)
-log <- tempfile("install")
-installed <- system2(
-  file.path(R.home("bin"), "R"),
-  c("CMD", "INSTALL", "--no-docs", "--no-test-load", paste0("--library=", library_dir), shQuote(package_dir)),
-  stdout = log, stderr = log
-)
-if (installed != 0L) {
-  writeLines(readLines(log))
+root <- dirname(package_dir)
+if (system2(file.path(root, "scripts", "setup.sh"), "r") != 0L) {
   cat("0 passed, 1 failed\n")
   quit(status = 1L)
 }
-.libPaths(c(library_dir, .libPaths()))
+.libPaths(c(file.path(root, ".r-library"), .libPaths()))
 if (!nzchar(Sys.getenv("NETJOULE_CONTRACTS"))) {
-  Sys.setenv(NETJOULE_CONTRACTS = file.path(dirname(package_dir), "protocols", "contracts"))
+  Sys.setenv(NETJOULE_CONTRACTS = file.path(root, "protocols", "contracts"))
 }
 wanted <- commandArgs(trailingOnly = TRUE)
 # Of each file on a core of its own; the longest are begun first (DESCRIPTION).

@@ -2,16 +2,37 @@
 
 hostile <- "<script>alert('x')</script>\"&\n<img src=x onerror=alert(1)>"
 
-report_of <- function(dir) {
-  campaign <- read_campaign(dir)
-  tables <- campaign_tables(campaign)
-  figures <- campaign_figures(campaign, tables)
-  write_figures(figures, file.path(dir, "figures"))
-  path <- report(campaign, tables, figures)
-  paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
-}
+# To draw a report takes longest: those of which many tests look at a part are drawn once.
+usual_dir <- synthetic_campaign(blocks = 2)
+usual <- run_main(usual_dir, "--report", "--json")
+usual_page <- page_text(file.path(usual_dir, "report.html"))
 
-usual_page <- report_of(synthetic_campaign(blocks = 2))
+test_that("analyse writes tables, figures and the report and tells of each", {
+  dir <- usual_dir
+  expect_identical(usual$code, 0L)
+  kinds <- vapply(usual$events, function(event) event$event, "")
+  expect_setequal(kinds, c("table", "figure", "report"))
+  paths <- vapply(usual$events, function(event) event$path, "")
+  expect_true(all(file.exists(paths)))
+  expect_true(all(file.path(dir, c(
+    "tables/ea_summary.csv", "tables/envelope.csv", "tables/delta_ea.csv", "tables/invalid_runs.csv", "figures/ea.svg",
+    "figures/ea.png", "report.html"
+  )) %in% paths))
+  header <- names(fread(file.path(dir, "tables", "ea_summary.csv"), nrows = 0))
+  expect_identical(utils::head(header, 21), c(
+    "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "payload_bytes",
+    "offered_rate_mbps", "n", "ea_j_per_mbit_mean", "ea_ci95_low", "ea_ci95_high", "u95_meter", "goodput_mbps",
+    "loss_ratio", "frames_per_message", "p_a_w", "floor_w", "ea_above_floor_j_per_mbit", "below_resolution_n", "hollow"
+  ))
+})
+
+test_that("analysing twice gives the same bytes", {
+  files <- c("tables/ea_summary.csv", "figures/ea.svg", "figures/ea.png", "report.html")
+  digests <- function() unname(tools::md5sum(file.path(usual_dir, files)))
+  before <- digests()
+  expect_identical(run_main(usual_dir, "--report")$code, 0L)
+  expect_identical(digests(), before)
+})
 
 # The page without what is ours alone: the one script, the policy that names its digest, the empty icon.
 without_own_parts <- function(html) {
@@ -54,44 +75,44 @@ test_that("the policy lets the one script run and nothing else", {
   expect_match(policy, "script-src 'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=';", fixed = TRUE)
   expect_match(policy, "^default-src 'none';")
   expect_false(grepl("https?:|[*]|unsafe-eval", policy))
-  html <- report_of(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1))
-  in_page <- gsub("&#39;", "'", html, fixed = TRUE)
+  in_page <- gsub("&#39;", "'", usual_page, fixed = TRUE)
   expect_match(in_page, content_policy(report_script()), fixed = TRUE)
   # It stands before anything that it has to hold for.
-  expect_lt(regexpr("Content-Security-Policy", html)[1], regexpr("<style", html, fixed = TRUE)[1])
+  expect_lt(regexpr("Content-Security-Policy", usual_page)[1], regexpr("<style", usual_page, fixed = TRUE)[1])
   expect_false(grepl("[^ -~\n]|</", report_script()))
 })
 
-test_that("hostile names are escaped in report and figures, and do not break them", {
-  dir <- synthetic_campaign(
-    name = hostile, blocks = 2,
-    meters = list(synthetic_meter(node = hostile, device_model = hostile, device_form = hostile))
-  )
-  edit_json(file.path(dir, "campaign.json"), function(doc) {
-    doc$workload[[hostile]] <- hostile
-    doc$versions$commit <- hostile
-    doc
-  })
-  html <- without_own_parts(report_of(dir))
+# Names that mean harm, a run that is invalid for such a reason, and a transport that no contract knows.
+odd_dir <- synthetic_campaign(
+  name = hostile, blocks = 2, transports = c("udp", "carrier-pigeon", "null"),
+  meters = list(synthetic_meter(
+    node = hostile, device_model = hostile, device_form = hostile,
+    power = function(transport, size, rate) if (transport == "null") 0.05 else rate
+  ))
+)
+edit_json(file.path(odd_dir, "campaign.json"), function(doc) {
+  doc$workload[[hostile]] <- hostile
+  doc$versions$commit <- hostile
+  doc
+})
+odd_run <- grep("pigeon", list.files(file.path(odd_dir, "runs")), value = TRUE)[1]
+edit_json(file.path(odd_dir, "runs", odd_run, "result.json"), function(doc) {
+  doc$valid <- FALSE
+  doc$reasons <- list(list(code = "idle_drift", detail = hostile))
+  doc
+})
+analyse(odd_dir, with_report = TRUE)
+odd_page <- page_text(file.path(odd_dir, "report.html"))
+
+test_that("hostile names and reasons are escaped in report and figures, and do not break them", {
+  html <- without_own_parts(odd_page)
   expect_false(grepl("<script", html, fixed = TRUE))
   expect_false(grepl("<img", html, fixed = TRUE))
   expect_match(html, "&lt;script&gt;", fixed = TRUE)
-  svg <- paste(readLines(file.path(dir, "figures", "ea.svg"), encoding = "UTF-8"), collapse = "\n")
-  expect_false(grepl("<script|<img", svg))
-})
-
-test_that("hostile reasons of invalid runs are escaped", {
-  dir <- synthetic_campaign(blocks = 2)
-  id <- grep("tcp", list.files(file.path(dir, "runs")), value = TRUE)[1]
-  edit_json(file.path(dir, "runs", id, "result.json"), function(doc) {
-    doc$valid <- FALSE
-    doc$reasons <- list(list(code = "idle_drift", detail = hostile))
-    doc
-  })
-  html <- without_own_parts(report_of(dir))
-  expect_false(grepl("<script", html, fixed = TRUE))
   expect_match(html, "idle_drift", fixed = TRUE)
-  expect_match(html, id, fixed = TRUE)
+  expect_match(html, odd_run, fixed = TRUE)
+  svg <- page_text(file.path(odd_dir, "figures", "ea.svg"))
+  expect_false(grepl("<script|<img", svg))
 })
 
 test_that("a modelled report never ranks transports without saying that it is a model", {
@@ -238,10 +259,6 @@ test_that("what merely describes a run is not counted as its reason to be invali
 })
 
 test_that("a transport that no contract knows is drawn, named and told of", {
-  html <- report_of(synthetic_campaign(
-    blocks = 2, payload_bytes = 64, transports = c("udp", "carrier-pigeon", "null"),
-    meters = list(synthetic_meter(power = function(transport, size, rate) if (transport == "null") 0.05 else rate))
-  ))
-  expect_match(html, "UDP and carrier-pigeon sent messages", fixed = TRUE)
-  expect_match(html, "<th scope=\"row\" class=\"text\">carrier-pigeon, 64 B, 10 Mb/s</th>", fixed = TRUE)
+  expect_match(odd_page, "UDP and carrier-pigeon sent messages", fixed = TRUE)
+  expect_match(odd_page, "<th scope=\"row\" class=\"text\">carrier-pigeon, 64 B, 10 Mb/s</th>", fixed = TRUE)
 })
