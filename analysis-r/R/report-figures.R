@@ -189,7 +189,7 @@ inline_svg <- function(path, alt, index, class) {
   text <- sub("<title>.*?</title>\n<desc>.*?</desc>\n", "", text, perl = TRUE)
   label <- htmltools::htmlEscape(enc2utf8(alt), attribute = TRUE)
   label <- gsub("'", "&#39;", label, fixed = TRUE)
-  opening <- paste0("<svg id='", id, "' role='img' aria-label='", label, "' ")
+  opening <- paste0("<svg role='img' aria-label='", label, "' id='", id, "' ")
   text <- sub("class='svglite'", paste0("class='svglite ", class, "'"), text, fixed = TRUE)
   text <- sub("<svg role='img' ", opening, text, fixed = TRUE)
   htmltools::HTML(gsub("(fill|stroke): #([0-9A-F]{6})", "\\1: var(--c\\2, #\\2)", text, perl = TRUE))

@@ -85,8 +85,11 @@ most_csv_bytes <- 2e5L
 #' The whole table with all digits, out of the page itself: RFC 2397
 #' @noRd
 csv_link <- function(rows, name) {
-  text <- paste0(paste(utils::capture.output(as_csv(rows)), collapse = "\n"), "\n")
-  bytes <- charToRaw(enc2utf8(text))
+  # To the console fwrite() would print the text as a format, in which "% le" is a number.
+  path <- tempfile(fileext = ".csv")
+  on.exit(unlink(path))
+  as_csv(rows, path)
+  bytes <- readBin(path, "raw", file.size(path))
   if (length(bytes) <= most_csv_bytes) {
     tag$p(class = "tools", tag$a(
       href = paste0("data:text/csv;charset=utf-8;base64,", gsub("\n", "", jsonlite::base64_enc(bytes), fixed = TRUE)),

@@ -92,7 +92,7 @@ write_tables <- function(tables, out_dir) {
 
 #' A table as CSV, which people open with a spreadsheet
 #' @noRd
-as_csv <- function(table, file = "") fwrite(without_formulas(rounded(table)), file, na = "", scipen = 50L)
+as_csv <- function(table, file) fwrite(without_formulas(rounded(table)), file, na = "", scipen = 50L)
 
 # A spreadsheet would compute a text that begins so, and names in a campaign may be a stranger's: as spreadsheets do,
 # an apostrophe says that it is text.

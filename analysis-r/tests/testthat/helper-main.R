@@ -8,3 +8,9 @@ run_main <- function(...) {
 }
 
 page_text <- function(path) paste(readLines(path, encoding = "UTF-8"), collapse = "\n")
+
+#' expect_match() for a page: that one escapes all of it for its message, for half a second, whether it is needed or not
+expect_on_page <- function(page, pattern, ...) {
+  testthat::expect(grepl(pattern, page, ...), paste0("The page has nothing like \"", pattern, "\"."))
+  invisible(page)
+}

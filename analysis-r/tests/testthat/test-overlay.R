@@ -22,14 +22,14 @@ test_that("cells of both stand side by side with the ratio of their E_A, and tho
   expect_equal(table$ea_b_over_a, c(1.5, 1.5))
   expect_equal(table$goodput_b_over_a, c(1, 1))
   html <- overlaid(a, b)
-  expect_match(html, "E_A of B is 1.5 to 1.5 times that of A (median 1.5, 2 cells)", fixed = TRUE)
-  expect_match(html, "2 cells of B (after) alone", fixed = TRUE)
-  expect_match(html, "<td>1.5</td>", fixed = TRUE)
-  expect_match(html, "download=\"overlay-client-wt210.csv\"", fixed = TRUE)
+  expect_on_page(html, "E_A of B is 1.5 to 1.5 times that of A (median 1.5, 2 cells)", fixed = TRUE)
+  expect_on_page(html, "2 cells of B (after) alone", fixed = TRUE)
+  expect_on_page(html, "<td>1.5</td>", fixed = TRUE)
+  expect_on_page(html, "download=\"overlay-client-wt210.csv\"", fixed = TRUE)
   # E_A and goodput, wide and narrow; nothing was lost.
   expect_length(gregexpr("<svg ", html, fixed = TRUE)[[1]], 4L)
-  expect_match(html, "<title>A (before), UDP, 64 B, 10 Mb/s: ", fixed = TRUE)
-  expect_no_match(html, "regression|worse|better than", ignore.case = TRUE)
+  expect_on_page(html, "<title>A (before), UDP, 64 B, 10 Mb/s: ", fixed = TRUE)
+  expect_false(grepl("regression|worse|better than", html, ignore.case = TRUE))
 })
 
 test_that("no ratio is told where one of them is an upper limit or outside its model", {
@@ -58,10 +58,10 @@ test_that("what the two differ in is said: kernel, processor, meter, workload", 
     doc
   })
   html <- overlaid(a, b)
-  expect_match(html, "They differ in kernel, processor and memory, meters and workload", fixed = TRUE)
-  expect_match(html, "kernel A 6.1.0, B 6.18.0", fixed = TRUE)
-  expect_match(html, "cpu model A old, B new &lt;b&gt;", fixed = TRUE)
-  expect_match(html, "model A [^;]*, B WT310")
+  expect_on_page(html, "They differ in kernel, processor and memory, meters and workload", fixed = TRUE)
+  expect_on_page(html, "kernel A 6.1.0, B 6.18.0", fixed = TRUE)
+  expect_on_page(html, "cpu model A old, B new &lt;b&gt;", fixed = TRUE)
+  expect_on_page(html, "model A [^;]*, B WT310")
 })
 
 test_that("one campaign twice, three, and two without a common cell are refused as usage", {
@@ -83,6 +83,6 @@ test_that("into neither campaign anything is written", {
   out <- file.path(tempfile("folder"), "gr\u00f6\u00dfe.html")
   expect_identical(run_main(c(a, b, "--overlay", out))$code, exit_codes$fine)
   expect_true(file.exists(out))
-  expect_match(page_text(out), "workload, link and program versions are the same in both", fixed = TRUE)
+  expect_on_page(page_text(out), "workload, link and program versions are the same in both", fixed = TRUE)
   expect_identical(files(), before)
 })

@@ -61,8 +61,8 @@ test_that("drawings beyond the page's share are named, with what they show", {
   first <- file.size(file.path(drawn$dir, "figures", "ea.svg"))
   html <- html_of(figure_parts(drawn$campaign, drawn$figures, most_bytes = first))
   expect_length(gregexpr("<svg", html, fixed = TRUE)[[1]], 1)
-  expect_match(html, "see figures/envelope.svg", fixed = TRUE)
-  expect_match(html, said_at_head(figure_alt(drawn$figures[[2]]$plot)), fixed = TRUE)
+  expect_on_page(html, "see figures/envelope.svg", fixed = TRUE)
+  expect_on_page(html, said_at_head(figure_alt(drawn$figures[[2]]$plot)), fixed = TRUE)
   # A large drawing keeps none of the small ones after it out.
   expect_identical(find_room(c(3, 9, 4, 1, 1), 8), c(TRUE, FALSE, TRUE, TRUE, FALSE))
 })
@@ -186,8 +186,8 @@ test_that("a report of 7,680 runs with notes to each stays small", {
   expect_gt(file.size(path), small)
   expect_lt(file.size(path), small + 400000)
   html <- page_text(path)
-  expect_match(html, "7680 rows, tables/runs.csv", fixed = TRUE)
-  expect_match(html, "7380 more rows are in tables/runs.csv", fixed = TRUE)
+  expect_on_page(html, "7680 rows, tables/runs.csv", fixed = TRUE)
+  expect_on_page(html, "7380 more rows are in tables/runs.csv", fixed = TRUE)
 })
 
 test_that("composed figures have marks that tell their values, in all of their parts", {

@@ -277,8 +277,8 @@ test_that("colours of drawings have a counterpart on a dark ground: greys turned
 })
 
 test_that("a table is carried whole by the page, unless it is large", {
-  link <- as.character(csv_link(data.table(a = c(1 / 3, NA), b = c("x", "y")), "one"))
+  link <- as.character(csv_link(data.table(a = c(1 / 3, NA), b = c("28 % less %s", "y")), "one"))
   data <- sub(".*base64,([^\"]*)\".*", "\\1", link)
-  expect_identical(rawToChar(jsonlite::base64_dec(data)), "a,b\n0.333333333,x\n,y\n")
+  expect_identical(rawToChar(jsonlite::base64_dec(data)), "a,b\n0.333333333,28 % less %s\n,y\n")
   expect_null(csv_link(data.table(a = strrep("x", most_csv_bytes)), "one"))
 })

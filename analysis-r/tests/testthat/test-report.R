@@ -39,24 +39,25 @@ without_own_parts <- function(html) {
   script <- paste0("<script>", report_script(), "</script>")
   expect_length(gregexpr(script, html, fixed = TRUE)[[1]], 1)
   html <- sub(script, "", html, fixed = TRUE)
-  html <- sub("<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", html)
+  html <- sub("<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", html, perl = TRUE)
   sub("<link rel=\"icon\" href=\"data:,\"/>", "", html, fixed = TRUE)
 }
 
 test_that("the report is one file that fetches nothing and runs its own script alone", {
-  expect_match(usual_page, "^<!DOCTYPE html>")
-  expect_match(usual_page, "<style>", fixed = TRUE)
-  expect_match(usual_page, "name=\"viewport\"", fixed = TRUE)
+  expect_on_page(usual_page, "^<!DOCTYPE html>")
+  expect_on_page(usual_page, "<style>", fixed = TRUE)
+  expect_on_page(usual_page, "name=\"viewport\"", fixed = TRUE)
   # Names of XML namespaces are no addresses to fetch, nor are the letters of a picture that is inside.
-  rest <- gsub("xmlns(:xlink)?='[^']*'|data:image/png;base64,[A-Za-z0-9+/=]*", "", without_own_parts(usual_page))
+  names <- "xmlns(:xlink)?='[^']*'|data:image/png;base64,[A-Za-z0-9+/=]*"
+  rest <- gsub(names, "", without_own_parts(usual_page), perl = TRUE)
   expect_false(grepl("https?://|//[a-z]|@import|<script|<link|src=|url\\((?!#)", rest, perl = TRUE))
   for (id in c("summary", "figures", "tables", "method", "invalid", "environment", "glossary")) {
-    expect_match(usual_page, paste0("<section id=\"", id, "\""), fixed = TRUE)
+    expect_on_page(usual_page, paste0("<section id=\"", id, "\""), fixed = TRUE)
   }
 })
 
 test_that("every figure is inlined with an alt text and its own identifiers", {
-  svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", usual_page)[[1]]
+  svgs <- gregexpr("<svg role='img' aria-label='[^']{80,}'", usual_page, perl = TRUE)[[1]]
   expect_length(svgs, 2 * 12) # wide and narrow
   ids <- regmatches(usual_page, gregexpr("(?<=\\sid=['\"])[^'\"]+", usual_page, perl = TRUE))[[1]]
   per_figure <- grep("^f[0-9]+-", ids, value = TRUE)
@@ -76,7 +77,7 @@ test_that("the policy lets the one script run and nothing else", {
   expect_match(policy, "^default-src 'none';")
   expect_false(grepl("https?:|[*]|unsafe-eval", policy))
   in_page <- gsub("&#39;", "'", usual_page, fixed = TRUE)
-  expect_match(in_page, content_policy(report_script()), fixed = TRUE)
+  expect_on_page(in_page, content_policy(report_script()), fixed = TRUE)
   # It stands before anything that it has to hold for.
   expect_lt(regexpr("Content-Security-Policy", usual_page)[1], regexpr("<style", usual_page, fixed = TRUE)[1])
   expect_false(grepl("[^ -~\n]|</", report_script()))
@@ -108,9 +109,9 @@ test_that("hostile names and reasons are escaped in report and figures, and do n
   html <- without_own_parts(odd_page)
   expect_false(grepl("<script", html, fixed = TRUE))
   expect_false(grepl("<img", html, fixed = TRUE))
-  expect_match(html, "&lt;script&gt;", fixed = TRUE)
-  expect_match(html, "idle_drift", fixed = TRUE)
-  expect_match(html, odd_run, fixed = TRUE)
+  expect_on_page(html, "&lt;script&gt;", fixed = TRUE)
+  expect_on_page(html, "idle_drift", fixed = TRUE)
+  expect_on_page(html, odd_run, fixed = TRUE)
   svg <- page_text(file.path(odd_dir, "figures", "ea.svg"))
   expect_false(grepl("<script|<img", svg))
 })
@@ -259,6 +260,6 @@ test_that("what merely describes a run is not counted as its reason to be invali
 })
 
 test_that("a transport that no contract knows is drawn, named and told of", {
-  expect_match(odd_page, "UDP and carrier-pigeon sent messages", fixed = TRUE)
-  expect_match(odd_page, "<th scope=\"row\" class=\"text\">carrier-pigeon, 64 B, 10 Mb/s</th>", fixed = TRUE)
+  expect_on_page(odd_page, "UDP and carrier-pigeon sent messages", fixed = TRUE)
+  expect_on_page(odd_page, "<th scope=\"row\" class=\"text\">carrier-pigeon, 64 B, 10 Mb/s</th>", fixed = TRUE)
 })
