@@ -207,7 +207,10 @@ short_styles <- function(lines, id) {
   shared <- unique(style[duplicated(style)])
   class <- match(style, shared)
   at <- styled[!is.na(class)]
-  regmatches(lines[at], regexpr("style='[^']*'", lines[at])) <- paste0("class='s", stats::na.omit(class), "'")
+  shorter <- lines[at]
+  places <- regexpr("style='[^']*'", shorter)
+  regmatches(shorter, places) <- paste0("class='s", stats::na.omit(class), "'")
+  lines[at] <- shorter
   rules <- sprintf("    #%s .s%d { %s }\n", id, seq_along(shared), shared)
   lines <- sub("class='mark' class='", "class='mark ", lines, fixed = TRUE)
   sub("  ]]></style>", paste0(paste(rules, collapse = ""), "  ]]></style>"), lines, fixed = TRUE)
