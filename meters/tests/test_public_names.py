@@ -7,21 +7,26 @@ import sys
 import pytest
 
 import netjoule_meters
+from netjoule_meters import energy
+
+PACKAGES = pytest.mark.parametrize("package", [netjoule_meters, energy])
 
 
-def test_every_public_name_is_there():
-    for name in netjoule_meters.__all__:
-        assert getattr(netjoule_meters, name) is not None
+@PACKAGES
+def test_every_public_name_is_there(package):
+    for name in package.__all__:
+        assert type(getattr(package, name)) is not type(package), "a module of this name hides it"
 
 
-def test_other_names_are_not():
+@PACKAGES
+def test_other_names_are_not(package):
     with pytest.raises(AttributeError, match="no attribute 'Colour'"):
-        netjoule_meters.Colour  # noqa: B018
+        package.Colour  # noqa: B018
 
 
 def test_the_command_starts_without_what_it_does_not_need():
     script = (
-        "import sys, netjoule_meters.cli; "
+        "import sys, netjoule_meters.cli; from netjoule_meters.energy import GREATEST_FLOOR_RATIO; "
         "print(sorted({'numpy', 'jsonschema', 'serial', 'rich'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

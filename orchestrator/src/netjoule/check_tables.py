@@ -179,7 +179,7 @@ def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:
     """Constraints beyond type, bounds and enum."""
     fields = [f for f in contracts.table(name)["fields"] if set(_CUSTOM) & set(f.get("constraints", {}))]
     seen: dict[str, set[str]] = {str(f["name"]): set() for f in fields}
-    for line, row in rows(path):
+    for line, row in rows(path) if fields else ():
         for field in fields:
             column = str(field["name"])
             cell = row.get(column, "")

@@ -61,3 +61,43 @@ def test_it_is_yes_only_of_what_fits(name: str, data: strategies.DataObject) -> 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_there_is_one_of_every_schema(name: str) -> None:
     assert not netjoule_contracts._surely_fits(name)([])
+
+
+CELLS = [
+    "",
+    "0",
+    "-1",
+    "1",
+    "1.5",
+    "1e400",
+    "-1e400",
+    "nan",
+    "inf",
+    "1" * 101,
+    "1_0",
+    " 1",
+    "x",
+    "true",
+    "udp",
+    "receiver",
+]
+TABLES = sorted(path.name.partition(".")[0] for path in (netjoule_contracts.root() / "tables").glob("*.json"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_cell_is_said_to_fit_only_where_nothing_is_wrong_with_it(name: str) -> None:
+    for field in netjoule_contracts.table(name)["fields"]:
+        quick_fit = netjoule_contracts._quick_fit(field)
+        for cell in [*CELLS, *field.get("constraints", {}).get("enum", [])]:
+            if quick_fit(cell):
+                assert netjoule_contracts._cell_problem(cell, field) is None, (field, cell)
+
+
+def test_most_cells_that_fit_are_said_to() -> None:
+    fits = {
+        f["name"]: netjoule_contracts._quick_fit(f) for f in netjoule_contracts.table("intervals")["fields"]
+    }
+    assert fits["end"]("receiver")
+    assert fits["t_start_s"]("12.5")
+    assert fits["messages"]("7")
+    assert fits["messages_lost"]("")

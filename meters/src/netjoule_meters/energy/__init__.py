@@ -3,20 +3,50 @@
 
 `compute_run` and `compute_and_write` work on a campaign folder; the modules below them are pure functions
 over arrays. `python -m netjoule_meters.energy CAMPAIGN [RUN_ID...]` computes result.json again.
+The public names below are imported on first use, as numpy takes longer to load than most commands.
 """
 
 from __future__ import annotations
 
-from netjoule_meters.energy.agreement import agree, differing
-from netjoule_meters.energy.align_campaign import align_campaign
-from netjoule_meters.energy.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
-from netjoule_meters.energy.campaign_files import Campaign, CampaignError, read_campaign
-from netjoule_meters.energy.compute import compute_and_write, compute_run
-from netjoule_meters.energy.coverage import Uncovered, uncovered
-from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO
-from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
-from netjoule_meters.energy.several_flows import jain_index
-from netjoule_meters.energy.wake_ups import GREATEST_WAKE_UPS_FACTOR
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from netjoule_meters.energy.agreement import agree, differing
+    from netjoule_meters.energy.alignment import BARKER_13, Alignment, Pulse, bit_length_s, find_lag
+    from netjoule_meters.energy.campaign_files import Campaign, CampaignError, read_campaign
+    from netjoule_meters.energy.campaign_lags import align_campaign
+    from netjoule_meters.energy.compute import compute_and_write, compute_run
+    from netjoule_meters.energy.coverage import Uncovered, uncovered
+    from netjoule_meters.energy.floor import GREATEST_FLOOR_RATIO
+    from netjoule_meters.energy.result import FloorResult, NodeResult, Reason, Result
+    from netjoule_meters.energy.several_flows import jain_index
+    from netjoule_meters.energy.wake_ups import GREATEST_WAKE_UPS_FACTOR
+
+_HOMES = {
+    "BARKER_13": "alignment",
+    "GREATEST_FLOOR_RATIO": "floor",
+    "GREATEST_WAKE_UPS_FACTOR": "wake_ups",
+    "Alignment": "alignment",
+    "Campaign": "campaign_files",
+    "CampaignError": "campaign_files",
+    "FloorResult": "result",
+    "NodeResult": "result",
+    "Pulse": "alignment",
+    "Reason": "result",
+    "Result": "result",
+    "Uncovered": "coverage",
+    "agree": "agreement",
+    "align_campaign": "campaign_lags",
+    "bit_length_s": "alignment",
+    "compute_and_write": "compute",
+    "compute_run": "compute",
+    "differing": "agreement",
+    "find_lag": "alignment",
+    "jain_index": "several_flows",
+    "read_campaign": "campaign_files",
+    "uncovered": "coverage",
+}
 
 __all__ = [
     "BARKER_13",
@@ -42,3 +72,9 @@ __all__ = [
     "read_campaign",
     "uncovered",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -365,10 +365,19 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
     """Return the samples of a device stream that overlap [t_from_s, t_to_s]."""
     if not path.exists():
         raise CampaignError(f"{path} is missing, though its meter reads a modelled device")
-    samples = []
-    with _readable(path):
-        for line in lines_between(path, t_from_s, t_to_s + 60.0, _sample_end_s):
+    samples: list[tuple[float, float, bool]] = []
+    sample: dict[str, Any] = {}
+
+    def end_s(line: bytes) -> float | None:
+        nonlocal sample
+        try:
             sample = reading.value_of(line)
+            return float(sample["t_end_s"])
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    with _readable(path):
+        for _ in lines_between(path, t_from_s, t_to_s + 60.0, end_s):  # of each line its time was asked last
             _check(path, "device_stream", sample)
             if sample["t_start_s"] > t_to_s:
                 break
@@ -377,13 +386,6 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
     return DeviceSamples(
         table[:, 0], table[:, 1], np.array([bool(row[2]) for row in samples], dtype=np.bool_)
     )
-
-
-def _sample_end_s(line: bytes) -> float | None:
-    try:
-        return float(reading.value_of(line)["t_end_s"])
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def _extent(run: dict[str, Any]) -> tuple[float, float]:

@@ -8,19 +8,19 @@ import os
 import tempfile
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import netjoule_contracts
-from netjoule_meters.energy.assess import NULL_TRANSPORT, assess_run
+from netjoule_meters.energy.assess import assess_run
 from netjoule_meters.energy.campaign_files import (
     CampaignError,
     find_null_run,
     invalidating_codes,
     read_campaign,
-    read_run,
     read_run_input,
     run_folder,
 )
@@ -53,13 +53,15 @@ def compute_and_write(campaign_dir: Path, run_ids: Sequence[str]) -> list[Result
     Raises:
         CampaignError: naming the file that is missing or broken; runs before it are written.
     """
-    seed = read_campaign(campaign_dir).seed
+    known, codes = read_campaign(campaign_dir), invalidating_codes()
+    # A null run is asked for by each run of its mini-block, which follow one another.
+    read = lru_cache(maxsize=2)(partial(read_run_input, campaign_dir, known))
     results = []
     for run_id in run_ids:
-        run = read_run(campaign_dir, run_id)
-        null_run_id = None if run["transport"] == NULL_TRANSPORT else find_null_run(campaign_dir, run)
-        rng = np.random.default_rng([seed, zlib.crc32(run_id.encode())])
-        result = compute_run(campaign_dir, run_id, null_run_id=null_run_id, rng=rng)
+        source = read(run_id)
+        null_run_id = None if source.is_null else find_null_run(campaign_dir, source.run)
+        rng = np.random.default_rng([known.seed, zlib.crc32(run_id.encode())])
+        result = assess_run(source, None if null_run_id is None else read(null_run_id), rng, codes)
         write_result(run_folder(campaign_dir, run_id) / "result.json", result)
         results.append(result)
     return results

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from netjoule_meters.energy.integrator import IntegratorCheck
+if TYPE_CHECKING:
+    from netjoule_meters.energy.integrator import IntegratorCheck
 
 SCHEMA_VERSION = 1
 TOOK_NO_PART = "took_no_part"

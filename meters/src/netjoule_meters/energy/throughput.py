@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from netjoule_meters.energy.windows import MeasuredSpan
+if TYPE_CHECKING:
+    from netjoule_meters.energy.windows import MeasuredSpan
 
 MEGABITS_PER_BYTE = 8e-6
 

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ from netjoule_contracts import reading
 
 if TYPE_CHECKING:
     import jsonschema
+
+_FINITE = sys.float_info.max
 
 __all__ = [
     "ContractError",
@@ -200,8 +203,12 @@ def table_defects(name: str, path: Path) -> Iterator[str]:
     if defect or fields is None:
         yield f"line 1: {defect or f'the header is {_shown(header)}, the contract {name!r} wants {names}'}"
         return
+    fits = [_quick_fit(field) for field in fields]
     for line, row, defect in rows:
-        yield from [f"line {line}: {defect}"] if defect else _row_defects(line, row, fields)
+        if defect:
+            yield f"line {line}: {defect}"
+        elif len(row) != len(fits) or not all(fit(cell) for fit, cell in zip(fits, row, strict=True)):
+            yield from _row_defects(line, row, fields)
 
 
 def fields_of(name: str, header: Sequence[str]) -> list[dict[str, Any]] | None:
@@ -212,6 +219,27 @@ def fields_of(name: str, header: Sequence[str]) -> list[dict[str, Any]] | None:
     """
     fields = [f for f in table(name)["fields"] if f["name"] in header or "default" not in f]
     return fields if [str(f["name"]) for f in fields] == list(header) else None
+
+
+def _quick_fit(field: dict[str, Any]) -> Callable[[str], bool]:
+    """Says yes of most cells that fit, in a third of the time that naming a defect takes."""
+    constraints = field.get("constraints", {})
+    allowed = frozenset(constraints.get("enum", ()))
+    if allowed and field["type"] == "string":
+        return allowed.__contains__
+    if allowed or field["type"] not in ("integer", "number"):
+        return lambda cell: _cell_problem(cell, field) is None
+    number: Callable[[str], float] = int if field["type"] == "integer" else float
+    least, most = constraints.get("minimum", -_FINITE), constraints.get("maximum", _FINITE)
+    required = bool(constraints.get("required"))
+
+    def fits(cell: str) -> bool:
+        try:
+            return least <= number(cell) <= most and len(cell) <= reading.MOST_DIGITS
+        except ValueError:
+            return not (cell or required)
+
+    return fits
 
 
 def _row_defects(line: int, row: Sequence[str], fields: Sequence[dict[str, Any]]) -> Iterator[str]:

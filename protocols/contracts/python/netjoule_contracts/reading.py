@@ -12,7 +12,6 @@ import csv
 import json
 import math
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -41,8 +40,6 @@ MOST_LINE_BYTES = 1 << 20
 MOST_DIGITS = 100  # of a number; a float holds 308
 MOST_LEVELS = 50  # of lists and objects; ours have about ten
 _NOT_PLAIN = "it is no plain file"
-# What only a strict decoder may see: numbers without bounds, and those that JSON has not.
-_ODD = re.compile(rf"\d{{{MOST_DIGITS + 1}}}|[eE]\+?\d{{3}}|NaN|Infinity")
 
 
 class Unreadable(ValueError):
@@ -120,7 +117,7 @@ def value_of(text: bytes | str) -> Any:
     """
     plain = text if isinstance(text, str) else _utf_8(text)
     try:
-        value = json.loads(plain, **(_STRICT if _ODD.search(plain) else {}))
+        value = _STRICT.decode(plain)
     except json.JSONDecodeError as error:
         raise Unreadable(f"line {error.lineno}", f"not JSON: {error.msg}") from None
     except RecursionError:
@@ -170,7 +167,7 @@ def _finite(text: str) -> float:
     return value
 
 
-_STRICT: dict[str, Any] = {"parse_int": _integer, "parse_float": _finite, "parse_constant": _finite}
+_STRICT = json.JSONDecoder(parse_int=_integer, parse_float=_finite, parse_constant=_finite)
 
 
 def lines(path: Path, most_bytes: int | None = None) -> Iterator[bytes]:
