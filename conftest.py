@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tests that run at once (`make test-python`) are shared out: by file, as fixtures are; longest first.
+"""How tests that run at once (`make test-python`) are shared out: as their fixtures are; longest first.
 
 And with which signals.
 """
@@ -21,14 +21,23 @@ GUEST_LAB = (
     "test_golden_campaign.py",
 )
 """One boot of the guest's lab is theirs."""
-TOGETHER = {"whole campaigns": WHOLE_CAMPAIGNS, "guest lab": GUEST_LAB}
+REPORTS = ("test_report_screen.py", "test_report_paper.py")
+"""They look at the same pages, which are drawn once."""
+TOGETHER = {"whole campaigns": WHOLE_CAMPAIGNS, "guest lab": GUEST_LAB, "reports": REPORTS}
+EACH_BY_ITSELF = ("test_host_roles.py", "test_radio_roles.py")
+"""Files whose tests share nothing."""
+BY_PARAMETER = ("test_golden_study.py",)
+"""Files whose tests share what they are given by their parameter."""
 LONGEST = (
     *GUEST_LAB,
     *WHOLE_CAMPAIGNS,
     "test_lab.py",
-    "test_host_roles.py",
-    "test_radio_roles.py",
+    *EACH_BY_ITSELF,
     "test_lab_campaign.py",
+    *REPORTS,
+    *BY_PARAMETER,
+    "test_traps.py",
+    "test_end_to_end_clients.py",
 )
 """They take minutes each: begun last, the others would be over long before them."""
 
@@ -47,15 +56,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
+def shared_by(test: str) -> str:
+    """What a test shares with others, by name: as a rule its file, and the fixtures there."""
+    file, _, name = test.partition("::")
+    base = PurePath(file).name
+    if base in EACH_BY_ITSELF:
+        return test
+    if base in BY_PARAMETER:
+        return file + name.partition("[")[2]
+    return next((group for group, files in TOGETHER.items() if base in files), file)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each file to one process; pytest-xdist's own groups are not seen by pytest 9.2."""
+    """Give what is shared to one process; pytest-xdist's own groups are not seen by pytest 9.2."""
     from xdist.scheduler import LoadFileScheduling
 
-    class ByFile(LoadFileScheduling):
+    class ByShare(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file: str = super()._split_scope(nodeid)
-            name = PurePath(file).name
-            return next((group for group, files in TOGETHER.items() if name in files), file)
+            return shared_by(nodeid)
 
-    return ByFile(config, log)
+    return ByShare(config, log)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,3 +78,58 @@ def handed_in(flown: Path, right: dict[str, dict[str, Any]], tmp_path: Path) -> 
     shutil.copytree(flown, folder)
     folders.answer(folder, right)
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    import report_pages
+    from chromium import Chromium
+
+    program = shutil.which("chromium")
+    if program is None:
+        report_pages.lacking("there is no chromium; 'scripts/setup.sh test' installs it")
+    with Chromium(str(program), tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Any]:
+    """Opens pages; in the end none of them may have done what it should not."""
+    from chromium import Page
+    from report_pages import DESK
+
+    pages: list[Page] = []
+
+    def opened(path: Path, fragment: str = "", **size: Any) -> Page:
+        pages.append(Page(browser, **(size or DESK)))
+        return pages[-1].open(path, fragment)
+
+    yield opened
+    told = [page.problems() for page in pages]
+    for page in pages:
+        page.close()
+    assert told == [[] for _ in pages]
+
+
+@pytest.fixture(scope="session")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 12 runs."""
+    import report_pages
+
+    return report_pages.of_design(tmp_path_factory.mktemp("few"), report_pages.tiny())
+
+
+@pytest.fixture(scope="session")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a small sweep, which published values stand beside."""
+    import report_pages
+
+    return report_pages.of_design(tmp_path_factory.mktemp("beside"), report_pages.beside())
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of 7,680 runs."""
+    import report_pages
+
+    return report_pages.of_design(tmp_path_factory.mktemp("many"), report_pages.many())

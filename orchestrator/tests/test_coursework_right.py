@@ -2,11 +2,13 @@
 """What is right of a coursework's campaigns: intervals, cells, and what R's tables say."""
 
 import csv
+import os
+import subprocess
 
 import coursework_folders as folders
 import pytest
 
-from netjoule import analysis
+from netjoule import analysis, programs
 from netjoule.coursework.cells import CannotTell, Cell, Cells, Run
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.interval import half_width, t_quantile, told_apart
@@ -170,13 +172,23 @@ def read_of_congestion(folder):
     }
 
 
+WRITE_TABLES = """
+library(netjoule)
+for (folder in commandArgs(TRUE)) {
+  write_tables(campaign_tables(read_campaign(folder)), file.path(folder, "tables"))
+}
+"""
+
+
 def test_r_s_tables_hold_the_right_answers(handed_in, capsys):
-    """Who reads the tables that `netjoule analyse` writes is right."""
+    """Who reads the tables that `netjoule analyse` writes is right. Its figures are not drawn here."""
     try:
         analysis.require_r()
     except HostLacks as error:
         pytest.skip(str(error))
-    for name in EXERCISES:
-        analysis.run_analysis("analyse", handed_in / name, lambda _: None)
+    env = analysis.environment(os.environ)
+    env["R_LIBS"] = env["NETJOULE_R_LIBRARY"]
+    campaigns = [str(handed_in / name) for name in EXERCISES]
+    subprocess.run([*programs.rscript(), "-e", WRITE_TABLES, *campaigns], env=env, check=True)
     folders.answer(handed_in, read_in_tables(handed_in))
     assert folders.checked(handed_in) == 0, capsys.readouterr().out
