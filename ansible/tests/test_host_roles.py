@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 from networks import SEED_2013
-from render import ANSIBLE
+from render import ANSIBLE, COMPILED, compiled
 from sshd import search_path
 
 from netjoule import programs
@@ -128,8 +128,7 @@ class Host:
     def _environment(self) -> dict[str, str]:
         return os.environ | {
             "PATH": f"{self.folder}/bin:{search_path()}",
-            "ANSIBLE_ROLES_PATH": str(ANSIBLE / "roles"),
-            "ANSIBLE_FILTER_PLUGINS": str(ANSIBLE / "plugins/filter"),
+            "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
             "ANSIBLE_LOCAL_TEMP": str(self.folder / "ansible"),
             "ANSIBLE_REMOTE_TEMP": str(self.folder / "ansible"),
             "ANSIBLE_NOCOLOR": "1",
@@ -137,7 +136,8 @@ class Host:
             # Not what this machine's user has there.
             "XDG_CACHE_HOME": str(self.folder / "cache"),
             "SUDO_USER": "",
-            "PYTHONPATH": sysconfig.get_path("purelib"),
+            "PYTHONPATH": f"{COMPILED}:{sysconfig.get_path('purelib')}",
+            "NETJOULE_TEST_COMPILED": compiled(self.folder),
         }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import sshd_hosts
-from render import PASSPHRASE, RECORDED
+from render import COMPILED, PASSPHRASE, RECORDED, compiled
 from sshd_hosts import CONTROL, Lab
 
 HERE = Path(__file__).resolve().parent
@@ -102,7 +102,8 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
         "NETJOULE_TEST_STATE": f"{tmp_path}/state/{{host}}",
         "NETJOULE_TEST_DATA": str(RECORDED),
         "NETJOULE_TEST_NETWORK": "ht40",
-        "PYTHONPATH": sysconfig.get_path("purelib"),
+        "PYTHONPATH": f"{COMPILED}:{sysconfig.get_path('purelib')}",
+        "NETJOULE_TEST_COMPILED": compiled(tmp_path),
     }
     (tmp_path / "group_vars").mkdir()
     with sshd_hosts.lab(tmp_path, stand_ins, environment) as up:

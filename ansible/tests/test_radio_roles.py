@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from networks import MODERN, SEED_2013
-from render import ANSIBLE, PASSPHRASE, RECORDED
+from render import ANSIBLE, COMPILED, PASSPHRASE, RECORDED, compiled
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("iw", "hostapd", "hostapd_cli", "wpa_supplicant", "wpa_cli")
@@ -133,9 +133,9 @@ class Host:
     def _environment(self) -> dict[str, str]:
         return os.environ | {
             "PATH": f"{self.folder}/bin:{_path()}",
-            "PYTHONPATH": str(ANSIBLE.parent / "testbed/radio/src"),
-            "ANSIBLE_ROLES_PATH": str(ANSIBLE / "roles"),
-            "ANSIBLE_FILTER_PLUGINS": str(ANSIBLE / "plugins/filter"),
+            "PYTHONPATH": f"{COMPILED}:{ANSIBLE.parent / 'testbed/radio/src'}",
+            "NETJOULE_TEST_COMPILED": compiled(self.folder),
+            "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
             "ANSIBLE_LOCAL_TEMP": str(self.folder / "ansible"),
             "ANSIBLE_REMOTE_TEMP": str(self.folder / "ansible"),
             "ANSIBLE_NOCOLOR": "1",
