@@ -338,7 +338,7 @@ def test_the_commands_exit_code_and_flags_are_its_own(monkeypatch):
         seen.append(request)
         return Outcome(42, 1.0, 1.0, "6.1")
 
-    monkeypatch.setattr("netjoule.guest.cli.run_in_guest", fake)
+    monkeypatch.setattr("netjoule.guest.run.run", fake)
     assert run_command(["guest", "run", "--timeout", "9", "--", "ls", "-v", "--", "--json"]) == 42
     assert list(seen[0].command) == ["ls", "-v", "--", "--json"]
     assert (seen[0].timeout_s, seen[0].memory_mib) == (9.0, running.DEFAULT_MEMORY_MIB)

@@ -7,7 +7,6 @@ the controller's clock.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +46,8 @@ class SystemClock:
 
     async def sleep_until_ns(self, deadline_ns: int) -> None:
         """Sleep once, without polling; asyncio's timer may wake up to a clock tick early."""
+        import asyncio
+
         while (left_ns := deadline_ns - self.monotonic_ns()) > 0:
             await asyncio.sleep(left_ns / 1e9)
 

@@ -10,17 +10,19 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from netjoule import tables
 from netjoule.errors import NetjouleError
 from netjoule.printable import printable, printable_lines
-from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.secrets import redact
-from netjoule.workload import Pace
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from netjoule.progress import ProgressEvent, ProgressSink
 
 __all__ = [
     "Output",
@@ -159,6 +161,8 @@ def progress_sink(output: Output, total: int) -> Iterator[ProgressSink]:
 
 
 def _bar(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
@@ -192,6 +196,8 @@ def _line_sink(output: Output) -> ProgressSink:
 
 
 def _cell(event: ProgressEvent) -> str:
+    from netjoule.workload import Pace
+
     row = event.row
     assert row is not None
     paced = f" {row.pace}" if row.pace != Pace() else ""

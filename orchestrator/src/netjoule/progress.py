@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from netjoule.plan import PlanRow
+if TYPE_CHECKING:
+    from netjoule.plan import PlanRow
 
 __all__ = ["Kind", "Pace", "ProgressEvent", "ProgressSink"]
 

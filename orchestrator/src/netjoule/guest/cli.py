@@ -13,10 +13,7 @@ from typing import Annotated
 import typer
 
 from netjoule.console import Output
-from netjoule.guest import lab as guest_lab
-from netjoule.guest.lab import Network
-from netjoule.guest.run import DEFAULT_MEMORY_MIB, AccelChoice, Request, to_file
-from netjoule.guest.run import run as run_in_guest
+from netjoule.guest import DEFAULT_MEMORY_MIB, AccelChoice, Network
 from netjoule.unwinding import ending_signals
 
 __all__ = ["app"]
@@ -56,6 +53,9 @@ def run(
 
     Example: netjoule guest run -- sh -c 'modprobe dccp_ipv4 && grep DCCP /proc/net/protocols'
     """
+    from netjoule.guest.run import Request, to_file
+    from netjoule.guest.run import run as run_in_guest
+
     output = Output()
     verbose = bool((context.obj or {}).get("verbose"))
     outcome = run_in_guest(
@@ -83,6 +83,8 @@ def lab(
 
     Example: netjoule guest lab guest-lab --network vht80-sae
     """
+    from netjoule.guest import lab as guest_lab
+
     output = Output()
     verbose = bool((context.obj or {}).get("verbose"))
 

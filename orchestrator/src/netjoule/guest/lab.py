@@ -17,12 +17,13 @@ import subprocess
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from netjoule import programs
 from netjoule.errors import HostLacks, RunFailed, file_errors
+from netjoule.guest import Network
 from netjoule.guest import boot as booting
 from netjoule.guest.machine import Forward
 from netjoule.guest.run import Request
@@ -31,7 +32,6 @@ from netjoule.guest.tools import tool
 
 __all__ = ["HOSTS", "NETWORKS", "ONE_TIME", "TOPOLOGY", "Network", "furnish", "lab", "module_python"]
 
-Network = Literal["ht40-wpa2", "vht80-sae"]
 
 HOSTS = {"access_point": "10.0.2.21", "client": "10.0.2.22", "server": "10.0.2.23"}
 """Their control addresses; testbed/guest/lab/up gives them out."""

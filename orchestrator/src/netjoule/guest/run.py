@@ -8,19 +8,15 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from netjoule.errors import NetjouleError, UsageError
+from netjoule.guest import DEFAULT_MEMORY_MIB, AccelChoice, machine, trial
 from netjoule.guest import boot as booting
 from netjoule.guest import kernel as kernels
-from netjoule.guest import machine, trial
 from netjoule.guest.boot import Outcome
 
-__all__ = ["AccelChoice", "CommandNotFound", "Request", "run", "to_file"]
+__all__ = ["CommandNotFound", "Request", "run", "to_file"]
 
-AccelChoice = Literal["auto", "kvm", "tcg"]
-
-DEFAULT_MEMORY_MIB = 1024
 _LEAST_MEMORY_MIB = 192
 _MOST_CORES = 4
 _BOOT_LIMIT_S = {"kvm": 30.0, "tcg": 180.0}
