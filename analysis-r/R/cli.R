@@ -11,7 +11,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
   --workload effective workload as JSON, whose blocks these are
   --power    probability of finding it (default 0.8)
   --table-iv say E_A of the applications of several campaigns beside what was published; nothing is written
-  --overlay  write a report of two campaigns laid over each other; nothing is written into them
+  --overlay  write a report that compares two campaigns side by side; nothing is written into them
   --json     one JSON event per line also on a terminal
 example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 
@@ -21,7 +21,7 @@ example: Rscript --vanilla analysis-r/exec/analyse.R results/demo --report"
 #' as one path per line; errors go to stderr too, as one sentence.
 #'
 #' @param arguments character vector.
-#' @return exit code: 0 fine, 1 failed, 2 usage, 4 invalid data.
+#' @return exit code: 0 fine, 1 failed, 2 usage, 4 invalid or inconclusive data.
 #' @examples
 #' main("--help")
 #' @export

@@ -246,7 +246,7 @@ with_tests <- function(found, design) {
   found[!family, margin_percent := NA_real_]
   found[, `:=`(p_holm = holm(p_value, design$tests), p_equivalence_holm = holm(p_equivalence, design$tests))]
   found[, verdict := fcase(
-    is.na(p_holm), NA_character_, p_holm > design$alpha, "not_told_apart", log_ratio_mean < 0, "less",
+    is.na(p_holm), NA_character_, p_holm > design$alpha, "no_clear_difference", log_ratio_mean < 0, "less",
     default = "more"
   )]
   found[, equivalence := fcase(

@@ -77,7 +77,7 @@ family_with <- function(campaign, family) {
   )
 }
 
-#' What the primary family becomes when a held parameter is another: of each, the contrast that it moves furthest
+#' What the primary family becomes when a held parameter is another: of each, the contrast that changes most
 #' @noRd
 held_sentences <- function(statistics) {
   rows <- statistics$held_parameters
@@ -107,11 +107,11 @@ held_sentence <- function(rows, contrasts_n) {
     plain_text(shown$parameter[1], 40L), enumerated(number_text(shown$factor)), transport_label(shown$transport[1]),
     shown$payload_bytes[1], enumerated(side(shown$difference_percent)), transport_label(shown$reference[1]),
     side(shown$own[1]), if (turned == 0L) {
-      "no contrast of the primary family moves further, and none changes its sign"
+      "this is the largest change in the primary family, and none of its contrasts changes sign"
     } else {
       sprintf(
-        "no contrast of the primary family moves further, and %d of %d %s sign", turned, contrasts_n,
-        if (turned == 1L) "changes its" else "change their"
+        "this is the largest change in the primary family, and %d of its %d contrasts %s sign", turned, contrasts_n,
+        if (turned == 1L) "changes" else "change"
       )
     }
   )

@@ -29,7 +29,7 @@ sittings_short <- function(one, sittings) {
   }
   words <- fcase(
     rows$verdict == "drift", moved_words(rows), rows$verdict == "no_drift_seen", "no trend",
-    default = "cannot tell"
+    default = "unknown"
   )
   paste0("By session: ", paste(words, collapse = "; "), ".")
 }

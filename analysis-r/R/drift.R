@@ -152,7 +152,7 @@ idle_series <- function(rows, campaign) {
   series[, series_columns, with = FALSE]
 }
 
-# Whether the idle power of a modelled meter is one number, within its least step: it then tells nothing of drift.
+# Whether the idle power of a modelled meter is one number, within its least step: it then cannot show drift.
 constant_idle <- function(p_i_w, power_source, id, campaign) {
   passport <- Find(
     function(one) identical(pick_text(one, "meter_id"), id), pick(campaign$meta, "meters", default = list())

@@ -138,7 +138,7 @@ floor_large_cells <- function(rows) {
 }
 
 # Cells without a floor, and those in which some runs have none, each once with its codes, most frequent first. That a
-# campaign flew no null at all is no news of a cell.
+# campaign ran no null at all is no news of a cell.
 floor_empty_words <- function(rows) {
   rows <- rows[transport != "null" & !is.na(floor_reason) & floor_reason != "no_null_run"]
   c(

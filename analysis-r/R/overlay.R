@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Two campaigns laid over each other: the cells that both have, side by side. What is told is what stands in both; no
+# Two campaigns compared side by side: the cells that both have. What is told is what stands in both; no
 # test is made of it, and so nothing is called a change.
 
 # What makes a cell the same in both: whose power it is does not.
 overlay_keys <- function() setdiff(cell_keys, c("node", "meter_id", "device_model", "power_source", "radio_source"))
 
-#' Write a report of two campaigns laid over each other: one self-contained HTML file
+#' Write a report that compares two campaigns side by side: one self-contained HTML file
 #'
 #' Into neither campaign anything is written.
 #'
@@ -25,7 +25,7 @@ overlay_report <- function(campaign_dirs, path, tell = function(event) NULL) {
   dirs <- normalizePath(campaign_dirs, mustWork = FALSE)
   if (length(unique(dirs)) != 2L) {
     abort_netjoule(
-      "A campaign is laid over another one: name two different folders.",
+      "A campaign is compared with another one: name two different folders.",
       exit_code = exit_codes$usage
     )
   }
@@ -165,8 +165,8 @@ overlay_summary <- function(campaigns, pairs, tables) {
   tag$section(
     id = "summary", tag$h2("Answer"), lapply(prose(lead), function(one) tag$p(class = "lead", one)),
     tag$p(
-      "No test is made here, and neither is called better: the ratios are of means of each campaign, and runs of the ",
-      "two were not taken in turn."
+      "There is no significance test, and neither is called better: the campaigns were not interleaved, so anything ",
+      "that changed between them is in the ratio."
     ),
     tag$h3("Where the two differ"),
     if (length(differences) == 0L) {
@@ -174,7 +174,7 @@ overlay_summary <- function(campaigns, pairs, tables) {
     } else {
       list(
         tag$p(sprintf(
-          "They differ in %s, so a ratio may come of that as well.", enumerated(tolower(names(differences)))
+          "They differ in %s, which may cause part of a ratio.", enumerated(tolower(names(differences)))
         )),
         tag$ul(Map(function(name, words) {
           tag$li(tag$strong(name, .noWS = "after"), ": ", words)
@@ -189,7 +189,7 @@ overlay_lead <- function(table) {
   ratio <- table$ea_b_over_a[!is.na(table$ea_b_over_a)]
   cells <- cell_words(nrow(table))
   if (length(ratio) == 0L) {
-    return(sprintf("Both have %s; in none of them both have an E_A to compare.", cells))
+    return(sprintf("Both have %s; none has an E_A in both campaigns.", cells))
   }
   sprintf(
     "Both have %s. E_A of B is %s to %s times that of A (median %s, %s).", cells, short(min(ratio)), short(max(ratio)),

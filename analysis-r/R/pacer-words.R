@@ -37,7 +37,7 @@ without_cpu_words <- function(keys) {
   form <- if (is.na(keys$device_form)) "" else paste0(" (", plain_text(keys$device_form, 20L), ")")
   paste0(
     "The power of meter ", plain_text(keys$meter_id, 40L), " is modelled without a CPU term (", device, form,
-    "): it does not see a sender spin and cannot tell. laptop-cpu has one."
+    "): it cannot show the cost of a spinning sender. Use the device model laptop-cpu."
   )
 }
 
@@ -68,7 +68,7 @@ shape_words <- function(shape) {
     grows = "growing with load",
     falls = "falling with load",
     below_resolution = "partly below the meter's resolution, so that its course over load is unknown",
-    "so that constant power is not told from growing power"
+    "so that constant and growing power cannot be distinguished"
   )
 }
 
@@ -97,5 +97,5 @@ cannot_words <- function(reason) {
     below_resolution = "runs are below the meter's resolution",
     intervals_overlap = "the intervals overlap"
   )
-  paste0("Whether constant power came from the sender cannot be told: ", why, ".")
+  paste0("Whether constant power came from the sender is unknown: ", why, ".")
 }

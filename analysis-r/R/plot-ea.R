@@ -257,7 +257,7 @@ cell_layers <- function(points) {
   )
 }
 
-# Where some intervals hold metering and model parameters, the part of each that is run to run: all of it for others.
+# Where some intervals include metering and model parameters, the part of each that is run to run: all of it for others.
 with_inner_bars <- function(points) {
   if (!any(points$total %in% TRUE)) {
     return(points[, c("inner_low", "inner_high") := NULL][])

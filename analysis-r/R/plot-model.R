@@ -175,7 +175,8 @@ model_words <- function(fit, points) {
   left_out <- sum(fit$extrapolated_n)
   missed <- fit$transport[fit$residuals_are_noise %in% FALSE]
   c(
-    "Lines: P0 + a packets/s + b bits/s.", if (without_bits > 0L) sprintf("b cannot be told for %d.", without_bits),
+    "Lines: P0 + a packets/s + b bits/s.",
+    if (without_bits > 0L) sprintf("b cannot be determined for %d.", without_bits),
     if (length(missed) > 0L) {
       sprintf("%d of %d do not fit, %s.", length(missed), nrow(fit), farthest_words(points[transport %in% missed]))
     },

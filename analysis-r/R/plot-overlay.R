@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Figures of two campaigns laid over each other: a panel per transport and size, a colour per campaign.
+# Figures that compare two campaigns: a panel per transport and size, a colour per campaign.
 
 overlay_colours <- c("#0072B2", "#D55E00")
 overlay_most_columns <- 4L
@@ -71,7 +71,7 @@ overlay_plot <- function(points, title, axis, columns, campaigns, pair) {
     guides(colour = guide_legend(override.aes = list(fill = overlay_colours), nrow = 1L)) +
     netjoule_theme() +
     labs(
-      title = paste0(title, ", two campaigns laid over each other"),
+      title = paste0(title, ", two campaigns compared"),
       subtitle = paste(strwrap(paste(
         c("Cells of both. Mean and 95 % interval over blocks.", point_words(points)), collapse = " "
       ), 102L), collapse = "\n"),

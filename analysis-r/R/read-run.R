@@ -120,7 +120,7 @@ congestion_control_of <- function(flows) {
   if (length(told) > 0L) paste(told, collapse = "+") else NA_character_
 }
 
-# The columns of a run, without a run: of a campaign of which nothing was flown.
+# The columns of a run, without a run: of a campaign of which nothing was run.
 no_run_rows <- function() {
   never <- list(span = c(NA_real_, NA_real_), bytes = NA_real_)
   nothing <- list(has_intervals = FALSE, span = arrived_columns(never))

@@ -173,8 +173,11 @@ goodput_html <- function(rows, source) {
   )]
   html_table(shown, c(
     cell = "cell", filled(shown, c(node = "node")), pairs = "n_pairs", "goodput Mb/s" = "goodput_mbps",
-    "UDP's Mb/s" = "reference_goodput_mbps", "short Mb/s" = "mbps", "short %" = "percent"
-  ), paste("UDP's goodput less its own, pairs inside mini-blocks; +: less arrives than with UDP. Exploratory.", source))
+    "UDP's Mb/s" = "reference_goodput_mbps", "shortfall Mb/s" = "mbps", "shortfall %" = "percent"
+  ), paste(
+    "UDP's goodput minus this transport's, pairs inside mini-blocks; +: less arrives than with UDP. Exploratory.",
+    source
+  ))
 }
 
 envelope_html <- function(rows, source) {

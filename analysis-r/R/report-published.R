@@ -38,7 +38,7 @@ fitted_part <- function(rows, campaign) {
   put_in <- unique(published_quantity(rows[rows$fitted %in% TRUE]))
   if (length(put_in) > 0L) {
     tag$p(sprintf(
-      "The link preset %s is fitted to the publication: agreement in %s is put in, not found.",
+      "The link preset %s was fitted to this publication, so agreement in %s is by construction and confirms nothing.",
       plain_text(link_preset(campaign), 30L), enumerated(put_in)
     ))
   }
@@ -130,9 +130,9 @@ slips_table <- function(slips, title) {
   if (nrow(slips) == 0L) {
     return(NULL)
   }
-  tag$details(class = "many", tag$summary("Slips of the publication, corrected"), html_table(slips, c(
+  tag$details(class = "many", tag$summary("Errors in the publication, corrected"), html_table(slips, c(
     place = "source", printed = "printed", right = "corrected", why = "words", "what follows" = "effect"
-  ), paste("Slips of", title), long = c("words", "effect")))
+  ), paste("Errors in", title), long = c("words", "effect")))
 }
 
 #' What the numbers of both were made with, item by item
@@ -197,8 +197,8 @@ radio_words <- function(campaign) {
 dccp_words <- function(campaign) {
   words <- option_words(campaign)
   words <- words[grepl("^DCCP", words)]
-  flown <- unique(campaign$runs$transport)
-  if (!any(published_names$dccp %in% flown)) {
+  sent <- unique(campaign$runs$transport)
+  if (!any(published_names$dccp %in% sent)) {
     "none"
   } else if (length(words) > 0L) {
     paste(words, collapse = "; ")
@@ -280,7 +280,7 @@ ours_text <- function(rows) {
   span <- span_text(signif(scale * rows$ours_low, 3), signif(scale * rows$ours_high, 3), unit)
   cells <- ifelse(rows$cells_n > 1L, paste0(" (", rows$cells_n, " cells)"), "")
   left <- ifelse(rows$cells_left_out_n > 0L, paste0(", ", rows$cells_left_out_n, " left out"), "")
-  put_in <- ifelse(rows$fitted %in% TRUE, "; put in: the link is fitted to it", "")
+  put_in <- ifelse(rows$fitted %in% TRUE, "; by construction: the link was fitted to it", "")
   paste0(contrast_text(rows), ifelse(one, value, span), cells, left, put_in)
 }
 

@@ -41,12 +41,12 @@ invalid_content <- function(invalid) {
   )
 }
 
-# Numbers of result.json that the recomputation does not meet: the analysis ends with an error, and the page says so.
+# Numbers of result.json with which the recomputation disagrees: the analysis ends with an error, and the page says so.
 disagreement_content <- function(check) {
   wrong <- check[agrees == FALSE]
   if (nrow(wrong) > 0L) {
     list(
-      tag$h3("Numbers that the recomputation does not meet"),
+      tag$h3("Numbers where the independent recomputation disagrees"),
       html_table(wrong, c(
         run = "run_id", meter = "meter_id", number = "quantity", recomputed = "ours", "result.json" = "theirs"
       ), csv = "tables/ea_check.csv")
@@ -118,7 +118,7 @@ meters_part <- function(meters) {
 # More sessions than this stand in campaign.json alone.
 most_sessions <- 50L
 
-#' When the campaign was flown, with its pauses
+#' When the campaign was run, with its pauses
 #' @noRd
 sessions_part <- function(sessions) {
   count <- length(sessions)
@@ -130,10 +130,10 @@ sessions_part <- function(sessions) {
   pause <- c(start[-1] - end[-count], NA)
   listed <- seq_len(min(count, most_sessions))
   items <- vapply(listed, function(i) session_words(sessions[[i]], i, end[i] - start[i], pause[i]), "")
-  flown <- sum(end - start, na.rm = TRUE)
+  ran_s <- sum(end - start, na.rm = TRUE)
   rested <- if (any(!is.na(pause))) paste(", pauses between them of", duration_words(sum(pause, na.rm = TRUE))) else ""
   list(
-    tag$p(sprintf("Run in %d %s of %s%s.", count, plural("session", count), duration_words(flown), rested)),
+    tag$p(sprintf("Run in %d %s of %s%s.", count, plural("session", count), duration_words(ran_s), rested)),
     tag$ul(lapply(items, tag$li)), if (count > most_sessions) tag$p("Later ones are in campaign.json.")
   )
 }

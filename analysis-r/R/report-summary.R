@@ -31,17 +31,20 @@ change_sentences <- function(campaign, tables, family) {
   of_cells <- function(count) sprintf("%d of %s", count, cell_words(nrow(cells)))
   c(
     if (nrow(family) > 0L && !any(family$inference == "tested")) {
-      sprintf("More blocks: there are %d, and tests are made from %d on.", blocks_of(campaign), least)
+      sprintf("More blocks: there are %d; significance tests need %d or more.", blocks_of(campaign), least)
     },
     if (large > 0L) {
       sprintf(
-        "Another sender: its floor is over %g %% of P_A - P_I in %s; Figure 1 has E_A above it.",
+        paste(
+          "A cheaper sender: its own work (the floor) is over %g %% of P_A - P_I in %s; Figure 1 also shows E_A above",
+          "the floor."
+        ),
         100 * greatest_floor_ratio, of_cells(large)
       )
     },
     if (below > 0L) sprintf("A finer meter: %s have runs below its resolution.", of_cells(below)),
     if (any(cells$hollow)) {
-      sprintf("A device model that reaches further: %s lie outside its validity.", of_cells(sum(cells$hollow)))
+      sprintf("A device model valid here: %s lie outside its stated range.", of_cells(sum(cells$hollow)))
     },
     if (is_modelled(campaign)) "A real device, radio and meter: read shapes and ratios here, not absolute joules."
   )
@@ -158,7 +161,7 @@ lead_sentences <- function(campaign, tables, family) {
   }
   # An interval's verdict, never the mean's.
   rows[, side := fcase(
-    verdict %in% "less", "less", verdict %in% "more", "more", verdict %in% "not_told_apart", "open",
+    verdict %in% "less", "less", verdict %in% "more", "more", verdict %in% "no_clear_difference", "open",
     difference_ci95_low %in% NA, "open", difference_ci95_low > 0, "more", difference_ci95_high < 0, "less",
     default = "open"
   )]
@@ -282,14 +285,14 @@ design_sentence <- function(campaign) {
   plan <- campaign$plan[status != "superseded"]
   sent <- plan[transport != "null"]
   if (nrow(sent) == 0L) {
-    return("The generator alone ran (transport null): there is a floor, and nothing above it.")
+    return("Only the null transport ran, so there is a floor and no E_A.")
   }
   profile <- application_of(campaign)
   transports <- transport_label(levels(droplevels(transport_factor(sent$transport))))
   paste0(
     enumerated(transports), " sent messages of ", enumerated(number_text(sort(unique(sent$payload_bytes)))), " bytes ",
     if (!is.na(profile)) paste0("(profile ", plain_text(profile), ") "), load_words(unique(sent$offered_rate_mbps)),
-    if (any(plan$transport == "null")) "; null ran the same schedules without a network", "."
+    if (any(plan$transport == "null")) "; null ran the same schedules and sent no packets", "."
   )
 }
 
@@ -298,7 +301,7 @@ enumerated <- function(words) {
   if (last < 2L) words else paste(paste(words[-last], collapse = ", "), "and", words[last])
 }
 
-# A mini-block with a run that does not count is flown again: what was planned is its last attempt.
+# A mini-block with a run that does not count is repeated: what was planned is its last attempt.
 counts_sentence <- function(campaign) {
   of_last <- campaign$plan[, .SD[attempt == max(attempt)], by = "mini_block"]
   planned <- nrow(of_last)
@@ -357,7 +360,7 @@ published_sentence <- function(rows) {
 fitted_words <- function(met) {
   count <- length(unique(met$value_id[met$fitted %in% TRUE]))
   if (count > 0L) {
-    sprintf(" Agreement in %d of them is put in, not found: this link is fitted to the publication.", count)
+    sprintf(" Agreement in %d of them is by construction: this link was fitted to the publication.", count)
   }
 }
 
@@ -393,7 +396,7 @@ drift_sentences <- function(campaign, drift, sittings = NULL) {
 
 drift_part <- function(one, sittings = NULL) {
   if (one$verdict == "constant") {
-    return(paste(one$quantity, "is constant in this model and tells nothing of drift"))
+    return(paste(one$quantity, "is one constant in this device model, so it cannot show drift"))
   }
   if (one$verdict == "cannot_tell") {
     return(paste("a trend of", one$quantity, "is unknown: there are too few mini-blocks"))
@@ -405,7 +408,8 @@ drift_part <- function(one, sittings = NULL) {
   )
   if (one$verdict == "drift") {
     paste0(
-      one$quantity, " drifted by ", change, ", which pairs inside mini-blocks do not see",
+      one$quantity, " drifted by ", change, ", which does not affect comparisons, because runs are compared only ",
+      "inside a mini-block",
       sittings_clause(one, sittings)
     )
   } else {

@@ -164,9 +164,10 @@ contrasts_html <- function(rows, source) {
     compared = "pair", meter = "meter", part = "part", blocks = "blocks", loads = "loads", "E_A, more %" = "percent",
     filled(shown, c(
       "E_A, more %, model parameters drawn" = "drawn", p = "p", "p after Holm" = "p_holm", verdict = "verdict",
-      "loads with a busy core" = "busy", "more % without them" = "unbusy",
-      "more % above the floor, exploratory" = "above", "its loads" = "above_loads",
-      "loads below resolution" = "by_p_a", "their P_A, more W" = "watts", "loads extrapolated (hollow)" = "hollow",
+      "loads with a core over 90 % busy" = "busy", "more % without those loads" = "unbusy",
+      "more % above the floor, exploratory" = "above", "loads above the floor" = "above_loads",
+      "loads below resolution" = "by_p_a", "P_A more, W (loads below resolution)" = "watts",
+      "loads extrapolated (hollow)" = "hollow",
       "loads without E_A above 0" = "no_ea", "loads without all pairs" = "incomplete"
     ))
   ), paste(

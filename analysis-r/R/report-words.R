@@ -166,7 +166,7 @@ floor_warning <- function(summary, model) {
   start_sentence(model, sprintf(
     paste(
       "the generator floor takes over %g %% of P_A - P_I in %d of %d cells (floor_large), most for %s at %g bytes and",
-      "%s Mb/s: %s %%. There E_A tells more of the sender than of its packets: read E_A above floor."
+      "%s Mb/s: %s %%. There much of E_A is the sender's own work; compare E_A above the floor."
     ),
     100 * greatest_floor_ratio, nrow(large), nrow(summary[transport != "null"]), transport_label(most$transport),
     most$payload_bytes, number_text(most$offered_rate_mbps), number_text(signif(100 * most$floor_ratio, 2))
@@ -183,10 +183,9 @@ wake_ups_warning <- function(summary, model) {
   most <- differ[which.max(wake_ups_differ_n)]
   start_sentence(model, sprintf(
     paste(
-      "wake-ups per message of runs and of their null run lie over a factor of %g apart in %d of %d cells",
-      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor still holds,",
-      "and E_A above floor",
-      "includes what the other wake-ups cost."
+      "wake-ups per message of runs and of their null run differ by more than a factor of %g in %d of %d cells",
+      "(floor_wake_ups_differ), in most runs for %s at %g bytes and %s Mb/s: the floor is kept, but E_A above the",
+      "floor includes what the difference in wake-ups costs."
     ),
     greatest_wake_ups_factor, nrow(differ), nrow(summary[transport != "null"]), transport_label(most$transport),
     most$payload_bytes, number_text(most$offered_rate_mbps)
@@ -219,7 +218,7 @@ constant_power_sentences <- function(summary, model) {
     start_sentence(model, sprintf(
       paste(
         "%s at %g bytes adds nearly the same power at every load (%s to %s W), so E_A falls as 1 over load:",
-        "consistent with a busy-waiting sender or a wrong idle baseline. The workload pacer tells which."
+        "consistent with a busy-waiting sender or a wrong idle baseline. Run the workload pacer to find out which."
       ),
       transport_label(group$transport[1]), group$payload_bytes[1], short(power[1]), short(power[2])
     ))
@@ -279,7 +278,7 @@ certainty_sentences <- function(campaign, tables) {
   least <- contrast_design(campaign)$least_blocks
   c(
     if (blocks < 2L) {
-      "There is a single block: no interval can be given and no difference can be told from chance."
+      "There is a single block: no interval can be given and no difference can be distinguished from chance."
     } else {
       sprintf(
         paste(

@@ -5,7 +5,7 @@
 # Power of the sign-flip test is simulated where few patterns make its p coarse; beyond, the t test's is the same.
 most_blocks_simulated <- 14L
 power_draws <- 1000L
-# Nobody flies more, and a search has to end.
+# Nobody runs more, and a search has to end.
 most_blocks_planned <- 100000L
 # One-sided confidence with which the scatter of a pilot of few blocks is bounded from above (Browne 1995).
 pilot_confidence <- 0.8
@@ -204,7 +204,7 @@ blocks_words <- function(found) {
     each,
     if (found$missing_n > 0L) {
       sprintf(
-        "%d of %d contrasts of the workload cannot be told from this pilot: no two blocks have a pair by ratio.",
+        "%d of %d contrasts of the workload cannot be determined from this pilot: no two blocks have a pair by ratio.",
         found$missing_n, found$tests_n
       )
     },

@@ -14,8 +14,8 @@ family_sentences <- function(campaign, contrasts) {
   none <- sum(family$blocks_n == 0L)
   c(
     sprintf(
-      "The primary family has %d %s, fixed before any run: %s. %d of them can be tested.", design$tests,
-      plural("contrast", design$tests), rule_words(design), tested
+      "%d %s fixed before any run as the primary family, the comparisons to be tested: %s. %d of them can be tested.",
+      design$tests, if (design$tests == 1L) "contrast was" else "contrasts were", rule_words(design), tested
     ),
     if (few > 0L) {
       sprintf(
@@ -87,7 +87,7 @@ contrast_claim <- function(one) {
     plural("load", planned), one$blocks_n, plural("block", one$blocks_n)
   )
   than <- sprintf("energy per megabit than %s", transport_label(one$reference))
-  if (one$verdict %in% "not_told_apart") {
+  if (one$verdict %in% "no_clear_difference") {
     paste(subject, "shows no clear difference from", paste0(transport_label(one$reference), ":"), amount, than, over)
   } else if (is.na(one$verdict)) {
     paste0(subject, ": ", amount, " ", than, " ", over)
@@ -139,7 +139,10 @@ missing_load_words <- function(one) {
 open_sign_words <- function(one) {
   open <- isTRUE(one$difference_model_ci95_low * one$difference_model_ci95_high < 0)
   if (one$verdict %in% c("less", "more") && open) {
-    "The test holds the device model's parameters at their values; drawn, they leave open which takes less."
+    paste(
+      "The test does not include the uncertainty of the device model's parameters; with it, either transport may take",
+      "less."
+    )
   }
 }
 
@@ -267,28 +270,31 @@ invalid_sentence <- function(campaign) {
   )
 }
 
-# Which intervals of a modelled campaign hold more than the scatter of runs.
+# Which intervals of a modelled campaign include more than the scatter of runs.
 parameter_words <- function(tables) {
   cells <- tables$ea_uncertainty
   meters <- unique(cells$meter_id[!is.na(cells$ea_total_ci95_low)])
   drawn <- any(!is.na(tables$contrasts$difference_model_ci95_low))
   if (length(meters) == 0L && !drawn) {
-    return("No interval holds metering or model parameters: both are held.")
+    return("No interval includes the uncertainty of the meter or of the model's parameters.")
   }
   whose <- if (length(setdiff(cells$meter_id, meters)) > 0L) {
     paste0(" at meter ", paste(plain_text(meters, 40L), collapse = ", "))
   }
   paste(c(
     if (length(meters) > 0L) {
-      paste0("Intervals of E_A by cell", whose, " hold metering and model parameters beside the scatter of runs.")
+      paste0(
+        "Intervals of E_A by cell", whose, " include the uncertainty of the meter and of the model's parameters ",
+        "beside run-to-run scatter."
+      )
     },
     if (drawn) {
       paste(
-        "Intervals of contrasts hold no metering, whose common part cancels in a ratio, and drawn model parameters",
-        "only where that is said: there they widen the interval by more than 5 %."
+        "Intervals of contrasts leave out the meter's uncertainty, whose common part cancels in a ratio, and include",
+        "that of model parameters only where this is said: there it widens them by more than 5 %."
       )
     },
-    "Every other interval of a mean is run to run only."
+    "All other intervals of means show only run-to-run scatter."
   ), collapse = " ")
 }
 
@@ -299,7 +305,7 @@ held_reasons <- c(
   no_covered_run = "the device stream covers no run"
 )
 
-#' Which parameters of the device models the intervals hold, and which they do not
+#' Which parameters of the device models the intervals include, and which they do not
 #' @noRd
 parameter_sentences <- function(campaign, statistics) {
   parameters <- statistics$model_parameters
@@ -332,7 +338,7 @@ parameter_sentences <- function(campaign, statistics) {
 uncovered_words <- function(drawn) {
   if (any(drawn$runs_uncovered_n > 0L)) {
     sprintf(
-      " %d of its runs are not covered by its device stream: intervals of their cells hold no parameters.",
+      " %d of its runs are not covered by its device stream: intervals of their cells do not include its parameters.",
       drawn$runs_uncovered_n[1]
     )
   }

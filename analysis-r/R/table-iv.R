@@ -17,7 +17,7 @@ some_application_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_
 
 #' E_A of application profiles by transport, with the difference against UDP
 #'
-#' One campaign flies one profile (workloads skype, youtube, talk, video), so a table of
+#' One campaign sends one profile (workloads skype, youtube, talk, video), so a table of
 #' several applications takes several campaigns. Differences are E_A of UDP - E_A, in
 #' J/Mb and in percent of UDP's, from pairs inside mini-blocks; where a run is below
 #' the meter's resolution there is only that of P_A.
@@ -25,7 +25,7 @@ some_application_columns <- c("ea_total_ci95_low", "ea_total_ci95_high", "flows_
 #' @param campaigns one campaign from [read_campaign()], or a list of them.
 #' @param reference transport that the others are set against.
 #' @return data.table, one row per campaign, meter and transport, with 95 % t intervals
-#'   over blocks; NULL when none of the campaigns flew a profile.
+#'   over blocks; NULL when none of the campaigns sent a profile.
 #' @examples
 #' # NULL: the example has no application profile.
 #' table_iv(example_campaign())
@@ -41,7 +41,7 @@ table_iv <- function(campaigns, reference = "udp") {
 
 #' Tell the rows of Table IV of several campaigns, each with what was published of its application
 #'
-#' @param dirs folders of campaigns, each of which must have flown a profile.
+#' @param dirs folders of campaigns, each of which must have sent a profile.
 #' @param tell called with an event "table_iv" per row; nothing is told unless all campaigns have rows.
 #' @noRd
 tell_table_iv <- function(dirs, tell) {
@@ -155,14 +155,14 @@ beside_application <- function(row, values) {
   ))
 }
 
-#' Name of the profile that a campaign flew, NA for messages of one size at a constant rate
+#' Name of the profile that a campaign sent, NA for messages of one size at a constant rate
 #' @noRd
 application_of <- function(campaign) {
   profile <- pick(campaign$meta, "workload", "profile", default = list())
   if (is.character(profile)) profile[1] else pick_text(profile, "name")
 }
 
-#' Rows of one campaign, NULL when it flew no profile
+#' Rows of one campaign, NULL when it sent no profile
 #'
 #' @param summary,delta its ea_summary and delta_ea.
 #' @noRd

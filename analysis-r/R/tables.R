@@ -37,7 +37,7 @@ campaign_tables <- function(campaign, margin_percent = NULL) {
   # E_A of a cell is of all its runs' flows, whatever transport these are named for.
   cells <- c("ea_summary", "envelope", "delta_ea")
   tables[cells] <- lapply(tables[cells], with_flows_at_once, campaign = campaign)
-  # Only a campaign that flew a profile has this table.
+  # Only a campaign that sent a profile has this table.
   tables$table_iv <- application_rows(campaign, tables$ea_summary, tables$delta_ea)
   # Only where a published value has a counterpart.
   tables$side_by_side <- side_by_side(campaign, tables)

@@ -236,7 +236,7 @@ test_that("equivalence is asked by the workload or by the argument, and Holm cou
 
 test_that("the level of the workload decides the verdict", {
   strict <- memory_campaign(c(udp = 0, tcp = 0.02), blocks = 11, statistics = list(alpha = 0.001))
-  expect_identical(transport_contrasts(strict)$verdict, "not_told_apart")
+  expect_identical(transport_contrasts(strict)$verdict, "no_clear_difference")
   loose <- memory_campaign(c(udp = 0, tcp = 0.5), statistics = list(alpha = 0.01))
   expect_identical(transport_contrasts(loose)$verdict, "more")
 })
@@ -294,7 +294,7 @@ test_that("one test over ten blocks keeps its level, and finds what is there", {
   alarms <- function(effect) {
     sum(vapply(seq_len(campaigns), function(seed) {
       campaign <- memory_campaign(c(udp = 0, tcp = effect), blocks = 10, run_drift = 1, seed = seed)
-      transport_contrasts(campaign, outliers = NULL)$verdict != "not_told_apart"
+      transport_contrasts(campaign, outliers = NULL)$verdict != "no_clear_difference"
     }, NA))
   }
   bounds <- binomial_bounds(campaigns, 0.05)

@@ -166,7 +166,7 @@ test_that("a fall within one sitting is told as that, and a pause has no part in
   expect_match(
     words, ": it fell by [0-9.]+ % \\[[0-9.]+ to [0-9.]+\\] in the second session, no trend is seen in the first;"
   )
-  expect_match(words, "P_I is constant in this model and tells nothing of drift.", fixed = TRUE)
+  expect_match(words, "P_I is one constant in this device model, so it cannot show drift.", fixed = TRUE)
 })
 
 test_that("each sitting has its own line, and none is drawn over the pause", {

@@ -108,7 +108,7 @@ test_that("what hangs on a held parameter is computed anew with it at half and a
   words <- held_sentences(statistics)
   expect_match(words, "In this model, with air_time_w at 0.5 and 2 times its value TCP at [0-9]+ bytes took 27 % more")
   expect_match(words, "and 51 % less energy per megabit than UDP (20 % less at its value)", fixed = TRUE)
-  expect_match(words, "2 of 2 change their sign.", fixed = TRUE)
+  expect_match(words, "2 of its 2 contrasts change sign.", fixed = TRUE)
 })
 
 test_that("a factor of 1 gives the contrast itself, and a model without any stated uncertainty is looked at too", {
@@ -148,7 +148,7 @@ test_that("without a recorded model or its stream everything else is as before, 
     "held at their values, so in no interval: p0_w (no stated uncertainty); frame_j, air_time_w (no device stream).",
     fixed = TRUE
   )
-  expect_match(parameter_words(campaign_tables(campaign)), "No interval holds metering or model parameters")
+  expect_match(parameter_words(campaign_tables(campaign)), "No interval includes the uncertainty of the meter")
   campaign$meta$device_models <- NULL
   expect_null(campaign_statistics(campaign)$model_parameters)
   expect_null(parameter_sentences(campaign, campaign_statistics(campaign)))
@@ -239,12 +239,13 @@ test_that("page and figure give one interval for one E_A, and titles say what ea
   shown <- c(row$ea_j_per_mbit_mean, row$ea_total_ci95_low, row$ea_total_ci95_high)
   expect_equal(digits, shown, tolerance = 1e-3)
   expect_match(
-    certainty_sentences(campaign, tables), "Intervals of E_A by cell hold metering and model parameters",
+    certainty_sentences(campaign, tables),
+    "Intervals of E_A by cell include the uncertainty of the meter and of the model's parameters",
     all = FALSE, fixed = TRUE
   )
   # Here the parameters move all transports alike, so that nothing is wider for them.
   expect_match(tables$contrasts[in_family == TRUE, words], "[95 %: ", fixed = TRUE)
-  expect_match(parameter_words(tables), "drawn model parameters only where that is said", fixed = TRUE)
+  expect_match(parameter_words(tables), "that of model parameters only where this is said", fixed = TRUE)
   shown <- as.character(htmltools::tagList(contrasts_html(tables$contrasts, "source")))
   expect_no_match(shown, "model parameters drawn", fixed = TRUE)
   apart <- campaign_statistics(unstated(noise_w = 1e-4))$contrasts
@@ -279,7 +280,7 @@ test_that("a verdict that the model's own uncertainty leaves open says so", {
   campaign <- memory_campaign(c(udp = 0, tcp = log(0.98)), run_sd = 0.001)
   found <- transport_contrasts(campaign, model = memory_sensitivity(campaign, share))
   expect_identical(found$verdict, "less")
-  expect_match(found$words, "drawn, they leave open which takes less.", fixed = TRUE)
+  expect_match(found$words, "with it, either transport may take less.", fixed = TRUE)
   expect_no_match(transport_contrasts(campaign)$words, "leave open")
 })
 

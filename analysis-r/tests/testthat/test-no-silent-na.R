@@ -284,7 +284,7 @@ campaigns <- list(
     })
     dir
   },
-  "nothing flown" = function() {
+  "nothing run" = function() {
     dir <- synthetic_campaign(blocks = 1)
     edit_csv(file.path(dir, "plan.csv"), function(rows) {
       rows$status <- "planned"

@@ -85,7 +85,7 @@ test_that("a device model without CPU cannot tell, a real device can", {
   expect_identical(unique(pacer_verdict(real)$verdict), "sender")
 })
 
-test_that("loads that are too close, or flown in one arm alone, decide nothing", {
+test_that("loads that are too close, or run in one arm alone, decide nothing", {
   close <- pacer_campaign(spinning(), transports = "udp")
   close$results[offered_rate_mbps == 0.065, offered_rate_mbps := 0.5]
   expect_identical(unique(pacer_verdict(close)$reason), "few_loads")

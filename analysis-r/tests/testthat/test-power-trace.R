@@ -84,7 +84,7 @@ test_that("many readings are thinned to means with their least and greatest", {
   expect_identical(nrow(thinned(readings[1:1000], 1000)), 1000L)
 })
 
-test_that("many runs are drawn mini-block by mini-block, at the times at which they were flown", {
+test_that("many runs are drawn mini-block by mini-block, at the times at which they were run", {
   campaign <- long_campaign()
   runs <- power_runs(campaign, "client-wt210")
   built <- ggplot2::ggplot_build(power_by_mini_block(runs))$data

@@ -63,7 +63,7 @@ test_that("the lead says who took least, by how much the others differ and how s
   # Nobody is first of those that were not all compared.
   expect_match(lead(all_more[-1]), "^In this model, energy per megabit over all loads, against UDP: TCP 8 % more; QUIC")
   mixed <- lead(
-    family_row("tcp", -13), family_row("tcp", 1, payload_bytes = 1440, verdict = "not_told_apart"),
+    family_row("tcp", -13), family_row("tcp", 1, payload_bytes = 1440, verdict = "no_clear_difference"),
     family_row("quic", 38, inference = "intervals_only", verdict = NA, blocks_n = 5L)
   )
   expect_match(mixed, "TCP 13 % less at 64 bytes and no clear difference at 1440 bytes; QUIC 38 % more.", fixed = TRUE)
@@ -111,7 +111,7 @@ test_that("what was not tested is not called a difference", {
   expect_identical(verdict_label(row())[["words"]], "not tested")
   expect_identical(verdict_label(changed(blocks_n = 0L))[["words"]], "no ratio")
   expect_identical(verdict_label(changed(inference = "attainable_only"))[["words"]], "not tested")
-  tested <- changed(blocks_n = 9L, inference = "tested", verdict = "not_told_apart")
+  tested <- changed(blocks_n = 9L, inference = "tested", verdict = "no_clear_difference")
   expect_identical(verdict_label(tested), c(kind = "untold", words = "no clear difference"))
   expect_identical(verdict_label(utils::modifyList(tested, list(verdict = "more")))[["words"]], "more")
 })
@@ -121,12 +121,12 @@ test_that("the design is told in one sentence", {
   expect_identical(
     design_sentence(campaign),
     paste0(
-      "UDP, TCP and QUIC sent messages of 64 and 1440 bytes at 1 and 3 Mb/s; null ran the same schedules without a ",
-      "network."
+      "UDP, TCP and QUIC sent messages of 64 and 1440 bytes at 1 and 3 Mb/s; null ran the same schedules and sent no ",
+      "packets."
     )
   )
   alone <- read_campaign(synthetic_campaign(blocks = 1, transports = "null", payload_bytes = 64))
-  expect_match(design_sentence(alone), "^The generator alone ran")
+  expect_match(design_sentence(alone), "^Only the null transport ran")
 })
 
 test_that("a meter without any energy per megabit says why", {
@@ -167,8 +167,9 @@ test_that("drift is told with its interval, in this model where it is one", {
   expect_identical(
     drift_sentences(campaign, rows),
     paste(
-      "In this model, from the first to the last run (120 min) E_A drifted by -30.9 % [-40.1 to -21.7], which pairs",
-      "inside mini-blocks do not see; no drift of P_I is seen (0.1 % [-0.2 to 0.4])."
+      "In this model, from the first to the last run (120 min) E_A drifted by -30.9 % [-40.1 to -21.7], which does not",
+      "affect comparisons, because runs are compared only inside a mini-block; no drift of P_I is seen (0.1 % [-0.2 to",
+      "0.4])."
     )
   )
   few <- drift_row(verdict = "cannot_tell", change_percent = NA_real_)
@@ -249,12 +250,15 @@ test_that("what would change the answer is named where it applies, and nothing e
   }
   few <- changing(2, power = power)
   expect_identical(few, c(
-    "More blocks: there are 2, and tests are made from 8 on.",
-    "Another sender: its floor is over 20 % of P_A - P_I in 3 of 6 cells; Figure 1 has E_A above it.",
+    "More blocks: there are 2; significance tests need 8 or more.",
+    paste(
+      "A cheaper sender: its own work (the floor) is over 20 % of P_A - P_I in 3 of 6 cells; Figure 1 also shows E_A",
+      "above the floor."
+    ),
     "A real device, radio and meter: read shapes and ratios here, not absolute joules."
   ))
   outside <- changing(1, hollow = function(rate) rate == 10, u_delta_p_w = 1)
-  expect_match(outside, "^A device model that reaches further: 3 of 6 cells lie outside its validity", all = FALSE)
+  expect_match(outside, "^A device model valid here: 3 of 6 cells lie outside its stated range", all = FALSE)
 })
 
 test_that("a page says at its head that it is a model, and its sentences do not", {

@@ -234,8 +234,10 @@ test_that("null runs that woke up otherwise are warned of with the code", {
   }
   warned <- sentences_on(3)
   expect_length(warned, 1)
-  expect_match(warned, "^In this model, wake-ups per message of runs and of their null run lie over a factor of 1.5")
-  expect_match(warned, "apart in 2 of 2 cells (floor_wake_ups_differ), in most runs for UDP at 64 bytes", fixed = TRUE)
+  expect_match(
+    warned, "^In this model, wake-ups per message of runs and of their null run differ by more than a factor of 1.5 in"
+  )
+  expect_match(warned, "in 2 of 2 cells (floor_wake_ups_differ), in most runs for UDP at 64 bytes", fixed = TRUE)
   expect_identical(sentences_on(1.5), character())
 })
 

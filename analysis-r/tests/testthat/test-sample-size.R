@@ -75,7 +75,7 @@ test_that("a design of one test needs its pilot's pair alone, and a pilot withou
   workload$transports <- list("udp", "tcp", "quic")
   some <- blocks_needed(pilot, workload, 3)
   expect_identical(some$missing_n, 2L)
-  expect_match(blocks_words(some), "2 of 3 contrasts of the workload cannot be told", all = FALSE)
+  expect_match(blocks_words(some), "2 of 3 contrasts of the workload cannot be determined", all = FALSE)
   workload$transports <- list("dccp", "quic")
   expect_error(blocks_needed(pilot, workload, 3), "no two blocks", class = "netjoule_error")
   code <- tryCatch(blocks_needed(pilot, workload, 3), netjoule_error = function(e) e$exit_code)

@@ -131,7 +131,7 @@ test_that("a statement about many loads has the least and the greatest of ours",
   expect_match(loss$ours, "^50 % \\[50 to 50\\]$")
 })
 
-test_that("what the link is fitted to is told as put in", {
+test_that("what the link is fitted to is said to agree by construction", {
   campaign <- skype_campaign(payload_bytes = 64, offered_rate_mbps = c(14, 30), loss = function(rate) 0.5)
   rows <- beside(campaign)
   expect_false(any(rows$fitted, na.rm = TRUE))
@@ -140,10 +140,13 @@ test_that("what the link is fitted to is told as put in", {
   rows <- beside(campaign)
   expect_setequal(rows[fitted == TRUE, value_id], c("sweep-64-udp-goodput", "sweep-64-udp-loss"))
   expect_identical(is.na(rows$fitted), is.na(rows$ours_low))
-  expect_match(published_sentence(rows), "Agreement in 2 of them is put in, not found", fixed = TRUE)
+  expect_match(published_sentence(rows), "Agreement in 2 of them is by construction", fixed = TRUE)
   page <- as.character(section_published(campaign, list(side_by_side = rows)))
-  expect_match(page, "agreement in goodput of UDP and loss of UDP is put in, not found", fixed = TRUE)
-  expect_match(page, "[50 to 50]; put in: the link is fitted to it", fixed = TRUE)
+  expect_match(
+    page, "agreement in goodput of UDP and loss of UDP is by construction and confirms nothing",
+    fixed = TRUE
+  )
+  expect_match(page, "[50 to 50]; by construction: the link was fitted to it", fixed = TRUE)
 })
 
 test_that("a single load is no sweep", {
