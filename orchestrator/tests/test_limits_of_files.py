@@ -195,9 +195,28 @@ def test_each_bad_file_is_named_and_later_ones_still_are(campaign_dir):
         (campaign_dir / name).write_text(text)
     found = defects(campaign_dir)
     assert {name for name in bad if not any(d.startswith(name) for d in found)} == set()
+    assert "meters/m.csv, line 3: a cell of more than 131072 characters" in found
     in_table = [d for d in found if d.startswith("meters/m.csv, line")]
     assert {"line 3", "line 4"} <= {d.split(", ", 1)[1].split(":")[0].split(",")[0] for d in in_table}
     assert len([d for d in found if d.startswith("devices/m.ndjson, line")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("rubbish", "said"),
+    [
+        (lambda text: text.replace(",done,", ",dnoe,", 1), "plan.csv, line 2, column status"),
+        (lambda text: text + "x" * 140_000 + "\n", "a cell of more than 131072 characters"),
+    ],
+)
+def test_a_defect_of_the_plan_hides_none_of_the_runs(campaign_dir, rubbish, said):
+    plan_csv, bad = campaign_dir / "plan.csv", bad_files(campaign_dir)
+    plan_csv.write_text(rubbish(plan_csv.read_text()))
+    alone = defects(campaign_dir)
+    assert len(alone) == 1 and said in alone[0], alone
+    for name, text in bad.items():
+        (campaign_dir / name).write_text(text)
+    found = defects(campaign_dir)
+    assert {name for name in ("plan.csv", *bad) if not any(d.startswith(name) for d in found)} == set()
 
 
 @pytest.mark.parametrize("command", [*READERS, "report", "table-iv", "savings"])

@@ -153,7 +153,7 @@ def test_a_run_of_two_flows_keeps_both_reports(tmp_path: Path) -> None:
         (flow, end) for flow in ("1", "2") for end in ("sender", "receiver")
     }
     (folder / "result.json").unlink()  # the stand-in's, which is no whole one
-    assert list(check_run(campaign.path, row, frozenset(), settled=False)) == []
+    assert list(check_run(campaign.path, row.run_id, row, frozenset(), settled=False)) == []
 
 
 def test_the_window_lies_where_all_flows_are_on(tmp_path: Path) -> None:

@@ -202,19 +202,28 @@ def _runs(
     settled: bool,
     imported: bool,
 ) -> Iterator[Defect]:
-    if rows is None:
-        return
-    planned = {row.run_id: row for row in rows}
     known = _as_computed_from(path)
     runs = path / "runs"
-    for folder in sorted(runs.iterdir()) if runs.is_dir() else []:
+    folders = sorted(runs.iterdir()) if runs.is_dir() else []
+    if rows is None:
+        # What each folder says of itself is held to its contracts; where the plan is readable, to it as well.
+        for folder in folders:
+            if settled or (folder / "run.json").exists():
+                yield from check_run(
+                    path, folder.name, None, meter_ids, settled=settled, imported=imported, known=known
+                )
+        return
+    planned = {row.run_id: row for row in rows}
+    for folder in folders:
         if folder.name not in planned:
             yield Defect(f"runs/{folder.name}", "", "plan.csv has no such run")
         elif planned[folder.name].status == "planned" and (folder / "run.json").exists():
             yield Defect(f"runs/{folder.name}/run.json", "", "plan.csv says the run did not happen yet")
     for row in rows:
         if row.status in plan.FINAL:
-            yield from check_run(path, row, meter_ids, settled=settled, imported=imported, known=known)
+            yield from check_run(
+                path, row.run_id, row, meter_ids, settled=settled, imported=imported, known=known
+            )
 
 
 def _as_computed_from(path: Path) -> energy.Campaign | None:

@@ -42,7 +42,8 @@ def reason_codes() -> frozenset[str]:
 
 def check_run(
     campaign: Path,
-    row: PlanRow,
+    run_id: str,
+    row: PlanRow | None,
     meter_ids: frozenset[str],
     *,
     settled: bool,
@@ -53,17 +54,19 @@ def check_run(
 
     Args:
         campaign: folder of the campaign.
-        row: its row of plan.csv, with a final status.
+        run_id: of the run.
+        row: its row of plan.csv, with a final status; None when the plan cannot be used.
         meter_ids: meters that campaign.json has passports of.
         settled: every finished run must have its result; not so before an interrupted mini-block goes on.
         imported: another program's run, which has a measure window and no others.
         known: the campaign as its numbers are computed from it; None when it is too broken for that.
     """
-    folder = campaign / "runs" / row.run_id
-    base = f"runs/{row.run_id}"
+    folder = campaign / "runs" / run_id
+    base = f"runs/{run_id}"
     run: dict[str, Any] = {}
     yield from check_tables.document(f"{base}/run.json", folder / "run.json", "run", run)
-    yield from _fits_plan(f"{base}/run.json", run, row)
+    if row is not None:
+        yield from _fits_plan(f"{base}/run.json", run, row)
     yield from _windows(f"{base}/run.json", run, ("measure",) if imported else _WINDOW_ORDER)
     yield from _codes(f"{base}/run.json", run.get("reasons"))
     yield from _reader_cpu(f"{base}/run.json", run)
@@ -77,18 +80,19 @@ def check_run(
     if settled or (folder / "result.json").exists():
         yield from check_tables.document(f"{base}/result.json", folder / "result.json", "result", result)
         yield from _result(f"{base}/result.json", result, run, meter_ids)
-    if known is not None and row.status in ("done", "superseded"):
-        yield from _readings(campaign, row, known, run, result)
+    status = run.get("status") if row is None else row.status
+    if known is not None and status in ("done", "superseded"):
+        yield from _readings(campaign, run_id, known, run, result)
 
 
 def _readings(
-    campaign: Path, row: PlanRow, known: energy.Campaign, run: Mapping[str, Any], result: Mapping[str, Any]
+    campaign: Path, run_id: str, known: energy.Campaign, run: Mapping[str, Any], result: Mapping[str, Any]
 ) -> Iterator[Defect]:
     """Readings cover every window of a run that counts."""
     try:
         for lacking in energy.uncovered(campaign, known, run, result):
             words = f"{lacking}; 'netjoule resume' runs it again"
-            yield Defect(f"meters/{lacking.meter_id}.csv", f"run {row.run_id}", words)
+            yield Defect(f"meters/{lacking.meter_id}.csv", f"run {run_id}", words)
     except (energy.CampaignError, OSError, ValueError, KeyError, TypeError):
         return  # the defects of its documents and of the table say why
 

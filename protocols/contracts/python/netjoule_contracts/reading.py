@@ -219,6 +219,12 @@ def _too_long(place: str = "") -> Unreadable:
     return Unreadable(place, f"a line longer than {MOST_LINE_BYTES >> 20} MiB; nothing behind it is read")
 
 
+def _said(error: csv.Error) -> str:
+    """Why a row cannot be read; the limit of a cell in words of ours."""
+    most = csv.field_size_limit()
+    return f"a cell of more than {most} characters" if "field limit" in str(error) else str(error)
+
+
 class Row(NamedTuple):
     """A row of a table: the line where it ends, and its cells, or none and why it cannot be read."""
 
@@ -241,6 +247,6 @@ def rows(path: Path, most_bytes: int | None = None) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield Row(reader.line_num, [], str(error))
+            yield Row(reader.line_num, [], _said(error))
         else:
             yield Row(reader.line_num, cells)
