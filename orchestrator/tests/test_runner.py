@@ -24,6 +24,7 @@ from runner_fakes import (
 )
 
 from netjoule import files, runner
+from netjoule.console import Output, progress_sink
 from netjoule.errors import InvalidData, RunFailed, UsageError
 from netjoule.generators import FlowSpec
 from netjoule.store import Campaign
@@ -183,6 +184,29 @@ def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: 
         "its attempts are used up",
     ]
     assert all("(idle_drift: the two differ by 2 %)" in detail for detail in again)
+
+
+def test_progress_counts_results_and_takes_back_what_is_repeated(tmp_path: Path, capsys) -> None:
+    script = Script()
+    why = {"code": "idle_drift", "detail": "the two differ by 2 %"}
+
+    def on_result(run_id: str, result: dict[str, Any]) -> dict[str, Any]:
+        return result | ({"valid": False, "reasons": [why]} if run_id.endswith("udp-a1") else {})
+
+    script.on_result = on_result
+    with new_campaign(tmp_path / "c", workload(offered_rate_mbps=[1])) as campaign:
+        _, events = run(campaign, script)
+    with progress_sink(Output(), 2) as sink:
+        for event in events:
+            sink(event)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[0] for line in lines] == ["1/2", "2/2", "0/2", "1/2", "2/2"]
+    assert "to be repeated" in lines[2]
+    assert [line.endswith("(0 s left)") for line in lines] == [True, False, False, True, True]
+    assert {event.total for event in events} == {2}
+    over = [event.done for event in events if event.kind == "run_finished"]
+    assert over == [1, 2, 1, 2]
+    assert (events[-1].done, events[-1].settled) == (2, 2)
 
 
 def failing(keep: Callable[[FlowSpec], bool]) -> Script:

@@ -190,7 +190,7 @@ def _line_sink(output: Output) -> ProgressSink:
     def sink(event: ProgressEvent) -> None:
         if event.kind in ("run_result", "repeat") and event.row is not None:
             left = duration_text(event.remaining_s)
-            output.error(f"{event.done}/{event.total} {_last(event)} ({left} left)")
+            output.error(f"{event.settled}/{event.total} {_last(event)} ({left} left)")
 
     return sink
 

@@ -344,7 +344,7 @@ def _inside(argv: list[str], output: Output) -> int:
 def _run(campaign: Campaign, output: Output) -> int:
     from netjoule import runner
 
-    with progress_sink(output, len(campaign.rows())) as sink:
+    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
         outcome = runner.run_campaign(campaign, sink)
     if outcome.end == "stopped":
         output.error(

@@ -25,11 +25,13 @@ class ProgressEvent:
         kind: load_pulse: bursts showed how late each meter is; run_finished: the flow's raw data are in;
             run_result: its result.json is; repeat: its mini-block will be tried again.
         t_s: campaign time.
-        done: runs whose flow is over, in this session or an earlier one.
-        total: runs of the plan, repeats included.
+        done: runs of the plan whose flow is over, in this session or an earlier one. A run that is to be
+            repeated is not.
+        total: runs of the plan; a repeat takes the place of what it repeats.
         remaining_s: estimate for the rest of the plan.
         detail: in words; for run_result its validity and reasons.
         nodes: for run_result the `nodes` of result.json (E_A by meter).
+        settled: runs of the plan of which is known whether they count.
     """
 
     kind: Kind
@@ -40,6 +42,7 @@ class ProgressEvent:
     row: PlanRow | None = None
     detail: str = ""
     nodes: Sequence[dict[str, Any]] = field(default=())
+    settled: int = 0
 
 
 ProgressSink = Callable[[ProgressEvent], None]

@@ -19,6 +19,7 @@ from netjoule.clock import CampaignTime, Clock, SystemClock, boot_id
 from netjoule.errors import InvalidData, NetjouleError, RunFailed, UsageError
 from netjoule.generators import Generator, generator
 from netjoule.generators.base import Endpoints
+from netjoule.plan import FINAL, last_attempts
 from netjoule.progress import ProgressEvent, ProgressSink
 from netjoule.radio import RadioReader
 from netjoule.radio_log import RadioLog
@@ -244,8 +245,10 @@ class _Sitting:
         rows = self._campaign.rows()
         done = sum(r.status == "done" for r in rows)
         invalid = sum(r.status == "invalid" for r in rows)
+        wanted = last_attempts(rows)
+        there = sum(r.status in FINAL for r in wanted)
         t_s = session.t_s(self._clock.monotonic_ns())
-        self._progress(ProgressEvent("session_finished", t_s, done, len(rows), 0.0))
+        self._progress(ProgressEvent("session_finished", t_s, there, len(wanted), 0.0, settled=there))
         return Outcome("complete" if complete else "stopped", done, invalid)
 
 

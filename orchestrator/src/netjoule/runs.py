@@ -369,9 +369,24 @@ class Runs:
         self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()
     ) -> None:
         rows = self._campaign.rows()
-        left = sum(r.status not in FINAL and r.run_id not in self._flown for r in rows)
-        remaining_s = self._pace.remaining_s(left)
-        event = ProgressEvent(
-            kind, self._time.now_s(), len(rows) - left, len(rows), remaining_s, row, detail, nodes
+        again = plan.with_repeats(rows, self._campaign.seed, self._workload.max_attempts)
+        remaining_s = self._pace.remaining_s(len(self._left(again)))
+        # The results of a mini-block are told one by one, then that it is repeated.
+        wanted = plan.last_attempts(rows if kind == "run_result" else again)
+        self._progress(
+            ProgressEvent(
+                kind,
+                self._time.now_s(),
+                len(wanted) - len(self._left(wanted)),
+                len(wanted),
+                remaining_s,
+                row,
+                detail,
+                nodes,
+                settled=sum(r.status in FINAL for r in wanted),
+            )
         )
-        self._progress(event)
+
+    def _left(self, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        """Those whose flow is still to come."""
+        return [r for r in rows if r.status not in FINAL and r.run_id not in self._flown]
