@@ -38,7 +38,7 @@ check_platform() {
 apt() { # the log, what to do...; lets another program that holds apt's locks finish, and says so
   local log=$1 wait_s=0 give_up=$((SECONDS + 600))
   shift
-  until "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout="$wait_s" "$@" >"$log" 2>&1; do
+  until "${root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout="$wait_s" "$@" >"$log" 2>&1; do
     grep -qE 'Could not get lock|Unable to (lock|acquire)' "$log" && [ "$SECONDS" -lt "$give_up" ] || return 1
     [ "$wait_s" -gt 0 ] || say "Debian packages: another program holds apt's lock; waiting for it, at most 10 minutes"
     wait_s=60

@@ -22,10 +22,11 @@ def unpacked(made: Path, folder: Path) -> Path:
     return found
 
 
-def published(campaign: Path, folder: Path, *kept: Kind) -> Path:
+def published(campaign: Path, folder: Path, *kept: Kind, incomplete: bool = False) -> Path:
     """A campaign's bundle, unpacked."""
     folder.mkdir(parents=True)
-    return unpacked(publish(campaign, folder / "b.zip", kept=frozenset(kept)).path, folder / "unpacked")
+    made = publish(campaign, folder / "b.zip", kept=frozenset(kept), incomplete=incomplete)
+    return unpacked(made.path, folder / "unpacked")
 
 
 def differing_anew(campaign: Path) -> dict[str, list[str]]:

@@ -129,7 +129,7 @@ def test_a_profile_travels_as_a_file_of_its_own(tmp_path):
     root = Path(__file__).parents[2]
     talk = workload.load(root / "workloads/talk.yaml")
     synthetic.create(tmp_path / "c", workload=talk).close()
-    folder = published(tmp_path / "c", tmp_path / "x")
+    folder = published(tmp_path / "c", tmp_path / "x", incomplete=True)
     again = workload.load(folder / "workload.yaml")
     assert again.document["profile"] == talk.document["profile"]
 

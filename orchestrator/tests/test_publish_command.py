@@ -5,6 +5,7 @@ import hashlib
 import json
 
 import pytest
+import synthetic
 from bundles import unpacked
 
 from netjoule.cli import run_command
@@ -142,6 +143,18 @@ def test_a_refusal_writes_out_what_a_terminal_would_obey(campaign_dir, tmp_path,
 def test_what_cannot_be_meant_is_a_usage_error(campaign_dir, words, message, capsys):
     assert run_command(["publish", str(campaign_dir), *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_campaign_that_lacks_runs_is_published_only_when_asked_for(tmp_path, capsys):
+    synthetic.create(tmp_path / "c").close()
+    assert run_command(["publish", str(tmp_path / "c")]) == 4
+    said = capsys.readouterr().err
+    assert "incomplete: 0 of " in said
+    assert "netjoule resume" in said
+    assert not list(tmp_path.glob("*.zip"))
+    assert (
+        run_command(["publish", str(tmp_path / "c"), "--incomplete", "--out", str(tmp_path / "b.zip")]) == 0
+    )
 
 
 def test_a_folder_that_is_no_campaign_is_refused(tmp_path, capsys):

@@ -381,7 +381,7 @@ pub fn usage_sentence(error: &clap::Error) -> String {
     let message =
         text.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
     let words: Vec<&str> = message.flat_map(str::split_whitespace).collect();
-    let sentence = words.join(" ");
+    let sentence = words.join(" ").replace(" tip: ", "; ");
     format!("{}; see --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 

@@ -15,12 +15,13 @@ use netjoule_traffic::{carriers, catalogue, dissect, host, profile, selftest, se
 fn main() -> ExitCode {
     let cli = match cli::parse(std::env::args_os()) {
         Ok(cli) => cli,
-        // Help and version come this way too, and belong on stdout with exit code 0; who says nothing gets help.
-        Err(asked)
-            if !asked.use_stderr() || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
-        {
-            asked.exit()
+        // No command at all is answered with the help, too.
+        Err(asked) if asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            print!("{}", asked.render());
+            return ExitCode::SUCCESS;
         }
+        // Help and version come this way, and belong on stdout with exit code 0.
+        Err(asked) if !asked.use_stderr() => asked.exit(),
         Err(error) => {
             let is_json = std::env::args().any(|word| word == "--json" || word == "-J");
             let output = if is_json { Output::Json } else { Output::Plain };

@@ -118,8 +118,9 @@ fn called(words: &[&str]) -> (i32, String, String) {
 #[test]
 fn a_bare_command_gives_help_and_a_wish_for_the_version_the_version() {
     for words in [&[][..], &["send"], &["dissect"], &["profile"]] {
-        let (code, _, help) = called(words);
-        assert!(code == 2 && help.contains("Usage: netjoule-traffic"), "{words:?}: {help}");
+        let (code, help, error) = called(words);
+        assert!(code == 0 && error.is_empty(), "{words:?}: {code} {error}");
+        assert!(help.contains("Usage: netjoule-traffic"), "{words:?}: {help}");
     }
     for flag in ["--version", "-V"] {
         let version = format!("netjoule-traffic {}\n", env!("CARGO_PKG_VERSION"));

@@ -53,12 +53,13 @@ enum Command {
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        // Help and version come this way too; who says nothing gets help.
-        Err(asked)
-            if !asked.use_stderr() || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
-        {
-            asked.exit()
+        // No command at all is answered with the help, too.
+        Err(asked) if asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            print!("{}", asked.render());
+            return ExitCode::SUCCESS;
         }
+        // Help and version come this way, and belong on stdout with exit code 0.
+        Err(asked) if !asked.use_stderr() => asked.exit(),
         Err(error) => {
             eprintln!("netjoule-link: {}", usage_sentence(&error));
             return ExitCode::from(2);

@@ -93,7 +93,10 @@ impl FlowsSummary {
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.flows.iter().map(FlowLine::words).collect();
         lines.extend(self.totals.iter().map(Total::words));
-        lines.extend(self.not_compared.map(|why| format!("no sum and no index: {}", self.words(why))));
+        lines.extend(
+            self.not_compared
+                .map(|why| format!("no fairness index and no goodput together: {}", self.words(why))),
+        );
         lines
     }
 
@@ -409,7 +412,10 @@ mod tests {
             [&Value::Null; 3]
         );
         assert_eq!(value["not_compared"], "flow_missing");
-        assert_eq!(summary.lines().last().unwrap(), "no sum and no index: 2 of 3 flows have a report");
+        assert_eq!(
+            summary.lines().last().unwrap(),
+            "no fairness index and no goodput together: 2 of 3 flows have a report"
+        );
     }
 
     #[test]
@@ -418,7 +424,7 @@ mod tests {
         flows.iter_mut().for_each(|flow| flow.report.interval_s = 10.0);
         let (summary, value) = summary(&flows);
         assert_eq!(value["not_compared"], "interval_too_long");
-        let last = "no sum and no index: no whole interval of 10 s lies in the 1.010 s when all flows were on; use a shorter -i";
+        let last = "no fairness index and no goodput together: no whole interval of 10 s lies in the 1.010 s when all flows were on; use a shorter -i";
         assert_eq!(summary.lines().last().unwrap(), last);
     }
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from netjoule import files, secrets
-from netjoule.check import check_campaign
+from netjoule.check import check_campaign, unfinished
 from netjoule.errors import HostLacks, InvalidData, file_errors
 from netjoule.planfile import read_plan
 from netjoule.publishing import archive, papers
@@ -64,6 +64,7 @@ def publish(
     kept: frozenset[Kind] = frozenset(),
     licence: str | None = None,
     authors: tuple[str, ...] = (),
+    incomplete: bool = False,
 ) -> Published:
     """Make a bundle of a campaign.
 
@@ -74,16 +75,19 @@ def publish(
         kept: kinds of identifying values that stay as they are.
         licence: SPDX identifier of the data's licence, one of `papers.LICENCES`; by default none is granted.
         authors: who is to be cited: ``Family, Given``, or a group's name.
+        incomplete: whether a campaign that lacks runs of its plan may be published as it is.
 
     Raises:
         UsageError: when it is no campaign, is being written, or ``out`` cannot be the bundle's name.
-        InvalidData: when the campaign has a defect.
+        InvalidData: when the campaign has a defect, or lacks runs and ``incomplete`` is false.
         RunFailed: when the bundle cannot be written.
     """
     if out is not None:
         archive.require_free(out)
     with ending_unwinds(), _held(campaign):
         _require_sound(campaign)
+        if not incomplete:
+            _require_whole(campaign)
         taken = parts(campaign)
         books = _met(campaign, taken, kept)
         masker = Masker(books)
@@ -144,6 +148,16 @@ def _require_sound(campaign: Path) -> None:
             f"{first} (and {others} more)" if others else str(first),
             where=str(campaign),
             next_step=f"'netjoule check {campaign}' names every defect; nothing was written",
+        )
+
+
+def _require_whole(campaign: Path) -> None:
+    """Refuse a campaign that lacks runs of its plan."""
+    if lacking := unfinished(campaign):
+        raise InvalidData(
+            lacking,
+            where=str(campaign),
+            next_step=f"'netjoule resume {campaign}' runs the rest; --incomplete publishes it as it is",
         )
 
 

@@ -36,6 +36,9 @@ _Author = Annotated[
     list[str] | None,
     typer.Option("--author", metavar="NAME", help="To be cited: 'Family, Given', or a group; repeatable."),
 ]
+_Incomplete = Annotated[
+    bool, typer.Option("--incomplete", help="Also a campaign that lacks runs of its plan.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
 
@@ -45,6 +48,7 @@ def publish_campaign(
     include: _Include = None,
     licence: _Licence = None,
     author: _Author = None,
+    incomplete: _Incomplete = False,
     json: _Json = False,
 ) -> None:
     """Make a checked bundle for others: data package, checksums, citation, masked names.
@@ -61,6 +65,7 @@ def publish_campaign(
         kept=_kinds(include or []),
         licence=None if licence is None else _known(licence),
         authors=_named(author or []),
+        incomplete=incomplete,
     )
     output = Output(json_lines=json)
     for line in _told(made):

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import TextIO
 
@@ -111,6 +112,9 @@ def _open_log(path: Path | None) -> contextlib.AbstractContextManager[TextIO | N
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help()
+        parser.exit()
     chosen = parser.parse_args(arguments)
     if chosen.origin_ns is None and not chosen.describe:
         parser.error("--origin-ns is needed: CLOCK_MONOTONIC, in nanoseconds, at campaign time 0")
@@ -123,6 +127,9 @@ def _parser() -> argparse.ArgumentParser:
         description="Stream the power of a modelled device as NDJSON (device_stream.schema.json).",
         epilog="example: netjoule-device --model laptop-cpu --link-socket link.sock --station client "
         "--cpu-netns /run/netns/client --origin-ns 0 --log client.ndjson",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"netjoule-device {version('netjoule-devices')}"
     )
     parser.add_argument("--model", required=True, help=f"{', '.join(model_names())}, or a YAML file")
     parser.add_argument("--link-socket", type=Path, help="statistics socket of netjoule-link")

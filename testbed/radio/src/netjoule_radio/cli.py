@@ -61,6 +61,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--once", action="store_true", help="take one look, say who answered, and end")
     parser.add_argument("--version", action="version", version=f"netjoule-radio {VERSION}")
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help()
+        parser.exit()
     options = parser.parse_args(argv)
     if not FASTEST_S <= options.every_s <= SLOWEST_S:
         parser.error(f"--every-s {options.every_s:g}: give {FASTEST_S:g} to {SLOWEST_S:g} seconds")
