@@ -76,7 +76,7 @@ published_values <- function(reference) {
   values[turned, `:=`(quantity = unname(converted[quantity]), low = -high, high = -low)][]
 }
 
-#' Slips of a publication
+#' Errors in a publication
 #'
 #' @return data.table slip_id, source, printed, corrected, words, effect.
 #' @noRd
