@@ -5,7 +5,7 @@ import pytest
 import synthetic
 import yaml
 
-from netjoule import forecast, limits, topology, workload
+from netjoule import forecast, launch, limits, topology, workload
 from netjoule.errors import UsageError
 from netjoule.workload import Pace
 
@@ -38,6 +38,30 @@ def test_every_workload_of_the_library_fits_the_shipped_testbed(path, emulated):
     loaded = workload.load(path)
     assert loaded.name == path.stem
     limits.check_workload(loaded, emulated)
+
+
+def test_all_timing_errors_are_named_at_once(tmp_path):
+    timing = "timing: {idle_s: 0, settle_s: -1, warm_up_s: 0, measure_s: 0.1, tail_s: -5}"
+    path = write(tmp_path, GOOD.replace(GOOD.splitlines()[-1], timing))
+    with pytest.raises(UsageError) as refused:
+        launch.load_inputs(str(path), None)
+    named = [part.split("field ")[1].split(":")[0] for part in str(refused.value).split("; also ")]
+    assert sorted(named) == [f"timing.{name}_s" for name in ("idle", "measure", "settle", "tail", "warm_up")]
+
+
+@pytest.mark.parametrize(
+    ("field", "written", "advice"),
+    [
+        ("offered_rate_mbps: [0.5, 3]", "offered_rate_mbps: [1e9]", "'1e9' is not a number; write 1.0e+9"),
+        ("measure_s: 2", "measure_s: 2.5e1", "'2.5e1' is not a number; write 2.5e+1"),
+        ("blocks: 1", "blocks: 1E-3", "'1E-3' is not a whole number; write 1.0e-3"),
+        ("blocks: 1", "blocks: some", "'some' is not a whole number"),
+    ],
+)
+def test_a_number_that_yaml_reads_as_text_is_told_how_to_be_written(tmp_path, field, written, advice):
+    with pytest.raises(UsageError) as refused:
+        workload.load(write(tmp_path, GOOD.replace(field, written)))
+    assert str(refused.value).endswith(advice)
 
 
 def test_the_pacer_spins_and_sleeps_at_the_studys_loads_and_sizes():

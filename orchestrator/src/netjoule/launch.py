@@ -7,11 +7,14 @@ import json
 import os
 import platform
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import netjoule
 from netjoule import (
@@ -32,7 +35,7 @@ from netjoule import (
     workload,
 )
 from netjoule.console import Output, progress_sink
-from netjoule.errors import InvalidData, UsageError
+from netjoule.errors import InvalidData, NetjouleError, UsageError
 from netjoule.fingerprint import host_fingerprint
 from netjoule.plan import last_attempts
 from netjoule.store import Campaign
@@ -81,9 +84,19 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
         direct if direct.is_file() else workload.find(workload_name, programs.shipped("workloads"))
     )
     topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
-    return fitting(
-        Inputs(workload.load(workload_file), topology.load(topology_file), workload_file, topology_file)
-    )
+    load = workload.load(workload_file, partial(_too_short, topology_file))
+    return fitting(Inputs(load, topology.load(topology_file), workload_file, topology_file))
+
+
+def _too_short(topology_file: Path, value: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Windows of a workload with other defects that the testbed's meters cannot resolve."""
+    timing = value.get("timing")
+    with suppress(NetjouleError):  # said once the workload is right
+        meters = topology.load(topology_file).meters
+        paces = [instruments.pace_of(meter) for meter in meters]
+        found = timeline.too_short(timing if isinstance(timing, dict) else {}, paces)
+        for one in {one.name: one for one in found}.values():
+            yield ("timing", one.name), one.what + (f"; set {one.fix}" if one.fix else "")
 
 
 def fitting(inputs: Inputs) -> Inputs:

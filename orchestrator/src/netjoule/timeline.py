@@ -14,9 +14,10 @@ the last measured one. (Warm-up and settle do this at the windows' starts.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from operator import itemgetter
+from typing import Any, NamedTuple
 
 from netjoule.errors import UsageError
 from netjoule.workload import Timing
@@ -25,6 +26,7 @@ __all__ = [
     "MIN_WARM_UP_UPDATES",
     "MeterPace",
     "Span",
+    "TooShort",
     "Windows",
     "check_timing",
     "data_due_s",
@@ -32,6 +34,7 @@ __all__ = [
     "flow_windows",
     "guard_s",
     "least_warm_up_s",
+    "too_short",
 ]
 
 MIN_WARM_UP_UPDATES = 3  # DESIGN: a window starts 3 meter updates plus the lag after the first packet
@@ -73,6 +76,14 @@ class Windows:
     tail: Span
 
 
+class TooShort(NamedTuple):
+    """A window's name, why it is too short, and what to set; empty where another one says it."""
+
+    name: str
+    what: str
+    fix: str
+
+
 def least_warm_up_s(meters: Sequence[MeterPace]) -> float:
     """Shortest warm-up that the slowest meter allows, seconds."""
     return max((MIN_WARM_UP_UPDATES * m.update_interval_s + m.lag_s for m in meters), default=0.0)
@@ -84,25 +95,31 @@ def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
     Raises:
         UsageError: naming every window that is too short, the meter that needs most, and the least length.
     """
-    what, fixes = [], []
-    if timing.idle_s <= 0:
-        what.append("idle_s is 0, but P_I is measured in it")
+    found = list(too_short(asdict(timing), meters))
+    if found:
+        fixes = [one.fix for one in found if one.fix]
+        raise UsageError(
+            "; ".join(one.what for one in found),
+            where="workload, field timing",
+            next_step=f"set {', '.join(fixes) or 'idle_s to a few updates of the slowest meter'}",
+        )
+
+
+def too_short(timing: Mapping[str, Any], meters: Sequence[MeterPace]) -> Iterator[TooShort]:
+    """Windows that a meter cannot resolve; of a workload's ``timing`` as it was written, right or not."""
+    known = {name: length for name, length in timing.items() if isinstance(length, (int, float))}
+    if known.get("idle_s", 1) <= 0:
+        yield TooShort("idle_s", "idle_s is 0, but P_I is measured in it", "")
     for name in ("warm_up_s", "idle_s", "measure_s"):
         needs_s, meter = max(
             ((_least_s(name, one), one) for one in meters), default=(0.0, None), key=itemgetter(0)
         )
-        if meter is not None and getattr(timing, name) < needs_s - 1e-9:
-            what.append(
-                f"{name} is {getattr(timing, name):g} s, but {meter.meter_id} updates every "
+        if meter is not None and known.get(name, needs_s) < needs_s - 1e-9:
+            what = (
+                f"{name} is {known[name]:g} s, but {meter.meter_id} updates every "
                 f"{meter.update_interval_s:g} s with {meter.lag_s:g} s lag"
             )
-            fixes.append(f"{name} to at least {needs_s:g}")
-    if what:
-        raise UsageError(
-            "; ".join(what),
-            where="workload, field timing",
-            next_step=f"set {', '.join(fixes) or 'idle_s to a few updates of the slowest meter'}",
-        )
+            yield TooShort(name, what, f"{name} to at least {needs_s:g}")
 
 
 def _least_s(window: str, meter: MeterPace) -> float:

@@ -166,15 +166,19 @@ class Workload:
         return self.transport_options.get(transport, {})
 
 
-def load(path: Path) -> Workload:
+def load(path: Path, beside: yamlfile.Beside = lambda _: ()) -> Workload:
     """Read a workload file.
+
+    Args:
+        path: the file.
+        beside: as `yamlfile.hold` has it.
 
     Raises:
         UsageError: naming file, line and field of what does not fit.
     """
     document = yamlfile.load(path)
     profiles.embed(document, path.parent)
-    return _validated(document)
+    return _validated(document, beside)
 
 
 def find(name: str, library: Path) -> Path:
@@ -198,13 +202,13 @@ def find(name: str, library: Path) -> Path:
     raise UsageError(f"no workload '{name}'{did_you_mean(name, known)}", next_step=next_step)
 
 
-def _validated(document: Document) -> Workload:
+def _validated(document: Document, beside: yamlfile.Beside = lambda _: ()) -> Workload:
     value = {**_DEFAULTS, **document.value}
     if isinstance(value.get("transports"), list):
         # A bare null in a YAML list is the transport of that name.
         value["transports"] = ["null" if t is None else t for t in value["transports"]]
     document = Document(document.source, value, document.lines)
-    yamlfile.hold(document, "workload")
+    yamlfile.hold(document, "workload", beside)
     _spell_out_pacing(document)
     value["limits"] = {**_DEFAULTS["limits"], **value["limits"]}
     _check_generator(document)

@@ -7,7 +7,8 @@ Values of secret fields never enter a message: a literal where a reference is wa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Document", "defects", "load", "parse"]
 
 Place = tuple[str | int, ...]
+Beside = Callable[[dict[str, Any]], Iterable[tuple[Place, str]]]
 
 # Far above what people write; beyond it PyYAML takes seconds to minutes.
 _MOST_BYTES = 500_000
@@ -179,8 +181,13 @@ def _parsed(text: str, path: Path) -> tuple[yaml.Node | None, Any]:
         raise UsageError(f"not YAML: {error}", where=str(path)) from error
 
 
-def hold(document: Document, contract: str) -> None:
+def hold(document: Document, contract: str, beside: Beside = lambda _: ()) -> None:
     """Hold a document to a contract.
+
+    Args:
+        document: to be held.
+        contract: its name.
+        beside: what else is wrong with it, told when the contract finds something and not of the same place.
 
     Raises:
         UsageError: for its defects, each with its place; of many the first ones and the number of the others.
@@ -188,6 +195,8 @@ def hold(document: Document, contract: str) -> None:
     found = list(defects(document.value, contract))
     if not found:
         return
+    places = {place for place, _ in found}
+    found += [one for one in beside(document.value) if one[0] not in places]
     (place, message), *others = found
     also = [f"; also {document.where(at)}: {what}" for at, what in others[: _MOST_DEFECTS - 1]]
     more = f" (and {len(found) - _MOST_DEFECTS} more)" if len(found) > _MOST_DEFECTS else ""
@@ -257,7 +266,20 @@ def _types(rule: object) -> str:
 
 def _quoted(value: object, rule: object) -> str:
     """YAML 1.1 reads the bare words no, off, on and yes as truth values."""
-    return "; put the word into quotes" if isinstance(value, bool) and rule == "string" else ""
+    bare = isinstance(value, bool) and rule == "string"
+    return "; put the word into quotes" if bare else _exponent(value, rule)
+
+
+_EXPONENT = re.compile(r"([-+]?\d+)(\.\d*)?[eE]([-+]?)(\d+)")
+
+
+def _exponent(value: object, rule: object) -> str:
+    """YAML 1.1 reads a number with an exponent as text where its point or the exponent's sign is missing."""
+    parts = _EXPONENT.fullmatch(value) if isinstance(value, str) else None
+    if parts is None or not {"number", "integer"} & set(rule if isinstance(rule, list) else [rule]):
+        return ""
+    whole, fraction, sign, exponent = parts.groups(default=".0")
+    return f"; write {whole}{fraction}e{sign or '+'}{exponent}"
 
 
 def _collect(node: yaml.Node, place: Place, lines: dict[Place, int], source: str) -> None:
