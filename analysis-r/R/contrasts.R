@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Transports compared over all loads: the primary family with its tests, every other pair with its interval.
+# Transports compared over all loads: the main comparisons with their tests, every other pair with its interval.
 
 contrast_groups <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "direction", "pacing", "window_us", "gso"
@@ -10,7 +10,7 @@ contrast_groups <- c(
 #'
 #' The unit is the block: the mean over loads of ln(E_A of the transport / E_A of the reference), from pairs inside
 #' mini-blocks; above 0 the transport takes more, as in every difference. Its mean over blocks has a 95 % t interval.
-#' The contrasts of the primary family, at the first meter and the plan's first pacing, are tested from as many blocks
+#' The main comparisons, at the first meter and the plan's first pacing, are tested from as many blocks
 #' on as can reach the level (8, more for a stricter one): sign-flip test, Holm over the family's size. With fewer, but
 #' 6, the least p that a test could give is told and none is made; below, and outside of the family, there are intervals
 #' alone. Loads with a run below the meter's resolution have no ratio: for them the difference of P_A stands apart.

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # What contrasts owe to the parameters of a device model that no source states an uncertainty of. They cannot be drawn,
-# so each is set to other values and the primary family is computed anew.
+# so each is set to other values and the main comparisons are computed anew.
 
 held_factors <- c(0.5, 2)
 # A term that makes less than this of the power over idle moves nothing, as that of a constant base does.
 least_term_ratio <- 1e-3
 
-#' The primary family with each held parameter at half and at twice its value
+#' The main comparisons with each held parameter at half and at twice its value
 #'
 #' The power over idle of each run becomes delta_p + (factor - 1) x term, its E_A that over T_A.
 #'
@@ -77,7 +77,7 @@ family_with <- function(campaign, family) {
   )
 }
 
-#' What the primary family becomes when a held parameter is another: of each, the contrast that changes most
+#' What becomes of the main comparisons when a held parameter is another: of each, the contrast that changes most
 #' @noRd
 held_sentences <- function(statistics) {
   rows <- statistics$held_parameters
@@ -107,11 +107,11 @@ held_sentence <- function(rows, contrasts_n) {
     plain_text(shown$parameter[1], 40L), enumerated(number_text(shown$factor)), transport_label(shown$transport[1]),
     shown$payload_bytes[1], enumerated(side(shown$difference_percent)), transport_label(shown$reference[1]),
     side(shown$own[1]), if (turned == 0L) {
-      "this is the largest change in the primary family, and none of its contrasts changes sign"
+      "this is the largest change of a main comparison, and none changes its sign"
     } else {
       sprintf(
-        "this is the largest change in the primary family, and %d of its %d contrasts %s sign", turned, contrasts_n,
-        if (turned == 1L) "changes" else "change"
+        "this is the largest change of a main comparison, and %d of %d %s sign", turned, contrasts_n,
+        if (turned == 1L) "changes its" else "change their"
       )
     }
   )

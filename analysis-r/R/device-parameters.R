@@ -98,7 +98,7 @@ model_sensitivity <- function(campaign, draws = parameter_draws) {
   names(models) <- vapply(models, pick_text, "", "meter_id")
   found <- lapply(stats::setNames(nm = campaign$meters$meter_id), function(id) {
     rows <- parameters[meter_id == id & (is.na(reason) | reason == "no_stated_uncertainty")]
-    # What is held matters to the primary family alone, which is at the first meter.
+    # What is held matters to the main comparisons alone, which are at the first meter.
     if (anyNA(rows$reason) || (nrow(rows) > 0L && id == campaign$meters$meter_id[1])) {
       meter_sensitivity(campaign, id, models[[id]], rows, draws)
     }

@@ -59,7 +59,7 @@ workload_contrasts <- function(workload, plan = NULL) {
   pairs[place][, payload_bytes := rep(sizes, nrow(pairs))][]
 }
 
-#' The primary family: the contrasts that the workload names, else the first six of [workload_contrasts()]
+#' The main comparisons: the contrasts that the workload names, else the first six of [workload_contrasts()]
 #'
 #' @inheritParams workload_contrasts
 #' @return list contrasts (data.table reference, transport, payload_bytes), named (whether the workload names

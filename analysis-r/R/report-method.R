@@ -16,7 +16,7 @@ method_words <- c(
     "every cell once. The block is the unit of replication; pairs are formed only inside a mini-block."
   ),
   paste(
-    "Transports are tested against each other over all loads, in a primary family of at most six contrasts that the",
+    "Transports are tested against each other over all loads, in at most six main comparisons that the",
     "workload fixes: sign-flip test over blocks and Holm's correction, from 8 blocks on. Everything by cell has an",
     "interval and no test: it is exploratory."
   ),

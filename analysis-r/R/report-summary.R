@@ -76,7 +76,7 @@ sentence_list <- function(sentences) tag$ul(lapply(prose(without_codes(sentences
 # Codes are for who looks a cell up in the tables, where they stand.
 without_codes <- function(text) gsub(" \\(floor_[a-z_]+\\)", "", text)
 
-# The primary family, each sentence once.
+# The main comparisons, each sentence once.
 family_rows <- function(tables) {
   rows <- tables$contrasts
   if (is.null(rows)) data.table() else unique(rows[in_family == TRUE & !is.na(words)], by = "words")
@@ -151,7 +151,7 @@ more_or_less <- function(difference) if (difference < 0) "less" else "more"
 
 #' The answer in plain words: who took least, by how much the others differ, how sure, where little is known
 #'
-#' @param family the contrasts of the primary family.
+#' @param family the main comparisons.
 #' @return sentences, who took least first; NULL where nothing is compared.
 #' @noRd
 lead_sentences <- function(campaign, tables, family) {

@@ -145,7 +145,7 @@ contrasts_html <- function(rows, source) {
       transport_label(rows$transport), " against ", transport_label(rows$reference), ", ",
       number_text(rows$payload_bytes), " B", variant_note(rows)
     ),
-    meter = rows$meter_id, part = ifelse(rows$in_family, "primary family", "exploratory"), blocks = rows$blocks_n,
+    meter = rows$meter_id, part = ifelse(rows$in_family, "main comparison", "exploratory"), blocks = rows$blocks_n,
     loads = rows$loads_n, hollow = count_cell(rows$loads_hollow_n), no_ea = count_cell(rows$loads_no_ea_n),
     incomplete = count_cell(rows$loads_incomplete_n), by_p_a = count_cell(rows$loads_by_p_a_n),
     percent = range_words(rows$difference_percent, rows$difference_ci95_low, rows$difference_ci95_high),

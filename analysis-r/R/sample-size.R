@@ -13,7 +13,7 @@ default_power <- 0.8
 
 #' Blocks that a design needs to find a difference, given a pilot
 #'
-#' For each contrast of the workload's primary family: the least number of blocks with which the sign-flip test at
+#' For each of the workload's main comparisons: the least number of blocks with which the sign-flip test at
 #' the family's level over the number of its tests (what Holm asks of the first) finds a difference of `mde_percent`
 #' in E_A with probability `power`, when blocks scatter as the pilot's did. A pilot's scatter is itself uncertain:
 #' `blocks_upper_n` is the same for its upper 80 % confidence limit. The pilot's loads stand for the design's: those

@@ -14,8 +14,8 @@ family_sentences <- function(campaign, contrasts) {
   none <- sum(family$blocks_n == 0L)
   c(
     sprintf(
-      "%d %s fixed before any run as the primary family, the comparisons to be tested: %s. %d of them can be tested.",
-      design$tests, if (design$tests == 1L) "contrast was" else "contrasts were", rule_words(design), tested
+      "%d main %s fixed before any run: %s. %d of them can be tested.", design$tests,
+      if (design$tests == 1L) "comparison was" else "comparisons were", rule_words(design), tested
     ),
     if (few > 0L) {
       sprintf(

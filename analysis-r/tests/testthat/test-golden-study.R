@@ -18,7 +18,7 @@ sections <- list(
 )
 
 for (of in sections) {
-  test_that(paste("the findings quote every contrast of the primary family:", of[[1]]), {
+  test_that(paste("the findings quote every main comparison:", of[[1]]), {
     family <- campaign_statistics(read_campaign(shipped(of[[1]])))$contrasts[in_family == TRUE]
     expect_identical(nrow(family), of[[2]])
     expect_true(all(family$inference == "tested"))

@@ -108,7 +108,7 @@ test_that("what hangs on a held parameter is computed anew with it at half and a
   words <- held_sentences(statistics)
   expect_match(words, "In this model, with air_time_w at 0.5 and 2 times its value TCP at [0-9]+ bytes took 27 % more")
   expect_match(words, "and 51 % less energy per megabit than UDP (20 % less at its value)", fixed = TRUE)
-  expect_match(words, "2 of its 2 contrasts change sign.", fixed = TRUE)
+  expect_match(words, "2 of 2 change their sign.", fixed = TRUE)
 })
 
 test_that("a factor of 1 gives the contrast itself, and a model without any stated uncertainty is looked at too", {

@@ -58,10 +58,7 @@ test_that("the sentences say family, rule, tests, what is exploratory, outliers 
   campaign$runs[run_id == "b01m001-udp-a1", usable := FALSE]
   sentences <- told(campaign, campaign_statistics(campaign))
   expect_match(
-    sentences[1], paste(
-      "^6 contrasts were fixed before any run as the primary family, the comparisons to be tested: pairs of",
-      "transports, those with UDP first"
-    )
+    sentences[1], "^6 main comparisons were fixed before any run: pairs of transports, those with UDP first"
   )
   expect_match(sentences[1], "the first 6 of 12. 6 of them can be tested.", fixed = TRUE)
   expect_match(
@@ -112,7 +109,7 @@ test_that("a workload's own contrasts are said to be its own", {
   campaign <- memory_campaign(c(udp = 0, tcp = 0.1, quic = 0.2), run_sd = 0.01, statistics = list(contrasts = named))
   sentences <- told(campaign, campaign_statistics(campaign))
   expect_match(
-    sentences[1], "^1 contrast was fixed before .* to be tested: the workload names them. 1 of them can be tested"
+    sentences[1], "^1 main comparison was fixed before any run: the workload names them. 1 of them can be tested"
   )
   expect_match(sentences, "0.0078 after Holm over 1 test.", fixed = TRUE, all = FALSE)
 })

@@ -20,7 +20,7 @@ _ALPHA = 0.05
 
 
 def size(of: Workload) -> int:
-    """Contrasts in the primary family: those that the workload names, else its pairs at each size."""
+    """Number of main comparisons: those that the workload names, else its pairs at each size."""
     named = of.document.get("statistics", {}).get("contrasts", [])
     pairs = comb(len([name for name in of.transports if name != "null"]), 2)
     return min(MOST_TESTS, len(named) or pairs * len(of.payload_bytes))

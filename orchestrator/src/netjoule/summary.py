@@ -130,7 +130,7 @@ def fairness_rows(campaign: Path) -> list[dict[str, str]]:
 
 
 def contrast_rows(campaign: Path) -> list[dict[str, str]]:
-    """Transports compared over all loads, the primary family first; none of a campaign without E_A."""
+    """Transports compared over all loads, the main comparisons first; none of a campaign without E_A."""
     path = campaign / CONTRASTS_FILE
     return files.read_rows(path) if path.is_file() else []
 
