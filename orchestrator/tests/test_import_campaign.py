@@ -118,6 +118,31 @@ def test_no_flow_at_all_is_invalid_data(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "old").exists()
 
 
+def test_an_empty_path_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "udp-up.json").write_text(Path(ALL_OF_IPERF3[0]).read_text())
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["import", "", "--out", "old"]) == 2
+    assert "a path is empty, which names nothing" in capsys.readouterr().err
+    assert run_command(["import", ".", "--out", "old"]) == 0
+
+
+def test_files_that_are_left_out_for_one_reason_are_told_together(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run_command(["import", str(imported), "--out", str(tmp_path / "again")]) == 4
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("left out")]
+    reasons = [line.split(": ", 2)[2] for line in told if line.startswith("left out: ")]
+    assert len(reasons) == len(set(reasons)) < 5
+    assert any(line.startswith(f"left out likewise: {imported}/") and " more" in line for line in told)
+    assert run_command(["import", str(imported), "--out", str(tmp_path / "again"), "--json"]) == 4
+    events = capsys.readouterr().out.splitlines()
+    files = [path for path in imported.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    assert len(events) == len(files)
+
+
 def test_a_folder_that_holds_something_is_not_touched(imported: Path) -> None:
     before = (imported / "campaign.json").read_bytes()
     assert run_command(["import", ALL_OF_IPERF3[0], "--out", str(imported)]) == 2

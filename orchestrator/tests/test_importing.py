@@ -274,6 +274,7 @@ def test_a_test_that_failed_is_left_out_of_a_folder(tmp_path: Path) -> None:
         ('{"start": nonsense', "it is no JSON"),
         ('{"results": 3}', "no report of iperf3"),
         ('{"event":"start","data":{}}', "lines of --json-stream"),
+        (f'{{"start": {"9" * 4400}}}', "x.json, line 1: a number of 4400 digits; 100 are the most$"),
         ("[" * 100_000, "neither iperf3's JSON"),
         ('{"start":' * 100_000, "nested too deeply"),
         ("", "neither iperf3's JSON"),

@@ -106,7 +106,7 @@ def test_a_fifo_is_not_imported_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "fifo")
     seen = bounded("import", str(tmp_path / "fifo"), "--out", str(tmp_path / "out"))
     assert seen.returncode == 4
-    assert f"{tmp_path}/fifo: it is no plain file" in seen.stderr
+    assert f"{tmp_path}/fifo: it is no plain file; name a file, or a folder of files" in seen.stderr
 
 
 # -- plans -------------------------------------------------------------------------------------------

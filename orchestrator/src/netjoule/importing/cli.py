@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import platform
+from collections import defaultdict
+from collections.abc import Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from netjoule.console import Output
+    from netjoule.errors import InvalidData
 
 __all__ = ["import_results"]
 
@@ -31,8 +37,16 @@ class _Transport(StrEnum):
     dccp_kernel = "dccp-kernel"
 
 
+def _place(text: str) -> Path:
+    """A path as it was written; nothing is not the current folder."""
+    if not text:
+        raise typer.BadParameter("a path is empty, which names nothing")
+    return Path(text)
+
+
 _Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE...", help="Files of one of the programs, or their folders.")
+    list[Path],
+    typer.Argument(parser=_place, metavar="FILE...", help="Files of one of the programs, or their folders."),
 ]
 _Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder of the campaign.")]
 _TransportOption = Annotated[
@@ -93,9 +107,7 @@ def import_results(
         ip_version=None if ip_version is None else int(ip_version.value),
     )
     found = read_all(places, options)
-    for words in found.left_out:
-        output.error(f"left out: {words}")
-        output.event({"event": "left_out", "detail": words})
+    _tell_left_out(found.refused, output)
     if not found.flows:
         raise InvalidData("no flow was found in the files", where=", ".join(map(str, places)))
     rows = campaign.write(
@@ -111,6 +123,22 @@ def import_results(
         output.say(f"{row.run_id}  {told}  {row.status}{f' ({row.reason})' if row.reason else ''}")
         output.event({"event": "imported", "run_id": row.run_id, "status": row.status, "reason": row.reason})
     output.say(f"{out}: {len(rows)} runs; next: netjoule report {out}")
+
+
+def _tell_left_out(refused: Sequence[InvalidData], output: Output) -> None:
+    """What was left out of folders, once for each reason: hundreds of files may be alike."""
+    alike: dict[tuple[str, str], list[InvalidData]] = defaultdict(list)
+    for error in refused:
+        output.event({"event": "left_out", "detail": str(error)})
+        alike[error.what, error.next_step].append(error)
+    for first, *others in alike.values():
+        output.error(f"left out: {first}")
+        if others:
+            output.error(f"left out likewise: {others[0].where}{_and_more(len(others) - 1)}")
+
+
+def _and_more(number: int) -> str:
+    return f" and {number} more" if number else ""
 
 
 def _date(day: datetime | None) -> date | None:

@@ -100,11 +100,16 @@ class FileRead:
 
 @dataclass(slots=True)
 class Found:
-    """What came out of some files; `left_out` says in a sentence each what did not."""
+    """What came out of some files, and what did not and why."""
 
     flows: list[ImportedFlow] = field(default_factory=list)
     files: list[FileRead] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    refused: list[InvalidData] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> list[str]:
+        """What did not come out, in a sentence each."""
+        return list(map(str, self.refused))
 
     @contextmanager
     def reading(self, source: Source) -> Iterator[None]:
@@ -118,13 +123,13 @@ class Found:
             told = source.refuse(error.what, error.place) if isinstance(error, Unreadable) else error
             if source.named:
                 raise told from error
-            self.left_out.append(str(told))
+            self.refused.append(told)
 
     def add(self, other: Found) -> None:
         """Take over what another reader found."""
         self.flows += other.flows
         self.files += other.files
-        self.left_out += other.left_out
+        self.refused += other.refused
 
 
 def rate_of(told_mbps: float | None, sent_mbps: float, options: Options) -> Rate:

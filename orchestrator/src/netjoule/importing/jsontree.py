@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from netjoule_contracts.reading import Unreadable
+from netjoule_contracts.reading import MOST_DIGITS, Unreadable
 
 __all__ = ["MOST_INTEGER", "Node", "Unreadable", "documents"]
 
@@ -87,7 +87,7 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
     Raises:
         Unreadable: naming the line where no JSON follows, or where a value is not whole.
     """
-    decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+    decoder = json.JSONDecoder(parse_int=_integer, parse_constant=_refuse_constant)
     at, line, counted = 0, 1, 0
     while True:
         while at < len(text) and text[at] in _BLANK:
@@ -104,9 +104,17 @@ def documents(text: str) -> Iterator[tuple[int, Any]]:
             raise Unreadable(f"line {error.lineno}", what) from error
         except RecursionError:
             raise Unreadable(f"line {line}", "its JSON is nested too deeply") from None
-        except ValueError as error:  # a constant, or an integer of thousands of digits
+        except Unreadable as error:
+            raise Unreadable(f"line {line}", error.what) from None
+        except ValueError as error:  # a constant
             raise Unreadable(f"line {line}", f"its JSON holds what is no number: {error}") from error
         yield line, value
+
+
+def _integer(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise Unreadable("", f"a number of {len(text)} digits; {MOST_DIGITS} are the most")
+    return int(text)
 
 
 def _refuse_constant(name: str) -> Any:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from netjoule.errors import InvalidData
 from netjoule.generators import ABILITIES
 from netjoule.generators.messages import Clocks
 from netjoule.generators.netperfmeter import as_report, read_scalars, read_vector
@@ -78,7 +79,7 @@ def read(sources: Sequence[Source], options: Options) -> Found:
             config = next((c for c in configs if _names_it(c, path.name)), None)
             measurement = _Measurement(path, files, config, options)
             found.flows += list(measurement.flows())
-            found.left_out += measurement.left_out
+            found.refused += measurement.refused
     measurements = {(path.parent, _stem(path)) for path in files if path.name.endswith("-active.sca")}
     for path, source in files.items():
         if source not in configs and (path.parent, _stem(path)) not in measurements:
@@ -109,13 +110,13 @@ class _Measurement:
         self._stem = path.name.removesuffix("-active.sca")
         self._folder, self._files, self._config, self._options = path.parent, files, config, options
         self._active = files[path]
-        self.left_out: list[str] = []
+        self.refused: list[InvalidData] = []
         self._settings: _Settings = (
             {(flow, name): value for flow, name, value in _SETTING.findall(config.text)} if config else {}
         )
 
     def flows(self) -> Iterator[ImportedFlow]:
-        """Each flow and direction that carried something; `left_out` names those of other transports."""
+        """Each flow and direction that carried something; `refused` names those of other transports."""
         numbers = sorted(set(map(int, _FLOW.findall(self._active.text))))
         if not numbers:
             raise self._active.refuse("it describes no flow")
@@ -131,7 +132,7 @@ class _Measurement:
         if held:
             for number in sorted({number for number, _ in made} - {number for number, _ in held}):
                 words = f"netjoule holds no results of {GENERATOR} over {self._transport(number)}"
-                self.left_out.append(str(self._active.refuse(words, f"flow {number}")))
+                self.refused.append(self._active.refuse(words, f"flow {number}"))
         # Where none is held the first of them is refused with what is.
         for number, direction in held or made:
             yield self._flow(number, direction, company=len(made) > 1)

@@ -100,7 +100,8 @@ def read(path: Path, *, named: bool = True, most_bytes: int = MOST_BYTES) -> Sou
             raw = reading.content(path, most_bytes)
             changed_s = path.stat().st_mtime
     except InvalidData as error:
-        raise InvalidData(error.what, where=error.where, next_step="import a part of it") from error
+        next_step = "import a part of it" if path.is_file() else "name a file, or a folder of files"
+        raise InvalidData(error.what, where=error.where, next_step=next_step) from error
     source = Source(path, raw, len(raw), hashlib.sha256(raw).hexdigest(), changed_s, named)
     if not raw.startswith(_BZ2):
         return source
