@@ -489,16 +489,15 @@ def test_run_ends_with_the_table_and_the_next_command(files, tmp_path, monkeypat
     monkeypatch.setattr(sandbox, "run_inside", ran)
     monkeypatch.setattr(runner, "run_campaign", perfect)
     monkeypatch.setattr(analysis, "run_analysis", fake_r)
-    monkeypatch.setattr(analysis, "require_r", lambda: None)
     assert run_command(["run", *files]) == 0
     text = capsys.readouterr().out
     assert text.count("E_A of client") == 1
     assert text.splitlines()[-1] == f"next: netjoule report {tmp_path / 'out'}"
 
-    def lacks():
+    def lacks(*_, **__):
         raise HostLacks("Rscript is not on this host", next_step="make setup")
 
-    monkeypatch.setattr(analysis, "require_r", lacks)
+    monkeypatch.setattr(analysis, "run_analysis", lacks)
     assert run_command(["resume", str(tmp_path / "out")]) == 0  # the campaign is whole; only its table is not
     seen = capsys.readouterr()
     assert "no table: Rscript is not on this host; make setup" in seen.err

@@ -299,7 +299,7 @@ def test_other_generators_measure_the_same_energy(generator: str, tmp_path: Path
     except HostLacks as error:
         pytest.skip(str(error))
     files = inputs(tmp_path, models=("linear",), generator=generator, offered_rate_mbps=[3])
-    done = netjoule(*files.run, "--seed", str(SEED))
+    done = netjoule(*files.run, "--seed", str(SEED), "--json")  # without R, which has seen the like
     assert done.returncode == 0, done.stderr
     assert_complete(files.out)
     (run_id,) = runs_of(files.out, "udp")
@@ -407,7 +407,7 @@ def test_kill_9_of_any_part_then_resume_loses_and_repeats_nothing(
         # What was done is still there, byte for byte; whether it counts may be judged later.
         assert raw_data(files.out, kept) == kept
         kept |= raw_data(files.out, finished(files.out))
-    last = netjoule("resume", str(files.out))
+    last = netjoule("resume", str(files.out), "--json")
     assert last.returncode == 0, last.stderr
     assert_complete(files.out)
     assert len(kept) >= 2

@@ -131,8 +131,8 @@ STARTS: dict[str, tuple[list[str], int]] = {
     "meters": (["--help"], 0),
     "glossary": ([], 0),
     "run": (["tiny/workload.yaml", "--testbed", "tiny/topology.yaml", "--out", "tiny/out"], 0),
-    "resume": (["tiny/out"], 0),
-    "quick": (["udp", "-b", "1M", "-t", "1", "--out", "quick"], 0),
+    "resume": (["tiny/out", "--json"], 0),  # with the table that run ends with, R would be another's
+    "quick": (["udp", "-b", "1M", "-t", "1", "--out", "quick", "--json"], 0),
 }
 CAMPAIGNS = ("run", "resume", "quick")
 NEED_A_GUEST = {"guest run", "guest lab", "guest prepare"}

@@ -78,9 +78,7 @@ def after_a_run(campaign: Path, output: Output) -> None:
     if output.json_lines:
         return
     try:
-        analysis.require_r()
+        tell(campaign, "analyse", output)
     except HostLacks as error:
         output.error(f"no table: {error}")
         output.say(f"next: netjoule analyse {campaign}")
-        return
-    tell(campaign, "analyse", output)
