@@ -85,7 +85,7 @@ class Host:
             "meter_host_bin_dir": "/run",
             "meter_host_install_dir": "/run/opt",
             "meter_host_udev_rules_dir": "/run/udev-rules",
-            "meter_host_wheel_dir": str(self.folder / "wheels"),
+            "meter_host_wheel_dir": str(self.folder.parent / "wheels"),  # built once
             "meter_host_python": sys.executable,
             # Without a network; what it needs beside itself is in PYTHONPATH.
             "meter_host_pip_options": ["--no-index"],

@@ -133,6 +133,13 @@ def changes(done: CompletedProcess[str]) -> int:
     return int(found[1])
 
 
+def packages(lab: Lab) -> dict[str, int]:
+    """When each of those that meter hosts get was built."""
+    found = {path.name: path.stat().st_mtime_ns for path in (lab.folder / "wheels").glob("*.whl")}
+    assert len(found) == 2
+    return found
+
+
 @pytest.mark.netns
 def test_life_of_a_lab(lab: Lab) -> None:
     assert changes(netjoule(lab, "provision", "--check")) > 0
@@ -144,8 +151,10 @@ def test_life_of_a_lab(lab: Lab) -> None:
     assert "battery" not in first.stdout + first.stderr
     record = json.loads(lab.on("laptop", "cat /run/netjoule/host.json"))
     assert record["offloads"]["wlan1"]["generic-receive-offload"] in ("on", "off")
+    built = packages(lab)
     second = netjoule(lab, "provision")
     assert changes(second) == 0, second.stderr
+    assert packages(lab) == built
 
     healthy = netjoule(lab, "doctor")
     assert healthy.returncode == 0, healthy.stdout + healthy.stderr
