@@ -38,6 +38,7 @@ const ANSWERS: &[(&[&str], &str)] = &[
         "both ends prove a shared secret: --secret env:NAME or file:PATH",
     ),
     (&["-i", "-f", "-V", "-J", "--interval", "--format", "--verbose"], "this belongs to the command that sends: netjoule-traffic send"),
+    (&["-v"], "the version is told by --version, or -V without a command"),
     (&["-c", "--client", "-s", "--server"], "a command is either the server's (-s) or a client's (-c HOST)"),
 ];
 

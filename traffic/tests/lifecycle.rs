@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{assert_honest, send, terminate, transports, Client, Server};
@@ -87,6 +89,20 @@ fn an_interrupted_client_reports_in_part_and_exits_1() {
             assert_eq!(finished.report()["end_reason"], "interrupted");
         }
     }
+}
+
+#[test]
+fn the_sum_of_a_stopped_flow_ends_when_it_stopped() {
+    let server = Server::start("127.0.0.1", &[]);
+    let flow = ["send", "--to", &server.control, "-b", "1M", "-t", "30"];
+    let mut client = Command::new(common::BINARY).args(flow).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(client.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("[  1] ")), "no interval");
+    terminate(&client);
+    let sum = lines.find(|line| line.starts_with("[SUM] ")).unwrap();
+    let (_, end_s) = sum.split_whitespace().nth(1).unwrap().split_once('-').unwrap();
+    assert!((1.0..30.0).contains(&end_s.parse::<f64>().unwrap()), "{sum}");
+    assert_eq!(client.wait().unwrap().code(), Some(1));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::intervals::{End, Interval};
 use crate::output::Format;
-use crate::report::{goodput_mbps, Direction, FlowReport};
+use crate::report::{goodput_mbps, Direction, EndReason, FlowReport};
 
 /// What an end moved in a span of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -192,7 +192,7 @@ pub(crate) fn sums(format: Format, reports: &[(usize, &FlowReport)]) -> Vec<Stri
 fn sum(format: Format, flows: &[&FlowReport]) -> String {
     let omitted_s =
         flows.iter().filter_map(|flow| flow.sums.as_ref()).map(|sums| sums.omitted_s).fold(0.0, f64::max);
-    let ends_s = flows.iter().map(|flow| flow.duration_s).fold(0.0, f64::max);
+    let ends_s = flows.iter().map(|flow| lasted_s(flow)).fold(0.0, f64::max);
     let sent = flows.iter().map(|flow| match &flow.sums {
         Some(sums) => (sums.sender.bytes, sums.sender.goodput_mbps),
         None => (flow.sender.bytes_sent, flow.sender.goodput_mbps),
@@ -213,6 +213,18 @@ fn sum(format: Format, flows: &[&FlowReport]) -> String {
             .fold((0, 0.0, 0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1, sum.2 + one.2, sum.3 + one.3))
     });
     columns(format, &span(omitted_s, ends_s, 2), Some(sent), received)
+}
+
+/// How long a flow went on: its duration, or until it was stopped.
+fn lasted_s(flow: &FlowReport) -> f64 {
+    if flow.end_reason == EndReason::Duration {
+        return flow.duration_s;
+    }
+    let of_sender = || flow.intervals.iter().filter(|interval| interval.end == End::Sender);
+    let begin_ns = of_sender().map(|interval| interval.start_ns).min();
+    let end_ns = of_sender().map(|interval| interval.end_ns).max();
+    let lasted_ns = end_ns.zip(begin_ns).map_or(0, |(end_ns, begin_ns)| end_ns - begin_ns);
+    flow.duration_s.min(lasted_ns as f64 * 1e-9)
 }
 
 fn span(from_s: f64, to_s: f64, decimals: usize) -> String {
