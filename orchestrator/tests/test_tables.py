@@ -110,10 +110,11 @@ def test_no_width_costs_a_digit(rows: list[tuple[str, ...]], width: int) -> None
 
 SHOW = """
 import sys
-from netjoule.console import Output, progress_sink
+from netjoule.console import Output, progress_sink, write_what_can_be_written
 from netjoule.progress import ProgressEvent
 from netjoule.tables import Column, Table
 from test_tables import ALL
+write_what_can_be_written()
 output = Output()
 output.show(ALL[sys.argv[1]]())
 with progress_sink(output, 3) as sink:
@@ -127,7 +128,8 @@ def shown(name: str, *, columns: int | None, **environment: str) -> str:
     env |= {"PYTHONPATH": str(Path(__file__).parent), "TERM": "xterm-256color", **environment}
     argv = [sys.executable, "-c", SHOW, name]
     if columns is None:
-        return subprocess.run(argv, env=env, capture_output=True, text=True, check=True).stdout
+        encoding = environment.get("PYTHONIOENCODING", "utf-8")
+        return subprocess.run(argv, env=env, capture_output=True, encoding=encoding, check=True).stdout
     ours, theirs = pty.openpty()
     subprocess.run(["stty", "cols", str(columns)], stdin=theirs, check=True)
     with subprocess.Popen(argv, env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
@@ -147,6 +149,19 @@ def shown(name: str, *, columns: int | None, **environment: str) -> str:
 def test_a_pipe_has_no_width_and_no_style(name: str) -> None:
     text = shown(name, columns=None, COLUMNS="40", FORCE_COLOR="1")
     assert text == "".join(f"{line}\n" for line in tables.lines(ALL[name](), None))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_encoding_without_its_signs_gets_others_and_columns_line_up(encoding: str) -> None:
+    whole = list(tables.lines(of_summary(), None))
+    text = shown("summary", columns=None, LC_ALL="C", PYTHONIOENCODING=encoding)
+    assert "\\" not in text
+    assert "±" in "".join(whole)
+    assert ("+/-" if encoding == "ascii" else "±") in text
+    lines = text.splitlines()
+    (rule,) = (number for number, line in enumerate(lines) if line and not line.strip("-"))
+    assert len(lines[rule]) == max(map(len, lines[rule - 1 : rule + 3]))
+    assert len(lines) == len(whole)
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from rich.console import Console
@@ -34,6 +36,11 @@ __all__ = [
 ]
 
 
+_IN_ASCII = "netjoule-ascii"
+_SIGNS = {"±": "+/-", "─": "-", "–": "-", "−": "-", "×": "x", "·": "*", "…": "...", "°": "^",
+          "\u00a0": " ", "\u202f": " "}  # fmt: skip
+
+
 class Output:
     """Where a command writes: people's text or machines' NDJSON on stdout, progress and errors on stderr."""
 
@@ -52,7 +59,7 @@ class Output:
     def show(self, table: tables.Table) -> None:
         """A table for people, as wide as a terminal allows; nothing with --json."""
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        for line in tables.lines(table, width):
+        for line in tables.lines(_writable_table(table), width):
             self.say(line)
 
     def event(self, document: Mapping[str, Any]) -> None:
@@ -68,10 +75,38 @@ class Output:
 
 
 def write_what_can_be_written() -> None:
-    """Let a text leave with escapes where the user's encoding (PYTHONIOENCODING) has no such character."""
+    """Let a text leave in the signs that the encoding (PYTHONIOENCODING) has, in ASCII's or as escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_IN_ASCII)
+
+
+def _as_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
+    """What is written for the first character that an encoding lacks."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    sign = error.object[error.start]
+    if sign in _SIGNS:
+        return _SIGNS[sign], error.start + 1
+    one = UnicodeEncodeError(error.encoding, error.object, error.start, error.start + 1, error.reason)
+    return codecs.backslashreplace_errors(one)
+
+
+codecs.register_error(_IN_ASCII, _as_ascii)
+
+
+def _writable_table(table: tables.Table) -> tables.Table:
+    """The same in signs that stdout has, so that its columns are as wide as what is written."""
+    encoding = sys.stdout.encoding or "utf-8"
+
+    def written(text: str) -> str:
+        return text.encode(encoding, _IN_ASCII).decode(encoding)
+
+    columns = [replace(column, name=written(column.name)) for column in table.columns]
+    rows = [[written(cell) for cell in row] for row in table.rows]
+    return replace(
+        table, columns=columns, rows=rows, title=written(table.title), caption=written(table.caption)
+    )
 
 
 def _encodable(line: str) -> str:
