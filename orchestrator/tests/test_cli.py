@@ -8,12 +8,13 @@ import pytest
 import synthetic
 from typer.testing import CliRunner
 
-from netjoule import analysis, cli, launch, plan_console, programs, runner, sandbox
+from netjoule import analysis, cli, launch, plan_console, programs, runner, sandbox, summary
 from netjoule.cli import run_command
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.planfile import read_plan
 from netjoule.progress import ProgressEvent
 from netjoule.runner import Outcome
+from netjoule.store import Campaign
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["demo", "quick", "plan", "run", "resume", "check", "analyse", "report"]
@@ -329,6 +330,18 @@ def test_a_stopped_campaign_says_how_to_go_on_and_does(files, tmp_path, inside, 
     assert run_command(["resume", out]) == 0
     assert "2 runs done" in capsys.readouterr().out
     assert {p: p.read_bytes() for p in kept} == kept
+
+
+@pytest.mark.parametrize("command", ["check", "analyse", "report"])
+def test_whoever_reads_a_campaign_that_is_being_written_is_told(campaign_dir, monkeypatch, capsys, command):
+    monkeypatch.setattr(analysis, "run_analysis", lambda *_, **__: None)
+    monkeypatch.setattr(summary, "tell", lambda *_: None)
+    said = f"another netjoule is writing {campaign_dir}: what follows is of the part that is there by now\n"
+    with Campaign.open(campaign_dir):
+        assert run_command([command, str(campaign_dir)]) == 0
+        assert said in capsys.readouterr().err
+    assert run_command([command, str(campaign_dir)]) == 0
+    assert "another netjoule" not in capsys.readouterr().err
 
 
 def test_resume_of_a_finished_campaign_has_nothing_to_do(campaign_dir, inside, capsys):

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from netjoule import analysis, sample_size, summary
+from netjoule import analysis, files, sample_size, summary
 from netjoule.console import Output
 from netjoule.errors import HostLacks, RunFailed, UsageError
 from netjoule.store import Campaign
@@ -28,12 +28,19 @@ def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None
         NetjouleError: as `analysis.run_analysis` and `summary.tell`.
     """
     within = None if margin is None else sample_size.percent(margin, "--margin")
-    Campaign.read(campaign)  # says what is wrong before R is started
+    _look_at(campaign, output)
     analysis.require_writable(campaign)
     analysis.run_analysis(verb, campaign, output.event, margin_percent=within)
     summary.tell(campaign, output)
     if verb == "analyse":
         output.say(f"next: netjoule report {campaign}")
+
+
+def _look_at(campaign: Path, output: Output) -> None:
+    """Say what is wrong, or not whole yet, before R is started."""
+    Campaign.read(campaign)
+    if written := files.being_written(campaign):
+        output.error(written)
 
 
 def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) -> None:
@@ -57,7 +64,7 @@ def overlay(campaigns: Sequence[Path], output: Output, out: Path | None = None) 
     if a.resolve() == b.resolve():
         raise UsageError(f"the campaign {b} is given twice", next_step="name two different campaigns")
     for campaign in campaigns:
-        Campaign.read(campaign)  # says what is wrong before R is started
+        _look_at(campaign, output)
     place = out or Path(f"report-{a.resolve().name}-and-{b.resolve().name}.html")
     if place.is_dir():
         raise UsageError(f"{place} is a folder", next_step="name a file with --out")

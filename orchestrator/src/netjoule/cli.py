@@ -215,11 +215,14 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
 
     Example: netjoule check results/skype-1
     """
+    from netjoule import files
     from netjoule.check import check_campaign, unfinished
     from netjoule.foreign_files import FOREIGN, foreign_files
     from netjoule.printable import printable
 
     output = Output(json_lines=json)
+    if written := files.being_written(campaign):
+        output.error(written)
     count = 0
     for defect in check_campaign(campaign):
         count += 1

@@ -24,6 +24,7 @@ from netjoule_contracts import reading
 
 __all__ = [
     "append_table",
+    "being_written",
     "cut_torn_line",
     "read_json",
     "read_rows",
@@ -175,7 +176,8 @@ def take_lock(path: Path, *, shared: bool = False) -> int:
         UsageError: when another process holds it.
     """
     flags, kind = (os.O_RDONLY, fcntl.LOCK_SH) if shared else (os.O_RDWR | os.O_CREAT, fcntl.LOCK_EX)
-    descriptor = os.open(path / ".lock", flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    # Anybody may have made the folder: a FIFO is not waited for.
+    descriptor = os.open(path / ".lock", flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -184,6 +186,17 @@ def take_lock(path: Path, *, shared: bool = False) -> int:
             f"another netjoule is writing {path}", next_step="wait for it to end, or stop it first"
         ) from None
     return descriptor
+
+
+def being_written(path: Path) -> str:
+    """What is to be said to somebody who reads a folder while another process writes it; else nothing."""
+    try:
+        os.close(take_lock(path, shared=True))
+    except UsageError as error:
+        return f"{error.what}: what follows is of the part that is there by now"
+    except OSError:  # it has no lock file
+        pass
+    return ""
 
 
 def _cell(name: str, value: object) -> str:
