@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import errno
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -357,7 +358,9 @@ def test_resume_says_what_it_cut_and_what_it_runs_again(campaign_dir, inside, mo
     monkeypatch.setattr(runner, "run_campaign", perfect)
     assert run_command(["resume", str(campaign_dir)]) == 0
     said = capsys.readouterr().out
-    assert f"{readings}: cut {torn} bytes of an unfinished last line\n" in said
+    assert f"{readings}: cut {torn} bytes of an unfinished last line; what is left ends at " in said
+    left, until = re.search(r"ends at (\S+) s of (\S+) s\n", said).groups()
+    assert float(left) == float(readings.read_text().splitlines()[-1].split(",")[0]) < float(until)
     for row in read_plan(campaign_dir / "plan.csv"):
         assert f"run {row.run_id} is run again: meter m: readings cover" in said
     assert "are finished" not in said

@@ -248,8 +248,12 @@ def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool 
 
 def _say_repairs(campaign: Campaign, output: Output) -> None:
     """Say what was cut from the campaign's files, and which finished runs are run again for their losses."""
+    until_s = max((s["t_end_s"] or 0.0 for s in campaign.document["sessions"]), default=0.0)
     for file, size in campaign.cut.items():
-        output.say(f"{campaign.path / file}: cut {size} bytes of an unfinished last line")
+        ends_s, lacks = campaign.ends_s.get(file), ""
+        if ends_s is not None and ends_s < until_s:
+            lacks = f"; what is left ends at {ends_s:g} s of {until_s:g} s"
+        output.say(f"{campaign.path / file}: cut {size} bytes of an unfinished last line{lacks}")
         output.event({"event": "cut", "file": file, "bytes": size})
     for place, (run_id, why) in enumerate(campaign.lost.items()):
         if place < _MOST_SAID:

@@ -14,7 +14,7 @@ from netjoule.plan import PlanRow
 from netjoule.verdict import first_invalidating
 from netjoule_meters import energy
 
-__all__ = ["cut_torn_lines", "discard", "last_logged_s", "lost", "sealed_status"]
+__all__ = ["cut_torn_lines", "discard", "last_logged_s", "last_time_s", "lost", "sealed_status"]
 
 _RUN_PARTS = ("run.json", "flow.json", "intervals.csv", "result.json")
 
@@ -86,17 +86,18 @@ def last_logged_s(campaign: Path) -> float:
     """Greatest campaign time in seconds that a meter's or radio's table knows; 0 without any."""
     known = [0.0]
     for table in (*campaign.glob("meters/*.csv"), *campaign.glob("radio/*.csv")):
-        known += _last_time(table)
+        last_s = last_time_s(table)
+        known += [] if last_s is None else [last_s]
     return max(known)
 
 
-def _last_time(table: Path) -> list[float]:
-    """First cell of the last line as a number; empty when there is none."""
+def last_time_s(table: Path) -> float | None:
+    """First cell of the last line as a number; None when there is none."""
     with file_errors("read", table), table.open("rb") as handle:
         size = handle.seek(0, os.SEEK_END)
         handle.seek(max(0, size - 4096))
         lines = handle.read().decode(errors="replace").splitlines()
     try:
-        return [float(lines[-1].split(",")[0])] if lines else []
+        return float(lines[-1].split(",")[0]) if lines else None
     except ValueError:
-        return []
+        return None

@@ -53,6 +53,8 @@ class Campaign:
         self._by_id = {row.run_id: row for row in self._rows}
         self.cut: dict[str, int] = {}
         """Bytes of unfinished last lines that opening cut, by file."""
+        self.ends_s: dict[str, float | None] = {}
+        """Campaign time of the last line that the logs among them have now; None without any line."""
         self.lost: dict[str, str] = {}
         """What finished runs had lost when they were opened, by run_id; they are planned again."""
 
@@ -394,6 +396,8 @@ class Campaign:
             run_ids that have to run again.
         """
         self.cut |= recovery.cut_torn_lines(self._path)
+        logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
+        self.ends_s = {file: recovery.last_time_s(self._path / file) for file in logs}
         again = []
         rows = list(self._rows)
         for place, row in enumerate(rows):
