@@ -272,7 +272,8 @@ mark_layer <- function(points, before) {
   if (NROW(points) > 0L) {
     geom_point(
       data = points, aes(x = x, y = value), inherit.aes = FALSE, shape = 16, size = 5,
-      colour = sprintf("#%06X", before + seq_len(nrow(points))), alpha = 1 / 255, show.legend = FALSE
+      # One part of 255, but not exactly: farver takes a single colour's alpha of 1 / 255 for none and draws it opaque.
+      colour = sprintf("#%06X", before + seq_len(nrow(points))), alpha = 0.004, show.legend = FALSE
     )
   }
 }

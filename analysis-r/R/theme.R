@@ -77,7 +77,11 @@ load_axis <- function(rates_mbps, label = "Offered load (Mb/s of payload)") {
   breaks <- if (length(rates) <= 8L) rates else waiver()
   # Loads that lie close together would write over each other.
   guide <- if (length(rates) > 4L) guide_axis(check.overlap = TRUE) else waiver()
-  if (spans_decades(rates)) {
+  if (length(rates) == 1L) {
+    # Around the one place: an axis that ends at the outer transports would show each as a load of its own.
+    around <- function(drawn) range(drawn, rates * c(0.5, 1.5))
+    scale_x_continuous(name = label, breaks = breaks, labels = number_text, limits = around)
+  } else if (spans_decades(rates)) {
     if (length(rates) > 8L) breaks <- scales::breaks_log(n = 6)
     scale_x_log10(name = label, breaks = breaks, labels = number_text, guide = guide)
   } else {
@@ -116,7 +120,7 @@ spread_loads <- function(points) {
   logarithmic <- spans_decades(rates)
   positions <- if (logarithmic) log10(rates) else rates
   width <- if (length(rates) < 2L) {
-    if (logarithmic) 0.05 else 0.05 * rates
+    0.08 * rates
   } else {
     min(0.35 * min(diff(positions)), 0.04 * diff(range(positions)))
   }

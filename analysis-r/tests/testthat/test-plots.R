@@ -172,6 +172,22 @@ test_that("axes are logarithmic exactly where values span a decade", {
   expect_identical(load_axis(c(20, 30))$trans$name, "identity")
 })
 
+test_that("transports of a single load stand at its place, not at the edges of the panel", {
+  campaign <- read_campaign(synthetic_campaign(blocks = 1, payload_bytes = 1440, offered_rate_mbps = 6))
+  summary <- summarise_ea(campaign)
+  id <- campaign$meters$meter_id[1]
+  floor <- plot_floor(summary, campaign, id)
+  drawn <- list(plot_ea(summary, campaign, id), floor[[1]], floor[[2]], plot_goodput(summary, campaign))
+  for (plot in drawn) {
+    axis <- ggplot2::ggplot_build(plot)$layout$panel_params[[1]]$x
+    expect_identical(axis$breaks[!is.na(axis$breaks)], 6)
+    places <- axis$rescale(plot$data$x)
+    expect_lt(max(abs(places - axis$rescale(6))), 0.06)
+  }
+  # They still stand side by side.
+  expect_identical(anyDuplicated(unique(drawn[[1]]$data[, c("transport", "x")])$x), 0L)
+})
+
 test_that("stream and datagram transports share a panel only with frames per message shown", {
   labels <- payload_labels(tables$ea_summary)
   shown <- gsub("[\u00a0\n]", " ", labels[["64"]])

@@ -217,6 +217,22 @@ test_that("each mark bears its own words where they stand in the drawing", {
   expect_identical(sub(".*<title>(.*)</title>.*", "\\1", lines), with_marks(plot)$words)
 })
 
+test_that("a mark without another beside it is as unseen and tells its value as well", {
+  expect_identical(scales::alpha("#000001", mark_layer(data.frame(x = 1, value = 2), 0)$aes_params$alpha), "#00000101")
+  campaign <- read_campaign(synthetic_campaign(
+    blocks = 1, transports = c("udp", "tcp", "null"), payload_bytes = 1440, offered_rate_mbps = 6
+  ))
+  summary <- summarise_ea(campaign)
+  id <- campaign$meters$meter_id[1]
+  for (plot in list(plot_delta_ea(delta_ea(campaign), summary, campaign, id), plot_floor(summary, campaign, id))) {
+    path <- tempfile(fileext = ".svg")
+    write_svg(figure("one", "One", plot, 6), path)
+    circles <- grep("<circle .*r='5.69'", readLines(path), value = TRUE)
+    expect_identical(sub(".*<title>(.*)</title>.*", "\\1", circles), with_marks(plot)$words)
+    expect_match(circles, "class='mark' style='stroke: none; fill-opacity: 0;'", fixed = TRUE)
+  }
+})
+
 test_that("a narrow figure has its panels below each other and no line that is wider than it", {
   campaign <- example_campaign()
   tables <- campaign_tables(campaign)
