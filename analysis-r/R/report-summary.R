@@ -166,25 +166,29 @@ lead_sentences <- function(campaign, tables, family) {
     default = "open"
   )]
   least_blocks <- contrast_design(campaign)$least_blocks
-  c(
-    lead_claim(campaign, rows), lead_certainty(rows, least_blocks),
-    lead_doubt(campaign, tables, rows$meter_id[1])
-  )
+  certain <- c(lead_claim(campaign, rows), lead_certainty(rows, least_blocks))
+  # Numbers of which none is tested never stand without that.
+  if (!any(rows$inference == "tested")) certain <- paste(certain, collapse = " ")
+  c(certain, lead_doubt(campaign, tables, rows$meter_id[1]))
 }
 
 lead_claim <- function(campaign, rows) {
   references <- unique(rows$reference)
   pairs <- split(rows, by = c("transport", "reference"))
-  parts <- vapply(pairs, lead_part, "", several = length(references) > 1L)
+  first <- if (length(references) == 1L && all(rows$inference == "tested") && compares_all(campaign, rows)) {
+    c(more = "least", less = "most")[unique(rows$side)]
+  }
   opening <- if (length(references) > 1L) {
     "energy per megabit over all loads"
-  } else if (all(rows$side == "more") && compares_all(campaign, rows)) {
-    paste0(transport_label(references), " took the least energy per megabit over all loads", size_words(rows))
-  } else if (all(rows$side == "less") && compares_all(campaign, rows)) {
-    paste0(transport_label(references), " took the most energy per megabit over all loads", size_words(rows))
+  } else if (length(first) == 1L && !is.na(first)) {
+    sprintf("%s took the %s energy per megabit over all loads%s", transport_label(references), first, size_words(rows))
   } else {
+    first <- NULL
     paste("energy per megabit over all loads, against", transport_label(references))
   }
+  sized <- is.null(first) && uniqueN(rows$payload_bytes) > 1L
+  mixed <- any(rows$inference == "tested")
+  parts <- vapply(pairs, lead_part, "", several = length(references) > 1L, sized = sized, mixed = mixed)
   model <- if (is_modelled(campaign, rows$meter_id[1])) "in this model, " else ""
   paste0(start_sentence("", paste0(model, opening)), ": ", paste(parts, collapse = "; "), ".")
 }
@@ -203,17 +207,37 @@ compares_all <- function(campaign, rows) {
   all(paste(sent$transport, sent$payload_bytes) %in% paste(rows$transport, rows$payload_bytes))
 }
 
-# "QUIC 38 and 44 % more", a mean for each size; sizes are named where they differ.
-lead_part <- function(rows, several) {
-  told <- vapply(intersect(c("less", "more", "open"), rows$side), function(what) {
-    part <- rows[rows$side == what]
-    sizes <- if (nrow(part) < nrow(rows)) paste(" at", enumerated(number_text(part$payload_bytes)), "bytes") else ""
+# "QUIC 38 and 44 % more", a mean for each size; what is not tested has its interval and no verdict.
+#
+# `sized`: sizes are to be named, as nothing before does; `mixed`: some of the family are tested.
+lead_part <- function(rows, several, sized, mixed) {
+  tested <- rows[inference == "tested"]
+  told <- vapply(intersect(c("less", "more", "open"), tested$side), function(what) {
+    part <- tested[side == what]
+    sizes <- if (sized || nrow(part) < nrow(rows)) byte_words(part) else ""
     means <- unique(number_text(signif(abs(part$difference_percent), 2)))
     span <- if (length(means) > 2L) paste(range(as.numeric(means)), collapse = " to ") else enumerated(means)
     if (what == "open") paste0("no clear difference", sizes) else paste0(span, " % ", what, sizes)
   }, "", USE.NAMES = FALSE)
   against <- if (several) paste(" against", transport_label(rows$reference[1])) else ""
+  told <- c(told, untested_words(rows[inference != "tested"], mixed))
   paste0(transport_label(rows$transport[1]), against, " ", enumerated(told))
+}
+
+byte_words <- function(rows) paste(" at", enumerated(number_text(rows$payload_bytes)), "bytes")
+
+# "8.9 to 14.1 % more (mean 11.5 %) at 64 bytes" for each size.
+untested_words <- function(rows, mixed) {
+  vapply(seq_len(nrow(rows)), function(i) {
+    one <- rows[i]
+    single <- is.na(one$difference_ci95_low)
+    amount <- if (single) {
+      paste0(short(abs(one$difference_percent)), " % ", more_or_less(one$difference_percent))
+    } else {
+      side_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high)
+    }
+    paste0(amount, byte_words(one), if (single) " (one block: no verdict)" else if (mixed) " (not tested)")
+  }, "")
 }
 
 lead_certainty <- function(rows, least_blocks) {

@@ -61,22 +61,45 @@ test_that("the lead says who took least, by how much the others differ and how s
     "All 4 comparisons are tested over 9 blocks, corrected for their number."
   ))
   # Nobody is first of those that were not all compared.
-  expect_match(lead(all_more[-1]), "^In this model, energy per megabit over all loads, against UDP: TCP 8 % more; QUIC")
+  part <- lead(all_more[-1])
+  expect_match(part, "^In this model, energy per megabit over all loads, against UDP: TCP 8 % more at 1440 bytes; QUIC")
+  expect_match(part, "; QUIC 38 and 44 % more at 64 and 1440 bytes.", fixed = TRUE)
   mixed <- lead(
     family_row("tcp", -13), family_row("tcp", 1, payload_bytes = 1440, verdict = "no_clear_difference"),
     family_row("quic", 38, inference = "intervals_only", verdict = NA, blocks_n = 5L)
   )
-  expect_match(mixed, "TCP 13 % less at 64 bytes and no clear difference at 1440 bytes; QUIC 38 % more.", fixed = TRUE)
+  expect_match(mixed, "TCP 13 % less at 64 bytes and no clear difference at 1440 bytes; QUIC", fixed = TRUE)
+  expect_match(mixed, "; QUIC 36 to 40 % more (mean 38 %) at 64 bytes (not tested).", fixed = TRUE)
   expect_match(mixed, "2 of 3 comparisons are tested, the others have too few repetitions (blocks).", fixed = TRUE)
   single <- family_row(
     "tcp", 20, low = NA_real_, high = NA_real_, inference = "intervals_only", verdict = NA, blocks_n = 1L
   )
   expect_match(
-    lead(single), fixed = TRUE,
-    "TCP no clear difference. 1 repetition (block) is too few for a significance test; 8 are needed."
+    lead(single), fixed = TRUE, paste(
+      "TCP 20 % more at 64 bytes (one block: no verdict).",
+      "1 repetition (block) is too few for a significance test; 8 are needed."
+    )
   )
   expect_null(lead(family_row("tcp", 13, blocks_n = 0L)))
   expect_null(lead_sentences(campaign, tables, data.table()))
+})
+
+test_that("what no test was made of stands in the headline with size and interval, and with that it was not tested", {
+  headline <- function(blocks, ...) {
+    campaign <- read_campaign(synthetic_campaign(blocks = blocks, transports = c("udp", "tcp", "quic", "null"), ...))
+    html <- as.character(section_summary(campaign, campaign_tables(campaign)))
+    expect_match(html, "<p class=\"lead\">")
+    gsub("[\u00a0\u202f]", " ", sub("</p>.*", "", sub(".*<p class=\"lead\">", "", html)))
+  }
+  one <- headline(1, payload_bytes = 1440)
+  expect_match(one, "TCP against UDP 20 % less at 1440 bytes (one block: no verdict); QUIC", fixed = TRUE)
+  expect_match(one, "1 repetition (block) is too few for a significance test; 8 are needed.", fixed = TRUE)
+  expect_no_match(one, "no clear difference|took the")
+  few <- headline(5, noise_w = 0.001)
+  expect_match(few, "TCP against UDP [0-9.]+ to [0-9.]+ % less .mean [0-9.]+ %. at 64 bytes and .* at 1440 bytes; Q")
+  expect_match(few, "[0-9.]+ to [0-9.]+ % more [(]mean")
+  expect_match(few, "5 repetitions (blocks) are too few for a significance test; 8 are needed.", fixed = TRUE)
+  expect_no_match(few, "took the")
 })
 
 test_that("the lead names the loads of which least is known", {
