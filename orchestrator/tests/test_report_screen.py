@@ -111,11 +111,14 @@ def test_that_it_is_a_model_is_said_once_at_the_head_and_in_each_source_line(
     assert page.evaluate(MODEL) == [1, 1, 1]
 
 
-def test_the_summary_is_the_first_thing_and_says_who_took_least(few: Path, open_page: OpenPage) -> None:
+def test_the_summary_is_the_first_thing_and_no_claim_is_made_untested(few: Path, open_page: OpenPage) -> None:
     page = open_page(few, **PHONE)
     assert page.evaluate("document.querySelector('main > *').id") == "summary"
     lead = page.evaluate("document.querySelector('#summary p').textContent")
-    assert lead.startswith("UDP took the most energy per megabit over all loads")
+    assert lead.startswith("Energy per megabit over all loads, against UDP: TCP 19.18")
+    for size in ("less at 64 bytes and", "less at 1440 bytes."):
+        assert size in lead
+    assert lead.endswith("2 repetitions (blocks) are too few for a significance test; 8 are needed.")
     assert page.evaluate("[...document.querySelectorAll('#summary h3')][1].textContent") == (
         "What would change it"
     )
