@@ -83,7 +83,7 @@ plot_delta_goodput <- function(delta, summary, campaign) {
     cell_layers(points) +
     payload_facets(summary[transport == "udp" | transport %in% points$transport]) +
     load_axis(points$offered_rate_mbps) +
-    scale_y_continuous(name = "Goodput short of UDP's (%)", labels = number_text) +
+    scale_y_continuous(name = "Goodput short of UDP's (%)", labels = apart_text) +
     transport_scales() +
     netjoule_theme() +
     labs(
@@ -98,5 +98,5 @@ plot_delta_goodput <- function(delta, summary, campaign) {
       ),
       caption = source_line(campaign)
     )
-  with_alt(plot, alt_ea(points, campaign, NULL, "the shortfall of goodput against UDP", "%"))
+  with_alt(plot, alt_ea(points, campaign, NULL, "how far goodput falls short of UDP's", "%"))
 }

@@ -51,7 +51,7 @@ flow_figures <- function(campaign, tables, suffix) {
       tables = c("pacing_overview", "pacing_certificates")
     ),
     figure(
-      paste0("message-cost", suffix), "What a message takes", plot_message_cost(summary, campaign), 9.2,
+      paste0("message-cost", suffix), "Sender cost per message", plot_message_cost(summary, campaign), 9.2,
       tables = "ea_summary"
     )
   )

@@ -33,7 +33,7 @@ plot_delta_ea <- function(delta, summary, campaign, meter_id) {
     cell_layers(points) +
     payload_facets(summary[meter_id == chosen & (transport == "udp" | transport %in% rows$transport)]) +
     load_axis(points$offered_rate_mbps) +
-    scale_y_continuous(name = expression(E[A] ~ "above UDP's (%)"), labels = number_text) +
+    scale_y_continuous(name = expression(E[A] ~ "above UDP's (%)"), labels = apart_text) +
     transport_scales() +
     netjoule_theme() +
     labs(

@@ -70,7 +70,7 @@ floor_panel <- function(floor, rows) {
       scales = "free_y"
     ) +
     load_axis(floor$offered_rate_mbps, NULL) +
-    scale_y_continuous(name = "Generator floor (W)", labels = number_text) +
+    scale_y_continuous(name = "Generator floor (W)", labels = apart_text) +
     transport_scales() +
     netjoule_theme()
 }

@@ -66,7 +66,7 @@ plot_model_residuals <- function(fit, residuals, campaign, meter_id) {
   plot <- model_panels(drawn, residual_labels(fit)) +
     geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
     model_marks(drawn) +
-    scale_y_continuous(name = expression(P[A] - P[I] ~ "less the model's (W)"), labels = number_text) +
+    scale_y_continuous(name = expression(P[A] - P[I] ~ "less the model's (W)"), labels = apart_text) +
     labs(
       title = "Residuals of the power model, by offered load",
       subtitle = subtitle_words(

@@ -39,7 +39,7 @@ plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
     }) +
     (if (single) c(scatter_scales(), list(transport_legend(points$transport)))) +
     scale_x_continuous(name = "Run, in the order of the campaign", labels = number_text) +
-    scale_y_continuous(name = expression(E[A] ~ "against its cell's mean (%)"), labels = number_text) +
+    scale_y_continuous(name = expression(E[A] ~ "against its cell's mean (%)"), labels = apart_text) +
     netjoule_theme() +
     labs(
       title = "Energy per megabit by campaign order",

@@ -105,7 +105,13 @@ same_delta_goodput <- function(rows) {
   size <- abs(rows$shortfall_percent)
   ends <- abs(c(rows$shortfall_percent_ci95_low, rows$shortfall_percent_ci95_high))
   if (isTRUE(max(size) < least_news_percent) && !any(ends > least_news_percent, na.rm = TRUE)) {
-    sprintf("Goodput is that of UDP in every cell: it differs by at most %s %%.", short(without_rounding(max(size))))
+    # Nothing differs "by at most 0 %".
+    most <- without_rounding(max(size))
+    if (most == 0) {
+      "Goodput is that of UDP in every cell."
+    } else {
+      sprintf("Goodput is that of UDP in every cell: it differs by at most %s %%.", short(most))
+    }
   }
 }
 

@@ -97,14 +97,24 @@ value_axis <- function(values, label, foot = NULL) {
       expand = if (is.null(foot)) waiver() else expansion(mult = c(0, 0.05))
     )
   } else {
-    scale_y_continuous(name = label, labels = number_text)
+    scale_y_continuous(name = label, labels = apart_text)
   }
 }
 
-number_text <- function(x) {
+number_text <- function(x, digits = 3) {
   ifelse(is.na(x), NA_character_, trimws(vapply(x, function(value) {
-    format(value, digits = 3, drop0trailing = TRUE, scientific = abs(value) >= 1e5 || (value != 0 && abs(value) < 1e-4))
+    scientific <- abs(value) >= 1e5 || (value != 0 && abs(value) < 1e-4)
+    format(value, digits = digits, drop0trailing = TRUE, scientific = scientific)
   }, "")))
+}
+
+# Numbers of an axis, with as many digits as tell each from its neighbours.
+apart_text <- function(x) {
+  for (digits in 3:12) {
+    text <- number_text(x, digits)
+    if (anyDuplicated(stats::na.omit(text)) == 0L) break
+  }
+  text
 }
 
 #' Place the transports of one load side by side, a few per cent of the axis apart

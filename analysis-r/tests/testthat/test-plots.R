@@ -188,6 +188,13 @@ test_that("transports of a single load stand at its place, not at the edges of t
   expect_identical(anyDuplicated(unique(drawn[[1]]$data[, c("transport", "x")])$x), 0L)
 })
 
+test_that("numbers of an axis are told apart", {
+  expect_identical(apart_text(c(6.001, 6.002, NA, 6.003)), c("6.001", "6.002", NA, "6.003"))
+  expect_identical(apart_text(c(0.1, 0.25, 1)), c("0.1", "0.25", "1"))
+  axis <- value_axis(c(5.9981, 5.9987), "Goodput")
+  expect_identical(axis$labels(c(5.998, 5.9985)), c("5.998", "5.9985"))
+})
+
 test_that("stream and datagram transports share a panel only with frames per message shown", {
   labels <- payload_labels(tables$ea_summary)
   shown <- gsub("[\u00a0\n]", " ", labels[["64"]])
