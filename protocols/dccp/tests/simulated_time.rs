@@ -114,6 +114,25 @@ fn no_acknowledgement_is_rejected_at_three_million_packets_per_second() {
     }
 }
 
+/// A path of microseconds to a receive buffer that is emptied at 800,000 packets per second: what waits there is the only
+/// queue, and the sender has to see it grow before it overflows.
+#[test]
+fn ccid_3_fills_a_receiver_without_flooding_its_buffer() {
+    for buffer_packets in [500, 5_000] {
+        let mut world = World::new(1, Path { rtt_ns: 20_000, ..Path::clean(0) });
+        (world.read_every_ns, world.read_packets, world.buffer_packets) = (40_000, 32, buffer_packets);
+        world.add_flow(Ccid::Tfrc, App::Every(667), App::Silent);
+        world.run_for(100 * MS);
+        let before = world.server().messages;
+        world.run_for(200 * MS);
+        let share = (world.server().messages - before) as f64 / 160_000.0;
+        let lost = world.overflows as f64 / (world.overflows + world.server().messages) as f64;
+        println!("{buffer_packets}: {share:.3} {lost:.5}");
+        assert!(share > 0.9, "{buffer_packets}: {share} of what the receiver takes");
+        assert!(world.overflows > 0 && lost < 0.01, "{buffer_packets}: {lost} found no room");
+    }
+}
+
 #[test]
 fn two_gigabits_per_second_pass() {
     let path = Path { rate_mbps: Some(2_300.0), queue_packets: 2_000, ..Path::clean(5) };

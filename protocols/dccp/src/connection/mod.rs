@@ -123,6 +123,8 @@ pub struct Connection {
     ndp_run: u64,
     /// Last valid packet of the peer.
     heard_ns: i64,
+    /// How long what is handled next waited in the carrier's receive buffer.
+    waited_ns: i64,
     /// This end says Slow Receiver until this time.
     slow_until_ns: Option<i64>,
     /// The peer said Slow Receiver until about this time.
@@ -206,6 +208,7 @@ impl Connection {
             handshake_rtt_ns: None,
             ndp_run: 0,
             heard_ns: now_ns,
+            waited_ns: 0,
             slow_until_ns: None,
             slow_receiver_until_ns: None,
             close_wanted: false,
@@ -293,10 +296,14 @@ impl Connection {
         self.slow_receiver_until_ns.is_some_and(|until_ns| now_ns < until_ns)
     }
 
-    /// What the carrier sees of its receive buffer when it reads at `now_ns`: how long the oldest packet there had waited, and
-    /// how many packets found no room so far. When there are more than before, or the wait is long, the acknowledgements of
-    /// the next round trip say Slow Receiver (RFC 4340 section 11.6).
+    /// What the carrier sees of its receive buffer when it reads at `now_ns`: how long the packets that are handled next had
+    /// waited there, and how many found no room so far. When there are more than before, or the wait is long, the
+    /// acknowledgements of the next round trip say Slow Receiver (RFC 4340 section 11.6).
+    ///
+    /// To the receiving CCID data arrives when it is taken from there: the buffer is the last queue of the path, which the
+    /// sender has to see grow in its round trips before it overflows.
     pub fn on_receive_buffer(&mut self, now_ns: i64, lag_ns: i64, overflows: u64) {
+        self.waited_ns = lag_ns.max(0);
         let has_overflowed = overflows > self.counters.receive_overflows;
         self.counters.receive_overflows = overflows.max(self.counters.receive_overflows);
         self.counters.greatest_receive_lag_ns = self.counters.greatest_receive_lag_ns.max(lag_ns);

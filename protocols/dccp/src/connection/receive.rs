@@ -326,6 +326,7 @@ impl Connection {
         //# Packets reported as State 3 MUST NOT be acknowledgeable. Feature negotiations and options on
         //# such packets MUST NOT have been processed, and the Acknowledgement Number MUST NOT correspond
         //# to such a packet.
+        incoming.arrived_ns = incoming.arrived_ns.saturating_add(self.waited_ns);
         halves.receiver.on_incoming(&incoming)
     }
 

@@ -149,7 +149,8 @@ impl Connection {
         self.features.clamp(self.sequence.gsr, self.sequence.gss);
         self.counters.data_packets_received += packets;
         halves.sender.on_followers(incoming, packets);
-        halves.receiver.on_followers(incoming, packets);
+        let taken_ns = incoming.arrived_ns.saturating_add(self.waited_ns);
+        halves.receiver.on_followers(&Incoming { arrived_ns: taken_ns, ..*incoming }, packets);
         followers
     }
 

@@ -2,6 +2,7 @@
 //! Flows (a client, a server, what their applications send) over one shared path: the link model's wired path, one for each
 //! direction.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
@@ -149,10 +150,16 @@ pub(crate) struct World {
     back: WiredPath<Parcel>,
     /// Nothing passes in either direction during this time.
     pub(crate) outage_ns: Range<i64>,
-    /// Servers read their receive buffers this often; 0: each packet when it comes.
+    /// Servers read their receive buffer this often; 0: each packet when it comes.
     pub(crate) read_every_ns: i64,
-    /// What waits in those buffers since when.
-    unread: Vec<(i64, Parcel)>,
+    /// So many packets at most.
+    pub(crate) read_packets: usize,
+    /// Packets that find room in that buffer.
+    pub(crate) buffer_packets: usize,
+    /// Those that found none.
+    pub(crate) overflows: u64,
+    /// What waits in it since when.
+    unread: VecDeque<(i64, Parcel)>,
     next_read_ns: i64,
     path: Path,
     jitter: Rng,
@@ -171,7 +178,10 @@ impl World {
             back: WiredPath::new(path.direction(None, path.loss_back), Rng::new(seed, 2)),
             outage_ns: 0..0,
             read_every_ns: 0,
-            unread: Vec::new(),
+            read_packets: usize::MAX,
+            buffer_packets: usize::MAX,
+            overflows: 0,
+            unread: VecDeque::new(),
             next_read_ns: 0,
             path,
             jitter: Rng::new(seed, 3),
@@ -252,7 +262,12 @@ impl World {
         while due(&self.forward) {
             let Some(parcel) = self.forward.pop() else { break };
             if self.read_every_ns > 0 && self.flows[parcel.flow].server.connection.is_some() {
-                self.unread.push((now_ns, parcel));
+                if self.unread.len() < self.buffer_packets {
+                    self.unread.push_back((now_ns, parcel));
+                } else {
+                    self.overflows += 1;
+                    self.spare.push(parcel.bytes);
+                }
                 continue;
             }
             self.arrive_at_server(&parcel);
@@ -268,14 +283,19 @@ impl World {
         }
     }
 
-    /// Servers whose time has come read all that waits; each packet has the time at which it came.
+    /// Servers whose time has come read what waits; each packet has the time at which it came.
     fn read(&mut self, now_ns: i64) {
         if self.unread.is_empty() || now_ns < self.next_read_ns {
             return;
         }
         self.next_read_ns = now_ns + self.read_every_ns;
-        for (arrived_ns, parcel) in std::mem::take(&mut self.unread) {
-            self.flows[parcel.flow].server.handle(arrived_ns, &parcel.bytes);
+        for _ in 0..self.read_packets {
+            let Some((arrived_ns, parcel)) = self.unread.pop_front() else { break };
+            let server = &mut self.flows[parcel.flow].server;
+            if let Some(connection) = &mut server.connection {
+                connection.on_receive_buffer(now_ns, now_ns - arrived_ns, self.overflows);
+            }
+            server.handle(arrived_ns, &parcel.bytes);
             self.transmit(parcel.flow);
             self.spare.push(parcel.bytes);
         }

@@ -46,6 +46,8 @@ pub(super) struct AllowedRate {
     last_sample_ns: f64,
     /// Its square root: every packet asks for it.
     last_root: f64,
+    /// The shortest round trip so far: that of the path without its queues.
+    least_sample_ns: f64,
     /// R_sqmean, square root of ns.
     root_mean: f64,
     has_feedback: bool,
@@ -68,6 +70,7 @@ impl AllowedRate {
             last_receive_rate: 0.0,
             rtt_ns: None,
             last_sample_ns: 0.0,
+            least_sample_ns: f64::INFINITY,
             last_root: 0.0,
             root_mean: 0.0,
             has_feedback: false,
@@ -116,6 +119,11 @@ impl AllowedRate {
         self.rtt_ns.map_or(0.0, |rtt_ns| rtt_ns.max(self.last_sample_ns))
     }
 
+    /// The shortest round trip so far, infinite while not known.
+    pub(super) const fn least_rtt_ns(&self) -> f64 {
+        self.least_sample_ns
+    }
+
     /// X, bytes per second.
     pub(super) const fn allowed(&self) -> f64 {
         self.rate
@@ -144,6 +152,11 @@ impl AllowedRate {
         //# environments with a low level of statistical multiplexing.
         let rate = if self.last_root > 0.0 { self.rate * self.root_mean / self.last_root } else { self.rate };
         rate.max(least_rate(segment))
+    }
+
+    /// When the nofeedback timer expires.
+    pub(super) const fn deadline_ns(&self) -> Option<i64> {
+        self.deadline_ns
     }
 
     /// A data packet left.
@@ -222,6 +235,7 @@ impl AllowedRate {
 
     fn take_sample(&mut self, sample_ns: f64) {
         self.last_sample_ns = sample_ns;
+        self.least_sample_ns = self.least_sample_ns.min(sample_ns);
         self.last_root = sample_ns.sqrt();
     }
 

@@ -6,6 +6,9 @@ use crate::ccid::Departure;
 
 /// Granularity of wake-ups, ns (t_gran).
 const GRANULARITY_NS: f64 = 1e6;
+/// Packets that are due within this time leave together, ns, where a round trip is at least twice as long. At rates where there
+/// are several, trains of one packet would cost both hosts more than the packets do.
+const GATHER_NS: f64 = 100e3;
 
 /// Nominal send times.
 #[derive(Debug, Default, Clone)]
@@ -23,13 +26,31 @@ impl Pacer {
         if at_ns <= now_ns {
             Departure::Now
         } else {
-            Departure::At(at_ns)
+            Departure::At(at_ns.saturating_add(whole_ns(gather_ns(interval_ns, rtt_ns))))
+        }
+    }
+
+    /// How many packets may leave at `now_ns`.
+    pub(super) fn burst(&self, now_ns: i64, interval_ns: f64, rtt_ns: f64) -> u64 {
+        let (nominal_ns, fraction) = self.nominal(now_ns, interval_ns, rtt_ns);
+        let past_ns = now_ns.saturating_sub(nominal_ns) as f64 - fraction + early_ns(interval_ns, rtt_ns);
+        if past_ns < 0.0 {
+            0
+        } else {
+            (past_ns / interval_ns) as u64 + 1
         }
     }
 
     /// A packet left.
     pub(super) fn on_sent(&mut self, now_ns: i64, interval_ns: f64, rtt_ns: f64) {
-        self.last = Some(self.nominal(now_ns, interval_ns, rtt_ns));
+        self.on_all_sent(now_ns, 1, interval_ns, rtt_ns);
+    }
+
+    /// `packets` left, at least one.
+    pub(super) fn on_all_sent(&mut self, now_ns: i64, packets: u64, interval_ns: f64, rtt_ns: f64) {
+        let (nominal_ns, fraction) = self.nominal(now_ns, interval_ns, rtt_ns);
+        let after_ns = fraction + interval_ns * (packets - 1) as f64;
+        self.last = Some((nominal_ns.saturating_add(whole_ns(after_ns.floor())), after_ns.fract()));
     }
 
     /// t_(i+1) = t_i + t_ipi, but no older than the credit reaches.
@@ -56,6 +77,16 @@ impl Pacer {
 /// t_delta: how long before its nominal time a packet may leave.
 fn early_ns(interval_ns: f64, rtt_ns: f64) -> f64 {
     interval_ns.min(GRANULARITY_NS).min(rtt_ns) / 2.0
+}
+
+/// How long a packet that has to wait is kept for company.
+fn gather_ns(interval_ns: f64, rtt_ns: f64) -> f64 {
+    let most_ns = (rtt_ns / 2.0).min(GATHER_NS);
+    if interval_ns > most_ns / 2.0 {
+        0.0
+    } else {
+        most_ns - interval_ns
+    }
 }
 
 #[cfg(test)]
@@ -99,6 +130,42 @@ mod tests {
         }
         // 4 s at one packet per 150 us.
         assert!((packets as f64 / (4e9 / 150_000.0) - 1.0).abs() < 0.01, "{packets}");
+    }
+
+    #[test]
+    fn a_burst_at_once_is_the_one_that_packets_one_by_one_are() {
+        for (interval_ns, rtt_ns) in [(1e7, 1e6), (700.3, 21_000.0), (60_000.0, 1e7), (0.43, 30.0)] {
+            let mut pacer = Pacer::default();
+            pacer.on_sent(0, interval_ns, rtt_ns);
+            for now_ns in [100, 20_000, 21_500, 90_000, 5_000_000, 20_000_000] {
+                let (mut together, packets) = (pacer.clone(), pacer.burst(now_ns, interval_ns, rtt_ns));
+                assert_eq!(
+                    burst(&mut pacer, now_ns, interval_ns, rtt_ns) as u64,
+                    packets,
+                    "{interval_ns} {now_ns}"
+                );
+                if packets > 0 {
+                    together.on_all_sent(now_ns, packets, interval_ns, rtt_ns);
+                }
+                let time = |pacer: &Pacer| pacer.last.map(|(ns, fraction)| ns as f64 + fraction).unwrap();
+                assert!((time(&together) - time(&pacer)).abs() < 1e-3 * packets.max(1) as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn at_many_packets_per_second_who_has_to_wait_waits_for_company() {
+        let wait = |interval_ns, rtt_ns| {
+            let mut pacer = Pacer::default();
+            pacer.on_sent(0, interval_ns, rtt_ns);
+            pacer.departure(1, interval_ns, rtt_ns)
+        };
+        // A million packets per second: 100 us, or half of the round trip where that is shorter.
+        assert_eq!(wait(1e3, 1e7), Departure::At(99_500));
+        assert_eq!(wait(1e3, 5e4), Departure::At(24_500));
+        // 20,000 packets per second, and many to few round trips: at once.
+        assert_eq!(wait(5.1e4, 1e7), Departure::At(25_500));
+        assert_eq!(wait(1e3, 3e3), Departure::At(500));
     }
 
     #[test]

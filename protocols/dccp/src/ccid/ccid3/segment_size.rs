@@ -83,6 +83,18 @@ impl SegmentSize {
 
     /// A data packet left.
     pub(super) fn on_sent(&mut self, payload_bytes: usize) {
+        self.on_all_sent(1, payload_bytes);
+    }
+
+    /// `packets` of this size left.
+    pub(super) fn on_all_sent(&mut self, packets: u64, payload_bytes: usize) {
+        for _ in 0..packets {
+            self.count(payload_bytes);
+        }
+        self.update();
+    }
+
+    fn count(&mut self, payload_bytes: usize) {
         self.last_bytes = payload_bytes as f64;
         self.largest_bytes = self.largest_bytes.max(self.last_bytes);
         self.recent_bytes += self.next_weight * (self.last_bytes - self.recent_bytes);
@@ -94,7 +106,6 @@ impl SegmentSize {
             current.bytes /= 2;
             current.packets /= 2;
         }
-        self.update();
     }
 
     /// A new loss interval began.

@@ -15,6 +15,8 @@ use crate::seqno::Seq48;
 
 /// Elapsed Time is in units of 10 us.
 const ELAPSED_UNIT_NS: i64 = 10_000;
+/// Packets that may leave without feedback at any rate: 3 MB, more than wait in the queues of a slow path.
+const LEAST_UNANSWERED: f64 = 2048.0;
 /// Largest number in an RTT Estimate option, us.
 const MAX_RTT_US: f64 = 0xff_fffe as f64;
 /// Says "more than that".
@@ -33,6 +35,8 @@ pub struct Sender {
     has_sent: bool,
     /// Numbers of the newest packet that is acknowledged and of the newest data packet, once there is one.
     flying: Option<(Seq48, Seq48)>,
+    /// The newest packet when the nofeedback timer last expired.
+    given_up: Option<Seq48>,
     /// Until when a waiting message was told to wait.
     blocked_until_ns: Option<i64>,
     /// Last time at which more waited than was allowed to leave.
@@ -59,6 +63,7 @@ impl Sender {
             losses: LossReport::default(),
             has_sent: false,
             flying: None,
+            given_up: None,
             blocked_until_ns: None,
             limited_ns: i64::MIN,
             newest_feedback: None,
@@ -73,6 +78,33 @@ impl Sender {
     /// would carry far less than X, and 2 * X_recv (RFC 5348 section 4.3) would lower X again and again.
     fn interval_ns(&self) -> f64 {
         self.segment.last_bytes() * NS_PER_S / self.rate.instantaneous(&self.segment)
+    }
+
+    /// Let the nofeedback timer expire as often as it has.
+    fn catch_up(&mut self, now_ns: i64) {
+        let expirations = self.rate.expirations();
+        self.rate.catch_up(now_ns, &self.segment);
+        if self.rate.expirations() > expirations {
+            self.given_up = self.flying.map(|(_, newest)| newest);
+        }
+    }
+
+    /// How many packets may leave before there is feedback, or the nofeedback timer expires: what X gives in four round trips,
+    /// after which RFC 5348 section 4.4 would lower X; on a path shorter than the feedback interval, whose round trips are
+    /// waits in the receiver's buffer, in two of both. `allowed_rate::MIN_TIMEOUT_NS` is longer there, and a receiver that
+    /// its scheduler holds back for that long would lose all that its buffer has no room for. A sender may always send less
+    /// than X.
+    fn room(&self) -> u64 {
+        let Some((acknowledged, newest)) = self.flying else { return u64::MAX };
+        let (rtt_ns, interval_ns) = (self.rate.longer_rtt_ns(), MIN_FEEDBACK_INTERVAL_NS as f64);
+        let is_short = self.rate.least_rtt_ns() < interval_ns;
+        let span_ns = if is_short { 2.0 * (rtt_ns + interval_ns) } else { 4.0 * rtt_ns };
+        // X_inst may be above X; nobody knows yet whether the path takes it.
+        let rate = self.rate.instantaneous(&self.segment).min(self.rate.allowed());
+        let most = rate * span_ns / NS_PER_S / self.segment.bytes();
+        let since = self.given_up.map_or(acknowledged, |given_up| acknowledged.latest(given_up));
+        let unanswered = since.distance_to(newest).max(0) as u64;
+        (most.max(LEAST_UNANSWERED) as u64).saturating_sub(unanswered)
     }
 
     /// R_sample = (t_now - t_recvdata) - t_delay; `None` when the reported delay leaves nothing of it.
@@ -178,11 +210,14 @@ impl SendingCcid for Sender {
     }
 
     fn departure(&mut self, now_ns: i64, payload_bytes: usize) -> Departure {
-        self.rate.catch_up(now_ns, &self.segment);
+        self.catch_up(now_ns);
         if !self.has_sent || payload_bytes as f64 > self.segment.largest_bytes() {
             self.expect(payload_bytes);
         }
-        let departure = self.pacer.departure(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
+        let mut departure = self.pacer.departure(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
+        if let (Departure::Now, 0, Some(deadline_ns)) = (departure, self.room(), self.rate.deadline_ns()) {
+            departure = Departure::At(deadline_ns);
+        }
         if let Departure::At(at_ns) = departure {
             self.blocked_until_ns = Some(at_ns);
         }
@@ -234,7 +269,7 @@ impl SendingCcid for Sender {
     fn on_sent(&mut self, now_ns: i64, seq: Seq48, payload_bytes: Option<usize>, _ecn: Ecn) {
         self.wants_ack_of_acks = false;
         if let Some(payload_bytes) = payload_bytes {
-            self.rate.catch_up(now_ns, &self.segment);
+            self.catch_up(now_ns);
             self.pacer.on_sent(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
             // A message without a byte counts as one of one byte, here and at the receiver: a rate of 0 would never rise.
             let payload_bytes = payload_bytes.max(1);
@@ -252,14 +287,8 @@ impl SendingCcid for Sender {
     }
 
     fn may_follow(&mut self, now_ns: i64, _payload_bytes: usize, most: usize) -> usize {
-        let (interval_ns, rtt_ns) = (self.interval_ns(), self.rate.longer_rtt_ns());
-        let mut pacer = self.pacer.clone();
-        let mut packets = 0;
-        while packets < most && pacer.departure(now_ns, interval_ns, rtt_ns) == Departure::Now {
-            pacer.on_sent(now_ns, interval_ns, rtt_ns);
-            packets += 1;
-        }
-        packets
+        let due = self.pacer.burst(now_ns, self.interval_ns(), self.rate.longer_rtt_ns());
+        due.min(self.room()).min(most as u64) as usize
     }
 
     fn on_followers_sent(
@@ -275,9 +304,9 @@ impl SendingCcid for Sender {
         }
         let (interval_ns, rtt_ns) = (self.interval_ns(), self.rate.longer_rtt_ns());
         let (counter, limited_ns) = (self.counter.sent(), self.limited_ns);
+        self.pacer.on_all_sent(now_ns, packets, interval_ns, rtt_ns);
+        self.segment.on_all_sent(packets, payload_bytes.max(1));
         for step in 0..packets {
-            self.pacer.on_sent(now_ns, interval_ns, rtt_ns);
-            self.segment.on_sent(payload_bytes.max(1));
             self.sent.push(Sent { seq: first.add(step), sent_ns: now_ns, counter, limited_ns });
         }
         if let Some((_, newest)) = &mut self.flying {
@@ -293,7 +322,7 @@ impl SendingCcid for Sender {
     fn on_incoming(&mut self, incoming: &Incoming<'_>) -> Result<(), Violation> {
         let Some(ack) = incoming.ack else { return Ok(()) };
         let now_ns = incoming.arrived_ns;
-        self.rate.catch_up(now_ns, &self.segment);
+        self.catch_up(now_ns);
         let sent = self.sent.get(ack);
         if let Some(sent) = sent {
             self.counter.on_acknowledged(now_ns, sent.counter);
@@ -320,7 +349,7 @@ impl SendingCcid for Sender {
     }
 
     fn on_timeout(&mut self, now_ns: i64) {
-        self.rate.catch_up(now_ns, &self.segment);
+        self.catch_up(now_ns);
     }
 
     fn set_initial_rtt(&mut self, rtt_ns: i64) {

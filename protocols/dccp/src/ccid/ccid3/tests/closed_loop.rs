@@ -213,3 +213,23 @@ fn the_timer_never_wakes_the_sender() {
     run.run_for(S);
     assert_eq!(run.sender.next_timeout_ns(), None);
 }
+
+#[test]
+fn who_hears_nothing_over_a_short_path_stops_after_two_milliseconds_and_tries_again() {
+    let mut run = Loop::new(50_000, 1440, |_| false);
+    run.use_rtt_option();
+    run.shake_hands();
+    run.run_for(35 * MS);
+    let packets_per_ms = run.allowed_rate() / 1440.0 / 1e3;
+    run.is_deaf = true;
+    // What was under way is answered yet. The nofeedback timer expires after 20 ms.
+    let packets = run.run_for(15 * MS) as f64;
+    let most = (4.2 * packets_per_ms).max(2_048.0 + packets_per_ms);
+    assert!(packets > packets_per_ms && packets < most, "{packets} at {packets_per_ms} per ms");
+    assert!(packets < 12.0 * packets_per_ms, "{packets} at {packets_per_ms} per ms");
+    assert!(run.run_for(10 * MS) > 0);
+    assert!(run.run_for(S) > 0);
+    run.is_deaf = false;
+    run.run_for(200 * MS);
+    assert!(run.run_for(S) > 1_000);
+}
