@@ -9,6 +9,8 @@ const GRANULARITY_NS: f64 = 1e6;
 /// Packets that are due within this time leave together, ns, where a round trip is at least twice as long. At rates where there
 /// are several, trains of one packet would cost both hosts more than the packets do.
 const GATHER_NS: f64 = 100e3;
+/// At most so many: a connection's queue has to hold them.
+const GATHER_PACKETS: f64 = 32.0;
 
 /// Nominal send times.
 #[derive(Debug, Default, Clone)]
@@ -81,7 +83,7 @@ fn early_ns(interval_ns: f64, rtt_ns: f64) -> f64 {
 
 /// How long a packet that has to wait is kept for company.
 fn gather_ns(interval_ns: f64, rtt_ns: f64) -> f64 {
-    let most_ns = (rtt_ns / 2.0).min(GATHER_NS);
+    let most_ns = (rtt_ns / 2.0).min(GATHER_NS).min(GATHER_PACKETS * interval_ns);
     if interval_ns > most_ns / 2.0 {
         0.0
     } else {
@@ -160,8 +162,9 @@ mod tests {
             pacer.on_sent(0, interval_ns, rtt_ns);
             pacer.departure(1, interval_ns, rtt_ns)
         };
-        // A million packets per second: 100 us, or half of the round trip where that is shorter.
-        assert_eq!(wait(1e3, 1e7), Departure::At(99_500));
+        // A million packets per second: 32 packets; fewer: 100 us; or half of the round trip where that is shorter.
+        assert_eq!(wait(1e3, 1e7), Departure::At(31_500));
+        assert_eq!(wait(1e4, 1e7), Departure::At(95_000));
         assert_eq!(wait(1e3, 5e4), Departure::At(24_500));
         // 20,000 packets per second, and many to few round trips: at once.
         assert_eq!(wait(5.1e4, 1e7), Departure::At(25_500));

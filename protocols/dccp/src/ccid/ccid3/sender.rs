@@ -99,9 +99,8 @@ impl Sender {
         let (rtt_ns, interval_ns) = (self.rate.longer_rtt_ns(), MIN_FEEDBACK_INTERVAL_NS as f64);
         let is_short = self.rate.least_rtt_ns() < interval_ns;
         let span_ns = if is_short { 2.0 * (rtt_ns + interval_ns) } else { 4.0 * rtt_ns };
-        // X_inst may be above X; nobody knows yet whether the path takes it.
-        let rate = self.rate.instantaneous(&self.segment).min(self.rate.allowed());
-        let most = rate * span_ns / NS_PER_S / self.segment.bytes();
+        // X_inst follows single round trips, up and down.
+        let most = self.rate.allowed() * span_ns / NS_PER_S / self.segment.bytes();
         let since = self.given_up.map_or(acknowledged, |given_up| acknowledged.latest(given_up));
         let unanswered = since.distance_to(newest).max(0) as u64;
         (most.max(LEAST_UNANSWERED) as u64).saturating_sub(unanswered)
