@@ -244,6 +244,8 @@ overlay_setting <- function(campaign) {
   without <- function(x, names) x[setdiff(names(x), names)]
   entry <- function(x) if (length(x) > 0L) flatten(x)
   host <- pick(meta, "host", default = list())
+  # Kernels of one host keep some kB more or less of it for themselves.
+  if (!is.null(host$memory_bytes)) host$memory_gib <- round(host$memory_bytes / 2^30, 1)
   lab <- lapply(pick(meta, "lab_hosts", default = list()), without, c("boot_id", "time_utc"))
   if (length(lab) > 0L) names(lab) <- vapply(lab, pick_text, "", "host")
   meters <- campaign$meters[, c("make", "model", "power_source", "device_model", "update_interval_s"), with = FALSE]
@@ -251,14 +253,21 @@ overlay_setting <- function(campaign) {
   list(
     "Kernel" = entry(c(host["kernel"], lapply(lab, function(one) one["kernel"]))),
     "Processor and memory" = entry(
-      host[intersect(c("machine", "cpu_model", "cpu_cores", "memory_bytes"), names(host))]
+      host[intersect(c("machine", "cpu_model", "cpu_cores", "memory_gib"), names(host))]
     ),
     "Meters" = entry(lapply(meters, function(one) lapply(one, function(value) if (is.na(value)) "none" else value))),
     "Workload" = entry(without(pick(meta, "workload", default = list()), c("name", "description", "seed"))),
-    "Link and hosts" = entry(without(pick(meta, "topology", default = list()), c("name", "description", "meters"))),
+    "Link and hosts" = without_addresses(entry(
+      without(pick(meta, "topology", default = list()), c("name", "description", "meters"))
+    )),
     "Radio" = c(radio_source = radio_source(campaign)),
     "Programs" = entry(pick(meta, "versions", default = list()))
   )
+}
+
+# Which addresses hosts have costs nothing; in a bundle for others they are masked.
+without_addresses <- function(entries) {
+  entries[!grepl("(address|addresses[0-9.]*|mac|ssid|user)$", names(entries))]
 }
 
 overlay_html <- function(campaigns, pair, table) {

@@ -68,7 +68,9 @@ overlay_plot <- function(points, title, axis, columns, campaigns, pair) {
     scale_fill_manual(name = NULL, values = look(overlay_colours), guide = "none") +
     scale_shape_manual(name = NULL, values = look(c(21, 24))) +
     scale_linetype_manual(name = NULL, values = look(c("solid", "42"))) +
-    guides(colour = guide_legend(override.aes = list(fill = overlay_colours), nrow = 1L)) +
+    guides(colour = guide_legend(
+      override.aes = list(fill = overlay_colours), nrow = if (sum(nchar(labels)) > 34L) 2L else 1L
+    )) +
     netjoule_theme() +
     labs(
       title = paste0(title, ", two campaigns compared"),
@@ -78,9 +80,9 @@ overlay_plot <- function(points, title, axis, columns, campaigns, pair) {
       caption = paste(sources, collapse = "\n")
     )
   with_alt(plot, sprintf(
-    "%s against offered load of %s, a panel per transport and message size (%s). Values: %s to %s.", title,
+    "%s against offered load of %s, a panel per transport and message size (%s). Values: %s.", title,
     paste(labels, collapse = " and "), paste(levels(points$panel), collapse = "; "),
-    short(min(points$value, na.rm = TRUE)), short(max(points$value, na.rm = TRUE))
+    paste(unique(short(range(points$value, na.rm = TRUE))), collapse = " to ")
   ))
 }
 

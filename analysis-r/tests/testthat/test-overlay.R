@@ -48,11 +48,13 @@ test_that("what the two differ in is said: kernel, processor, meter, workload", 
   a <- synthetic_campaign(name = "one", blocks = 1, payload_bytes = 64)
   b <- synthetic_campaign(name = "two", blocks = 1, payload_bytes = 64)
   edit_json(file.path(a, "campaign.json"), function(doc) {
-    doc$host <- list(kernel = "6.1.0", cpu_model = "old")
+    doc$host <- list(kernel = "6.1.0", cpu_model = "old", memory_bytes = 25276514304)
+    doc$topology$hosts$client$address <- "10.0.0.1"
     doc
   })
   edit_json(file.path(b, "campaign.json"), function(doc) {
-    doc$host <- list(kernel = "6.18.0", cpu_model = "new <b>")
+    doc$host <- list(kernel = "6.18.0", cpu_model = "new <b>", memory_bytes = 25276502016)
+    doc$topology$hosts$client$address <- "198.18.0.1"
     doc$workload$blocks <- 7L
     doc$meters[[1]]$model <- "WT310"
     doc
@@ -62,6 +64,20 @@ test_that("what the two differ in is said: kernel, processor, meter, workload", 
   expect_on_page(html, "kernel A 6.1.0, B 6.18.0", fixed = TRUE)
   expect_on_page(html, "cpu model A old, B new &lt;b&gt;", fixed = TRUE)
   expect_on_page(html, "model A [^;]*, B WT310")
+  expect_false(grepl("memory gib|198.18.0.1", html))
+})
+
+test_that("long names of campaigns stand below each other in the legend, and one value is said once", {
+  a <- dearer(1, name = "quick-20261125T211830-before", blocks = 1, transports = "udp", payload_bytes = 64)
+  b <- dearer(1, name = "quick-20261125T211830-after", blocks = 1, transports = "udp", payload_bytes = 64)
+  campaigns <- lapply(c(a, b), read_campaign)
+  names(campaigns) <- overlay_labels(campaigns, c(a, b))
+  points <- overlay_flow(
+    overlay_pairs(campaigns)[[1]]$cells[offered_rate_mbps == 10], "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high"
+  )
+  plot <- overlay_plot(points, "Goodput", "Goodput, Mb/s", 1L, campaigns, NULL)
+  expect_identical(plot$guides$colour$nrow, 2L)
+  expect_match(figure_alt(plot), "Values: 10.", fixed = TRUE)
 })
 
 test_that("one campaign twice, three, and two without a common cell are refused as usage", {
