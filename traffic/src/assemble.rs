@@ -100,9 +100,9 @@ fn report(
         offered_rate_mbps: request.offered_rate_mbps(),
         duration_s: match request.messages {
             Some(_) => (sender.end_ns - sender.start_ns) as f64 / 1e9,
-            None => request.duration_ns as f64 * 1e-9,
+            None => request.duration_ns as f64 / 1e9,
         },
-        interval_s: request.interval_ns as f64 * 1e-9,
+        interval_s: request.interval_ns as f64 / 1e9,
         seed: request.seed,
         schedule_digest: Some(request.schedule_digest()),
         profile,

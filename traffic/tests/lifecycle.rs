@@ -97,7 +97,7 @@ fn the_sum_of_a_stopped_flow_ends_when_it_stopped() {
     let flow = ["send", "--to", &server.control, "-b", "1M", "-t", "30"];
     let mut client = Command::new(common::BINARY).args(flow).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(client.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.starts_with("[  1] ")), "no interval");
+    assert!(lines.any(|line| line.starts_with("[  1] ") && line.contains("0.00-1.00")), "no interval");
     terminate(&client);
     let sum = lines.find(|line| line.starts_with("[SUM] ")).unwrap();
     let (_, end_s) = sum.split_whitespace().nth(1).unwrap().split_once('-').unwrap();

@@ -220,11 +220,13 @@ fn lasted_s(flow: &FlowReport) -> f64 {
     if flow.end_reason == EndReason::Duration {
         return flow.duration_s;
     }
-    let of_sender = || flow.intervals.iter().filter(|interval| interval.end == End::Sender);
-    let begin_ns = of_sender().map(|interval| interval.start_ns).min();
-    let end_ns = of_sender().map(|interval| interval.end_ns).max();
-    let lasted_ns = end_ns.zip(begin_ns).map_or(0, |(end_ns, begin_ns)| end_ns - begin_ns);
-    flow.duration_s.min(lasted_ns as f64 * 1e-9)
+    // Its rate is over the time that it was on.
+    let lasted_s = flow.sender.bytes_sent as f64 * 8e-6 / flow.sender.goodput_mbps;
+    if lasted_s.is_finite() {
+        lasted_s.min(flow.duration_s)
+    } else {
+        0.0
+    }
 }
 
 fn span(from_s: f64, to_s: f64, decimals: usize) -> String {
