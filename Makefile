@@ -32,7 +32,7 @@ test-rust:
 
 # Most tests wait for real flows, instruments and hosts: more of them at once than there are cores.
 test-python:
-	$(PY) -m pytest --numprocesses 4 --no-loadscope-reorder --durations 30
+	$(PY) -m pytest --numprocesses 5 --no-loadscope-reorder --durations 30
 
 test-r:
 	Rscript --vanilla analysis-r/tests/run.R

@@ -286,7 +286,7 @@ def test_a_lost_answer_is_a_gap_and_neither_garbage_nor_a_stuck_meter(tmp_path, 
     wait_for_rows(tmp_path, len(flags(tmp_path)) + 3)
     log.child.send_signal(signal.SIGTERM)
     log.wait_for("ended")
-    # A lost answer to a wait looks like a lost line: the meter may be connected anew, and have no value at first.
+    # A lost answer looks like a lost line: the meter may be connected anew, without a value at first.
     kinds = [event["kind"] for event in log.said if event["event"] == "meter"]
     assert {"gap", "gap_over"} <= set(kinds) <= {"gap", "gap_over", "note", "reconnect", "no_data"}
     assert kinds.count("reconnect") <= 1
