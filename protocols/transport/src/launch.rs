@@ -8,24 +8,23 @@
 //! the way.
 
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use crate::outgoing::{Outgoing, SCM_TXTIME};
 use crate::qdisc::{self, Discipline};
 use crate::socket::{set_option, set_option_bytes};
 use crate::{Result, TransportError};
 
-/// Socket option of asm-generic/socket.h, which libc lacks.
-const SO_TXTIME: libc::c_int = SCM_TXTIME;
-/// Datagrams per call: more than the engine offers at once.
-const DATAGRAMS_PER_CALL: usize = 64;
+/// Socket option and control message type of asm-generic/socket.h, which libc lacks.
+const SO_TXTIME: libc::c_int = 61;
+const SCM_TXTIME: libc::c_int = SO_TXTIME;
 /// Send buffer asked for: datagrams that wait for their launch count against it. The kernel may grant less.
 const SEND_BUFFER_BYTES: libc::c_int = 4 << 20;
 
 /// Gives the datagrams of one socket their launch times.
-#[derive(Debug)]
-pub struct LaunchTimes(Outgoing);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaunchTimes(());
 
 impl LaunchTimes {
     /// Prepare a socket that sends to `peer`.
@@ -48,32 +47,13 @@ impl LaunchTimes {
         })?;
         // What was granted shows when datagrams are refused for want of room.
         let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER_BYTES);
-        Ok(Self::new())
+        Ok(Self(()))
     }
 
-    fn new() -> Self {
-        Self(Outgoing::with_launch_times(DATAGRAMS_PER_CALL))
-    }
-
-    /// Datagrams that one call takes.
-    pub fn room(&self) -> usize {
-        self.0.room()
-    }
-
-    /// Send datagrams of `datagram_bytes` that lie back to back on a connected socket, in one call; how many the kernel took,
-    /// counted from the front. Number `index` of them leaves at `launch_ns(index)` (`CLOCK_MONOTONIC`), or at once when that
-    /// has passed.
-    ///
-    /// # Errors
-    /// Why the first was not taken ([`Outgoing::send`]).
-    pub fn send(
-        &mut self,
-        fd: RawFd,
-        datagrams: &[u8],
-        datagram_bytes: usize,
-        launch_ns: &dyn Fn(usize) -> i64,
-    ) -> io::Result<usize> {
-        self.0.send_at(fd, datagrams, datagram_bytes, launch_ns)
+    /// Send one datagram on a connected socket; it leaves at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has
+    /// passed.
+    pub fn send(&self, fd: RawFd, bytes: &[u8], launch_ns: i64) -> io::Result<()> {
+        send_at(fd, bytes, launch_ns.max(0) as u64)
     }
 }
 
@@ -99,6 +79,31 @@ fn lacking(device: &str, disciplines: &[Discipline]) -> String {
         "{why} on {device}: its queueing discipline is {found}, and so_txtime needs fq (as root: tc qdisc replace dev \
          {device} root fq)"
     )
+}
+
+fn send_at(fd: RawFd, bytes: &[u8], launch_ns: u64) -> io::Result<()> {
+    let mut control = [0_u64; 4];
+    let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: the header points at live buffers for the length of the call; the control buffer is large enough for one
+    // u64 control message and aligned for cmsghdr; sendmsg does not write through iov_base.
+    let sent = unsafe {
+        let mut header: libc::msghdr = mem::zeroed();
+        header.msg_iov = std::ptr::from_ref(&vector).cast_mut();
+        header.msg_iovlen = 1;
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<u64>() as _) as _;
+        let first = libc::CMSG_FIRSTHDR(&header);
+        (*first).cmsg_level = libc::SOL_SOCKET;
+        (*first).cmsg_type = SCM_TXTIME;
+        (*first).cmsg_len = libc::CMSG_LEN(size_of::<u64>() as _) as _;
+        libc::CMSG_DATA(first).cast::<u64>().write_unaligned(launch_ns);
+        libc::sendmsg(fd, &header, libc::MSG_DONTWAIT)
+    };
+    if sent < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -136,15 +141,12 @@ mod tests {
         let device = qdisc::device_towards(peer).unwrap();
         let obeyed = are_obeyed(&qdisc::disciplines_of(device).unwrap());
         match LaunchTimes::prepare(near.as_raw_fd(), peer) {
-            Ok(mut times) => {
+            Ok(times) => {
                 assert!(obeyed);
                 let due_ns = now_ns() + 20_000_000;
-                let at_ns = |index| due_ns + 20_000_000 * index as i64;
-                assert_eq!(times.send(near.as_raw_fd(), b"onetwo", 3, &at_ns).unwrap(), 2);
-                for index in 0..2 {
-                    while socket::receive_from(&far, &mut [0; 16]).unwrap().is_none() {}
-                    assert!(now_ns() >= at_ns(index));
-                }
+                times.send(near.as_raw_fd(), b"later", due_ns).unwrap();
+                while socket::receive_from(&far, &mut [0; 16]).unwrap().is_none() {}
+                assert!(now_ns() >= due_ns);
             }
             Err(TransportError::HostLacks(sentence)) => {
                 assert!(!obeyed && sentence.contains("lo") && sentence.contains("needs fq "), "{sentence}");
@@ -160,15 +162,12 @@ mod tests {
         let far = socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap();
         near.connect(&far.local_addr().unwrap()).unwrap();
         set_option_bytes(near.as_raw_fd(), libc::SOL_SOCKET, SO_TXTIME, &option()).unwrap();
-        let mut times = LaunchTimes::new();
-        assert_eq!(times.send(near.as_raw_fd(), b"nowand", 3, &|_| now_ns()).unwrap(), 2);
-        for word in [b"now", b"and"] {
-            let mut buffer = [0; 16];
-            let begun_ns = now_ns();
-            while socket::receive_from(&far, &mut buffer).unwrap().is_none() {
-                assert!(now_ns() - begun_ns < 10_000_000_000, "it never arrived");
-            }
-            assert_eq!(&buffer[..3], word);
+        LaunchTimes(()).send(near.as_raw_fd(), b"now", now_ns()).unwrap();
+        let mut buffer = [0; 16];
+        let begun_ns = now_ns();
+        while socket::receive_from(&far, &mut buffer).unwrap().is_none() {
+            assert!(now_ns() - begun_ns < 10_000_000_000, "it never arrived");
         }
+        assert_eq!(&buffer[..3], b"now");
     }
 }

@@ -62,7 +62,7 @@ pub struct Departure {
     /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`, unless a launch time was
     /// not kept.
     pub left_ns: i64,
-    /// When it was to leave, for a message with a launch time ([`Transport::send_ahead`]).
+    /// When it was to leave, for a message with a launch time ([`Transport::send_at`]).
     pub launch_ns: Option<i64>,
 }
 
@@ -142,7 +142,7 @@ pub trait Transport {
         Ok(BatchOutcome { sent, stop: Stop::None })
     }
 
-    /// From now on messages are offered by [`Self::send_ahead`]. By default a transport cannot do so.
+    /// From now on messages are offered by [`Self::send_at`]. By default a transport cannot do so.
     ///
     /// # Errors
     /// [`TransportError::BadOption`] where the transport cannot, [`TransportError::HostLacks`] where the host cannot.
@@ -152,20 +152,14 @@ pub trait Transport {
         ))
     }
 
-    /// [`Self::send_batch`] of messages of which the kernel sends number `index` at `launch_ns(index)` (`CLOCK_MONOTONIC`), or
-    /// at once when that has passed. Only after [`Self::prepare_launch_times`].
-    fn send_ahead(
-        &mut self,
-        batch: &mut [u8],
-        message_bytes: usize,
-        _launch_ns: &dyn Fn(usize) -> i64,
-        now_ns: i64,
-    ) -> Result<BatchOutcome> {
-        self.send_batch(batch, message_bytes, now_ns)
+    /// Offer one message that the kernel sends at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has passed. Only
+    /// after [`Self::prepare_launch_times`].
+    fn send_at(&mut self, message: &[u8], _launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
+        self.send(message, now_ns)
     }
 
     /// After [`Self::prepare_launch_times`]: whether [`Self::departures`] tells of every message that was offered by
-    /// [`Self::send_ahead`] when it left this host. Without, nobody knows whether launch times are kept.
+    /// [`Self::send_at`] when it left this host. Without, nobody knows whether launch times are kept.
     fn stamps_launches(&self) -> bool {
         false
     }

@@ -238,44 +238,20 @@ impl Transport for End {
         Ok(())
     }
 
-    fn send_ahead(
-        &mut self,
-        batch: &mut [u8],
-        message_bytes: usize,
-        launch_ns: &dyn Fn(usize) -> i64,
-        now_ns: i64,
-    ) -> Result<BatchOutcome> {
-        let messages = batch.len() / message_bytes;
-        let mut sent = 0;
-        while sent < messages {
-            self.before_sending()?;
-            let Some(times) = &mut self.launch_times else {
-                return self.send_batch(batch, message_bytes, now_ns);
-            };
-            let wanted = times.room().min(messages - sent);
-            let rest = &batch[sent * message_bytes..];
-            match times.send(self.socket.as_raw_fd(), rest, message_bytes, &|index| launch_ns(sent + index)) {
-                Ok(taken) => {
-                    for launch_ns in (sent..sent + taken).map(launch_ns) {
-                        self.after_sending(1, message_bytes, launch_ns.max(now_ns), Some(launch_ns))?;
-                    }
-                    if let Some(departures) = self.departures.as_mut().filter(|_| taken < wanted) {
-                        // The kernel may have counted the one that it did not take.
-                        departures.refused(&self.socket).map_err(no_stamps)?;
-                    }
-                    sent += taken;
-                }
-                Err(error) => {
-                    let stop = match self.refusal(error, message_bytes, now_ns)? {
-                        // What waits in the kernel for its launch fills the buffer: the message may follow when one has left.
-                        Stop::QueueFull => Stop::WouldBlock,
-                        stop => stop,
-                    };
-                    return Ok(BatchOutcome { sent, stop });
-                }
+    fn send_at(&mut self, message: &[u8], launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
+        let Some(times) = self.launch_times else { return self.send(message, now_ns) };
+        self.before_sending()?;
+        match times.send(self.socket.as_raw_fd(), message, launch_ns) {
+            Ok(()) => {
+                let sent_ns = launch_ns.max(now_ns);
+                self.after_sending(1, message.len(), sent_ns, Some(launch_ns)).map(|()| SendOutcome::Sent)
             }
+            Err(error) => Ok(match self.refusal(error, message.len(), now_ns)? {
+                // What waits in the kernel for its launch fills the buffer: the message may follow when one has left.
+                Stop::QueueFull => SendOutcome::WouldBlock,
+                _ => SendOutcome::Refused,
+            }),
         }
-        Ok(BatchOutcome { sent, stop: Stop::None })
     }
 
     fn stamps_launches(&self) -> bool {
