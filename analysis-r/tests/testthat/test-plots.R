@@ -188,7 +188,7 @@ test_that("transports of a single load stand at its place, not at the edges of t
   expect_identical(anyDuplicated(unique(drawn[[1]]$data[, c("transport", "x")])$x), 0L)
 })
 
-test_that("numbers of an axis are told apart", {
+test_that("neighbouring numbers of an axis differ", {
   expect_identical(apart_text(c(6.001, 6.002, NA, 6.003)), c("6.001", "6.002", NA, "6.003"))
   expect_identical(apart_text(c(0.1, 0.25, 1)), c("0.1", "0.25", "1"))
   axis <- value_axis(c(5.9981, 5.9987), "Goodput")
