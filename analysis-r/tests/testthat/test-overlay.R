@@ -72,9 +72,8 @@ test_that("long names of campaigns stand below each other in the legend, and one
   b <- dearer(1, name = "quick-20261125T211830-after", blocks = 1, transports = "udp", payload_bytes = 64)
   campaigns <- lapply(c(a, b), read_campaign)
   names(campaigns) <- overlay_labels(campaigns, c(a, b))
-  points <- overlay_flow(
-    overlay_pairs(campaigns)[[1]]$cells[offered_rate_mbps == 10], "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high"
-  )
+  cells <- overlay_pairs(campaigns)[[1]]$cells[offered_rate_mbps == 10]
+  points <- overlay_flow(cells, "goodput_mbps", "goodput_ci95_low", "goodput_ci95_high")
   plot <- overlay_plot(points, "Goodput", "Goodput, Mb/s", 1L, campaigns, NULL)
   expect_identical(plot$guides$colour$nrow, 2L)
   expect_match(figure_alt(plot), "Values: 10.", fixed = TRUE)
