@@ -369,6 +369,18 @@ fn what_the_caller_does_not_take_of_a_train_is_reported_by_its_reason() {
 }
 
 #[test]
+fn packets_behind_one_with_a_round_trip_are_taken_at_once_whether_its_option_is_padded_or_not() {
+    // RTT Estimate of one byte (below 256 us) and of two, padded to words.
+    for options in [&[][..], &[128, 3, 249, 0], &[128, 4, 1, 4]] {
+        let mut connection = connection(Role::Server, State::Open);
+        let packets: Vec<_> = (1..=20).map(|step| packet(PacketType::Data, GSR + step, 0, options)).collect();
+        connection.handle(NOW, Ecn::NotEct, &packets[0]);
+        let taken = connection.take_followers(NOW, Ecn::NotEct, &packets[0], &packets[1..].concat());
+        assert_eq!(taken, 19, "{options:?}");
+    }
+}
+
+#[test]
 fn timestamps_are_echoed_once_with_the_time_they_waited() {
     let mut connection = connection(Role::Server, State::Open);
     let bytes = packet(PacketType::Ack, GSR + 1, GSS, &[41, 6, 0, 0, 1, 2, 0, 0]);

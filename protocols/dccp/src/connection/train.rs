@@ -114,14 +114,16 @@ impl Connection {
     }
 
     /// Account for the packets at the front of `rest` that follow `first`, whose data was just delivered; how many.
-    fn take_followers(&mut self, arrived_ns: i64, ecn: Ecn, first: &[u8], rest: &[u8]) -> usize {
+    pub(super) fn take_followers(&mut self, arrived_ns: i64, ecn: Ecn, first: &[u8], rest: &[u8]) -> usize {
         if rest.len() < first.len() || self.state != State::Open || !self.carriage_is_udp() {
             return 0;
         }
         let Ok(packet) = Packet::parse(first) else { return 0 };
         let is_plain = packet.kind == PacketType::Data
             && packet.seq == WireSeq::Long(self.sequence.gsr)
-            && packet.options().all(|option| matches!(option, DccpOption::RttEstimate(_)));
+            && packet
+                .options()
+                .all(|option| matches!(option, DccpOption::RttEstimate(_) | DccpOption::Padding));
         let Some(head) = Head::read(first).filter(|_| is_plain) else { return 0 };
         let (mut followers, mut expected) = (0, head.next());
         for other in rest.chunks_exact(first.len()) {

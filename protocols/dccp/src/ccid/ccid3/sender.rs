@@ -282,7 +282,7 @@ impl SendingCcid for Sender {
             }
         }
         let (counter, limited_ns) = (self.counter.sent(), self.limited_ns);
-        self.sent.push(Sent { seq, sent_ns: now_ns, counter, limited_ns });
+        self.sent.push(seq, seq, Sent { sent_ns: now_ns, counter, limited_ns });
     }
 
     fn may_follow(&mut self, now_ns: i64, _payload_bytes: usize, most: usize) -> usize {
@@ -305,11 +305,10 @@ impl SendingCcid for Sender {
         let (counter, limited_ns) = (self.counter.sent(), self.limited_ns);
         self.pacer.on_all_sent(now_ns, packets, interval_ns, rtt_ns);
         self.segment.on_all_sent(packets, payload_bytes.max(1));
-        for step in 0..packets {
-            self.sent.push(Sent { seq: first.add(step), sent_ns: now_ns, counter, limited_ns });
-        }
+        let last = first.add(packets - 1);
+        self.sent.push(first, last, Sent { sent_ns: now_ns, counter, limited_ns });
         if let Some((_, newest)) = &mut self.flying {
-            *newest = first.add(packets - 1);
+            *newest = last;
         }
     }
 
