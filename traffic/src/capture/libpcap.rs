@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::io;
 use std::ptr::NonNull;
 
-/// Names that distributions give the library.
+/// Names that distributions give the library. A static program loads none.
+#[cfg(not(target_feature = "crt-static"))]
 const NAMES: [&CStr; 3] = [c"libpcap.so.0.8", c"libpcap.so.1", c"libpcap.so"];
 /// `PCAP_ERRBUF_SIZE`.
 const MESSAGE_BYTES: usize = 256;
