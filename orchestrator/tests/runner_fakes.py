@@ -19,9 +19,9 @@ from netjoule.generators.base import Endpoints, Generator
 from netjoule.hosts import LocalHost
 from netjoule.progress import ProgressEvent
 from netjoule.radio import RadioReader
-from netjoule.runner import Remark
 from netjoule.session import Session
 from netjoule.store import Campaign
+from netjoule.testbed_base import Remark
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 

@@ -19,8 +19,8 @@ from netjoule.hosts import LocalHost
 from netjoule.radio import RadioRecord
 from netjoule.radio_log import RadioLog
 from netjoule.radio_rates import RateLimits
+from netjoule.reason import Reason, invalidates
 from netjoule.topology import Topology
-from netjoule.verdict import Reason, invalidates
 
 
 class Reader:

@@ -12,19 +12,8 @@ from netjoule.clock import CampaignTime
 from netjoule.errors import RunFailed
 from netjoule.generators.base import Endpoints
 from netjoule.hosts import LocalHost
-from netjoule.pulses import (
-    PULSE_TRIES,
-    Burst,
-    bursts,
-    code_for,
-    kept,
-    lags,
-    pulse_s,
-    quiet_s,
-    send_pulse,
-    words,
-)
-from netjoule.timeline import MeterPace
+from netjoule.pulses import PULSE_TRIES, Burst, bursts, kept, lags, send_pulse, words
+from netjoule.timeline import MeterPace, code_for, pulse_s, quiet_s
 
 FAST = MeterPace("fast", 0.1, 0.1)
 SLOW = MeterPace("slow", 5.0, 7.5)

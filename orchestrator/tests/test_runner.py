@@ -24,9 +24,10 @@ from runner_fakes import (
 )
 
 from netjoule import files, runner
-from netjoule.console import Output, progress_sink
+from netjoule.console import Output
 from netjoule.errors import InvalidData, RunFailed, UsageError
 from netjoule.generators import FlowSpec
+from netjoule.progress_console import progress_sink
 from netjoule.store import Campaign
 
 

@@ -11,7 +11,7 @@ from runner_fakes import FakeTestbed, Script, new_campaign, run, workload
 from netjoule import files
 from netjoule.errors import RunFailed
 from netjoule.generators import FlowSpec
-from netjoule.runner import Remark
+from netjoule.testbed_base import Remark
 
 PULSES = {"rate_mbps": 60, "payload_bytes": 1440}
 

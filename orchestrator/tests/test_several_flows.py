@@ -23,7 +23,8 @@ from netjoule.generators.base import Endpoints
 from netjoule.hosts import LocalHost
 from netjoule.plan_console import _flows_text
 from netjoule.run_document import flow_spec
-from netjoule.run_flows import RunFlow, flows_of, report_name
+from netjoule.run_flows import RunFlow, flows_of
+from netjoule.store import report_name
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 

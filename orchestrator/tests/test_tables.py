@@ -110,7 +110,8 @@ def test_no_width_costs_a_digit(rows: list[tuple[str, ...]], width: int) -> None
 
 SHOW = """
 import sys
-from netjoule.console import Output, progress_sink, write_what_can_be_written
+from netjoule.progress_console import progress_sink
+from netjoule.console import Output, write_what_can_be_written
 from netjoule.progress import ProgressEvent
 from netjoule.tables import Column, Table
 from test_tables import ALL

@@ -6,7 +6,8 @@ from runner_fakes import flow_report
 
 from netjoule.errors import RunFailed
 from netjoule.generators import FlowSpec
-from netjoule.verdict import Reason, first_invalidating, invalidates, judge_flow, kept_by_none
+from netjoule.reason import Reason, first_invalidating, invalidates
+from netjoule.verdict import judge_flow, kept_by_none
 
 SPEC = FlowSpec("r", "udp", 1440, 3.0, 2.6, "up", 4, 1)
 END_NS = 2_600_000_000

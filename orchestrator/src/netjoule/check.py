@@ -21,7 +21,8 @@ from netjoule.check_tables import Defect
 from netjoule.errors import NetjouleError, UsageError
 from netjoule.plan import PlanRow
 from netjoule.planfile import read_plan
-from netjoule.run_flows import flows_of, report_name
+from netjoule.run_flows import flows_of
+from netjoule.store import report_name
 from netjoule.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.reading import Unreadable

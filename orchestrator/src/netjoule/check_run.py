@@ -16,7 +16,7 @@ from netjoule import check_tables, reader_cost
 from netjoule.check_tables import Defect
 from netjoule.plan import PlanRow
 from netjoule.reader_cost import ReaderCost
-from netjoule.run_flows import report_name
+from netjoule.store import report_name
 from netjoule_meters import energy
 from netjoule_meters.energy import agree, jain_index
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from netjoule.errors import RunFailed
 from netjoule.radio_log import RadioFault
-from netjoule.verdict import Reason
+from netjoule.reason import Reason
 
 __all__ = ["RETURN_S", "Elements"]
 

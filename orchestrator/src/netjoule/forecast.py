@@ -6,8 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from netjoule.instruments import pace_of
-from netjoule.pulses import pulse_s
-from netjoule.timeline import guard_s
+from netjoule.timeline import guard_s, pulse_s
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 

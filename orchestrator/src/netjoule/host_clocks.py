@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from netjoule.clock import CampaignTime, offset_ns_at
 from netjoule.errors import RunFailed
+from netjoule.reason import Reason
 from netjoule.store import Campaign
-from netjoule.verdict import Reason
 
 if TYPE_CHECKING:
-    from netjoule.runner import Testbed
+    from netjoule.testbed_base import Testbed
 
 __all__ = ["HostClocks"]
 

@@ -34,10 +34,11 @@ from netjoule import (
     verdict,
     workload,
 )
-from netjoule.console import Output, progress_sink
+from netjoule.console import Output
 from netjoule.errors import InvalidData, NetjouleError, UsageError
 from netjoule.fingerprint import host_fingerprint
 from netjoule.plan import last_attempts
+from netjoule.progress_console import progress_sink
 from netjoule.store import Campaign
 from netjoule.topology import Topology
 from netjoule.workload import Workload

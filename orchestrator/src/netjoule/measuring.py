@@ -15,15 +15,16 @@ from netjoule.generators.base import Endpoints
 from netjoule.host_clocks import HostClocks
 from netjoule.open_run import Note, OpenRun
 from netjoule.plan import PlanRow
+from netjoule.reason import Reason
 from netjoule.run_document import flow_spec
 from netjoule.run_flows import RunFlow, flows_of
 from netjoule.session import rfc3339
 from netjoule.store import Campaign
 from netjoule.timeline import Span
-from netjoule.verdict import Reason, judge_flow
+from netjoule.verdict import judge_flow
 
 if TYPE_CHECKING:
-    from netjoule.runner import Testbed
+    from netjoule.testbed_base import Testbed
 
 __all__ = ["Measuring"]
 

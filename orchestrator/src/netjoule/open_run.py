@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from netjoule.flow_group import FlowGroup
 from netjoule.plan import PlanRow
-from netjoule.verdict import Reason
+from netjoule.reason import Reason
 
 __all__ = ["Note", "OpenRun"]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from netjoule.clock import CampaignTime
@@ -18,35 +19,23 @@ from netjoule.flow_group import FlowGroup, open_group
 from netjoule.generators import FlowSpec, Generator, controller_offset_ns
 from netjoule.generators.base import Endpoints
 from netjoule.run_flows import RunFlow
-from netjoule.timeline import MeterPace
+from netjoule.timeline import Code, MeterPace, code_for, quiet_s
 from netjoule.workload import Workload
 
 __all__ = [
-    "LEAST_BIT_S",
+    "Align",
     "Burst",
-    "Code",
     "bursts",
-    "code_for",
     "kept",
     "lags",
-    "pulse_s",
-    "quiet_s",
     "send_pulse",
     "words",
 ]
 
-LEAST_BIT_S = 0.5  # a sender needs a fraction of it to start
-_QUIET_UPDATES = 5
+Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
+"""Finds each meter's lag from sync pulses, in a campaign's folder."""
 PULSE_TRIES = 3
 """A busy host may hold a burst up."""
-
-
-@dataclass(frozen=True)
-class Code:
-    """Bits of a pulse as text of 0 and 1, seconds per bit."""
-
-    bits: str
-    bit_s: float
 
 
 @dataclass(frozen=True)
@@ -55,14 +44,6 @@ class Burst:
 
     first_bit: int
     bits: int
-
-
-def code_for(meters: Sequence[MeterPace]) -> Code:
-    """The code whose bits the slowest meter resolves."""
-    from netjoule_meters.energy.alignment import BARKER_13, bit_length_s
-
-    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
-    return Code(BARKER_13, max(LEAST_BIT_S, bit_length_s(slowest_s)))
 
 
 def bursts(bits: str) -> list[Burst]:
@@ -74,17 +55,6 @@ def bursts(bits: str) -> list[Burst]:
             found.append(Burst(place, len(run)))
         place += len(run) + 1
     return found
-
-
-def quiet_s(meters: Sequence[MeterPace]) -> float:
-    """Silence before and after a pulse, so that its edges are seen, seconds."""
-    return max((_QUIET_UPDATES * m.update_interval_s + m.lag_s for m in meters), default=0.0)
-
-
-def pulse_s(meters: Sequence[MeterPace]) -> float:
-    """How long one pulse takes with its silence, seconds."""
-    code = code_for(meters)
-    return 2 * quiet_s(meters) + code.bit_s * (len(code.bits) + 1)
 
 
 async def send_pulse(

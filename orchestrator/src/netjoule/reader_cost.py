@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
+from netjoule.reason import Reason
 from netjoule.timeline import Span
-from netjoule.verdict import Reason
 
 __all__ = ["TOLERANCE_CORES", "ReaderCost", "cores", "differs", "reasons"]
 

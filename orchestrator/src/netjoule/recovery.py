@@ -11,7 +11,7 @@ import netjoule_contracts as contracts
 from netjoule import files
 from netjoule.errors import InvalidData, RunFailed, file_errors
 from netjoule.plan import PlanRow
-from netjoule.verdict import first_invalidating
+from netjoule.reason import first_invalidating
 from netjoule_meters import energy
 
 __all__ = ["cut_torn_lines", "discard", "last_logged_s", "last_time_s", "lost", "sealed_status"]

@@ -15,7 +15,7 @@ from typing import Any
 from netjoule.plan import PlanRow
 from netjoule.workload import Workload
 
-__all__ = ["RunFlow", "flows_of", "report_name"]
+__all__ = ["RunFlow", "flows_of"]
 
 _NULL = "null"
 _LARGEST_SEED = 2**53 - 1
@@ -57,11 +57,6 @@ class RunFlow:
     def __str__(self) -> str:
         """In words: ``flow 2 (tcp down of laptop)``."""
         return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
-
-
-def report_name(flow: int) -> str:
-    """File of a flow's report in its run's folder; the first is where that of a run with one flow is."""
-    return "flow.json" if flow == 1 else f"flows/{flow}.json"
 
 
 def flows_of(workload: Workload, row: PlanRow, clients: Sequence[str]) -> tuple[RunFlow, ...]:

@@ -10,39 +10,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from netjoule.clock import CampaignTime, Clock, SystemClock, boot_id
-from netjoule.errors import InvalidData, NetjouleError, RunFailed, UsageError
+from netjoule.errors import InvalidData, NetjouleError, UsageError
 from netjoule.generators import Generator, generator
-from netjoule.generators.base import Endpoints
 from netjoule.plan import FINAL, last_attempts
 from netjoule.progress import ProgressEvent, ProgressSink
-from netjoule.radio import RadioReader
+from netjoule.pulses import Align
 from netjoule.radio_log import RadioLog
 from netjoule.radio_rates import RateLimits
 from netjoule.runs import Runs
 from netjoule.session import Session
+from netjoule.settling import Compute
 from netjoule.store import Campaign
+from netjoule.testbed_base import Testbed, TestbedOpener
 from netjoule.timeline import MeterPace, check_timing
 from netjoule.unwinding import ending_signals
 
-__all__ = [
-    "Align",
-    "Compute",
-    "Outcome",
-    "Remark",
-    "Testbed",
-    "TestbedOpener",
-    "require_same_meters",
-    "run_campaign",
-]
-
-Compute = Callable[[Path, Sequence[str]], object]
-Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
+__all__ = ["Outcome", "require_same_meters", "run_campaign"]
 
 
 @dataclass(frozen=True)
@@ -52,77 +41,6 @@ class Outcome:
     end: Literal["complete", "stopped"]
     runs_done: int
     runs_invalid: int
-
-
-@dataclass(frozen=True)
-class Remark:
-    """Something a part of the testbed said, for events.csv.
-
-    Attributes:
-        frozen_since_s: from when on a meter's values were stuck; runs since then do not count.
-    """
-
-    t_s: float
-    source: str
-    event: str
-    detail: str
-    frozen_since_s: float | None = None
-
-
-class Testbed(Protocol):
-    """Hosts, link and meters, up and running."""
-
-    @property
-    def endpoints(self) -> Endpoints:
-        """The two ends of the campaign's flows."""
-        ...
-
-    @property
-    def passports(self) -> Sequence[dict[str, Any]]:
-        """The meters as they answered."""
-        ...
-
-    @property
-    def power_grain_s(self) -> float:
-        """Time over which the metered power is smeared by how it is made; 0 for a real device."""
-        ...
-
-    @property
-    def radio_readers(self) -> Sequence[RadioReader]:
-        """One per node whose radio is logged; not opened yet."""
-        ...
-
-    @property
-    def versions(self) -> dict[str, str | None]:
-        """Versions of the programs it started."""
-        ...
-
-    async def failed(self) -> RunFailed:
-        """Wait until a part ends that must not; the error carries the reason code."""
-        ...
-
-    async def ensure_server(self, generator: Generator) -> bool:
-        """Start the generator's server when it is not running; True when it had died before."""
-        ...
-
-    def take_remarks(self) -> Sequence[Remark]:
-        """What its parts said since the last call: a meter's gap or reconnection, for instance."""
-        ...
-
-    async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
-        """Rows of clocks.csv: each host's clock against the controller's at campaign time `t_s`."""
-        ...
-
-    async def collect(self) -> None:
-        """Bring the meters' tables up to now into the campaign's folder; called between runs only."""
-        ...
-
-    async def returned(self) -> None:
-        """Return when all hosts are in reach. Raises RunFailed when one is given up."""
-        ...
-
-
-TestbedOpener = Callable[[Campaign, Session], AbstractAsyncContextManager[Testbed]]
 
 
 def run_campaign(

@@ -25,15 +25,18 @@ from netjoule.open_run import OpenRun
 from netjoule.plan import FINAL, MiniBlock, PlanRow
 from netjoule.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.radio_log import RadioLog
+from netjoule.reason import Reason
 from netjoule.run_document import new_run_document
 from netjoule.sealing import Sealing
 from netjoule.settling import Results
 from netjoule.store import Campaign
 from netjoule.timeline import MeterPace, Span
-from netjoule.verdict import Reason, kept_by_none
+from netjoule.verdict import kept_by_none
 
 if TYPE_CHECKING:
-    from netjoule.runner import Align, Compute, Testbed
+    from netjoule.pulses import Align
+    from netjoule.settling import Compute
+    from netjoule.testbed_base import Testbed
 
 __all__ = ["Runs"]
 

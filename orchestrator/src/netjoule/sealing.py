@@ -11,12 +11,12 @@ from netjoule.elements import Elements
 from netjoule.open_run import Note, OpenRun
 from netjoule.plan import PlanRow
 from netjoule.radio_log import RadioLog
+from netjoule.reason import Reason, first_invalidating
 from netjoule.store import Campaign
 from netjoule.timeline import Span
-from netjoule.verdict import Reason, first_invalidating
 
 if TYPE_CHECKING:
-    from netjoule.runner import Remark, Testbed
+    from netjoule.testbed_base import Remark, Testbed
 
 __all__ = ["Sealing"]
 

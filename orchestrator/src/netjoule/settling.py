@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from netjoule import files
 from netjoule.plan import FINAL, PlanRow
 from netjoule.progress import Kind
+from netjoule.reason import Reason, first_invalidating
 from netjoule.store import Campaign
-from netjoule.verdict import Reason, first_invalidating
 
-if TYPE_CHECKING:
-    from netjoule.runner import Compute
+__all__ = ["Compute", "Results"]
 
-__all__ = ["Results"]
+Compute = Callable[[Path, Sequence[str]], object]
+"""Writes result.json of the runs with these ids, in a campaign's folder."""
 
 
 class _Tell(Protocol):

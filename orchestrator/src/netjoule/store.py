@@ -25,12 +25,11 @@ from netjoule import session as sitting
 from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.plan import MiniBlock, PlanRow
 from netjoule.planfile import read_plan, write_plan
-from netjoule.run_flows import report_name
 from netjoule.session import Session, rfc3339
 from netjoule.topology import Topology
 from netjoule.workload import Workload
 
-__all__ = ["SCHEMA_VERSION", "Campaign"]
+__all__ = ["SCHEMA_VERSION", "Campaign", "report_name"]
 
 SCHEMA_VERSION = 1
 _TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
@@ -490,3 +489,8 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
     except contracts.ContractError as error:
         raise InvalidData(str(error), where=str(path / "campaign.json")) from error
     return document, read_plan(path / "plan.csv")
+
+
+def report_name(flow: int) -> str:
+    """File of a flow's report in its run's folder; the first is where that of a run with one flow is."""
+    return "flow.json" if flow == 1 else f"flows/{flow}.json"

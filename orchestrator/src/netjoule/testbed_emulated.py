@@ -43,9 +43,9 @@ from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators.base import Endpoints, Generator
 from netjoule.hosts import LocalHost, LocalProcess, NetnsHost
 from netjoule.radio import LinkStatsReader, RadioReader
-from netjoule.runner import Remark
 from netjoule.session import Session
 from netjoule.store import Campaign
+from netjoule.testbed_base import Remark
 from netjoule.testbed_parts import SERVER_PORT, Parts, all_or_none, cancelled
 from netjoule.topology import Meter
 

@@ -32,10 +32,10 @@ from netjoule.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
 from netjoule.lab.reach import control_number, needed_hosts, require_control_off_the_radio
 from netjoule.lab.records import host_record, joined
 from netjoule.radio import AgentReader, RadioReader, agent_options
-from netjoule.runner import Remark
 from netjoule.session import Session
 from netjoule.ssh import SshHost, SshSettings
 from netjoule.store import Campaign
+from netjoule.testbed_base import Remark
 from netjoule.testbed_parts import SERVER_PORT, Parts, all_or_none
 from netjoule.topology import Meter
 

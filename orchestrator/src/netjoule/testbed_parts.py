@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from netjoule.errors import RunFailed
 from netjoule.generators.base import Endpoints, Generator, Server
 from netjoule.hosts import Process, ProcessEnded, how_it_ended
-from netjoule.runner import Remark
+from netjoule.testbed_base import Remark
 
 __all__ = ["Parts", "all_or_none", "cancelled"]
 

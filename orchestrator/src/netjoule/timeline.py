@@ -24,18 +24,25 @@ from netjoule.workload import Timing
 
 __all__ = [
     "MIN_WARM_UP_UPDATES",
+    "Code",
     "MeterPace",
     "Span",
     "TooShort",
     "Windows",
     "check_timing",
+    "code_for",
     "data_due_s",
     "flow_duration_s",
     "flow_windows",
     "guard_s",
     "least_warm_up_s",
+    "pulse_s",
+    "quiet_s",
     "too_short",
 ]
+
+_LEAST_BIT_S = 0.5  # a sender needs a fraction of it to start
+_QUIET_UPDATES = 5
 
 MIN_WARM_UP_UPDATES = 3  # DESIGN: a window starts 3 meter updates plus the lag after the first packet
 MIN_WINDOW_UPDATES = 3  # fewer readings give neither a mean nor its noise
@@ -160,3 +167,30 @@ def data_due_s(t_end_s: float, meters: Sequence[MeterPace]) -> float:
     the query itself may fall one update after the publication.
     """
     return max((t_end_s + m.lag_s + 2 * m.update_interval_s for m in meters), default=t_end_s)
+
+
+@dataclass(frozen=True)
+class Code:
+    """Bits of a pulse as text of 0 and 1, seconds per bit."""
+
+    bits: str
+    bit_s: float
+
+
+def code_for(meters: Sequence[MeterPace]) -> Code:
+    """The code whose bits the slowest meter resolves."""
+    from netjoule_meters.energy.alignment import BARKER_13, bit_length_s
+
+    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
+    return Code(BARKER_13, max(_LEAST_BIT_S, bit_length_s(slowest_s)))
+
+
+def quiet_s(meters: Sequence[MeterPace]) -> float:
+    """Silence before and after a pulse, so that its edges are seen, seconds."""
+    return max((_QUIET_UPDATES * m.update_interval_s + m.lag_s for m in meters), default=0.0)
+
+
+def pulse_s(meters: Sequence[MeterPace]) -> float:
+    """How long one pulse takes with its silence, seconds."""
+    code = code_for(meters)
+    return 2 * quiet_s(meters) + code.bit_s * (len(code.bits) + 1)

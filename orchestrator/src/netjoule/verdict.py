@@ -3,32 +3,16 @@
 
 from __future__ import annotations
 
-import functools
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import netjoule_contracts as contracts
 from netjoule import transports
-from netjoule.errors import RunFailed
+from netjoule.reason import Reason
 from netjoule_meters.energy.floor import LEAST_ACHIEVED_RATIO
 
-__all__ = ["Reason", "explained", "first_invalidating", "invalidates", "judge_flow", "kept_by_none"]
+__all__ = ["judge_flow", "kept_by_none"]
 
 SHORT_SLACK_S = 0.2  # two report intervals
-
-
-@dataclass(frozen=True)
-class Reason:
-    """A code of reasons.json with what was seen."""
-
-    code: str
-    detail: str
-
-    def as_json(self) -> dict[str, str]:
-        """As run.json and result.json hold it."""
-        return {"code": self.code, "detail": self.detail}
 
 
 def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]:
@@ -86,31 +70,6 @@ def kept_by_none(failed: Sequence[Iterable[str]]) -> tuple[str, tuple[str, ...]]
     return None
 
 
-def invalidates(code: str) -> bool:
-    """Whether a run with this reason does not count.
-
-    Raises RunFailed for a code that reasons.json does not have.
-    """
-    try:
-        return bool(_codes()[code]["invalidates"])
-    except KeyError:
-        raise RunFailed(f"'{code}' is not a code of reasons.json") from None
-
-
-def explained(code: str) -> str:
-    """What a reason means and what to do about it, as reasons.json says; empty for an unknown code."""
-    known = _codes().get(code)
-    return f"{known['meaning']} {known['next_step']}".strip() if known else ""
-
-
-def first_invalidating(reasons: Iterable[Mapping[str, str]]) -> Reason | None:
-    """The first reason for which a run does not count; None when it counts."""
-    for reason in reasons:
-        if invalidates(reason["code"]):
-            return Reason(reason["code"], reason["detail"])
-    return None
-
-
 def _was_held_back(report: Mapping[str, Any], achieved_ratio: float) -> bool:
     """Whether what is missing is the transport's doing and not the sender's.
 
@@ -130,9 +89,3 @@ def _books(report: Mapping[str, Any]) -> str:
         f"not sent {sender['messages_not_sent']}, received {receiver.get('messages_received_unique')}, "
         f"lost {receiver.get('messages_lost')}"
     )
-
-
-@functools.cache
-def _codes() -> dict[str, dict[str, Any]]:
-    text = (contracts.root() / "reasons.json").read_text(encoding="utf-8")
-    return {str(r["code"]): r for r in json.loads(text)["reasons"]}

@@ -8,7 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from netjoule import contrasts, generators, profiles, transports, yamlfile
+from netjoule import contrasts, profiles, transports, yamlfile
+from netjoule.abilities import ABILITIES
 from netjoule.errors import UsageError, did_you_mean
 from netjoule.yamlfile import Document
 
@@ -247,7 +248,7 @@ def _check_generator(document: Document) -> None:
     """Refuse transports, directions and options that the generator does not do."""
     value = document.value
     name = value["generator"]
-    ability = generators.ABILITIES[name]
+    ability = ABILITIES[name]
     for index, transport in enumerate(value["transports"]):
         if transport not in ability.transports and transport != "null":
             raise document.refuse(
@@ -289,7 +290,7 @@ def _beside(document: Document) -> tuple[Beside, ...]:
     ways = 2 if value["direction"] == "both" else 1
     at_once = value["clients"] * (value["parallel"] + len(others)) * ways
     for field in ("parallel", "clients", "beside"):
-        if value.get(field, 1) != 1 and not generators.ABILITIES[value["generator"]].several:
+        if value.get(field, 1) != 1 and not ABILITIES[value["generator"]].several:
             words = f"{value['generator']} makes one flow at a time here"
             raise document.refuse((field,), words, "use generator netjoule-traffic")
     if at_once > _MOST_FLOWS:
@@ -330,7 +331,7 @@ def _paces(document: Document) -> tuple[Pace, ...]:
         raise document.refuse(("window_us",), words)
     paces = tuple(Pace(*combination) for combination in product(modes, windows, trains))
     name = value["generator"]
-    if not generators.ABILITIES[name].paces:
+    if not ABILITIES[name].paces:
         for field in ("pacing", "window_us", "gso"):
             if value[field] != _DEFAULTS[field]:
                 raise document.refuse((field,), f"{name} has a pacer of its own", "leave the field out")
@@ -376,7 +377,7 @@ def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
             one choose.
     """
     value = document.value
-    taken = generators.ABILITIES[value["generator"]].options
+    taken = ABILITIES[value["generator"]].options
     given: dict[str, dict[str, Any]] = value.get("transport_options", {})
     named = dict.fromkeys([*value["transports"], *(other["transport"] for other in value.get("beside", []))])
     for transport in given:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from netjoule.abilities import ABILITIES
 from netjoule.errors import HostLacks, UsageError
 from netjoule.generators.base import (
-    Ability,
     Flow,
     FlowSpec,
     Generator,
@@ -21,7 +21,6 @@ from netjoule.generators.netjoule_traffic import NetjouleTraffic
 from netjoule.generators.netperfmeter import Netperfmeter
 
 __all__ = [
-    "ABILITIES",
     "Availability",
     "Flow",
     "FlowSpec",
@@ -33,7 +32,6 @@ __all__ = [
 ]
 
 _GENERATORS = {made.name: made for made in (NetjouleTraffic, Iperf3, IperfDccp, Ditg, Netperfmeter)}
-ABILITIES: dict[str, Ability] = {name: made.ability for name, made in _GENERATORS.items()}
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import netjoule_contracts as contracts
+from netjoule.abilities import Ability
 from netjoule.hosts import Host
 
 __all__ = [
     "INTERVAL_S",
-    "Ability",
     "Endpoints",
     "Flow",
     "FlowSpec",
@@ -48,29 +48,6 @@ class FlowSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
     profile: Mapping[str, Any] | None = None
     schedule_seed: int = 1
-
-
-@dataclass(frozen=True)
-class Ability:
-    """What a generator can be asked for.
-
-    Attributes:
-        transports: those it does; the null floor is always netjoule-traffic's.
-        directions: up, down or both.
-        least_payload_bytes: its own header in every message.
-        options: transports whose transport_options reach it.
-        paces: it takes a pacing, a window and trains, and certifies how it kept its schedule.
-        profiles: it sends what a profile gives.
-        several: it makes several flows at once, its server takes them.
-    """
-
-    transports: frozenset[str]
-    directions: frozenset[str] = frozenset({"up", "down"})
-    least_payload_bytes: int = 16
-    options: frozenset[str] = frozenset()
-    paces: bool = False
-    profiles: bool = False
-    several: bool = False
 
 
 @dataclass(frozen=True)

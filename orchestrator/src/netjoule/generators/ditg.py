@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from netjoule import programs
+from netjoule.abilities import ABILITIES
 from netjoule.clock import Clock, SystemClock, boot_id, wall_and_monotonic_ns
 from netjoule.errors import RunFailed
-from netjoule.generators.base import Ability, Endpoints, FlowSpec
+from netjoule.generators.base import Endpoints, FlowSpec
 from netjoule.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
 from netjoule.generators.server import ServerProcess
 from netjoule.generators.waiting import listening, to_the_end
@@ -46,7 +47,7 @@ class Ditg:
     """One ITGRecv for the session, one ITGSend per flow."""
 
     name = "ditg"
-    ability = Ability(frozenset(_PROTOCOL), frozenset({"up"}), 20)
+    ability = ABILITIES[name]
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` ties the logs' times to CLOCK_MONOTONIC."""

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from netjoule import programs
+from netjoule.abilities import ABILITIES
 from netjoule.clock import Clock, SystemClock, boot_id
 from netjoule.errors import HostLacks, RunFailed
 from netjoule.generators import foreign
-from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
+from netjoule.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.generators.waiting import listening
 from netjoule.hosts import Process
 
@@ -39,7 +40,7 @@ class Iperf3:
     """The second generator: a one-off server and a client per flow."""
 
     name = "iperf3"
-    ability = Ability(frozenset({"udp", "tcp"}))
+    ability = ABILITIES[name]
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` brackets the flow's start."""

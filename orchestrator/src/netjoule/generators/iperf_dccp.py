@@ -15,8 +15,8 @@ from __future__ import annotations
 import subprocess
 
 from netjoule import programs
+from netjoule.abilities import ABILITIES
 from netjoule.errors import HostLacks
-from netjoule.generators.base import Ability
 from netjoule.generators.iperf3 import Iperf3
 
 __all__ = ["IperfDccp"]
@@ -28,7 +28,7 @@ class IperfDccp(Iperf3):
     """iperf3 with DCCP: a one-off server and a client per flow."""
 
     name = "iperf-dccp"
-    ability = Ability(frozenset({"dccp-kernel"}))
+    ability = ABILITIES[name]
 
     def program(self) -> str:
         """Path of an iperf3 whose help knows --dccp. Raises HostLacks without one."""

@@ -8,9 +8,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from netjoule import programs, secrets, transports
+from netjoule import programs, secrets
+from netjoule.abilities import ABILITIES
 from netjoule.errors import HostLacks, RunFailed, UsageError
-from netjoule.generators.base import INTERVAL_S, Ability, Endpoints, FlowSpec
+from netjoule.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.generators.server import ServerProcess
 from netjoule.hosts import Process, ProcessEnded
 
@@ -33,14 +34,7 @@ class NetjouleTraffic:
     """The project's own generator; sender and sockets stay open and silent around the flow."""
 
     name = "netjoule-traffic"
-    ability = Ability(
-        transports.names(),
-        directions=frozenset({"up", "down", "both"}),
-        options=transports.with_options(),
-        paces=True,
-        profiles=True,
-        several=True,
-    )
+    ability = ABILITIES[name]
 
     def require(self) -> None:
         """Nothing but the program. Raises HostLacks without it."""

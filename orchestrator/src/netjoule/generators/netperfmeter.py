@@ -30,9 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from netjoule import programs
+from netjoule.abilities import ABILITIES
 from netjoule.clock import Clock, SystemClock, boot_id, wall_and_monotonic_ns
 from netjoule.errors import HostLacks, RunFailed
-from netjoule.generators.base import Ability, Endpoints, FlowSpec
+from netjoule.generators.base import Endpoints, FlowSpec
 from netjoule.generators.messages import Arrival, Clocks, Sent, flow_report
 from netjoule.generators.waiting import listening, to_the_end
 from netjoule.hosts import Process, how_it_ended
@@ -50,7 +51,7 @@ class Netperfmeter:
     """One passive side per flow, and an active side that brings all files to the client."""
 
     name = "netperfmeter"
-    ability = Ability(frozenset(_FLAG), least_payload_bytes=48, options=frozenset({"dccp-kernel"}))
+    ability = ABILITIES[name]
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` ties the files' times to CLOCK_MONOTONIC."""

@@ -21,13 +21,14 @@ from netjoule.errors import RunFailed, UsageError
 from netjoule.generators import interval_rows
 from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
 from netjoule.plan import PlanRow
+from netjoule.reason import Reason, first_invalidating
 from netjoule.run_document import new_run_document
 from netjoule.session import rfc3339
 from netjoule.settling import Results
 from netjoule.store import Campaign
 from netjoule.timeline import Span
 from netjoule.topology import IMPORTED, Topology
-from netjoule.verdict import Reason, first_invalidating, judge_flow
+from netjoule.verdict import judge_flow
 from netjoule.workload import Workload
 from netjoule_meters.energy import CampaignError, compute_and_write
 

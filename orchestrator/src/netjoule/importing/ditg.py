@@ -30,7 +30,7 @@ from netjoule.importing.flows import (
     spec_of,
 )
 from netjoule.importing.sources import Source
-from netjoule.verdict import Reason
+from netjoule.reason import Reason
 
 __all__ = ["is_text", "read", "unlike_clocks_ns"]
 

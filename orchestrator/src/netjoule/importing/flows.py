@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from netjoule.abilities import ABILITIES
 from netjoule.errors import InvalidData
-from netjoule.generators import ABILITIES, FlowSpec
+from netjoule.generators import FlowSpec
 from netjoule.importing.jsontree import Unreadable
 from netjoule.importing.sources import Source
-from netjoule.verdict import Reason
+from netjoule.reason import Reason
 
 __all__ = [
     "CLIENT",

@@ -32,7 +32,7 @@ from netjoule.importing.flows import (
 )
 from netjoule.importing.jsontree import Node, Unreadable, documents
 from netjoule.importing.sources import Source
-from netjoule.verdict import Reason
+from netjoule.reason import Reason
 
 __all__ = ["read"]
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from netjoule.abilities import ABILITIES
 from netjoule.errors import InvalidData
-from netjoule.generators import ABILITIES
 from netjoule.generators.messages import Clocks
 from netjoule.generators.netperfmeter import as_report, read_scalars, read_vector
 from netjoule.importing.ditg import unlike_clocks_ns
@@ -32,7 +32,7 @@ from netjoule.importing.flows import (
     spec_of,
 )
 from netjoule.importing.sources import Source
-from netjoule.verdict import Reason
+from netjoule.reason import Reason
 
 __all__ = ["format_of", "read"]
 
