@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what is beyond the limits of a campaign's folder, before anything of it is opened.
+"""What may be a campaign's folder: free for a new one, within the limits for one that is read.
 
-To open a FIFO waits for a writer, for ever; a file of gigabytes where a document belongs, a line without end
+Limits are looked at before anything is opened: to open a FIFO waits for a writer, for ever; a file of gigabytes where a document belongs, a line without end
 or a thousand folders in each other take all memory of whoever reads them.
 """
 
@@ -14,7 +14,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from netjoule.errors import InvalidData, file_errors
+from netjoule import sandbox
+from netjoule.errors import InvalidData, UsageError, file_errors
 from netjoule_contracts import reading
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SPECIAL",
     "Entry",
     "beyond_limits",
+    "require_free",
     "require_readable",
     "walk",
 ]
@@ -110,3 +112,20 @@ def require_readable(campaign: Path) -> None:
         for path in sorted(campaign.glob(pattern)):
             with file_errors("read", path):
                 reading.require_lines(path)
+
+
+def require_free(out: Path) -> None:
+    """Refuse a folder that already holds something, or that the sandbox would hide.
+
+    Raises:
+        UsageError: with what to do instead.
+    """
+    if sandbox.hidden_by_sandbox(out):
+        raise UsageError(
+            f"{out} lies under /run, which the emulated testbed covers", next_step="choose another --out"
+        )
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise UsageError(
+            f"{out} exists and is not empty",
+            next_step="choose another --out, or continue it with 'netjoule resume'",
+        )

@@ -18,6 +18,7 @@ from typing import Any
 
 import netjoule
 from netjoule import (
+    campaign_folder,
     carriers,
     emulated_config,
     generators,
@@ -35,7 +36,7 @@ from netjoule import (
     workload,
 )
 from netjoule.console import Output
-from netjoule.errors import InvalidData, NetjouleError, UsageError
+from netjoule.errors import InvalidData, NetjouleError
 from netjoule.fingerprint import host_fingerprint
 from netjoule.plan import last_attempts
 from netjoule.progress_console import progress_sink
@@ -50,7 +51,6 @@ __all__ = [
     "draw_seed",
     "fitting",
     "load_inputs",
-    "require_free",
     "resume",
     "start",
     "with_meter",
@@ -142,23 +142,6 @@ def default_out(name: str, now: datetime) -> Path:
     return Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
 
 
-def require_free(out: Path) -> None:
-    """Refuse a folder that already holds something, or that the sandbox would hide.
-
-    Raises:
-        UsageError: with what to do instead.
-    """
-    if sandbox.hidden_by_sandbox(out):
-        raise UsageError(
-            f"{out} lies under /run, which the emulated testbed covers", next_step="choose another --out"
-        )
-    if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise UsageError(
-            f"{out} exists and is not empty",
-            next_step="choose another --out, or continue it with 'netjoule resume'",
-        )
-
-
 def draw_seed() -> int:
     """A seed nobody chose, 48 bits."""
     return int.from_bytes(os.urandom(6), "big")
@@ -181,7 +164,7 @@ def start(
     runs once more inside the sandbox; this process then only waits for it. For `trust_vars` see
     `provision.Request`.
     """
-    require_free(out)
+    campaign_folder.require_free(out)
     require_secrets(inputs.topology)
     require_programs(inputs)
     if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None:

@@ -52,7 +52,7 @@ def quick(  # noqa: PLR0917 - options of a command
 
     Example: netjoule quick udp,tcp,quic -b 6M -l 1440
     """
-    from netjoule import analysis, analysis_console, instruments, launch, programs, topology
+    from netjoule import analysis, analysis_console, campaign_folder, instruments, launch, programs, topology
     from netjoule.clock import SystemClock
     from netjoule.console import Output, duration_text
     from netjoule.forecast import forecast
@@ -78,7 +78,7 @@ def quick(  # noqa: PLR0917 - options of a command
         launch.Inputs(Workload.from_document(asked, where="netjoule quick"), on, file, where)
     )
     analysis.require_r()
-    launch.require_free(place)
+    campaign_folder.require_free(place)
     _write(file, asked)
     size = forecast(inputs.workload, on)
     output.say(f"{size.runs} runs, {duration_text(size.duration_s)}; workload: {file}")

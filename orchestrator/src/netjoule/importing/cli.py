@@ -87,7 +87,7 @@ def import_results(
     Example: netjoule import old-iperf3/ --out results/old
     """
     import netjoule
-    from netjoule import launch
+    from netjoule import campaign_folder
     from netjoule.clock import SystemClock
     from netjoule.console import Output
     from netjoule.errors import InvalidData
@@ -97,7 +97,7 @@ def import_results(
     from netjoule.importing.read import read_all
 
     output = Output(json_lines=json)
-    launch.require_free(out)
+    campaign_folder.require_free(out)
     options = Options(
         radio_source=radio_source.value,
         transport=None if transport is None else transport.value,
