@@ -7,9 +7,9 @@ from typing import Any
 
 from render import ANSIBLE, PASSPHRASE
 
-from netjoule import topology
-from netjoule.inventory import wanted_wifi
-from netjoule.topology import Topology
+from netjoule.provisioning.inventory import wanted_wifi
+from netjoule.topology import topology
+from netjoule.topology.topology import Topology
 
 HWSIM, ATH9K = "iw_phy_hwsim_us.txt", "iw_phy_ath9k_made_up.txt"
 

@@ -27,8 +27,8 @@ from networks import SEED_2013
 from render import ANSIBLE, COMPILED, compiled
 from sshd import search_path
 
-from netjoule import programs
-from netjoule.lab import binaries
+from netjoule.core import programs
+from netjoule.testbeds.lab import binaries
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ("nmcli", "networkctl", "systemctl", "chronyc", "udevadm")

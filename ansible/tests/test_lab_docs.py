@@ -13,7 +13,9 @@ import pytest
 import yaml
 from render import ANSIBLE
 
-from netjoule import limits, topology, workload
+from netjoule.design import limits
+from netjoule.topology import topology
+from netjoule.workload import workload
 
 ROOT = ANSIBLE.parent
 LAB = (ROOT / "docs/lab.md").read_text()

@@ -14,7 +14,7 @@ from networks import RACKS, TOPOLOGIES, network_of, rack
 from parsers import NO_RADIO, assert_read
 from render import render
 
-from netjoule.inventory import GROUPS, host_variables
+from netjoule.provisioning.inventory import GROUPS, host_variables
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import meter_configs
 from netjoule_meters.opening import build_meter

@@ -15,8 +15,8 @@ from typing import Any
 import synthetic
 
 from netjoule.publishing.kinds import Kind
-from netjoule.store import Campaign
-from netjoule.topology import Topology
+from netjoule.store.campaign import Campaign
+from netjoule.topology.topology import Topology
 
 SSID = 'Kanari\'s "Küche" Netz'
 SSID_IN_TEXT = 'Nachbar "Straße" 5'

@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.coursework.exercises import EXERCISES
-from netjoule.workload import Timing
+from netjoule.workload.workload import Timing
 from netjoule_synthetic import Design, LinearPower, Meter, write
 
 QUESTIONS = [(e.name, q) for e in EXERCISES.values() for q in e.questions]

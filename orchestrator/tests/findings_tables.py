@@ -13,10 +13,10 @@ from math import expm1, log
 from pathlib import Path
 from statistics import fmean
 
-from netjoule import files
+from netjoule.core import files
 from netjoule.coursework import cells
 from netjoule.coursework.cells import CannotTell, Cells
-from netjoule.planfile import read_plan
+from netjoule.store.planfile import read_plan
 
 TRANSPORTS = ("udp", "dccp", "tcp", "quic")
 SIZES = (64, 1440)

@@ -3,9 +3,9 @@
 
 from typing import Any
 
-from netjoule.generators import FlowSpec
-from netjoule.generators.base import Endpoints
-from netjoule.hosts import LocalHost
+from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.loads.flow.generators.base import Endpoints
 
 HERE = LocalHost("here")
 ENDS = Endpoints(HERE, HERE, "10.77.0.1", "10.79.0.1", 5301)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from chromium import Page
 
-from netjoule import analysis
-from netjoule.errors import HostLacks
-from netjoule.workload import Timing
+from netjoule.analysis import analysis
+from netjoule.core.errors import HostLacks
+from netjoule.workload.workload import Timing
 from netjoule_synthetic import Design, table_i, tiny, write
 
 DESK, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844, "mobile": True}

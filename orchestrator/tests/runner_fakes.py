@@ -12,18 +12,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from netjoule import files, runner
-from netjoule.errors import RunFailed
-from netjoule.generators import Flow, FlowSpec
-from netjoule.generators.base import Endpoints, Generator
-from netjoule.hosts import LocalHost
-from netjoule.progress import ProgressEvent
+from netjoule.core import files
+from netjoule.core.errors import RunFailed
+from netjoule.execution import runner
+from netjoule.execution.progress import ProgressEvent
+from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.generators import Flow, FlowSpec
+from netjoule.loads.flow.generators.base import Endpoints, Generator
 from netjoule.radio import RadioReader
-from netjoule.session import Session
-from netjoule.store import Campaign
-from netjoule.testbed_base import Remark
-from netjoule.topology import Topology
-from netjoule.workload import Workload
+from netjoule.store.campaign import Campaign
+from netjoule.store.session import Session
+from netjoule.testbeds.base import Remark
+from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 
 START_NS = 5_000_000_000_000
 UTC_START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -9,13 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from netjoule import files
-from netjoule.plan import PlanRow
-from netjoule.run_flows import flows_of
-from netjoule.session import Session
-from netjoule.store import Campaign
-from netjoule.topology import Topology
-from netjoule.workload import Workload
+from netjoule.core import files
+from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.flows import flows_of
+from netjoule.store.campaign import Campaign
+from netjoule.store.session import Session
+from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 from netjoule_meters.energy import compute_and_write
 from netjoule_synthetic import documents
 from netjoule_synthetic.clock import BOOT, ORIGIN_NS

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule import files
-from netjoule.errors import RunFailed
-from netjoule.hosts import LocalHost
+from netjoule.core import files
+from netjoule.core.errors import RunFailed
+from netjoule.hosts.host import LocalHost
 from netjoule.radio import AgentReader, RadioRecord
 from netjoule.radio.agent_reader import agent_options
 

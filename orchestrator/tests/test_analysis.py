@@ -3,8 +3,8 @@
 
 import pytest
 
-from netjoule import analysis
-from netjoule.errors import HostLacks, InvalidData, RunFailed
+from netjoule.analysis import analysis
+from netjoule.core.errors import HostLacks, InvalidData, RunFailed
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule.datapackage import TABLES
+from netjoule.store.datapackage import TABLES
 
 GOLDEN = Path(__file__).parents[2] / "results/golden"
 CONTRACTED = {path.name.removesuffix(".table.json") for path in (contracts.root() / "tables").iterdir()}

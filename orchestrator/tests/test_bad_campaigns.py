@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import analysis, sandbox
-from netjoule.cli import run_command
-from netjoule.counted import uncounted_line
-from netjoule.plan import with_repeats
-from netjoule.planfile import read_plan, write_plan
+from netjoule.analysis import analysis
+from netjoule.analysis.counted_runs import uncounted_line
+from netjoule.cli.app import run_command
+from netjoule.design.run_table import with_repeats
+from netjoule.hosts import sandbox
+from netjoule.store.planfile import read_plan, write_plan
 
 READERS = ["check", "analyse", "report", "publish"]
 

@@ -9,12 +9,19 @@ import pytest
 from flows import ENDS
 from runner_fakes import START_NS, FakeGenerator, Script, new_campaign, topology, workload
 
-from netjoule import instruments, programs, ranging
-from netjoule.emulated_config import check_emulations, fault_requests, fault_socket, instrument_arguments
-from netjoule.errors import RunFailed, UsageError
-from netjoule.hosts import LocalHost
-from netjoule.store import Campaign
-from netjoule.topology import Meter, Topology
+from netjoule.core import programs
+from netjoule.core.errors import RunFailed, UsageError
+from netjoule.design import instruments
+from netjoule.hosts.host import LocalHost
+from netjoule.store.campaign import Campaign
+from netjoule.testbeds import ranging
+from netjoule.testbeds.emulated.config import (
+    check_emulations,
+    fault_requests,
+    fault_socket,
+    instrument_arguments,
+)
+from netjoule.topology.topology import Meter, Topology
 from netjoule_meters.emulated.registry import EMULATED
 
 AUTO = {"voltage_range_v": "auto", "current_range_a": "auto"}

@@ -8,11 +8,11 @@ import pytest
 import synthetic
 from lab_topology import LAB as RACK
 
-from netjoule import carriers
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks
-from netjoule.topology import Topology
-from netjoule.workload import Workload
+from netjoule.cli.app import run_command
+from netjoule.core.errors import HostLacks
+from netjoule.loads.flow import carriers
+from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 
 ALL = ("udp", "raw", "kernel")
 

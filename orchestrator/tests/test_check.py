@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from netjoule.check import check_campaign, unfinished
-from netjoule.errors import UsageError
-from netjoule.plan import PlanRow
-from netjoule.planfile import read_plan
+from netjoule.core.errors import UsageError
+from netjoule.design.run_table import PlanRow
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign, unfinished
 
 
 def defects(path: Path) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from netjoule.check import check_campaign
+from netjoule.validation.check import check_campaign
 
 RUBBISH = [None, True, -1, 3.5, 2**70, "", "x", [], [1], [[]], {}, {"a": 1}, [{}], [None]]
 

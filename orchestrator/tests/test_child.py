@@ -9,8 +9,8 @@ import threading
 
 import pytest
 
-from netjoule import child
-from netjoule.errors import HostLacks
+from netjoule.core.errors import HostLacks
+from netjoule.hosts import child
 
 SIGNALS = [(signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 ASK = (signal.SIGINT, signal.SIGTERM)

@@ -9,13 +9,17 @@ import pytest
 import synthetic
 from typer.testing import CliRunner
 
-from netjoule import analysis, cli, launch, plan_console, programs, runner, sandbox, summary
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks, RunFailed
-from netjoule.planfile import read_plan
-from netjoule.progress import ProgressEvent
-from netjoule.runner import Outcome
-from netjoule.store import Campaign
+from netjoule.analysis import analysis, summary
+from netjoule.cli import app, launch, plan
+from netjoule.cli.app import run_command
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks, RunFailed
+from netjoule.execution import runner
+from netjoule.execution.progress import ProgressEvent
+from netjoule.execution.runner import Outcome
+from netjoule.hosts import sandbox
+from netjoule.store.campaign import Campaign
+from netjoule.store.planfile import read_plan
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ["demo", "quick", "plan", "run", "resume", "check", "analyse", "report"]
@@ -51,7 +55,7 @@ def test_every_command_has_short_help_with_an_example(command, capsys):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_also_works_through_typer_itself(command):
-    assert CliRunner().invoke(cli.app, [command, "--help"]).exit_code == 0
+    assert CliRunner().invoke(app.app, [command, "--help"]).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -137,7 +141,7 @@ def test_plan_rows_are_those_that_run_will_execute(capsys):
     first, *rows = lines(capsys.readouterr().out)
     assert first["event"] == "plan"
     assert first["runs"] == 90
-    expected = plan_console.plan_rows(launch.load_inputs("demo", None), 3)
+    expected = plan.plan_rows(launch.load_inputs("demo", None), 3)
     assert [r["run_id"] for r in rows] == [r.run_id for r in expected]
 
 

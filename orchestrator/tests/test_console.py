@@ -6,11 +6,11 @@ import pytest
 import synthetic
 from rich.console import Console
 
-from netjoule.console import Output, describe_error, duration_text
-from netjoule.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError, file_errors
-from netjoule.plan import expand
-from netjoule.progress import ProgressEvent
-from netjoule.progress_console import ea_text, event_document, progress_sink
+from netjoule.cli.progress import ea_text, event_document, progress_sink
+from netjoule.core.console import Output, describe_error, duration_text
+from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError, file_errors
+from netjoule.design.run_table import expand
+from netjoule.execution.progress import ProgressEvent
 
 ROW = expand(synthetic.workload(), 1)[0]
 NODE = {"meter_id": "m", "ea_j_per_mbit": 0.12345, "u95_ea_j_per_mbit": 0.0123, "power_source": "modelled"}

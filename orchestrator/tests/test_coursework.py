@@ -9,7 +9,7 @@ import coursework_folders as folders
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.question import Number, OneOf
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import coursework_folders as folders
 import pytest
 
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.coursework import handin
 
 ESCAPE = "\x1b[31mred\x1b[0m\u202e"

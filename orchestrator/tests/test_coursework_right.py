@@ -8,12 +8,13 @@ import subprocess
 import coursework_folders as folders
 import pytest
 
-from netjoule import analysis, programs
+from netjoule.analysis import analysis
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks
 from netjoule.coursework.cells import CannotTell, Cell, Cells, Run
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.interval import half_width, t_quantile, told_apart
 from netjoule.coursework.question import OneOf
-from netjoule.errors import HostLacks
 
 
 def test_intervals_are_those_of_printed_tables():

@@ -12,14 +12,16 @@ import coursework_folders as folders
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule import programs, topology, workload, yamlfile
-from netjoule.check import check_campaign
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
+from netjoule.core import programs, yamlfile
+from netjoule.core.errors import RunFailed
 from netjoule.coursework import start as starting
 from netjoule.coursework.congestion import CAP_MBPS
 from netjoule.coursework.exercises import EXERCISES
-from netjoule.errors import RunFailed
-from netjoule.forecast import forecast
+from netjoule.design.duration import forecast
+from netjoule.topology import topology
+from netjoule.validation.check import check_campaign
+from netjoule.workload import workload
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import synthetic
 
-from netjoule.check import check_campaign
+from netjoule.validation.check import check_campaign
 from netjoule_meters.energy import compute_and_write
 
 

@@ -3,14 +3,15 @@
 
 import pytest
 
-from netjoule import launch, programs
-from netjoule.console import Output
-from netjoule.demo_meters import BUDGET_S, METERS, demo_for, fitted, timing_for
-from netjoule.errors import UsageError
-from netjoule.forecast import forecast
-from netjoule.instruments import pace_of
-from netjoule.timeline import MeterPace, check_timing, data_due_s
-from netjoule.workload import Timing
+from netjoule.cli import launch
+from netjoule.cli.demo_meters import BUDGET_S, METERS, demo_for, fitted, timing_for
+from netjoule.core import programs
+from netjoule.core.console import Output
+from netjoule.core.errors import UsageError
+from netjoule.design.duration import forecast
+from netjoule.design.instruments import pace_of
+from netjoule.design.timeline import MeterPace, check_timing, data_due_s
+from netjoule.workload.workload import Timing
 
 
 @pytest.fixture(scope="module")

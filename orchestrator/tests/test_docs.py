@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import programs
+from netjoule.core import programs
 
 ROOT = Path(__file__).parents[2]
 _ELSEWHERE = {"target", "node_modules", "__pycache__", "dist"}

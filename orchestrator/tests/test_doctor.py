@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import doctor, sandbox
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks
-from netjoule.guest import boot, kernel, trial
-from netjoule.sandbox import Probe
+from netjoule.cli.app import run_command
+from netjoule.core.errors import HostLacks
+from netjoule.diagnostics import doctor
+from netjoule.hosts import sandbox
+from netjoule.hosts.sandbox import Probe
+from netjoule.testbeds.guest import boot, kernel, trial
 
 CARRIERS = json.dumps(
     [

@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 import runner_fakes as fakes
 
-from netjoule import elements, radio_log
-from netjoule.elements import Elements
-from netjoule.errors import HostLacks, RunFailed
-from netjoule.generators.base import Endpoints
-from netjoule.hosts import LocalHost
-from netjoule.radio import RadioRecord
-from netjoule.radio_log import RadioLog
-from netjoule.radio_rates import RateLimits
-from netjoule.reason import Reason, invalidates
-from netjoule.topology import Topology
+from netjoule.core.errors import HostLacks, RunFailed
+from netjoule.core.reason import Reason, invalidates
+from netjoule.execution import outages
+from netjoule.execution.outages import Elements
+from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.radio import RadioRecord, log
+from netjoule.radio.log import RadioLog
+from netjoule.radio.rates import RateLimits
+from netjoule.topology.topology import Topology
 
 
 class Reader:
@@ -128,7 +128,7 @@ def test_another_nodes_radio_decides_nothing() -> None:
 
 def test_a_reader_that_fails_to_open_in_any_way_is_opened_again(monkeypatch) -> None:
     """A host that lacks a program is being set up, one out of reach returns: the log goes on with both."""
-    monkeypatch.setattr(radio_log, "REOPEN_PAUSE_S", 0.0)
+    monkeypatch.setattr(log, "REOPEN_PAUSE_S", 0.0)
     problems = [
         HostLacks("cannot start the radio agent", where="host client"),
         RunFailed("it was lost", where="host client", code="host_unreachable"),
@@ -165,7 +165,7 @@ def test_a_radios_log_that_cannot_go_on_ends_the_campaign_before_its_next_run() 
             raise RunFailed("cannot write radio/client.csv: the disk is full")
 
     async def whole() -> None:
-        records = [RadioRecord(t_s=float(t_s)) for t_s in range(radio_log.BATCH_RECORDS)]
+        records = [RadioRecord(t_s=float(t_s)) for t_s in range(log.BATCH_RECORDS)]
         async with RadioLog(FullDisk(), [Reader(*records)], ["client"]) as radio:
             await asyncio.wait(radio._tasks)
             await Elements(Hosts(), radio).all_back()
@@ -175,7 +175,7 @@ def test_a_radios_log_that_cannot_go_on_ends_the_campaign_before_its_next_run() 
 
 
 def test_a_client_that_stays_away_ends_the_campaign_with_a_sentence(monkeypatch) -> None:
-    monkeypatch.setattr(elements, "RETURN_S", 0.01)
+    monkeypatch.setattr(outages, "RETURN_S", 0.01)
 
     async def whole() -> None:
         reader = Reader(RadioRecord(t_s=1.0, flag="disassociated"))
@@ -193,7 +193,7 @@ class SecondReader(Reader):
 
 
 def test_every_clients_radio_is_watched_and_each_must_be_back(monkeypatch) -> None:
-    monkeypatch.setattr(elements, "RETURN_S", 0.01)
+    monkeypatch.setattr(outages, "RETURN_S", 0.01)
     gone, back = RadioRecord(t_s=1.0, flag="disassociated"), RadioRecord(t_s=2.0)
 
     async def whole(first: Reader, second: Reader) -> list[str]:

@@ -18,8 +18,8 @@ import pytest
 from sandbox_processes import child, host_state, parent, pids_in, program, wait_gone
 from tiny_campaign import SEED, TIMING, Inputs, netjoule, table, written
 
-from netjoule import generators
-from netjoule.errors import HostLacks
+from netjoule.core.errors import HostLacks
+from netjoule.loads.flow import generators
 
 pytestmark = pytest.mark.netns
 

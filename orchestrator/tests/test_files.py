@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule import files, programs
-from netjoule.errors import HostLacks, RunFailed
-from netjoule.fingerprint import host_fingerprint
+from netjoule.core import files, programs
+from netjoule.core.errors import HostLacks, RunFailed
+from netjoule.store.fingerprint import host_fingerprint
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

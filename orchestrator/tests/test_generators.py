@@ -15,13 +15,13 @@ from flows import ENDS, HERE, HOSTS, spec
 from runner_fakes import workload
 
 import netjoule_contracts as contracts
-from netjoule import files
-from netjoule.errors import HostLacks, RunFailed, UsageError
-from netjoule.generators import FlowSpec, generator, interval_rows, netjoule_traffic
-from netjoule.generators.base import Endpoints
-from netjoule.generators.iperf3 import Bracket, client_arguments, flow_report
-from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
-from netjoule.hosts import Process
+from netjoule.core import files
+from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.hosts.host import Process
+from netjoule.loads.flow.generators import FlowSpec, generator, interval_rows, netjoule_traffic
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.generators.iperf3 import Bracket, client_arguments, flow_report
+from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, send_arguments
 
 DATA = Path(__file__).parent / "data" / "iperf3"
 # The client ran for 1.2 s around a test of about 1 s.

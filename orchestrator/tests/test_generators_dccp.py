@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule.errors import HostLacks
-from netjoule.generators import FlowSpec, generator
-from netjoule.generators.base import Endpoints
-from netjoule.generators.iperf3 import Bracket, client_arguments, flow_report
-from netjoule.generators.netjoule_traffic import send_arguments
-from netjoule.hosts import LocalHost
+from netjoule.core.errors import HostLacks
+from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.generators import FlowSpec, generator
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.generators.iperf3 import Bracket, client_arguments, flow_report
+from netjoule.loads.flow.generators.netjoule_traffic import send_arguments
 
 INVENTED = Path(__file__).parent / "data" / "iperf-dccp" / "invented-up.json"
 HERE = LocalHost("here")

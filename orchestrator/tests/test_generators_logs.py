@@ -15,11 +15,18 @@ import pytest
 from flows import ENDS, HERE, HOSTS, spec
 
 import netjoule_contracts as contracts
-from netjoule import files
-from netjoule.errors import HostLacks, RunFailed
-from netjoule.generators import FlowSpec, availability, ditg, generator, interval_rows, netperfmeter
-from netjoule.generators.base import Endpoints
-from netjoule.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
+from netjoule.core import files
+from netjoule.core.errors import HostLacks, RunFailed
+from netjoule.loads.flow.generators import (
+    FlowSpec,
+    availability,
+    ditg,
+    generator,
+    interval_rows,
+    netperfmeter,
+)
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
 
 DATA = Path(__file__).parent / "data"
 # 2026-11-21 16:51 UTC, when the logs of D-ITG were taken.

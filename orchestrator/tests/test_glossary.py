@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule import glossary
-from netjoule.check_run import reason_codes
-from netjoule.errors import UsageError
+from netjoule.core import glossary
+from netjoule.core.errors import UsageError
+from netjoule.validation.run import reason_codes
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,15 +8,15 @@ import coursework_folders as folders
 import pytest
 from bundles import differing_anew
 
-from netjoule.check import check_campaign
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.coursework import cells
 from netjoule.coursework.campaign import campaign_cells
 from netjoule.coursework.cells import CannotTell
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.question import Answer, Number, OneOf, Question, judge
 from netjoule.coursework.start import golden_bundle
-from netjoule.planfile import read_plan
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign
 
 MOST_BYTES = 3_000_000
 EACH = pytest.mark.parametrize("name", EXERCISES)

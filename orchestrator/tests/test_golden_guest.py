@@ -14,8 +14,8 @@ import pytest
 from bundles import differing_anew
 from tiny_campaign import table
 
-from netjoule.check import check_campaign
-from netjoule.summary import summary_rows, summary_tables
+from netjoule.analysis.summary import summary_rows, summary_tables
+from netjoule.validation.check import check_campaign
 from netjoule_radio.rates import PhyMode, rate_matches
 
 GOLDEN = Path(__file__).parents[2] / "results/golden/guest-hwsim"

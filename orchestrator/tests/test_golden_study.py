@@ -10,11 +10,11 @@ import findings_tables
 import pytest
 from bundles import differing_anew, unpacked
 
-from netjoule.check import check_campaign
+from netjoule.cli.launch import load_inputs
 from netjoule.coursework import cells
-from netjoule.launch import load_inputs
-from netjoule.plan import last_attempts
-from netjoule.planfile import read_plan
+from netjoule.design.run_table import last_attempts
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign
 
 ROOT = Path(__file__).parents[2]
 MOST_BYTES = 8_000_000

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks, UsageError
-from netjoule.guest import initramfs, kernel, machine, tools, trial
-from netjoule.guest import run as running
-from netjoule.guest.boot import BootFailed, Outcome
-from netjoule.guest.machine import Boot, Job, Machine
-from netjoule.guest.stream import MarkedStream
+from netjoule.cli.app import run_command
+from netjoule.core.errors import HostLacks, UsageError
+from netjoule.testbeds.guest import initramfs, kernel, machine, tools, trial
+from netjoule.testbeds.guest import run as running
+from netjoule.testbeds.guest.boot import BootFailed, Outcome
+from netjoule.testbeds.guest.machine import Boot, Job, Machine
+from netjoule.testbeds.guest.stream import MarkedStream
 
 PORTS = {"console": 5, "control": 6, "out": 7, "err": 8}
 BOOT = Boot(Path("/k/vmlinux"), 9)
@@ -338,7 +338,7 @@ def test_the_commands_exit_code_and_flags_are_its_own(monkeypatch):
         seen.append(request)
         return Outcome(42, 1.0, 1.0, "6.1")
 
-    monkeypatch.setattr("netjoule.guest.run.run", fake)
+    monkeypatch.setattr("netjoule.testbeds.guest.run.run", fake)
     assert run_command(["guest", "run", "--timeout", "9", "--", "ls", "-v", "--", "--json"]) == 42
     assert list(seen[0].command) == ["ls", "-v", "--", "--json"]
     assert (seen[0].timeout_s, seen[0].memory_mib) == (9.0, running.DEFAULT_MEMORY_MIB)

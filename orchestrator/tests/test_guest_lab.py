@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import instruments, inventory, secrets, topology
-from netjoule.guest import lab, machine
-from netjoule.guest.machine import Boot, Forward, Machine
+from netjoule.core import secrets
+from netjoule.design import instruments
+from netjoule.provisioning import inventory
+from netjoule.testbeds.guest import lab, machine
+from netjoule.testbeds.guest.machine import Boot, Forward, Machine
+from netjoule.topology import topology
 
 FORWARDS = (Forward(2201, "10.0.2.21", 22), Forward(2202, "10.0.2.22", 22))
 PORTS = dict(zip(lab.HOSTS, (2201, 2202, 2203), strict=True))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule import programs
+from netjoule.core import programs
 
 pytestmark = pytest.mark.guest
 

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from netjoule.errors import HostLacks
-from netjoule.hosts import PREFERRED_NICE, LocalHost, LocalProcess, ProcessEnded
+from netjoule.core.errors import HostLacks
+from netjoule.hosts.host import PREFERRED_NICE, LocalHost, LocalProcess, ProcessEnded
 
 
 def with_process(script: str, use: Callable[[LocalProcess], Awaitable[object]]) -> object:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from netjoule import analysis
-from netjoule.check import check_campaign
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks
-from netjoule.planfile import read_plan
+from netjoule.analysis import analysis
+from netjoule.cli.app import run_command
+from netjoule.core.errors import HostLacks
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign
 
 DATA = Path(__file__).parent / "data"
 NAMES = ("udp-up", "udp-down", "tcp-up", "tcp-down")

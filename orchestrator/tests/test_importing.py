@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import netjoule_contracts as contracts
-from netjoule.errors import InvalidData, UsageError
+from netjoule.core.errors import InvalidData, UsageError
 from netjoule.importing.flows import Found, ImportedFlow, Options
 from netjoule.importing.read import read_all
 

@@ -7,8 +7,9 @@ import pytest
 from lab_topology import LAB
 from test_topology_lab import changed
 
-from netjoule import inventory, topology
-from netjoule.errors import UsageError
+from netjoule.core.errors import UsageError
+from netjoule.provisioning import inventory
+from netjoule.topology import topology
 
 SHIPPED = Path(__file__).parents[2] / "testbed-topology.yaml"
 
@@ -98,7 +99,7 @@ def test_meters_belong_to_the_host_they_are_plugged_into():
 
 def test_hosts_are_provisioned_with_the_program_that_campaigns_run(monkeypatch):
     builds = {"aarch64": {"path": "/tree/dist/aarch64/netjoule-traffic", "problem": ""}}
-    monkeypatch.setattr("netjoule.lab.binaries.builds", lambda root: builds)
+    monkeypatch.setattr("netjoule.testbeds.lab.binaries.builds", lambda root: builds)
     loaded = topology.Topology.from_document(LAB, where="lab.yaml")
     assert inventory.common_variables(loaded)["netjoule_traffic_builds"] == builds
 

@@ -13,14 +13,14 @@ import pytest
 import synthetic
 from lab_topology import LAB
 
-from netjoule import programs
-from netjoule.errors import HostLacks, RunFailed, UsageError
-from netjoule.lab import binaries
-from netjoule.lab.binaries import build_for, require_carriers
-from netjoule.lab.reach import control_number, require_control_off_the_radio
-from netjoule.lab.records import host_record, joined
-from netjoule.ssh import Answer
-from netjoule.topology import Topology
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.hosts.ssh import Answer
+from netjoule.testbeds.lab import binaries
+from netjoule.testbeds.lab.binaries import build_for, require_carriers
+from netjoule.testbeds.lab.reach import control_number, require_control_off_the_radio
+from netjoule.testbeds.lab.records import host_record, joined
+from netjoule.topology.topology import Topology
 
 RACK = Topology.from_document(copy.deepcopy(LAB), where="test")
 CONTROLLER, SERVER = "192.0.2.9", "192.0.2.2"
@@ -128,7 +128,7 @@ def controller_knows(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in known]
 
-    monkeypatch.setattr("netjoule.lab.reach.socket.getaddrinfo", found)
+    monkeypatch.setattr("netjoule.testbeds.lab.reach.socket.getaddrinfo", found)
     return known
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tiny_campaign import netjoule, table
 
-from netjoule import files
+from netjoule.core import files
 from netjoule.radio.agent_reader import record_from_line
 
 ORIGIN_NS = 7_000_000_000_000

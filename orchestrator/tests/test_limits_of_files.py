@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import analysis, plan, workload
-from netjoule.check import check_campaign
-from netjoule.cli import run_command
-from netjoule.errors import UsageError
-from netjoule.forecast import least_p
-from netjoule.planfile import read_plan
+from netjoule.analysis import analysis
+from netjoule.cli.app import run_command
+from netjoule.core.errors import UsageError
+from netjoule.design import run_table
+from netjoule.design.duration import least_p
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign
+from netjoule.workload import workload
 
 HUGE_BYTES = 3 << 30
 MOST_MEMORY_BYTES = 1 << 30
@@ -129,8 +131,8 @@ def test_a_plan_is_counted_before_it_is_made():
     many = a_workload(payload_bytes=list(range(100, 1100)), blocks=100_000)
     assert many.runs == 10**8
     with pytest.raises(UsageError, match="100000000 runs, and a campaign has 100000 at most"):
-        plan.expand(many, 1)
-    assert len(plan.expand(a_workload(blocks=2), 1)) == a_workload(blocks=2).runs == 2
+        run_table.expand(many, 1)
+    assert len(run_table.expand(a_workload(blocks=2), 1)) == a_workload(blocks=2).runs == 2
 
 
 def test_so_are_ways_of_pacing():

@@ -7,10 +7,10 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule import launch, plan_console
-from netjoule.forecast import forecast, least_p
-from netjoule.plan import FINAL, PlanRow, expand, next_mini_block, with_repeats
-from netjoule.workload import Pace, Workload
+from netjoule.cli import launch, plan
+from netjoule.design.duration import forecast, least_p
+from netjoule.design.run_table import FINAL, PlanRow, expand, next_mini_block, with_repeats
+from netjoule.workload.workload import Pace, Workload
 
 TRANSPORTS = ["udp", "tcp", "quic", "null"]
 
@@ -278,5 +278,5 @@ def test_least_p_of_a_sign_flip_test():
 def test_plan_says_whether_its_blocks_are_tested_and_what_the_family_can_reach(changes, words):
     workload = synthetic.workload(**({"transports": ["udp", "tcp", "null"]} | changes))
     inputs = launch.Inputs(workload, synthetic.topology(), Path("w"), Path("t"))
-    (line,) = [line for line in plan_console.text(inputs, 1, []) if line.startswith("smallest p")]
+    (line,) = [line for line in plan.text(inputs, 1, []) if line.startswith("smallest p")]
     assert line == f"smallest p {words}"

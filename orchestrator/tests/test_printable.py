@@ -3,7 +3,7 @@
 
 import pytest
 
-from netjoule.printable import printable
+from netjoule.core.printable import printable
 
 
 @pytest.mark.parametrize(

@@ -15,19 +15,21 @@ import synthetic
 from flows import ENDS, HERE, spec
 
 import netjoule_contracts as contracts
-from netjoule import files, plan, profile_rate, profiles, programs, workload
-from netjoule.check import check_campaign
-from netjoule.cli import run_command
-from netjoule.errors import UsageError
-from netjoule.generators import FlowSpec
-from netjoule.generators.base import Endpoints
-from netjoule.generators.netjoule_traffic import NetjouleTraffic, send_arguments
-from netjoule.plan import PlanRow
-from netjoule.planfile import read_plan
-from netjoule.run_document import flow_spec
-from netjoule.run_flows import flows_of
-from netjoule.verdict import judge_flow
-from netjoule.workload import Workload
+from netjoule.cli.app import run_command
+from netjoule.core import files, programs
+from netjoule.core.errors import UsageError
+from netjoule.design import run_table
+from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, send_arguments
+from netjoule.loads.flow.run_document import flow_spec
+from netjoule.loads.flow.verdict import judge_flow
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign
+from netjoule.workload import profile_rate, profiles, workload
+from netjoule.workload.workload import Workload
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "workloads" / "profiles").glob("*.json"))
@@ -226,7 +228,7 @@ def test_plan_refuses_a_wrong_rate(tmp_path: Path, capsys: pytest.CaptureFixture
 
 def test_a_mini_block_has_one_schedule_seed_and_every_other_another() -> None:
     load = with_profile(blocks=3, transports=["udp", "tcp", "quic", "dccp", "null"])
-    rows = plan.expand(load, 11)
+    rows = run_table.expand(load, 11)
     seeds: dict[int, set[int]] = {}
     for row in rows:
         flow = first_spec(load, row, 11)
@@ -234,7 +236,7 @@ def test_a_mini_block_has_one_schedule_seed_and_every_other_another() -> None:
         seeds.setdefault(row.mini_block, set()).add(flow.schedule_seed)
     assert [len(found) for found in seeds.values()] == [1, 1, 1]
     assert len(set.union(*seeds.values())) == 3
-    again = plan.with_repeats(
+    again = run_table.with_repeats(
         [replace(row, status="invalid" if row.transport == "udp" else "done") for row in rows], 11, 2
     )
     repeated = next(row for row in again if row.attempt == 2)
@@ -274,7 +276,7 @@ def _mini_block(direction: str, transports: list[str]) -> dict[str, dict[str, An
     async def run() -> dict[str, dict[str, Any]]:
         server = await NetjouleTraffic().serve(ends)
         try:
-            flows = [first_spec(load, row, 5) for row in plan.expand(load, 5)]
+            flows = [first_spec(load, row, 5) for row in run_table.expand(load, 5)]
             return {flow.transport: await _flow(ends, replace(flow, duration_s=0.5)) for flow in flows}
         finally:
             await server.stop()
@@ -347,7 +349,7 @@ def _with_schedule(report: dict[str, Any], row: PlanRow, place: int) -> dict[str
     profile = {
         "name": "busy",
         "shape": "messages",
-        "seed": plan.schedule_seed(11, row.mini_block) + place,
+        "seed": run_table.schedule_seed(11, row.mini_block) + place,
         "messages": sender["messages_scheduled"],
         "bytes": sender["bytes_sent"],
         "least_message_bytes": 64,

@@ -10,11 +10,13 @@ from lab_topology import LAB
 from runner_fakes import new_campaign
 from synthetic import workload
 
-from netjoule import analysis_console, provision, runner
-from netjoule.cli import run_command
-from netjoule.runner import Outcome
-from netjoule.ssh import HostInUse
-from netjoule.topology import Topology
+from netjoule.cli import results
+from netjoule.cli.app import run_command
+from netjoule.execution import runner
+from netjoule.execution.runner import Outcome
+from netjoule.hosts.ssh import HostInUse
+from netjoule.provisioning import provision
+from netjoule.topology.topology import Topology
 
 SHELF = "shelf"
 TIMING = {"idle_s": 5, "settle_s": 0.2, "warm_up_s": 2, "measure_s": 5, "tail_s": 0.3}
@@ -56,7 +58,7 @@ def unlocked(monkeypatch):
         asked.append((owner.work, list(hosts), all_needed))
         yield
 
-    monkeypatch.setattr("netjoule.lab.hold.held", held)
+    monkeypatch.setattr("netjoule.testbeds.lab.hold.held", held)
     return asked
 
 
@@ -382,7 +384,7 @@ def went(monkeypatch):
         return Outcome("complete", 0, 0)
 
     monkeypatch.setattr(runner, "run_campaign", run_campaign)
-    monkeypatch.setattr(analysis_console, "after_a_run", lambda campaign, output: None)
+    monkeypatch.setattr(results, "after_a_run", lambda campaign, output: None)
     return begun
 
 
@@ -399,7 +401,7 @@ def commands(rack, tmp_path):
 def test_a_campaign_begins_and_goes_on_only_where_the_hosts_are_as_described(
     commands, playbook, went, capsys, monkeypatch, command, campaign
 ):
-    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    monkeypatch.setattr("netjoule.cli.launch.require_programs", lambda inputs: None)
     good = result("ap", "Check the clock's offset", "ok", check=True)
     bad = result("laptop", "Check the path MTU", "failed", "10.78.0.2 does not answer laptop.", check=True)
     folder = playbook(START, good, bad, END, code=2)
@@ -425,7 +427,7 @@ def test_resume_holds_the_hosts_to_the_campaigns_own_topology(commands, rack, pl
 def test_resume_sees_the_variables_beside_the_topology_that_the_campaign_began_with(
     commands, rack, playbook, went, capsys, monkeypatch
 ):
-    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    monkeypatch.setattr("netjoule.cli.launch.require_programs", lambda inputs: None)
     folder = playbook(START, END)
     for name, text in (("group_vars/all.yml", "base_host_governor: performance"), ("host_vars/ap.yml", "")):
         (folder / name).parent.mkdir()
@@ -461,7 +463,7 @@ def test_a_campaign_whose_hosts_another_takes_first_leaves_no_folder(
             campaign.append_radio("laptop", [])
         raise HostInUse("it is in use by another", where="host ap")
 
-    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    monkeypatch.setattr("netjoule.cli.launch.require_programs", lambda inputs: None)
     monkeypatch.setattr(runner, "run_campaign", run_campaign)
     folder = playbook(START, END)
     assert run_command(commands["run"]) == 2
@@ -482,7 +484,7 @@ def test_what_touches_hosts_first_takes_those_that_it_logs_in_to(rack, playbook,
 @pytest.mark.parametrize("verify", [[], ["--no-verify"]])
 def test_a_campaign_whose_hosts_are_out_of_reach_leaves_no_folder(tmp_path, capsys, monkeypatch, verify):
     """Ports 1 to 5 of this machine: nobody answers there."""
-    monkeypatch.setattr("netjoule.launch.require_programs", lambda inputs: None)
+    monkeypatch.setattr("netjoule.cli.launch.require_programs", lambda inputs: None)
     hosts = {
         name: host | {"ssh": {"address": "127.0.0.1", "port": port}}
         for port, (name, host) in enumerate(LAB["hosts"].items(), start=1)

@@ -14,12 +14,13 @@ from canaries import CANARIES, EUI64, HOST, SECRETS, SERVER
 from found_in import Found
 from tiny_campaign import table
 
-from netjoule import topology, workload
-from netjoule.check import check_campaign
 from netjoule.publishing import bundle
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.kinds import Kind
-from netjoule.topology import Topology
+from netjoule.topology import topology
+from netjoule.topology.topology import Topology
+from netjoule.validation.check import check_campaign
+from netjoule.workload import workload
 
 pytestmark = pytest.mark.usefixtures("secrets_of_this_host")
 

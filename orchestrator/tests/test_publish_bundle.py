@@ -16,12 +16,13 @@ import yaml
 from bundles import published, unpacked
 from found_in import Found
 
-from netjoule import analysis, workload
-from netjoule.check import check_campaign
-from netjoule.cli import run_command
+from netjoule.analysis import analysis
+from netjoule.cli.app import run_command
 from netjoule.publishing import archive
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.papers import LICENCES, absent
+from netjoule.validation.check import check_campaign
+from netjoule.workload import workload
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parents[2] / "results/golden/guest-hwsim"

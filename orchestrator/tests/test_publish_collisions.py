@@ -6,7 +6,7 @@ import json
 import pytest
 from bundles import published
 
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.publishing.kinds import Kind
 from netjoule.publishing.last_check import Left, Searcher
 from netjoule.publishing.masking import Books, Collector, Masker
@@ -18,7 +18,7 @@ TWELVE = [f"host-{number}" for number in range(1, 13)]
 @pytest.fixture(autouse=True)
 def forgotten_secrets(monkeypatch):
     """What these secrets mean is not to be taken out of the messages of other tests."""
-    monkeypatch.setattr("netjoule.secrets._known", set())
+    monkeypatch.setattr("netjoule.core.secrets._known", set())
 
 
 def described(campaign, **changes) -> None:

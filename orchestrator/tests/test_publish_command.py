@@ -8,7 +8,7 @@ import pytest
 import synthetic
 from bundles import unpacked
 
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.publishing.kinds import Kind
 from netjoule.publishing.last_check import Searcher
 from netjoule.publishing.masking import Books, Collector, Masker

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from masked_texts import masked
 
 import netjoule_contracts as contracts
-from netjoule.errors import InvalidData
+from netjoule.core.errors import InvalidData
 from netjoule.publishing import find
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, nobody, own_words
 from netjoule.publishing.masking import Books, Collector, Masker, transformed

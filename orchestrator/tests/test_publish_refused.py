@@ -12,9 +12,9 @@ import canaries
 import pytest
 from bundles import published
 
-from netjoule import files
-from netjoule.cli import run_command
-from netjoule.errors import InvalidData, RunFailed, UsageError
+from netjoule.cli.app import run_command
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, RunFailed, UsageError
 from netjoule.publishing import archive, bundle, papers
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.last_check import Left, Searcher

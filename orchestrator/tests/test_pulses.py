@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from runner_fakes import START_NS, FakeGenerator, Script, workload
 
-from netjoule.clock import CampaignTime
-from netjoule.errors import RunFailed
-from netjoule.generators.base import Endpoints
-from netjoule.hosts import LocalHost
-from netjoule.pulses import PULSE_TRIES, Burst, bursts, kept, lags, send_pulse, words
-from netjoule.timeline import MeterPace, code_for, pulse_s, quiet_s
+from netjoule.core.clock import CampaignTime
+from netjoule.core.errors import RunFailed
+from netjoule.design.timeline import MeterPace, code_for, pulse_s, quiet_s
+from netjoule.execution.sync_pulses import PULSE_TRIES, Burst, bursts, kept, lags, send_pulse, words
+from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.generators.base import Endpoints
 
 FAST = MeterPace("fast", 0.1, 0.1)
 SLOW = MeterPace("slow", 5.0, 7.5)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule import files, radio_log
-from netjoule.errors import RunFailed
+from netjoule.core import files
+from netjoule.core.errors import RunFailed
 from netjoule.radio import LinkStatsReader, RadioRecord
+from netjoule.radio import log as radio_log
 from netjoule.radio.emulated_link import record_from_stats
-from netjoule.radio_log import RadioLog
+from netjoule.radio.log import RadioLog
 
 STATS = {
     "kind": "station",

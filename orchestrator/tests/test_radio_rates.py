@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from netjoule.radio import RadioRecord
-from netjoule.radio_rates import RateLimits
+from netjoule.radio.rates import RateLimits
 
 
 def outside(mode: str, rates: Any, **told: Any) -> str:

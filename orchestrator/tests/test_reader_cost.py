@@ -11,10 +11,10 @@ import runner_fakes as fakes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule.check import check_campaign
+from netjoule.design.timeline import Span
 from netjoule.radio import RadioRecord
-from netjoule.reader_cost import TOLERANCE_CORES, ReaderCost, cores, differs, reasons
-from netjoule.timeline import Span
+from netjoule.radio.reader_cost import TOLERANCE_CORES, ReaderCost, cores, differs, reasons
+from netjoule.validation.check import check_campaign
 
 EVERY_S = 0.25
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import netjoule_contracts as contracts
-from netjoule.errors import InvalidData
+from netjoule.core.errors import InvalidData
 from netjoule.savings import published
 
 ROOT = Path(__file__).parents[2]

@@ -15,8 +15,8 @@ from chromium import Chromium, Page
 from page_rules import DRAWINGS, LOW_CONTRAST, SKIPPED_HEADINGS, SMALL_WORDS, UNNAMED
 from report_pages import DESK, PHONE, OpenPage, reported
 
-from netjoule import analysis
-from netjoule.errors import InvalidData
+from netjoule.analysis import analysis
+from netjoule.core.errors import InvalidData
 from netjoule_synthetic import Meter, tiny, write
 
 MOST_BYTES = 10_000_000

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from netjoule import launch, plan_console, resolution
-from netjoule.errors import HostLacks, UsageError
-from netjoule.instruments import check_meters
+from netjoule.cli import launch, plan
+from netjoule.core.errors import HostLacks, UsageError
+from netjoule.design import resolution
+from netjoule.design.instruments import check_meters
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 15, "current_range_a": 2, "mode": "DC"}
 TODAY = date(2026, 10, 1)
@@ -129,4 +130,4 @@ def test_a_range_that_is_left_to_a_ranging_pass_gives_no_estimate():
 
 def plan_lines(where, estimates):
     inputs = launch.Inputs(synthetic.workload(), where, Path("w"), Path("t"))
-    return plan_console.text(inputs, 1, estimates)
+    return plan.text(inputs, 1, estimates)

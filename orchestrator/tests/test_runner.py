@@ -23,12 +23,13 @@ from runner_fakes import (
     workload,
 )
 
-from netjoule import files, runner
-from netjoule.console import Output
-from netjoule.errors import InvalidData, RunFailed, UsageError
-from netjoule.generators import FlowSpec
-from netjoule.progress_console import progress_sink
-from netjoule.store import Campaign
+from netjoule.cli.progress import progress_sink
+from netjoule.core import files
+from netjoule.core.console import Output
+from netjoule.core.errors import InvalidData, RunFailed, UsageError
+from netjoule.execution import runner
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.store.campaign import Campaign
 
 
 def document(campaign: Campaign, run_id: str) -> dict[str, Any]:

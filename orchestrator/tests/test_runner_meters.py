@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from runner_fakes import FakeTestbed, Script, new_campaign, run, workload
 
-from netjoule import files
-from netjoule.errors import RunFailed
-from netjoule.generators import FlowSpec
-from netjoule.testbed_base import Remark
+from netjoule.core import files
+from netjoule.core.errors import RunFailed
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.testbeds.base import Remark
 
 PULSES = {"rate_mbps": 60, "payload_bytes": 1440}
 

@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from netjoule import analysis, programs, sample_size
-from netjoule.cli import run_command
-from netjoule.console import Output
-from netjoule.errors import InvalidData, UsageError
-from netjoule.family import LEAST_BLOCKS_TESTED, MOST_TESTS
-from netjoule.forecast import forecast
-from netjoule.sample_size import Request
+from netjoule.analysis import analysis
+from netjoule.cli.app import run_command
+from netjoule.core import programs
+from netjoule.core.console import Output
+from netjoule.core.errors import InvalidData, UsageError
+from netjoule.design.duration import forecast
+from netjoule.design.multiplicity import LEAST_BLOCKS_TESTED, MOST_TESTS
+from netjoule.diagnostics import sample_size
+from netjoule.diagnostics.sample_size import Request
 
 ROOT = Path(__file__).parents[2]
 ANSWER = {"event": "blocks_needed", "words": ["12 blocks find it.", "TCP against UDP: 12"], "blocks_n": 12}

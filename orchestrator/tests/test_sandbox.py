@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from sandbox_processes import host_state, parent, pid_inside, pids_in, wait_gone
 
-from netjoule import sandbox
+from netjoule.hosts import sandbox
 
 pytestmark = pytest.mark.netns
 

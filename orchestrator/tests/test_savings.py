@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule.cli import run_command
+from netjoule.cli.app import run_command
 from netjoule.savings import published
 from netjoule.savings.chain import Chain, Question, exact, mean_power_w
 from netjoule.savings.digits import cut_to, judge

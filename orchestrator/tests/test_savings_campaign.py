@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import files
-from netjoule.cli import run_command
-from netjoule.errors import InvalidData, UsageError
+from netjoule.cli.app import run_command
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact
 from netjoule.savings.difference import DELTA_FILE, Wanted, choose
-from netjoule.workload import Timing
+from netjoule.workload.workload import Timing
 from netjoule_synthetic import Design, write
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from netjoule import secrets
-from netjoule.errors import HostLacks, UsageError
+from netjoule.core import secrets
+from netjoule.core.errors import HostLacks, UsageError
 
 CANARY = "canary-7f3a91-never-to-be-seen"
 

@@ -17,14 +17,15 @@ from lab_topology import LAB
 from runner_fakes import certificate
 
 import netjoule_contracts as contracts
-from netjoule import selftest, tables
-from netjoule import workload as workloads
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks, InvalidData, RunFailed, UsageError
-from netjoule.hosts import LocalHost
-from netjoule.selftest import Case, arguments, at_once, cases, certify, require_passed, table
-from netjoule.topology import Topology
-from netjoule.workload import Pace, Workload
+from netjoule.cli.app import run_command
+from netjoule.core import tables
+from netjoule.core.errors import HostLacks, InvalidData, RunFailed, UsageError
+from netjoule.diagnostics import selftest
+from netjoule.diagnostics.selftest import Case, arguments, at_once, cases, certify, require_passed, table
+from netjoule.hosts.host import LocalHost
+from netjoule.topology.topology import Topology
+from netjoule.workload import workload as workloads
+from netjoule.workload.workload import Pace, Workload
 
 ROOT = Path(__file__).parents[2]
 PROFILE_FACTS = json.dumps({"mean_rate_mbps": 0.065, "profile": {"messages": 200_000}})

@@ -13,26 +13,27 @@ import synthetic
 from flows import ENDS, spec
 from runner_fakes import FakeFlow, FakeGenerator, Script, new_campaign, run, workload
 
-from netjoule import files, limits, plan
-from netjoule.check import check_campaign
-from netjoule.check_run import check_run
-from netjoule.errors import RunFailed, UsageError
-from netjoule.flow_group import FlowGroup, open_group
-from netjoule.generators import FlowSpec
-from netjoule.generators.base import Endpoints
-from netjoule.hosts import LocalHost
-from netjoule.plan_console import _flows_text
-from netjoule.run_document import flow_spec
-from netjoule.run_flows import RunFlow, flows_of
-from netjoule.store import report_name
-from netjoule.topology import Topology
-from netjoule.workload import Workload
+from netjoule.cli.plan import _flows_text
+from netjoule.core import files
+from netjoule.core.errors import RunFailed, UsageError
+from netjoule.design import limits, run_table
+from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.flows import RunFlow, flows_of
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.run_document import flow_spec
+from netjoule.loads.flow.senders import FlowGroup, open_group
+from netjoule.store.campaign import report_name
+from netjoule.topology.topology import Topology
+from netjoule.validation.check import check_campaign
+from netjoule.validation.run import check_run
+from netjoule.workload.workload import Workload
 
 PAIR: dict[str, Any] = {"transports": ["udp"], "offered_rate_mbps": [3], "beside": [{"transport": "tcp"}]}
 
 
-def row_of(load: Workload, transport: str = "udp") -> plan.PlanRow:
-    return next(row for row in plan.expand(load, 7) if row.transport == transport)
+def row_of(load: Workload, transport: str = "udp") -> run_table.PlanRow:
+    return next(row for row in run_table.expand(load, 7) if row.transport == transport)
 
 
 def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
@@ -94,7 +95,9 @@ def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_no_two_h
 
 
 def test_several_flows_change_no_plan() -> None:
-    assert plan.expand(workload(), 7) == plan.expand(workload(parallel=4, beside=[{"transport": "tcp"}]), 7)
+    assert run_table.expand(workload(), 7) == run_table.expand(
+        workload(parallel=4, beside=[{"transport": "tcp"}]), 7
+    )
 
 
 # --- what is refused -------------------------------------------------------------------------------
@@ -330,7 +333,7 @@ def test_each_client_has_ends_of_its_own() -> None:
 
 
 def test_a_lab_with_two_clients_needs_both_hosts() -> None:
-    from netjoule.lab.reach import needed_hosts
+    from netjoule.testbeds.lab.reach import needed_hosts
 
     document = runner_fakes.topology().document
     hosts = document["hosts"] | {"tablet": document["hosts"]["client"]}

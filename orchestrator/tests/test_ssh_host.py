@@ -18,13 +18,13 @@ import sshd
 from lab_topology import LAB
 from runner_fakes import FakeClock
 
-from netjoule.clock import boot_id
-from netjoule.errors import HostLacks, NetjouleError, RunFailed, UsageError
-from netjoule.hosts import ProcessEnded
-from netjoule.lab import hold
-from netjoule.ssh import HostInUse, Owner, SshHost, SshSettings
-from netjoule.ssh.keeper import Lock, open_shared
-from netjoule.topology import Topology
+from netjoule.core.clock import boot_id
+from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError
+from netjoule.hosts.host import ProcessEnded
+from netjoule.hosts.ssh import HostInUse, Owner, SshHost, SshSettings
+from netjoule.hosts.ssh.keeper import Lock, open_shared
+from netjoule.testbeds.lab import hold
+from netjoule.topology.topology import Topology
 
 OWNER = Owner("mine", "campaign /results/mine", "here", "2026-01-02T03:04:05Z")
 SAYS_ALL = (
@@ -261,7 +261,7 @@ def test_the_lock_is_open_to_every_user_where_the_kernel_guards_shared_folders(
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return really(path, flags, mode)
 
-    monkeypatch.setattr("netjoule.ssh.keeper.os.open", guarded)
+    monkeypatch.setattr("netjoule.hosts.ssh.keeper.os.open", guarded)
     before = os.umask(0o077)
     try:
         for _ in range(2):
@@ -274,13 +274,13 @@ def test_the_lock_is_open_to_every_user_where_the_kernel_guards_shared_folders(
 def test_only_a_keeper_is_ended_whatever_number_the_lock_holds(tmp_path: Path, monkeypatch) -> None:
     """The lock's file is open to every user, and a campaign's keeper may run as root."""
     tmp_path.chmod(0o777)
-    monkeypatch.setattr("netjoule.ssh.keeper.LOCK_FOLDERS", (tmp_path,))
+    monkeypatch.setattr("netjoule.hosts.ssh.keeper.LOCK_FOLDERS", (tmp_path,))
     owner = {"campaign_id": "mine", "take_over": True}
     held = Lock(tmp_path)
     holder = {"campaign_id": "mine", "pid": os.getpid()}
     ended: list[int] = []
     monkeypatch.setattr(held, "_try", iter([holder, None]).__next__)
-    monkeypatch.setattr("netjoule.ssh.keeper.os.kill", lambda pid, _number: ended.append(pid))
+    monkeypatch.setattr("netjoule.hosts.ssh.keeper.os.kill", lambda pid, _number: ended.append(pid))
     assert held.take(owner) is None
     assert ended == []
 

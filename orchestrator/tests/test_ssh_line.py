@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from runner_fakes import FakeClock
 
-from netjoule.errors import RunFailed
-from netjoule.ssh import Owner, SshHost, SshSettings
-from netjoule.ssh.line import KeeperGone, Line
+from netjoule.core.errors import RunFailed
+from netjoule.hosts.ssh import Owner, SshHost, SshSettings
+from netjoule.hosts.ssh.line import KeeperGone, Line
 
 WITHIN_S = 60.0
 """Nothing takes so long; a hang becomes a failure."""

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from netjoule import files
-from netjoule.datapackage import CELLS_ARE_DATA
-from netjoule.emulated_config import device_model_entry
-from netjoule.errors import InvalidData, RunFailed, UsageError
-from netjoule.planfile import read_plan
-from netjoule.store import Campaign
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, RunFailed, UsageError
+from netjoule.store.campaign import Campaign
+from netjoule.store.datapackage import CELLS_ARE_DATA
+from netjoule.store.planfile import read_plan
+from netjoule.testbeds.emulated.config import device_model_entry
 
 
 def load(path: Path) -> dict:

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from netjoule.console import Output
-from netjoule.floor_warnings import floor_warnings, warning_line
-from netjoule.plan import PlanRow
-from netjoule.planfile import write_plan
-from netjoule.summary import (
+from netjoule.analysis.floor_warnings import floor_warnings, warning_line
+from netjoule.analysis.summary import (
     fairness_line,
     fairness_rows,
     grade_lines,
@@ -20,6 +17,9 @@ from netjoule.summary import (
     tell,
     verdict_rows,
 )
+from netjoule.core.console import Output
+from netjoule.design.run_table import PlanRow
+from netjoule.store.planfile import write_plan
 
 
 def result(campaign: Path, run_id: str, valid: bool, *nodes: dict[str, Any]) -> None:

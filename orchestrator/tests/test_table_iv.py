@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from netjoule import analysis
-from netjoule.analysis import EventSink
-from netjoule.cli import run_command
+from netjoule.analysis import analysis
+from netjoule.analysis.analysis import EventSink
+from netjoule.cli.app import run_command
 
 UDP: dict[str, Any] = {
     "event": "table_iv",

@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule import selftest, summary, table_iv, tables
-from netjoule.tables import Column, Table
+from netjoule.analysis import summary
+from netjoule.cli import table_iv
+from netjoule.core import tables
+from netjoule.core.tables import Column, Table
+from netjoule.diagnostics import selftest
 
 ROOT = Path(__file__).parents[2]
 

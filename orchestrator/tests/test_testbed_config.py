@@ -9,14 +9,15 @@ import pytest
 from runner_fakes import START_NS, new_campaign, topology, workload
 
 import netjoule_contracts as contracts
-from netjoule import limits, programs
-from netjoule.emulated_config import check_control, clients, link_config, meter_config, server
-from netjoule.errors import HostLacks, RunFailed, UsageError
-from netjoule.session import Session
-from netjoule.testbed_emulated import EmulatedTestbed, open_emulated
-from netjoule.testbed_parts import all_or_none
-from netjoule.topology import Topology
-from netjoule.topology import load as load_topology
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.design import limits
+from netjoule.store.session import Session
+from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, server
+from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
+from netjoule.testbeds.parts import all_or_none
+from netjoule.topology.topology import Topology
+from netjoule.topology.topology import load as load_topology
 
 
 def test_link_config_fits_its_contract() -> None:

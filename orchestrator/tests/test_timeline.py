@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule import timeline
-from netjoule.errors import UsageError
-from netjoule.timeline import MeterPace, Span
-from netjoule.workload import Timing
+from netjoule.core.errors import UsageError
+from netjoule.design import timeline
+from netjoule.design.timeline import MeterPace, Span
+from netjoule.workload.workload import Timing
 
 TIMING = Timing(idle_s=1.0, settle_s=0.2, warm_up_s=0.6, measure_s=2.0, tail_s=0.3)
 WT210 = MeterPace("wt210", 0.1, 0.1)

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from netjoule import topology
-from netjoule.errors import UsageError
+from netjoule.core.errors import UsageError
+from netjoule.topology import topology
 
 SHIPPED = Path(__file__).parents[2] / "testbed-topology.yaml"
 GOOD = """\

@@ -9,12 +9,15 @@ import yaml
 from lab_topology import LAB, RANGES
 from runner_fakes import workload
 
-from netjoule import carriers, presence, selftest, ssh, topology
-from netjoule.errors import UsageError
-from netjoule.hosts import LocalHost
-from netjoule.lab import binaries
-from netjoule.ssh import SshSettings
-from netjoule.topology_hosts import Radio, Route, Ssh, Wired
+from netjoule.core.errors import UsageError
+from netjoule.diagnostics import selftest
+from netjoule.hosts import ssh
+from netjoule.hosts.host import LocalHost
+from netjoule.hosts.ssh import SshSettings
+from netjoule.loads.flow import carriers, presence
+from netjoule.testbeds.lab import binaries
+from netjoule.topology import topology
+from netjoule.topology.hosts import Radio, Route, Ssh, Wired
 
 GONE = object()
 

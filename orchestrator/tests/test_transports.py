@@ -15,13 +15,15 @@ import synthetic
 from lab_topology import LAB as RACK
 
 import netjoule_contracts as contracts
-from netjoule import carriers, doctor, presence, transports
-from netjoule.cli import run_command
-from netjoule.errors import HostLacks
-from netjoule.lab.binaries import require_transports
-from netjoule.ssh import Answer
-from netjoule.topology import Topology
-from netjoule.workload import Workload
+from netjoule.cli.app import run_command
+from netjoule.core.errors import HostLacks
+from netjoule.diagnostics import doctor
+from netjoule.hosts.ssh import Answer
+from netjoule.loads.flow import carriers, presence
+from netjoule.testbeds.lab.binaries import require_transports
+from netjoule.topology.topology import Topology
+from netjoule.workload import transports
+from netjoule.workload.workload import Workload
 
 EMULATED: Topology = synthetic.topology()
 NO_SCTP = "this kernel has no SCTP: Protocol not supported (os error 93)"

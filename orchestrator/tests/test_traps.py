@@ -20,7 +20,7 @@ import yaml
 from lab_topology import LAB
 from tiny_campaign import written
 
-from netjoule.cli import app
+from netjoule.cli.app import app
 
 NETJOULE = str(Path(sys.executable).with_name("netjoule"))
 IMPORTED = "import pathlib; pathlib.Path({sprung!r}).touch(); raise SystemExit(99)\n"

@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from runner_fakes import flow_report
 
-from netjoule.errors import RunFailed
-from netjoule.generators import FlowSpec
-from netjoule.reason import Reason, first_invalidating, invalidates
-from netjoule.verdict import judge_flow, kept_by_none
+from netjoule.core.errors import RunFailed
+from netjoule.core.reason import Reason, first_invalidating, invalidates
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.loads.flow.verdict import judge_flow, kept_by_none
 
 SPEC = FlowSpec("r", "udp", 1440, 3.0, 2.6, "up", 4, 1)
 END_NS = 2_600_000_000

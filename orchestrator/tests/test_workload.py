@@ -5,9 +5,12 @@ import pytest
 import synthetic
 import yaml
 
-from netjoule import forecast, launch, limits, topology, workload
-from netjoule.errors import UsageError
-from netjoule.workload import Pace
+from netjoule.cli import launch
+from netjoule.core.errors import UsageError
+from netjoule.design import duration, limits
+from netjoule.topology import topology
+from netjoule.workload import workload
+from netjoule.workload.workload import Pace
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = sorted((ROOT / "workloads").glob("*.yaml"))
@@ -83,7 +86,7 @@ def test_the_short_profiles_are_the_studys_in_about_ten_minutes(application, emu
     for field in ("profile", "payload_bytes", "offered_rate_mbps", "transport_options"):
         assert getattr(short, field) == getattr(whole, field)
     assert short.transports == ("udp", "dccp", "null")
-    told = forecast.forecast(short, emulated)
+    told = duration.forecast(short, emulated)
     assert told.run_s < 25
     assert 300 < told.duration_s < 720
     assert told.least_p < 0.01

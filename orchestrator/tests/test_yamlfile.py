@@ -3,8 +3,8 @@
 
 import pytest
 
-from netjoule import yamlfile
-from netjoule.errors import UsageError
+from netjoule.core import yamlfile
+from netjoule.core.errors import UsageError
 
 RUBBISH = {
     "open brackets": (b"a: 1\nb: " + b"[" * 20_000, ", line 2", "nested too deeply"),

@@ -25,7 +25,7 @@ from typing import Any
 import sshd
 import yaml
 
-from netjoule import sandbox
+from netjoule.hosts import sandbox
 
 CONTROL = {"client": "192.0.2.11", "server": "192.0.2.12"}
 SERVER_NAME = "server.control.example"

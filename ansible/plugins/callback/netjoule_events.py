@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callback plugin: what a play does, one JSON document per line on stdout. Read by netjoule.provision."""
+"""Callback plugin: what a play does, a JSON document per line on stdout. Read by netjoule.provisioning."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inventory plugin: hosts, groups and variables out of a topology file. See netjoule.inventory."""
+"""Inventory plugin: hosts, groups and variables of a topology file. See netjoule.provisioning.inventory."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class InventoryModule(BaseInventoryPlugin):
         """Read the file. AnsibleParserError names file, line and field of what does not fit."""
         super().parse(inventory, loader, path, cache)
         try:
-            from netjoule import inventory as described
-            from netjoule import topology
-            from netjoule.errors import NetjouleError
+            from netjoule.core.errors import NetjouleError
+            from netjoule.provisioning import inventory as described
+            from netjoule.topology import topology
         except ImportError as error:
             raise AnsibleParserError(
                 "the Python that runs Ansible has no netjoule; use `netjoule provision`, or install "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lookup plugin: the value behind a reference to a secret. See netjoule.secrets."""
+"""Lookup plugin: the value behind a reference to a secret. See netjoule.core.secrets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class LookupModule(LookupBase):
 
     def run(self, terms: list[str], variables: Any = None, **kwargs: Any) -> list[str]:
         """Values in the order of the references. AnsibleLookupError names what is missing, never a value."""
-        from netjoule import secrets
-        from netjoule.errors import NetjouleError
+        from netjoule.core import secrets
+        from netjoule.core.errors import NetjouleError
 
         try:
             return [secrets.resolve(term, where="wifi.passphrase").reveal() for term in terms]

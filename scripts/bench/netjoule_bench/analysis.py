@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netjoule import analysis, programs
-from netjoule.errors import NetjouleError
+from netjoule.analysis import analysis
+from netjoule.core import programs
+from netjoule.core.errors import NetjouleError
 from netjoule_bench.tables import Section, at_least, at_most
 from netjoule_synthetic import Cell, Design, cells, table_i, write
 

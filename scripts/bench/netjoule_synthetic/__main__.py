@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from netjoule.errors import NetjouleError
-from netjoule.workload import Timing
+from netjoule.core.errors import NetjouleError
+from netjoule.workload.workload import Timing
 from netjoule_synthetic.campaign import write, write_truth
 from netjoule_synthetic.design import table_i, tiny
 

@@ -11,11 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from netjoule.emulated_config import device_model_entry
-from netjoule.plan import PlanRow
-from netjoule.store import Campaign
-from netjoule.topology import Topology
-from netjoule.workload import Workload
+from netjoule.design.run_table import PlanRow
+from netjoule.store.campaign import Campaign
+from netjoule.testbeds.emulated.config import device_model_entry
+from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 from netjoule_synthetic import documents, results
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netjoule.workload import Timing
+from netjoule.workload.workload import Timing
 
 __all__ = [
     "FRAMES_SHARE",

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from netjoule.plan import PlanRow
-from netjoule.session import rfc3339
-from netjoule.workload import Workload
+from netjoule.design.run_table import PlanRow
+from netjoule.store.session import rfc3339
+from netjoule.workload.workload import Workload
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter
 from netjoule_synthetic.truth import Counts, Layout

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from netjoule.plan import PlanRow
+from netjoule.design.run_table import PlanRow
 from netjoule_synthetic.design import NULL, Meter
 from netjoule_synthetic.truth import Counts, Layout
 

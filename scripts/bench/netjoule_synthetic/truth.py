@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from netjoule import plan
-from netjoule.plan import PlanRow
-from netjoule.workload import Workload
+from netjoule.design import run_table
+from netjoule.design.run_table import PlanRow
+from netjoule.workload.workload import Workload
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter, ticks
 
 __all__ = [
@@ -94,7 +94,7 @@ def workload(design: Design, name: str) -> Workload:
 
 def rows(design: Design, of: Workload) -> tuple[PlanRow, ...]:
     """The plan as it stands at the end: what was spoiled is invalid and its mini-block repeated."""
-    planned = plan.expand(of, design.seed)
+    planned = run_table.expand(of, design.seed)
     chance = np.random.default_rng([design.seed, 1])
     spoiled = chance.random(1 + max(r.mini_block for r in planned)) < design.invalid_share
     which = chance.integers(1, len(design.transports) + 1, spoiled.size)
@@ -104,7 +104,7 @@ def rows(design: Design, of: Workload) -> tuple[PlanRow, ...]:
         else replace(r, status="done")
         for r in planned
     ]
-    whole = plan.with_repeats(settled, design.seed, of.max_attempts)
+    whole = run_table.with_repeats(settled, design.seed, of.max_attempts)
     return tuple(replace(r, status="done") if r.status == "planned" else r for r in whole)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import netjoule_contracts as contracts
-from netjoule.check import check_campaign
-from netjoule.errors import UsageError
-from netjoule.planfile import read_plan
-from netjoule.workload import Timing
+from netjoule.core.errors import UsageError
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign
+from netjoule.workload.workload import Timing
 from netjoule_meters.energy.campaign_files import find_null_run, read_run
 from netjoule_meters.energy.compute import compute_run
 from netjoule_synthetic import LinearPower, Meter, cells, table_i, tiny, write

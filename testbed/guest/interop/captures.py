@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule import programs
-from netjoule.errors import HostLacks
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks
 
 __all__ = ["Dissection", "dissect", "tcpdump_complaints", "tshark_complaints"]
 

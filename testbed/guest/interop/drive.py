@@ -14,8 +14,8 @@ from captures import Dissection, dissect, tcpdump_complaints, tshark_complaints
 from cells import ENCAPSULATED, KERNEL, Cell
 from encapsulation import converted, server_port
 from judge import defects, goodput_mbps
-from netjoule import programs
-from netjoule.guest.run import Request, run
+from netjoule.core import programs
+from netjoule.testbeds.guest.run import Request, run
 
 __all__ = ["Flow", "board", "fly"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from cells import Cell, compared
 from drive import Flow, fly
 from judge import Comparison, compare
-from netjoule import programs
+from netjoule.core import programs
 from table import document, page, verdict
 
 __all__ = ["Fly", "fly_matrix", "write"]

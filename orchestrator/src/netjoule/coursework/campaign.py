@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule.check import check_campaign
+from netjoule.core.errors import InvalidData, NetjouleError
 from netjoule.coursework import cells, handin
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import Exercise
-from netjoule.errors import InvalidData, NetjouleError
+from netjoule.validation.check import check_campaign
 
 __all__ = ["LEAST_BLOCKS", "MOST_BLOCKS", "campaign_cells"]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from netjoule import files
+from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
+from netjoule.core import files
 from netjoule.coursework.interval import half_width, told_apart
-from netjoule.floor_warnings import OUTCOME_REFUSALS
-from netjoule.planfile import read_plan
+from netjoule.store.planfile import read_plan
 
 __all__ = ["CannotTell", "Cell", "Cells", "Run", "positive_pairs", "read"]
 

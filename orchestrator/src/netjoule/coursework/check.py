@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from netjoule.core.errors import NetjouleError
+from netjoule.core.printable import printable
 from netjoule.coursework import handin
 from netjoule.coursework.campaign import campaign_cells
 from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.question import Verdict, judge
-from netjoule.errors import NetjouleError
-from netjoule.printable import printable
 
 __all__ = ["check"]
 

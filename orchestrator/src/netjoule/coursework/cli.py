@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from netjoule.console import Output
+    from netjoule.core.console import Output
+    from netjoule.core.errors import NetjouleError
     from netjoule.coursework.question import Verdict
-    from netjoule.errors import NetjouleError
 
 __all__ = ["app"]
 
@@ -42,7 +42,7 @@ def start_folder(folder: _Folder, golden: _Golden = False, json: _Json = False) 
 
     Example: netjoule coursework start results/coursework
     """
-    from netjoule.console import Output
+    from netjoule.core.console import Output
     from netjoule.coursework.start import start
 
     output = Output(json_lines=json)
@@ -59,7 +59,7 @@ def check_answers(folder: _Folder, exercise: _Only = None, json: _Json = False) 
 
     Example: netjoule coursework check results/coursework --exercise envelope
     """
-    from netjoule.console import Output
+    from netjoule.core.console import Output
     from netjoule.coursework.check import check
 
     verdicts, refused = check(folder, _known(exercise or []))
@@ -72,8 +72,8 @@ def check_answers(folder: _Folder, exercise: _Only = None, json: _Json = False) 
 
 
 def _known(names: list[str]) -> list[str]:
+    from netjoule.core.errors import UsageError
     from netjoule.coursework.exercises import EXERCISES
-    from netjoule.errors import UsageError
 
     for name in names:
         if name not in EXERCISES:
@@ -91,8 +91,8 @@ def _tell(verdict: Verdict, output: Output) -> None:
 
 def _end(folder: Path, verdicts: list[Verdict], refused: list[NetjouleError], output: Output) -> None:
     """Count, and raise what the exit code follows from."""
-    from netjoule.console import describe_error
-    from netjoule.errors import InvalidData, RunFailed
+    from netjoule.core.console import describe_error
+    from netjoule.core.errors import InvalidData, RunFailed
 
     found = [verdict.verdict for verdict in verdicts]
     of = {name: found.count(name) for name in ("right", "wrong", "missing", "undecided")}

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from netjoule import yamlfile
-from netjoule.campaign_folder import walk
-from netjoule.check_tables import newer
-from netjoule.errors import InvalidData, NetjouleError, UsageError
-from netjoule.printable import printable
+from netjoule.core import yamlfile
+from netjoule.core.errors import InvalidData, NetjouleError, UsageError
+from netjoule.core.printable import printable
+from netjoule.store.folder_limits import walk
+from netjoule.validation.tables import newer
 from netjoule_contracts import reading
 
 __all__ = [

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from netjoule import files, programs
+from netjoule.core import files, programs
+from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.handin import ANSWERS
 from netjoule.coursework.question import Answer, Question
-from netjoule.errors import InvalidData, RunFailed, UsageError, file_errors
 
 __all__ = ["REPORT", "answer_sheet", "golden_bundle", "start"]
 

@@ -16,20 +16,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from netjoule import files
-from netjoule.errors import RunFailed, UsageError
-from netjoule.generators import interval_rows
+from netjoule.core import files
+from netjoule.core.errors import RunFailed, UsageError
+from netjoule.core.reason import Reason, first_invalidating
+from netjoule.design.run_table import PlanRow
+from netjoule.design.timeline import Span
+from netjoule.execution.results import Results
 from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
-from netjoule.plan import PlanRow
-from netjoule.reason import Reason, first_invalidating
-from netjoule.run_document import new_run_document
-from netjoule.session import rfc3339
-from netjoule.settling import Results
-from netjoule.store import Campaign
-from netjoule.timeline import Span
-from netjoule.topology import IMPORTED, Topology
-from netjoule.verdict import judge_flow
-from netjoule.workload import Workload
+from netjoule.loads.flow.generators import interval_rows
+from netjoule.loads.flow.run_document import new_run_document
+from netjoule.loads.flow.verdict import judge_flow
+from netjoule.store.campaign import Campaign
+from netjoule.store.session import rfc3339
+from netjoule.topology.topology import IMPORTED, Topology
+from netjoule.workload.workload import Workload
 from netjoule_meters.energy import CampaignError, compute_and_write
 
 __all__ = ["METER", "write"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from netjoule.console import Output
-    from netjoule.errors import InvalidData
+    from netjoule.core.console import Output
+    from netjoule.core.errors import InvalidData
 
 __all__ = ["import_results"]
 
@@ -87,17 +87,17 @@ def import_results(
     Example: netjoule import old-iperf3/ --out results/old
     """
     import netjoule
-    from netjoule import campaign_folder
-    from netjoule.clock import SystemClock
-    from netjoule.console import Output
-    from netjoule.errors import InvalidData
-    from netjoule.fingerprint import host_fingerprint
+    from netjoule.core.clock import SystemClock
+    from netjoule.core.console import Output
+    from netjoule.core.errors import InvalidData
     from netjoule.importing import campaign
     from netjoule.importing.flows import Options
     from netjoule.importing.read import read_all
+    from netjoule.store import folder_limits
+    from netjoule.store.fingerprint import host_fingerprint
 
     output = Output(json_lines=json)
-    campaign_folder.require_free(out)
+    folder_limits.require_free(out)
     options = Options(
         radio_source=radio_source.value,
         transport=None if transport is None else transport.value,

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 
-from netjoule.errors import UsageError
-from netjoule.generators.ditg import Record, dated_ns, records
-from netjoule.generators.messages import Arrival, Sent, flow_report, joint_jitter_ms
+from netjoule.core.errors import UsageError
+from netjoule.core.reason import Reason
 from netjoule.importing.flows import (
     HOSTS,
     FileRead,
@@ -30,7 +29,8 @@ from netjoule.importing.flows import (
     spec_of,
 )
 from netjoule.importing.sources import Source
-from netjoule.reason import Reason
+from netjoule.loads.flow.generators.ditg import Record, dated_ns, records
+from netjoule.loads.flow.generators.messages import Arrival, Sent, flow_report, joint_jitter_ms
 
 __all__ = ["is_text", "read", "unlike_clocks_ns"]
 

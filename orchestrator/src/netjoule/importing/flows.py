@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from netjoule.abilities import ABILITIES
-from netjoule.errors import InvalidData
-from netjoule.generators import FlowSpec
+from netjoule.core.errors import InvalidData
+from netjoule.core.reason import Reason
 from netjoule.importing.jsontree import Unreadable
 from netjoule.importing.sources import Source
-from netjoule.reason import Reason
+from netjoule.loads.flow.generators import FlowSpec
+from netjoule.workload.abilities import ABILITIES
 
 __all__ = [
     "CLIENT",

@@ -17,8 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netjoule.generators import FlowSpec, foreign
-from netjoule.generators.iperf3 import losses_that_stayed
+from netjoule.core.reason import Reason
 from netjoule.importing.flows import (
     CLIENT,
     SERVER,
@@ -32,7 +31,8 @@ from netjoule.importing.flows import (
 )
 from netjoule.importing.jsontree import Node, Unreadable, documents
 from netjoule.importing.sources import Source
-from netjoule.reason import Reason
+from netjoule.loads.flow.generators import FlowSpec, foreign
+from netjoule.loads.flow.generators.iperf3 import losses_that_stayed
 
 __all__ = ["read"]
 

@@ -15,10 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netjoule.abilities import ABILITIES
-from netjoule.errors import InvalidData
-from netjoule.generators.messages import Clocks
-from netjoule.generators.netperfmeter import as_report, read_scalars, read_vector
+from netjoule.core.errors import InvalidData
+from netjoule.core.reason import Reason
 from netjoule.importing.ditg import unlike_clocks_ns
 from netjoule.importing.flows import (
     HOSTS,
@@ -32,7 +30,9 @@ from netjoule.importing.flows import (
     spec_of,
 )
 from netjoule.importing.sources import Source
-from netjoule.reason import Reason
+from netjoule.loads.flow.generators.messages import Clocks
+from netjoule.loads.flow.generators.netperfmeter import as_report, read_scalars, read_vector
+from netjoule.workload.abilities import ABILITIES
 
 __all__ = ["format_of", "read"]
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from netjoule.errors import InvalidData
+from netjoule.core.errors import InvalidData
 from netjoule.importing import ditg, iperf3, netperfmeter, sources
 from netjoule.importing.flows import Found, Options
 from netjoule.importing.sources import Source

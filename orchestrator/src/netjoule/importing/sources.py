@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from netjoule.campaign_folder import MOST_LEVELS, walk
-from netjoule.errors import InvalidData, UsageError, file_errors
+from netjoule.core.errors import InvalidData, UsageError, file_errors
+from netjoule.store.folder_limits import MOST_LEVELS, walk
 from netjoule_contracts import reading
 
 __all__ = ["MOST_BYTES", "MOST_BYTES_TOGETHER", "Source", "find", "read"]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from netjoule.errors import RunFailed
+from netjoule.core.errors import RunFailed
 
 __all__ = ["Address", "IpBook", "MacBook", "from_mac", "names_nobody", "parsed", "spelled"]
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from netjoule.errors import RunFailed, UsageError
+from netjoule.core.errors import RunFailed, UsageError
 
 __all__ = ["SUFFIXES", "file_names", "place", "require_free", "sha256", "writing", "written"]
 

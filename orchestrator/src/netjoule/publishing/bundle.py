@@ -12,17 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from netjoule import files, secrets
-from netjoule.check import check_campaign, unfinished
-from netjoule.errors import HostLacks, InvalidData, file_errors
-from netjoule.planfile import read_plan
+from netjoule.core import files, secrets
+from netjoule.core.errors import HostLacks, InvalidData, file_errors
+from netjoule.core.signals import ending_unwinds
 from netjoule.publishing import archive, papers
 from netjoule.publishing.kinds import Kind
 from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
 from netjoule.publishing.masking import Books, Collector, Masker
 from netjoule.publishing.papers import Terms
 from netjoule.publishing.parts import Form, Part, left_out, name_in_bundle, parts, visit, write
-from netjoule.unwinding import ending_unwinds
+from netjoule.store.planfile import read_plan
+from netjoule.validation.check import check_campaign, unfinished
 
 __all__ = ["Published", "publish"]
 

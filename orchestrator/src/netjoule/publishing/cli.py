@@ -55,8 +55,8 @@ def publish_campaign(
 
     Example: netjoule publish results/skype-1 --author 'Doe, Jo' --licence CC-BY-4.0
     """
-    from netjoule.console import Output
-    from netjoule.printable import printable
+    from netjoule.core.console import Output
+    from netjoule.core.printable import printable
     from netjoule.publishing.bundle import publish
 
     made = publish(
@@ -120,7 +120,7 @@ def _event(made: Published) -> dict[str, Any]:
 
 
 def _kinds(words: list[str]) -> frozenset[Kind]:
-    from netjoule.errors import UsageError
+    from netjoule.core.errors import UsageError
     from netjoule.publishing.kinds import Kind
 
     found = set()
@@ -135,7 +135,7 @@ def _kinds(words: list[str]) -> frozenset[Kind]:
 
 
 def _known(licence: str) -> str:
-    from netjoule.errors import UsageError
+    from netjoule.core.errors import UsageError
     from netjoule.publishing.papers import LICENCES
 
     found = {name.lower(): name for name in LICENCES}.get(licence.lower())
@@ -145,7 +145,7 @@ def _known(licence: str) -> str:
 
 
 def _named(authors: list[str]) -> tuple[str, ...]:
-    from netjoule.errors import UsageError
+    from netjoule.core.errors import UsageError
 
     for author in authors:
         family, comma, given = author.partition(",")

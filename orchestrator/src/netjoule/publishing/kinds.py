@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule.topology_hosts import ROLES
+from netjoule.topology.hosts import ROLES
 from netjoule_meters.adapters import adapter_names
 
 __all__ = ["FIELDS", "KEPT", "SECRET_FIELD", "Kind", "device_models", "nobody", "own_prose", "own_words"]

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from netjoule.errors import InvalidData
+from netjoule.core.errors import InvalidData
+from netjoule.core.secrets import is_reference
 from netjoule.publishing import find
 from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed, spelled
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
 from netjoule.publishing.vocabulary import SECRET, Vocabulary
-from netjoule.secrets import is_reference
 from netjoule_contracts.reading import Unreadable, value_of
 
 __all__ = ["Books", "Collector", "Masker", "Visitor", "embedded", "keeps_form", "transformed"]

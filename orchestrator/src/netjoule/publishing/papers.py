@@ -17,10 +17,11 @@ from typing import Any
 import yaml
 
 import netjoule
-from netjoule import datapackage, programs
-from netjoule.printable import printable, printable_lines
+from netjoule.core import programs
+from netjoule.core.printable import printable, printable_lines
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
+from netjoule.store import datapackage
 
 __all__ = [
     "LICENCES",

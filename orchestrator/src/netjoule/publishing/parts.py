@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule import files
-from netjoule.errors import InvalidData, file_errors
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, file_errors
 from netjoule.publishing.masking import Visitor, transformed
 from netjoule_contracts import reading
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from netjoule.errors import RunFailed
-from netjoule.hosts import Host, Process, ProcessEnded
+from netjoule.core.errors import RunFailed
+from netjoule.hosts.host import Host, Process, ProcessEnded
 from netjoule.radio.reader import RadioRecord
 
 __all__ = ["AgentReader", "agent_options", "record_from_line"]

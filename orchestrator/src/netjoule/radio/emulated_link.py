@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netjoule.errors import RunFailed
+from netjoule.core.errors import RunFailed
 from netjoule.radio.reader import RadioRecord
 
 __all__ = ["LinkStatsReader", "record_from_stats"]

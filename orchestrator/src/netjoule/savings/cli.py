@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from netjoule.console import Output
+    from netjoule.core.console import Output
     from netjoule.savings.published import Published
     from netjoule.savings.request import Answer
 
@@ -64,7 +64,7 @@ def savings(
 
     Example: netjoule savings --campaign results/skype-1
     """
-    from netjoule.console import Output
+    from netjoule.core.console import Output
     from netjoule.savings import published as publication
     from netjoule.savings.difference import Wanted
     from netjoule.savings.request import Request, answer, require_sense

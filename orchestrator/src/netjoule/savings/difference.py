@@ -9,8 +9,8 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
-from netjoule import files
-from netjoule.errors import InvalidData, UsageError
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact, is_in_bounds
 from netjoule.savings.range_error import Metering, dominates, metering
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule import files, programs
-from netjoule.errors import InvalidData
+from netjoule.core import files, programs
+from netjoule.core.errors import InvalidData
 from netjoule.savings.chain import Chain, Question, exact, mean_power_w
 from netjoule.savings.digits import Judgement, cut_to, judge
 

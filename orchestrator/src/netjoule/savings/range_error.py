@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from netjoule import files
-from netjoule.errors import NetjouleError
-from netjoule.planfile import read_plan
+from netjoule.core import files
+from netjoule.core.errors import NetjouleError
+from netjoule.store.planfile import read_plan
 
 __all__ = ["Metering", "dominates", "metering"]
 

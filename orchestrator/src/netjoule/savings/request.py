@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netjoule.errors import UsageError
+from netjoule.core.errors import UsageError
 from netjoule.savings.chain import LEAST, MOST, Chain, Question, exact, is_in_bounds
 from netjoule.savings.difference import Difference, Wanted, of_campaign
-from netjoule.store import Campaign
+from netjoule.store.campaign import Campaign
 
 __all__ = ["Answer", "Request", "answer", "require_sense"]
 

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from guest_lab import PLAYED, GuestLab, booted
 
-from netjoule.guest.lab import NETWORKS, Network
+from netjoule.testbeds.guest.lab import NETWORKS, Network
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

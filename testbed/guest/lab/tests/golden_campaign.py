@@ -18,8 +18,8 @@ from typing import Any
 from guest_lab import PLAYBOOK, PROGRAMS, ROOT, GuestLab, booted
 from provisioned import radios
 
-from netjoule import programs
-from netjoule.guest.lab import NETWORKS
+from netjoule.core import programs
+from netjoule.testbeds.guest.lab import NETWORKS
 
 NETWORK = "ht40-wpa2"
 WORKLOAD = ROOT / "testbed/guest/lab/golden.yaml"

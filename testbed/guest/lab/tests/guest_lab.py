@@ -18,9 +18,9 @@ from typing import Any
 
 import yaml
 
-from netjoule.guest.lab import NETWORKS, TOPOLOGY, Network, module_python
-from netjoule.provision import Outcome
-from netjoule.topology import load
+from netjoule.provisioning.provision import Outcome
+from netjoule.testbeds.guest.lab import NETWORKS, TOPOLOGY, Network, module_python
+from netjoule.topology.topology import load
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAYBOOK = ROOT / "testbed/guest/lab/radio.yml"

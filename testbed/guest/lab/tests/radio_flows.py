@@ -11,7 +11,7 @@ from typing import Any
 
 from guest_lab import COMMAND_S, GuestLab
 
-from netjoule import programs
+from netjoule.core import programs
 
 SECONDS = 20
 OFFERED = "1M"

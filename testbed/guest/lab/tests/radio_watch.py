@@ -14,7 +14,7 @@ from typing import Any
 
 from guest_lab import GuestLab
 
-from netjoule.files import append_table
+from netjoule.core.files import append_table
 from netjoule.radio import RadioRecord
 from netjoule.radio.agent_reader import agent_options, record_from_line
 from netjoule_radio.bundle import agent_zipapp

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from guest_lab import PROGRAMS
 
-from netjoule.guest.lab import ONE_TIME, TOPOLOGY
+from netjoule.testbeds.guest.lab import ONE_TIME, TOPOLOGY
 
 STARTED_WITHIN_S = 120.0
 ENDS_WITHIN_S = 60.0

@@ -9,7 +9,7 @@ import pytest
 from golden_campaign import fly, provision
 from guest_lab import ROOT, GuestLab
 
-from netjoule.check import check_campaign
+from netjoule.validation.check import check_campaign
 
 GOLDEN = ROOT / "results/golden/guest-hwsim"
 

@@ -10,9 +10,9 @@ from guest_lab import GuestLab
 from radio_flows import SERVER, report_of, sending
 from radio_watch import Watch, watching
 
-from netjoule.elements import Elements
+from netjoule.execution.outages import Elements
 from netjoule.radio import RadioRecord
-from netjoule.radio_log import RadioLog
+from netjoule.radio.log import RadioLog
 
 # On a busy host; on an idle one each takes a tenth of it.
 NOTICED_WITHIN_S = 120.0

@@ -12,7 +12,7 @@ from guest_lab import GuestLab
 from radio_flows import carried_by_radio, flow, judge_flow
 from radio_watch import Watch, agreement, watching
 
-from netjoule.guest.lab import Network
+from netjoule.testbeds.guest.lab import Network
 
 # Both ends are limited to this MCS. The width is not: iw's mask has none, single frames go out at 20 MHz.
 PINNED = {"ht40-wpa2": 13, "vht80-sae": 9}

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts R, and reads the tables that it wrote."""

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the R analysis of a campaign and passes on what it says. All statistics are R's (analysis-r)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import netjoule_contracts as contracts
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
+from netjoule.hosts import child
+
+__all__ = [
+    "environment",
+    "require_r",
+    "require_writable",
+    "run_analysis",
+    "run_blocks_needed",
+    "run_overlay",
+    "run_table_iv",
+    "script",
+]
+
+Verb = Literal["analyse", "report"]
+EventSink = Callable[[Mapping[str, Any]], None]
+
+_SCRIPT = "analysis-r/exec/analyse.R"
+_MADE = ("tables", "figures")
+# At SIGINT, R removes its temporary folder.
+_ASK = (signal.SIGINT, signal.SIGTERM)
+_GRACE_S = 2.0
+_BY_EXIT: dict[int, type[NetjouleError]] = {2: UsageError, 3: HostLacks, 4: InvalidData}
+
+
+def script() -> Path:
+    """The R program.
+
+    Raises:
+        HostLacks: when this is not a source tree.
+    """
+    return programs.shipped(_SCRIPT)
+
+
+def environment(base: Mapping[str, str]) -> dict[str, str]:
+    """``base`` with the folders of the R library and the contracts that the R program needs."""
+    env = dict(base)
+    env.setdefault("NETJOULE_CONTRACTS", str(contracts.root()))
+    root = programs.checkout()
+    if root:
+        env.setdefault("NETJOULE_R_LIBRARY", str(root / ".r-library"))
+    return env
+
+
+def require_r() -> None:
+    """Try R and our package in it, so that a long campaign does not end without its analysis.
+
+    Raises:
+        HostLacks: naming what is missing and how to get it.
+    """
+    answer = subprocess.run(
+        [*programs.rscript(), str(script()), "--help"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        env=child.in_utf_8(environment(os.environ)),
+        check=False,
+    )
+    if answer.returncode != 0:
+        said = (answer.stderr.strip().splitlines() or ["Rscript does not run"])[-1]
+        raise HostLacks(
+            said.rstrip("."), where="R", next_step="run 'make setup'; 'netjoule run' works without R"
+        )
+
+
+def require_writable(campaign: Path) -> None:
+    """Refuse a campaign into which the analysis cannot be written, before R has worked for it.
+
+    Raises:
+        RunFailed: naming the folder.
+    """
+    for folder in (campaign, *(campaign / name for name in _MADE)):
+        if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
+            raise RunFailed(
+                f"tables and figures cannot be written into {folder}: the folder is read-only",
+                next_step="analyse a copy of the campaign in a folder of your own",
+            )
+
+
+def run_analysis(
+    verb: Verb,
+    campaign: Path,
+    sink: EventSink,
+    *,
+    margin_percent: float | None = None,
+    rscript: str | None = None,
+) -> None:
+    """Run ``analyse`` (tables and figures) or ``report`` (these and report.html) over a campaign.
+
+    Args:
+        verb: what R should do.
+        campaign: folder of the campaign.
+        sink: gets each NDJSON line of the R program as it comes.
+        margin_percent: ask for equivalence within this margin; by default what the workload asks.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        HostLacks: without R or one of its packages.
+        InvalidData: when the campaign cannot be analysed.
+        RunFailed: when R fails otherwise.
+    """
+    options = ["--report"] if verb == "report" else []
+    if margin_percent is not None:
+        options += ["--margin", repr(margin_percent)]
+    _run(verb, campaign, options, sink, rscript)
+
+
+def run_blocks_needed(
+    pilot: Path,
+    workload: Mapping[str, Any],
+    mde_percent: float,
+    power: float | None,
+    sink: EventSink,
+    *,
+    rscript: str | None = None,
+) -> None:
+    """Ask R how many blocks of a workload find a difference, by what a pilot campaign scattered.
+
+    Args:
+        pilot: folder of the campaign.
+        workload: effective workload, as campaign.json would keep it.
+        mde_percent: least difference of E_A that is to be found.
+        power: probability of finding it, 0 to 1; R's default when None.
+        sink: gets each NDJSON line; the answer is the event ``blocks_needed``.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        UsageError: when the workload has no pair to compare.
+        InvalidData: when the pilot decides nothing.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    with tempfile.TemporaryDirectory(prefix="netjoule-") as folder:
+        document = Path(folder) / "workload.json"
+        document.write_text(json.dumps(workload), encoding="utf-8")
+        options = ["--mde", repr(mde_percent), "--workload", str(document)]
+        options += [] if power is None else ["--power", repr(power)]
+        _run("plan", pilot, options, sink, rscript)
+
+
+def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | None = None) -> None:
+    """Ask R for E_A of the applications of campaigns, beside what was published; nothing is written.
+
+    Args:
+        campaigns: folders, one at least.
+        sink: gets each NDJSON line; an answer is an event ``table_iv``.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        InvalidData: when a campaign ran no profile.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    first, *others = campaigns
+    _run("table-iv", first, ["--table-iv", *(str(other.resolve()) for other in others)], sink, rscript)
+
+
+def run_overlay(a: Path, b: Path, out: Path, sink: EventSink, *, rscript: str | None = None) -> None:
+    """Ask R for the report that compares two campaigns side by side; nothing is written into them.
+
+    Args:
+        a, b: folders of the campaigns.
+        out: the HTML file.
+        sink: gets each NDJSON line; the last is the event ``report``.
+        rscript: program to use instead of the one found.
+
+    Raises:
+        InvalidData: when they have no cell in common.
+        HostLacks, RunFailed: as `run_analysis`.
+    """
+    # R works in a folder of its own while it writes, so its paths are whole.
+    options = [str(b.resolve()), "--overlay", str(out.parent.resolve() / out.name)]
+    _run("report", a, options, sink, rscript)
+
+
+def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rscript: str | None) -> None:
+    """Run the R program over a campaign; its failure becomes ours."""
+    command = [*programs.rscript(rscript), str(script()), str(campaign.resolve()), "--json", *options]
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
+        with child.held(command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S) as process:
+            assert process.stdout is not None
+            message = _stream(process.stdout, sink)
+            code = process.wait()
+        chatter.seek(0)
+        tail = chatter.read().strip().splitlines()
+    if code != 0:
+        raise _failure(verb, code, message or (tail[-1] if tail else ""))
+
+
+def _stream(lines: Any, sink: EventSink) -> str:
+    """Pass NDJSON lines on; returns the message of the last error event."""
+    message = ""
+    for line in lines:
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue  # not for machines
+        if isinstance(event, dict):
+            if event.get("event") == "error":
+                message = str(event.get("message", ""))
+            sink(event)
+    return message
+
+
+def _failure(verb: str, code: int, message: str) -> NetjouleError:
+    kind = HostLacks if "is not installed" in message else _BY_EXIT.get(code, RunFailed)
+    next_step = "'netjoule check' names the defects of the campaign" if kind is InvalidData else ""
+    what = message.rstrip(".") or f"the R program ended with exit code {code}"
+    return kind(what, where=verb, next_step=next_step)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which finished runs of an analysed campaign count, as R judged them, and the results of those that do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from netjoule.core import files
+from netjoule.core.errors import InvalidData
+from netjoule.design.run_table import last_attempts
+from netjoule.store.planfile import read_plan
+
+__all__ = ["counted_results", "uncounted_line", "uncounted_runs"]
+
+_REASONS_FILE = "tables/invalid_runs.csv"
+_FINISHED = frozenset({"done", "invalid"})
+
+
+def uncounted_runs(campaign: Path) -> frozenset[str]:
+    """Finished runs that R counted out; none of a campaign that was not analysed."""
+    path = campaign / _REASONS_FILE
+    if not path.is_file():
+        return frozenset()
+    return frozenset(row["run_id"] for row in files.read_rows(path) if row.get("run_id"))
+
+
+def uncounted_line(campaign: Path) -> str:
+    """How many finished runs do not count and where the reasons stand; empty when all of them do.
+
+    Runs that were made again are replaced, and no loss.
+    """
+    last = last_attempts(read_plan(campaign / "plan.csv"))
+    finished = {row.run_id for row in last if row.status in _FINISHED}
+    out = len(finished & uncounted_runs(campaign))
+    if not out:
+        return ""
+    return (
+        f"netjoule: warning: {out} of {len(finished)} finished runs {'does' if out == 1 else 'do'} not count;"
+        f" the reasons stand in {campaign / _REASONS_FILE}"
+    )
+
+
+def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """result.json by run, of those that have one, call it valid and were not counted out.
+
+    A file that cannot be used is one run's defect, which R has named; it must not end the whole.
+    """
+    out = uncounted_runs(campaign)
+    found = {}
+    for run_id in run_ids:
+        path = campaign / "runs" / run_id / "result.json"
+        if run_id in out or not path.is_file():
+            continue
+        try:
+            result = files.read_json(path)
+        except InvalidData:
+            continue
+        if result.get("valid") and _has_form(result):
+            found[run_id] = result
+    return found
+
+
+def _has_form(result: Mapping[str, Any]) -> bool:
+    """Whether nodes and reasons are what their readers go through."""
+    nodes, reasons = result.get("nodes", []), result.get("reasons", [])
+    return (
+        isinstance(nodes, list)
+        and isinstance(reasons, list)
+        and all(isinstance(one, Mapping) and "code" in one for one in reasons)
+        and all(
+            isinstance(one, Mapping) and "meter_id" in one and isinstance(one.get("floor", {}), Mapping)
+            for one in nodes
+        )
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``analyse`` and ``demo`` warn of in the generator floor, out of the results of a campaign."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from netjoule.analysis.counted_runs import counted_results
+from netjoule.store.planfile import read_plan
+from netjoule_meters.energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
+
+__all__ = ["FLOOR_LARGE", "floor_warnings", "warning_line"]
+
+FLOOR_LARGE = "floor_large"
+FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
+# A cell with a run refused for one of these has no floor: the mean of the rest would be a selected one.
+OUTCOME_REFUSALS = frozenset({"floor_achieved_low", "floor_spinning", "floor_core_busy"})
+
+Result = Mapping[str, Any]
+
+
+def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
+    """What there is to know of the generator floor of runs that count.
+
+    Where it is a large part of P_A - P_I (reason floor_large): one warning per meter, of cells that have a
+    floor. Where null's senders woke up far more or less often than those of the run (reason
+    floor_wake_ups_differ): one warning.
+    """
+    # Not those of an attempt that was repeated.
+    done = [row.run_id for row in read_plan(campaign / "plan.csv") if row.status == "done"]
+    valid = counted_results(campaign, sorted(done))
+    return [*_large_floors(campaign, valid), *_other_wake_ups(valid)]
+
+
+def _large_floors(campaign: Path, results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    runs: Counter[str] = Counter()
+    large: dict[str, list[tuple[float, str]]] = {}
+    refused = [
+        (node["meter_id"], run_id)
+        for run_id, result in results.items()
+        for node in result.get("nodes", [])
+        if node.get("floor", {}).get("reason") in OUTCOME_REFUSALS
+    ]
+    cells = _cells(campaign) if refused else {}
+    empty = {(meter_id, cells.get(run_id)) for meter_id, run_id in refused}
+    for run_id, result in results.items():
+        for node in result.get("nodes", []):
+            floor_w, delta_w = node.get("floor", {}).get("floor_w"), node.get("delta_p_w")
+            if floor_w is None or node.get("below_resolution") or not delta_w or delta_w <= 0:
+                continue
+            if (node["meter_id"], cells.get(run_id)) in empty:
+                continue
+            runs[node["meter_id"]] += 1
+            share = floor_w / delta_w
+            if FLOOR_LARGE in _codes(result) and share > GREATEST_FLOOR_RATIO:
+                large.setdefault(node["meter_id"], []).append((share, _cell_words(result)))
+    return [
+        {
+            "code": FLOOR_LARGE,
+            "meter_id": meter_id,
+            "runs": len(found),
+            "of_runs": runs[meter_id],
+            "floor_ratio": max(found)[0],
+            "cell": max(found)[1],
+        }
+        for meter_id, found in large.items()
+    ]
+
+
+def _cells(campaign: Path) -> dict[str, tuple[object, ...]]:
+    """The cell of each planned run, as analysis-r/R/summarise.R has them."""
+    return {
+        row.run_id: (row.transport, row.payload_bytes, row.offered_rate_mbps, row.direction, row.pace)
+        for row in read_plan(campaign / "plan.csv")
+    }
+
+
+def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
+    """At most one warning, with the run that lies furthest from its null run."""
+    with_floor = 0
+    found: list[tuple[float, float, float, str]] = []
+    for result in results.values():
+        floors = [node.get("floor", {}) for node in result.get("nodes", [])]
+        null_ids = [floor.get("run_id") for floor in floors if floor.get("floor_w") is not None]
+        with_floor += bool(null_ids)
+        if not null_ids or FLOOR_WAKE_UPS_DIFFER not in _codes(result):
+            continue
+        own = result.get("wake_ups_per_message")
+        of_null = results.get(null_ids[0], {}).get("wake_ups_per_message")
+        if own is not None and of_null is not None:
+            least, most = sorted((own, of_null))
+            found.append((most / least if least else math.inf, own, of_null, _cell_words(result)))
+    if not found:
+        return []
+    _, own, of_null, cell = max(found)
+    return [
+        {
+            "code": FLOOR_WAKE_UPS_DIFFER,
+            "runs": len(found),
+            "of_runs": with_floor,
+            "wake_ups_per_message": own,
+            "wake_ups_per_message_of_null": of_null,
+            "cell": cell,
+        }
+    ]
+
+
+def _codes(result: Result) -> set[str]:
+    return {reason["code"] for reason in result.get("reasons", [])}
+
+
+def _cell_words(result: Mapping[str, Any]) -> str:
+    return f"{result['transport']} {result['payload_bytes']} B {result['offered_rate_mbps']:g} Mb/s"
+
+
+def warning_line(warning: Mapping[str, Any]) -> str:
+    """A warning of `floor_warnings` for people."""
+    if warning["code"] == FLOOR_WAKE_UPS_DIFFER:
+        own, of_null = warning["wake_ups_per_message"], warning["wake_ups_per_message_of_null"]
+        return (
+            f"warning {warning['code']}: in {warning['runs']} of {warning['of_runs']} runs wake-ups per"
+            " message differ from those of the null run by more than a factor of"
+            f" {GREATEST_WAKE_UPS_FACTOR:g}, worst {own:.3g} against {of_null:.3g} ({warning['cell']});"
+            " E_A above floor there includes what the difference in wake-ups costs"
+        )
+    return (
+        f"warning {warning['code']}: at meter {warning['meter_id']} the generator floor is over"
+        f" {100 * GREATEST_FLOOR_RATIO:g} % of P_A - P_I in {warning['runs']} of {warning['of_runs']} runs,"
+        f" at most {100 * warning['floor_ratio']:.0f} % ({warning['cell']});"
+        " read E_A above floor there (tables/ea_summary.csv)"
+    )

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule demo --meter NAME``: the demo as another meter sees it, in under ten minutes.
+
+A window holds at least ten updates of the meter, so a slow meter makes long runs; cells, blocks and
+transports are then left out, the least telling first, until the demo fits. A coarse meter does not become
+finer by this: its results say grade C or below resolution.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netjoule.core.errors import UsageError
+from netjoule.design import instruments
+from netjoule.design.duration import forecast
+from netjoule.design.timeline import MeterPace, data_due_s
+from netjoule.topology import topology
+from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Timing, Workload
+
+__all__ = ["BUDGET_S", "METERS", "MIN_WINDOW_UPDATES", "demo_for", "fitted", "timing_for", "write"]
+
+BUDGET_S = 570.0
+"""Ten minutes without bringing the testbed up and writing the report."""
+MIN_WINDOW_UPDATES = 10
+_CALIBRATED = "2026-09-01"
+
+
+@dataclass(frozen=True, slots=True)
+class MeterDemo:
+    """One meter of the demo.
+
+    Attributes:
+        device_model: a device whose power the meter can see at all.
+        settings: of the adapter.
+        note: what differs from the usual way of reading it.
+        emulation: options of the emulated instrument.
+    """
+
+    device_model: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    emulation: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _isockets() -> dict[str, Any]:
+    """Settings that read the emulated i-Socket, renewed every 5 s: shown one update late, for one update."""
+    from netjoule_meters.emulated.registry import emulated_model, reached
+
+    return {**reached(emulated_model("isockets"), "").settings, "update_interval_s": 5.0, "lag_s": 7.5}
+
+
+_RANGES = {"voltage_range_v": 300, "current_range_a": 0.1, "mode": "RMS"}
+METERS: tuple[str, ...] = ("wt210", "wt310", "hm8115", "isockets", "cc128")
+
+
+def _meter(name: str) -> MeterDemo:
+    match name:
+        case "wt210":
+            return MeterDemo("laptop-cpu", {"update_interval_s": 0.1, **_RANGES})
+        case "wt310":
+            return MeterDemo(
+                "laptop-cpu", {"update_interval_s": 0.1, "model": "WT310E", **_RANGES, "current_range_a": 0.5}
+            )
+        case "hm8115":
+            return MeterDemo("laptop-cpu", {"voltage_range_v": 500, "current_range_a": 0.16})
+        case "isockets":
+            note = "the study read i-Sockets every 30 s (windows of 5 minutes); here every 5 s"
+            return MeterDemo("laptop-cpu", _isockets(), note)
+        case "cc128":
+            # One lost message in a window of ten is a gap, and there is no time to repeat a run.
+            note = "it shows apparent power (VA), its accuracy is unknown; here its radio loses no message"
+            return MeterDemo("laptop-cpu", {}, note, {"miss_ratio": 0})
+    raise UsageError(f"there is no demo with the meter '{name}'", next_step=f"use one of {', '.join(METERS)}")
+
+
+def demo_for(name: str, workload: Workload, of: Topology) -> tuple[Workload, Topology, list[str]]:
+    """The demo's workload and topology for a meter, with what to tell about them.
+
+    Raises:
+        UsageError: for a meter that has no demo.
+    """
+    chosen = _meter(name)
+    document = dict(of.document)
+    document["name"] = f"{of.name}-{name}"
+    document["meters"] = [
+        {
+            "meter_id": f"client-{name}",
+            "node": of.host_with("client"),
+            "adapter": name,
+            "resource": topology.EMULATED,
+            "settings": dict(chosen.settings),
+            "calibration_date": _CALIBRATED,
+            "device": {"model": chosen.device_model},
+            **({"emulation": dict(chosen.emulation)} if chosen.emulation else {}),
+        }
+    ]
+    where = Topology.from_document(document, where=f"demo with {name}")
+    pace = instruments.pace_of(where.meters[0])
+    load = fitted(workload, where, pace, f"{workload.name}-{name}")
+    timing, update_s = load.timing, pace.update_interval_s
+    said = [
+        f"meter {name} (emulated) on the device model {chosen.device_model}, an update in {update_s:g} s",
+        f"windows {timing.measure_s:g} s, idle {timing.idle_s:g} s: {MIN_WINDOW_UPDATES} updates each",
+        *([chosen.note] if chosen.note else []),
+    ]
+    left_out = _left_out(workload, load)
+    return load, where, [*said, *([left_out] if left_out else [])]
+
+
+def timing_for(timing: Timing, pace: MeterPace) -> Timing:
+    """The demo's timing stretched until each window holds ten updates and each guard one."""
+    update_s = pace.update_interval_s
+    window_s = MIN_WINDOW_UPDATES * update_s
+    return Timing(
+        idle_s=_up(max(timing.idle_s, window_s)),
+        settle_s=_up(max(timing.settle_s, update_s)),
+        warm_up_s=_up(max(timing.warm_up_s, 3 * update_s + pace.lag_s)),
+        measure_s=_up(max(timing.measure_s, window_s)),
+        tail_s=_up(max(timing.tail_s, update_s)),
+    )
+
+
+def _up(seconds: float) -> float:
+    """The next tenth of a second."""
+    return math.ceil(round(seconds * 10, 6)) / 10
+
+
+def fitted(workload: Workload, where: Topology, pace: MeterPace, name: str) -> Workload:
+    """The largest design of the demo that a meter's long windows leave time for.
+
+    Raises:
+        UsageError: when not even one cell fits.
+    """
+    timing = timing_for(workload.timing, pace)
+    base = {**workload.document, "name": name}
+    base["timing"] = {key: getattr(timing, key) for key in workload.document["timing"]}
+    if workload.load_pulses and pace.update_interval_s > 0.25:
+        base.pop("load_pulses")  # a Barker code of such updates would take the demo's time
+    for design in _designs(workload):
+        options = {t: o for t, o in workload.transport_options.items() if t in design["transports"]}
+        document = {**base, **design, "transport_options": options}
+        candidate = Workload.from_document(document, where=f"demo with {pace.meter_id}")
+        size = forecast(candidate, where)
+        needs_s = size.duration_s + data_due_s(0.0, [pace])
+        if needs_s <= BUDGET_S:
+            repeat_s = needs_s / size.mini_blocks
+            return candidate if needs_s + repeat_s <= BUDGET_S else _once(candidate)
+    raise UsageError(
+        f"{pace.meter_id} updates every {pace.update_interval_s:g} s: no demo of ten minutes has "
+        f"{MIN_WINDOW_UPDATES} updates in each window",
+        next_step="run a workload of your own with longer windows",
+    )
+
+
+def _once(candidate: Workload) -> Workload:
+    """A design without time to repeat a mini-block: a run that is invalid stays so."""
+    return Workload.from_document({**candidate.document, "limits": {"max_attempts": 1}}, where=candidate.name)
+
+
+def _designs(workload: Workload) -> Iterator[dict[str, Any]]:
+    """Ever smaller designs: blocks go first, then low rates, small messages, and transports."""
+    rates, payloads = list(workload.offered_rate_mbps), list(workload.payload_bytes)
+    cells = [(payloads, rates), (payloads, rates[-2:]), (payloads, rates[-1:]), (payloads[-1:], rates[-1:])]
+    for some_payloads, some_rates in cells:
+        for blocks in range(workload.blocks, 0, -1):
+            yield _design(workload.transports, some_payloads, some_rates, blocks)
+    for transports in (("udp", "dccp", "tcp", "null"), ("udp", "tcp", "null"), ("udp", "null")):
+        kept = tuple(t for t in workload.transports if t in transports)
+        yield _design(kept, payloads[-1:], rates[-1:], 1)
+
+
+def _design(
+    transports: tuple[str, ...], payloads: list[int], rates: list[float], blocks: int
+) -> dict[str, Any]:
+    return {
+        "transports": list(transports),
+        "payload_bytes": payloads,
+        "offered_rate_mbps": rates,
+        "blocks": blocks,
+    }
+
+
+def _left_out(full: Workload, kept: Workload) -> str:
+    """What the design lacks of the whole demo, in words."""
+    said = [
+        f"{label} {', '.join(f'{value}' for value in missing)}"
+        for label, missing in (
+            ("transports", [t for t in full.transports if t not in kept.transports]),
+            ("payloads of", [f"{p} B" for p in full.payload_bytes if p not in kept.payload_bytes]),
+            ("rates of", [f"{r:g} Mb/s" for r in full.offered_rate_mbps if r not in kept.offered_rate_mbps]),
+        )
+        if missing
+    ]
+    if kept.blocks < full.blocks:
+        said.append(f"{full.blocks - kept.blocks} of {full.blocks} blocks")
+    if kept.max_attempts < full.max_attempts:
+        said.append("repeats of invalid runs")
+    return f"left out to stay under ten minutes: {'; '.join(said)}" if said else ""
+
+
+def write(folder: Path, workload: Workload, where: Topology) -> tuple[Path, Path]:
+    """Both documents as files that every command reads (JSON is YAML)."""
+    paths = folder / "workload.yaml", folder / "topology.yaml"
+    for path, document in zip(paths, (workload.document, where.document), strict=True):
+        path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return paths

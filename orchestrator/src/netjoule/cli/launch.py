@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a command to a campaign: checks outside, then the run itself inside the testbed's sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import netjoule
+from netjoule.cli.progress import progress_sink
+from netjoule.core import programs, secrets
+from netjoule.core.console import Output
+from netjoule.core.errors import InvalidData, NetjouleError
+from netjoule.design import instruments, limits, resolution, timeline
+from netjoule.design.run_table import last_attempts
+from netjoule.hosts import sandbox
+from netjoule.loads.flow import carriers, generators, presence, verdict
+from netjoule.store import folder_limits
+from netjoule.store.campaign import Campaign
+from netjoule.store.fingerprint import host_fingerprint
+from netjoule.testbeds.emulated import config
+from netjoule.topology import topology
+from netjoule.topology.topology import Topology
+from netjoule.workload import profile_rate, workload
+from netjoule.workload.workload import Workload
+
+__all__ = [
+    "DEFAULT_TOPOLOGY",
+    "Inputs",
+    "default_out",
+    "draw_seed",
+    "fitting",
+    "load_inputs",
+    "resume",
+    "start",
+    "with_meter",
+]
+
+DEFAULT_TOPOLOGY = "testbed-topology.yaml"
+_MOST_SAID = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """A workload and a testbed that fit each other, with the files they came from."""
+
+    workload: Workload
+    topology: Topology
+    workload_file: Path
+    topology_file: Path
+
+
+def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
+    """Read and check workload and topology.
+
+    Args:
+        workload_name: path of a YAML file, or a name of the library.
+        testbed: path of a topology file; the shipped emulated one by default.
+
+    Raises:
+        NetjouleError: naming what does not fit.
+    """
+    direct = Path(workload_name)
+    workload_file = (
+        direct if direct.is_file() else workload.find(workload_name, programs.shipped("workloads"))
+    )
+    topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
+    load = workload.load(workload_file, partial(_too_short, topology_file))
+    return fitting(Inputs(load, topology.load(topology_file), workload_file, topology_file))
+
+
+def _too_short(topology_file: Path, value: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Windows of a workload with other defects that the testbed's meters cannot resolve."""
+    timing = value.get("timing")
+    with suppress(NetjouleError):  # said once the workload is right
+        meters = topology.load(topology_file).meters
+        paces = [instruments.pace_of(meter) for meter in meters]
+        found = timeline.too_short(timing if isinstance(timing, dict) else {}, paces)
+        for one in {one.name: one for one in found}.values():
+            yield ("timing", one.name), one.what + (f"; set {one.fix}" if one.fix else "")
+
+
+def fitting(inputs: Inputs) -> Inputs:
+    """The same inputs, when workload and testbed fit each other.
+
+    Raises:
+        NetjouleError: naming what does not fit.
+    """
+    limits.check_workload(inputs.workload, inputs.topology)
+    carriers.require(inputs.workload, inputs.topology)
+    presence.require(inputs.workload, inputs.topology)
+    profile_rate.require(inputs.workload)
+    if inputs.topology.kind == topology.EMULATED:
+        config.check_control(inputs.topology)
+        config.check_emulations(inputs.topology)
+    instruments.check_meters(inputs.topology)
+    resolution.check_models(inputs.topology)
+    resolution.check_form(inputs.workload, inputs.topology)
+    paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
+    timeline.check_timing(inputs.workload.timing, paces)
+    return inputs
+
+
+def with_meter(inputs: Inputs, name: str, folder: Path, output: Output) -> Inputs:
+    """The demo as another meter sees it; its workload and topology are written to `folder`.
+
+    Raises:
+        UsageError: when there is no demo with that meter.
+    """
+    from netjoule.cli import demo_meters
+
+    load, where, said = demo_meters.demo_for(name, inputs.workload, inputs.topology)
+    for line in said:
+        output.say(line)
+    output.event({"event": "demo_meter", "meter": name, "said": said})
+    workload_file, topology_file = demo_meters.write(folder, load, where)
+    return load_inputs(str(workload_file), topology_file)
+
+
+def default_out(name: str, now: datetime) -> Path:
+    """results/<name>-<UTC>, in the working directory."""
+    return Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
+
+
+def draw_seed() -> int:
+    """A seed nobody chose, 48 bits."""
+    return int.from_bytes(os.urandom(6), "big")
+
+
+def start(
+    inputs: Inputs,
+    out: Path,
+    seed: int,
+    now: datetime,
+    output: Output,
+    *,
+    verify: bool = True,
+    trust_vars: bool = False,
+) -> int:
+    """Create a campaign and run it; the exit code of the command.
+
+    The hosts of a lab are first logged in to, and with `verify` compared with the topology, while no other
+    campaign has them: a campaign that cannot begin leaves no folder. For an emulated testbed the same command
+    runs once more inside the sandbox; this process then only waits for it. For `trust_vars` see
+    `provision.Request`.
+    """
+    folder_limits.require_free(out)
+    require_secrets(inputs.topology)
+    require_programs(inputs)
+    if inputs.topology.kind == topology.EMULATED and sandbox.inside() is None:
+        argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
+        return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
+    if inputs.topology.kind != topology.EMULATED:
+        with _hosts_of(inputs.topology, out, now, seed, inputs.workload.clients):
+            if verify:
+                require_as_described(inputs.topology_file, output, trust_vars=trust_vars)
+    with Campaign.create(
+        out,
+        workload=inputs.workload,
+        topology=inputs.topology,
+        seed=seed,
+        versions=_versions(),
+        host=host_fingerprint(),
+        created=now,
+    ) as campaign:
+        if inputs.topology.kind == topology.EMULATED:
+            return _run(campaign, output)
+        campaign.remember_testbed(inputs.topology_file)
+        return _run_unless_in_use(campaign, output)
+
+
+def _run_unless_in_use(campaign: Campaign, output: Output) -> int:
+    """Run a new campaign of a lab. It takes the locks anew, and another may have been faster."""
+    from netjoule.hosts.ssh import HostInUse
+
+    try:
+        return _run(campaign, output)
+    except HostInUse:
+        campaign.remove_untouched()
+        raise
+
+
+def _versions() -> dict[str, str | None]:
+    """What is known before the testbed is up; the commit only of a git checkout."""
+    known: dict[str, str | None] = {"netjoule": netjoule.__version__, "python": platform.python_version()}
+    commit = programs.commit(programs.checkout())
+    return known | ({"commit": commit} if commit else {})
+
+
+def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool = False) -> int:
+    """Run what is left of a campaign; the exit code of the command. `verify`, `trust_vars`: as `start`."""
+    campaign = Campaign.read(path)
+    require_secrets(campaign.topology)
+    carriers.require(campaign.workload, campaign.topology)
+    presence.require(campaign.workload, campaign.topology)
+    if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
+        return _inside(["resume", str(path)], output)
+    with Campaign.open(path) as campaign:
+        _say_repairs(campaign, output)
+        if campaign.next_mini_block() is None and not campaign.finished_without_result():
+            output.say(f"{path}: all {len(campaign.rows())} runs are finished")
+            output.event({"event": "nothing_to_do", "campaign": str(path)})
+            return 0
+        if campaign.topology.kind != topology.EMULATED:
+            with _hosts_of(
+                campaign.topology, path, campaign.created, campaign.seed, campaign.workload.clients
+            ):
+                if verify:
+                    _require_as_recorded(campaign, output, trust_vars=trust_vars)
+        return _run(campaign, output)
+
+
+def _say_repairs(campaign: Campaign, output: Output) -> None:
+    """Say what was cut from the campaign's files, and which finished runs are run again for their losses."""
+    until_s = max((s["t_end_s"] or 0.0 for s in campaign.document["sessions"]), default=0.0)
+    for file, size in campaign.cut.items():
+        ends_s, lacks = campaign.ends_s.get(file), ""
+        if ends_s is not None and ends_s < until_s:
+            lacks = f"; what is left ends at {ends_s:g} s of {until_s:g} s"
+        output.say(f"{campaign.path / file}: cut {size} bytes of an unfinished last line{lacks}")
+        output.event({"event": "cut", "file": file, "bytes": size})
+    for place, (run_id, why) in enumerate(campaign.lost.items()):
+        if place < _MOST_SAID:
+            output.say(f"run {run_id} is run again: {why}")
+        output.event({"event": "run_again", "run_id": run_id, "detail": why})
+    if len(campaign.lost) > _MOST_SAID:
+        output.say(f"and {len(campaign.lost) - _MOST_SAID} more")
+
+
+def _hosts_of(
+    of: Topology, path: Path, created: datetime, seed: int, clients: int
+) -> AbstractContextManager[None]:
+    """The hosts that a campaign needs, kept for it. Raises NetjouleError when it cannot have one."""
+    from netjoule.testbeds.lab import hold, reach
+
+    owner = hold.campaign_owner(path, created, seed)
+    return hold.held(of, reach.needed_hosts(of, clients), owner, all_needed=True)
+
+
+def _require_as_recorded(campaign: Campaign, output: Output, *, trust_vars: bool) -> None:
+    """Hold the hosts to the campaign's own topology: the file that it came from may have changed since."""
+    with TemporaryDirectory(prefix="netjoule-") as folder:
+        testbed = Path(folder) / f"{campaign.topology.name}.yaml"
+        testbed.write_text(json.dumps(campaign.topology.document), encoding="utf-8")  # JSON is YAML, too
+        _link_variables(campaign, Path(folder), output)
+        recorded = f"the topology in {campaign.path / 'campaign.json'}"
+        require_as_described(testbed, output, called=recorded, trust_vars=trust_vars)
+
+
+def _link_variables(campaign: Campaign, folder: Path, output: Output) -> None:
+    """Put the variables beside the campaign's topology file into a folder; they are as they are now.
+
+    Not copied into the campaign when it begins: what users keep there may be secret.
+    """
+    from netjoule.provisioning.provision import VARIABLES
+
+    file = campaign.testbed_file
+    if file is None:
+        return
+    if not file.parent.is_dir():
+        output.error(f"{file.parent} is gone: variables that stood there (group_vars) have their defaults")
+    for name in VARIABLES:
+        if (file.parent / name).is_dir():
+            (folder / name).symlink_to(file.parent / name)
+
+
+def require_as_described(
+    testbed: Path, output: Output, *, called: str = "", trust_vars: bool = False
+) -> None:
+    """Refuse a lab whose hosts are not as the topology says, before anything runs there.
+
+    Args:
+        testbed: topology file.
+        output: takes what differs.
+        called: what messages name it; by default the file.
+        trust_vars: see `provision.Request`.
+
+    Raises:
+        HostLacks: naming what differs; each difference is told on stderr as it is found.
+    """
+    from netjoule.cli import provision
+    from netjoule.diagnostics.doctor import Finding
+    from netjoule.provisioning.provision import Request
+
+    def tell(finding: Finding) -> None:
+        if not finding.ok:
+            output.error(f"{finding.name}: {finding.seen}")
+
+    output.error(f"comparing the hosts with {called or testbed} (--no-verify leaves it out)")
+    request = Request(testbed, "verify", trust_vars=trust_vars)
+    provision.tell_variables(request, output)
+    provision.compare(request, tell, called=called)
+
+
+def require_secrets(of: Topology) -> None:
+    """Resolve every reference once, so that a missing secret stops the command before the first packet.
+
+    On a lab the radio network's passphrase is not needed: it belongs to provisioning.
+    """
+    flows = [of.document["meters"], of.traffic_secret]
+    needed = of.document if of.kind == topology.EMULATED else flows
+    for reference in secrets.references(needed):
+        secrets.resolve(reference, where=f"topology {of.name}")
+
+
+def require_programs(inputs: Inputs) -> None:
+    """Find every program that the campaign will start, before its folder is made.
+
+    Raises:
+        HostLacks: naming the first that is missing.
+    """
+    for name in dict.fromkeys(inputs.workload.generator_of(t) for t in inputs.workload.transports):
+        generators.generator(name).require()
+    if inputs.topology.kind == topology.EMULATED:
+        for name in ("netjoule-link", "netjoule-meters", "netjoule-device"):
+            programs.find(name)
+
+
+def _inside(argv: list[str], output: Output) -> int:
+    options = ["--json"] if output.json_lines else []
+    verbose = ["-v"] if any(a in ("-v", "--verbose") for a in sys.argv[1:]) else []
+    return sandbox.run_inside([*programs.PYTHON, "-m", "netjoule", *argv, *options, *verbose])
+
+
+def _run(campaign: Campaign, output: Output) -> int:
+    from netjoule.execution import runner
+
+    with progress_sink(output, len(last_attempts(campaign.rows()))) as sink:
+        outcome = runner.run_campaign(campaign, sink)
+    if outcome.end == "stopped":
+        output.error(
+            f"netjoule: stopped after {outcome.runs_done} runs; go on with 'netjoule resume {campaign.path}'"
+        )
+        return 1
+    return _verdict(campaign, output)
+
+
+def _verdict(campaign: Campaign, output: Output) -> int:
+    """Say how the campaign ended; invalid runs that no repeat cured are named by reason."""
+    rows = campaign.rows()
+    bad = [row for row in last_attempts(rows) if row.status == "invalid"]
+    done = sum(r.status == "done" for r in rows)
+    output.event(
+        {"event": "campaign", "path": str(campaign.path), "runs_done": done, "runs_invalid": len(bad)}
+    )
+    output.say(f"{done} runs done, {len(bad)} invalid: {campaign.path}")
+    for reason in sorted({r.reason for r in bad}):
+        output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}: {verdict.explained(reason)}")
+    if bad and not done:
+        raise InvalidData("no run of the campaign is valid", where=str(campaign.path))
+    return 0

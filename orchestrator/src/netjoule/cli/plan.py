@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``netjoule plan`` prints: runs, time, and what a design can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from netjoule.cli import launch
+from netjoule.cli.launch import Inputs
+from netjoule.core.clock import SystemClock
+from netjoule.core.console import Output, duration_text
+from netjoule.design import multiplicity, run_table
+from netjoule.design.duration import Forecast, forecast
+from netjoule.design.resolution import Estimate, estimate
+from netjoule.diagnostics import sample_size
+from netjoule.loads.flow import carriers, presence
+from netjoule.workload import profiles
+from netjoule.workload.workload import Workload
+
+__all__ = ["plan_rows", "tell", "text"]
+
+
+def tell(
+    inputs: Inputs, seed: int | None, size_asked: sample_size.Request, output: Output, *, rows: bool
+) -> None:
+    """Print what a workload takes and can show.
+
+    Args:
+        inputs: workload and topology.
+        seed: of the command line, None for the workload's.
+        size_asked: whether blocks for a difference are asked.
+        output: takes words and events.
+        rows: also every run.
+
+    Raises:
+        UsageError, InvalidData: as `sample_size.tell`.
+    """
+    chosen = seed if seed is not None else inputs.workload.seed
+    estimates = estimate(inputs.workload, inputs.topology, SystemClock().utc_now().date())
+    for line in text(inputs, chosen, estimates):
+        output.say(line)
+    size = forecast(inputs.workload, inputs.topology)
+    output.event(
+        {
+            "event": "plan",
+            "seed": chosen,
+            **asdict(size),
+            "resolution": [asdict(e) for e in estimates],
+            "carriers": carriers.left_open(inputs.workload, inputs.topology),
+            "transports": presence.left_open(inputs.workload, inputs.topology),
+        }
+    )
+    if rows:
+        for row in plan_rows(inputs, launch.draw_seed() if chosen is None else chosen):
+            output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.pace}")
+            output.event({"event": "run", **asdict(row)})
+    sample_size.tell(size_asked, inputs.workload, size, output)
+
+
+def plan_rows(inputs: Inputs, seed: int) -> tuple[run_table.PlanRow, ...]:
+    """The run table a seed gives."""
+    return run_table.expand(inputs.workload, seed)
+
+
+def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Iterator[str]:
+    """The lines for people."""
+    of, where = inputs.workload, inputs.topology
+    size = forecast(of, where)
+    yield f"workload   {of.name} on testbed {where.name} ({where.kind})"
+    yield (
+        f"runs       {size.runs} = {size.mini_blocks} mini-blocks x {size.transports} transports,"
+        f" {size.blocks} blocks"
+    )
+    yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)"
+    yield f"smallest p {_smallest_p_text(size, of)}"
+    if len(of.paces) > 1:
+        yield f"pacing     {'; '.join(map(str, of.paces))}"
+    if of.profile:
+        yield f"profile    {profiles.words(of.profile)}"
+    if of.flows > 1:
+        yield f"flows      {_flows_text(of)}"
+    yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
+    yield from (f"resolution {_resolution_text(e, of)}" for e in estimates)
+    yield from (f"carriers   {line}" for line in carriers.left_open(of, where))
+    yield from (f"transports {line}" for line in presence.left_open(of, where))
+
+
+def _smallest_p_text(size: Forecast, of: Workload) -> str:
+    """Of one test, and of the family that is tested (Holm)."""
+    one = f"{size.least_p:.3g} possible with {size.blocks} blocks (sign-flip test)"
+    tests = multiplicity.size(of)
+    if tests == 0:
+        return f"{one}; no two transports to compare, so no test"
+    least = multiplicity.least_blocks(tests, multiplicity.alpha(of))
+    if size.blocks < least:
+        return f"{one}; tests need {least} blocks or more"
+    if tests == 1:
+        return f"{one}, the only test"
+    return f"{one}; {min(1.0, tests * size.least_p):.3g} after Holm over {tests} tests"
+
+
+def _flows_text(of: Workload) -> str:
+    """What runs at once, e.g. "2 of the run's transport beside tcp, up and down: 6 in a run"."""
+    parts = [f"{of.parallel} of the run's transport"]
+    if of.beside:
+        parts.append("beside " + ", ".join(other.transport for other in of.beside))
+    text = " ".join(parts)
+    text += ", up and down" if of.direction == "both" else ""
+    text += f", at {of.clients} clients" if of.clients > 1 else ""
+    return f"{text}: {of.flows} in a run"
+
+
+def _resolution_text(found: Estimate, of: Workload) -> str:
+    """An estimate in words: what a meter resolves, and the cells that will likely be below it."""
+    if found.range_open:
+        return f"{found.meter_id}: a ranging pass finds its range first, so no estimate"
+    if found.least_w is None:
+        return f"{found.meter_id}: accuracy unknown, so no estimate"
+    text = f"{found.meter_id}: rough estimate, resolves P_A - P_I from {found.least_w:.2g} W"
+    if found.below is None:
+        return f"{text}; the device's power is not known"
+    if not found.below:
+        return f"{text}; all cells above it"
+    total = len(of.payload_bytes) * len(of.offered_rate_mbps)
+    cells = [
+        f"{p} B at {'/'.join(f'{r:g}' for q, r in found.below if q == p)} Mb/s" for p in of.payload_bytes
+    ]
+    named = [
+        cell for cell, p in zip(cells, of.payload_bytes, strict=True) if any(q == p for q, _ in found.below)
+    ]
+    return f"{text}; likely below it are {len(found.below)} of {total} cells: {', '.join(named)}"

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the other programs of netjoule and its shipped files are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from netjoule.core.errors import HostLacks
+
+__all__ = ["HOST_PYTHON", "PYTHON", "checkout", "commit", "find", "rscript", "rust_commit", "shipped"]
+
+# The current folder may be anybody's: no interpreter takes code from it.
+PYTHON = (sys.executable, "-P")
+"""This Python, for child processes."""
+HOST_PYTHON = ("python3", "-I")
+"""The Python of a lab host, 3.9 or newer; what runs in it is one file."""
+
+_HOW = {
+    "netjoule-traffic": "build it with 'make setup' (or cargo build --release)",
+    "netjoule-link": "build it with 'make setup' (or cargo build --release)",
+    "netjoule-meters": "install the Python packages with 'make setup'",
+    "netjoule-device": "install the Python packages with 'make setup'",
+    "ansible-playbook": "install the Python packages with 'make setup'",
+    "iperf3": "install the package iperf3",
+    "ITGSend": "install the package d-itg",
+    "ITGRecv": "install the package d-itg",
+    "ITGDec": "install the package d-itg",
+    "netperfmeter": "install the package netperfmeter",
+    "Rscript": "install R: 'make setup', or the packages r-base-core, r-cran-ggplot2 and r-cran-data.table",
+}
+
+
+def checkout() -> Path | None:
+    """Root of the source tree this package runs from; None when it is installed elsewhere."""
+    root = Path(__file__).resolve().parents[4]
+    return root if (root / "workloads").is_dir() and (root / "orchestrator").is_dir() else None
+
+
+def commit(root: Path | None) -> str | None:
+    """Commit of a git checkout as ``git describe`` names it, ``-dirty`` when files differ; else None."""
+    if root is None or not (root / ".git").exists():
+        return None
+    describe = ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty", "--abbrev=12"]
+    try:
+        answer = subprocess.run(
+            describe, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None  # no git, or a checkout of another user: the campaign goes without
+    return answer.stdout.strip() or None
+
+
+def rust_commit(root: Path) -> str:
+    """Newest commit of what the Rust programs are built from, ``-dirty`` when files differ; else empty."""
+    try:
+        answer = subprocess.run(
+            [str(root / "scripts" / "rust-commit.sh")],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""  # no git, or a checkout of another user
+    return answer.stdout.strip()
+
+
+def find(name: str) -> str:
+    """Path of a program.
+
+    Looked up in ``NETJOULE_BIN_DIR``, target/release of the source tree, the folder of this Python
+    interpreter, then PATH.
+
+    Raises:
+        HostLacks: naming the program and how to get it.
+    """
+    for folder in _folders():
+        path = folder / name
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    found = shutil.which(name)
+    if found:
+        return found
+    raise HostLacks(f"the program {name} is not on this host", next_step=_HOW.get(name, f"install {name}"))
+
+
+def rscript(program: str | None = None) -> list[str]:
+    """R for scripts, without what profiles say; by default the Rscript found.
+
+    Raises:
+        HostLacks: without R.
+    """
+    return [program or find("Rscript"), "--vanilla"]
+
+
+def shipped(relative: str) -> Path:
+    """A file or folder of the source tree that this package runs from, e.g. ``testbed-topology.yaml``.
+
+    Never of the working directory: much of it is code, and that folder may be anybody's.
+
+    Raises:
+        HostLacks: when this is not a source tree, or lacks it.
+    """
+    root = checkout()
+    if root is not None and (root / relative).exists():
+        return root / relative
+    raise HostLacks(
+        f"this installation of netjoule has no {relative}",
+        next_step="name a file of your own, or use the netjoule that 'make setup' installs in a source tree",
+    )
+
+
+def _folders() -> list[Path]:
+    folders = []
+    named = os.environ.get("NETJOULE_BIN_DIR")
+    if named:
+        folders.append(Path(named))
+    root = checkout()
+    if root:
+        folders.append(root / "target" / "release")
+    folders.append(Path(sys.executable).parent)
+    return folders

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Closing a run with the idle window that follows it: what its neighbours in time tell of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from netjoule.core import files
+from netjoule.core.reason import Reason, first_invalidating
+from netjoule.design.run_table import PlanRow
+from netjoule.design.timeline import Span
+from netjoule.execution.open_run import Note, OpenRun
+from netjoule.execution.outages import Elements
+from netjoule.radio import reader_cost
+from netjoule.radio.log import RadioLog
+from netjoule.store.campaign import Campaign
+
+if TYPE_CHECKING:
+    from netjoule.testbeds.base import Remark, Testbed
+
+__all__ = ["Sealing"]
+
+
+class Sealing:
+    """Seals the runs of a campaign."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        testbed: Testbed,
+        radio: RadioLog,
+        *,
+        elements: Elements,
+        note: Note,
+        unsettle: Callable[[int, int], None],
+    ) -> None:
+        """Nothing is sealed yet.
+
+        Args:
+            campaign: whose runs they are.
+            testbed: whose remarks are taken.
+            radio: its log.
+            elements: of the testbed.
+            note: writes events.
+            unsettle: told (mini_block, attempt) of runs that were settled and no longer count.
+        """
+        self._campaign, self._testbed, self._radio = campaign, testbed, radio
+        self._elements, self._note, self._unsettle = elements, note, unsettle
+
+    def seal(self, run: OpenRun, idle: Span) -> None:
+        """Write the run.json of an open run, whose reasons are then complete."""
+        for loss in self._radio.take_losses():
+            self._add(run, "reader_lost", Reason("radio_reader_lost", loss))
+        windows = run.document["windows"]
+        measure = Span.of(windows["measure"])
+        for reason in [
+            *self._elements.reasons(windows["idle_before"]["t_start_s"], idle.t_end_s),
+            *self._elements.rate_reasons(measure.t_start_s, measure.t_end_s),
+        ]:
+            self._add(run, reason.code, reason)
+        self._judge_readers(run, idle)
+        for remark in self._testbed.take_remarks():
+            about = Reason("", remark.detail)
+            self._note(run.row, remark.source, remark.event, about, t_s=remark.t_s)
+            if remark.frozen_since_s is not None:
+                self._void_since(remark, run)
+        windows["idle_after"] = idle.as_json()
+        reasons = [r.as_json() for r in run.reasons]
+        status = "invalid" if first_invalidating(reasons) else "done"
+        self._campaign.write_run(run.document | {"status": status, "reasons": reasons})
+
+    def _add(self, run: OpenRun, event: str, reason: Reason) -> None:
+        """What the radio tells of a run."""
+        run.reasons.append(reason)
+        self._note(run.row, "radio", event, reason)
+
+    def _judge_readers(self, run: OpenRun, idle_after: Span) -> None:
+        """Note what reading the radios took in idle and in the measure window."""
+        windows = run.document["windows"]
+        idle = [Span.of(windows["idle_before"]), idle_after]
+        costs = self._radio.reader_costs(idle, Span.of(windows["measure"]))
+        if costs:
+            run.document["reader_cpu"] = [cost.as_json() for cost in costs]
+        for reason in reader_cost.reasons(costs):
+            self._add(run, reason.code, reason)
+
+    def _void_since(self, remark: Remark, latest: OpenRun) -> None:
+        """A frozen meter is noticed late: no run since its last change counts, sealed ones included.
+
+        Runs that were settled already are settled once more, so that plan and results agree.
+        """
+        assert remark.frozen_since_s is not None
+        reason = Reason("meter_frozen", f"{remark.detail} (since {remark.frozen_since_s:.1f} s)")
+        latest.reasons.append(reason)
+        for row in self._campaign.rows():
+            if not self._sealed_after(row, remark.frozen_since_s):
+                continue
+            document = self._document(row)
+            known = [reason.as_json(), *document["reasons"]]
+            self._campaign.write_run(document | {"status": "invalid", "reasons": known})
+            self._note(row, "meter", "run_invalid", reason)
+            if row.status == "done":
+                self._unsettle(row.mini_block, row.attempt)
+
+    def _sealed_after(self, row: PlanRow, t_s: float) -> bool:
+        """Whether a run that is sealed, and counts so far, reached beyond campaign time `t_s`."""
+        path = self._campaign.run_dir(row.run_id) / "run.json"
+        if row.status not in ("done", "running") or not path.exists():
+            return False
+        document = files.read_json(path)
+        idle_after = document["windows"]["idle_after"]
+        return document["status"] == "done" and idle_after is not None and idle_after["t_end_s"] > t_s
+
+    def _document(self, row: PlanRow) -> dict[str, Any]:
+        return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")

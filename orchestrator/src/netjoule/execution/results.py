@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of mini-blocks whose runs are all sealed: energy is computed, the plan told what does not count.
+
+The plan repeats a mini-block with an invalid run at the end of its block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from netjoule.core import files
+from netjoule.core.reason import Reason, first_invalidating
+from netjoule.design.run_table import FINAL, PlanRow
+from netjoule.execution.progress import Kind
+from netjoule.store.campaign import Campaign
+
+__all__ = ["Compute", "Results"]
+
+Compute = Callable[[Path, Sequence[str]], object]
+"""Writes result.json of the runs with these ids, in a campaign's folder."""
+
+
+class _Tell(Protocol):
+    def __call__(
+        self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()
+    ) -> None: ...
+
+
+class Results:
+    """Settles mini-blocks of a campaign."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        compute: Compute,
+        tell: _Tell,
+        event: Callable[[PlanRow, str, str, Reason], None],
+    ) -> None:
+        """Nothing waits yet.
+
+        Args:
+            campaign: whose results they are.
+            compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
+            tell: told of each result, and of each repetition.
+            event: writes a line of a run's events.csv (row, source, event, reason).
+        """
+        self._campaign = campaign
+        self._compute = compute
+        self._tell = tell
+        self._event = event
+        self.waiting: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
+
+    def expect(self, mini_block: int, attempt: int) -> None:
+        """Settle this mini-block next time; anew when it was settled before."""
+        if (mini_block, attempt) not in self.waiting:
+            self.waiting.append((mini_block, attempt))
+
+    async def settle(self, open_run_id: str | None) -> None:
+        """Settle what waits, but for the mini-block of a run that is still open."""
+        waiting, self.waiting = self.waiting, []
+        for mini_block, attempt in waiting:
+            rows = [r for r in self._campaign.rows() if (r.mini_block, r.attempt) == (mini_block, attempt)]
+            if any(r.run_id == open_run_id for r in rows):
+                self.waiting.append((mini_block, attempt))
+            else:
+                await self._settle_group(rows)
+
+    async def settle_leftovers(self) -> None:
+        """Settle what an earlier session finished without coming to its results."""
+        for rows in self._groups():
+            done = [r for r in rows if r.status == "done"]
+            if done and all(r.status in FINAL for r in rows) and any(self._unknown(r) for r in done):
+                await self._settle_group(rows)
+
+    async def recompute(self) -> None:
+        """Give every result the lags that are known now; whether a run counts may change with them."""
+        for rows in self._groups():
+            known = [r for r in rows if r.status in FINAL and self._result_path(r).exists()]
+            if known:
+                await self._settle_group(known)
+
+    def _groups(self) -> list[list[PlanRow]]:
+        """Rows of the plan by mini-block and attempt."""
+        groups: dict[tuple[int, int], list[PlanRow]] = {}
+        for row in self._campaign.rows():
+            groups.setdefault((row.mini_block, row.attempt), []).append(row)
+        return list(groups.values())
+
+    def _unknown(self, row: PlanRow) -> bool:
+        """Whether the plan calls a run done that has no result, or an invalid one."""
+        path = self._result_path(row)
+        return not path.exists() or not files.read_json(path)["valid"]
+
+    async def _settle_group(self, rows: Sequence[PlanRow]) -> None:
+        """Compute one mini-block and settle the status of each of its runs."""
+        with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
+        if with_flow:
+            ids = [r.run_id for r in with_flow]
+            # In a thread: the radio's records keep flowing meanwhile.
+            await asyncio.to_thread(self._compute, self._campaign.path, ids)
+        # A run that failed has no result; what it failed of stands in its document.
+        why = {r.run_id: _first_reason(self._document(r)) for r in rows if r not in with_flow}
+        for row in with_flow:
+            if (reason := self._settle_row(row)) is not None:
+                why[row.run_id] = reason
+        for row in rows:
+            if row.run_id in why:
+                self._tell("repeat", row, self._why_again(row, why[row.run_id]))
+
+    def _why_again(self, row: PlanRow, reason: Reason) -> str:
+        """What makes a mini-block invalid, and whether it is run again."""
+        last = row.attempt >= self._campaign.workload.max_attempts
+        then = "its attempts are used up" if last else "all its runs are to be repeated"
+        return (
+            f"invalid ({reason.code}: {reason.detail}), so mini-block {row.mini_block} does not count; {then}"
+        )
+
+    def _settle_row(self, row: PlanRow) -> Reason | None:
+        """Take a run's validity from its result; why it does not count, None when it does."""
+        result = files.read_json(self._result_path(row))
+        reason = None if result["valid"] else first_invalidating(result["reasons"])
+        if not result["valid"] and reason is None:
+            reason = Reason("idle_missing", "the result is invalid without saying why")
+        if reason is not None:
+            document = self._document(row)
+            known = document["reasons"]
+            if reason.code not in {r["code"] for r in known}:
+                known = [*known, reason.as_json()]
+            self._campaign.write_run(document | {"status": "invalid", "reasons": known})
+            self._event(row, "orchestrator", "run_invalid", reason)
+        if row.status != "superseded":
+            status = "invalid" if reason else "done"
+            self._campaign.set_status(row.run_id, status, reason.code if reason else "")
+        detail = f"{reason.code}: {reason.detail}" if reason else "valid"
+        self._tell("run_result", row, detail, result["nodes"])
+        return reason
+
+    def _document(self, row: PlanRow) -> dict[str, Any]:
+        return files.read_json(self._campaign.run_dir(row.run_id) / "run.json")
+
+    def _result_path(self, row: PlanRow) -> Path:
+        return self._campaign.run_dir(row.run_id) / "result.json"
+
+
+def _first_reason(document: dict[str, Any]) -> Reason:
+    """Why a run failed, as its document says."""
+    first = document["reasons"][0]
+    return Reason(first["code"], first["detail"])

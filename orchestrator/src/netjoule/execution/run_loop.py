@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a session, back to back, with one idle window between each two.
+
+A run stays *open* after its flow until the idle window that closes it; then its run.json is sealed.
+A mini-block whose runs are all sealed is *settled* (`settling.py`), in the gap between two runs, never inside
+a window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from netjoule.core import files
+from netjoule.core.clock import CampaignTime
+from netjoule.core.errors import InvalidData, RunFailed
+from netjoule.core.reason import Reason
+from netjoule.design import run_table, timeline
+from netjoule.design.run_table import FINAL, MiniBlock, PlanRow
+from netjoule.design.timeline import MeterPace, Span
+from netjoule.execution import sync_pulses
+from netjoule.execution.finalising import Sealing
+from netjoule.execution.measurement import Measuring
+from netjoule.execution.open_run import OpenRun
+from netjoule.execution.outages import RETURN_S, Elements
+from netjoule.execution.progress import Kind, Pace, ProgressEvent, ProgressSink
+from netjoule.execution.results import Results
+from netjoule.loads.flow.generators import Generator
+from netjoule.loads.flow.run_document import new_run_document
+from netjoule.loads.flow.senders import FlowGroup
+from netjoule.loads.flow.verdict import kept_by_none
+from netjoule.radio.log import RadioLog
+from netjoule.store.campaign import Campaign
+from netjoule.testbeds.host_clocks import HostClocks
+
+if TYPE_CHECKING:
+    from netjoule.execution.results import Compute
+    from netjoule.execution.sync_pulses import Align
+    from netjoule.testbeds.base import Testbed
+
+__all__ = ["Runs"]
+
+MAX_FAILURES_IN_A_ROW = 5
+AFTER_A_FAILURE_S = 0.5
+"""What ended a flow may have ended its server: so long until the next run, that its end is seen and not
+taken for a second failure."""
+T = TypeVar("T")
+
+
+class Runs:
+    """Executes the plan of a campaign on a testbed that is up."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        testbed: Testbed,
+        time: CampaignTime,
+        *,
+        meters: Sequence[MeterPace],
+        radio: RadioLog,
+        progress: ProgressSink,
+        compute: Compute,
+        make_generator: Callable[[str], Generator],
+        align: Align,
+    ) -> None:
+        """Prepare; nothing runs yet.
+
+        Args:
+            campaign: whose plan it is.
+            testbed: that is up.
+            time: of the campaign.
+            meters: as they answered.
+            radio: its log.
+            progress: told what happens.
+            compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
+            make_generator: the generator of a name.
+            align: `align(campaign_dir, pulses)` finds each meter's lag.
+        """
+        self._campaign = campaign
+        self._testbed = testbed
+        self._time = time
+        self._meters = meters
+        self._elements = Elements(testbed, radio)
+        self._progress = progress
+        self._align = align
+        self._workload = campaign.workload
+        self._timing = campaign.workload.timing
+        self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
+        self._pace = Pace(self._timing.run_s + 2 * self._guard_s)
+        self._make_generator = make_generator
+        self._generators: dict[str, tuple[Generator, str]] = {}
+        self._open: OpenRun | None = None
+        self._flown: set[str] = set()
+        self._block: int | None = None
+        self._failures = 0
+        self._results = Results(campaign, compute, self._tell, self._event)
+        self._clocks = HostClocks(campaign, testbed, time)
+        self._measuring = Measuring(campaign, testbed, time, clocks=self._clocks, note=self._event)
+        self._sealing = Sealing(
+            campaign,
+            testbed,
+            radio,
+            elements=self._elements,
+            note=self._event,
+            unsettle=self._results.expect,
+        )
+
+    async def run_all(self) -> None:
+        """Run until the plan is done; repeats included."""
+        try:
+            self._tell("testbed_ready")
+            await self._results.settle_leftovers()
+            if self._upcoming() is not None:
+                await self._pulse()
+            while (mini := await self._next()) is not None:
+                for row in mini.missing:
+                    if mini.resumed:
+                        begun = Reason("", "its mini-block was begun in an earlier session")
+                        self._event(row, "orchestrator", "resumed_mini_block", begun)
+                    await self._run(row)
+                self._results.expect(mini.mini_block, mini.attempt)
+                await self._require_limits_within_reach(mini)
+            if self._flown:
+                await self._pulse()
+        finally:
+            if self._open is not None and self._open.flow is not None:
+                await self._open.flow.end()
+
+    # -- order -----------------------------------------------------------------------------------
+
+    async def _next(self) -> MiniBlock | None:
+        """The next mini-block; at the end of a block only after all its results are in."""
+        upcoming = self._upcoming()
+        if upcoming is None or upcoming.block != self._block:
+            await self._close_chain()
+            upcoming = self._upcoming()
+        self._block = upcoming.block if upcoming else None
+        return upcoming
+
+    def _upcoming(self) -> MiniBlock | None:
+        """What the plan has next when the runs that wait for their results count as done."""
+        self._campaign.next_mini_block()  # adds repeats of settled mini-blocks
+        rows = [replace(r, status="done") if r.status == "running" else r for r in self._campaign.rows()]
+        return run_table.next_mini_block(rows)
+
+    async def _close_chain(self) -> None:
+        """Give the last run an idle window of its own and settle everything."""
+        if self._open is not None:
+            idle = await self._idle()
+            await self._end_flow()
+            await self._in_reach(self._look_at_clocks)
+            self._seal(idle)
+        if self._results.waiting:
+            now_s = self._time.now_s()
+            await self._time.sleep_until(timeline.data_due_s(now_s, self._meters))
+        await self._settle()
+
+    async def _in_reach(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do what needs every host, between runs; after the loss of one wait for it and do it again.
+
+        Raises:
+            RunFailed: when a host stays away, or answers nothing though it counts as in reach.
+        """
+        began_s = self._time.now_s()
+        while True:
+            try:
+                return await work()
+            except RunFailed as error:
+                long = self._time.now_s() - began_s > RETURN_S
+                if error.code != "host_unreachable" or long:
+                    raise
+            # A connection that died without a word counts as alive for some seconds: pause between tries.
+            await self._time.sleep_until(self._time.now_s() + AFTER_A_FAILURE_S)
+            await self._testbed.returned()
+
+    async def _require_limits_within_reach(self, mini: MiniBlock) -> None:
+        """Stop at a mini-block none of whose runs kept one pacing limit: repeats would end the same way.
+
+        Not where a run of its cell counted before: then the limit is within reach and this host was busy.
+
+        Raises:
+            InvalidData: with the limit, the figures and what to change; the runs are settled before.
+        """
+        found = kept_by_none([self._broken_limits(row) for row in mini.rows])
+        if found is None or self._counted_before(mini):
+            return
+        limit, figures = found
+        await self._close_chain()
+        seen = ", ".join(
+            f"{figure} ({row.transport})" for row, figure in zip(mini.rows, figures, strict=True)
+        )
+        cell = f"{mini.payload_bytes} bytes, {mini.offered_rate_mbps:g} Mb/s"
+        raise InvalidData(
+            f"no run of mini-block {mini.mini_block} ({cell}) kept the pacing limit {limit}: it is {seen}",
+            where=f"workload {self._workload.name}, field pacing_limits",
+            next_step="change the limit to what this host can keep ('netjoule selftest' tells it), the pacing"
+            " or its window, and begin a new campaign; or free the host of other work and go on with"
+            f" 'netjoule resume {self._campaign.path}'",
+            code="pacing_uncertified",
+        )
+
+    def _counted_before(self, mini: MiniBlock) -> bool:
+        """Whether a run of its cell, of another mini-block, counts."""
+
+        def cell(row: PlanRow) -> tuple[object, ...]:
+            return (row.payload_bytes, row.offered_rate_mbps, row.pace)
+
+        others = (row for row in self._campaign.rows() if row.mini_block != mini.mini_block)
+        return any(row.status == "done" and cell(row) == cell(mini.rows[0]) for row in others)
+
+    def _broken_limits(self, row: PlanRow) -> list[str]:
+        """What the certificates of a run's flows say of the limits that were not kept."""
+        folder = self._campaign.run_dir(row.run_id)
+        reports = [
+            files.read_json(p) for p in (folder / "flow.json", *folder.glob("flows/*.json")) if p.exists()
+        ]
+        certificates = [report.get("pacing_certificate") or {} for report in reports]
+        return [said for certificate in certificates for said in certificate.get("failed", [])]
+
+    # -- one run ---------------------------------------------------------------------------------
+
+    async def _run(self, row: PlanRow) -> None:
+        began_s = self._time.now_s()
+        self._campaign.set_status(row.run_id, "running")
+        self._tell("run_started", row)
+        await self._end_flow()
+        await self._settle()
+        await self._elements.all_back()
+        run = OpenRun(row, self._new_document(row), self._time.now_s())
+        try:
+            await self._look_at_clocks()
+            self._clocks.require_usable(self._timing.measure_s)
+            flow = await self._start_sender(run)
+            idle = await self._idle()
+            run.document["windows"]["idle_before"] = idle.as_json()
+            self._seal(idle)
+            await self._time.sleep_until(idle.t_end_s + self._guard_s)
+            await self._measure(run, flow)
+            self._failures = 0
+        except RunFailed as error:
+            await self._give_up(run, error)
+        except BaseException:
+            if run.flow is not None:
+                await run.flow.end()
+            raise
+        self._pace.ran(self._time.now_s() - began_s)
+        self._flown.add(row.run_id)
+        self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
+
+    async def _look_at_clocks(self) -> None:
+        """Record each host's clock; one that was stepped takes the open run with it."""
+        for reason in await self._clocks.look():
+            if self._open is not None:
+                self._open.reasons.append(reason)
+                self._event(self._open.row, "clock", "clock_stepped", reason)
+
+    async def _start_sender(self, run: OpenRun) -> FlowGroup:
+        maker, version = await self._generator(run.row.generator)
+        run.document["versions"] = {run.row.generator: version}
+        if await self._testbed.ensure_server(maker):
+            died = Reason("generator_failed", "the server had ended")
+            self._event(run.row, "generator", "server_restarted", died)
+        run.flow = await self._measuring.open(run.row, maker, self._guard_s)
+        holds = "holds its sockets" if run.flow.holds else "has no process while idle"
+        self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))
+        return run.flow
+
+    async def _measure(self, run: OpenRun, group: FlowGroup) -> None:
+        """From `go` to the end of the tail; the run is then open."""
+        tail = await self._measuring.measure(run, group)
+        await self._time.sleep_until(tail.t_end_s)
+        self._open = run
+
+    async def _give_up(self, run: OpenRun, error: RunFailed) -> None:
+        """Record a run that has no usable flow; its mini-block will be repeated."""
+        if run.flow is not None:
+            await run.flow.end()
+        reason = self._elements.cause(error, run.began_s, self._time.now_s())
+        run.reasons = [reason]
+        self._event(run.row, "generator", "run_failed", reason)
+        document = run.document | {"status": "failed", "reasons": [reason.as_json()]}
+        self._campaign.write_run(document)
+        self._campaign.set_status(run.row.run_id, "invalid", reason.code)
+        self._failures += not self._elements.may_return(reason)
+        if self._failures >= MAX_FAILURES_IN_A_ROW:
+            raise RunFailed(
+                f"the last {self._failures} runs failed; the latest: {reason.detail}",
+                next_step=f"remove the cause, then 'netjoule resume {self._campaign.path}'",
+                code=reason.code,
+            ) from error
+        await self._time.sleep_until(self._time.now_s() + AFTER_A_FAILURE_S)
+
+    async def _idle(self) -> Span:
+        """Wait for the sockets to settle, then for one idle window."""
+        start_s = self._time.now_s() + self._timing.settle_s
+        idle = Span(start_s, start_s + self._timing.idle_s)
+        await self._time.sleep_until(idle.t_end_s)
+        return idle
+
+    async def _end_flow(self) -> None:
+        """End the sender of the open run; the run itself still waits for its idle window."""
+        if self._open is not None and self._open.flow is not None:
+            flow, self._open.flow = self._open.flow, None
+            await flow.end()
+
+    def _seal(self, idle: Span) -> None:
+        """Close the open run with the idle window that follows it."""
+        if self._open is not None:
+            self._sealing.seal(self._open, idle)
+            self._open = None
+
+    # -- alignment -------------------------------------------------------------------------------
+
+    async def _pulse(self) -> None:
+        """Send a sync pulse, when the workload wants them, and find the meters' lags anew."""
+        if self._workload.load_pulses is None:
+            return
+        maker, _ = await self._generator("netjoule-traffic")
+        try:
+            await self._in_reach(self._look_at_clocks)
+            await self._testbed.ensure_server(maker)
+            pulse = await sync_pulses.send_pulse(
+                self._workload,
+                self._meters,
+                maker,
+                self._testbed.endpoints,
+                self._time,
+                client_offset_ns=self._clocks.offset_ns,
+            )
+        except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
+            self._tell("load_pulse", detail=str(error))
+            return
+        await self._time.sleep_until(timeline.data_due_s(self._time.now_s(), self._meters))
+        await self._in_reach(self._testbed.collect)
+        known = [*self._campaign.document.get("load_pulses", []), pulse]
+        before = self._campaign.document.get("alignment", [])
+        found = await asyncio.to_thread(self._align, self._campaign.path, known)
+        kept = sync_pulses.kept(before, found)
+        self._campaign.set_alignment(kept, known)
+        self._tell("load_pulse", detail=sync_pulses.words(kept))
+        if sync_pulses.lags(kept) != sync_pulses.lags(before):
+            await self._results.recompute()
+
+    async def _settle(self) -> None:
+        """Bring the results of every mini-block whose runs are all sealed."""
+        if self._results.waiting:
+            await self._in_reach(self._testbed.collect)
+        await self._results.settle(self._open.row.run_id if self._open is not None else None)
+
+    # -- records ---------------------------------------------------------------------------------
+
+    def _new_document(self, row: PlanRow) -> dict[str, Any]:
+        campaign, now = self._campaign, self._time.clock.utc_now()
+        return new_run_document(campaign.name, self._workload, campaign.topology, row, now)
+
+    async def _generator(self, name: str) -> tuple[Generator, str]:
+        if name not in self._generators:
+            made = self._make_generator(name)
+            version = await made.version()
+            self._campaign.set_versions({name: version})
+            self._generators[name] = (made, version)
+        return self._generators[name]
+
+    def _event(
+        self, row: PlanRow, source: str, event: str, reason: Reason, *, t_s: float | None = None
+    ) -> None:
+        at_s = self._time.now_s() if t_s is None else t_s
+        record = {"t_s": at_s, "source": source, "event": event, **reason.as_json()}
+        self._campaign.append_events(row.run_id, [record])
+
+    def _tell(
+        self, kind: Kind, row: PlanRow | None = None, detail: str = "", nodes: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        rows = self._campaign.rows()
+        again = run_table.with_repeats(rows, self._campaign.seed, self._workload.max_attempts)
+        remaining_s = self._pace.remaining_s(len(self._left(again)))
+        # The results of a mini-block are told one by one, then that it is repeated.
+        wanted = run_table.last_attempts(rows if kind == "run_result" else again)
+        self._progress(
+            ProgressEvent(
+                kind,
+                self._time.now_s(),
+                len(wanted) - len(self._left(wanted)),
+                len(wanted),
+                remaining_s,
+                row,
+                detail,
+                nodes,
+                settled=sum(r.status in FINAL for r in wanted),
+            )
+        )
+
+    def _left(self, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        """Those whose flow is still to come."""
+        return [r for r in rows if r.status not in FINAL and r.run_id not in self._flown]

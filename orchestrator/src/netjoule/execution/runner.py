@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a campaign, or what is left of it, from the first packet to the last result.
+
+One session: its clock begins, the testbed comes up, the plan's runs go in order (`runs.py`), the testbed
+goes down, the session is closed. A signal or a dead part of the testbed ends it early; whatever was not
+finished is planned again, and `resume` is simply another session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from netjoule.core.clock import CampaignTime, Clock, SystemClock, boot_id
+from netjoule.core.errors import InvalidData, NetjouleError, UsageError
+from netjoule.core.signals import ending_signals
+from netjoule.design.run_table import FINAL, last_attempts
+from netjoule.design.timeline import MeterPace, check_timing
+from netjoule.execution.progress import ProgressEvent, ProgressSink
+from netjoule.execution.results import Compute
+from netjoule.execution.run_loop import Runs
+from netjoule.execution.sync_pulses import Align
+from netjoule.loads.flow.generators import Generator, generator
+from netjoule.radio.log import RadioLog
+from netjoule.radio.rates import RateLimits
+from netjoule.store.campaign import Campaign
+from netjoule.store.session import Session
+from netjoule.testbeds.base import Testbed, TestbedOpener
+
+__all__ = ["Outcome", "require_same_meters", "run_campaign"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session ended: `complete` when the plan is done, `stopped` when a signal ended it."""
+
+    end: Literal["complete", "stopped"]
+    runs_done: int
+    runs_invalid: int
+
+
+def run_campaign(
+    campaign: Campaign,
+    progress: ProgressSink,
+    *,
+    clock: Clock | None = None,
+    open_testbed: TestbedOpener | None = None,
+    compute: Compute | None = None,
+    make_generator: Callable[[str], Generator] = generator,
+    align: Align | None = None,
+) -> Outcome:
+    """Run every run of the plan that is not finished.
+
+    Args:
+        campaign: open for writing.
+        progress: told what happens.
+        clock: time; the system's by default.
+        open_testbed: brings the testbed up; by default what the topology's kind asks for.
+        compute: writes result.json of a mini-block's runs; netjoule_meters.energy by default.
+        make_generator: the generator of a name.
+        align: finds each meter's lag from sync pulses; netjoule_meters.energy by default.
+
+    Raises:
+        NetjouleError: when the campaign cannot go on; all finished runs are kept.
+    """
+    session = _Sitting(
+        campaign,
+        progress,
+        clock=clock or SystemClock(),
+        open_testbed=open_testbed or _opener(campaign.topology.kind),
+        compute=compute or _compute,
+        make_generator=make_generator,
+        align=align or _align,
+    )
+    return asyncio.run(session.run())
+
+
+class _Sitting:
+    def __init__(
+        self,
+        campaign: Campaign,
+        progress: ProgressSink,
+        *,
+        clock: Clock,
+        open_testbed: TestbedOpener,
+        compute: Compute,
+        make_generator: Callable[[str], Generator],
+        align: Align,
+    ) -> None:
+        self._campaign = campaign
+        self._progress = progress
+        self._clock = clock
+        self._open_testbed = open_testbed
+        self._compute = compute
+        self._make_generator = make_generator
+        self._align = align
+        self._stop = asyncio.Event()
+
+    async def run(self) -> Outcome:
+        """One session from its begin to its end, whatever ends it."""
+        session = self._campaign.begin_session(
+            boot_id=boot_id(), monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()
+        )
+        end = "failed"
+        try:
+            with _signals(self._stop):
+                complete = await self._until_stopped(self._in_testbed(session))
+            end = "complete" if complete else "stopped"
+        finally:
+            self._campaign.recover()  # what was under way is planned again
+            self._campaign.end_session(
+                session, end=end, monotonic_ns=self._clock.monotonic_ns(), utc=self._clock.utc_now()
+            )
+        return self._outcome(complete, session)
+
+    async def _in_testbed(self, session: Session) -> None:
+        campaign = self._campaign
+        time = CampaignTime(self._clock, session.origin_ns)
+        async with self._open_testbed(campaign, session) as testbed:
+            paces = [
+                MeterPace(p["meter_id"], float(p["update_interval_s"]), float(p["lag_s"]))
+                for p in testbed.passports
+            ]
+            check_timing(campaign.workload.timing, paces)
+            require_same_meters(campaign.document["meters"], testbed.passports)
+            campaign.set_meters(testbed.passports)
+            campaign.set_versions(testbed.versions)
+            limits = RateLimits.of(campaign.topology.wifi)
+            clients = [ends.client.name for ends in testbed.endpoints.of_each_client()]
+            async with RadioLog(campaign, testbed.radio_readers, clients, limits) as radio:
+                runs = Runs(
+                    campaign,
+                    testbed,
+                    time,
+                    meters=paces,
+                    radio=radio,
+                    progress=self._progress,
+                    compute=self._compute,
+                    make_generator=self._make_generator,
+                    align=self._align,
+                )
+                await _unless_failed(runs.run_all(), testbed)
+
+    async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+        """Whether `work` came to its end; False when a signal stopped it first."""
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                await task
+                return True
+            return False
+        finally:
+            await _cancelled(task)
+            await _cancelled(stop)
+
+    def _outcome(self, complete: bool, session: Session) -> Outcome:
+        rows = self._campaign.rows()
+        done = sum(r.status == "done" for r in rows)
+        invalid = sum(r.status == "invalid" for r in rows)
+        wanted = last_attempts(rows)
+        there = sum(r.status in FINAL for r in wanted)
+        t_s = session.t_s(self._clock.monotonic_ns())
+        self._progress(ProgressEvent("session_finished", t_s, there, len(wanted), 0.0, settled=there))
+        return Outcome("complete" if complete else "stopped", done, invalid)
+
+
+async def _unless_failed(work: Coroutine[Any, Any, None], testbed: Testbed) -> None:
+    """Do `work` unless a part of the testbed dies first.
+
+    Raises RunFailed with the dead part's reason code.
+    """
+    task = asyncio.ensure_future(work)
+    failure = asyncio.ensure_future(testbed.failed())
+    try:
+        await asyncio.wait({task, failure}, return_when=asyncio.FIRST_COMPLETED)
+        if failure.done():
+            raise failure.result()
+        try:
+            await task
+        except NetjouleError:
+            # A dead link also fails the flow over it: name the cause, not the symptom.
+            with suppress(TimeoutError):
+                raise await asyncio.wait_for(asyncio.shield(failure), 0.5) from None
+            raise
+    finally:
+        await _cancelled(task)
+        await _cancelled(failure)
+
+
+async def _cancelled(task: asyncio.Future[Any]) -> None:
+    """Cancel a task and wait for its cleanup; an error in it has been or will be told elsewhere."""
+    task.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await task
+
+
+class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
+    """What asks to end sets the event while the body runs; a second one ends the process as usual."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+        self._numbers = ending_signals()
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in self._numbers:
+            with suppress(ValueError, RuntimeError):  # not the main thread: the caller handles signals
+                loop.add_signal_handler(number, self._on_signal, number)
+
+    def __exit__(self, *_: object) -> None:
+        self._remove()
+
+    def _on_signal(self, _number: int) -> None:
+        self._stop.set()
+        self._remove()
+
+    def _remove(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in self._numbers:
+            with suppress(ValueError, RuntimeError):
+                loop.remove_signal_handler(number)
+
+
+def require_same_meters(before: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse to go on with other instruments, or other ranges, than the campaign began with.
+
+    Args:
+        before: passports of an earlier session; none in the first.
+        now: passports as the meters answered.
+
+    Raises:
+        UsageError: naming the first difference.
+    """
+    known = {p["meter_id"]: p for p in before}
+    for passport in now:
+        old = known.get(passport["meter_id"], passport)
+        for name in ("identification", "serial", "range", "crest_factor", "update_interval_s", "lag_s"):
+            if old[name] != passport[name]:
+                raise UsageError(
+                    f"meter {passport['meter_id']} had {name} {old[name]} when the campaign began,"
+                    f" now it has {passport[name]}",
+                    next_step="connect and set up the same instrument, or begin a new campaign",
+                )
+
+
+def _opener(kind: str) -> TestbedOpener:
+    if kind == "emulated":
+        from netjoule.testbeds.emulated.testbed import open_emulated
+
+        return open_emulated
+    from netjoule.testbeds.lab.testbed import open_lab
+
+    return open_lab
+
+
+def _compute(campaign_dir: Path, run_ids: Sequence[str]) -> object:
+    from netjoule_meters.energy import CampaignError, compute_and_write
+
+    try:
+        return compute_and_write(campaign_dir, list(run_ids))
+    except CampaignError as error:
+        raise InvalidData(str(error), where=str(campaign_dir)) from error
+
+
+def _align(campaign_dir: Path, pulses: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    from netjoule_meters.energy import CampaignError, align_campaign
+
+    try:
+        return align_campaign(campaign_dir, pulses)
+    except CampaignError as error:
+        raise InvalidData(str(error), where=str(campaign_dir)) from error

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A child program that does not outlive the command which started it, whenever a signal comes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import IO
+
+from netjoule.core.errors import HostLacks
+from netjoule.core.signals import ending_signals, ending_unwinds
+
+__all__ = ["held", "in_utf_8"]
+
+
+@contextmanager
+def held(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    stderr: IO[str],
+    *,
+    ask: Sequence[signal.Signals],
+    grace_s: float,
+) -> Iterator[subprocess.Popen[str]]:
+    """Start a program whose output is read; where it still runs after the body, it is asked to end.
+
+    SIGTERM and SIGHUP to us raise SystemExit in the body, as Ctrl-C raises KeyboardInterrupt.
+
+    Args:
+        command: the program and its arguments.
+        env: its whole environment.
+        stderr: a file; a full pipe that nobody reads yet would stop the program.
+        ask: signals that ask it to end, the mildest first; SIGKILL comes after them.
+        grace_s: how long each of them is given.
+
+    Raises:
+        HostLacks: when the program cannot be started.
+    """
+    child: subprocess.Popen[str] | None = None
+    with ending_unwinds():
+        try:
+            with _signals_wait():
+                child = _started(command, env, stderr)
+            yield child
+        finally:
+            if child is not None:
+                with child:  # closes its pipe
+                    _end(child, ask, grace_s)
+
+
+def in_utf_8(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which R and Ansible read paths and texts as we do, whatever the user's locale is."""
+    return {**env, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+
+
+def _started(command: Sequence[str], env: Mapping[str, str], stderr: IO[str]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            env=in_utf_8(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let SIGINT, SIGTERM and SIGHUP be felt after the body: in between, a child would run that nobody knows.
+
+    They are not blocked instead, for the child would inherit that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+
+    before = {number: signal.signal(number, note) for number in ending_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for first in came[:1]:
+            signal.raise_signal(first)
+
+
+def _end(child: subprocess.Popen[str], ask: Sequence[signal.Signals], grace_s: float) -> None:
+    try:
+        for number in ask:
+            if child.poll() is not None:
+                return
+            child.send_signal(number)
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(grace_s)
+    finally:
+        child.kill()  # also after a second Ctrl-C; nothing to one that has ended
+        child.wait()  # the pipe's end leaves this out after Ctrl-C

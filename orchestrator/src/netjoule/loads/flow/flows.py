@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which flows a run has. Pure.
+
+Most runs have one. A workload can ask for several of the run's transport (``parallel``), for both directions
+at once, for others side by side with them (``beside``) and for several clients; each client then has all of
+them. They are numbered from 1, client by client; flow 1 is one of the run's own transport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from netjoule.design.run_table import PlanRow
+from netjoule.workload.workload import Workload
+
+__all__ = ["RunFlow", "flows_of"]
+
+_NULL = "null"
+_LARGEST_SEED = 2**53 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RunFlow:
+    """One flow of a run.
+
+    Attributes:
+        flow: its number, from 1: what its seeds go by, so that they are the same for every transport of a
+            mini-block, and others for each flow, at whichever client.
+        client: host of its client.
+    """
+
+    flow: int
+    client: str
+    transport: str
+    direction: str
+    payload_bytes: int
+    offered_rate_mbps: float
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """As run.json holds it."""
+        return {
+            "flow": self.flow,
+            "client": self.client,
+            "transport": self.transport,
+            "direction": self.direction,
+            "payload_bytes": self.payload_bytes,
+            "offered_rate_mbps": self.offered_rate_mbps,
+        }
+
+    def seed(self, of_run: int) -> int:
+        """Seed of this flow where the run's first has `of_run`."""
+        return (of_run + self.flow - 1) % (_LARGEST_SEED + 1)
+
+    def __str__(self) -> str:
+        """In words: ``flow 2 (tcp down of laptop)``."""
+        return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
+
+
+def flows_of(workload: Workload, row: PlanRow, clients: Sequence[str]) -> tuple[RunFlow, ...]:
+    """The flows of a run.
+
+    Args:
+        workload: says how many and what runs beside them.
+        row: of the plan; in a null run what runs beside goes to null too.
+        clients: hosts with the role client, in the topology's order; as many as the workload wants take part.
+    """
+    own = (row.transport, row.payload_bytes, row.offered_rate_mbps, workload.options_of(row.transport))
+    kinds = [own] * workload.parallel
+    for other in workload.beside:
+        name = _NULL if row.transport == _NULL else other.transport
+        kinds.append(
+            (
+                name,
+                other.payload_bytes or row.payload_bytes,
+                other.offered_rate_mbps or row.offered_rate_mbps,
+                workload.options_of(name),
+            )
+        )
+    flows: list[RunFlow] = []
+    for client in clients[: workload.clients]:
+        for transport, payload, rate, options in kinds:
+            for direction in _directions(row.direction):
+                number = len(flows) + 1
+                flows.append(RunFlow(number, client, transport, direction, payload, rate, dict(options)))
+    return tuple(flows)
+
+
+def _directions(direction: str) -> tuple[str, ...]:
+    return ("up", "down") if direction == "both" else (direction,)

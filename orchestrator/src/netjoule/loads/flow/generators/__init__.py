@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that make flows, behind one interface: netjoule-traffic, iperf3 and others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from netjoule.core.errors import HostLacks, UsageError
+from netjoule.loads.flow.generators.base import (
+    Flow,
+    FlowSpec,
+    Generator,
+    controller_offset_ns,
+    interval_rows,
+)
+from netjoule.loads.flow.generators.ditg import Ditg
+from netjoule.loads.flow.generators.iperf3 import Iperf3
+from netjoule.loads.flow.generators.iperf_dccp import IperfDccp
+from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
+from netjoule.loads.flow.generators.netperfmeter import Netperfmeter
+from netjoule.workload.abilities import ABILITIES
+
+__all__ = [
+    "Availability",
+    "Flow",
+    "FlowSpec",
+    "Generator",
+    "availability",
+    "controller_offset_ns",
+    "generator",
+    "interval_rows",
+]
+
+_GENERATORS = {made.name: made for made in (NetjouleTraffic, Iperf3, IperfDccp, Ditg, Netperfmeter)}
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether this host has a generator.
+
+    Attributes:
+        reason: why not, with what to do; empty when it is there.
+        transports: those it does, where the kernel has them.
+    """
+
+    name: str
+    available: bool
+    reason: str
+    transports: tuple[str, ...]
+
+
+def generator(name: str) -> Generator:
+    """The generator that a workload calls `name`.
+
+    Raises UsageError for another name.
+    """
+    if name not in _GENERATORS:
+        raise UsageError(f"there is no generator '{name}'", next_step=f"use one of {', '.join(_GENERATORS)}")
+    return _GENERATORS[name]()
+
+
+def availability() -> list[Availability]:
+    """Which generators this host has, tried."""
+    return [_tried(name) for name in _GENERATORS]
+
+
+def _tried(name: str) -> Availability:
+    transports = tuple(sorted(ABILITIES[name].transports - {"null"}))
+    try:
+        generator(name).require()
+    except HostLacks as error:
+        return Availability(name, False, str(error), transports)
+    return Availability(name, True, "", transports)

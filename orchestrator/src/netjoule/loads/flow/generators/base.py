@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the runner asks of a generator, and what every generator gives back: the flow report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import netjoule_contracts as contracts
+from netjoule.hosts.host import Host
+from netjoule.workload.abilities import Ability
+
+__all__ = [
+    "INTERVAL_S",
+    "Endpoints",
+    "Flow",
+    "FlowSpec",
+    "Generator",
+    "Server",
+    "controller_offset_ns",
+    "interval_rows",
+]
+
+INTERVAL_S = 0.1
+
+
+@dataclass(frozen=True)
+class FlowSpec:
+    """One flow to make; the rate counts payload bits.
+
+    With a profile its schedule comes of profile, schedule_seed and duration_s; payload_bytes is then its
+    greatest message and offered_rate_mbps the mean that the workload names.
+    """
+
+    run_id: str
+    transport: str
+    payload_bytes: int
+    offered_rate_mbps: float
+    duration_s: float
+    direction: str
+    ip_version: int
+    seed: int
+    pacing: str = "absolute"
+    window_us: int = 0
+    gso: bool = False
+    pacing_limits: Mapping[str, float] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    profile: Mapping[str, Any] | None = None
+    schedule_seed: int = 1
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The two hosts of a flow and the server's addresses on the test and the control network.
+
+    `traffic_secret` is the reference to what both ends of netjoule-traffic share; None without one. `flows`
+    is how many flows the server must take at once; `server_sends_profile` says that it writes schedules out
+    for some of them; `further_clients` take part beside the first.
+    """
+
+    client: Host
+    server: Host
+    server_test_address: str
+    server_control_address: str
+    server_port: int
+    traffic_secret: str | None = None
+    flows: int = 1
+    server_sends_profile: bool = False
+    further_clients: tuple[Host, ...] = ()
+
+    def of_each_client(self) -> tuple[Endpoints, ...]:
+        """The same for the flows of each client, the first one's first."""
+        clients = (self.client, *self.further_clients)
+        return tuple(replace(self, client=client, further_clients=()) for client in clients)
+
+
+class Server(Protocol):
+    """The receiving program that outlives single flows."""
+
+    async def wait(self) -> int:
+        """Exit code once it has ended."""
+        ...
+
+    async def stop(self) -> None:
+        """End it."""
+        ...
+
+
+class Flow(Protocol):
+    """One sender, from its start to its end.
+
+    A generator that can hold keeps its sockets open and silent between `ready` and `go`, and between the
+    report and `end`; one that cannot has no process in these times and `holds` is False.
+    """
+
+    @property
+    def holds(self) -> bool:
+        """Whether idle before and after the flow has the sender's process and sockets."""
+        ...
+
+    async def go(self) -> None:
+        """Start sending."""
+        ...
+
+    async def report(self) -> dict[str, Any]:
+        """The flow report, once the flow has ended.
+
+        Raises RunFailed with a reason code when the flow failed.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Close the sockets and end the process; may be called at any time, and twice."""
+        ...
+
+
+class Generator(Protocol):
+    """A program that makes flows."""
+
+    @property
+    def name(self) -> str:
+        """What workloads call it."""
+        ...
+
+    @property
+    def ability(self) -> Ability:
+        """What it can be asked for."""
+        ...
+
+    def require(self) -> None:
+        """Raises HostLacks, with what to install, when this host cannot run it."""
+        ...
+
+    async def version(self) -> str:
+        """Its version, as it says it."""
+        ...
+
+    async def serve(self, ends: Endpoints) -> Server | None:
+        """Start the long-lived receiving end; None when each flow brings its own."""
+        ...
+
+    async def open(self, spec: FlowSpec, ends: Endpoints) -> Flow:
+        """Start a sender up to the point where only `go` is missing.
+
+        Raises RunFailed (generator_failed) when it does not get ready.
+        """
+        ...
+
+
+def controller_offset_ns(
+    report: Mapping[str, Any], end: str, client_offset_ns: int = 0, at_ns: int | None = None
+) -> int:
+    """Clock of one end of a flow minus the controller's, nanoseconds.
+
+    Args:
+        report: the flow report; its `clock_offset` is the server's clock minus the client's.
+        end: "sender" or "receiver".
+        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+        at_ns: when, on that end's clock; the server's may drift. Without it, at the offset's reference time.
+    """
+    if end != ("receiver" if report["direction"] == "up" else "sender"):
+        return client_offset_ns
+    clock = report["clock_offset"]
+    offset_ns, drift = int(clock["offset_ns"]), (clock.get("drift_ppm") or 0.0) * 1e-6
+    if at_ns is not None and drift:
+        since_ns = at_ns - offset_ns - clock["reference_ns"]
+        offset_ns += round(since_ns * drift / (1.0 + drift))
+    return client_offset_ns + offset_ns
+
+
+def interval_rows(
+    report: Mapping[str, Any], origin_ns: int, client_offset_ns: int = 0, flow: int = 1
+) -> Iterator[dict[str, Any]]:
+    """Rows of intervals.csv, in campaign time, from a flow report.
+
+    Args:
+        report: the flow report; its times are CLOCK_MONOTONIC of each end.
+        origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
+        client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
+        flow: number of the flow in its run.
+    """
+    columns = {str(field["name"]) for field in contracts.table("intervals")["fields"]}
+    for interval in report["intervals"]:
+        end, start_ns, end_ns = interval["end"], interval["start_ns"], interval["end_ns"]
+        row = {name: value for name, value in interval.items() if name in columns} | {"flow": flow}
+        for column, at_ns in (("t_start_s", start_ns), ("t_end_s", end_ns)):
+            zero_ns = origin_ns + controller_offset_ns(report, end, client_offset_ns, at_ns)
+            row[column] = (at_ns - zero_ns) / 1e9
+        yield row

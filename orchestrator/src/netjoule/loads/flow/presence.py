@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which of the transports that need something of the kernel a host has.
+
+netjoule-traffic knows; it is asked where the flows will run, as for DCCP's carriers.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from netjoule.core.errors import HostLacks
+from netjoule.hosts import sandbox
+from netjoule.loads.flow import carriers
+from netjoule.topology import topology
+from netjoule.topology.topology import Topology
+from netjoule.workload import transports
+from netjoule.workload.workload import Workload
+
+__all__ = ["QUESTION", "Presence", "ask", "hold", "left_open", "needed", "parsed", "require"]
+
+QUESTION = ("transports", "--json")
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """A transport on a host; `reason` says why it cannot be used there."""
+
+    name: str
+    available: bool
+    reason: str
+
+
+def needed(workload: Workload) -> list[str]:
+    """Transports of a workload that a host may lack; those whose carrier is asked for are left to that."""
+    asked = carriers.needed(workload)
+    return [t for t in workload.all_transports() if t in transports.host_dependent() and t not in asked]
+
+
+def require(workload: Workload, of: Topology) -> None:
+    """Refuse a workload whose transports this host lacks, before the first packet.
+
+    Only where flows run here: what the controller of a lab has says nothing about the lab's hosts.
+
+    Raises:
+        HostLacks: naming transport and reason.
+    """
+    if needed(workload) and of.kind == topology.EMULATED:
+        hold(workload, ask(in_sandbox=sandbox.inside() is None), where=f"workload {workload.name}")
+
+
+def left_open(workload: Workload, of: Topology) -> list[str]:
+    """What only the hosts of a lab can tell, a sentence for each transport."""
+    if of.kind == topology.EMULATED:
+        return []
+    ends = " and ".join(of.ends(workload.clients))
+    return [
+        f"{name} needs {transports.label(name)} in the kernel: {ends} will be asked when the campaign begins"
+        for name in needed(workload)
+    ]
+
+
+def hold(workload: Workload, found: Sequence[Presence], *, where: str) -> None:
+    """Refuse a workload with a transport that a host lacks.
+
+    Raises:
+        HostLacks: naming transport and reason.
+    """
+    has = {presence.name: presence for presence in found}
+    for name in needed(workload):
+        presence = has.get(name, Presence(name, False, "netjoule-traffic does not know it"))
+        if not presence.available:
+            raise HostLacks(
+                f"transport {name} cannot be used: {presence.reason or 'not available'}",
+                where=where,
+                next_step=f"give the host what is missing, or leave {name} out of the workload",
+            )
+
+
+def ask(*, in_sandbox: bool = False) -> list[Presence]:
+    """The transports as netjoule-traffic tells them.
+
+    Args:
+        in_sandbox: ask inside a sandbox like the one that an emulated campaign gets.
+
+    Raises:
+        HostLacks: when the program is missing, does not answer or cannot be asked there.
+    """
+    try:
+        return parsed(carriers.answer(QUESTION, in_sandbox=in_sandbox))
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
+        raise HostLacks(
+            "netjoule-traffic does not tell its transports", next_step="build it again with 'make setup'"
+        ) from error
+
+
+def parsed(text: str) -> list[Presence]:
+    """What `netjoule-traffic transports --json` says. Raises ValueError, KeyError or TypeError."""
+    return [
+        Presence(str(t["name"]), bool(t["available"]), str(t.get("reason") or "")) for t in json.loads(text)
+    ]

@@ -1,0 +1,498 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one writer of a campaign's folder (results/<campaign>/).
+
+Layout and meaning of every file: protocols/contracts and results/README.md. Two exceptions write for
+themselves: the logger (meters/*.csv) and netjoule_meters.energy (runs/*/result.json).
+
+A kill -9 at any moment leaves a campaign that opens: documents are replaced atomically, tables grow by
+whole lines, and ``recover`` settles what was under way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import netjoule_contracts as contracts
+from netjoule.core import files
+from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
+from netjoule.design import run_table
+from netjoule.design.run_table import MiniBlock, PlanRow
+from netjoule.store import folder_limits, recovery
+from netjoule.store import session as sitting
+from netjoule.store.planfile import read_plan, write_plan
+from netjoule.store.session import Session, rfc3339
+from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
+
+__all__ = ["SCHEMA_VERSION", "Campaign", "report_name"]
+
+SCHEMA_VERSION = 1
+_TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
+
+
+class Campaign:
+    """A campaign's folder, open for writing (``create``, ``open``) or only for reading (``read``).
+
+    Use it as a context manager: it holds a lock that a second writer is refused by and that the kernel
+    releases when the process dies.
+    """
+
+    def __init__(
+        self, path: Path, document: dict[str, Any], rows: Sequence[PlanRow], lock: int | None
+    ) -> None:
+        self._path = path
+        self._document = document
+        self._rows = tuple(rows)
+        self._lock = lock
+        self._by_id = {row.run_id: row for row in self._rows}
+        self.cut: dict[str, int] = {}
+        """Bytes of unfinished last lines that opening cut, by file."""
+        self.ends_s: dict[str, float | None] = {}
+        """Campaign time of the last line that the logs among them have now; None without any line."""
+        self.lost: dict[str, str] = {}
+        """What finished runs had lost when they were opened, by run_id; they are planned again."""
+
+    # -- opening ---------------------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        *,
+        workload: Workload,
+        topology: Topology,
+        seed: int,
+        versions: Mapping[str, str | None],
+        host: Mapping[str, object],
+        created: datetime,
+        rows: Sequence[PlanRow] | None = None,
+        imported: Mapping[str, Any] | None = None,
+    ) -> Campaign:
+        """Make the folder and write campaign.json and plan.csv, before the first packet.
+
+        `rows` and `imported` are of results that another program made: their plan is what there is, not
+        what workload and seed expand to.
+
+        Raises:
+            UsageError: when the folder exists and is not empty.
+            RunFailed: when it cannot be written.
+        """
+        with file_errors("create", path):
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise UsageError(
+                    f"{path} exists and is not empty",
+                    next_step="choose another --out, or continue it with 'netjoule resume'",
+                )
+            path.mkdir(parents=True, exist_ok=True)
+            lock = files.take_lock(path)
+        document: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "campaign",
+            "campaign": path.resolve().name,
+            "created_utc": rfc3339(created),
+            "status": "created",
+            "seed": seed,
+            "workload": {**workload.document, "seed": seed},
+            "topology": topology.document,
+            "radio_source": topology.radio_source,
+            "versions": dict(versions),
+            "host": dict(host),
+            "meters": [],
+            "sessions": [],
+        }
+        if imported is not None:
+            document["imported"] = dict(imported)
+        campaign = cls(path, document, run_table.expand(workload, seed) if rows is None else rows, lock)
+        for folder in ("meters", "radio", "runs"):
+            with file_errors("create", path / folder):
+                (path / folder).mkdir()
+        campaign._save_plan()
+        campaign._save_document()
+        return campaign
+
+    @classmethod
+    def open(cls, path: Path) -> Campaign:
+        """Open an existing campaign for writing and settle what a crash left (see ``recover``).
+
+        A finished run that has lost its files, or readings that cover its windows, is planned again.
+
+        Raises:
+            UsageError: when it is no campaign or another process is writing it.
+            InvalidData: when campaign.json or plan.csv are broken or of a newer version.
+        """
+        document, rows = _load(path)
+        with file_errors("open", path):
+            lock = files.take_lock(path)
+        campaign = cls(path, document, rows, lock)
+        campaign.recover()
+        campaign._plan_lost_again()
+        return campaign
+
+    @classmethod
+    def read(cls, path: Path) -> Campaign:
+        """Open an existing campaign for reading only; takes no lock and repairs nothing.
+
+        Raises:
+            InvalidData: also for a folder that no reader may trust, see `campaign_folder`.
+        """
+        if (path / "campaign.json").exists():
+            folder_limits.require_readable(path)
+        document, rows = _load(path)
+        return cls(path, document, rows, None)
+
+    def close(self) -> None:
+        """Release the lock."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- what it holds ---------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """Folder of the campaign."""
+        return self._path
+
+    @property
+    def name(self) -> str:
+        """Name of the campaign, as in campaign.json."""
+        return str(self._document["campaign"])
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """campaign.json as it is on disk."""
+        return self._document
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random choice of the campaign."""
+        return int(self._document["seed"])
+
+    @property
+    def workload(self) -> Workload:
+        """Effective workload."""
+        return Workload.from_document(self._document["workload"], where=str(self._path / "campaign.json"))
+
+    @property
+    def topology(self) -> Topology:
+        """Effective topology; secrets are references."""
+        return Topology.from_document(self._document["topology"], where=str(self._path / "campaign.json"))
+
+    @property
+    def created(self) -> datetime:
+        """When the campaign was made."""
+        return datetime.fromisoformat(str(self._document["created_utc"]))
+
+    def rows(self) -> tuple[PlanRow, ...]:
+        """All rows of plan.csv, in the order of execution."""
+        return self._rows
+
+    def row(self, run_id: str) -> PlanRow:
+        """The plan row of a run.
+
+        Raises:
+            KeyError: when the plan has no such run.
+        """
+        return self._by_id[run_id]
+
+    def run_dir(self, run_id: str) -> Path:
+        """Folder of a run; made by the first write."""
+        return self._path / "runs" / run_id
+
+    @property
+    def meters_dir(self) -> Path:
+        """Where the logger appends meters/<meter_id>.csv."""
+        return self._path / "meters"
+
+    @property
+    def devices_dir(self) -> Path:
+        """Where device streams of modelled campaigns go (devices/<meter_id>.ndjson)."""
+        return self._path / "devices"
+
+    # -- on this machine ---------------------------------------------------------------------------
+
+    @property
+    def testbed_file(self) -> Path | None:
+        """The topology file that it was begun with; None where that is not known."""
+        try:
+            return Path((self._path / _TESTBED).read_text(encoding="utf-8").strip())
+        except FileNotFoundError:
+            return None
+
+    def remember_testbed(self, file: Path) -> None:
+        """Note the topology file: what stands beside it says more about the hosts (group_vars)."""
+        files.write_atomic(self._path / _TESTBED, f"{file.resolve()}\n")
+
+    def remove_untouched(self) -> bool:
+        """Remove the campaign unless something was measured or run; whether it is gone."""
+        self._writable()
+        if any(any((self._path / folder).iterdir()) for folder in ("meters", "radio", "runs")):
+            return False
+        with file_errors("remove", self._path):
+            shutil.rmtree(self._path)
+        return True
+
+    # -- plan ------------------------------------------------------------------------------------
+
+    def next_mini_block(self) -> MiniBlock | None:
+        """The next mini-block to run, repeats of invalid ones included; None when all is done.
+
+        Writes plan.csv when it adds repeats.
+        """
+        rows = run_table.with_repeats(self._rows, self.seed, self.workload.max_attempts)
+        if rows != self._rows:
+            self._set_rows(rows)
+        return run_table.next_mini_block(self._rows)
+
+    def set_status(self, run_id: str, status: str, reason: str = "") -> None:
+        """Record the state of a run in plan.csv, on disk when this returns.
+
+        Args:
+            run_id: the run.
+            status: planned, running, done, invalid or superseded.
+            reason: reason code; required for ``invalid``.
+        """
+        if status == "invalid" and not reason:
+            raise RunFailed(f"run {run_id}: status invalid needs a reason code")
+        changed = replace(self._by_id[run_id], status=status, reason=reason)
+        self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
+
+    # -- sessions --------------------------------------------------------------------------------
+
+    def begin_session(self, *, boot_id: str, monotonic_ns: int, utc: datetime) -> Session:
+        """Start a session and fix its clock (see ``session.begun``)."""
+        session, sessions = sitting.begun(
+            self._document["sessions"],
+            boot_id=boot_id,
+            monotonic_ns=monotonic_ns,
+            utc=utc,
+            last_logged_s=recovery.last_logged_s(self._path),
+        )
+        self._update(sessions=sessions, status="running")
+        return session
+
+    def end_session(self, session: Session, *, end: str, monotonic_ns: int, utc: datetime) -> None:
+        """Close a session and write datapackage.json.
+
+        Args:
+            session: the session.
+            end: complete, stopped or failed.
+            monotonic_ns: CLOCK_MONOTONIC now.
+            utc: UTC now.
+        """
+        sessions = sitting.ended(
+            self._document["sessions"], session, end=end, monotonic_ns=monotonic_ns, utc=utc
+        )
+        done = self.next_mini_block() is None
+        self._update(sessions=sessions, status="complete" if done else "interrupted")
+        self.write_datapackage()
+
+    def set_meters(self, passports: Sequence[Mapping[str, Any]]) -> None:
+        """Record the passports of the meters as they answered."""
+        for passport in passports:
+            contracts.validate("meter_passport", dict(passport))
+        self._update(meters=[dict(p) for p in passports])
+
+    def set_device_models(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Record the device models behind emulated meters, once: later sessions read the same."""
+        if entries and "device_models" not in self._document:
+            self._update(device_models=[dict(entry) for entry in entries])
+
+    def set_lab_hosts(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Record the hosts of a lab as they were found (`lab.records.joined`)."""
+        self._update(lab_hosts=[dict(entry) for entry in entries])
+
+    def set_alignment(
+        self, alignment: Sequence[Mapping[str, Any]], pulses: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """Record the sync pulses of the campaign so far and the lag that each meter showed in them."""
+        self._update(alignment=[dict(a) for a in alignment], load_pulses=[dict(p) for p in pulses])
+
+    def fix_settings(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+        """Replace settings of meters in the effective topology by what a ranging pass found, by meter_id."""
+        topology = dict(self._document["topology"])
+        topology["meters"] = [
+            {**meter, "settings": {**meter.get("settings", {}), **found.get(meter["meter_id"], {})}}
+            for meter in topology["meters"]
+        ]
+        self._update(topology=topology)
+
+    def set_versions(self, versions: Mapping[str, str | None]) -> None:
+        """Add versions of programs that are known only once they run."""
+        self._update(versions={**self._document["versions"], **versions})
+
+    # -- runs ------------------------------------------------------------------------------------
+
+    def write_run(self, document: Mapping[str, Any]) -> None:
+        """Write runs/<run_id>/run.json; ``document`` must fit the contract ``run``."""
+        self._write_run_part(str(document["run_id"]), "run.json", "run", document)
+
+    def write_flow(self, run_id: str, document: Mapping[str, Any], flow: int = 1) -> None:
+        """Write the report of a flow; ``document`` must fit the contract ``flow_report``.
+
+        The first flow's is runs/<run_id>/flow.json, further ones are flows/<number>.json beside it.
+        """
+        self._write_run_part(run_id, report_name(flow), "flow_report", document)
+
+    def write_intervals(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Write runs/<run_id>/intervals.csv whole (columns of Table Schema ``intervals``)."""
+        files.write_atomic(self.run_dir(run_id) / "intervals.csv", files.table_text("intervals", rows))
+
+    def append_events(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Append to runs/<run_id>/events.csv (t_s, source, event, code, detail)."""
+        files.append_table(self.run_dir(run_id) / "events.csv", "events", rows)
+
+    def append_clocks(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Append to clocks.csv (t_s, host, offset_s, drift_ppm, residual_s, method)."""
+        files.append_table(self._path / "clocks.csv", "clocks", rows)
+
+    def append_radio(self, node: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Append to radio/<node>.csv (columns of Table Schema ``radio``)."""
+        files.append_table(self._path / "radio" / f"{node}.csv", "radio", rows)
+
+    def write_datapackage(self) -> None:
+        """Write datapackage.json over the tables that exist now."""
+        from netjoule.store.datapackage import describe
+
+        files.write_json(self._path / "datapackage.json", describe(self._path, self._document))
+
+    def finished_without_result(self) -> tuple[str, ...]:
+        """Runs marked done or invalid that have no result.json yet, in plan order.
+
+        A kill between the end of a run and its arithmetic leaves such runs; their raw data are whole.
+        """
+        return tuple(
+            row.run_id
+            for row in self._rows
+            if row.status in run_table.FINAL
+            and (self.run_dir(row.run_id) / "flow.json").exists()
+            and not (self.run_dir(row.run_id) / "result.json").exists()
+        )
+
+    # -- crash safety ----------------------------------------------------------------------------
+
+    def recover(self) -> tuple[str, ...]:
+        """Settle what a crash left; harmless when nothing is to settle.
+
+        Unfinished last lines of tables are cut. A run that was under way counts as finished when its
+        run.json is sealed (closing idle window known); otherwise its partial files are removed, its
+        events stay, and it is planned again.
+
+        Returns:
+            run_ids that have to run again.
+        """
+        self.cut |= recovery.cut_torn_lines(self._path)
+        logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
+        self.ends_s = {file: recovery.last_time_s(self._path / file) for file in logs}
+        again = []
+        rows = list(self._rows)
+        for place, row in enumerate(rows):
+            if row.status != "running":
+                continue
+            sealed = recovery.sealed_status(self.run_dir(row.run_id))
+            if sealed is None:
+                recovery.discard(self.run_dir(row.run_id))
+                again.append(row.run_id)
+                rows[place] = replace(row, status="planned", reason="")
+            else:
+                rows[place] = replace(row, status=sealed[0], reason=sealed[1])
+        if tuple(rows) != self._rows:
+            self._set_rows(rows)
+        return tuple(again)
+
+    def _plan_lost_again(self) -> None:
+        """Plan the finished runs again that are not whole any more; of imported ones there is no again.
+
+        An invalid run whose mini-block was repeated since stays what it is.
+        """
+        last = {row.run_id for row in run_table.last_attempts(self._rows)}
+        finished = (
+            row
+            for row in self._rows
+            if row.status in run_table.FINAL and (row.status != "invalid" or row.run_id in last)
+        )
+        self.lost = {} if "imported" in self._document else recovery.lost(self._path, finished)
+        for run_id in self.lost:
+            recovery.discard(self.run_dir(run_id))
+        again = (
+            replace(row, status="planned", reason="") if row.run_id in self.lost else row
+            for row in self._rows
+        )
+        if self.lost:
+            self._set_rows(list(again))
+
+    # -- internals -------------------------------------------------------------------------------
+
+    def _write_run_part(self, run_id: str, name: str, contract: str, document: Mapping[str, Any]) -> None:
+        try:
+            contracts.validate(contract, dict(document))
+        except contracts.ContractError as error:
+            raise RunFailed(f"run {run_id}: {name} {error}") from error
+        files.write_json(self.run_dir(run_id) / name, document)
+
+    def _set_rows(self, rows: Sequence[PlanRow]) -> None:
+        self._rows = tuple(rows)
+        self._by_id = {row.run_id: row for row in self._rows}
+        self._save_plan()
+
+    def _update(self, **changes: object) -> None:
+        self._document = {**self._document, **changes}
+        self._save_document()
+
+    def _save_plan(self) -> None:
+        self._writable()
+        write_plan(self._path / "plan.csv", self._rows)
+
+    def _save_document(self) -> None:
+        self._writable()
+        try:
+            contracts.validate("campaign", self._document)
+        except contracts.ContractError as error:
+            raise RunFailed(f"campaign.json {error}") from error
+        files.write_json(self._path / "campaign.json", self._document)
+
+    def _writable(self) -> None:
+        if self._lock is None:
+            raise RunFailed(f"{self._path} is open for reading only")
+
+
+def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
+    """campaign.json and plan.csv of a campaign, checked."""
+    if not (path / "campaign.json").is_file():
+        raise UsageError(
+            f"{path} is not a campaign: it has no campaign.json",
+            next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
+        )
+    document = files.read_json(path / "campaign.json")
+    version = document.get("schema_version")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise InvalidData(
+            f"the campaign was written with contract version {version}, this netjoule knows {SCHEMA_VERSION}",
+            where=str(path / "campaign.json"),
+            next_step="use the netjoule version named in campaign.json, or a newer one",
+        )
+    try:
+        contracts.validate("campaign", document)
+    except contracts.ContractError as error:
+        raise InvalidData(str(error), where=str(path / "campaign.json")) from error
+    return document, read_plan(path / "plan.csv")
+
+
+def report_name(flow: int) -> str:
+    """File of a flow's report in its run's folder; the first is where that of a run with one flow is."""
+    return "flow.json" if flow == 1 else f"flows/{flow}.json"

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names what stands in a campaign's folder and is none of its files: netjoule never reads it, others may."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from netjoule.store import folder_limits
+
+__all__ = ["FOREIGN", "foreign_files"]
+
+FOREIGN = "none of a campaign's files: netjoule never reads it"
+
+_OWN = (
+    *("campaign.json", "plan.csv", "clocks.csv", "datapackage.json", "provisioning.json"),
+    *("meters/*.csv", "radio/*.csv", "devices/*.ndjson"),
+    *("runs/*/*.json", "runs/*/flows/*.json", "runs/*/intervals.csv", "runs/*/events.csv"),
+    *("runs/*/*.pcap", "runs/*/*.pcapng"),
+    # Made by R.
+    *("report.html", "tables/*.csv", "tables/.per-run-pass*"),
+    *("figures/*.svg", "figures/*.png", "figures/index.json"),
+    # Of a bundle.
+    *("README.md", "CITATION.cff", "LICENCE.txt", "SHA256SUMS", "workload.yaml", "topology.yaml"),
+    # Of this machine; a kill while a file is written leaves the last.
+    *(".lock", ".testbed", ".*.json.tmp", ".*.csv.tmp", "runs/*/.*.tmp", "runs/*/flows/.*.tmp"),
+    *(".part-*", "tables/.part-*", "figures/.part-*"),
+)
+
+
+def foreign_files(campaign: Path) -> Iterator[str]:
+    """Paths, relative to the campaign's folder, of files that are none of a campaign's, in order."""
+    for entry in folder_limits.walk(campaign):
+        place = PurePosixPath(entry.place.relative_to(campaign).as_posix())
+        if not stat.S_ISDIR(entry.found.st_mode) and not any(_is(place, pattern) for pattern in _OWN):
+            yield str(place)
+
+
+def _is(place: PurePosixPath, pattern: str) -> bool:
+    return len(place.parts) == pattern.count("/") + 1 and place.match(pattern)

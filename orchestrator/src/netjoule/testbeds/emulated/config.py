@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the parts of the emulated testbed are told, computed from the topology. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netjoule.core.errors import UsageError
+from netjoule.topology.topology import Meter, Topology
+
+if TYPE_CHECKING:
+    from netjoule_meters.emulated.registry import EmulatedModel
+
+__all__ = [
+    "NETNS_DIR",
+    "Spot",
+    "check_control",
+    "check_emulations",
+    "clients",
+    "device_model_entry",
+    "fault_requests",
+    "fault_socket",
+    "instrument_arguments",
+    "link_config",
+    "meter_config",
+    "server",
+]
+
+NETNS_DIR = Path("/run/netns")
+_OF_DEVICE_MODELS = (
+    *("name", "form", "status", "source"),
+    *("parameters", "relative_uncertainty", "rho_tx", "rho_rx"),
+)
+_CONTROL_IPV4 = IPv4Address("10.79.0.0")  # unless the topology names others
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a host of the emulated testbed lives.
+
+    Attributes:
+        host: its name in the topology.
+        netns: name of its network namespace, by its role: a host's name may be too long or hold anything.
+        control_ipv4: its address on the control network.
+        control_ipv6: the same of IPv6.
+    """
+
+    host: str
+    netns: str
+    control_ipv4: str
+    control_ipv6: str
+
+    @property
+    def netns_file(self) -> Path:
+        """The namespace's file."""
+        return NETNS_DIR / self.netns
+
+
+def server(topology: Topology) -> Spot:
+    """Where the server is. Raises UsageError: see `check_control`."""
+    return _spot(topology, topology.host_with("server"), "server", 1)
+
+
+def clients(topology: Topology) -> tuple[Spot, ...]:
+    """Where every host with the role client is, in the topology's order. Raises UsageError: as `server`."""
+    return tuple(
+        _spot(topology, name, f"client-{place}" if place > 1 else "client", 1 + place)
+        for place, name in enumerate(topology.hosts_with("client"), 1)
+    )
+
+
+def _spot(topology: Topology, name: str, netns: str, number: int) -> Spot:
+    usual = str(_CONTROL_IPV4 + number)
+    text = str(topology.hosts[name].get("control_address", usual))
+    remedy = f"leave it out, or use one like {usual}"
+    where = f"topology {topology.name}"
+    try:
+        address = IPv4Address(text)
+    except ValueError:
+        raise UsageError(
+            f"control_address of {name} is '{text}', not an IPv4 address", where=where, next_step=remedy
+        ) from None
+    test_address = topology.host(name).test_addresses.get("ipv4")
+    if test_address and address in (test := IPv4Interface(test_address).network):
+        raise UsageError(
+            f"control_address of {name} is {text}, on the test flows' network {test}",
+            where=where,
+            next_step=remedy,
+        )
+    return Spot(name, netns, str(address), f"fd79::{number:x}")
+
+
+def check_control(topology: Topology) -> None:
+    """Refuse control addresses that the emulated testbed cannot use.
+
+    Raises:
+        UsageError: naming the host.
+    """
+    seen: dict[str, str] = {}
+    for spot in (server(topology), *clients(topology)):
+        if spot.control_ipv4 in seen:
+            raise UsageError(
+                f"{seen[spot.control_ipv4]} and {spot.host} have one control address, {spot.control_ipv4}",
+                where=f"topology {topology.name}",
+                next_step="give each host its own control_address, or leave them all out",
+            )
+        seen[spot.control_ipv4] = spot.host
+
+
+def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
+    """Configuration of netjoule-link (link_config schema) for an emulated topology."""
+    link = topology.link
+    document: dict[str, Any] = {
+        "schema_version": 1,
+        "preset": link["preset"],
+        "io": link.get("io", "auto"),
+        "stats_socket": str(stats_socket),
+        "stations": [_interface(topology, spot, "wlan0") for spot in clients(topology)],
+        "wired": _interface(topology, server(topology), "eth0") | _wired_path(link.get("wired", {})),
+    }
+    if "seed" in link:
+        document["seed"] = link["seed"]
+    if link.get("overrides"):
+        document["overrides"] = dict(link["overrides"])
+    return document
+
+
+def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
+    """The path's parameters; the topology says 0 for an unlimited rate, the link says nothing."""
+    return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
+
+
+def _interface(topology: Topology, spot: Spot, ifname: str) -> dict[str, Any]:
+    host = topology.hosts[spot.host]
+    addresses = topology.host(spot.host).test_addresses
+    return {
+        "name": spot.host,
+        "netns": str(spot.netns_file),
+        "ifname": host.get("radio", {}).get("interface", ifname),
+        "addresses": [addresses[family] for family in ("ipv4", "ipv6") if family in addresses],
+        "mtu": topology.mtu_bytes,
+    }
+
+
+def check_emulations(topology: Topology) -> None:
+    """Refuse emulated meters of which there is no emulated instrument.
+
+    Raises:
+        UsageError: naming the meter and the instruments there are.
+    """
+    from netjoule_meters.emulated.registry import EMULATED
+
+    for meter in topology.meters:
+        if meter.emulated and meter.adapter not in EMULATED:
+            raise UsageError(
+                f"there is no emulated {meter.adapter}",
+                where=f"topology, meter {meter.meter_id}",
+                next_step=f"use one of {', '.join(sorted(EMULATED))}",
+            )
+
+
+def instrument_arguments(meter: Meter, link: Path, *, origin_ns: int, seed: int) -> list[str]:
+    """Arguments of `netjoule-meters` that emulate a meter's instrument on its usual kind of port.
+
+    Args:
+        meter: an emulated meter.
+        link: where a pseudo-terminal is to be found; instruments of the network take a free port.
+        origin_ns: CLOCK_MONOTONIC at campaign time 0.
+        seed: draws this instrument's errors.
+    """
+    from netjoule_meters.emulated.registry import emulated_model, reached
+
+    model = emulated_model(meter.adapter)
+    variant = _variant(model, meter.settings)
+    way = reached(model, variant)
+    argv = ["emulate", meter.adapter, "--power-stream", "-", f"--origin-ns={origin_ns}", "--seed", str(seed)]
+    argv += ["--link", str(link)] if way.ports[0] == "pty" else ["--listen", "127.0.0.1:0"]
+    if variant:
+        argv += ["--variant", variant]
+    for name, value in meter.emulation.items():
+        argv += ["--set", f"{name}={json.dumps(value)}"]
+    if meter.faults:
+        argv += ["--control", str(fault_socket(link))]
+    if meter.update_interval_s is not None:
+        argv += ["--update-interval-s", f"{meter.update_interval_s:g}"]
+    return argv
+
+
+def device_model_entry(meter_id: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """What campaign.json keeps of a device model's own description: R draws its parameters."""
+    return {"meter_id": meter_id} | {name: model[name] for name in _OF_DEVICE_MODELS if name in model}
+
+
+def fault_socket(link: Path) -> Path:
+    """Where an emulated instrument takes faults, beside its link."""
+    return link.with_suffix(".faults")
+
+
+def fault_requests(meter: Meter) -> list[tuple[float, dict[str, Any]]]:
+    """Faults of a meter in the order of their times: (seconds, what the instrument is asked)."""
+    asked = [(float(f["t_s"]), {"fault": f["fault"], **f.get("with", {})}) for f in meter.faults]
+    return sorted(asked, key=lambda pair: pair[0])
+
+
+def _variant(model: EmulatedModel, settings: Mapping[str, Any]) -> str:
+    """The first variant that the settings read: none of its own settings is told otherwise."""
+    for name, variant in model.variants.items():
+        told = [(key, value) for key, value in variant.settings.items() if key in settings and key != "lag_s"]
+        if all(str(settings[key]).upper() == str(value).upper() for key, value in told):
+            return name
+    return ""
+
+
+def meter_config(
+    topology: Topology, ports: Mapping[str, str], forms: Mapping[str, str | None]
+) -> dict[str, Any]:
+    """Configuration of the logger (meter_config schema).
+
+    Args:
+        topology: names the meters.
+        ports: resource of each emulated meter: a device file or an address.
+        forms: form of the power model of each emulated meter.
+    """
+    return {
+        "schema_version": 1,
+        "meters": [
+            {
+                "meter_id": meter.meter_id,
+                "node": meter.node,
+                "adapter": meter.adapter,
+                "resource": ports.get(meter.meter_id, meter.resource),
+                "settings": dict(meter.settings),
+                "power_source": meter.power_source,
+                "device_model": meter.device_model,
+                "device_form": forms.get(meter.meter_id),
+                "calibration_date": meter.calibration_date,
+                "calibration": meter.calibration,
+                "serial": meter.serial,
+            }
+            for meter in topology.meters
+        ],
+    }

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings the emulated testbed up inside the sandbox and watches it until it goes down.
+
+::
+
+    clients ==== netjoule-link (802.11n air, wired path) ==== server     test network, topology's addresses
+    client  ---- veth ------------------------------------- server     control network, off the "radio"
+    netjoule-device | netjoule-meters emulate      per meter: watts from its client's air time and load
+    netjoule-meters log                            reads all meters as it would read real ones
+
+Every host with the role client is a namespace, a station of the link and a veth to the server of its own,
+whether or not a workload's flows use it: its meters read it idle then.
+Everything lives in the sandbox's namespaces; runtime files are in /run, which is a tmpfs there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netjoule.core import programs, secrets
+from netjoule.core.clock import SystemClock
+from netjoule.core.errors import HostLacks, RunFailed
+from netjoule.hosts import sandbox
+from netjoule.hosts.host import LocalHost, LocalProcess, NetnsHost
+from netjoule.loads.flow.generators.base import Endpoints, Generator
+from netjoule.radio import LinkStatsReader, RadioReader
+from netjoule.store.campaign import Campaign
+from netjoule.store.session import Session
+from netjoule.testbeds import ranging
+from netjoule.testbeds.base import Remark
+from netjoule.testbeds.emulated.config import (
+    Spot,
+    clients,
+    device_model_entry,
+    fault_requests,
+    fault_socket,
+    instrument_arguments,
+    link_config,
+    meter_config,
+    server,
+)
+from netjoule.testbeds.parts import SERVER_PORT, Parts, all_or_none, cancelled
+from netjoule.topology.topology import Meter
+
+__all__ = ["EmulatedTestbed", "open_emulated"]
+
+READY_TIMEOUT_S = 30.0
+CAUSE_TIMEOUT_S = 0.5
+LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second
+
+
+@asynccontextmanager
+async def open_emulated(campaign: Campaign, session: Session) -> AsyncIterator[EmulatedTestbed]:
+    """Bring the testbed of a campaign up, hand it out, take it down.
+
+    Raises:
+        HostLacks: outside the sandbox, or when a program is missing.
+        RunFailed: when a part does not come up.
+    """
+    if sandbox.inside() is None:
+        raise HostLacks("the emulated testbed runs only inside its sandbox", next_step="use 'netjoule run'")
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="netjoule-", dir="/run"))
+        testbed = EmulatedTestbed(campaign, session, Path(folder), stack)
+        await testbed.bring_up()
+        yield testbed
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """The two processes behind one emulated meter."""
+
+    meter: Meter
+    device: LocalProcess
+    instrument: LocalProcess
+    resource: str
+    model: dict[str, Any] | None
+
+    @property
+    def form(self) -> str | None:
+        """Form of the device model; None when its program did not tell."""
+        return str(self.model["form"]) if self.model else None
+
+
+@dataclass
+class EmulatedTestbed:
+    """The running testbed; made by `open_emulated`."""
+
+    campaign: Campaign
+    session: Session
+    folder: Path
+    stack: AsyncExitStack
+    power_grain_s: float = LINK_INTERVAL_S
+    passports: Sequence[dict[str, Any]] = ()
+    versions: dict[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._parts = Parts(self.stack)
+        self.topology = self.campaign.topology
+        self._server_spot, self._client_spots = server(self.topology), clients(self.topology)
+        self.clients = {spot.host: NetnsHost(spot.host, spot.netns_file) for spot in self._client_spots}
+        self.server = NetnsHost(self._server_spot.host, self._server_spot.netns_file)
+        self.local = LocalHost("controller")
+        self.stats_socket = self.folder / "link.sock"
+
+    # -- what the runner uses --------------------------------------------------------------------
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The two ends of the campaign's flows."""
+        family = "ipv6" if self.campaign.workload.ip_version == 6 else "ipv4"
+        first, *further = list(self.clients.values())[: self.campaign.workload.clients]
+        return Endpoints(
+            client=first,
+            server=self.server,
+            server_test_address=self.topology.test_address(self.server.name, family),
+            server_control_address=self._server_spot.control_ipv4,
+            server_port=SERVER_PORT,
+            traffic_secret=self.topology.traffic_secret,
+            flows=self.campaign.workload.flows,
+            server_sends_profile=self.campaign.workload.server_sends_profile,
+            further_clients=tuple(further),
+        )
+
+    @property
+    def radio_readers(self) -> Sequence[RadioReader]:
+        """Each client's station of the emulated link."""
+        return [
+            LinkStatsReader(name, name, self.stats_socket, self.session.origin_ns) for name in self.clients
+        ]
+
+    async def failed(self) -> RunFailed:
+        """Wait until a part ends that must not; the error carries the reason code."""
+        return await self._parts.failed(CAUSE_TIMEOUT_S)  # what reads the link dies of its death
+
+    async def ensure_server(self, generator: Generator) -> bool:
+        """Start the generator's server when it is not running; True when it had died before."""
+        return await self._parts.ensure_server(generator, self.endpoints)
+
+    def take_remarks(self) -> Sequence[Remark]:
+        """What the meters' logger said since the last call."""
+        return self._parts.take_remarks()
+
+    async def collect(self) -> None:
+        """Nothing to fetch: all files are written here."""
+
+    async def returned(self) -> None:
+        """Nothing to wait for: what has died here does not come back by itself."""
+
+    async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+        """Clients and server share the controller's kernel and so its clock."""
+        same = {"t_s": t_s, "offset_s": 0.0, "drift_ppm": 0.0, "residual_s": 0.0, "method": "same_boot"}
+        return [same | {"host": host.name} for host in (*self.clients.values(), self.server)]
+
+    # -- up and down -----------------------------------------------------------------------------
+
+    async def bring_up(self) -> None:
+        """Start every part; each is stopped in reverse when the stack unwinds."""
+        self.stack.push_async_callback(self._parts.stop_servers)
+        await self._make_namespaces()
+        await self._start_link()
+        pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
+        self.campaign.set_device_models(
+            [device_model_entry(p.meter.meter_id, p.model) for p in pipelines if p.model]
+        )
+        await self._fix_ranges(pipelines)
+        await self._start_logger(pipelines)
+        faults = [asyncio.ensure_future(self._inject(p.meter)) for p in pipelines if p.meter.faults]
+        self.stack.push_async_callback(cancelled, faults)
+
+    async def _make_namespaces(self) -> None:
+        for spot in (self._server_spot, *self._client_spots):
+            await _run("ip", "netns", "add", spot.netns)
+            self.stack.push_async_callback(_run, "ip", "netns", "delete", spot.netns)
+            await _run("ip", "-n", spot.netns, "link", "set", "dev", "lo", "up")
+        for number, spot in enumerate(self._client_spots):
+            await _join(spot, "ctl0", self._server_spot, f"ctl{number}")
+
+    async def _start_link(self) -> None:
+        config = self.folder / "link.json"
+        config.write_text(json.dumps(link_config(self.topology, self.stats_socket)), encoding="utf-8")
+        link = await self._start(
+            "link_stopped", programs.find("netjoule-link"), "run", "--config", str(config)
+        )
+        ready = await link.expect("ready", READY_TIMEOUT_S)
+        self.versions["netjoule-link"] = ready.get("version")
+        self._parts.watch(link, "link_stopped")
+
+    async def _start_meter(self, meter: Meter) -> _Pipeline:
+        """Start `netjoule-device | netjoule-meters emulate` for one meter."""
+        link = self._port_of(meter)
+        # One instrument for the whole campaign: its errors are drawn from the campaign's seed and its id.
+        seed = self.campaign.seed ^ zlib.crc32(meter.meter_id.encode())
+        arguments = instrument_arguments(meter, link, origin_ns=self.session.origin_ns, seed=seed)
+        read_fd, write_fd = os.pipe()
+        try:
+            program = programs.find("netjoule-meters")
+            instrument = await self._start("meter_stopped", program, *arguments, stdin_fd=read_fd)
+            device = await self._start("device_stopped", *self._device_arguments(meter), stdout_fd=write_fd)
+        finally:
+            os.close(read_fd)
+            os.close(write_fd)
+        ready = await instrument.expect("ready", READY_TIMEOUT_S)
+        self._parts.watch(device, "device_stopped")
+        self._parts.watch(instrument, "meter_stopped")
+        return _Pipeline(meter, device, instrument, str(ready["resource"]), await self._device_model(meter))
+
+    def _device_arguments(self, meter: Meter) -> list[str]:
+        assert meter.device_model is not None
+        log = self.campaign.devices_dir / f"{meter.meter_id}.ndjson"
+        log.parent.mkdir(exist_ok=True)
+        argv = [programs.find("netjoule-device"), "--model", meter.device_model, "--station", meter.node]
+        argv += ["--link-socket", str(self.stats_socket), "--log", str(log)]
+        if meter.node in self.clients:
+            argv += ["--cpu-netns", str(self.clients[meter.node].netns)]
+        return [*argv, f"--origin-ns={self.session.origin_ns}"]
+
+    def _port_of(self, meter: Meter) -> Path:
+        """Where a meter's pseudo-terminal is, when it has one."""
+        return self.folder / f"{meter.meter_id}.tty"
+
+    async def _inject(self, meter: Meter) -> None:
+        """Ask a meter's instrument for the faults that the topology lists, each at its time."""
+        from netjoule_meters.emulated.control import ask_for_fault
+        from netjoule_meters.errors import MeterError
+
+        clock = SystemClock()
+        up_ns = clock.monotonic_ns()
+        for t_s, request in fault_requests(meter):
+            await clock.sleep_until_ns(up_ns + round(t_s * 1e9))
+            detail = f"{meter.meter_id}: {json.dumps(request)}"
+            try:
+                await asyncio.to_thread(ask_for_fault, fault_socket(self._port_of(meter)), request)
+            except MeterError as error:
+                detail += f" was refused: {error}"
+            now_s = self.session.t_s(clock.monotonic_ns())
+            self._parts.remarks.append(Remark(now_s, "orchestrator", "fault_asked", detail))
+
+    async def _device_model(self, meter: Meter) -> dict[str, Any] | None:
+        """A meter's power model as the model's program tells it; None when it says nothing."""
+        argv = [programs.find("netjoule-device"), "--model", str(meter.device_model), "--describe"]
+        process = await self.local.start(argv, name="netjoule-device --describe")
+        line = await process.next_line()
+        await process.stop()
+        return dict(json.loads(line)) if line else None
+
+    async def _fix_ranges(self, pipelines: Sequence[_Pipeline]) -> None:
+        """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
+        place = ranging.Place(self.local, str(self._write_meter_config(pipelines)), self.topology.meters)
+        found = await ranging.find_ranges(self.campaign, [place], self)
+        if found:
+            self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
+            self.topology = self.campaign.topology
+            now_s = self.session.t_s(SystemClock().monotonic_ns())
+            self._parts.remarks += [
+                Remark(now_s, "orchestrator", "range_fixed", ranging.words(meter_id, one))
+                for meter_id, one in found.items()
+            ]
+
+    def _write_meter_config(self, pipelines: Sequence[_Pipeline]) -> Path:
+        """The configuration that the logger and a ranging pass read."""
+        resources = {p.meter.meter_id: p.resource for p in pipelines}
+        forms = {p.meter.meter_id: p.form for p in pipelines}
+        config = self.folder / "meters.json"
+        document = secrets.into_environment(meter_config(self.topology, resources, forms), os.environ)
+        config.write_text(json.dumps(document), encoding="utf-8")
+        return config
+
+    async def _start_logger(self, pipelines: Sequence[_Pipeline]) -> None:
+        config = self._write_meter_config(pipelines)
+        argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
+        argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
+        logger = await self._start("meter_stopped", *argv)
+        ready = await logger.expect("ready", READY_TIMEOUT_S)
+        self.passports = list(ready["passports"])
+        self._parts.watch(logger, "meter_stopped", self._parts.note_meter)
+
+    async def _start(
+        self, code: str, *argv: str, stdin_fd: int | None = None, stdout_fd: int | None = None
+    ) -> LocalProcess:
+        verb = [] if argv[1].startswith("-") else [argv[1]]
+        name = " ".join([Path(argv[0]).name, *verb])
+        process = await self.local.start(argv, name=name, stdin_fd=stdin_fd, stdout_fd=stdout_fd)
+        # The radio and the instruments stand for hardware: on a host with few cores they must not wait
+        # for the flows that they carry and measure.
+        process.prefer()
+        self.stack.push_async_callback(process.stop)
+        return process
+
+
+async def _join(one: Spot, ifname: str, other: Spot, other_ifname: str) -> None:
+    """A veth between two hosts, each with its control addresses.
+
+    Addresses go by pairs (peer) and not by a network, so that the server has its one address on every
+    cable: no bridge is needed, which a kernel may lack, and no client hears another's control traffic.
+    """
+    veth = ("ip", "link", "add", ifname, "netns", one.netns, "type", "veth")
+    await _run(*veth, "peer", "name", other_ifname, "netns", other.netns)
+    # Up before its addresses: the kernel makes no route to an IPv6 peer when an interface comes up.
+    await _run("ip", "-n", one.netns, "link", "set", "dev", ifname, "up")
+    await _run("ip", "-n", other.netns, "link", "set", "dev", other_ifname, "up")
+    for near, far, device in ((one, other, ifname), (other, one, other_ifname)):
+        address = ("ip", "-n", near.netns, "address", "add")
+        await _run(*address, near.control_ipv4, "peer", far.control_ipv4, "dev", device)
+        await _run(*address, near.control_ipv6, "peer", far.control_ipv6, "dev", device, "nodad")
+
+
+async def _run(*argv: str) -> None:
+    """Run one short command. Raises RunFailed with its words when it fails."""
+    child = await asyncio.create_subprocess_exec(
+        *argv,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await child.communicate()
+    if child.returncode:
+        raise RunFailed(f"'{' '.join(argv)}' failed: {out.decode(errors='replace').strip()}")

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule guest lab``: three hosts in one guest, reached over SSH like those of a rack.
+
+Access point, client and server are namespaces with an sshd each; radios are mac80211_hwsim's, which carries
+frames without air time. This host reaches them through ports of 127.0.0.1 only, with keys that are made for
+one boot and removed with it. What is set up inside: testbed/guest/lab.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from netjoule.core import programs
+from netjoule.core.errors import HostLacks, RunFailed, file_errors
+from netjoule.testbeds.guest import Network
+from netjoule.testbeds.guest import boot as booting
+from netjoule.testbeds.guest.machine import Forward
+from netjoule.testbeds.guest.run import Request
+from netjoule.testbeds.guest.run import run as run_in_guest
+from netjoule.testbeds.guest.tools import tool
+
+__all__ = ["HOSTS", "NETWORKS", "ONE_TIME", "TOPOLOGY", "Network", "furnish", "lab", "module_python"]
+
+
+HOSTS = {"access_point": "10.0.2.21", "client": "10.0.2.22", "server": "10.0.2.23"}
+"""Their control addresses; testbed/guest/lab/up gives them out."""
+
+_COMMON = {"ssid": "netjoule-guest", "country": "US", "channel": 36, "power_save": "off"}
+NETWORKS: Mapping[Network, Mapping[str, Any]] = {
+    "ht40-wpa2": {
+        **_COMMON,
+        "mode": "11n",
+        "width_mhz": 40,
+        "security": "wpa2",
+        "rates": {"mcs": [13], "guard_interval": "long", "streams": 2},
+    },
+    "vht80-sae": {
+        **_COMMON,
+        "mode": "11ac",
+        "width_mhz": 80,
+        "security": "sae",
+        "rates": {"mcs": [9], "guard_interval": "short", "streams": 2},
+    },
+}
+"""The networks that the radio roles are shown with; rates are pinned so that what is read can be judged."""
+
+TOPOLOGY = "testbed-topology.yaml"
+ONE_TIME = ("host_key", "host_key.pub", "user_key", "user_key.pub", "known_hosts", "passphrase")
+"""Files of the folder that go with the boot."""
+_SSH_CONFIG = "ssh_config"
+_PACKAGES = {"hostapd": "hostapd", "wpa_supplicant": "wpasupplicant", "iw": "iw"}
+
+
+def lab(
+    folder: Path,
+    network: Network,
+    ready: Callable[[Path], None],
+    say: Callable[[str], None],
+    detail: Callable[[str], None],
+    *,
+    stop: int | None = None,
+) -> None:
+    """Boot the lab, tell when it can be used, keep it until it is to stop.
+
+    Args:
+        folder: made when missing; gets keys, topology and a configuration for ssh. Keys go when this ends.
+        network: radio network of the topology.
+        ready: told the topology's path once each sshd answers.
+        say: told in one line what takes time.
+        detail: told what was chosen, and what the guest writes.
+        stop: a descriptor; its end of file ends the lab. None: until Ctrl-C.
+
+    Raises:
+        HostLacks: QEMU, the kernel, sshd, hostapd or another program is missing.
+        RunFailed: the guest ended by itself.
+    """
+    words = _command(folder)
+    ports = _free_ports(len(HOSTS))
+    topology = furnish(folder, dict(zip(HOSTS, ports, strict=True)), network)
+    forwards = [Forward(port, address, 22) for port, address in zip(ports, HOSTS.values(), strict=True)]
+    request = Request(words, forwards=forwards, stop=stop)
+    try:
+        outcome = run_in_guest(
+            request, _lines(lambda line: ready(topology) if line == "ready" else detail(line)),
+            _lines(detail), say, detail,
+        )  # fmt: skip
+    finally:
+        for name in ONE_TIME:
+            with suppress(FileNotFoundError):
+                (folder / name).unlink()
+    if outcome.exit_code != 0:
+        raise RunFailed(
+            f"the guest's lab ended with exit code {outcome.exit_code}", next_step="-v shows what it said"
+        )
+
+
+def module_python() -> Path:
+    """The interpreter for Ansible's modules in these hosts (ANSIBLE_PYTHON_INTERPRETER); see warm.py."""
+    return programs.shipped("testbed/guest/lab/python")
+
+
+def furnish(folder: Path, ports: Mapping[str, int], network: Network) -> Path:
+    """Keys, passphrase, configuration of ssh and topology for one boot; the path of the topology.
+
+    Args:
+        folder: readable for this user only afterwards.
+        ports: of 127.0.0.1, by host.
+        network: what the topology's wifi section says.
+    """
+    with file_errors("make", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+    folder = folder.resolve()
+    for key in ("host_key", "user_key"):
+        (folder / key).unlink(missing_ok=True)
+        command = [
+            tool("ssh-keygen", "openssh-client"),
+            "-q",
+            "-t",
+            "ed25519",
+            "-N",
+            "",
+            "-C",
+            "netjoule-guest",
+        ]
+        subprocess.run([*command, "-f", str(folder / key)], check=True, stdin=subprocess.DEVNULL)
+    public = (folder / "host_key.pub").read_text()
+    known = "".join(f"[127.0.0.1]:{port} {public}" for port in ports.values())
+    (folder / "known_hosts").write_text(known)
+    passphrase = folder / "passphrase"
+    passphrase.touch(mode=0o600)
+    passphrase.write_text(secrets.token_urlsafe(18) + "\n")
+    (folder / _SSH_CONFIG).write_text(_ssh_config(folder, ports))
+    (folder / TOPOLOGY).write_text(
+        "# SPDX-License-Identifier: Apache-2.0\n# Written by `netjoule guest lab` for one boot.\n"
+        + yaml.safe_dump(_topology(folder, ports, network), sort_keys=False)
+    )
+    return folder / TOPOLOGY
+
+
+def _ssh_config(folder: Path, ports: Mapping[str, int]) -> str:
+    hosts = "".join(f"Host {name}\n  Port {port}\n" for name, port in ports.items())
+    return (
+        f"{hosts}Host *\n  HostName 127.0.0.1\n  User root\n  IdentityFile {folder}/user_key\n"
+        f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known_hosts\n"
+    )
+
+
+def _topology(folder: Path, ports: Mapping[str, int], network: Network) -> dict[str, Any]:
+    def host(name: str, **more: Any) -> dict[str, Any]:
+        ssh = {
+            "address": "127.0.0.1",
+            "port": ports[name],
+            "identity_file": str(folder / "user_key"),
+            "known_hosts": str(folder / "known_hosts"),
+        }
+        common = {"roles": [name], "control_address": HOSTS[name], "ssh": ssh, "service_manager": "none"}
+        return common | more
+
+    return {
+        "schema_version": 1,
+        "name": f"guest-{network}",
+        "kind": "guest",
+        "hosts": {
+            "access_point": host(
+                "access_point",
+                radio={"interface": "wlan0", "addresses": ["10.77.0.1/24"]},
+                wired={"interface": "wired0", "addresses": ["10.78.0.1/24"]},
+            ),
+            "client": host(
+                "client",
+                test_addresses={"ipv4": "10.77.0.2/24"},
+                radio={"interface": "wlan0"},
+                routes=[{"to": "10.78.0.0/24", "via": "10.77.0.1"}],
+            ),
+            "server": host(
+                "server",
+                test_addresses={"ipv4": "10.78.0.2/24"},
+                wired={"interface": "wired0"},
+                routes=[{"to": "10.77.0.0/24", "via": "10.78.0.1"}],
+            ),
+        },
+        "wifi": {**NETWORKS[network], "passphrase": f"file:{folder}/passphrase"},
+        # Without air time there is no E_A, but a testbed has a meter: `netjoule-meters emulate wt210 --link`.
+        "meters": [
+            {
+                "meter_id": "client-power",
+                "node": "client",
+                "adapter": "wt210",
+                "resource": str(folder / "client-power.tty"),
+                "settings": {"update_interval_s": 0.25, "voltage_range_v": 300, "current_range_a": 0.1},
+            }
+        ],
+    }
+
+
+def _command(folder: Path) -> tuple[str, ...]:
+    """What the guest runs, with everything it needs looked for here first."""
+    for program, package in _PACKAGES.items():
+        tool(program, package)
+    # Ansible's library, which its modules need in the guest; only its place is asked for.
+    found = importlib.util.find_spec("ansible")
+    if found is None or found.origin is None:
+        raise HostLacks("no ansible-core in this Python", next_step="run scripts/setup.sh run")
+    library = Path(found.origin).parent.parent
+    return str(programs.shipped("testbed/guest/lab/up")), str(folder.resolve()), str(library), _sshd()
+
+
+def _sshd() -> str:
+    """sshd's absolute path; tests bring an unpacked one where the package is not installed."""
+    root = programs.checkout()
+    unpacked = [str(root / ".setup/unpacked/usr/sbin")] if root is not None else []
+    places = [os.environ.get("PATH", ""), "/usr/sbin", *unpacked]
+    found = shutil.which("sshd", path=os.pathsep.join(places))
+    if found is None:
+        raise HostLacks(
+            "the lab's hosts need sshd, which is not on this host",
+            next_step="install openssh-server, or let 'scripts/setup.sh test' unpack it",
+        )
+    return str(Path(found).resolve())
+
+
+def _free_ports(count: int) -> list[int]:
+    """TCP ports that nobody uses now; QEMU says so when one is taken in between."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def _lines(take: Callable[[str], None]) -> booting.Sink:
+    """A sink that hands on whole lines."""
+    rest = b""
+
+    def sink(data: bytes) -> None:
+        nonlocal rest
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            take(line.decode(errors="replace"))
+
+    return sink

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The testbed of kinds guest and lab: hosts over SSH, their radios, meters where they are plugged in.
+
+::
+
+    controller --wired control network, SSH--> client, server, access point, meter host: a keeper each
+    client ==== radio or cable of the test network ==== access point ==== server
+
+The topology says what is there, `netjoule provision` has set it up; no host's configuration is changed here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from netjoule.core import programs
+from netjoule.core.clock import SystemClock
+from netjoule.core.errors import RunFailed
+from netjoule.design import instruments
+from netjoule.hosts.host import LocalHost, Process
+from netjoule.hosts.ssh import SshHost, SshSettings
+from netjoule.loads.flow.generators.base import Endpoints, Generator
+from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
+from netjoule.radio import AgentReader, RadioReader, agent_options
+from netjoule.store.campaign import Campaign
+from netjoule.store.session import Session
+from netjoule.testbeds import ranging
+from netjoule.testbeds.base import Remark
+from netjoule.testbeds.lab import binaries
+from netjoule.testbeds.lab.clocks import HostClock
+from netjoule.testbeds.lab.hold import campaign_owner
+from netjoule.testbeds.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
+from netjoule.testbeds.lab.reach import control_number, needed_hosts, require_control_off_the_radio
+from netjoule.testbeds.lab.records import host_record, joined
+from netjoule.testbeds.parts import SERVER_PORT, Parts, all_or_none
+from netjoule.topology.topology import Meter
+
+__all__ = ["LabTestbed", "open_lab"]
+
+COLLECT_TIMEOUT_S = 60.0
+
+
+@asynccontextmanager
+async def open_lab(campaign: Campaign, session: Session) -> AsyncIterator[LabTestbed]:
+    """Connect to the hosts of a campaign, take their locks, hand the testbed out, leave them as they were.
+
+    Raises:
+        UsageError: keys, control network or another campaign's lock stand in the way.
+        HostLacks: a program is missing on a host.
+        RunFailed: a host does not answer, or a part does not come up.
+    """
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="netjoule-")))
+        testbed = LabTestbed(campaign, session, folder, stack)
+        await testbed.bring_up()
+        yield testbed
+
+
+class LabTestbed:
+    """The running testbed; made by `open_lab`."""
+
+    power_grain_s = 0.0
+
+    def __init__(self, campaign: Campaign, session: Session, folder: Path, stack: AsyncExitStack) -> None:
+        """`folder`: for files of this session; what is started is stopped when `stack` unwinds."""
+        self.campaign, self.session = campaign, session
+        self.topology = campaign.topology
+        self.passports: Sequence[dict[str, Any]] = ()
+        self.versions: dict[str, str | None] = {}
+        self._folder, self._stack = folder, stack
+        self._parts = Parts(stack)
+        needed = needed_hosts(self.topology, campaign.workload.clients)
+        self._hosts = {name: self._host(name) for name in needed}
+        self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
+        self._loggers: list[ControllerLogger | HostLogger] = []
+        self._agents: dict[str, tuple[str, ...]] = {}
+        self._server_control = ""  # a number, from bring_up on
+
+    def _host(self, name: str) -> SshHost:
+        campaign = self.campaign
+        owner = campaign_owner(campaign.path, campaign.created, campaign.seed)
+        return SshHost(SshSettings.of(name, self.topology.hosts[name]), owner, self._note)
+
+    # -- what the runner uses --------------------------------------------------------------------
+
+    @property
+    def client(self) -> SshHost:
+        """The host whose flows are measured."""
+        return self._hosts[self.topology.host_with("client")]
+
+    @property
+    def clients(self) -> tuple[SshHost, ...]:
+        """All clients that take part, the first one first."""
+        names = self.topology.hosts_with("client")[: self.campaign.workload.clients]
+        return tuple(self._hosts[name] for name in names)
+
+    @property
+    def server(self) -> SshHost:
+        """The other end."""
+        return self._hosts[self.topology.host_with("server")]
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The two ends of the campaign's flows."""
+        family = "ipv6" if self.campaign.workload.ip_version == 6 else "ipv4"
+        return Endpoints(
+            client=self.client,
+            server=self.server,
+            server_test_address=self.topology.test_address(self.server.name, family),
+            server_control_address=self._server_control,
+            server_port=SERVER_PORT,
+            traffic_secret=self.topology.traffic_secret,
+            flows=self.campaign.workload.flows,
+            server_sends_profile=self.campaign.workload.server_sends_profile,
+            further_clients=self.clients[1:],
+        )
+
+    @property
+    def radio_readers(self) -> Sequence[RadioReader]:
+        """The agent of every host with a radio."""
+        return [
+            AgentReader(name, self._hosts[name], argv, self._clocks[name].campaign_s)
+            for name, argv in self._agents.items()
+        ]
+
+    async def failed(self) -> RunFailed:
+        """Wait until a part ends that must not; the error carries the reason code."""
+        return await self._parts.failed()
+
+    async def ensure_server(self, generator: Generator) -> bool:
+        """Start the generator's server when it is not running; True when it had died before."""
+        return await self._parts.ensure_server(generator, self.endpoints)
+
+    def take_remarks(self) -> Sequence[Remark]:
+        """What hosts and loggers said since the last call."""
+        return self._parts.take_remarks()
+
+    async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
+        """Every host's clock, measured now."""
+        return await all_or_none([clock.look(t_s) for clock in self._clocks.values()])
+
+    async def collect(self) -> None:
+        """Fetch what other hosts have logged."""
+        for logger in self._loggers:
+            await logger.fetch()
+
+    async def returned(self) -> None:
+        """Return when all hosts are in reach. Raises RunFailed when one is given up."""
+        await asyncio.gather(*(host.wait_up() for host in self._hosts.values()))
+
+    # -- up and down -----------------------------------------------------------------------------
+
+    async def bring_up(self) -> None:
+        """Connect, check and start every part; each is stopped in reverse when the stack unwinds."""
+        for host in self._hosts.values():
+            await host.connect()
+            self._stack.push_async_callback(host.close)
+            self._parts.watch_for(host.given_up())
+        self._stack.push_async_callback(self._parts.stop_servers)
+        await self._check_control()
+        await self._note_records()
+        await self._provide_programs()
+        await self.clock_rows(self._now_s())
+        await self._provide_agents()
+        await self._start_loggers()
+
+    async def _check_control(self) -> None:
+        self._server_control = await control_number(self.topology, self.server.name, self.client)
+        for host in self._hosts.values():
+            peers = {"the server": self._server_control} if host in self.clients else {}
+            await require_control_off_the_radio(self.topology, host, peers)
+
+    async def _provide_programs(self) -> None:
+        """The traffic program on both ends, in one version."""
+        workload = self.campaign.workload
+        used = {workload.generator_of(transport) for transport in workload.transports}
+        if binaries.PROGRAM in used or workload.load_pulses is not None:
+            version = await NetjouleTraffic().version()
+            ends = list(dict.fromkeys((*self.clients, self.server)))
+            found = await all_or_none([binaries.provide(host, version) for host in ends])
+            for host, words in zip(ends, found, strict=True):
+                self.versions[f"{binaries.PROGRAM} on {host.name}"] = words
+                self._note(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
+            for host in ends:
+                await binaries.require_carriers(host, workload)
+                await binaries.require_transports(host, workload)
+
+    async def _note_records(self) -> None:
+        """What provisioning wrote down of each host, into campaign.json; a change since then is told."""
+        found = await all_or_none([host_record(host) for host in self._hosts.values()])
+        records = {name: one for name, one in zip(self._hosts, found, strict=True) if one is not None}
+        before = self.campaign.document.get("lab_hosts", [])
+        entries, changes = joined(before, self.session.session, records)
+        if entries:
+            self.campaign.set_lab_hosts(entries)
+        for change in changes:
+            self._note(change, event="host_changed")
+
+    async def _provide_agents(self) -> None:
+        from netjoule_radio.bundle import agent_zipapp
+
+        for name, host in self._hosts.items():
+            radio = self.topology.host(name).radio
+            if radio is not None:
+                place = await host.put_once(agent_zipapp(), "netjoule-radio", ".pyz")
+                options = agent_options(radio.interface, radio.every_s, radio.reader)
+                self._agents[name] = (*programs.HOST_PYTHON, place, *options)
+
+    async def _start_loggers(self) -> None:
+        """One logger per host with meters, the controller included."""
+        self._stack.push_async_callback(self._collect_rest)  # when the loggers have ended
+        meters: dict[str | None, list[Meter]] = {}
+        for meter in self.topology.meters:
+            meters.setdefault(meter.host, []).append(meter)
+        loggers = {host: self._logger(host, theirs) for host, theirs in meters.items()}
+        await self._fix_ranges(list(loggers.values()))
+        for host, logger in loggers.items():
+            server = await self._clock_server(host) if host is not None else ""
+            await self._ready(await logger.start(server))
+            self._loggers.append(logger)
+
+    def _logger(self, host: str | None, meters: list[Meter]) -> ControllerLogger | HostLogger:
+        if host is None:
+            return ControllerLogger(self.campaign, self.session, meters, self._folder)
+        return HostLogger(self.campaign, self.session, meters, self._hosts[host])
+
+    async def _ready(self, logger: Process) -> None:
+        self._stack.push_async_callback(logger.stop)
+        ready = await logger.expect("ready", READY_TIMEOUT_S)
+        self.passports = [*self.passports, *ready["passports"]]
+        self._parts.watch(logger, "meter_stopped", self._parts.note_meter)
+
+    async def _clock_server(self, name: str) -> str:
+        """HOST:PORT where that host can ask for the controller's clock."""
+        address = self._hosts[name].controller_address
+        listen = f"[{address}]:0" if ":" in address else f"{address}:0"
+        argv = [programs.find("netjoule-meters"), "clock", "serve", "--listen", listen]
+        process = await LocalHost("controller").start(argv, name="netjoule-meters clock serve")
+        self._stack.push_async_callback(process.stop)
+        ready = await process.expect("ready", READY_TIMEOUT_S)
+        self._parts.watch(process, "clock_unsure")
+        return listen.removesuffix(":0") + f":{ready['port']}"
+
+    async def _fix_ranges(self, loggers: Sequence[ControllerLogger | HostLogger]) -> None:
+        """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
+        if not any(instruments.wants_ranging(meter) for meter in self.topology.meters):
+            return
+        places = [await logger.place() for logger in loggers]
+        found = await ranging.find_ranges(self.campaign, places, self)
+        if found:
+            self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
+            self.topology = self.campaign.topology
+            for meter_id, one in found.items():
+                self._note(ranging.words(meter_id, one), event="range_fixed")
+
+    async def _collect_rest(self) -> None:
+        """The last rows, when the hosts still give them, which then forget theirs."""
+        with contextlib.suppress(RunFailed, TimeoutError):
+            async with asyncio.timeout(COLLECT_TIMEOUT_S):
+                for logger in self._loggers:
+                    await logger.fetch()
+                    await logger.forget()
+
+    def _note(self, sentence: str, *, event: str = "host") -> None:
+        self._parts.remarks.append(Remark(self._now_s(), "orchestrator", event, sentence))
+
+    def _now_s(self) -> float:
+        return self.session.t_s(SystemClock().monotonic_ns())

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every testbed does with its processes: watches them, starts servers, keeps what is said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from netjoule.core.errors import RunFailed
+from netjoule.hosts.host import Process, ProcessEnded, how_it_ended
+from netjoule.loads.flow.generators.base import Endpoints, Generator, Server
+from netjoule.testbeds.base import Remark
+
+__all__ = ["Parts", "all_or_none", "cancelled"]
+
+SERVER_PORT = 5301
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _RunningServer:
+    server: Server
+    ended: asyncio.Future[int]
+
+
+class Parts:
+    """The processes of a running testbed."""
+
+    def __init__(self, stack: AsyncExitStack) -> None:
+        """What is started is stopped in reverse when `stack` unwinds."""
+        self.stack = stack
+        self.remarks: list[Remark] = []
+        self._watches: list[asyncio.Task[RunFailed]] = []
+        self._servers: dict[str, _RunningServer] = {}
+
+    async def failed(self, cause_timeout_s: float = 0.0) -> RunFailed:
+        """Wait until a part ends that must not; the error carries the reason code.
+
+        Args:
+            cause_timeout_s: what dies of the first part's death may be seen to do so first: so long it is
+                waited for, to name the cause.
+        """
+        await asyncio.wait(self._watches, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(self._watches[:1], timeout=cause_timeout_s)
+        return next(task.result() for task in self._watches if task.done())
+
+    async def ensure_server(self, generator: Generator, ends: Endpoints) -> bool:
+        """Start the generator's server when it is not running; True when it had died before."""
+        running = self._servers.get(generator.name)
+        if running is not None and not running.ended.done():
+            return False
+        if running is not None and not running.ended.cancelled():
+            running.ended.exception()  # a lost host's: seen
+        server = await generator.serve(ends)
+        if server is not None:
+            self._servers[generator.name] = _RunningServer(server, asyncio.ensure_future(server.wait()))
+        return running is not None
+
+    async def stop_servers(self) -> None:
+        """End the generators' servers."""
+        for running in self._servers.values():
+            await cancelled([running.ended])
+            await running.server.stop()
+
+    def take_remarks(self) -> Sequence[Remark]:
+        """What the parts said since the last call."""
+        remarks, self.remarks = self.remarks, []
+        return remarks
+
+    def watch(self, process: Process, code: str, on_line: Callable[[bytes], None] | None = None) -> None:
+        """Have `failed` tell of its death. The watch ends before the process is stopped: both read it."""
+        self.watch_for(_death(process, code, on_line))
+
+    def watch_for(self, failure: Coroutine[Any, Any, RunFailed]) -> None:
+        """Have `failed` tell of what `failure` waits for."""
+        watch = asyncio.ensure_future(failure)
+        self._watches.append(watch)
+        self.stack.push_async_callback(cancelled, [watch])
+
+    def note_meter(self, line: bytes) -> None:
+        """Keep what a logger says about a meter."""
+        said = json.loads(line)
+        if said.get("event") == "meter":
+            detail = f"{said['meter_id']}: {said['message']}"
+            kind = str(said.get("kind", "note"))
+            frozen_s = float(said["since_s"]) if kind == "stuck" and "since_s" in said else None
+            self.remarks.append(Remark(float(said["t_s"]), "meter", f"meter_{kind}", detail, frozen_s))
+
+
+async def _death(process: Process, code: str, on_line: Callable[[bytes], None] | None) -> RunFailed:
+    """Wait for a process to end; what to raise then. `on_line` gets what it says meanwhile."""
+    while line := await process.next_line():  # without it too: a full pipe would stop the process
+        if on_line is not None:
+            on_line(line)
+    try:
+        status = await process.wait()
+    except ProcessEnded as lost:
+        return RunFailed(lost.what, where=lost.where, next_step="'netjoule resume' goes on", code=lost.code)
+    words = process.said()
+    return RunFailed(
+        f"{process.name} {how_it_ended(status)} during the campaign" + (f": {words}" if words else ""),
+        next_step="finished runs are kept: 'netjoule resume' goes on",
+        code=code,
+    )
+
+
+async def all_or_none(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of all; when one fails the others have ended before its error goes on."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        await cancelled(tasks)
+
+
+async def cancelled(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Cancel tasks and wait for their ends."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

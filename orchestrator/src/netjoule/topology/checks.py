@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the schema cannot say of a topology: roles, kinds, meters. Each fault names its field."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from ipaddress import ip_address
+from typing import Any
+
+from netjoule.core import secrets
+from netjoule.core.yamlfile import Document
+from netjoule.topology.lab import check_lab
+from netjoule.topology.network import check_emulated_addresses
+
+__all__ = ["EMULATED", "IMPORTED", "check"]
+
+EMULATED = "emulated"
+IMPORTED = "imported"
+# user:password@ in an address would carry a secret past the schema's named fields.
+_CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})  # Unicode's categories of controls and of breaks
+_LOCAL = re.compile(r"([a-z0-9]+:)?/(?!/)")  # a device file
+_HOST = re.compile(r"[a-z0-9]+:(?://)?(\[[^\[\]/]*\]|[^\[\]/:]*)")
+_FOR_REAL_HOSTS = ("ssh", "service_manager", "wired", "routes")
+
+
+def check(document: Document) -> None:
+    """Hold a document that fits the schema to the rules between its fields.
+
+    Raises:
+        UsageError: naming file, line and field of the first fault.
+    """
+    _check_roles(document)
+    _check_link(document)
+    if document.value["kind"] == IMPORTED:
+        return
+    _check_characters(document, (), {k: v for k, v in document.value.items() if k != "description"})
+    if "radio_source" in document.value:
+        raise document.refuse(
+            ("radio_source",),
+            f"a testbed of kind {document.value['kind']} says by its radios where its figures come from",
+            "leave radio_source out",
+        )
+    if document.value["kind"] == EMULATED:
+        _check_emulated_hosts(document)
+        check_emulated_addresses(document)
+    else:
+        check_lab(document)
+    _check_meters(document)
+
+
+def _check_characters(document: Document, place: tuple[str | int, ...], value: Any) -> None:
+    """No control character: texts reach templates, where a line break begins another line."""
+    if isinstance(value, str) and not _BREAKING.isdisjoint(map(unicodedata.category, value)):
+        raise document.refuse(place, "a text with a control character, such as a line break", "leave it out")
+    if isinstance(value, dict):
+        for key, child in value.items():
+            _check_characters(document, place, key)
+            _check_characters(document, (*place, key), child)
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            _check_characters(document, (*place, index), child)
+
+
+def _check_roles(document: Document) -> None:
+    hosts: dict[str, Any] = document.value["hosts"]
+    wanted = ["client", "server"]
+    # Without a radio anywhere there is nothing an access point could do.
+    if document.value["kind"] == EMULATED or "wifi" in document.value:
+        wanted.insert(1, "access_point")
+    for role in wanted:
+        if not any(role in host["roles"] for host in hosts.values()):
+            raise document.refuse(
+                ("hosts",), f"no host has the role {role}", f"add 'roles: [{role}]' to one host"
+            )
+    if document.value["kind"] == IMPORTED:
+        return  # where its hosts were reached is not known
+    for name, host in hosts.items():
+        if {"client", "server"} & set(host["roles"]) and not host.get("test_addresses"):
+            raise document.refuse(
+                ("hosts", name), "the field 'test_addresses' is missing", "add ipv4 and ipv6"
+            )
+
+
+def _check_link(document: Document) -> None:
+    emulated = document.value["kind"] == EMULATED
+    if emulated and "link" not in document.value:
+        raise document.refuse((), "kind emulated needs a link section", "add 'link: {preset: ideal-216}'")
+    if not emulated and "link" in document.value:
+        raise document.refuse(("link",), f"a testbed of kind {document.value['kind']} has no emulated link")
+
+
+def _check_emulated_hosts(document: Document) -> None:
+    for name, host in document.value["hosts"].items():
+        for field in _FOR_REAL_HOSTS:
+            if field in host:
+                raise document.refuse(
+                    ("hosts", name, field),
+                    f"a host of an emulated testbed has no {field}",
+                    "leave it out, or use kind guest or lab",
+                )
+
+
+def _check_meters(document: Document) -> None:
+    seen: set[str] = set()
+    hosts: dict[str, Any] = document.value["hosts"]
+    for index, meter in enumerate(document.value["meters"]):
+        place = ("meters", index)
+        if meter["meter_id"] in seen:
+            raise document.refuse((*place, "meter_id"), f"two meters are called '{meter['meter_id']}'")
+        seen.add(meter["meter_id"])
+        for field in ("node", "host"):
+            if field in meter and meter[field] not in hosts:
+                known = ", ".join(hosts)
+                raise document.refuse((*place, field), f"no host is called '{meter[field]}'; hosts: {known}")
+        if _CREDENTIALS_IN_ADDRESS.search(meter["resource"]):
+            raise document.refuse(
+                (*place, "resource"),
+                "the address holds credentials",
+                "put them into settings, by reference (env:NAME, file:PATH or vault:NAME)",
+            )
+        _check_secrets(document, place, meter)
+        _check_meter_host(document, place, meter)
+        _check_device(document, place, meter)
+
+
+def _check_secrets(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
+    """A variable or file of this machine goes, as a password, to hosts of the topology or a private network.
+
+    A topology may be anybody's, and any variable or file a secret.
+    """
+    resource = meter["resource"]
+    if resource == EMULATED or _LOCAL.match(resource) or not secrets.references(meter.get("settings", {})):
+        return
+    found = _HOST.match(resource)
+    address = found[1].strip("[]") if found else ""
+    hosts = document.value["hosts"].values()
+    ways_in = [(host.get("control_address"), host.get("ssh", {}).get("address")) for host in hosts]
+    if any(address in ways for ways in ways_in) or _is_private(address):
+        return
+    raise document.refuse(
+        (*place, "resource"),
+        "a password of this machine would go to an address outside the testbed",
+        "give the meter's private address, such as 192.168.50.40, or that of one of the hosts",
+    )
+
+
+def _is_private(address: str) -> bool:
+    try:
+        return not ip_address(address).is_global
+    except ValueError:
+        return address == "localhost"
+
+
+def _check_meter_host(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
+    name = meter.get("host")
+    if name is None:
+        return
+    if document.value["kind"] == EMULATED:
+        raise document.refuse(
+            (*place, "host"), "an emulated testbed has its instruments on this machine", "leave it out"
+        )
+    if "meter_host" not in document.value["hosts"][name]["roles"]:
+        raise document.refuse(
+            (*place, "host"),
+            f"host {name} has not the role meter_host",
+            f"add meter_host to hosts.{name}.roles, or leave host out for a meter on the controller",
+        )
+
+
+def _check_device(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
+    emulated = meter["resource"] == EMULATED
+    if emulated and document.value["kind"] != EMULATED:
+        raise document.refuse(
+            (*place, "resource"),
+            "an emulated instrument needs a testbed of kind emulated",
+            "name the real device",
+        )
+    if emulated and "device" not in meter:
+        raise document.refuse(place, "an emulated meter needs a power model", "add 'device: {model: NAME}'")
+    if emulated and "client" not in document.value["hosts"][meter["node"]]["roles"]:
+        raise document.refuse(
+            (*place, "node"),
+            "an emulated meter can only read the client: the link has no figures of another node's radio",
+            "name the host with the role client",
+        )
+    only = (("device", "a power model"), ("faults", "faults on request"), ("emulation", "such options"))
+    for name, what in only:
+        if not emulated and name in meter:
+            raise document.refuse((*place, name), f"only an emulated meter has {what}")

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A testbed as its topology file describes it. Contract: topology.schema.json.
+
+Secrets stay references here; ``netjoule.core.secrets`` resolves them where they are used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netjoule.core import yamlfile
+from netjoule.core.errors import UsageError
+from netjoule.core.yamlfile import Document
+from netjoule.topology.checks import EMULATED, IMPORTED, check
+from netjoule.topology.hosts import TopologyHost, described
+
+__all__ = ["EMULATED", "IMPORTED", "Meter", "Topology", "load"]
+
+GUEST = "guest"
+_RADIO_SOURCES = {EMULATED: "link-model", GUEST: "hwsim", "lab": "real"}
+_DEFAULT_MTU = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """One meter of the topology.
+
+    Attributes:
+        device_model: power model an emulated instrument reads; None for a real instrument.
+        calibration: path of a calibration document of this instrument; None without one.
+        serial: serial number, for an instrument that does not tell it.
+        faults: of an emulated instrument, as the document holds them.
+        emulation: options of an emulated instrument beside its settings.
+        update_interval_s: from its settings; None when the adapter's default holds.
+        host: name of the host it is plugged into; None is the controller.
+        kind: of the testbed it belongs to.
+    """
+
+    meter_id: str
+    node: str
+    adapter: str
+    resource: str
+    settings: dict[str, Any]
+    device_model: str | None
+    calibration_date: str | None
+    calibration: str | None = None
+    serial: str | None = None
+    faults: tuple[dict[str, Any], ...] = ()
+    emulation: dict[str, Any] = field(default_factory=dict)
+    host: str | None = None
+    kind: str = "lab"
+
+    @property
+    def emulated(self) -> bool:
+        """Whether an emulated instrument stands in for it."""
+        return self.resource == EMULATED
+
+    @property
+    def power_source(self) -> str:
+        """``modelled`` for an emulated instrument, else ``measured``; a guest has no supply to measure.
+
+        ``unknown`` of imported results, which have no power.
+        """
+        if self.kind == IMPORTED:
+            return "unknown"
+        return "modelled" if self.emulated or self.kind == GUEST else "measured"
+
+    @property
+    def update_interval_s(self) -> float | None:
+        """Update interval of the instrument in seconds, when the settings name one."""
+        value = self.settings.get("update_interval_s")
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A validated topology.
+
+    Attributes:
+        hosts: hosts by name, as in the document.
+        link: the emulated link's section; empty for other kinds.
+        document: the effective topology, as campaign.json keeps it.
+    """
+
+    name: str
+    kind: str
+    hosts: dict[str, dict[str, Any]]
+    link: dict[str, Any]
+    meters: tuple[Meter, ...]
+    document: dict[str, Any]
+
+    @classmethod
+    def from_document(cls, value: dict[str, Any], *, where: str) -> Topology:
+        """Make a topology from its JSON form, for example from campaign.json.
+
+        Raises:
+            UsageError: naming the field that does not fit.
+        """
+        return _validated(Document(where, value, {}))
+
+    @property
+    def radio_source(self) -> str:
+        """Where radio figures come from: real, link-model or hwsim; wired where no host has a radio.
+
+        Of imported results as their importer told it, else unknown.
+        """
+        if self.kind == IMPORTED:
+            return str(self.document.get("radio_source", "unknown"))
+        return _RADIO_SOURCES[self.kind] if self.kind == EMULATED or self.wifi else "wired"
+
+    @property
+    def wifi(self) -> dict[str, Any]:
+        """The radio network as in the document, its passphrase a reference; empty without one."""
+        return dict(self.document.get("wifi", {}))
+
+    @property
+    def traffic_secret(self) -> str | None:
+        """Reference to the secret that both ends of netjoule-traffic share; None without one."""
+        reference = self.document.get("traffic_secret")
+        return None if reference is None else str(reference)
+
+    @property
+    def mtu_bytes(self) -> int:
+        """MTU of the path in bytes; 1500 unless the link says otherwise."""
+        return int(self.link.get("mtu", _DEFAULT_MTU))
+
+    def host_with(self, role: str) -> str:
+        """Name of the first host that has a role.
+
+        Raises:
+            UsageError: when none has it.
+        """
+        for name, host in self.hosts.items():
+            if role in host["roles"]:
+                return name
+        raise UsageError(f"topology '{self.name}' has no host with the role {role}")
+
+    def hosts_with(self, role: str) -> tuple[str, ...]:
+        """Names of all hosts that have a role, in the document's order."""
+        return tuple(name for name, host in self.hosts.items() if role in host["roles"])
+
+    def ends(self, clients: int) -> tuple[str, ...]:
+        """Names of the hosts that flows run between: the first clients, then the server; each once.
+
+        Raises:
+            UsageError: when there is no server.
+        """
+        return tuple(dict.fromkeys((*self.hosts_with("client")[:clients], self.host_with("server"))))
+
+    def host(self, name: str) -> TopologyHost:
+        """A host with defaults filled in and addresses with their prefix length."""
+        return described(name, self.hosts[name])
+
+    def test_address(self, name: str, family: str) -> str:
+        """Address of a host for test flows, without prefix length; family: ipv4 or ipv6.
+
+        Raises:
+            UsageError: when it has none of this family.
+        """
+        found = self.host(name).test_address(family)
+        if found is None:
+            raise UsageError(
+                f"host {name} has no {family} address",
+                where=f"topology {self.name}, field hosts.{name}.test_addresses",
+                next_step=f"add {family}",
+            )
+        return found
+
+
+def load(path: Path) -> Topology:
+    """Read a topology file.
+
+    Raises:
+        UsageError: naming file, line and field of what does not fit.
+    """
+    document = yamlfile.load(path)
+    made = _validated(document)
+    if made.kind == IMPORTED:
+        raise document.refuse(
+            ("kind",), "nothing can run where imported results came from", "use kind emulated, guest or lab"
+        )
+    return made
+
+
+def _validated(document: Document) -> Topology:
+    yamlfile.hold(document, "topology")
+    check(document)
+    value = document.value
+    return Topology(
+        name=value["name"],
+        kind=value["kind"],
+        hosts=value["hosts"],
+        link=value.get("link", {}),
+        meters=tuple(_meter(m, value["kind"]) for m in value["meters"]),
+        document=value,
+    )
+
+
+def _meter(value: dict[str, Any], kind: str) -> Meter:
+    return Meter(
+        meter_id=value["meter_id"],
+        node=value["node"],
+        adapter=value["adapter"],
+        resource=value["resource"],
+        settings=dict(value.get("settings", {})),
+        device_model=value.get("device", {}).get("model"),
+        calibration_date=value.get("calibration_date"),
+        calibration=value.get("calibration"),
+        serial=value.get("serial"),
+        faults=tuple(value.get("faults", ())),
+        emulation=dict(value.get("emulation", {})),
+        host=value.get("host"),
+        kind=kind,
+    )

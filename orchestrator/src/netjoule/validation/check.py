@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``netjoule check``: names every defect of a campaign's folder and executes nothing from it.
+
+It reads a folder that anybody may have made: no link is followed, no path from a document is opened
+without being inside the folder, and no value of a secret field is printed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.core import files
+from netjoule.core.errors import NetjouleError, UsageError
+from netjoule.design import run_table
+from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.flows import flows_of
+from netjoule.store import datapackage, folder_limits
+from netjoule.store.campaign import report_name
+from netjoule.store.planfile import read_plan
+from netjoule.validation import tables
+from netjoule.validation.run import check_run, reason_codes
+from netjoule.validation.tables import Defect
+from netjoule.workload.workload import Workload
+from netjoule_contracts import reading
+from netjoule_contracts.reading import Unreadable
+from netjoule_meters import energy
+
+__all__ = ["Defect", "check_campaign", "unfinished"]
+
+_GROWING = frozenset({"transport", "direction"})
+"""Columns to which later versions add values."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def check_campaign(path: Path) -> Iterator[Defect]:
+    """Every defect of a campaign, file by file.
+
+    Raises:
+        UsageError: when ``path`` is not a campaign's folder at all.
+    """
+    if not (path / "campaign.json").exists():
+        raise UsageError(
+            f"{path} is not a campaign: it has no campaign.json",
+            next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
+        )
+    # Nothing of such a campaign is opened: a link leads elsewhere, a FIFO waits for a writer.
+    unopened = False
+    for place, what in folder_limits.beyond_limits(path):
+        yield Defect(place.relative_to(path).as_posix(), "", what)
+        unopened |= what in (folder_limits.LINK, folder_limits.SPECIAL)
+    if unopened:
+        return
+    campaign: dict[str, Any] = {}
+    yield from _campaign(path, campaign)
+    rows = _rows(path)
+    yield from _plan(path, campaign, rows)
+    meter_ids = _names(_list(campaign, "meters"))
+    yield from _runs(
+        path, rows, meter_ids, settled=campaign.get("status") == "complete", imported="imported" in campaign
+    )
+    yield from _schedules(path, campaign, rows)
+    yield from _logs(path, campaign, meter_ids)
+    yield from _package(path, campaign)
+
+
+def unfinished(path: Path) -> str:
+    """How much of a campaign's plan is there, as ``incomplete: 2 of 6 runs``; empty when all of it is.
+
+    Counted are the latest attempts: a run that does not count and is to be repeated is not there yet.
+    """
+    rows = None if any(folder_limits.beyond_limits(path)) else _rows(path)
+    if rows is None:
+        return ""  # its defects say why
+    with suppress(NetjouleError, OSError, ValueError, KeyError, TypeError):
+        document = files.read_json(path / "campaign.json")
+        load = Workload.from_document(document["workload"], where="campaign.json")
+        if "imported" not in document:
+            rows = list(run_table.with_repeats(rows, int(document["seed"]), load.max_attempts))
+    wanted = run_table.last_attempts(rows)
+    there = sum(
+        r.status in run_table.FINAL and (path / "runs" / r.run_id / "run.json").exists() for r in wanted
+    )
+    return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
+
+
+def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
+    file = "campaign.json"
+    yield from tables.document(file, path / file, "campaign", campaign)
+    for part in ("workload", "topology"):
+        if part in campaign:
+            yield from tables.against(file, campaign[part], part, prefix=f"{part}.")
+    profile = _part(campaign, "workload").get("profile")
+    if profile is not None:
+        yield from tables.against(file, profile, "profile", prefix="workload.profile.")
+    wanted = _names(_list(campaign.get("topology"), "meters"))
+    for index, passport in enumerate(_list(campaign, "meters")):
+        yield from tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
+        if str(passport.get("meter_id")) not in wanted:
+            yield Defect(
+                file, f"field meters.{index}.meter_id", f"{passport.get('meter_id')!r} is not in the topology"
+            )
+    before = -1.0
+    for index, session in enumerate(_list(campaign, "sessions")):
+        start = session.get("t_start_s")
+        if isinstance(start, (int, float)) and start < before:
+            yield Defect(file, f"field sessions.{index}.t_start_s", "it starts before the session before it")
+        before = start if isinstance(start, (int, float)) else before
+
+
+def _rows(path: Path) -> list[PlanRow] | None:
+    """Rows of plan.csv; None when it is too broken to be used."""
+    try:
+        return read_plan(path / "plan.csv")
+    except (NetjouleError, ValueError):
+        return None
+
+
+def _plan(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+    file = "plan.csv"
+    if not (path / file).exists():
+        yield Defect(file, "", "the file is missing")
+        return
+    yield from tables.table(file, path / file, "plan")
+    if rows is None:
+        return
+    codes = reason_codes()
+    for line, row in enumerate(rows, start=2):
+        if row.status == "invalid" and row.reason not in codes:
+            yield Defect(file, f"line {line}, column reason", f"{row.reason!r} is not in reasons.json")
+        if campaign.get("status") == "complete" and row.status not in run_table.FINAL:
+            yield Defect(file, f"line {line}, column status", f"{row.status!r} in a complete campaign")
+    if "imported" in campaign:
+        yield from _from_files(file, campaign, rows)
+    else:
+        yield from _expansion(file, campaign, rows)
+    yield from _repeats(file, rows)
+
+
+def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
+    """Each run of an imported campaign comes from a file that campaign.json names, and the other way."""
+    imported = _part(campaign, "imported")
+    named = [runs for source in _list(imported, "files") if isinstance(runs := source.get("runs"), list)]
+    told = {str(run_id) for runs in named for run_id in runs}
+    planned = {row.run_id for row in rows}
+    for run_id in sorted(planned - told):
+        yield Defect(file, f"run {run_id}", "none of the imported files contains this run")
+    for run_id in sorted(told - planned):
+        yield Defect("campaign.json", "field imported.files", f"plan.csv has no run {run_id!r}")
+    for row in rows:
+        if row.generator != imported.get("generator"):
+            what = f"{row.generator!r}, but campaign.json was imported from {imported.get('generator')!r}"
+            yield Defect(file, f"run {row.run_id}, column generator", what)
+
+
+def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
+    """The first attempts are exactly what workload and seed expand to."""
+    try:
+        workload = Workload.from_document(campaign["workload"], where="campaign.json")
+        seed = int(campaign["seed"])
+    except (NetjouleError, KeyError, TypeError, ValueError):
+        return  # the document's own defects say why
+    try:
+        expected = {r.run_id: r for r in run_table.expand(workload, seed)}
+    except UsageError as error:
+        yield Defect("campaign.json", "field workload", error.what)
+        return
+    first = {r.run_id: r for r in rows if r.attempt == 1}
+    for run_id in expected.keys() - first.keys():
+        yield Defect(
+            file, f"run {run_id}", "the workload and seed of campaign.json ask for it, but it is missing"
+        )
+    for run_id, row in first.items():
+        if run_id not in expected:
+            yield Defect(file, f"run {run_id}", "the workload and seed of campaign.json do not ask for it")
+        elif replace(row, status="planned", reason="") != expected[run_id]:
+            yield Defect(file, f"run {run_id}", "its cell or seed is not what workload and seed expand to")
+
+
+def _repeats(file: str, rows: list[PlanRow]) -> Iterator[Defect]:
+    """An attempt repeats a mini-block that had an invalid run, with the same cell and transports."""
+    groups: dict[tuple[int, int], list[PlanRow]] = {}
+    for row in rows:
+        groups.setdefault((row.mini_block, row.attempt), []).append(row)
+    for (mini_block, attempt), group in groups.items():
+        place = f"mini-block {mini_block}, attempt {attempt}"
+        if len({(r.block, r.payload_bytes, r.offered_rate_mbps, r.pace) for r in group}) > 1:
+            yield Defect(file, place, "its runs have different blocks, payloads, rates or pacings")
+        if attempt == 1:
+            continue
+        older = groups.get((mini_block, attempt - 1), [])
+        if all(r.status != "invalid" for r in older):
+            yield Defect(file, place, "it repeats an attempt that has no invalid run")
+        if {r.transport for r in older} != {r.transport for r in group}:
+            yield Defect(file, place, "its transports are not those of the attempt it repeats")
+
+
+def _runs(
+    path: Path,
+    rows: list[PlanRow] | None,
+    meter_ids: frozenset[str],
+    *,
+    settled: bool,
+    imported: bool,
+) -> Iterator[Defect]:
+    known = _as_computed_from(path)
+    runs = path / "runs"
+    folders = sorted(runs.iterdir()) if runs.is_dir() else []
+    if rows is None:
+        # What each folder says of itself is held to its contracts; where the plan is readable, to it as well.
+        for folder in folders:
+            if settled or (folder / "run.json").exists():
+                yield from check_run(
+                    path, folder.name, None, meter_ids, settled=settled, imported=imported, known=known
+                )
+        return
+    planned = {row.run_id: row for row in rows}
+    for folder in folders:
+        if folder.name not in planned:
+            yield Defect(f"runs/{folder.name}", "", "plan.csv has no such run")
+        elif planned[folder.name].status == "planned" and (folder / "run.json").exists():
+            yield Defect(f"runs/{folder.name}/run.json", "", "plan.csv says the run did not happen yet")
+    for row in rows:
+        if row.status in run_table.FINAL:
+            yield from check_run(
+                path, row.run_id, row, meter_ids, settled=settled, imported=imported, known=known
+            )
+
+
+def _as_computed_from(path: Path) -> energy.Campaign | None:
+    """What the numbers of its runs rest on; None when campaign.json is too broken to tell."""
+    try:
+        return energy.read_campaign(path)
+    except (energy.CampaignError, RecursionError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def _schedules(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+    """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives."""
+    seed = campaign.get("seed")
+    if rows is None or not isinstance(seed, int) or "profile" not in _part(campaign, "workload"):
+        return
+    try:
+        workload = Workload.from_document(campaign["workload"], where="campaign.json")
+    except (NetjouleError, KeyError, TypeError, ValueError):
+        return  # the document's own defects say why
+    first: dict[tuple[int, int, object], tuple[str, object]] = {}
+    for row in rows:
+        if row.status not in run_table.FINAL:
+            continue
+        of_mini_block = run_table.schedule_seed(seed, row.mini_block)
+        # Of one client: every other has the same.
+        for asked in flows_of(workload, row, ["client"]):
+            file = f"runs/{row.run_id}/{report_name(asked.flow)}"
+            flow: dict[str, Any] = {}
+            if not (path / file).exists():
+                continue
+            if list(tables.document(file, path / file, "flow_report", flow)):
+                continue  # told already
+            if _part(flow, "profile").get("seed") != asked.seed(of_mini_block):
+                yield Defect(
+                    file, "field profile.seed", "not the one that the campaign's seed gives its mini-block"
+                )
+            digest = flow.get("schedule_digest")
+            key = (row.mini_block, asked.flow, flow["duration_s"])
+            run_id, other = first.setdefault(key, (row.run_id, digest))
+            if digest != other:
+                yield Defect(file, "field schedule_digest", f"another schedule than that of run {run_id}")
+
+
+def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:
+    """clocks.csv, meters/, radio/ and devices/."""
+    hosts = set(_part(_part(campaign, "topology"), "hosts"))
+    if (path / "clocks.csv").exists():
+        yield from tables.table("clocks.csv", path / "clocks.csv", "clocks")
+        yield from tables.rising("clocks.csv", path / "clocks.csv", "t_s", by=("host",))
+        for line, cells in tables.rows(path / "clocks.csv"):
+            if cells.get("host") not in hosts:
+                yield Defect(
+                    "clocks.csv", f"line {line}, column host", f"no host is called {cells.get('host')!r}"
+                )
+    for name in sorted(meter_ids):
+        if not (path / "meters" / f"{name}.csv").exists():
+            yield Defect(f"meters/{name}.csv", "", "the file is missing")
+    for file in datapackage.table_files(path, "meters"):
+        yield from tables.table(file, path / file, "meters")
+        yield from tables.rising(file, path / file, "t_s")
+        yield from tables.counting(file, path / file, "seq")
+        if PurePosixPath(file).stem not in meter_ids:
+            yield Defect(file, "", "campaign.json has no such meter")
+    for file in datapackage.table_files(path, "radio"):
+        yield from tables.table(file, path / file, "radio")
+        yield from tables.rising(file, path / file, "t_s")
+        if PurePosixPath(file).stem not in hosts:
+            yield Defect(file, "", "the topology has no such host")
+    for name in sorted(_names(m for m in _list(campaign, "meters") if m.get("device_model") is not None)):
+        stream = f"devices/{name}.ndjson"
+        if not (path / stream).exists():
+            yield Defect(stream, "", "the file is missing, though its meter reads a device model")
+    for file_path in sorted(path.glob("devices/*.ndjson")):
+        yield from tables.device_stream(file_path.relative_to(path).as_posix(), file_path)
+
+
+def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
+    """datapackage.json lists every table with the contract's schema; it is written when a session ends."""
+    file = "datapackage.json"
+    if not (path / file).exists():
+        if campaign.get("status") == "complete":
+            yield Defect(file, "", "the file is missing")
+        return
+    try:
+        package = reading.document(path / file)
+        found = {str(r["name"]): r for r in package["resources"] if r["schema"]["fields"] is not None}
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
+        return
+    except (OSError, KeyError, TypeError):
+        yield Defect(file, "", "not a data package")
+        return
+    for table in datapackage.TABLES:
+        files = datapackage.table_files(path, table)
+        resource = found.get(table, {})
+        listed = resource.get("path", [])
+        listed = [str(name) for name in listed] if isinstance(listed, list) else [str(listed)]
+        for name in listed:
+            if name not in files:
+                yield Defect(file, f"resource {table}", f"{name!r} is not a file of this campaign")
+        # A resumed campaign has tables that the package of the last session does not list yet.
+        if campaign.get("status") in ("complete", "interrupted"):
+            for name in sorted(set(files) - set(listed)):
+                yield Defect(file, f"resource {table}", f"{name!r} is not listed")
+        if resource and not _is_contract(table, resource["schema"]["fields"]):
+            yield Defect(file, f"resource {table}", "its schema is not the contract's")
+
+
+def _is_contract(table: str, fields: Any) -> bool:
+    """Whether these are the contract's fields, as far as they were there when the package was written."""
+    try:
+        wanted = contracts.fields_of(table, [str(field["name"]) for field in fields])
+        return wanted is not None and _lasting(fields) == _lasting(wanted)
+    except (AttributeError, KeyError, TypeError):
+        return False
+
+
+def _lasting(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same without what a later version may change: words, and values that it adds to columns."""
+    lasting = [{name: part for name, part in field.items() if name != "description"} for field in fields]
+    return [
+        field | {"constraints": {k: v for k, v in field["constraints"].items() if k != "enum"}}
+        if field["name"] in _GROWING
+        else field
+        for field in lasting
+    ]
+
+
+def _names(meters: Iterable[dict[str, Any]]) -> frozenset[str]:
+    """Meter ids that can be file names; another one is a defect of its document and opens nothing."""
+    return frozenset(str(m.get("meter_id")) for m in meters if _NAME.fullmatch(str(m.get("meter_id"))))
+
+
+def _part(document: Any, name: str) -> dict[str, Any]:
+    value = document.get(name) if isinstance(document, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def _list(document: Any, name: str) -> list[dict[str, Any]]:
+    value = document.get(name) if isinstance(document, dict) else None
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []

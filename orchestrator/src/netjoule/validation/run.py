@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds one run's folder to its contracts, to the plan and to its own arithmetic."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.design.run_table import PlanRow
+from netjoule.radio import reader_cost
+from netjoule.radio.reader_cost import ReaderCost
+from netjoule.store.campaign import report_name
+from netjoule.validation import tables
+from netjoule.validation.tables import Defect
+from netjoule_meters import energy
+from netjoule_meters.energy import agree, jain_index
+
+__all__ = ["check_run", "reason_codes"]
+
+_SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "transport", "payload_bytes",
+                     "offered_rate_mbps", "direction", "generator", "seed")  # fmt: skip
+_SHARED_WITH_FLOW = ("transport", "payload_bytes", "direction", "ip_version")
+_WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
+_PLAN_STATUS = {"done": {"done", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
+# Times are stored with 6 decimals.
+_TIME_TOLERANCE_S = 2e-6
+# Shares of flows rest on intervals whose times are rounded so; as a part of a window of a second.
+_SHARES_TOLERANCE = 1e-4
+
+
+@cache
+def reason_codes() -> frozenset[str]:
+    """Codes of protocols/contracts/reasons.json."""
+    document = json.loads((contracts.root() / "reasons.json").read_text(encoding="utf-8"))
+    return frozenset(r["code"] for r in document["reasons"])
+
+
+def check_run(
+    campaign: Path,
+    run_id: str,
+    row: PlanRow | None,
+    meter_ids: frozenset[str],
+    *,
+    settled: bool,
+    imported: bool = False,
+    known: energy.Campaign | None = None,
+) -> Iterator[Defect]:
+    """Every defect of runs/<run_id>/ of a finished run, and of the readings that it rests on.
+
+    Args:
+        campaign: folder of the campaign.
+        run_id: of the run.
+        row: its row of plan.csv, with a final status; None when the plan cannot be used.
+        meter_ids: meters that campaign.json has passports of.
+        settled: every finished run must have its result; not so before an interrupted mini-block goes on.
+        imported: another program's run, which has a measure window and no others.
+        known: the campaign as its numbers are computed from it; None when it is too broken for that.
+    """
+    folder = campaign / "runs" / run_id
+    base = f"runs/{run_id}"
+    run: dict[str, Any] = {}
+    yield from tables.document(f"{base}/run.json", folder / "run.json", "run", run)
+    if row is not None:
+        yield from _fits_plan(f"{base}/run.json", run, row)
+    yield from _windows(f"{base}/run.json", run, ("measure",) if imported else _WINDOW_ORDER)
+    yield from _codes(f"{base}/run.json", run.get("reasons"))
+    yield from _reader_cpu(f"{base}/run.json", run)
+    if (folder / "events.csv").exists():
+        yield from _events(f"{base}/events.csv", folder / "events.csv")
+    if run.get("status") == "failed":
+        return
+    flows = yield from _flows(base, folder, run)
+    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", flows)
+    result: dict[str, Any] = {}
+    if settled or (folder / "result.json").exists():
+        yield from tables.document(f"{base}/result.json", folder / "result.json", "result", result)
+        yield from _result(f"{base}/result.json", result, run, meter_ids)
+    status = run.get("status") if row is None else row.status
+    if known is not None and status in ("done", "superseded"):
+        yield from _readings(campaign, run_id, known, run, result)
+
+
+def _readings(
+    campaign: Path, run_id: str, known: energy.Campaign, run: Mapping[str, Any], result: Mapping[str, Any]
+) -> Iterator[Defect]:
+    """Readings cover every window of a run that counts."""
+    try:
+        for lacking in energy.uncovered(campaign, known, run, result):
+            words = f"{lacking}; 'netjoule resume' runs it again"
+            yield Defect(f"meters/{lacking.meter_id}.csv", f"run {run_id}", words)
+    except (energy.CampaignError, OSError, ValueError, KeyError, TypeError):
+        return  # the defects of its documents and of the table say why
+
+
+def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow) -> Iterator[Defect]:
+    if not run:
+        return
+    planned = asdict(row)
+    if run.get("run_id") != row.run_id:
+        yield Defect(file, "field run_id", f"{run.get('run_id')!r} stands in the folder of {row.run_id}")
+    for name in _SHARED_WITH_PLAN:
+        if name in run and run[name] != planned[name]:
+            yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {planned[name]!r}")
+    if "pacing" in run and run["pacing"] != row.pace.as_json():
+        yield Defect(file, "field pacing", f"{run['pacing']!r}, but plan.csv has {row.pace}")
+    if row.status not in _PLAN_STATUS.get(str(run.get("status")), {row.status}):
+        yield Defect(file, "field status", f"{run.get('status')!r}, but plan.csv has {row.status!r}")
+
+
+def _windows(file: str, run: Mapping[str, Any], needed: tuple[str, ...]) -> Iterator[Defect]:
+    """Each window has a length, and one ends before the next begins."""
+    before: tuple[str, float] | None = None
+    windows = run.get("windows")
+    for name in _WINDOW_ORDER if isinstance(windows, Mapping) else ():
+        window = windows.get(name) if isinstance(windows, Mapping) else None
+        span = _span(window)
+        if span is None:
+            if run.get("status") == "done" and name in needed:
+                yield Defect(file, f"field windows.{name}", "a finished run has every window")
+            continue
+        if span[1] < span[0]:
+            yield Defect(file, f"field windows.{name}", "it ends before it starts")
+        if before and span[0] < before[1] - _TIME_TOLERANCE_S:
+            yield Defect(file, f"field windows.{name}", f"it starts before {before[0]} ends")
+        before = (name, span[1])
+
+
+def _codes(file: str, reasons: object, field: str = "reasons") -> Iterator[Defect]:
+    for index, reason in enumerate(reasons if isinstance(reasons, list) else []):
+        code = reason.get("code") if isinstance(reason, Mapping) else None
+        if code is not None and str(code) not in reason_codes():
+            yield Defect(file, f"field {field}.{index}.code", f"{code!r} is not in reasons.json")
+
+
+def _reader_cpu(file: str, run: Mapping[str, Any]) -> Iterator[Defect]:
+    """A reader that took more in one window than in another is a reason of the run."""
+    parts = run.get("reader_cpu")
+    told = "reader_cpu_differs" in _reasons_of(run)
+    for index, part in enumerate(parts if isinstance(parts, list) else []):
+        if not isinstance(part, Mapping):
+            continue
+        idle, measure = _number(part.get("idle_cores")), _number(part.get("measure_cores"))
+        if idle is None or measure is None or told:
+            continue
+        if reader_cost.differs(ReaderCost(str(part.get("node")), idle, measure)):
+            words = f"{idle:g} of a core in idle, {measure:g} in measure, without reader_cpu_differs"
+            yield Defect(file, f"field reader_cpu.{index}", words)
+
+
+def _reasons_of(run: Mapping[str, Any]) -> list[object]:
+    reasons = run.get("reasons")
+    return [r.get("code") for r in reasons if isinstance(r, Mapping)] if isinstance(reasons, list) else []
+
+
+def _events(file: str, path: Path) -> Iterator[Defect]:
+    # Not in order of time: what a meter says of a past moment stands where it became known.
+    yield from tables.table(file, path, "events")
+    for line, cells in tables.rows(path):
+        if cells.get("code") and cells["code"] not in reason_codes():
+            yield Defect(file, f"line {line}, column code", f"{cells['code']!r} is not in reasons.json")
+
+
+def _flows(
+    base: str, folder: Path, run: Mapping[str, Any]
+) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
+    """Defects of the reports of all flows; the reports by the flows' numbers."""
+    found: dict[int, dict[str, Any]] = {}
+    several = [one for one in _listed(run, "flows") if isinstance(one, Mapping)]
+    for number, expected in enumerate(several or [run], start=1):
+        name = report_name(number)
+        flow: dict[str, Any] = {}
+        yield from tables.document(f"{base}/{name}", folder / name, "flow_report", flow)
+        if several and expected.get("flow") != number:
+            yield Defect(f"{base}/run.json", f"field flows.{number - 1}.flow", "flows are numbered from 1")
+        # Options and reasons are the run's; those of what runs beside its transport stand in the campaign.
+        names = ["reasons", "ip_version"]
+        if expected.get("transport") == run.get("transport"):
+            names.append("transport_options")
+        of_run = {key: run[key] for key in names if key in run}
+        yield from _flow(f"{base}/{name}", flow, {**expected, **of_run})
+        found[number] = flow
+    return found
+
+
+def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+    if not flow:
+        return
+    for name in _SHARED_WITH_FLOW:
+        # null sends nothing, so its report has no IP version.
+        if flow.get(name) is not None and name in run and flow[name] != run[name]:
+            yield Defect(file, f"field {name}", f"{flow[name]!r}, but run.json has {run[name]!r}")
+    used = _part(flow, "transport_options")
+    for name, asked in _part(run, "transport_options").items():
+        if used.get(name) != asked:
+            where = f"field transport_options.{name}"
+            yield Defect(file, where, f"{used.get(name)!r}, but run.json has {asked!r}")
+    if "bookkeeping_mismatch" in _reasons_of(run):
+        return
+    yield from _bookkeeping(file, flow)
+
+
+def _bookkeeping(file: str, flow: Mapping[str, Any]) -> Iterator[Defect]:
+    """scheduled = sent + not_sent; sent = received_unique + lost, where what is lost is counted."""
+    sender = _part(flow, "sender")
+    receiver = _part(flow, "receiver")
+    try:
+        if sender["messages_scheduled"] != sender["messages_sent"] + sender["messages_not_sent"]:
+            yield Defect(file, "field sender", "messages_scheduled is not messages_sent + messages_not_sent")
+        lost = receiver.get("messages_lost", 0)
+        if (
+            lost is not None
+            and receiver
+            and sender["messages_sent"] != (receiver["messages_received_unique"] + lost)
+        ):
+            yield Defect(
+                file, "field receiver", "messages_sent is not messages_received_unique + messages_lost"
+            )
+    except (KeyError, TypeError):
+        return  # the contract has named the missing field
+    if flow.get("reconciles") is False:
+        yield Defect(file, "field reconciles", "false, but the run is not invalid for bookkeeping_mismatch")
+
+
+def _intervals(file: str, path: Path, flows: Mapping[int, Mapping[str, Any]]) -> Iterator[Defect]:
+    if not path.exists():
+        yield Defect(file, "", "the file is missing")
+        return
+    yield from tables.table(file, path, "intervals")
+    yield from tables.rising(file, path, "t_start_s", by=("flow", "end"))
+    received = dict.fromkeys(flows, 0.0)
+    for line, cells in tables.rows(path):
+        flow = int(tables.number(cells.get("flow", "1")) or 0)
+        if flow not in flows:
+            yield Defect(file, f"line {line}, column flow", f"the run has no flow {cells.get('flow')}")
+            return
+        if cells.get("end") == "receiver":
+            received[flow] += tables.number(cells.get("bytes", "")) or 0
+    for number, flow_report in flows.items():
+        expected = _part(flow_report, "receiver").get("bytes_received_unique")
+        if expected is not None and received[number] != expected:
+            where = report_name(number)
+            words = f"the receiver's intervals sum to {received[number]:.0f}, {where} has {expected}"
+            yield Defect(file, "column bytes", words)
+
+
+def _result(
+    file: str, result: Mapping[str, Any], run: Mapping[str, Any], meter_ids: frozenset[str]
+) -> Iterator[Defect]:
+    if not result:
+        return
+    for name in ("run_id", "transport", "payload_bytes", "offered_rate_mbps"):
+        if name in run and result.get(name) != run[name]:
+            yield Defect(file, f"field {name}", f"{result.get(name)!r}, but run.json has {run[name]!r}")
+    yield from _result_window(file, result, run)
+    yield from _codes(file, result.get("reasons"))
+    yield from _shares(file, result, run)
+    nodes = result.get("nodes")
+    for index, node in enumerate(nodes if isinstance(nodes, list) else []):
+        if isinstance(node, Mapping):
+            yield from _node(file, f"nodes.{index}", node, result, meter_ids)
+
+
+def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+    inner, outer = _span(result.get("window")), _span(_part(run, "windows").get("measure"))
+    if inner is None or outer is None:
+        return
+    if inner[0] < outer[0] - _TIME_TOLERANCE_S or inner[1] > outer[1] + _TIME_TOLERANCE_S:
+        yield Defect(file, "field window", "it reaches beyond windows.measure of run.json")
+
+
+def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+    """With several flows: one share for each flow of run.json, which together are T_A."""
+    asked, told = ([one for one in _listed(of, "flows") if isinstance(one, Mapping)] for of in (run, result))
+    if result.get("window") is None:
+        return
+    if [one.get("flow") for one in told] != [one.get("flow") for one in asked]:
+        yield Defect(file, "field flows", f"{len(told)} flows, but run.json has {len(asked)}")
+        return
+    shares = [_number(one.get("goodput_mbps")) for one in told]
+    t_a = _number(result.get("t_a_mbps"))
+    known = [share for share in shares if share is not None]
+    if not told or t_a is None or len(known) < len(shares):
+        return
+    if not math.isclose(sum(known), t_a, rel_tol=_SHARES_TOLERANCE, abs_tol=1e-9):
+        yield Defect(file, "field flows", f"they got {sum(known):g} Mb/s in all, t_a_mbps is {t_a:g}")
+    index, expected = _number(_part(result, "fairness").get("jain_goodput")), jain_index(known)
+    if (index is None) != (expected is None) or (
+        index is not None and expected is not None and not agree(index, expected)
+    ):
+        yield Defect(file, "field fairness.jain_goodput", f"{index}, but the flows give {expected}")
+
+
+def _node(
+    file: str, place: str, node: Mapping[str, Any], result: Mapping[str, Any], meter_ids: frozenset[str]
+) -> Iterator[Defect]:
+    if str(node.get("meter_id")) not in meter_ids:
+        yield Defect(file, f"field {place}.meter_id", f"campaign.json has no meter {node.get('meter_id')!r}")
+    p_a, p_i, delta = (_number(node.get(k)) for k in ("p_a_w", "p_i_w", "delta_p_w"))
+    if p_a is not None and p_i is not None and delta is not None and not agree(delta, p_a - p_i, p_a):
+        yield Defect(
+            file, f"field {place}.delta_p_w", f"{delta:.12g} is not p_a_w - p_i_w = {p_a - p_i:.12g}"
+        )
+    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(node.get("t_a_mbps", result.get("t_a_mbps")))
+    if ea is not None and delta is not None and t_a and not agree(ea, delta / t_a, (p_a or 0.0) / t_a):
+        yield Defect(
+            file,
+            f"field {place}.ea_j_per_mbit",
+            f"{ea:.12g} is not delta_p_w / t_a_mbps = {delta / t_a:.12g}",
+        )
+    yield from _floor(file, f"{place}.floor", _part(node, "floor"), (p_a, delta), t_a)
+
+
+def _floor(
+    file: str,
+    place: str,
+    floor: Mapping[str, Any],
+    powers_w: tuple[float | None, float | None],
+    t_a: float | None,
+) -> Iterator[Defect]:
+    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I (`powers_w` has both)."""
+    p_a, delta = powers_w
+    floor_w, above = (_number(floor.get(k)) for k in ("floor_w", "ea_above_floor_j_per_mbit"))
+    code = floor.get("reason")
+    if code is not None and str(code) not in reason_codes():
+        yield Defect(file, f"field {place}.reason", f"{code!r} is not in reasons.json")
+    if floor and (floor_w is None) == (code is None):
+        words = f"{floor.get('floor_w')!r}, with the reason {code!r}: it is one or the other"
+        yield Defect(file, f"field {place}.floor_w", words)
+    if above is None or floor_w is None or delta is None or not t_a:
+        return
+    if not agree(above, (delta - floor_w) / t_a, max(delta, floor_w, p_a or 0.0) / t_a):
+        words = f"{above:.12g} is not (delta_p_w - floor_w) / t_a_mbps = {(delta - floor_w) / t_a:.12g}"
+        yield Defect(file, f"field {place}.ea_above_floor_j_per_mbit", words)
+
+
+def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
+    value = document.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = document.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _span(window: object) -> tuple[float, float] | None:
+    if not isinstance(window, Mapping):
+        return None
+    start, end = _number(window.get("t_start_s")), _number(window.get("t_end_s"))
+    return None if start is None or end is None else (start, end)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

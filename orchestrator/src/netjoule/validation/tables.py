@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the CSV tables and streams of a campaign to their contracts and to time's direction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.core import yamlfile
+from netjoule_contracts import reading
+from netjoule_contracts.reading import Unreadable
+
+__all__ = ["Defect", "against", "counting", "device_stream", "document", "newer", "rising", "table"]
+
+_CUSTOM = ("exclusiveMinimum", "pattern", "unique")
+# A stream of a long campaign has millions of lines of one writer: its form is checked on the first ones.
+_STREAM_LINES_BY_SCHEMA = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing that is wrong.
+
+    Attributes:
+        file: path relative to the campaign.
+        place: line, column or field; empty for the whole file.
+        what: one sentence.
+    """
+
+    file: str
+    place: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.place}: {self.what}" if self.place else f"{self.file}: {self.what}"
+
+
+def document(file: str, path: Path, contract: str, into: dict[str, Any]) -> Iterator[Defect]:
+    """Read a JSON document into ``into`` and hold it to its contract; unreadable leaves ``into`` empty."""
+    try:
+        value = reading.document(path)
+    except FileNotFoundError:
+        yield Defect(file, "", "the file is missing")
+        return
+    except OSError as error:
+        yield Defect(file, "", f"it cannot be read: {error.strerror}")
+        return
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
+        return
+    yield from against(file, value, contract)
+    if isinstance(value, dict):
+        into.update(value)
+
+
+def newer(value: Any, contract: str) -> str:
+    """What is to be said of a document of a later version of its contract; empty for any other."""
+    version = value.get("schema_version") if isinstance(value, Mapping) else None
+    known = contracts.schema(contract)["properties"]["schema_version"].get("const", 1)
+    if isinstance(version, int) and version > known:
+        return f"version {version} is newer than the {known} known here"
+    return ""
+
+
+def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[Defect]:
+    """Hold a value to a contract; secrets are never shown."""
+    if what := newer(value, contract):
+        yield Defect(file, f"field {prefix}schema_version", what)
+        return
+    for place, what in yamlfile.defects(value, contract):
+        field = prefix + ".".join(map(str, place))
+        yield Defect(file, f"field {field}" if field else "", what)
+
+
+def table(file: str, path: Path, name: str) -> Iterator[Defect]:
+    """Hold a CSV to its Table Schema: header, types, bounds, patterns, uniqueness, whole last line."""
+    try:
+        with reading.opened(path) as handle:
+            size = handle.seek(0, 2)
+            handle.seek(max(0, size - 1))
+            if size and handle.read(1) != b"\n":
+                yield Defect(
+                    file, "last line", "it is cut off, as a crash leaves it; 'netjoule resume' repairs it"
+                )
+        for text in contracts.table_defects(name, path):
+            place, _, what = text.partition(": ")
+            yield Defect(file, place, what)
+        yield from _custom(file, path, name)
+    except OSError as error:
+        yield Defect(file, "", f"it cannot be read: {error.strerror}")
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
+
+
+def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and cells of each whole row; nothing from where the file cannot be read."""
+    try:
+        found = reading.rows(path)
+        _, header, _ = next(found, reading.Row(1, []))
+        for line, cells, defect in found:
+            if not defect and len(cells) == len(header):
+                yield line, dict(zip(header, cells, strict=True))
+    except (OSError, Unreadable):
+        return
+
+
+def rising(
+    file: str, path: Path, column: str, *, by: tuple[str, ...] = (), strictly: bool = False
+) -> Iterator[Defect]:
+    """Report the first place where ``column`` goes back, for all rows or per values of the columns ``by``."""
+    last: dict[tuple[str, ...], float] = {}
+    for line, row in rows(path):
+        key = tuple(row.get(name, "") for name in by)
+        value = number(row.get(column, ""))
+        if value is None:
+            continue
+        before = last.get(key)
+        if before is not None and (value < before or (strictly and value == before)):
+            yield Defect(
+                file,
+                f"line {line}, column {column}",
+                f"{value:g} after {before:g}: rows are appended in order",
+            )
+            return
+        last[key] = value
+
+
+def counting(file: str, path: Path, column: str) -> Iterator[Defect]:
+    """Report the first row whose ``column`` is not one more than that of the row before."""
+    before: float | None = None
+    for line, row in rows(path):
+        value = number(row.get(column, ""))
+        if value is not None and before is not None and value != before + 1:
+            place = f"line {line}, column {column}"
+            yield Defect(file, place, f"{value:g} after {before:g}: a row is missing or doubled")
+            return
+        before = value if value is not None else before
+
+
+def number(cell: str) -> float | None:
+    """A cell as a finite number; None when it is empty or none."""
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def device_stream(file: str, path: Path) -> Iterator[Defect]:
+    """Hold a device stream (NDJSON) to its contract and its intervals to follow one another."""
+    end_s: float | None = None
+    try:
+        for line, text in enumerate(reading.lines(path), start=1):
+            try:
+                sample = reading.value_of(text)
+                start_s, stop_s = float(sample["t_start_s"]), float(sample["t_end_s"])
+            except (ValueError, KeyError, TypeError) as error:
+                what = error.what if isinstance(error, Unreadable) else f"{type(error).__name__} {error}"
+                yield Defect(file, f"line {line}", f"no sample of a device: {what}")
+                continue
+            if line <= _STREAM_LINES_BY_SCHEMA:
+                for place, what in yamlfile.defects(sample, "device_stream"):
+                    yield Defect(file, f"line {line}, field {'.'.join(map(str, place))}", what)
+            if stop_s <= start_s or (end_s is not None and start_s < end_s - 1e-6):
+                yield Defect(file, f"line {line}", "its interval does not follow the one before")
+                return
+            end_s = stop_s
+    except OSError as error:
+        yield Defect(file, "", f"it cannot be read: {error.strerror}")
+    except Unreadable as error:
+        yield Defect(file, error.place, error.what)
+
+
+def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:
+    """Constraints beyond type, bounds and enum."""
+    fields = [f for f in contracts.table(name)["fields"] if set(_CUSTOM) & set(f.get("constraints", {}))]
+    seen: dict[str, set[str]] = {str(f["name"]): set() for f in fields}
+    for line, row in rows(path) if fields else ():
+        for field in fields:
+            column = str(field["name"])
+            cell = row.get(column, "")
+            what = _breaks(cell, field["constraints"], seen[column])
+            if what:
+                yield Defect(file, f"line {line}, column {column}", what)
+            seen[column].add(cell)
+
+
+def _breaks(cell: str, rule: Mapping[str, Any], seen: set[str]) -> str:
+    value = number(cell)
+    if not cell:
+        return ""
+    if "exclusiveMinimum" in rule and value is not None and value <= rule["exclusiveMinimum"]:
+        return f"{cell} must be above {rule['exclusiveMinimum']}"
+    if "pattern" in rule and not contracts.has_form(cell, rule["pattern"]):
+        return f"{cell!r} does not have the form {rule['pattern']}"
+    if rule.get("unique") and cell in seen:
+        return f"{cell!r} stands twice"
+    return ""
