@@ -15,11 +15,11 @@ import pytest
 from netjoule_contracts import document_defects, schema
 from netjoule_meters.adapters import adapter, adapter_names
 from netjoule_meters.adapters.base import Meter, Quantity, Semantics
-from netjoule_meters.adapters.settings import REQUIRED, resolve
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.registry import EMULATED, EmulationOptions, make_instrument
 from netjoule_meters.errors import UsageError
 from netjoule_meters.passport import Identification
+from netjoule_meters.settings import REQUIRED, resolve
 from netjoule_meters.transports import INTERFACES
 from netjoule_meters.transports.dialogue import Dialogue
 

@@ -19,8 +19,8 @@ from netjoule_meters.probing.greetings import (
 )
 from netjoule_meters.probing.lines import greet_serial, greet_usbtmc, usbtmc_devices
 from netjoule_meters.probing.network import greet_host, greet_ptdaemon, split_host
-from netjoule_meters.probing.ports_in_use import use_of
 from netjoule_meters.probing.snippet import topology_snippet
+from netjoule_meters.transports.ports_in_use import use_of
 
 from .processes import PATIENCE_S
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from netjoule_meters.adapters import adapter
 from netjoule_meters.adapters.base import Meter
-from netjoule_meters.adapters.settings import resolve
 from netjoule_meters.clock import Clock, SystemClock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import UsageError
 from netjoule_meters.ranging import require_fixed
+from netjoule_meters.settings import resolve
 from netjoule_meters.transports import connect
 
 

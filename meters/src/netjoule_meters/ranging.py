@@ -14,11 +14,11 @@ from typing import Any
 
 from netjoule_meters.adapters import adapter
 from netjoule_meters.adapters.base import Meter
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.clock import Clock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import DialogueError, MeterUnavailable, UsageError
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting
 
 AUTO = "auto"
 MIN_READINGS = 3

@@ -15,9 +15,9 @@ from netjoule_meters.adapters.answers import NotThere, finder
 from netjoule_meters.adapters.mapping import mapping_of
 from netjoule_meters.adapters.networked_socket import NetworkedSocket, recognise
 from netjoule_meters.adapters.presets import all_presets, load_preset, parse_preset, preset_names
-from netjoule_meters.adapters.settings import resolve
 from netjoule_meters.errors import DialogueError, GarbageReply, UsageError
 from netjoule_meters.reading import Flag
+from netjoule_meters.settings import resolve
 
 
 def mapping(**settings):

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from netjoule_meters.adapters.settings import Setting, resolve
 from netjoule_meters.clock import Clock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import (
@@ -35,6 +34,7 @@ from netjoule_meters.errors import (
 )
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting, resolve
 from netjoule_meters.transports import interface_settings
 from netjoule_meters.transports.base import Connection
 

@@ -16,10 +16,10 @@ from typing import ClassVar
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.finding import Finding, look_at
 from netjoule_meters.adapters.polled import Sample
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.adapters.sysfs_meter import MICRO, SysfsMeter
 from netjoule_meters.errors import GarbageReply, PortUnavailable, WrongMode
 from netjoule_meters.passport import Identification
+from netjoule_meters.settings import Setting
 
 _DISCHARGING = "Discharging"
 _SIGN = "the sign of current_now differs between drivers and is dropped while the status is Discharging"

@@ -16,10 +16,10 @@ from netjoule_meters.adapters.base import Quantity, Semantics
 from netjoule_meters.adapters.cc128_messages import History, Live, is_classic, parse_message
 from netjoule_meters.adapters.dialogue_meter import LineMeter
 from netjoule_meters.adapters.finding import Finding, look_at, spacing_s
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.errors import GarbageReply, NoAnswer, ReplyTimeout, UsageError, WrongInstrument
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting
 from netjoule_meters.transports.base import StampedTransport
 
 _LISTEN_UPDATES = 4

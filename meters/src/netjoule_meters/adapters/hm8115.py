@@ -29,7 +29,6 @@ from netjoule_meters.adapters.hm8115_lines import (
     parse_measurement,
     parse_status,
 )
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.errors import (
     DialogueError,
     GarbageReply,
@@ -39,6 +38,7 @@ from netjoule_meters.errors import (
 )
 from netjoule_meters.passport import Accuracy, AccuracyTerm, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting
 from netjoule_meters.transports.base import StampedTransport
 
 CYCLE_S = 0.47

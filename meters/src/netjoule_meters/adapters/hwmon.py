@@ -14,10 +14,10 @@ from typing import ClassVar
 
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.polled import Sample
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.adapters.sysfs_meter import MICRO, MILLI, SysfsMeter
 from netjoule_meters.errors import PortUnavailable, SettingRefused
 from netjoule_meters.passport import Identification
+from netjoule_meters.settings import Setting
 
 
 class Hwmon(SysfsMeter):

@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from netjoule_meters.adapters.base import Meter, Semantics
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, SettingRefused
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting
 from netjoule_meters.transports.joulescope import Joulescope
 
 _FREQUENCIES_HZ = (1, 2, 4, 5, 10, 20, 50, 100)

@@ -17,9 +17,9 @@ from netjoule_meters.adapters import units
 from netjoule_meters.adapters.answers import Find, finder
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.polled import Sample
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.errors import GarbageReply, UsageError
 from netjoule_meters.reading import Flag
+from netjoule_meters.settings import Setting
 
 FORMATS = ("json", "csv", "text", "snmp", "modbus")
 FORMATS_OF = {

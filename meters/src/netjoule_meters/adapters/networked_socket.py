@@ -26,11 +26,11 @@ from netjoule_meters.adapters.mapping import (
 )
 from netjoule_meters.adapters.polled import PolledMeter, Sample
 from netjoule_meters.adapters.presets import Preset, load_preset
-from netjoule_meters.adapters.settings import Setting, resolve
 from netjoule_meters.clock import Clock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import GarbageReply, ReplyTimeout, UsageError, WrongInstrument
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport
+from netjoule_meters.settings import Setting, resolve
 from netjoule_meters.transports import interface_of
 from netjoule_meters.transports.base import Source
 

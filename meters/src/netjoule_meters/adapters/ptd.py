@@ -18,7 +18,6 @@ from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
 from netjoule_meters.adapters.finding import Finding, look_at, spacing_s
 from netjoule_meters.adapters.ptd_lines import PtdIdentity, PtdRanges, PtdSample
 from netjoule_meters.adapters.ranging import with_head_room
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.errors import (
     DialogueError,
     GarbageReply,
@@ -29,6 +28,7 @@ from netjoule_meters.errors import (
 )
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting
 
 _MODELS = ("unknown", "WT210", "WT310", "WT310E")
 _LEFT_OVER = ("Last ", "Time,", "No unread", "Insufficient unread", "Watts,", "Uncertainty,")

@@ -16,10 +16,10 @@ from typing import ClassVar
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.finding import Finding
 from netjoule_meters.adapters.polled import Sample
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.adapters.sysfs_meter import MICRO, SysfsMeter
 from netjoule_meters.errors import DialogueError, NoAnswer, UsageError
 from netjoule_meters.passport import Identification
+from netjoule_meters.settings import Setting
 
 _RENEWED = "the counter is taken as renewed about every millisecond, so that polling decides the time"
 _PARTS = "memory (dram) is taken as not part of its package; core and uncore are; psys holds everything"

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command
 from netjoule_meters.adapters.nr_values import Elapsed, Value, parse_values
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.adapters.wt210_accuracy import Conditions, power_accuracy
 from netjoule_meters.adapters.yokogawa import (
     CURRENT_RANGES_A,
@@ -23,6 +22,7 @@ from netjoule_meters.adapters.yokogawa import (
 )
 from netjoule_meters.errors import GarbageReply, WrongInstrument
 from netjoule_meters.passport import Accuracy, Identification
+from netjoule_meters.settings import Setting
 
 __all__ = ["CURRENT_RANGES_A", "UPDATE_INTERVALS_S", "VOLTAGE_RANGES_V", "WT210"]
 

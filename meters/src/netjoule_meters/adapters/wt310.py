@@ -16,7 +16,6 @@ from typing import ClassVar
 from netjoule_meters.adapters.dialogue_meter import Command
 from netjoule_meters.adapters.finding import Finding
 from netjoule_meters.adapters.nr_values import Gap, Value, parse_value
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.adapters.wt310_accuracy import Conditions, power_accuracy
 from netjoule_meters.adapters.yokogawa import EVENT_FILTERS, WT_SETTINGS, Yokogawa
 from netjoule_meters.errors import (
@@ -28,6 +27,7 @@ from netjoule_meters.errors import (
     WrongInstrument,
 )
 from netjoule_meters.passport import Accuracy, Identification
+from netjoule_meters.settings import Setting
 
 UPDATE_INTERVALS_S = {
     "WT310": (0.1, 0.25, 0.5, 1.0, 2.0, 5.0),

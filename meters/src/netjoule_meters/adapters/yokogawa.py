@@ -19,10 +19,10 @@ from netjoule_meters.adapters.base import QUIET_S
 from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
 from netjoule_meters.adapters.nr_values import Gap, Value
 from netjoule_meters.adapters.ranging import least_range
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.errors import GarbageReply, ReplyTimeout, SettingRefused, WrongMode
 from netjoule_meters.passport import MeasuringRange
 from netjoule_meters.reading import Flag, Reading
+from netjoule_meters.settings import Setting
 from netjoule_meters.transports import interface_of
 
 VOLTAGE_RANGES_V = (15.0, 30.0, 60.0, 150.0, 300.0, 600.0)

@@ -96,7 +96,7 @@ def _everywhere(
     from netjoule_meters.probing.greetings import SERIAL_GREETINGS
     from netjoule_meters.probing.lines import greet_serial, greet_usbtmc, serial_exchange, usbtmc_devices
     from netjoule_meters.probing.network import greet_host
-    from netjoule_meters.probing.ports_in_use import use_of
+    from netjoule_meters.transports.ports_in_use import use_of
     from netjoule_meters.transports.serial_port import serial_port_names
 
     greetings = [g for g in SERIAL_GREETINGS if listen or g.question is not None]

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule_meters.adapters import adapter
-from netjoule_meters.adapters.settings import REQUIRED
 from netjoule_meters.probing.greetings import Found
 from netjoule_meters.ranging import AUTO, range_settings
+from netjoule_meters.settings import REQUIRED
 
 _CHANGE = "CHANGE-ME"
 

@@ -28,9 +28,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netjoule_meters.adapters.settings import Setting
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import UsageError
+from netjoule_meters.settings import Setting
 from netjoule_meters.transports.base import Connection
 
 __all__ = ["INTERFACES", "Interface", "connect", "interface_of", "interface_settings"]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, PortUnavailable, UsageError
-from netjoule_meters.probing.ports_in_use import use_of
 from netjoule_meters.transports.descriptor_lines import DescriptorLines
 from netjoule_meters.transports.lines import LINE_ENDS
+from netjoule_meters.transports.ports_in_use import use_of
 
 if TYPE_CHECKING:
     import serial
