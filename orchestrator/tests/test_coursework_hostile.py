@@ -259,7 +259,7 @@ def test_a_plan_without_end_is_not_expanded(handed_in, capfd):
 GUARD = """
 import json, os, sys
 from pathlib import Path
-from netjoule import cli
+from netjoule.cli import app as cli
 from netjoule.coursework import check, cli as coursework_cli, exercises, start
 folder, opened, caught = sys.argv[1], [], []
 STARTS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty",

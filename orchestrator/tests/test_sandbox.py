@@ -18,10 +18,11 @@ from netjoule.hosts import sandbox
 
 pytestmark = pytest.mark.netns
 
-PACKAGE = Path(sandbox.__file__).parent
+PACKAGE = Path(sandbox.__file__).parents[1]
 OUTER = """
 import sys
-from netjoule import errors, sandbox
+from netjoule.core import errors
+from netjoule.hosts import sandbox
 try:
     sys.exit(sandbox.run_inside(sys.argv[1:]))
 except errors.NetjouleError as error:

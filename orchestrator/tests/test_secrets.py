@@ -109,9 +109,10 @@ def test_no_trace_of_a_secret_in_results_output_or_arguments(tmp_path):
 RUN_WITHOUT_A_TESTBED = """
 import os, sys
 from pathlib import Path
-from netjoule import runner, sandbox
-from netjoule.cli import run_command
-from netjoule.errors import RunFailed
+from netjoule.cli.app import run_command
+from netjoule.core.errors import RunFailed
+from netjoule.execution import runner
+from netjoule.hosts import sandbox
 
 def seen_in_arguments():
     for place in Path("/proc").glob("[0-9]*/cmdline"):

@@ -318,7 +318,7 @@ def test_an_append_that_the_disk_refuses_leaves_no_half_line(tmp_path):
     path = tmp_path / "big.csv"
     path.write_bytes(b"x" * 1000)
     script = (
-        "import resource, signal, sys; from pathlib import Path; from netjoule import files\n"
+        "import resource, signal, sys; from pathlib import Path; from netjoule.core import files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))\n"
         "try: files._append_whole(open(sys.argv[1], 'ab', buffering=0), b'y' * 4000)\n"

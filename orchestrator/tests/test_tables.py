@@ -113,10 +113,10 @@ def test_no_width_costs_a_digit(rows: list[tuple[str, ...]], width: int) -> None
 
 SHOW = """
 import sys
-from netjoule.progress_console import progress_sink
-from netjoule.console import Output, write_what_can_be_written
-from netjoule.progress import ProgressEvent
-from netjoule.tables import Column, Table
+from netjoule.cli.progress import progress_sink
+from netjoule.core.console import Output, write_what_can_be_written
+from netjoule.core.tables import Column, Table
+from netjoule.execution.progress import ProgressEvent
 from test_tables import ALL
 write_what_can_be_written()
 output = Output()

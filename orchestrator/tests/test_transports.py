@@ -73,8 +73,9 @@ FRISBEE = {
 USE = """
 import synthetic
 import netjoule_contracts as contracts
-from netjoule import presence, transports
-from netjoule.generators.netjoule_traffic import NetjouleTraffic
+from netjoule.loads.flow import presence
+from netjoule.workload import transports
+from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
 wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"frisbee": {"spin": True}})
 (column,) = (f for f in contracts.table("plan")["fields"] if f["name"] == "transport")
 assert "frisbee" in column["constraints"]["enum"]

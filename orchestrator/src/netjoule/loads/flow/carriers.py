@@ -112,7 +112,7 @@ def answer(question: Sequence[str], *, in_sandbox: bool) -> str:
     """
     argv = [programs.find("netjoule-traffic"), *question]
     if in_sandbox:
-        inside = "import sys; from netjoule import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
+        inside = "import sys; from netjoule.hosts import sandbox; sys.exit(sandbox.run_inside(sys.argv[1:]))"
         argv = [*programs.PYTHON, "-c", inside, *argv]
     done = subprocess.run(
         argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
