@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+GONE = object()
 RANGES = {"voltage_range_v": 300, "current_range_a": 1}
 
 LAB: dict[str, Any] = {
@@ -77,3 +79,18 @@ LAB: dict[str, Any] = {
         },
     ],
 }
+
+
+def changed(*changes: tuple[str, Any]) -> dict[str, Any]:
+    """The lab with values set (or GONE) at dotted places."""
+    document = copy.deepcopy(LAB)
+    for place, value in changes:
+        *parents, last = (int(p) if p.isdigit() else p for p in place.split("."))
+        node: Any = document
+        for parent in parents:
+            node = node[parent]
+        if value is GONE:
+            del node[last]
+        else:
+            node[last] = copy.deepcopy(value)
+    return document

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is shipped for the coursework: contract, workloads, page, and what `coursework start` makes."""
+
+import errno
+import json
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import coursework_folders as folders
+import pytest
+
+import netjoule_contracts as contracts
+from netjoule.cli.app import run_command
+from netjoule.core import programs, yamlfile
+from netjoule.core.errors import RunFailed
+from netjoule.coursework import start as starting
+from netjoule.coursework.congestion import CAP_MBPS
+from netjoule.coursework.exercises import EXERCISES
+from netjoule.design.duration import forecast
+from netjoule.topology import topology
+from netjoule.validation.check import check_campaign
+from netjoule.workload import workload
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_contract_has_the_questions():
+    exercises = contracts.schema("coursework_answers")["properties"]["exercises"]["properties"]
+    assert list(exercises) == list(EXERCISES)
+    for name, exercise in EXERCISES.items():
+        fields = exercises[name]["properties"]
+        assert list(fields) == [question.name for question in exercise.questions]
+        for question in exercise.questions:
+            field = fields[question.name]
+            assert field["description"] == question.asks
+            if question.choices in ((True, False), ()):
+                kind = "boolean" if question.choices else "number"
+                assert field["type"] == [kind, "null"]
+            else:
+                assert field["enum"] == [*question.choices, None]
+            if not question.choices:
+                assert field["unit"] == question.unit
+
+
+def test_the_workloads_are_those_of_the_exercises_and_take_less_than_an_hour():
+    total_s = 0.0
+    for exercise in EXERCISES.values():
+        of = workload.load(ROOT / f"workloads/{exercise.workload}.yaml")
+        where = topology.load(ROOT / (exercise.testbed or "testbed-topology.yaml"))
+        assert set(of.transports) == exercise.transports
+        assert set(of.payload_bytes) == exercise.payload_bytes
+        assert set(of.offered_rate_mbps) == exercise.offered_rate_mbps
+        assert where.document["link"]["preset"] == exercise.preset
+        assert where.meters[0].meter_id == "client-cpu", "hints name it"
+        assert of.blocks >= 5, "three would make wide intervals"
+        total_s += forecast(of, where).duration_s
+    assert total_s < 30 * 60, "an hour with set-up, analysis and thinking"
+
+
+def test_hints_that_read_a_row_name_its_meter():
+    """There are two meters, and so two rows."""
+    for exercise, question in folders.QUESTIONS:
+        if "the row of" in question.look_at:
+            assert "the row of meter client-cpu" in question.look_at, (exercise, question.name)
+
+
+def test_the_cap_is_that_of_the_links_preset():
+    told = subprocess.run(
+        [programs.find("netjoule-link"), "presets", "--json"], capture_output=True, text=True, check=True
+    )
+    presets = {one["name"]: one["radio"] for one in map(json.loads, told.stdout.splitlines())}
+    cap_mbps = presets[EXERCISES["congestion"].preset]["packet_rate_cap_pps"] * 64 * 8e-6
+    assert pytest.approx(cap_mbps) == CAP_MBPS
+    assert pytest.approx(cap_mbps) == folders.CAP_MBPS
+
+
+def test_the_page_asks_what_is_checked_and_gives_the_commands():
+    page = (ROOT / "docs/coursework.md").read_text(encoding="utf-8")
+    for exercise in EXERCISES.values():
+        assert exercise.run_command("results/coursework") in page
+        for question in exercise.questions:
+            assert f"`{question.name}`" in page, question.name
+
+
+def test_start_makes_a_sheet_that_is_read_and_asks_every_question(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    folder = tmp_path / "new"
+    assert run_command(["coursework", "start", str(folder)]) == 0
+    assert capsys.readouterr().out.split() == [str(folder / "answers.yaml"), str(folder / "report.Rmd")]
+    document = yamlfile.load(folder / "answers.yaml")
+    yamlfile.hold(document, "coursework_answers")
+    asked = [f"{name}.{field}" for name, fields in document.value["exercises"].items() for field in fields]
+    assert asked == folders.NAMES
+    assert {value for fields in document.value["exercises"].values() for value in fields.values()} == {None}
+    text = " ".join((folder / "answers.yaml").read_text().replace("#", "").split())
+    assert all(question.asks in text for _, question in folders.QUESTIONS)
+    assert "title:" in (folder / "report.Rmd").read_text()
+    assert run_command(["coursework", "check", str(folder)]) == 1
+    assert run_command(["coursework", "start", str(folder)]) == 2
+    assert "exists and is not empty; choose another folder" in capsys.readouterr().err
+
+
+@pytest.fixture
+def bundles(flown, tmp_path, monkeypatch):
+    """Bundles as `netjoule publish` packs them, where the shipped ones are looked for."""
+    golden = tmp_path / "results/golden"
+    golden.mkdir(parents=True)
+    for exercise in EXERCISES.values():
+        with zipfile.ZipFile(golden / f"{exercise.workload}.zip", "w") as bundle:
+            source = flown / exercise.name
+            bundle.writestr("some-name/", "")  # as `zip -r` has it
+            for path in sorted(p for p in source.rglob("*") if p.is_file()):
+                bundle.write(path, f"some-name/{path.relative_to(source).as_posix()}")
+    own = programs.shipped
+    monkeypatch.setattr(programs, "shipped", lambda name: tmp_path / name if "golden" in name else own(name))
+    return golden
+
+
+def test_start_with_golden_gives_campaigns_to_answer_from(bundles, right, tmp_path, capsys):
+    folder = tmp_path / "new"
+    assert run_command(["coursework", "start", str(folder), "--golden"]) == 0
+    for name in EXERCISES:
+        assert list(check_campaign(folder / name)) == []
+    folders.answer(folder, right)
+    assert folders.checked(folder) == 0
+
+
+@pytest.mark.parametrize("name", ["/tmp/evil", "a/../../evil", "alone"])
+def test_a_bundle_that_leaves_its_folder_is_refused(tmp_path, name, capsys):
+    bundle = tmp_path / "x.zip"
+    with zipfile.ZipFile(bundle, "w") as packed:
+        packed.writestr(zipfile.ZipInfo(name), "x")
+    with pytest.raises(starting.InvalidData, match="it holds"):
+        starting.unpack(bundle, tmp_path / "out/in")
+    assert [p.name for p in tmp_path.rglob("*")] == ["x.zip"]
+
+
+def test_a_bundle_of_two_folders_is_refused_and_none_is_put_over_another(tmp_path):
+    bundle, folder = tmp_path / "x.zip", tmp_path / "out"
+    with zipfile.ZipFile(bundle, "w") as packed:
+        packed.writestr("one/x", "x")
+    starting.unpack(bundle, folder)
+    assert (folder / "x").read_text() == "x"
+    with pytest.raises(RunFailed, match="cannot unpack"):
+        starting.unpack(bundle, folder)
+    with zipfile.ZipFile(bundle, "a") as packed:
+        packed.writestr("two/x", "y")
+    with pytest.raises(starting.InvalidData, match="it holds 'two/x'"):
+        starting.unpack(bundle, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_start_that_fails_leaves_nothing_in_the_way_of_the_next(bundles, tmp_path, capsys):
+    (bundles / "coursework-congestion.zip").write_bytes(b"no archive")
+    folder = tmp_path / "new"
+    assert run_command(["coursework", "start", str(folder), "--golden"]) == 4
+    assert "not a ZIP file" in capsys.readouterr().err
+    assert not folder.exists()
+    folder.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert run_command(["coursework", "start", str(link), "--golden"]) == 4
+    assert list(folder.iterdir()) == []
+    assert run_command(["coursework", "start", str(link)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full; free some space, then give the command again"),
+        (errno.EDQUOT, "the disk quota is used up; free some space, then give the command again"),
+        (errno.EACCES, "permission denied; choose a folder that you may write in"),
+        (errno.EROFS, "the file system is read-only; choose a folder that you may write in"),
+        (errno.EIO, "Input/output error; choose another folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_told_with_what_helps_here(
+    tmp_path, monkeypatch, capsys, number, words
+):
+    def refuse(_descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    folder = tmp_path / "new"
+    assert run_command(["coursework", "start", str(folder)]) == 1
+    assert capsys.readouterr().err == f"netjoule: cannot write {folder / 'answers.yaml'}: {words}\n"
+    assert not folder.exists()
+
+
+def test_a_file_or_a_link_to_nowhere_in_the_folders_place_is_left_and_told(tmp_path, capsys):
+    place = tmp_path / "answers"
+    place.write_text("mine")
+    assert run_command(["coursework", "start", str(place)]) == 2
+    assert f"{place} is not a folder; choose another folder" in capsys.readouterr().err
+    assert place.read_text() == "mine"
+    assert run_command(["coursework", "start", str(place / "in")]) == 1
+    assert "a part of the path is not a folder; choose another folder" in capsys.readouterr().err
+    link = tmp_path / "link"
+    link.symlink_to("nowhere")
+    assert run_command(["coursework", "start", str(link)]) == 1
+    assert "File exists; choose another folder" in capsys.readouterr().err
+    assert link.is_symlink()
