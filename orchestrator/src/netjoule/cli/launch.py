@@ -21,10 +21,11 @@ from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
 from netjoule.core.console import Output
 from netjoule.core.errors import InvalidData, NetjouleError
+from netjoule.core.reason import explained
 from netjoule.design import instruments, limits, resolution, timeline
 from netjoule.design.run_table import last_attempts
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import carriers, generators, presence, verdict
+from netjoule.loads.flow import carriers, generators, presence
 from netjoule.store import folder_limits
 from netjoule.store.campaign import Campaign
 from netjoule.store.fingerprint import host_fingerprint
@@ -355,7 +356,7 @@ def _verdict(campaign: Campaign, output: Output) -> int:
     )
     output.say(f"{done} runs done, {len(bad)} invalid: {campaign.path}")
     for reason in sorted({r.reason for r in bad}):
-        output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}: {verdict.explained(reason)}")
+        output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}: {explained(reason)}")
     if bad and not done:
         raise InvalidData("no run of the campaign is valid", where=str(campaign.path))
     return 0
