@@ -30,6 +30,7 @@ from netjoule.core.errors import InvalidData, RunFailed, UsageError
 from netjoule.execution import runner
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.store.campaign import Campaign
+from netjoule.testbeds.base import Remark
 
 
 def document(campaign: Campaign, run_id: str) -> dict[str, Any]:
@@ -408,7 +409,7 @@ def test_a_restarted_server_is_an_event_of_the_run(tmp_path: Path) -> None:
 
 
 def test_what_a_meter_says_is_an_event_of_the_run_it_fell_into(tmp_path: Path) -> None:
-    script = Script(remarks=[runner.Remark(1.25, "meter", "meter_remark", "m0: no answer for 2 s")])
+    script = Script(remarks=[Remark(1.25, "meter", "meter_remark", "m0: no answer for 2 s")])
     with new_campaign(tmp_path / "c") as campaign:
         run(campaign, script)
         told = [e for r in campaign.rows() for e in events_of(campaign, r.run_id) if e["source"] == "meter"]
