@@ -108,7 +108,7 @@ python_environment() {
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r scripts/requirements.txt ||
     fail "pip could not install scripts/requirements.txt" "check that the package index is reached; then: make setup"
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --no-build-isolation \
-    -e protocols/contracts -e meters -e testbed/devices -e testbed/radio -e orchestrator ||
+    -e protocols/contracts -e energy -e meters -e testbed/devices -e testbed/radio -e orchestrator ||
     fail "pip could not install the packages of this repository" "read the error above; then: make setup"
   printf '%s\n' "$wanted" >"$stamp"
 }

@@ -140,7 +140,7 @@ add_floor <- function(rows, runs) {
 #' @param recomputed from [compute_campaign_ea()].
 #' @param tolerance greatest difference of two equal figures, relative to the greater.
 #' @param of_subtracted the same of two equal differences, relative to the powers that were subtracted:
-#'   their rounding is what differs between processors (as netjoule_meters.energy.agreement has it).
+#'   their rounding is what differs between processors (as netjoule_energy.agreement has it).
 #' @return data.table run_id, meter_id, quantity, ours, theirs, relative_difference, agrees.
 #' @examples
 #' check <- compare_ea(example_campaign())

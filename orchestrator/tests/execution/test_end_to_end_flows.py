@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from netjoule_energy import jain_index
 from tiny_campaign import SEED, netjoule, table, written
-
-from netjoule_meters.energy import jain_index
 
 pytestmark = pytest.mark.netns
 

@@ -60,9 +60,9 @@ def run_campaign(
         progress: told what happens.
         clock: time; the system's by default.
         open_testbed: brings the testbed up; by default what the topology's kind asks for.
-        compute: writes result.json of a mini-block's runs; netjoule_meters.energy by default.
+        compute: writes result.json of a mini-block's runs; netjoule_energy by default.
         make_generator: the generator of a name.
-        align: finds each meter's lag from sync pulses; netjoule_meters.energy by default.
+        align: finds each meter's lag from sync pulses; netjoule_energy by default.
 
     Raises:
         NetjouleError: when the campaign cannot go on; all finished runs are kept.
@@ -260,7 +260,7 @@ def _opener(kind: str) -> TestbedOpener:
 
 
 def _compute(campaign_dir: Path, run_ids: Sequence[str]) -> object:
-    from netjoule_meters.energy import CampaignError, compute_and_write
+    from netjoule_energy import CampaignError, compute_and_write
 
     try:
         return compute_and_write(campaign_dir, list(run_ids))
@@ -269,7 +269,7 @@ def _compute(campaign_dir: Path, run_ids: Sequence[str]) -> object:
 
 
 def _align(campaign_dir: Path, pulses: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    from netjoule_meters.energy import CampaignError, align_campaign
+    from netjoule_energy import CampaignError, align_campaign
 
     try:
         return align_campaign(campaign_dir, pulses)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Coded sync pulses before and after a campaign: how late each meter is, seen in its own power trace.
 
-The clients send bursts in the rhythm of a Barker code; netjoule_meters.energy finds that rhythm in the
+The clients send bursts in the rhythm of a Barker code; netjoule_energy finds that rhythm in the
 readings and so the lag from traffic to reading (meter, line and clock offset in one number). The times of
 the bursts are those of their first packets, on the clock that everything else is measured on.
 """
@@ -142,7 +142,7 @@ def _flow(workload: Workload, burst: Burst, code: Code) -> FlowSpec:
 
 def lags(alignment: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The lags that results go by, by meter: those that are sure enough."""
-    from netjoule_meters.energy.alignment import LEAST_CONFIDENCE
+    from netjoule_energy.alignment import LEAST_CONFIDENCE
 
     return {a["meter_id"]: float(a["lag_s"]) for a in alignment if a["confidence"] >= LEAST_CONFIDENCE}
 

@@ -2,7 +2,7 @@
 """The one writer of a campaign's folder (results/<campaign>/).
 
 Layout and meaning of every file: protocols/contracts and results/README.md. Two exceptions write for
-themselves: the logger (meters/*.csv) and netjoule_meters.energy (runs/*/result.json).
+themselves: the logger (meters/*.csv) and netjoule_energy (runs/*/result.json).
 
 A kill -9 at any moment leaves a campaign that opens: documents are replaced atomically, tables grow by
 whole lines, and ``recover`` settles what was under way.

@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+import netjoule_energy
+
 import netjoule_contracts as contracts
 from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, file_errors
 from netjoule.core.reason import first_invalidating
 from netjoule.design.run_table import PlanRow
-from netjoule_meters import energy
 
 __all__ = ["cut_torn_lines", "discard", "last_logged_s", "last_time_s", "lost", "sealed_status"]
 
@@ -34,8 +35,8 @@ def lost(campaign: Path, rows: Iterable[PlanRow]) -> dict[str, str]:
     """
     found = {}
     try:
-        known = energy.read_campaign(campaign)
-    except energy.CampaignError:
+        known = netjoule_energy.read_campaign(campaign)
+    except netjoule_energy.CampaignError:
         known = None
     for row in rows:
         folder = campaign / "runs" / row.run_id
@@ -47,12 +48,12 @@ def lost(campaign: Path, rows: Iterable[PlanRow]) -> dict[str, str]:
     return found
 
 
-def _lacking(campaign: Path, known: energy.Campaign, folder: Path) -> str:
+def _lacking(campaign: Path, known: netjoule_energy.Campaign, folder: Path) -> str:
     """What the meters' tables lack of a run that has its result, in words; empty when it is covered."""
     run, result = (files.read_json(folder / name) for name in ("run.json", "result.json"))
     try:
-        gaps = energy.uncovered(campaign, known, run, result)
-    except energy.CampaignError as error:
+        gaps = netjoule_energy.uncovered(campaign, known, run, result)
+    except netjoule_energy.CampaignError as error:
         return str(error)
     return "; ".join(f"meter {gap.meter_id}: {gap}" for gap in gaps)
 

@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import netjoule_energy
+
 import netjoule_contracts as contracts
 from netjoule.core import files
 from netjoule.core.errors import NetjouleError, UsageError
@@ -29,7 +31,6 @@ from netjoule.validation.tables import Defect
 from netjoule.workload.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.reading import Unreadable
-from netjoule_meters import energy
 
 __all__ = ["Defect", "check_campaign", "unfinished"]
 
@@ -232,11 +233,11 @@ def _runs(
             )
 
 
-def _as_computed_from(path: Path) -> energy.Campaign | None:
+def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
     """What the numbers of its runs rest on; None when campaign.json is too broken to tell."""
     try:
-        return energy.read_campaign(path)
-    except (energy.CampaignError, RecursionError, ValueError, TypeError, AttributeError):
+        return netjoule_energy.read_campaign(path)
+    except (netjoule_energy.CampaignError, RecursionError, ValueError, TypeError, AttributeError):
         return None
 
 

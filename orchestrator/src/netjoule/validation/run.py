@@ -11,6 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import netjoule_energy
+from netjoule_energy import agree, jain_index
+
 import netjoule_contracts as contracts
 from netjoule.design.run_table import PlanRow
 from netjoule.radio import reader_cost
@@ -18,8 +21,6 @@ from netjoule.radio.reader_cost import ReaderCost
 from netjoule.store.campaign import report_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
-from netjoule_meters import energy
-from netjoule_meters.energy import agree, jain_index
 
 __all__ = ["check_run", "reason_codes"]
 
@@ -49,7 +50,7 @@ def check_run(
     *,
     settled: bool,
     imported: bool = False,
-    known: energy.Campaign | None = None,
+    known: netjoule_energy.Campaign | None = None,
 ) -> Iterator[Defect]:
     """Every defect of runs/<run_id>/ of a finished run, and of the readings that it rests on.
 
@@ -87,14 +88,18 @@ def check_run(
 
 
 def _readings(
-    campaign: Path, run_id: str, known: energy.Campaign, run: Mapping[str, Any], result: Mapping[str, Any]
+    campaign: Path,
+    run_id: str,
+    known: netjoule_energy.Campaign,
+    run: Mapping[str, Any],
+    result: Mapping[str, Any],
 ) -> Iterator[Defect]:
     """Readings cover every window of a run that counts."""
     try:
-        for lacking in energy.uncovered(campaign, known, run, result):
+        for lacking in netjoule_energy.uncovered(campaign, known, run, result):
             words = f"{lacking}; 'netjoule resume' runs it again"
             yield Defect(f"meters/{lacking.meter_id}.csv", f"run {run_id}", words)
-    except (energy.CampaignError, OSError, ValueError, KeyError, TypeError):
+    except (netjoule_energy.CampaignError, OSError, ValueError, KeyError, TypeError):
         return  # the defects of its documents and of the table say why
 
 

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generator floor of one run at one meter, from the null run of its mini-block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from netjoule_energy.floor import FlowPart, floor_reason_of_all
+from netjoule_energy.node_power import MeterInput, NodePower
+from netjoule_energy.power import WindowMean
+from netjoule_energy.result import FloorResult
+from netjoule_energy.uncertainty import SharedIdle, Throughput, floor_spread
+from netjoule_energy.windows import EDGE_TOLERANCE_S
+
+
+@dataclass(frozen=True, slots=True)
+class NullPower:
+    """The null run of a mini-block: run.json, its flows and its power by meter_id; whether it counts."""
+
+    run: dict[str, Any]
+    parts: tuple[FlowPart, ...]
+    nodes: Mapping[str, NodePower]
+    valid: bool
+
+
+def node_floor(
+    parts: Sequence[FlowPart],
+    meter: MeterInput,
+    power: NodePower,
+    rate: Throughput | None,
+    *,
+    null: NullPower | None,
+    rng: np.random.Generator,
+) -> FloorResult:
+    """Return floor_w = P_null - P_I and E_A above it, or the code that leaves both empty.
+
+    Both powers are taken above the idle power of their own run, so that E_A above the floor,
+    (P_A - P_null) / T_A, does not hold what idle power moved by between the two runs.
+
+    parts: the flows of the run. power: of the run at this meter. rate: None leaves E_A above floor empty.
+    """
+    if null is None:
+        return empty_floor(None, "no_null_run")
+    run_id = str(null.run["run_id"])
+    own = null.nodes.get(meter.meter_id)
+    if not null.valid or own is None or own.budget is None:
+        return empty_floor(run_id, "null_run_invalid")
+    reason = floor_reason_of_all(parts, null.parts)
+    if reason is not None:
+        return empty_floor(run_id, reason)
+    floor_w = own.budget.delta_w
+    if power.budget is None:
+        widths = floor_spread(own.budget, own.budget, meter.accuracy, None, rng=rng)
+    else:
+        shared = shared_idle(power, own)
+        widths = floor_spread(power.budget, own.budget, meter.accuracy, rate, shared=shared, rng=rng)
+    above = None
+    if power.budget is not None and rate is not None:
+        above = (power.budget.delta_w - floor_w) / rate.t_a_mbps
+    return FloorResult(
+        run_id=run_id,
+        p_null_w=own.active.mean_w,
+        floor_w=floor_w,
+        u95_floor_w=widths.u95_floor_w,
+        ea_above_floor_j_per_mbit=above,
+        u95_ea_above_floor_j_per_mbit=None if above is None else widths.u95_ea_above_floor,
+        reason=None,
+    )
+
+
+def empty_floor(run_id: str | None, reason: str) -> FloorResult:
+    """Return a floor without numbers; `reason` is a code of reasons.json."""
+    return FloorResult(run_id, None, None, None, None, None, reason)
+
+
+def shared_idle(run: NodePower, null: NodePower) -> SharedIdle:
+    """Return which idle window of the run is also one of null's, as it is when the two are neighbours."""
+    if _same(run.before, null.after):
+        return SharedIdle.BEFORE
+    return SharedIdle.AFTER if _same(run.after, null.before) else SharedIdle.NONE
+
+
+def _same(one: WindowMean | None, other: WindowMean | None) -> bool:
+    if one is None or other is None:
+        return False
+    starts, ends = one.window.start_s - other.window.start_s, one.window.end_s - other.window.end_s
+    return abs(starts) <= EDGE_TOLERANCE_S and abs(ends) <= EDGE_TOLERANCE_S

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold for any campaign: shifting time changes nothing, scaling power scales energy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from netjoule_energy.assess import RunInput, assess_run
+from netjoule_energy.node_power import MeterInput
+from netjoule_energy.power import Readings, mean_power
+from netjoule_energy.result import NodeResult
+from netjoule_energy.uncertainty import Accuracy
+from netjoule_energy.windows import Intervals, Window
+
+WINDOWS = {"idle_before": (0.4, 1.4), "measure": (2.0, 4.0), "tail": (4.0, 4.3), "idle_after": (4.5, 5.5)}
+
+
+def source(
+    powers: list[float], *, shift_s: float = 0.0, scale: float = 1.0, bytes_scale: float = 1.0
+) -> RunInput:
+    """Return a run of 56 readings at 10 Hz; scaling power scales the range limit of the meter too."""
+    t_s = np.arange(1, len(powers) + 1) * 0.1 + 0.037 + shift_s
+    readings = Readings(t_s, scale * np.array(powers), np.array([""] * t_s.size, dtype=np.str_), 0.1, 0.0)
+    accuracy = Accuracy(0.002, 0.01 * scale, known=True)
+    starts = 1.4 + 0.1 * np.arange(26) + shift_s
+    windows: dict[str, Any] = {
+        name: {"t_start_s": a + shift_s, "t_end_s": b + shift_s} for name, (a, b) in WINDOWS.items()
+    }
+    run = {
+        "run_id": "b01m001-udp-a1",
+        "transport": "udp",
+        "payload_bytes": 1000,
+        "offered_rate_mbps": 10.0,
+        "direction": "up",
+        "radio_source": "link-model",
+        "status": "done",
+        "reasons": [],
+        "windows": windows,
+    }
+    intervals = Intervals(starts, starts + 0.1, np.full(26, 125_000.0 * bytes_scale))
+    meter = MeterInput("m1", "client", "measured", None, None, accuracy, readings, None)
+    return RunInput(run, {"sender": {"messages_sent": 1, "messages_scheduled": 1}}, intervals, (meter,))
+
+
+def node(run: RunInput) -> NodeResult:
+    return assess_run(run, None, np.random.default_rng(5), frozenset()).nodes[0]
+
+
+powers = st.lists(st.floats(0.5, 50.0), min_size=56, max_size=56)
+
+
+@settings(max_examples=40, deadline=None)
+@given(powers, st.integers(0, 10**6))
+def test_shifting_time_changes_no_power(values: list[float], shift_s: int) -> None:
+    still, moved = node(source(values)), node(source(values, shift_s=float(shift_s)))
+    for name in ("p_a_w", "p_i_w", "delta_p_w"):
+        assert getattr(moved, name) == pytest.approx(getattr(still, name), rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(powers, st.floats(0.01, 100.0))
+def test_scaling_power_scales_energy_and_uncertainty(values: list[float], scale: float) -> None:
+    plain, scaled = node(source(values)), node(source(values, scale=scale))
+    assert scaled.delta_p_w == pytest.approx(scale * plain.delta_p_w, rel=1e-6, abs=1e-9 * scale)
+    assert scaled.u95_ea_j_per_mbit == pytest.approx(scale * plain.u95_ea_j_per_mbit, rel=1e-6)
+    assert scaled.below_resolution == plain.below_resolution
+
+
+@settings(max_examples=20, deadline=None)
+@given(powers, st.floats(0.1, 10.0))
+def test_energy_per_megabit_falls_with_goodput(values: list[float], factor: float) -> None:
+    plain, faster = node(source(values)), node(source(values, bytes_scale=factor))
+    if plain.ea_j_per_mbit is None:
+        assert faster.ea_j_per_mbit is None
+    else:
+        assert faster.ea_j_per_mbit == pytest.approx(plain.ea_j_per_mbit / factor, rel=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(powers, st.floats(0.2, 2.0), st.floats(2.5, 5.0))
+def test_mean_lies_among_the_readings(values: list[float], start: float, end: float) -> None:
+    mean = mean_power(source(values).meters[0].readings, Window(start, end))
+    assert mean.mean_w is not None
+    assert min(values) - 1e-9 <= mean.mean_w <= max(values) + 1e-9
+    assert mean.coverage == pytest.approx(1.0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(powers)
+def test_numbers_are_finite_or_empty_and_empty_has_a_reason(values: list[float]) -> None:
+    found = node(source(values))
+    assert (found.ea_j_per_mbit is None) == (found.ea_reason is not None)
+    assert (found.ea_j_per_mbit is None) == (found.delta_p_w < 0)
+    numbers = (found.u_delta_p_w, found.u95_ea_j_per_mbit, found.p_a_w, *found.u95_components.values())
+    assert np.isfinite(numbers).all()
