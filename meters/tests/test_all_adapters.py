@@ -21,7 +21,8 @@ from netjoule_meters.errors import UsageError
 from netjoule_meters.passport import Identification
 from netjoule_meters.settings import REQUIRED, resolve
 from netjoule_meters.transports import INTERFACES
-from netjoule_meters.transports.dialogue import Dialogue
+
+from .dialogue import Dialogue
 
 NAMES = adapter_names()
 SUFFIX_OF_UNIT = {"s": "_s", "V": "_v", "A": "_a", "W": "_w", "J": "_j", "Hz": "_hz", "ms": "_ms"}

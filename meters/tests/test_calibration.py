@@ -26,7 +26,8 @@ from netjoule_meters.calibration import (
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import UsageError, WrongInstrument
 from netjoule_meters.passport import Identification, MeasuringRange
-from netjoule_meters.transports.dialogue import Dialogue
+
+from .dialogue import Dialogue
 
 DAY = date(2026, 3, 1)
 WHO = Identification("YOKOGAWA,760401,0,F2.01", "Yokogawa", "WT210", "91K1", "F2.01")

@@ -13,7 +13,8 @@ from netjoule_meters.adapters.cc128 import CC128
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, UsageError, WrongInstrument
 from netjoule_meters.reading import Flag
-from netjoule_meters.transports.dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
+
+from .dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 
 def live(watts=345, sensor=0, radio_id="01234", more="") -> bytes:

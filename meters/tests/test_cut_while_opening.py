@@ -13,9 +13,9 @@ from netjoule_meters.adapters.ptd import Ptd
 from netjoule_meters.adapters.wt210 import WT210
 from netjoule_meters.adapters.wt310 import WT310
 from netjoule_meters.errors import ConnectionLost, DialogueError, GarbageReply, MeterError, ReplyTimeout
-from netjoule_meters.transports.dialogue import SILENCE, Dialogue
 
 from . import test_hm8115_dialogue, test_ptd, test_wt210_dialogue, test_wt310_dialogue
+from .dialogue import SILENCE, Dialogue
 
 OPENINGS: list[tuple[type[Meter], Any]] = [
     (HM8115, test_hm8115_dialogue),

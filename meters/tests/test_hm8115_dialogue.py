@@ -13,7 +13,8 @@ from netjoule_meters.adapters.hm8115 import HM8115
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, SettingRefused, UsageError, WrongInstrument
 from netjoule_meters.reading import Flag
-from netjoule_meters.transports.dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
+
+from .dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 SETTINGS = {"voltage_range_v": 500, "current_range_a": 1.6}
 BEGIN = [(b"", None), (b"MA0", None)]

@@ -14,9 +14,9 @@ from netjoule_meters.emulated.pty_port import PtyPort
 from netjoule_meters.emulated.wt210 import EmulatedWT210
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, UsageError
 from netjoule_meters.opening import open_meter
-from netjoule_meters.transports.dialogue import SILENCE, expected_dialogue
 from netjoule_meters.transports.prologix import PrologixPort, prologix
 
+from .dialogue import SILENCE, expected_dialogue
 from .emulation import assert_each_update_once, running, spacing_s, until_good
 
 VERSION = (b"++ver", b"Prologix GPIB-USB Controller version 6.107")

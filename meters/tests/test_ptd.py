@@ -17,7 +17,8 @@ from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
 from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, SettingRefused, UsageError, WrongInstrument
 from netjoule_meters.reading import Flag
-from netjoule_meters.transports.dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
+
+from .dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 SETTINGS = {"voltage_range_v": 300, "current_range_a": 0.5}
 IDENTITY = b"YokogawaWT210,1000,1,1,1,1,0,0,1,version=1.11.1-0-0,OS=Linux,mode=power,1,1,1,0,0"

@@ -17,7 +17,8 @@ from netjoule_meters.errors import (
     WrongMode,
 )
 from netjoule_meters.reading import Flag
-from netjoule_meters.transports.dialogue import SILENCE, expected_dialogue
+
+from .dialogue import SILENCE, expected_dialogue
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.5}
 BEGIN_BUS = [(b"", None), (b"*CLS", None), (b":STAT:QMES ON", None), (b":COMM:HEAD OFF", None)]
