@@ -19,7 +19,7 @@ from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
 from netjoule.diagnostics import doctor
 from netjoule.hosts.ssh import Answer
-from netjoule.loads.flow import carriers, presence
+from netjoule.loads.flow import capabilities, carriers
 from netjoule.testbeds.lab.binaries import require_transports
 from netjoule.topology.topology import Topology
 from netjoule.workload import transports
@@ -73,14 +73,14 @@ FRISBEE = {
 USE = """
 import synthetic
 import netjoule_contracts as contracts
-from netjoule.loads.flow import presence
+from netjoule.loads.flow import capabilities
 from netjoule.workload import transports
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
 wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"frisbee": {"spin": True}})
 (column,) = (f for f in contracts.table("plan")["fields"] if f["name"] == "transport")
 assert "frisbee" in column["constraints"]["enum"]
 assert "frisbee" in NetjouleTraffic.ability.transports
-print(wanted.options_of("frisbee"), presence.needed(wanted))
+print(wanted.options_of("frisbee"), capabilities.needed(wanted))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))
 print(transports.is_congestion_controlled("frisbee"))
 print(synthetic.workload(transports=["frisbee"], pacing="so_txtime").paces[0].mode)
@@ -133,20 +133,20 @@ def test_what_the_host_lacks_is_refused_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host_with(tmp_path, monkeypatch, sctp=NO_SCTP)
-    presence.require(workload("mptcp"), EMULATED)
+    capabilities.require(workload("mptcp"), EMULATED)
     with pytest.raises(HostLacks, match="transport sctp cannot be used: this kernel has no SCTP") as caught:
-        presence.require(workload("sctp"), EMULATED)
+        capabilities.require(workload("sctp"), EMULATED)
     assert caught.value.exit_code == 3
     assert "leave sctp out" in str(caught.value)
 
 
 def test_what_every_host_has_needs_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carriers, "answer", lambda *_, **__: pytest.fail("nothing is asked"))
-    presence.require(workload("tcp", "quic"), EMULATED)
+    capabilities.require(workload("tcp", "quic"), EMULATED)
 
 
 def test_the_kernels_dccp_is_left_to_its_carriers() -> None:
-    assert presence.needed(workload("dccp-kernel")) == []
+    assert capabilities.needed(workload("dccp-kernel")) == []
 
 
 @pytest.mark.usefixtures("outside")
@@ -156,7 +156,7 @@ def test_a_program_that_does_not_answer_is_named(
 ) -> None:
     said(tmp_path, monkeypatch, answer)
     with pytest.raises(HostLacks, match="does not tell its transports; build it again"):
-        presence.require(workload("sctp"), EMULATED)
+        capabilities.require(workload("sctp"), EMULATED)
 
 
 @pytest.mark.usefixtures("outside")

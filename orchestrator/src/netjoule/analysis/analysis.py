@@ -15,7 +15,7 @@ from typing import Any, Literal
 import netjoule_contracts as contracts
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
-from netjoule.hosts import child
+from netjoule.hosts import child_process
 
 __all__ = [
     "environment",
@@ -70,7 +70,7 @@ def require_r() -> None:
         capture_output=True,
         encoding="utf-8",
         errors="replace",
-        env=child.in_utf_8(environment(os.environ)),
+        env=child_process.in_utf_8(environment(os.environ)),
         check=False,
     )
     if answer.returncode != 0:
@@ -192,7 +192,9 @@ def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rsc
     """Run the R program over a campaign; its failure becomes ours."""
     command = [*programs.rscript(rscript), str(script()), str(campaign.resolve()), "--json", *options]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
-        with child.held(command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S) as process:
+        with child_process.held(
+            command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S
+        ) as process:
             assert process.stdout is not None
             message = _stream(process.stdout, sink)
             code = process.wait()

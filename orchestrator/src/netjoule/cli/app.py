@@ -220,7 +220,7 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     Example: netjoule check results/skype-1
     """
     from netjoule.core import files
-    from netjoule.core.printable import printable
+    from netjoule.core.safe_text import printable
     from netjoule.store.foreign_files import FOREIGN, foreign_files
     from netjoule.validation.check import check_campaign, unfinished
 

@@ -25,7 +25,7 @@ from netjoule.core.reason import explained
 from netjoule.design import instruments, limits, resolution, timeline
 from netjoule.design.run_table import last_attempts
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import carriers, generators, presence
+from netjoule.loads.flow import capabilities, carriers, generators
 from netjoule.store import folder_limits
 from netjoule.store.campaign import Campaign
 from netjoule.store.fingerprint import host_fingerprint
@@ -99,7 +99,7 @@ def fitting(inputs: Inputs) -> Inputs:
     """
     limits.check_workload(inputs.workload, inputs.topology)
     carriers.require(inputs.workload, inputs.topology)
-    presence.require(inputs.workload, inputs.topology)
+    capabilities.require(inputs.workload, inputs.topology)
     profile_rate.require(inputs.workload)
     if inputs.topology.kind == topology.EMULATED:
         config.check_control(inputs.topology)
@@ -203,7 +203,7 @@ def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool 
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
     carriers.require(campaign.workload, campaign.topology)
-    presence.require(campaign.workload, campaign.topology)
+    capabilities.require(campaign.workload, campaign.topology)
     if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
         return _inside(["resume", str(path)], output)
     with Campaign.open(path) as campaign:

@@ -14,7 +14,7 @@ from netjoule.design import multiplicity, run_table
 from netjoule.design.duration import Forecast, forecast
 from netjoule.design.resolution import Estimate, estimate
 from netjoule.diagnostics import sample_size
-from netjoule.loads.flow import carriers, presence
+from netjoule.loads.flow import capabilities, carriers
 from netjoule.workload import profiles
 from netjoule.workload.workload import Workload
 
@@ -48,7 +48,7 @@ def tell(
             **asdict(size),
             "resolution": [asdict(e) for e in estimates],
             "carriers": carriers.left_open(inputs.workload, inputs.topology),
-            "transports": presence.left_open(inputs.workload, inputs.topology),
+            "transports": capabilities.left_open(inputs.workload, inputs.topology),
         }
     )
     if rows:
@@ -83,7 +83,7 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
     yield from (f"resolution {_resolution_text(e, of)}" for e in estimates)
     yield from (f"carriers   {line}" for line in carriers.left_open(of, where))
-    yield from (f"transports {line}" for line in presence.left_open(of, where))
+    yield from (f"transports {line}" for line in capabilities.left_open(of, where))
 
 
 def _smallest_p_text(size: Forecast, of: Workload) -> str:

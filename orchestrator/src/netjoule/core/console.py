@@ -17,7 +17,7 @@ from rich.console import Console
 
 from netjoule.core import tables
 from netjoule.core.errors import NetjouleError
-from netjoule.core.printable import printable, printable_lines
+from netjoule.core.safe_text import printable, printable_lines
 from netjoule.core.secrets import redact
 
 __all__ = [

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule.core.errors import NetjouleError
-from netjoule.core.printable import printable
+from netjoule.core.safe_text import printable
 from netjoule.coursework import handin
 from netjoule.coursework.campaign import campaign_cells
 from netjoule.coursework.exercise import Exercise

@@ -16,7 +16,7 @@ from typing import Any
 
 from netjoule.core import yamlfile
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
-from netjoule.core.printable import printable
+from netjoule.core.safe_text import printable
 from netjoule.store.folder_limits import walk
 from netjoule.validation.tables import newer
 from netjoule_contracts import reading

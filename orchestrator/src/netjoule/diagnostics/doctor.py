@@ -14,7 +14,7 @@ from netjoule.analysis.analysis import environment
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, NetjouleError
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import carriers, generators, presence
+from netjoule.loads.flow import capabilities, carriers, generators
 from netjoule.loads.flow.carriers import Carrier
 from netjoule.store.fingerprint import cpu_cores
 from netjoule.testbeds.guest import boot, kernel, trial
@@ -147,7 +147,7 @@ def _kernel_transports() -> Iterator[Finding]:
     """Transports that need something of the kernel; DCCP's have findings of their own."""
     wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
     try:
-        found = {p.name: p for p in presence.ask()}
+        found = {p.name: p for p in capabilities.ask()}
     except HostLacks as error:
         yield Finding("transports", False, False, str(error))
         return

@@ -10,7 +10,7 @@ from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span
-from netjoule.execution.open_run import Note, OpenRun
+from netjoule.execution.active_run import Note, OpenRun
 from netjoule.execution.outages import Elements
 from netjoule.radio import reader_cost
 from netjoule.radio.log import RadioLog

@@ -12,7 +12,7 @@ from netjoule.core.reason import Reason
 from netjoule.design import timeline
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span
-from netjoule.execution.open_run import Note, OpenRun
+from netjoule.execution.active_run import Note, OpenRun
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import Generator, controller_offset_ns, interval_rows
 from netjoule.loads.flow.generators.base import Endpoints

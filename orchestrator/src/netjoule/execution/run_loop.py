@@ -21,9 +21,9 @@ from netjoule.design import run_table, timeline
 from netjoule.design.run_table import FINAL, MiniBlock, PlanRow
 from netjoule.design.timeline import MeterPace, Span
 from netjoule.execution import sync_pulses
+from netjoule.execution.active_run import OpenRun
 from netjoule.execution.finalising import Sealing
 from netjoule.execution.measurement import Measuring
-from netjoule.execution.open_run import OpenRun
 from netjoule.execution.outages import RETURN_S, Elements
 from netjoule.execution.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.execution.results import Results

@@ -21,7 +21,7 @@ from typing import IO, Any, Literal
 
 from netjoule.core import programs, secrets
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
-from netjoule.hosts import child
+from netjoule.hosts import child_process
 from netjoule.provisioning import inventory
 from netjoule.topology import topology
 from netjoule.topology.hosts import TopologyHost
@@ -272,7 +272,7 @@ def _play(
     """Run the program, hand its events on; its exit code."""
     # It ends its connections, and has a Ctrl-C of its own already.
     ask = (signal.SIGTERM,)
-    with child.held(command, environment, stderr, ask=ask, grace_s=_ENDS_WITHIN_S) as process:
+    with child_process.held(command, environment, stderr, ask=ask, grace_s=_ENDS_WITHIN_S) as process:
         assert process.stdout is not None
         for event in _events(process.stdout):
             outcome.take(event)

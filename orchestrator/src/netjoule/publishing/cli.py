@@ -56,7 +56,7 @@ def publish_campaign(
     Example: netjoule publish results/skype-1 --author 'Doe, Jo' --licence CC-BY-4.0
     """
     from netjoule.core.console import Output
-    from netjoule.core.printable import printable
+    from netjoule.core.safe_text import printable
     from netjoule.publishing.bundle import publish
 
     made = publish(

@@ -18,7 +18,7 @@ import yaml
 
 import netjoule
 from netjoule.core import programs
-from netjoule.core.printable import printable, printable_lines
+from netjoule.core.safe_text import printable, printable_lines
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 from netjoule.store import datapackage

@@ -16,7 +16,7 @@ from ipaddress import (
 )
 from typing import Any
 
-from netjoule.core.printable import printable
+from netjoule.core.safe_text import printable
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import Interface, with_prefix
 

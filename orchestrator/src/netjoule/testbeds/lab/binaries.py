@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed
-from netjoule.loads.flow import carriers, presence
+from netjoule.loads.flow import capabilities, carriers
 from netjoule.workload.workload import Workload
 
 if TYPE_CHECKING:  # Ansible asks for builds, and has no use for an SSH of ours
@@ -157,17 +157,17 @@ async def require_transports(host: SshHost, workload: Workload) -> None:
     Raises:
         HostLacks: naming transport, reason and host.
     """
-    if not presence.needed(workload):
+    if not capabilities.needed(workload):
         return
     where = f"host {host.name}"
-    said = await host.ask([host.programs[PROGRAM], *presence.QUESTION])
+    said = await host.ask([host.programs[PROGRAM], *capabilities.QUESTION])
     try:
-        found = presence.parsed(said.out)
+        found = capabilities.parsed(said.out)
     except (ValueError, KeyError, TypeError) as error:
         raise HostLacks(
             f"netjoule-traffic does not tell its transports ({_words(said.err or said.out)})", where=where
         ) from error
-    presence.hold(workload, found, where=where)
+    capabilities.hold(workload, found, where=where)
 
 
 def _words(said: str) -> str:

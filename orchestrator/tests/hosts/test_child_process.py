@@ -10,14 +10,14 @@ import threading
 import pytest
 
 from netjoule.core.errors import HostLacks
-from netjoule.hosts import child
+from netjoule.hosts import child_process
 
 SIGNALS = [(signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 ASK = (signal.SIGINT, signal.SIGTERM)
 
 
 def sleeper(script="exec sleep 60", grace_s=2.0, program="sh"):
-    return child.held([program, "-c", script], os.environ, sys.stderr, ask=ASK, grace_s=grace_s)
+    return child_process.held([program, "-c", script], os.environ, sys.stderr, ask=ASK, grace_s=grace_s)
 
 
 class SignalledAtItsStart(subprocess.Popen):

@@ -3,7 +3,7 @@
 
 import pytest
 
-from netjoule.core.printable import printable
+from netjoule.core.safe_text import printable
 
 
 @pytest.mark.parametrize(
