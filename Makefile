@@ -62,6 +62,7 @@ lint-python:
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	.venv/bin/lint-imports
+	$(PY) scripts/architecture.py --check
 
 lint-ansible:
 	.venv/bin/yamllint --strict ansible testbed/guest/lab testbed/topologies
