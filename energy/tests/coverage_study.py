@@ -22,13 +22,13 @@ from random import Random
 from typing import Any
 
 import numpy as np
+
 from netjoule_energy.assess import RunInput, assess_run
 from netjoule_energy.campaign_files import accuracy_of
 from netjoule_energy.node_power import MeterInput
 from netjoule_energy.power import Readings
 from netjoule_energy.result import NodeResult
 from netjoule_energy.windows import Intervals
-
 from netjoule_meters.adapters.wt210 import WT210
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.instrument_errors import Quantity

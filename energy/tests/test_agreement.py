@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from netjoule_energy import agree, compute_and_write, differing
 
 Document = dict[str, Any]

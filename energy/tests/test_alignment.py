@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from netjoule_energy import align_campaign, compute_and_write
 from netjoule_energy.alignment import BARKER_13, Pulse, bit_length_s, find_lag
 from netjoule_energy.campaign_files import CampaignError

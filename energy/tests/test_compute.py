@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import netjoule_contracts
 from netjoule_energy import CampaignError, Result, compute_and_write, compute_run
 from netjoule_energy.__main__ import main
 from netjoule_energy.campaign_files import invalidating_codes
 from netjoule_energy.series import lines_between
-
-import netjoule_contracts
 
 Build = Callable[..., Any]
 

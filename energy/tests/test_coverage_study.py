@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
 from netjoule_energy.alignment import Pulse, bit_length_s, find_lag
 from netjoule_energy.integrator import check_integrator
 from netjoule_energy.windows import Window

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import netjoule_contracts
 from netjoule_energy import Result, compute_and_write
 from netjoule_energy.floor import floor_ratio, floor_reason, pacing_mode
 from netjoule_energy.node_floor import shared_idle
@@ -25,8 +27,6 @@ from netjoule_energy.uncertainty import (
     floor_spread,
 )
 from netjoule_energy.windows import Window
-
-import netjoule_contracts
 
 Build = Callable[..., Any]
 

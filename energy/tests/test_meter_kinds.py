@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from netjoule_energy import Result, compute_and_write
 
 import netjoule_contracts
+from netjoule_energy import Result, compute_and_write
 
 Build = Callable[..., Any]
 

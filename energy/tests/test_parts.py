@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+
 from netjoule_energy.extrapolation import DeviceSamples, extrapolated_ratio
 from netjoule_energy.floor import busy_cores, floor_reason
 from netjoule_energy.grade import grade_of

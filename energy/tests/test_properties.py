@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from netjoule_energy.assess import RunInput, assess_run
 from netjoule_energy.node_power import MeterInput
 from netjoule_energy.power import Readings, mean_power

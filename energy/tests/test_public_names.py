@@ -4,8 +4,9 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import netjoule_energy
 import pytest
+
+import netjoule_energy
 
 
 def test_every_public_name_is_there():

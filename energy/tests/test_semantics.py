@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from netjoule_energy.grade import grade_of
 from netjoule_energy.idle import interpolate
 from netjoule_energy.integrator import check_integrator

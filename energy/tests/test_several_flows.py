@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import netjoule_contracts
 from netjoule_energy.assess import RunInput, assess_run
 from netjoule_energy.floor import floor_reason_of_all
 from netjoule_energy.node_power import MeterInput
@@ -26,8 +28,6 @@ from netjoule_energy.several_flows import (
 )
 from netjoule_energy.uncertainty import Accuracy
 from netjoule_energy.windows import Intervals, Window, measured_span
-
-import netjoule_contracts
 
 WINDOWS = {"idle_before": (0.4, 1.4), "measure": (2.0, 4.0), "tail": (4.0, 4.3), "idle_after": (4.5, 5.5)}
 STEADY_W = [5.0] * 19 + [7.0] * 21 + [5.0] * 16

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+
 from netjoule_energy.node_power import MeterInput, node_power
 from netjoule_energy.noise import MeanNoise
 from netjoule_energy.power import Readings

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+import netjoule_contracts
 from netjoule_energy.node_floor import NullPower, node_floor
 from netjoule_energy.node_power import MeterInput, NodePower, node_power
 from netjoule_energy.power import Readings
 from netjoule_energy.throughput import goodput_mbps
 from netjoule_energy.uncertainty import Accuracy, Throughput
 from netjoule_energy.windows import Intervals, MeasuredSpan, Window, measured_span
-
-import netjoule_contracts
 
 MAKER = runpy.run_path(str(Path(__file__).with_name("make_ea_vectors.py")))
 FLOOR_MAKER = runpy.run_path(str(Path(__file__).with_name("make_floor_vectors.py")))

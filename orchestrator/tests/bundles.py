@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from netjoule_energy import compute_and_write, differing
 
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.kinds import Kind
+from netjoule_energy import compute_and_write, differing
 
 
 def unpacked(made: Path, folder: Path) -> Path:

@@ -9,8 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from netjoule_energy import compute_and_write
-
 from netjoule.core import files
 from netjoule.design.run_table import PlanRow
 from netjoule.loads.flow.flows import flows_of
@@ -18,6 +16,7 @@ from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
+from netjoule_energy import compute_and_write
 from netjoule_synthetic import documents
 from netjoule_synthetic.clock import BOOT, ORIGIN_NS
 from netjoule_synthetic.clock import CREATED as START

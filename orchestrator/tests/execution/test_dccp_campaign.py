@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import synthetic
-from netjoule_energy import compute_and_write
 
 from netjoule.validation.check import check_campaign
+from netjoule_energy import compute_and_write
 
 
 @pytest.fixture(scope="module")

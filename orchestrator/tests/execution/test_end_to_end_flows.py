@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from netjoule_energy import jain_index
 from tiny_campaign import SEED, netjoule, table, written
+
+from netjoule_energy import jain_index
 
 pytestmark = pytest.mark.netns
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from netjoule_energy.campaign_files import find_null_run, read_run
-from netjoule_energy.compute import compute_run
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 from netjoule.store.planfile import read_plan
 from netjoule.validation.check import check_campaign
 from netjoule.workload.workload import Timing
+from netjoule_energy.campaign_files import find_null_run, read_run
+from netjoule_energy.compute import compute_run
 from netjoule_synthetic import LinearPower, Meter, cells, table_i, tiny, write
 from netjoule_synthetic.__main__ import main
 from netjoule_synthetic.truth import SPOILED, layout

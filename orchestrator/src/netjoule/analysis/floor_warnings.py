@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netjoule_energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
-
 from netjoule.analysis.counted_runs import counted_results
 from netjoule.store.planfile import read_plan
+from netjoule_energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
 
 __all__ = ["FLOOR_LARGE", "floor_warnings", "warning_line"]
 

@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from netjoule_energy import GREATEST_FLOOR_RATIO
-
 from netjoule.analysis.counted_runs import counted_results, uncounted_line
 from netjoule.analysis.floor_warnings import FLOOR_LARGE, floor_warnings, warning_line
 from netjoule.core import files
 from netjoule.core.console import Output
 from netjoule.core.errors import InvalidData
 from netjoule.core.tables import Column, Table
+from netjoule_energy import GREATEST_FLOOR_RATIO
 
 __all__ = [
     "SUMMARY_FILE",

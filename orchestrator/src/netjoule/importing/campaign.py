@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from netjoule_energy import CampaignError, compute_and_write
-
 from netjoule.core import files
 from netjoule.core.errors import RunFailed, UsageError
 from netjoule.core.reason import Reason, first_invalidating
@@ -32,6 +30,7 @@ from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import IMPORTED, Topology
 from netjoule.workload.workload import Workload
+from netjoule_energy import CampaignError, compute_and_write
 
 __all__ = ["METER", "write"]
 

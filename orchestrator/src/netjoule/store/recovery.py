@@ -7,9 +7,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-import netjoule_energy
-
 import netjoule_contracts as contracts
+import netjoule_energy
 from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, file_errors
 from netjoule.core.reason import first_invalidating

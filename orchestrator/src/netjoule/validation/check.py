@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import netjoule_energy
-
 import netjoule_contracts as contracts
+import netjoule_energy
 from netjoule.core import files
 from netjoule.core.errors import NetjouleError, UsageError
 from netjoule.design import run_table

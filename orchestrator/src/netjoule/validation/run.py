@@ -11,16 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import netjoule_energy
-from netjoule_energy import agree, jain_index
-
 import netjoule_contracts as contracts
+import netjoule_energy
 from netjoule.design.run_table import PlanRow
 from netjoule.radio import reader_cost
 from netjoule.radio.reader_cost import ReaderCost
 from netjoule.store.campaign import report_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
+from netjoule_energy import agree, jain_index
 
 __all__ = ["check_run", "reason_codes"]
 

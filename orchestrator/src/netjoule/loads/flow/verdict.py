@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from netjoule_energy.floor import LEAST_ACHIEVED_RATIO
-
 from netjoule.core.reason import Reason
 from netjoule.workload import transports
+from netjoule_energy.floor import LEAST_ACHIEVED_RATIO
 
 __all__ = ["judge_flow", "kept_by_none"]
 
