@@ -10,7 +10,12 @@ import signal
 from pathlib import PurePath
 from typing import Any
 
+import hypothesis
 import pytest
+
+# A busy host is no defect of what is tested.
+hypothesis.settings.register_profile("netjoule", deadline=None)
+hypothesis.settings.load_profile("netjoule")
 
 WHOLE_CAMPAIGNS = ("test_end_to_end.py", "test_end_to_end_meters.py", "test_end_to_end_flows.py")
 """One after the other: their flows and instruments keep real time, and a host has few cores."""

@@ -10,13 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import numpy as np
 import pytest
-
-# A busy host is no defect of what is tested.
-hypothesis.settings.register_profile("netjoule", deadline=None)
-hypothesis.settings.load_profile("netjoule")
 
 METER_HEADER = ["t_s", "seq", "power_w", "voltage_v", "current_a", "flag"]
 INTERVAL_HEADER = [

@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import hypothesis
 import pytest
-
-# A busy host is no defect of what is tested.
-hypothesis.settings.register_profile("netjoule", deadline=None)
-hypothesis.settings.load_profile("netjoule")
 
 
 class FakeClock:

@@ -7,12 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import hypothesis
 import pytest
-
-# A busy host is no defect of what is tested.
-hypothesis.settings.register_profile("netjoule", deadline=None)
-hypothesis.settings.load_profile("netjoule")
 
 # Helpers of these tests (synthetic.py) are modules beside them; importlib mode adds no folder by itself.
 sys.path.insert(0, str(Path(__file__).parent))

@@ -75,11 +75,11 @@ import synthetic
 import netjoule_contracts as contracts
 from netjoule.loads.flow import capabilities
 from netjoule.workload import transports
-from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
+from netjoule.workload.abilities import ABILITIES
 wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"frisbee": {"spin": True}})
 (column,) = (f for f in contracts.table("plan")["fields"] if f["name"] == "transport")
 assert "frisbee" in column["constraints"]["enum"]
-assert "frisbee" in NetjouleTraffic.ability.transports
+assert "frisbee" in ABILITIES["netjoule-traffic"].transports
 print(wanted.options_of("frisbee"), capabilities.needed(wanted))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))
 print(transports.is_congestion_controlled("frisbee"))

@@ -67,7 +67,7 @@ def run_campaign(
     Raises:
         NetjouleError: when the campaign cannot go on; all finished runs are kept.
     """
-    session = _Sitting(
+    session = _SessionRun(
         campaign,
         progress,
         clock=clock or SystemClock(),
@@ -79,7 +79,7 @@ def run_campaign(
     return asyncio.run(session.run())
 
 
-class _Sitting:
+class _SessionRun:
     def __init__(
         self,
         campaign: Campaign,

@@ -25,9 +25,8 @@ from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.design import run_table
 from netjoule.design.run_table import MiniBlock, PlanRow
 from netjoule.store import folder_limits, recovery
-from netjoule.store import session as sitting
 from netjoule.store.planfile import read_plan, write_plan
-from netjoule.store.session import Session, rfc3339
+from netjoule.store.session import Session, begun, ended, rfc3339
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
 
@@ -276,7 +275,7 @@ class Campaign:
 
     def begin_session(self, *, boot_id: str, monotonic_ns: int, utc: datetime) -> Session:
         """Start a session and fix its clock (see ``session.begun``)."""
-        session, sessions = sitting.begun(
+        session, sessions = begun(
             self._document["sessions"],
             boot_id=boot_id,
             monotonic_ns=monotonic_ns,
@@ -295,9 +294,7 @@ class Campaign:
             monotonic_ns: CLOCK_MONOTONIC now.
             utc: UTC now.
         """
-        sessions = sitting.ended(
-            self._document["sessions"], session, end=end, monotonic_ns=monotonic_ns, utc=utc
-        )
+        sessions = ended(self._document["sessions"], session, end=end, monotonic_ns=monotonic_ns, utc=utc)
         done = self.next_mini_block() is None
         self._update(sessions=sessions, status="complete" if done else "interrupted")
         self.write_datapackage()

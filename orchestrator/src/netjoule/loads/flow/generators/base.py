@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import netjoule_contracts as contracts
 from netjoule.hosts.host import Host
-from netjoule.workload.abilities import Ability
 
 __all__ = [
     "INTERVAL_S",
@@ -121,11 +120,6 @@ class Generator(Protocol):
     @property
     def name(self) -> str:
         """What workloads call it."""
-        ...
-
-    @property
-    def ability(self) -> Ability:
-        """What it can be asked for."""
         ...
 
     def require(self) -> None:

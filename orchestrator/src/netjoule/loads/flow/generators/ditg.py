@@ -29,7 +29,6 @@ from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report, joint_jitter_ms
 from netjoule.loads.flow.generators.server import ServerProcess
 from netjoule.loads.flow.generators.waiting import listening, to_the_end
-from netjoule.workload.abilities import ABILITIES
 
 __all__ = ["Ditg", "Record", "as_report", "dated_ns", "records", "send_arguments"]
 
@@ -47,7 +46,6 @@ class Ditg:
     """One ITGRecv for the session, one ITGSend per flow."""
 
     name = "ditg"
-    ability = ABILITIES[name]
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` ties the logs' times to CLOCK_MONOTONIC."""

@@ -27,7 +27,6 @@ from netjoule.hosts.host import Process
 from netjoule.loads.flow.generators import foreign
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.loads.flow.generators.waiting import listening
-from netjoule.workload.abilities import ABILITIES
 
 __all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report", "losses_that_stayed"]
 
@@ -40,7 +39,6 @@ class Iperf3:
     """The second generator: a one-off server and a client per flow."""
 
     name = "iperf3"
-    ability = ABILITIES[name]
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` brackets the flow's start."""

@@ -17,7 +17,6 @@ import subprocess
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks
 from netjoule.loads.flow.generators.iperf3 import Iperf3
-from netjoule.workload.abilities import ABILITIES
 
 __all__ = ["IperfDccp"]
 
@@ -28,7 +27,6 @@ class IperfDccp(Iperf3):
     """iperf3 with DCCP: a one-off server and a client per flow."""
 
     name = "iperf-dccp"
-    ability = ABILITIES[name]
 
     def program(self) -> str:
         """Path of an iperf3 whose help knows --dccp. Raises HostLacks without one."""

@@ -13,7 +13,6 @@ from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.host import Process, ProcessEnded
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.loads.flow.generators.server import ServerProcess
-from netjoule.workload.abilities import ABILITIES
 
 __all__ = ["NetjouleTraffic"]
 
@@ -34,7 +33,6 @@ class NetjouleTraffic:
     """The project's own generator; sender and sockets stay open and silent around the flow."""
 
     name = "netjoule-traffic"
-    ability = ABILITIES[name]
 
     def require(self) -> None:
         """Nothing but the program. Raises HostLacks without it."""

@@ -36,7 +36,6 @@ from netjoule.hosts.host import Process, how_it_ended
 from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report
 from netjoule.loads.flow.generators.waiting import listening, to_the_end
-from netjoule.workload.abilities import ABILITIES
 
 __all__ = ["Netperfmeter", "as_report", "flow_arguments", "read_scalars", "read_vector"]
 
@@ -51,7 +50,6 @@ class Netperfmeter:
     """One passive side per flow, and an active side that brings all files to the client."""
 
     name = "netperfmeter"
-    ability = ABILITIES[name]
 
     def __init__(self, clock: Clock | None = None) -> None:
         """`clock` ties the files' times to CLOCK_MONOTONIC."""
