@@ -3,8 +3,8 @@
 
 use std::io;
 
-pub use netjoule_transport::stamps::now_ns;
-use netjoule_transport::stamps::read_clock;
+pub use netjoule_sockets::stamps::now_ns;
+use netjoule_sockets::stamps::read_clock;
 
 /// CPU time and context switches of this process so far.
 ///
@@ -82,7 +82,7 @@ pub fn boot_id() -> String {
 
 /// Unpredictable bytes from the kernel.
 pub fn random_bytes<const N: usize>() -> io::Result<[u8; N]> {
-    netjoule_transport::random::try_bytes()
+    netjoule_sockets::random::try_bytes()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::{socket, IpVersion, Values};
+use netjoule_sockets::socket;
+use netjoule_transport::{IpVersion, Values};
 
 use crate::cli::{host_and_port, SendArgs};
 use crate::control::{self, FlowRequest};

@@ -4,7 +4,8 @@
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
-use netjoule_transport::{datagram, socket, IpVersion};
+use netjoule_sockets::{datagram, socket};
+use netjoule_transport::IpVersion;
 use socket2::Socket;
 
 /// Bits of a field (RFC 3168 section 5).

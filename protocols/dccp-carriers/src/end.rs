@@ -15,9 +15,10 @@ use netjoule_dccp::ccid::Ccid;
 use netjoule_dccp::connection::{End as Ending, Spacing};
 use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::{Connection, ResetCode, State as Stage};
+use netjoule_sockets::socket;
 use netjoule_transport::{
-    socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
-    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    stamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource,
+    PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
 use self::opening::say;
@@ -283,7 +284,7 @@ impl<C: Carrier> Transport for End<C> {
             Role::Sender => {
                 values.insert("send_call".into(), self.link.outbox.send_call().into());
             }
-            Role::Receiver => stamps::report(self.link.stamp_counts(), &mut values),
+            Role::Receiver => stamp_counts::report(self.link.stamp_counts(), &mut values),
         }
         values
     }

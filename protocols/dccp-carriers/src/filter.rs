@@ -108,7 +108,7 @@ fn attach(fd: RawFd, mut program: Vec<libc::sock_filter>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netjoule_transport::socket::set_option;
+    use netjoule_sockets::socket::set_option;
     use std::net::UdpSocket;
     use std::os::fd::AsRawFd;
 

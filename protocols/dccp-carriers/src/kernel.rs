@@ -10,11 +10,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_sockets::socket;
+use netjoule_sockets::stamps::{now_ns, StampCounts};
 use netjoule_transport::candidates::{self, Candidate, Candidates};
-use netjoule_transport::stamps::{self, StampCounts};
 use netjoule_transport::{
-    socket, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd, Result,
-    Role, SendOutcome, State, Transport, TransportError, Values,
+    stamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
+    Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
@@ -226,7 +227,7 @@ impl KernelEnd {
             total += 1;
             self.messages_read += 1;
             // dccp_recvmsg (net/dccp/proto.c) gives no time stamps.
-            sink(Arrival { bytes, arrived_ns: stamps::now_ns() });
+            sink(Arrival { bytes, arrived_ns: now_ns() });
         }
         Ok(total)
     }
@@ -363,7 +364,7 @@ impl Transport for KernelEnd {
             Role::Sender => kernel_socket::figures(self.socket().as_raw_fd(), &mut values),
             Role::Receiver => {
                 let counts = StampCounts { read: self.messages_read, ..StampCounts::default() };
-                stamps::report(counts, &mut values);
+                stamp_counts::report(counts, &mut values);
             }
         }
         values

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use netjoule_dccp::ccid::Ccid;
-use netjoule_transport::socket::{get_option, get_option_bytes, set_option, set_option_bytes};
+use netjoule_sockets::socket::{get_option, get_option_bytes, set_option, set_option_bytes};
 use netjoule_transport::{FlowSpec, Result, TransportError, Values};
 use socket2::{Domain, Protocol, Socket, Type};
 

@@ -8,10 +8,11 @@ use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::{Spacing, Transmit};
 use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::Connection;
-use netjoule_transport::datagram::{self, Batch};
+use netjoule_sockets::datagram::{self, Batch};
+use netjoule_sockets::socket;
+use netjoule_sockets::stamps::StampCounts;
 use netjoule_transport::pace::Pace;
-use netjoule_transport::stamps::StampCounts;
-use netjoule_transport::{socket, Arrival, FlowSpec, IpVersion, Result, TransportError};
+use netjoule_transport::{Arrival, FlowSpec, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
 use crate::ecn;

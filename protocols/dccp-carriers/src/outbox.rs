@@ -12,9 +12,9 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
-use netjoule_transport::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_transport::outgoing::Outgoing;
-use netjoule_transport::socket::{is_unreachable, set_ecn};
+use netjoule_sockets::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_sockets::outgoing::Outgoing;
+use netjoule_sockets::socket::{is_unreachable, set_ecn};
 use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::{SockAddr, Socket};
 

@@ -9,7 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::Carriage;
-use netjoule_transport::{random, socket, IpVersion, Result, TransportError};
+use netjoule_sockets::{random, socket};
+use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::carrier::Carrier;

@@ -11,8 +11,9 @@ use std::os::fd::AsRawFd;
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::listener::Verdict as Heard;
 use netjoule_dccp::{Connection, Listener};
+use netjoule_sockets::{datagram, random};
 use netjoule_transport::candidates::CANDIDATES;
-use netjoule_transport::{datagram, random, Result};
+use netjoule_transport::Result;
 
 use crate::carrier::Carrier;
 use crate::ecn;

@@ -11,7 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::Carriage;
-use netjoule_transport::{socket, IpVersion, Result, TransportError};
+use netjoule_sockets::socket;
+use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::Socket;
 
 use crate::carrier::Carrier;

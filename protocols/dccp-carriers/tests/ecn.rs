@@ -8,9 +8,10 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::PacketType;
 use netjoule_dccp_carriers::Dccp;
-use netjoule_transport::datagram::One;
+use netjoule_sockets::datagram::One;
+use netjoule_sockets::{datagram, socket};
 use netjoule_transport::message::Header;
-use netjoule_transport::{datagram, socket, FlowSpec, IpVersion, Protocol, Role, State, Transport, Values};
+use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport, Values};
 use serde_json::json;
 use socket2::Socket;
 

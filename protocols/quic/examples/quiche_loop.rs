@@ -32,7 +32,7 @@ const PACKET_BYTES: usize = 1472;
 const TRAIN_PACKETS: usize = 44;
 const READ_BATCH: usize = 64;
 const WINDOW_BYTES: u64 = 16 << 20;
-const BUFFER_BYTES: usize = netjoule_transport::socket::RECEIVE_BUFFER_BYTES;
+const BUFFER_BYTES: usize = netjoule_sockets::socket::RECEIVE_BUFFER_BYTES;
 const STREAM: u64 = 0;
 
 fn main() -> Outcome<()> {

@@ -4,8 +4,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
+use netjoule_sockets::socket;
 use netjoule_transport::{
-    socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd,
+    stamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd,
     Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
@@ -379,7 +380,7 @@ impl Transport for End {
             values.insert("partial_message_bytes".to_owned(), receiver.partial_bytes().into());
         }
         if self.role == Role::Receiver {
-            stamps::report(endpoint.wire().stamp_counts(), &mut values);
+            stamp_counts::report(endpoint.wire().stamp_counts(), &mut values);
         }
         values
     }

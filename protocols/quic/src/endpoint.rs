@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use netjoule_transport::stamps::now_ns;
+use netjoule_sockets::stamps::now_ns;
 
 use crate::datagram::Inbox;
 use crate::departure::{Departure, Transmit, Waits};

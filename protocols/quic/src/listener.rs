@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use netjoule_transport::datagram::UDP_HEADER_BYTES;
+use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::TOKEN_BYTES;
 
 use crate::certificate::{Fingerprint, Identity};

@@ -12,7 +12,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use netjoule_transport::{socket, Values, TOKEN_BYTES};
+use netjoule_sockets::socket;
+use netjoule_transport::{Values, TOKEN_BYTES};
 
 use crate::certificate::Fingerprint;
 use crate::config::Options;

@@ -5,7 +5,7 @@
 //! (16-byte AEAD tag), RFC 9221 section 4 (DATAGRAM frame) and of quiche, which reserves the longest packet
 //! number (4 bytes) and always writes a 2-byte length.
 
-use netjoule_transport::datagram::UDP_HEADER_BYTES;
+use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 
 /// Bytes of connection id that a netjoule end asks its peer to put in each packet.
 pub const CONNECTION_ID_BYTES: usize = 8;

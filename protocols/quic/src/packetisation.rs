@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How many packets of which size did the messages become?
 
-use netjoule_transport::datagram::UDP_HEADER_BYTES;
+use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::{IpVersion, Packetisation, PacketisationSource};
 
 /// Packets that carry messages.

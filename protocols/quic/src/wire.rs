@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::slice::ChunksMut;
 
-use netjoule_transport::datagram::{self, Batch, Received, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_transport::socket;
-use netjoule_transport::stamps::StampCounts;
+use netjoule_sockets::datagram::{self, Batch, Received, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_sockets::socket;
+use netjoule_sockets::stamps::StampCounts;
 use nix::errno::Errno;
 
 use crate::error::QuicError;
@@ -308,7 +308,7 @@ fn socket_error(error: io::Error, doing: &'static str, packet_bytes: usize) -> Q
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netjoule_transport::stamps::now_ns;
+    use netjoule_sockets::stamps::now_ns;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixDatagram;
 

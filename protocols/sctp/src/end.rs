@@ -5,10 +5,11 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_sockets::socket;
 use netjoule_transport::candidates::{Candidate, Candidates, Verdict};
 use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
 use netjoule_transport::{
-    socket, stamps, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
+    stamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
     Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::Socket;
@@ -322,7 +323,7 @@ impl Transport for End {
             }
         }
         if let Some(reader) = &self.reader {
-            stamps::report(reader.stamp_counts(), &mut values);
+            stamp_counts::report(reader.stamp_counts(), &mut values);
         }
         values
     }

@@ -8,7 +8,8 @@ use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 use libc::c_int;
-use netjoule_transport::{socket, Congestion, Result, TransportError, Values};
+use netjoule_sockets::socket;
+use netjoule_transport::{Congestion, Result, TransportError, Values};
 use nix::sys::socket::{recvmsg, MsgFlags};
 use socket2::{Protocol, Socket};
 
@@ -72,11 +73,8 @@ const STATS_FIELDS: [(&str, usize); 11] = [
 /// # Errors
 /// [`TransportError::HostLacks`] without SCTP in the kernel.
 pub(crate) fn open(family_of: SocketAddr) -> Result<Socket> {
-    socket::stream_of(
-        Protocol::SCTP,
-        "SCTP (modprobe sctp loads it where the kernel comes with it)",
-        family_of,
-    )
+    let name = "SCTP (modprobe sctp loads it where the kernel comes with it)";
+    Ok(socket::stream_of(Protocol::SCTP, name, family_of)?)
 }
 
 /// Before the association stands: packets are not delayed, and none is sent while nothing is to be said. Without heartbeats

@@ -7,8 +7,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::stamps::StampCounts;
-use netjoule_transport::stream::StampedReader;
+use netjoule_sockets::stamps::StampCounts;
+use netjoule_sockets::stream::StampedReader;
 use netjoule_transport::{Arrival, Result};
 use socket2::Socket;
 

@@ -3,8 +3,9 @@
 
 use std::os::fd::AsRawFd;
 
+use netjoule_sockets::socket;
 use netjoule_transport::options::{Domain, OptionSpec, Setting};
-use netjoule_transport::{socket, Result, Role, TransportError, Values};
+use netjoule_transport::{Result, Role, TransportError, Values};
 use socket2::Socket;
 
 use crate::congestion;

@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::{socket, Result, TransportError};
+use netjoule_sockets::socket;
+use netjoule_transport::{Result, TransportError};
 use socket2::Socket;
 
 /// `TCP_CA_NAME_MAX` (include/uapi/linux/tcp.h, include/net/tcp.h).

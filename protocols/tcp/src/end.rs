@@ -5,11 +5,12 @@ use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
+use netjoule_sockets::socket;
+use netjoule_sockets::stream::StampedReader;
 use netjoule_transport::cutter::Cutter;
-use netjoule_transport::stream::StampedReader;
 use netjoule_transport::{
-    socket, stamps, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
-    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    stamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource,
+    PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 use socket2::{SockRef, Socket};
 
@@ -307,7 +308,7 @@ impl Transport for End {
             values.extend(self.writer.values());
         }
         if let Some(reader) = &self.reader {
-            stamps::report(reader.stamp_counts(), &mut values);
+            stamp_counts::report(reader.stamp_counts(), &mut values);
         }
         values
     }

@@ -7,7 +7,8 @@
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use netjoule_transport::{socket, Result, Values};
+use netjoule_sockets::socket;
+use netjoule_transport::{Result, Values};
 use socket2::{Protocol, Socket};
 
 /// Level and option of `struct mptcp_info` (include/uapi/linux/mptcp.h, Linux 5.16).
@@ -51,14 +52,11 @@ impl Flavour {
     /// # Errors
     /// `HostLacks` without MPTCP in the kernel, or with it switched off (sysctl net.mptcp.enabled).
     pub(crate) fn open(self, family_of: SocketAddr) -> Result<Socket> {
-        match self {
+        let name = "MPTCP (Linux 5.6 or newer with sysctl net.mptcp.enabled = 1)";
+        Ok(match self {
             Self::Tcp => socket::stream(family_of),
-            Self::Mptcp => socket::stream_of(
-                Protocol::MPTCP,
-                "MPTCP (Linux 5.6 or newer with sysctl net.mptcp.enabled = 1)",
-                family_of,
-            ),
-        }
+            Self::Mptcp => socket::stream_of(Protocol::MPTCP, name, family_of),
+        }?)
     }
 
     /// What became of the connection `fd`, for the report; nothing for TCP.

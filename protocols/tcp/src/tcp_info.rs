@@ -6,7 +6,8 @@
 
 use std::os::fd::RawFd;
 
-use netjoule_transport::{socket, Congestion, Values};
+use netjoule_sockets::socket;
+use netjoule_transport::{Congestion, Values};
 
 /// Longest structure that is read, in bytes.
 const LENGTH_BYTES: usize = 256;

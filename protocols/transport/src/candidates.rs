@@ -116,7 +116,7 @@ mod tests {
 
     fn listening(allowed_peer: Option<IpAddr>) -> (Candidates, SocketAddr) {
         let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
-        let socket = crate::socket::stream(local).unwrap();
+        let socket = netjoule_sockets::socket::stream(local).unwrap();
         socket.bind(&local.into()).unwrap();
         let listening = Candidates::listen(socket, allowed_peer).unwrap();
         let address = listening.socket().local_addr().unwrap().as_socket().unwrap();

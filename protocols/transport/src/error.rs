@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use netjoule_sockets::SocketError;
+
 /// What can go wrong. The text is one clear sentence for a person.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
@@ -36,6 +38,15 @@ impl TransportError {
     /// Free of cost while nothing fails: the context becomes a text then.
     pub fn io(context: impl fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { context: context.to_string(), source }
+    }
+}
+
+impl From<SocketError> for TransportError {
+    fn from(error: SocketError) -> Self {
+        match error {
+            SocketError::HostLacks(sentence) => Self::HostLacks(sentence),
+            SocketError::Io { context, source } => Self::Io { context, source },
+        }
     }
 }
 

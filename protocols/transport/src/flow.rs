@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is a flow? The words that both its ends and all transports share.
 
-use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::{Values, TOKEN_BYTES};
+use crate::Values;
+
+/// Length of a flow's token in bytes.
+pub const TOKEN_BYTES: usize = 16;
 
 /// Whether messages keep their borders on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,42 +35,6 @@ pub enum State {
     Open,
     /// The peer closed; nothing more will arrive or leave. Not an error by itself.
     Closed,
-}
-
-/// IP version of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IpVersion {
-    /// IPv4: 20-byte header.
-    V4,
-    /// IPv6: 40-byte header.
-    V6,
-}
-
-impl IpVersion {
-    /// Version of an address.
-    pub fn of(address: IpAddr) -> Self {
-        if address.is_ipv4() {
-            Self::V4
-        } else {
-            Self::V6
-        }
-    }
-
-    /// Length of the IP header without options or extension headers, in bytes.
-    pub fn header_bytes(self) -> usize {
-        match self {
-            Self::V4 => 20,
-            Self::V6 => 40,
-        }
-    }
-
-    /// 4 or 6.
-    pub fn number(self) -> u8 {
-        match self {
-            Self::V4 => 4,
-            Self::V6 => 6,
-        }
-    }
 }
 
 /// What one end needs to know about its flow.

@@ -26,38 +26,27 @@
 //! transport writes messages back to back and its receiving end cuts the stream with a [`cutter::Cutter`]. The messages
 //! of one batch always have one size, so only a receiving end meets messages of several.
 
-mod ancillary;
+#![forbid(unsafe_code)]
+
 pub mod candidates;
 pub mod cutter;
-pub mod datagram;
-pub mod departures;
 mod error;
 mod figures;
 mod flow;
-pub mod launch;
 pub mod message;
 pub mod options;
-pub mod outgoing;
 pub mod pace;
 pub mod preface;
 mod protocol;
-mod qdisc;
-pub mod random;
-pub mod socket;
-pub mod stamps;
-pub mod stream;
+pub mod stamp_counts;
 mod transport;
+mod values;
 
 pub use error::{Result, TransportError};
 pub use figures::{Congestion, Packetisation, PacketisationSource};
-pub use flow::{FlowSpec, IpVersion, Kind, Limits, Role, State};
+pub use flow::{FlowSpec, Kind, Limits, Role, State, TOKEN_BYTES};
+pub use netjoule_sockets::departures::Departure;
+pub use netjoule_sockets::IpVersion;
 pub use protocol::Protocol;
-pub use transport::{Arrival, BatchOutcome, Departure, PollFd, SendOutcome, Stop, Transport};
-
-use serde_json::{Map, Value};
-
-/// Free-form named values: path statistics, offers.
-pub type Values = Map<String, Value>;
-
-/// Length of a flow's token in bytes.
-pub const TOKEN_BYTES: usize = 16;
+pub use transport::{Arrival, BatchOutcome, PollFd, SendOutcome, Stop, Transport};
+pub use values::Values;

@@ -3,7 +3,9 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::{options, FlowSpec, IpVersion, Kind, Limits, Result, Transport, Values};
+use netjoule_sockets::IpVersion;
+
+use crate::{options, FlowSpec, Kind, Limits, Result, Transport, Values};
 
 /// One transport protocol: makes the ends of flows. Values are constants in the engine's registry.
 pub trait Protocol: Sync {

@@ -4,6 +4,8 @@
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
+use netjoule_sockets::departures::Departure;
+
 use crate::{Congestion, Packetisation, Result, State, TransportError, Values};
 
 /// What became of a batch handed to [`Transport::send_batch`].
@@ -52,18 +54,6 @@ pub struct Arrival<'a> {
     /// When it arrived (kernel's stamp where there is one), `CLOCK_MONOTONIC` ns of this host. Messages that came in one
     /// packet, or in packets that the kernel joined to a train (GRO), have one arrival.
     pub arrived_ns: i64,
-}
-
-/// A message, or a train of them, on its way out of the sending host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departure {
-    /// When it was handed over: the time in its header, `CLOCK_MONOTONIC` ns.
-    pub sent_ns: i64,
-    /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`, unless a launch time was
-    /// not kept.
-    pub left_ns: i64,
-    /// When it was to leave, for a message with a launch time ([`Transport::send_at`]).
-    pub launch_ns: Option<i64>,
 }
 
 /// A descriptor to wait for.

@@ -8,8 +8,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::datagram::{self, refuses_trains, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_transport::outgoing::Outgoing;
+use netjoule_sockets::datagram::{self, refuses_trains, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_sockets::outgoing::Outgoing;
 use netjoule_transport::pace::Pace;
 use netjoule_transport::{FlowSpec, Role};
 use socket2::Socket;
@@ -119,7 +119,8 @@ fn train(messages: &[u8], message_bytes: usize) -> Option<(&[u8], u16)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netjoule_transport::{socket, Values};
+    use netjoule_sockets::socket;
+    use netjoule_transport::Values;
 
     fn flow(role: Role, gso: bool, rate_bps: u64) -> FlowSpec {
         FlowSpec {

@@ -5,13 +5,14 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_transport::datagram::{self, Batch, UDP_HEADER_BYTES};
-use netjoule_transport::departures::Departures;
-use netjoule_transport::launch::LaunchTimes;
-use netjoule_transport::socket::is_unreachable;
+use netjoule_sockets::datagram::{self, Batch, UDP_HEADER_BYTES};
+use netjoule_sockets::departures::Departures;
+use netjoule_sockets::launch::LaunchTimes;
+use netjoule_sockets::socket;
+use netjoule_sockets::socket::is_unreachable;
 use netjoule_transport::{
-    socket, stamps, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation,
-    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    stamp_counts, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation, PacketisationSource,
+    PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
@@ -334,7 +335,7 @@ impl Transport for End {
             }
         } else {
             values.insert("receive_rest_us".into(), self.rest.length_us().into());
-            stamps::report(self.batch.stamp_counts(), &mut values);
+            stamp_counts::report(self.batch.stamp_counts(), &mut values);
         }
         values
     }

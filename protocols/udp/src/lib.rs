@@ -19,7 +19,7 @@ mod send_room;
 
 use std::net::{IpAddr, SocketAddr};
 
-use netjoule_transport::datagram::UDP_HEADER_BYTES;
+use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::options::{Domain, OptionSpec};
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 

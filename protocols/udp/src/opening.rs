@@ -4,8 +4,9 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use netjoule_transport::socket::is_unreachable;
-use netjoule_transport::{random, socket, Result, TransportError};
+use netjoule_sockets::socket::is_unreachable;
+use netjoule_sockets::{random, socket};
+use netjoule_transport::{Result, TransportError};
 use socket2::Socket;
 
 use crate::handshake::{Acceptor, Initiator, Token, DATAGRAM_BYTES};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where a captured packet's headers end. Pure.
 
-use netjoule_transport::datagram::UDP_HEADER_BYTES;
+use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 
 use crate::dissect::capture::Frame;
 use crate::dissect::network::{self, Fragment, NotIp, DCCP, UDP};

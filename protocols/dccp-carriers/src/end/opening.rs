@@ -5,8 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use netjoule_dccp::ccid::Ccid;
 use netjoule_dccp::{Config, Connection, Listener, State as Stage};
-use netjoule_transport::datagram::{self, GRO_BYTES};
-use netjoule_transport::{random, FlowSpec, Result, Role};
+use netjoule_sockets::datagram::{self, GRO_BYTES};
+use netjoule_sockets::random;
+use netjoule_transport::{FlowSpec, Result, Role};
 
 use super::{End, Entry};
 use crate::carrier::Carrier;

@@ -2,7 +2,7 @@
 //! Packets through an outbox into sockets of this process, by every way.
 
 use super::*;
-use netjoule_transport::{datagram, socket};
+use netjoule_sockets::{datagram, socket};
 use socket2::{Domain, Type};
 
 fn pair() -> (Socket, Socket) {

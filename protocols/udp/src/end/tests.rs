@@ -2,6 +2,7 @@
 //! Both ends of UDP flows over loopback.
 
 use super::*;
+use netjoule_sockets::stamps::now_ns;
 use netjoule_transport::message::Header;
 use netjoule_transport::TOKEN_BYTES;
 
@@ -90,7 +91,7 @@ fn every_call_is_stamped_on_its_way_out_when_asked() {
             client.service(now_ns).unwrap();
             server.service(now_ns).unwrap();
         }
-        let sent_ns = stamps::now_ns();
+        let sent_ns = now_ns();
         client.send_batch(&mut messages(150), 100, sent_ns).unwrap();
         let mut told = Vec::new();
         client.departures(&mut |departure| told.push(departure)).unwrap();

@@ -8,13 +8,13 @@
 //! the way.
 
 use std::io;
-use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
+use crate::ancillary;
 use crate::qdisc::{self, Discipline};
 use crate::socket::{set_option, set_option_bytes};
-use crate::{Result, TransportError};
+use crate::{Result, SocketError};
 
 /// Socket option and control message type of asm-generic/socket.h, which libc lacks.
 const SO_TXTIME: libc::c_int = 61;
@@ -30,18 +30,18 @@ impl LaunchTimes {
     /// Prepare a socket that sends to `peer`.
     ///
     /// # Errors
-    /// [`TransportError::HostLacks`] where nothing on the way out of this host would hold datagrams back.
+    /// [`SocketError::HostLacks`] where nothing on the way out of this host would hold datagrams back.
     pub fn prepare(fd: RawFd, peer: SocketAddr) -> Result<Self> {
         let device = qdisc::device_towards(peer)
-            .map_err(TransportError::io(format!("look up the device towards {}", peer.ip())))?;
+            .map_err(SocketError::io(format!("look up the device towards {}", peer.ip())))?;
         let name = qdisc::device_name(device);
         let disciplines = qdisc::disciplines_of(device)
-            .map_err(TransportError::io(format!("look up the queueing discipline of {name}")))?;
+            .map_err(SocketError::io(format!("look up the queueing discipline of {name}")))?;
         if !are_obeyed(&disciplines) {
-            return Err(TransportError::HostLacks(lacking(&name, &disciplines)));
+            return Err(SocketError::HostLacks(lacking(&name, &disciplines)));
         }
         set_option_bytes(fd, libc::SOL_SOCKET, SO_TXTIME, &option()).map_err(|error| {
-            TransportError::HostLacks(format!(
+            SocketError::HostLacks(format!(
                 "the kernel takes no launch times for {name}: {error} (so_txtime needs Linux 4.19)"
             ))
         })?;
@@ -53,7 +53,8 @@ impl LaunchTimes {
     /// Send one datagram on a connected socket; it leaves at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has
     /// passed.
     pub fn send(&self, fd: RawFd, bytes: &[u8], launch_ns: i64) -> io::Result<()> {
-        send_at(fd, bytes, launch_ns.max(0) as u64)
+        let launch_ns = launch_ns.max(0) as u64;
+        ancillary::send_with(fd, bytes, (libc::SOL_SOCKET, SCM_TXTIME), launch_ns.to_ne_bytes())
     }
 }
 
@@ -79,31 +80,6 @@ fn lacking(device: &str, disciplines: &[Discipline]) -> String {
         "{why} on {device}: its queueing discipline is {found}, and so_txtime needs fq (as root: tc qdisc replace dev \
          {device} root fq)"
     )
-}
-
-fn send_at(fd: RawFd, bytes: &[u8], launch_ns: u64) -> io::Result<()> {
-    let mut control = [0_u64; 4];
-    let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: the header points at live buffers for the length of the call; the control buffer is large enough for one
-    // u64 control message and aligned for cmsghdr; sendmsg does not write through iov_base.
-    let sent = unsafe {
-        let mut header: libc::msghdr = mem::zeroed();
-        header.msg_iov = std::ptr::from_ref(&vector).cast_mut();
-        header.msg_iovlen = 1;
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = libc::CMSG_SPACE(size_of::<u64>() as _) as _;
-        let first = libc::CMSG_FIRSTHDR(&header);
-        (*first).cmsg_level = libc::SOL_SOCKET;
-        (*first).cmsg_type = SCM_TXTIME;
-        (*first).cmsg_len = libc::CMSG_LEN(size_of::<u64>() as _) as _;
-        libc::CMSG_DATA(first).cast::<u64>().write_unaligned(launch_ns);
-        libc::sendmsg(fd, &header, libc::MSG_DONTWAIT)
-    };
-    if sent < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -148,7 +124,7 @@ mod tests {
                 while socket::receive_from(&far, &mut [0; 16]).unwrap().is_none() {}
                 assert!(now_ns() >= due_ns);
             }
-            Err(TransportError::HostLacks(sentence)) => {
+            Err(SocketError::HostLacks(sentence)) => {
                 assert!(!obeyed && sentence.contains("lo") && sentence.contains("needs fq "), "{sentence}");
             }
             Err(other) => panic!("{other}"),

@@ -9,8 +9,6 @@
 //!
 //! [`StampClock`] is pure; [`ClockLook::take`] is the only place of this crate that reads clocks.
 
-use crate::Values;
-
 /// Differences that contradict each other by less are told apart by the clocks' own noise, ns.
 const NOISE_NS: i64 = 1_000;
 
@@ -130,18 +128,6 @@ pub struct StampCounts {
     pub read: u64,
     /// Times that the wall clock was found set.
     pub clock_steps: u64,
-}
-
-/// Name of [`StampCounts::kernel`] among a transport's statistics.
-pub const KERNEL_STAMPS: &str = "arrivals_stamped_by_kernel";
-/// Name of [`StampCounts::read`].
-pub const READ_STAMPS: &str = "arrivals_stamped_when_read";
-
-/// Put the counts among a transport's statistics, under the names that the engine looks for.
-pub fn report(counts: StampCounts, values: &mut Values) {
-    values.insert(KERNEL_STAMPS.into(), counts.kernel.into());
-    values.insert(READ_STAMPS.into(), counts.read.into());
-    values.insert("wall_clock_steps".into(), counts.clock_steps.into());
 }
 
 /// Converts stamps of `CLOCK_REALTIME`. Look at the clocks after every batch of packets, then convert its stamps.

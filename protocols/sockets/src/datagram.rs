@@ -15,7 +15,7 @@ use socket2::Socket;
 use crate::ancillary::{self, Ancillary, Read, CONTROL_WORDS};
 use crate::socket::set_option;
 use crate::stamps::{ClockLook, StampClock, StampCounts};
-use crate::{IpVersion, Result, TransportError};
+use crate::{IpVersion, Result, SocketError};
 
 pub use crate::ancillary::ask_for_stamps;
 pub use crate::stamps::now_ns;
@@ -41,7 +41,7 @@ pub const GSO_BYTES: usize = 65_000;
 /// Let the kernel join UDP datagrams of one flow into trains.
 pub fn join_trains(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
-        .map_err(TransportError::io("switch on UDP GRO"))
+        .map_err(SocketError::io("switch on UDP GRO"))
 }
 
 /// Have the kernel tell the ECN field of every arrival. An IPv6 socket is asked for IPv6 only, as
@@ -52,13 +52,13 @@ pub fn ask_for_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
         IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
     };
     set_option(socket.as_raw_fd(), level, name, 1)
-        .map_err(TransportError::io("ask for the ECN field of arrivals"))
+        .map_err(SocketError::io("ask for the ECN field of arrivals"))
 }
 
 /// Have the kernel tell with every arrival how many before it found no room in the socket's buffer.
 pub fn ask_for_overflows(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
-        .map_err(TransportError::io("ask for the overflows of the receive buffer"))
+        .map_err(SocketError::io("ask for the overflows of the receive buffer"))
 }
 
 /// Buffers for `recvmmsg`, allocated once.
@@ -233,28 +233,7 @@ pub fn refuses_trains(error: &io::Error) -> bool {
 
 /// Send `bytes` as datagrams of `segment_bytes` each in one call (UDP GSO).
 pub fn send_segmented(fd: RawFd, bytes: &[u8], segment_bytes: u16) -> io::Result<()> {
-    let mut control = [0_u64; 4];
-    let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: the header points at live buffers for the length of the call; the control buffer is large enough for
-    // one u16 control message and aligned for cmsghdr; sendmsg does not write through iov_base.
-    let sent = unsafe {
-        let mut header: libc::msghdr = mem::zeroed();
-        header.msg_iov = std::ptr::from_ref(&vector).cast_mut();
-        header.msg_iovlen = 1;
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as _) as _;
-        let first = libc::CMSG_FIRSTHDR(&header);
-        (*first).cmsg_level = libc::SOL_UDP;
-        (*first).cmsg_type = libc::UDP_SEGMENT;
-        (*first).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as _) as _;
-        libc::CMSG_DATA(first).cast::<u16>().write_unaligned(segment_bytes);
-        libc::sendmsg(fd, &header, libc::MSG_DONTWAIT)
-    };
-    if sent < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    ancillary::send_with(fd, bytes, (libc::SOL_UDP, libc::UDP_SEGMENT), segment_bytes.to_ne_bytes())
 }
 
 #[cfg(test)]

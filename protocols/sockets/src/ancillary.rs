@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the kernel tells beside what is read from a socket: time stamp, size of a train's datagrams, ECN field.
+//! What stands beside the bytes of a call: read, what the kernel tells (time stamp, size of a train's datagrams, ECN field);
+//! sent, what it is told (size of a train's datagrams, launch time).
 
 use std::io;
 use std::mem;
@@ -10,7 +11,7 @@ use socket2::SockAddr;
 
 use crate::socket::set_option;
 use crate::stamps::wide;
-use crate::{Result, TransportError};
+use crate::{Result, SocketError};
 
 /// Room for the control messages of one datagram: time stamp, GRO size, ECN field and overflows, with alignment to spare.
 pub(crate) const CONTROL_WORDS: usize = 16;
@@ -25,7 +26,7 @@ const STAMP_BEFORE_5_1: libc::c_int = 35;
 /// (GRO) on their way there have one stamp.
 pub fn ask_for_stamps(socket: &impl AsRawFd) -> Result<()> {
     let ask = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, 1);
-    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(TransportError::io("ask for arrival time stamps"))
+    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(SocketError::io("ask for arrival time stamps"))
 }
 
 /// What the kernel tells beside a datagram.
@@ -145,6 +146,41 @@ unsafe fn read_with(
     // SAFETY: the kernel filled the control buffer above up to msg_controllen.
     let ancillary = unsafe { Ancillary::of(&header) };
     Ok((Read { length, flags: header.msg_flags, ancillary }, header.msg_namelen))
+}
+
+/// One `sendmsg` on a connected socket that does not wait, with one control message.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn send_with<const VALUE_BYTES: usize>(
+    fd: RawFd,
+    bytes: &[u8],
+    (level, kind): (libc::c_int, libc::c_int),
+    value: [u8; VALUE_BYTES],
+) -> io::Result<()> {
+    const { assert!(VALUE_BYTES <= size_of::<u64>(), "the control buffer has room for this") };
+    let mut control = [0_u64; 4];
+    let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    // SAFETY: the header points at live buffers for the length of the call; the control buffer is large enough for one
+    // control message of 8 bytes and aligned for cmsghdr; sendmsg does not write through iov_base.
+    let sent = unsafe {
+        let mut header: libc::msghdr = mem::zeroed();
+        header.msg_iov = std::ptr::from_ref(&vector).cast_mut();
+        header.msg_iovlen = 1;
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = libc::CMSG_SPACE(VALUE_BYTES as _) as _;
+        let first = libc::CMSG_FIRSTHDR(&header);
+        (*first).cmsg_level = level;
+        (*first).cmsg_type = kind;
+        (*first).cmsg_len = libc::CMSG_LEN(VALUE_BYTES as _) as _;
+        libc::CMSG_DATA(first).cast::<[u8; VALUE_BYTES]>().write_unaligned(value);
+        libc::sendmsg(fd, &header, libc::MSG_DONTWAIT)
+    };
+    if sent < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// The address as one of IP.

@@ -14,7 +14,7 @@ use socket2::Socket;
 
 use crate::socket::{set_option, unsent_bytes};
 use crate::stamps::{wide, ClockLook, StampClock};
-use crate::{Departure, Result, TransportError};
+use crate::{Result, SocketError};
 
 /// `SO_TIMESTAMPING_NEW` and, before Linux 5.1, `_OLD` (include/uapi/asm-generic/socket.h).
 const STAMPING: libc::c_int = 65;
@@ -29,6 +29,18 @@ const CONTROL_WORDS: usize = 32;
 const CALLS_PER_READ: usize = 64;
 /// Calls whose stamps may be outstanding, and stamps that may wait to be taken.
 const MOST_WAITING: usize = 1 << 16;
+
+/// A datagram, or a train of them, on its way out of the sending host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When it was handed over, `CLOCK_MONOTONIC` ns.
+    pub sent_ns: i64,
+    /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`, unless a launch time was
+    /// not kept.
+    pub left_ns: i64,
+    /// When it was to leave, for one with a launch time ([`crate::launch::LaunchTimes`]).
+    pub launch_ns: Option<i64>,
+}
 
 /// Asks for transmit stamps and joins them with the messages that they belong to.
 pub struct Departures {
@@ -50,7 +62,7 @@ impl std::fmt::Debug for Departures {
 impl Departures {
     /// Ask the kernel for stamps of everything that `socket` sends from now on.
     pub fn ask(socket: &Socket) -> Result<Self> {
-        number_from_zero(socket.as_raw_fd()).map_err(TransportError::io("ask for transmit time stamps"))?;
+        number_from_zero(socket.as_raw_fd()).map_err(SocketError::io("ask for transmit time stamps"))?;
         let mut controls = vec![[0_u64; CONTROL_WORDS]; BATCH];
         let headers = controls
             .iter_mut()

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What Linux sockets can do for a measurement, for every transport: datagrams and trains of them in one call, the kernel's
+//! time stamps of arrivals and departures, ECN fields, launch times and the queueing discipline that obeys them.
+//!
+//! Nothing here knows a transport, a flow or a message, and nothing blocks. Times are nanoseconds of `CLOCK_MONOTONIC`.
+
+mod ancillary;
+pub mod datagram;
+pub mod departures;
+mod error;
+mod ip_version;
+pub mod launch;
+pub mod outgoing;
+mod qdisc;
+pub mod random;
+pub mod socket;
+pub mod stamps;
+pub mod stream;
+
+pub use error::{Result, SocketError};
+pub use ip_version::IpVersion;

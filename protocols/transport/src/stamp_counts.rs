@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where arrival times came from, among a transport's statistics.
+
+use netjoule_sockets::stamps::StampCounts;
+
+use crate::Values;
+
+/// Name of [`StampCounts::kernel`] among a transport's statistics.
+pub const KERNEL_STAMPS: &str = "arrivals_stamped_by_kernel";
+/// Name of [`StampCounts::read`].
+pub const READ_STAMPS: &str = "arrivals_stamped_when_read";
+
+/// Put the counts among a transport's statistics, under the names that the engine looks for.
+pub fn report(counts: StampCounts, values: &mut Values) {
+    values.insert(KERNEL_STAMPS.into(), counts.kernel.into());
+    values.insert(READ_STAMPS.into(), counts.read.into());
+    values.insert("wall_clock_steps".into(), counts.clock_steps.into());
+}
