@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 level=${1:-run}
 
-RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config iproute2 iperf3 util-linux
+RUN_PACKAGES=(build-essential cmake clang libclang-dev pkg-config git iproute2 iperf3 util-linux
   r-base-core r-cran-ggplot2 r-cran-data.table r-cran-jsonlite r-cran-patchwork r-cran-svglite r-cran-ragg
   r-cran-htmltools r-cran-digest r-cran-base64enc)
 TEST_PACKAGES=(r-cran-testthat r-cran-vdiffr r-cran-lintr r-cran-knitr r-cran-rmarkdown r-cran-roxygen2 pandoc shellcheck
@@ -102,7 +102,7 @@ python_environment() {
     say "Python environment .venv: up to date"
     return
   fi
-  say "Python environment .venv: installing the pinned packages of scripts/requirements.txt and the five packages of this repository"
+  say "Python environment .venv: installing the pinned packages of scripts/requirements.txt and the packages of this repository"
   rm -f "$stamp"
   python3 -m venv --clear .venv || fail "python3 -m venv .venv failed" "read the error above; then: make setup"
   .venv/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r scripts/requirements.txt ||

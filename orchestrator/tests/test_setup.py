@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/setup.sh on hosts that lack something: it ends with the thing's name and the way to get it."""
 
+import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -100,6 +102,17 @@ def test_another_program_that_holds_apts_lock_is_waited_for_and_named(tmp_path):
         ["-o", f"{lock}{wait}", verb]
         for wait, verb in ((0, "update"), (60, "update"), (60, "update"), (60, "update"), (0, "install"))
     ]
+
+
+def test_programs_that_boringssls_build_starts_are_installed(tmp_path):
+    """A machine with nothing on it has no git, which the build script of boring-sys patches sources with."""
+    version = re.search(r'name = "boring-sys"\nversion = "([^"]+)"', (ROOT / "Cargo.lock").read_text())[1]
+    sources = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo")) / "registry" / "src"
+    (script,) = sources.glob(f"*/boring-sys-{version}/build/main.rs")
+    started = set(re.findall(r'Command::new\("([^"]+)"\)', script.read_text())) - {"xcrun"}  # macOS's
+    assert started
+    ended = set_up(tmp_path, dpkg_query="exit 1", id="echo 1000")
+    assert started <= set(ended.stderr.splitlines()[0].partition(": ")[2].split())
 
 
 @pytest.mark.parametrize(

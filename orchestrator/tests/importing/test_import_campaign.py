@@ -101,6 +101,17 @@ def test_ditgs_logs_become_a_campaign(tmp_path: Path) -> None:
     assert "offered_rate_assumed" in [reason["code"] for reason in result["reasons"]]
 
 
+def test_netperfmeters_dccp_has_no_ccid_that_nobody_told(tmp_path: Path) -> None:
+    # The figures are those of UDP; which CCID the kernel had stands in none of its files.
+    files = [str(path) for path in sorted((DATA / "netperfmeter").glob("udp-up-*"))]
+    out = tmp_path / "old"
+    assert run_command(["import", *files, "--out", str(out), "--transport", "dccp-kernel"]) == 0
+    assert [str(defect) for defect in check_campaign(out)] == []
+    (run,) = documents(out, "run.json").values()
+    assert run["transport_options"] == {}
+    assert "ccid" not in (out / "campaign.json").read_text()
+
+
 def test_several_programs_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "old"
     assert run_command(["import", ALL_OF_IPERF3[0], *DITG, "--transport", "udp", "--out", str(out)]) == 2

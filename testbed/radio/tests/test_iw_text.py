@@ -153,6 +153,15 @@ def test_a_peer_beside_the_access_point_is_left_out() -> None:
     assert [station.station for station in look.stations] == ["02:00:00:00:00:00"]
 
 
+def test_iw_6_17_prints_beacons_of_the_access_point_deeper() -> None:
+    # Made from station.c of iw 6.17, where this one field of a station has a link's two tabs.
+    peer = "Station 02:00:00:00:07:00 (on wlan2)\n\ttx bitrate:\t6.0 MBit/s\n\tTDLS peer:\tyes\n"
+    recent = recorded("ht-wlan2-station.txt").replace("\tbeacon rx:", "\t\tbeacon rx:")
+    assert "\t\tbeacon rx:" in recent
+    look = IwSource("wlan2", client_tool(station_dump=peer + recent)).look()
+    assert [station.station for station in look.stations] == ["02:00:00:00:00:00"]
+
+
 def test_what_seldom_changes_is_seldom_asked() -> None:
     tool = client_tool()
     source = IwSource("wlan2", tool)

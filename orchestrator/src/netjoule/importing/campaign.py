@@ -11,7 +11,7 @@ import asyncio
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -156,7 +156,10 @@ def _workload(runs: Sequence[_Run]) -> Workload:
         },
         "limits": {"max_attempts": 1},
     }
-    return Workload.from_document(document, where="the imported files")
+    workload = Workload.from_document(document, where="the imported files")
+    # Their defaults were nobody's choice here: no file tells which options its flows had.
+    effective = {name: value for name, value in workload.document.items() if name != "transport_options"}
+    return replace(workload, document=effective)
 
 
 def _topology(options: Options) -> Topology:
@@ -286,6 +289,7 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
     coded = [reason.as_json() for reason in reasons]
     return document | {
         "ip_version": report["ip_version"],
+        "transport_options": report["transport_options"],
         "windows": document["windows"] | {"measure": measure.as_json()},
         "t_first_packet_s": round(run.t_start_s, 6),
         "started_utc": rfc3339(began),

@@ -99,7 +99,7 @@ def _station(address: str, block: str) -> Station:
         failed=None if failed is None else int(failed),
         connected_s=connected,
         associated_at_s=_number(fields, "associated at [boottime]"),
-        beacons="beacon rx" in fields,
+        beacons="beacon rx:" in block,  # at any depth: iw 6.17 prints the station's own as a link's
     )
 
 
