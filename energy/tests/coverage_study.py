@@ -29,12 +29,12 @@ from netjoule_energy.node_power import MeterInput
 from netjoule_energy.power import Readings
 from netjoule_energy.result import NodeResult
 from netjoule_energy.windows import Intervals
-from netjoule_meters.adapters.wt210 import WT210
+from netjoule_meters.adapters.power_analysers.wt210 import WT210
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.instrument_errors import Quantity
+from netjoule_meters.emulated.power_analysers.wt210 import EmulatedWT210
+from netjoule_meters.emulated.power_analysers.wt210_measuring import RANGE_RATIO, READING_RATIO, Errors
 from netjoule_meters.emulated.power_history import PowerInterval
-from netjoule_meters.emulated.wt210 import EmulatedWT210
-from netjoule_meters.emulated.wt210_measuring import RANGE_RATIO, READING_RATIO, Errors
 from netjoule_meters.errors import ReplyTimeout
 
 REPORT = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"

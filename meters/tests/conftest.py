@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+
+# Helpers of these tests are modules beside this file; importlib mode adds no folder by itself.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 class FakeClock:
@@ -22,3 +28,19 @@ class FakeClock:
 @pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
+
+
+@pytest.fixture
+def serve():
+    """Makes devices of `socket_devices` and ends them."""
+    from socket_devices import Served
+
+    devices = []
+
+    def make(model: str, variant: str, **options):
+        devices.append(Served(model, variant, **options))
+        return devices[-1]
+
+    yield make
+    for device in devices:
+        device.close()

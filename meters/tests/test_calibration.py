@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from datetime import date
 
 import pytest
+from meter_dialogue import Dialogue
 
 from netjoule_contracts import validate
 from netjoule_meters.adapters import adapter
@@ -26,8 +27,6 @@ from netjoule_meters.calibration import (
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import UsageError, WrongInstrument
 from netjoule_meters.passport import Identification, MeasuringRange
-
-from .dialogue import Dialogue
 
 DAY = date(2026, 3, 1)
 WHO = Identification("YOKOGAWA,760401,0,F2.01", "Yokogawa", "WT210", "91K1", "F2.01")

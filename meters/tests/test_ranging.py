@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from meter_dialogue import Dialogue
 
 from netjoule_meters.adapters import adapter
 from netjoule_meters.config import MeterConfig
@@ -13,8 +14,6 @@ from netjoule_meters.errors import MeterUnavailable, ReplyTimeout, UsageError
 from netjoule_meters.opening import build_meter
 from netjoule_meters.ranging import chosen, range_settings, ranging_pass, require_fixed, wants_ranging, widest
 from netjoule_meters.reading import Flag, Reading
-
-from .dialogue import Dialogue
 
 AUTO = {"voltage_range_v": "auto", "current_range_a": "auto"}
 FIXED = {"voltage_range_v": 300, "current_range_a": 20}

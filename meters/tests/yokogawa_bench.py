@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from netjoule_meters.emulated.power_analysers.wt310 import EmulatedWT310
 from netjoule_meters.emulated.power_history import PowerInterval
-from netjoule_meters.emulated.wt310 import EmulatedWT310
 
 ITEMS = ":NUM:NORM:ITEM1 U,1;ITEM2 I,1;ITEM3 P,1;ITEM4 URANGE,1;ITEM5 IRANGE,1;ITEM6 WH,1;ITEM7 TIME,1"
 

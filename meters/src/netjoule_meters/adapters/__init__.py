@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from netjoule_meters.adapters.base import Meter
 
 _ADAPTERS = {
-    "hm8115": "netjoule_meters.adapters.hm8115:HM8115",
-    "cc128": "netjoule_meters.adapters.cc128:CC128",
-    "wt210": "netjoule_meters.adapters.wt210:WT210",
-    "wt310": "netjoule_meters.adapters.wt310:WT310",
-    "isockets": "netjoule_meters.adapters.networked_socket:ISockets",
-    "socket": "netjoule_meters.adapters.networked_socket:NetworkedSocket",
-    "ptd": "netjoule_meters.adapters.ptd:Ptd",
-    "rapl": "netjoule_meters.adapters.rapl:Rapl",
-    "hwmon": "netjoule_meters.adapters.hwmon:Hwmon",
-    "battery": "netjoule_meters.adapters.battery:Battery",
-    "joulescope": "netjoule_meters.adapters.joulescope:JoulescopeMeter",
+    "hm8115": "netjoule_meters.adapters.power_analysers.hm8115:HM8115",
+    "cc128": "netjoule_meters.adapters.energy_monitors.cc128:CC128",
+    "wt210": "netjoule_meters.adapters.power_analysers.wt210:WT210",
+    "wt310": "netjoule_meters.adapters.power_analysers.wt310:WT310",
+    "isockets": "netjoule_meters.adapters.plugs_and_pdus.networked_socket:ISockets",
+    "socket": "netjoule_meters.adapters.plugs_and_pdus.networked_socket:NetworkedSocket",
+    "ptd": "netjoule_meters.adapters.power_analysers.ptd:Ptd",
+    "rapl": "netjoule_meters.adapters.host_sensors.rapl:Rapl",
+    "hwmon": "netjoule_meters.adapters.host_sensors.hwmon:Hwmon",
+    "battery": "netjoule_meters.adapters.host_sensors.battery:Battery",
+    "joulescope": "netjoule_meters.adapters.power_analysers.joulescope:JoulescopeMeter",
 }
 
 

@@ -16,7 +16,7 @@ from netjoule_meters.cli.options import Origin, host_and_port, settings_of
 from netjoule_meters.errors import UsageError
 
 if TYPE_CHECKING:
-    from netjoule_meters.emulated.ports import Port
+    from netjoule_meters.emulated.ports.network import Port
     from netjoule_meters.emulated.running import PowerSource
 
 _DEFAULT_LISTEN = "127.0.0.1:0"
@@ -164,9 +164,9 @@ def _kind(kinds: tuple[str, ...], asked: str | None, listen: str | None, name: s
 
 
 def _open_port(kind: str, listen: str | None, link: Path | None, baud_rate: int | None) -> Port:
-    from netjoule_meters.emulated.baud_rate import BaudPort, require_baud_rate
-    from netjoule_meters.emulated.ports import TcpPort, UdpPort
-    from netjoule_meters.emulated.pty_port import PtyPort
+    from netjoule_meters.emulated.ports.baud_rate import BaudPort, require_baud_rate
+    from netjoule_meters.emulated.ports.network import TcpPort, UdpPort
+    from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
 
     if kind == "pty":
         if listen is not None:
@@ -181,7 +181,7 @@ def _open_port(kind: str, listen: str | None, link: Path | None, baud_rate: int 
         raise UsageError(f"--link names a pseudo-terminal, and this instrument is on {kind}: use --listen")
     host, port = host_and_port(listen or _DEFAULT_LISTEN, "--listen")
     if kind == "vxi11":
-        from netjoule_meters.emulated.vxi11_port import Vxi11Port
+        from netjoule_meters.emulated.ports.vxi11 import Vxi11Port
 
         return Vxi11Port(host, port)
     return UdpPort(host, port) if kind == "udp" else TcpPort(host, port, once=kind == "tcp-once")

@@ -128,8 +128,8 @@ def _pages() -> list[Page]:
     """Pages that networked sockets answer with their readings, from the presets."""
     from functools import partial
 
-    from netjoule_meters.adapters.networked_socket import recognise
-    from netjoule_meters.adapters.presets import all_presets
+    from netjoule_meters.adapters.plugs_and_pdus.networked_socket import recognise
+    from netjoule_meters.adapters.plugs_and_pdus.presets import all_presets
 
     return [
         (name, preset.first_request, partial(recognise, name))
@@ -140,7 +140,7 @@ def _pages() -> list[Page]:
 
 def _presets() -> dict[str, list[str]]:
     """Presets by interface, of the interfaces that have no pages."""
-    from netjoule_meters.adapters.presets import all_presets
+    from netjoule_meters.adapters.plugs_and_pdus.presets import all_presets
 
     found: dict[str, list[str]] = {}
     for name, preset in all_presets().items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from netjoule_meters.adapters.nr_values import NO_DATA_TEXT, OVERRANGE_TEXT
+from netjoule_meters.adapters.power_analysers.nr_values import NO_DATA_TEXT, OVERRANGE_TEXT
 
 _DIGITS = 5
 _MAX_COUNT = 99_999

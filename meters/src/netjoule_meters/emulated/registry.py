@@ -81,11 +81,13 @@ class EmulatedModel:
 EMULATED: dict[str, EmulatedModel] = {
     model.name: model
     for model in (
-        EmulatedModel("wt210", "wt210:make", ("pty", "tcp"), "wt210"),
-        EmulatedModel("wt210-gpib", "prologix:make", ("pty", "tcp"), "wt210", "prologix:{port}:5"),
+        EmulatedModel("wt210", "power_analysers.wt210:make", ("pty", "tcp"), "wt210"),
+        EmulatedModel(
+            "wt210-gpib", "power_analysers.prologix:make", ("pty", "tcp"), "wt210", "prologix:{port}:5"
+        ),
         EmulatedModel(
             "wt310",
-            "wt310:make",
+            "power_analysers.wt310:make",
             ("pty", "tcp", "vxi11"),
             "wt310",
             variants={
@@ -95,17 +97,31 @@ EMULATED: dict[str, EmulatedModel] = {
         ),
         EmulatedModel(
             "hm8115",
-            "hm8115:make",
+            "power_analysers.hm8115:make",
             ("pty",),
             "hm8115",
             variants={form: Variant(("pty",), "{port}") for form in ("values", "ranges")},
         ),
-        EmulatedModel("cc128", "cc128:make", ("pty",), "cc128"),
-        EmulatedModel("socket", "sockets:make_socket", ONE_PAGE, "socket", "http://{port}", SOCKETS),
-        EmulatedModel("isockets", "sockets:make_isockets", ONE_PAGE, "isockets", "http://{port}", ISOCKETS),
+        EmulatedModel("cc128", "energy_monitors.cc128:make", ("pty",), "cc128"),
+        EmulatedModel(
+            "socket",
+            "plugs_and_pdus.sockets:make_socket",
+            ONE_PAGE,
+            "socket",
+            "http://{port}",
+            SOCKETS,
+        ),
+        EmulatedModel(
+            "isockets",
+            "plugs_and_pdus.sockets:make_isockets",
+            ONE_PAGE,
+            "isockets",
+            "http://{port}",
+            ISOCKETS,
+        ),
         EmulatedModel(
             "ptd",
-            "ptd:make",
+            "power_analysers.ptd:make",
             ("tcp",),
             "ptd",
             "tcp:{port}",

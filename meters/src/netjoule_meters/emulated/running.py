@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from netjoule_meters.clock import Clock, campaign_time_s
 from netjoule_meters.emulated.control import Control
 from netjoule_meters.emulated.faults import Faults, TakesFaults, parse_request
-from netjoule_meters.emulated.ports import Port
+from netjoule_meters.emulated.ports.network import Port
 from netjoule_meters.emulated.power_history import BadPowerStream, PowerInterval, parse_interval
 from netjoule_meters.errors import UsageError
 
