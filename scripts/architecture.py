@@ -30,7 +30,7 @@ GAP, MARGIN = 14, 20
 def layers() -> list[list[str]]:
     """Rooms from top to bottom, as pyproject.toml has them for `make lint`; then the other packages."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (rooms,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
+    (rooms,) = (contract["layers"] for contract in contracts if contract.get("containers") == ["netjoule"])
     return [[f"netjoule.{room}" for room in row.split(" | ")] for row in rooms] + [BESIDE, [BELOW]]
 
 

@@ -2,8 +2,8 @@
 """Power meters beside an experiment.
 
 ``transports`` carry bytes, ``adapters`` give them meaning, ``emulated`` holds instruments that are
-programs, ``logger`` writes readings to disk, ``energy`` turns readings and traffic into J/Mb. The public
-names below are imported on first use, so that a command which needs one part does not pay for the others.
+programs, ``logger`` writes readings to disk. The public names below are imported on first use, so that a
+command which needs one room does not pay for the others.
 """
 
 from __future__ import annotations

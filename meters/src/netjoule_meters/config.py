@@ -27,6 +27,11 @@ class MeterConfig:
     calibration: str | None = None
     serial: str | None = None
 
+    @property
+    def may_stand_still(self) -> bool:
+        """Whether a value that does not move is no defect: the power of a model may be constant for ever."""
+        return self.power_source == "modelled"
+
 
 def load_meter_configs(path: Path) -> list[MeterConfig]:
     """Read and check a configuration file.

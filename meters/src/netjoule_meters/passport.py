@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import date
 from typing import Any
 
 
@@ -46,6 +47,21 @@ class Accuracy:
         """The part ``accuracy`` of a passport."""
         terms = [asdict(term) for term in self.terms]
         return {**asdict(self), "terms": terms, "status": self.status}
+
+
+def specified(
+    at_age: Callable[[float], Accuracy], power_source: str, calibration_date: str | None, today: date
+) -> Accuracy:
+    """Limits of a specification by the time since calibration, in days.
+
+    What shows a modelled power does not age: it is an instrument drawn within the 12-month limits.
+    """
+    if power_source == "modelled":
+        limits = at_age(365.0)
+        return replace(limits, source=f"emulated instrument drawn within: {limits.source}")
+    if calibration_date is None:
+        return Accuracy(None, None, "unknown: no calibration date in the configuration")
+    return at_age((today - date.fromisoformat(calibration_date)).days)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def reading(t_s: float, power_w: float | None = None, flag: Flag = Flag.GOOD) ->
 
 
 def watch(readings, *, stuck_after_s=0.0, interval_s=TAU_S):
-    watcher = Watcher(interval_s, stuck_after_s=stuck_after_s, modelled=False)
+    watcher = Watcher(interval_s, stuck_after_s=stuck_after_s, may_stand_still=False)
     seen, remarks = [], []
     for one in readings:
         out, said = watcher.see(one)
@@ -169,11 +169,11 @@ def test_one_moving_digit_is_a_live_meter():
 
 
 def test_limits_of_standstill():
-    assert stuck_limit_s(None, modelled=True, with_voltage=True) == math.inf
-    assert stuck_limit_s(0, modelled=False, with_voltage=True) == math.inf
-    assert stuck_limit_s(5, modelled=True, with_voltage=True) == 5
-    assert stuck_limit_s(None, modelled=False, with_voltage=True) == 30
-    assert stuck_limit_s(None, modelled=False, with_voltage=False) == 600
+    assert stuck_limit_s(None, may_stand_still=True, with_voltage=True) == math.inf
+    assert stuck_limit_s(0, may_stand_still=False, with_voltage=True) == math.inf
+    assert stuck_limit_s(5, may_stand_still=True, with_voltage=True) == 5
+    assert stuck_limit_s(None, may_stand_still=False, with_voltage=True) == 30
+    assert stuck_limit_s(None, may_stand_still=False, with_voltage=False) == 600
 
 
 def test_a_stale_row_of_the_adapter_is_told_too():

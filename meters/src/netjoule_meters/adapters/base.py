@@ -32,7 +32,7 @@ from netjoule_meters.errors import (
     UsageError,
     WrongInstrument,
 )
-from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport
+from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport, specified
 from netjoule_meters.reading import Flag, Reading
 from netjoule_meters.settings import Setting, resolve
 from netjoule_meters.transports import interface_settings
@@ -45,7 +45,7 @@ COMMON_SETTINGS = (
     Setting(
         "stuck_after_s",
         "A value that has not moved for so long is taken as frozen and its rows flagged stale; 0: never; "
-        "None: 30 s (10 min for meters that show watts only), and never for an emulated meter.",
+        "None: 30 s (10 min for meters that show watts only), and never where power_source is modelled.",
         None,
     ),
 )
@@ -325,19 +325,11 @@ class Meter(ABC):
         return found
 
     def _accuracy_of(self, config: MeterConfig, today: date) -> Accuracy:
-        """Limits of a calibration document, else of the specification.
-
-        An emulated instrument does not age: it is drawn within the 12-month limits.
-        """
+        """Limits of a calibration document, else of the specification."""
         calibration = self._calibration_of(config)
         if calibration is not None:
             return calibration.accuracy(today)
-        if config.power_source == "modelled":
-            limits = self.accuracy(365.0)
-            return replace(limits, source=f"emulated instrument drawn within: {limits.source}")
-        if config.calibration_date is None:
-            return Accuracy(None, None, "unknown: no calibration date in the configuration")
-        return self.accuracy((today - date.fromisoformat(config.calibration_date)).days)
+        return specified(self.accuracy, config.power_source, config.calibration_date, today)
 
     # -- readings ------------------------------------------------------------------------------------
 

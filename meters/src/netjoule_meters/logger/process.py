@@ -239,5 +239,5 @@ def _watcher(meter: Meter, config: MeterConfig) -> Watcher:
     return Watcher(
         meter.update_interval_s,
         stuck_after_s=None if stuck_after_s is None else float(stuck_after_s),
-        modelled=config.power_source == "modelled",
+        may_stand_still=config.may_stand_still,
     )

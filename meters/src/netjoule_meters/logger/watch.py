@@ -54,15 +54,14 @@ class Remark:
 Tell = Callable[[Remark], None]
 
 
-def stuck_limit_s(setting: float | None, *, modelled: bool, with_voltage: bool) -> float:
+def stuck_limit_s(setting: float | None, *, may_stand_still: bool, with_voltage: bool) -> float:
     """After how long an unmoved value is a frozen one, s; infinite for never.
 
-    Voltage and current of a live device move in their last digits; watts alone may rest for minutes. The
-    power of a model may be constant for ever.
+    Voltage and current of a live device move in their last digits; watts alone may rest for minutes.
     """
     if setting is not None:
         return math.inf if setting <= 0 else float(setting)
-    if modelled:
+    if may_stand_still:
         return math.inf
     return _STUCK_WITH_VOLTAGE_S if with_voltage else _STUCK_POWER_ONLY_S
 
@@ -228,10 +227,10 @@ class Watcher:
     Args:
         interval_s: its update interval, s.
         stuck_after_s: see `stuck_limit_s`; None asks for the default.
-        modelled: the meter is emulated.
+        may_stand_still: by default an unmoved value is no defect.
     """
 
-    def __init__(self, interval_s: float, *, stuck_after_s: float | None, modelled: bool) -> None:
+    def __init__(self, interval_s: float, *, stuck_after_s: float | None, may_stand_still: bool) -> None:
         self._remarks: list[Remark] = []
         tell = self._remarks.append
         least = _STUCK_UPDATES_BY_DEFAULT if stuck_after_s is None else _STUCK_UPDATES
@@ -240,7 +239,7 @@ class Watcher:
         self._standstill = _Standstill(
             lambda reading: stuck_limit_s(
                 stuck_after_s,
-                modelled=modelled,
+                may_stand_still=may_stand_still,
                 with_voltage=reading.voltage_v is not None or reading.current_a is not None,
             ),
             least,

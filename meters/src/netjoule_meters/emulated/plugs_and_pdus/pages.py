@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What emulated networked sockets answer: a document for each preset, from what the device shows.
 
-Fields, units and steps are those of the presets (see ``adapters/socket_presets``); identities are marked as
+Fields, units and steps are those of the presets (``socket_presets`` of the adapter); identities are marked as
 emulated. An outlet besides the metered one is there where the real device has one without a meter.
 """
 

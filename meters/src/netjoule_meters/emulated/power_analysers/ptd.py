@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An emulated PTDaemon in front of an emulated WT210. Sans-IO.
 
-It speaks what ``adapters/ptd_lines.py`` knows of PTDaemon and says in its identification that it is
+It speaks what the adapter's ``ptd_lines`` knows of PTDaemon and says in its identification that it is
 emulated. Commands are answered in order; ``RL`` without an unread sample holds the dialogue for at most one
 interval, as its clients describe. A sample is the mean over one interval, shown one interval later.
 """
