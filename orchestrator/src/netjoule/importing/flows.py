@@ -10,8 +10,8 @@ from datetime import date
 from typing import Any
 
 from netjoule.core.errors import InvalidData
+from netjoule.core.jsontree import Unreadable
 from netjoule.core.reason import Reason
-from netjoule.importing.jsontree import Unreadable
 from netjoule.importing.sources import Source
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.workload.abilities import ABILITIES

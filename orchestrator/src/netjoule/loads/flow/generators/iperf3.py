@@ -16,19 +16,21 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from netjoule.core import programs
 from netjoule.core.clock import Clock, SystemClock, boot_id
 from netjoule.core.errors import HostLacks, RunFailed
+from netjoule.core.jsontree import Node, Unreadable
 from netjoule.hosts.host import Process
 from netjoule.loads.flow.generators import foreign
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
+from netjoule.loads.flow.generators.iperf3_report import IperfTest
 from netjoule.loads.flow.generators.waiting import listening
 
-__all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report", "losses_that_stayed"]
+__all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report"]
 
 REPORT_GRACE_S = 20.0
 _TRANSPORT_FLAG = {"udp": "--udp", "tcp": "--no-delay", "dccp-kernel": "--dccp"}
@@ -174,175 +176,37 @@ def flow_report(
     Raises:
         RunFailed (generator_failed): when a part that the report needs is missing.
     """
+    if "server_output_json" not in document:
+        raise RunFailed(f"{generator['name']}'s JSON lacks 'server_output_json'", code="generator_failed")
+    up = spec.direction != "down"
     try:
-        return _Mapping(spec, document, bracket, hosts, generator).report()
-    except (KeyError, IndexError, TypeError) as error:
-        raise RunFailed(f"{generator['name']}'s JSON lacks {error}", code="generator_failed") from error
-
-
-def losses_that_stayed(told: Sequence[int | None]) -> list[int | None]:
-    """Messages lost per interval, those that came after all taken from the intervals that had missed them.
-
-    Args:
-        told: iperf3's lost_packets of each interval; below 0 where more came late than went missing
-            (iperf_udp.c, iperf_udp_recv). None where nothing is told.
-
-    Returns:
-        as many counts, none below 0, with the same sum where that is not below 0.
-    """
-    stayed = list(told)
-    for index, lost in enumerate(stayed):
-        late = 0 if lost is None else max(0, -lost)
-        stayed[index] = None if lost is None else max(0, lost)
-        for earlier in range(index - 1, -1, -1):
-            taken = min(late, stayed[earlier] or 0)
-            if taken:
-                stayed[earlier] = (stayed[earlier] or 0) - taken
-            late -= taken
-            if not late:
-                break
-    return stayed
-
-
-class _Mapping:
-    """One test's JSON seen as a flow; `sent` and `got` are the sending and the receiving end's side."""
-
-    def __init__(
-        self,
-        spec: FlowSpec,
-        document: Mapping[str, Any],
-        bracket: Bracket,
-        hosts: Mapping[str, str],
-        generator: Mapping[str, str],
-    ) -> None:
-        self.spec = spec
-        self.generator = dict(generator)
-        self.bracket = bracket
-        self.document = document
-        server: Mapping[str, Any] = document["server_output_json"]
-        down = spec.direction == "down"
-        self.sent, self.got = (server, document) if down else (document, server)
-        self.sender_host = hosts["server" if down else "client"]
-        self.receiver_host = hosts["client" if down else "server"]
-        self.seconds = float(document["end"]["sum_sent"]["seconds"])
-        self.first_ns = bracket.first_packet_ns(self.seconds)
-
-    def report(self) -> dict[str, Any]:
-        spec = self.spec
-        intervals = [*self._intervals("sender"), *self._intervals("receiver")]
-        sender, receiver = self._sender(intervals), self._receiver(intervals)
-        unaccounted = sender["messages_sent"] - receiver["messages_received_unique"]
-        # What a stream had in flight when the test ended is no loss, and iperf3 counts none.
-        if spec.transport != "tcp":
-            receiver["messages_lost"] = lost = max(0, unaccounted)
-            receiver["loss_ratio"] = lost / sender["messages_sent"] if sender["messages_sent"] else None
+        test = IperfTest(Node(document), Node(document["server_output_json"], "server_output_json"))
+        totals = test.counted_totals(up=up)
+        asked = math.floor(spec.offered_rate_mbps * 1e6 * totals.seconds / 8 / spec.payload_bytes)
+        first_ns = bracket.first_packet_ns(totals.seconds)
+        ends = test.both_ends(
+            totals, up=up, asked_messages=asked, hosts=hosts, boot_id=bracket.boot_id, first_ns=first_ns
+        )
         described = foreign.described(
             spec,
-            generator=self.generator,
-            flow_id=str(self.document["start"]["cookie"]),
+            generator=generator,
+            flow_id=Node(document).at("start", "cookie").text(),
             duration_s=float(_whole_seconds(spec)),
             nodelay=True if spec.transport == "tcp" else None,
-            mtu_bytes=self._pmtu(),
+            mtu_bytes=test.path_mtu(up=up),
         )
-        return described | {
+    except Unreadable as error:
+        raise RunFailed(f"{generator['name']}'s JSON: {error}", code="generator_failed") from error
+    residual_ns = bracket.residual_ns(totals.seconds)
+    return (
+        described
+        | {
             "interval_s": INTERVAL_S,
-            "clock_offset": {
-                "offset_ns": 0,
-                "residual_ns": self.bracket.residual_ns(self.seconds),
-                "method": "same_boot",
-            },
-            "sender": sender,
-            "receiver": receiver,
-            "intervals": intervals,
-            "reconciles": unaccounted >= 0,
+            "clock_offset": {"offset_ns": 0, "residual_ns": residual_ns, "method": "same_boot"},
+            "reconciles": ends["sender"]["messages_sent"] >= ends["receiver"]["messages_received_unique"],
         }
-
-    def _sender(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
-        mine = [i for i in intervals if i["end"] == "sender"]
-        messages, moved = (sum(i[what] for i in mine) for what in ("messages", "bytes"))
-        asked = math.floor(self.spec.offered_rate_mbps * 1e6 * self.seconds / 8 / self.spec.payload_bytes)
-        scheduled = max(messages, asked)
-        end_ns = self.first_ns + round(self.seconds * 1e9)
-        return {
-            "host": self.sender_host,
-            "boot_id": self.bracket.boot_id,
-            "start_ns": self.first_ns,
-            "first_packet_ns": self.first_ns,
-            "last_packet_ns": end_ns,
-            "end_ns": end_ns,
-            "messages_scheduled": scheduled,
-            "messages_sent": messages,
-            "messages_not_sent": scheduled - messages,
-            "bytes_sent": moved,
-            "goodput_mbps": 8e-6 * moved / self.seconds,
-            **self._cpu(self.sent),
-            "transport_stats": self._sender_stats(),
-        }
-
-    def _receiver(self, intervals: list[dict[str, Any]]) -> dict[str, Any]:
-        mine = [i for i in intervals if i["end"] == "receiver"]
-        messages, moved = (sum(i[what] for i in mine) for what in ("messages", "bytes"))
-        udp = self.spec.transport == "udp"
-        return {
-            "host": self.receiver_host,
-            "boot_id": self.bracket.boot_id,
-            "first_packet_ns": self.first_ns if messages else None,
-            "last_packet_ns": max((i["end_ns"] for i in mine if i["messages"]), default=None),
-            "messages_received_unique": messages,
-            "messages_lost": None,
-            "messages_duplicate": 0,
-            "messages_reordered": int(self.got["end"]["streams"][0]["udp"]["out_of_order"]) if udp else 0,
-            "bytes_received_unique": moved,
-            "goodput_mbps": 8e-6 * moved / self.seconds,
-            "loss_ratio": None,
-            "jitter_ms": float(self.document["end"]["sum"]["jitter_ms"]) if udp else None,
-            "one_way_delay_ms": None,
-            **self._cpu(self.got),
-            "transport_stats": {},
-        }
-
-    def _intervals(self, end: str) -> Iterator[dict[str, Any]]:
-        """Contiguous intervals of one end; a message of a stream belongs to the one in which it was whole."""
-        side = self.sent if end == "sender" else self.got
-        receiver = end == "receiver"
-        udp = self.spec.transport == "udp"
-        total_bytes = 0
-        total_messages = 0
-        parts = [entry["sum"] for entry in side["intervals"]]
-        losses = losses_that_stayed([int(p["lost_packets"]) if receiver and udp else None for p in parts])
-        for one, lost in zip(parts, losses, strict=True):
-            total_bytes += int(one["bytes"])
-            messages = total_bytes // self.spec.payload_bytes - total_messages
-            total_messages += messages
-            yield {
-                "end": end,
-                "start_ns": self.first_ns + round(float(one["start"]) * 1e9),
-                "end_ns": self.first_ns + round(float(one["end"]) * 1e9),
-                "messages": messages,
-                "bytes": int(one["bytes"]),
-                "messages_lost": lost,
-                "messages_duplicate": None,
-                "messages_reordered": None,
-                "jitter_ms": float(one["jitter_ms"]) if receiver and udp else None,
-                "cpu_s": None,
-            }
-
-    def _cpu(self, side: Mapping[str, Any]) -> dict[str, float]:
-        """iperf3 tells per cent of one core over the test."""
-        use = side["end"]["cpu_utilization_percent"]
-        parts = {"cpu_s": "host_total", "cpu_user_s": "host_user", "cpu_system_s": "host_system"}
-        return {name: float(use[theirs]) / 100 * self.seconds for name, theirs in parts.items()}
-
-    def _sender_stats(self) -> dict[str, Any]:
-        if self.spec.transport != "tcp":
-            return {}
-        stream = self.sent["end"]["streams"][0]["sender"]
-        names = ("retransmits", "max_snd_cwnd", "max_rtt", "min_rtt", "mean_rtt")
-        return {name: stream[name] for name in names if name in stream}
-
-    def _pmtu(self) -> int | None:
-        streams = [s for i in self.sent["intervals"] for s in i["streams"]]
-        return next((int(s["pmtu"]) for s in streams if s.get("pmtu")), None)
+        | ends
+    )
 
 
 def _whole_seconds(spec: FlowSpec) -> int:
