@@ -16,7 +16,16 @@ import netjoule_contracts
 ROOT = netjoule_contracts.root()
 SCHEMAS = sorted((ROOT / "schemas").glob("*.schema.json"))
 TABLES = sorted((ROOT / "tables").glob("*.table.json"))
-WANTED_SCHEMAS = {"topology", "workload", "campaign", "run", "flow_report", "result", "device_stream"}
+WANTED_SCHEMAS = {
+    "topology",
+    "workload",
+    "campaign",
+    "run",
+    "flow_report",
+    "result",
+    "device_stream",
+    "loads",
+}
 WANTED_TABLES = {"plan", "clocks", "meters", "radio", "intervals", "events"}
 
 

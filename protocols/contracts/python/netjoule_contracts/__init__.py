@@ -27,8 +27,11 @@ __all__ = [
     "ContractError",
     "document_defects",
     "errors",
+    "factor",
+    "factors",
     "fields_of",
     "has_form",
+    "loads",
     "root",
     "schema",
     "table",
@@ -72,26 +75,47 @@ def transports() -> dict[str, dict[str, Any]]:
 
 
 @functools.cache
+def loads() -> dict[str, dict[str, Any]]:
+    """What loads.json says of every load, by its name."""
+    return {entry["name"]: entry for entry in _load(root() / "loads.json")["loads"]}
+
+
+@functools.cache
+def factors() -> dict[str, dict[str, Any]]:
+    """What factors.json says of every factor, by its name, with the transports that there are."""
+    return {entry["name"]: _expanded(entry) for entry in _load(root() / "factors.json")["factors"]}
+
+
+def factor(name: str) -> dict[str, Any] | None:
+    """What factors.json says of a factor, also of one that is known by the form of its name; else None."""
+    if name in factors():
+        return factors()[name]
+    return next((one for one in factors().values() if "names" in one and has_form(name, one["names"])), None)
+
+
+@functools.cache
 def schema(name: str) -> dict[str, Any]:
-    """JSON Schema ``name`` (for example ``"run"``), with the transports that there are."""
-    made: dict[str, Any] = _with_transports(_load(root() / "schemas" / f"{name}.schema.json"))
+    """JSON Schema ``name`` (for example ``"run"``), with the transports and ranges of factors there are."""
+    made: dict[str, Any] = _expanded(_load(root() / "schemas" / f"{name}.schema.json"))
     return made
 
 
 @functools.cache
 def table(name: str) -> dict[str, Any]:
     """Table Schema ``name`` (for example ``"plan"``), with the transports that there are."""
-    made: dict[str, Any] = _with_transports(_load(root() / "tables" / f"{name}.table.json"))
+    made: dict[str, Any] = _expanded(_load(root() / "tables" / f"{name}.table.json"))
     return made
 
 
-def _with_transports(node: Any) -> Any:
-    """The same with names and options of transports where a contract leaves them to transports.json."""
+def _expanded(node: Any) -> Any:
+    """The same with what a contract leaves to factors.json (ranges) and transports.json (names, options)."""
     if isinstance(node, list):
-        return [_with_transports(entry) for entry in node]
+        return [_expanded(entry) for entry in node]
     if not isinstance(node, dict):
         return node
-    made = {key: _with_transports(value) for key, value in node.items() if key != "x-transports"}
+    made = {key: _expanded(value) for key, value in node.items() if not key.startswith("x-")}
+    if "x-factor" in node:
+        made = {**factors()[node["x-factor"]]["value"], **made}
     if node.get("x-transports") == "names":
         # The pattern is for readers of the file itself.
         made.pop("pattern")
