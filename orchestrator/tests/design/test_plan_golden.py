@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A workload with a seed gives the same order of runs for ever: campaigns of one name stay comparable.
 
-`data/plans.json` holds a digest of every shipped workload's plan, and of one with repeats, as version 0.1 made
-them; `data/workloads-1` holds these workloads as they were written then.
+`data/plans.json` holds a digest of every shipped workload's plan, and of one with repeats, as version 0.1
+made them; `data/workloads-1` holds these workloads as they were written then.
 """
 
 import hashlib
