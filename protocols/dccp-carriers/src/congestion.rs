@@ -6,11 +6,14 @@
 
 use netjoule_transport::Congestion;
 
+/// Greatest whole number that every reader of a report holds exactly.
+pub(crate) const MOST_FIGURE: f64 = ((1_u64 << 53) - 1) as f64;
+
 /// From figures by name (see `netjoule_dccp`), and the size of a data packet from the DCCP header on, in bytes, once one
 /// has left.
 pub(crate) fn of(figure: impl Fn(&str) -> Option<f64>, packet_bytes: Option<f64>) -> Congestion {
     // A threshold that was never set is larger than any count.
-    let count = |name: &str| figure(name).filter(|value| (0.0..=super::end::MOST_FIGURE).contains(value));
+    let count = |name: &str| figure(name).filter(|value| (0.0..=MOST_FIGURE).contains(value));
     let bytes = |name: &str| Some((count(name)? * packet_bytes?).round() as u64);
     Congestion {
         window_bytes: bytes("cwnd_packets"),

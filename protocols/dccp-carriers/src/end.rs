@@ -32,9 +32,6 @@ use crate::token::{self, Judge, Prover, Verdict};
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;
 
-/// Greatest whole number that every reader of a report holds exactly.
-pub(crate) const MOST_FIGURE: f64 = ((1_u64 << 53) - 1) as f64;
-
 /// How far this end has come.
 enum Entry {
     /// Server: nobody has proved the token yet.
@@ -269,7 +266,8 @@ impl<C: Carrier> Transport for End<C> {
         let mut values = Values::new();
         if let Some(connection) = &self.connection {
             // A threshold that was never set is no figure.
-            let told = connection.figures().into_iter().filter(|(_, value)| value.abs() <= MOST_FIGURE);
+            let told =
+                connection.figures().into_iter().filter(|(_, value)| value.abs() <= congestion::MOST_FIGURE);
             values.extend(told.map(|(name, value)| (name.to_owned(), value.into())));
         }
         let fd = self.link.carrier.socket().as_raw_fd();

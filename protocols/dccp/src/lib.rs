@@ -13,6 +13,8 @@
 //! | which features were agreed? (section 6) | [`feature`] |
 //! | when may a packet leave? | [`ccid`]: [`ccid::ccid2`] (RFC 4341), [`ccid::ccid3`] (RFC 4342, RFC 5348) |
 
+#![forbid(unsafe_code)]
+
 pub mod ccid;
 pub mod checksum;
 pub mod connection;
@@ -22,6 +24,7 @@ pub mod feature;
 pub mod listener;
 pub mod options;
 pub mod packet;
+mod packet_type;
 pub mod reset;
 pub mod seqno;
 

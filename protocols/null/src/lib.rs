@@ -3,6 +3,8 @@
 //!
 //! Its power is the generator floor: what the schedule itself costs on this host.
 
+#![forbid(unsafe_code)]
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netjoule_transport::{

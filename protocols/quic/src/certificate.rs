@@ -6,7 +6,6 @@
 //! dates are therefore not looked at.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use boring::asn1::Asn1Time;
@@ -20,69 +19,13 @@ use boring::ssl::{SslAlert, SslContextBuilder, SslMethod, SslOptions, SslVerifyE
 use boring::x509::{X509NameBuilder, X509};
 
 use crate::error::QuicError;
-
-/// Length of a fingerprint in bytes.
-pub const FINGERPRINT_BYTES: usize = 32;
+use crate::fingerprint::Fingerprint;
 
 /// Of the key that seals session tickets.
 const TICKET_KEY_BYTES: usize = 48;
 
 /// End of validity, 2100-01-01: the pinned fingerprint limits trust, not the date.
 const NOT_AFTER_UNIX_S: i64 = 4_102_444_800;
-
-/// SHA-256 of a certificate's DER form; printed and parsed as 64 hexadecimal digits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint([u8; FINGERPRINT_BYTES]);
-
-impl Fingerprint {
-    /// Fingerprint of `certificate`.
-    fn of(certificate: &X509) -> Result<Self, ErrorStack> {
-        let digest = certificate.digest(MessageDigest::sha256())?;
-        let mut bytes = [0; FINGERPRINT_BYTES];
-        bytes.copy_from_slice(&digest);
-        Ok(Self(bytes))
-    }
-
-    /// The 32 bytes.
-    pub fn as_bytes(&self) -> &[u8; FINGERPRINT_BYTES] {
-        &self.0
-    }
-}
-
-impl From<[u8; FINGERPRINT_BYTES]> for Fingerprint {
-    fn from(bytes: [u8; FINGERPRINT_BYTES]) -> Self {
-        Self(bytes)
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Fingerprint({self})")
-    }
-}
-
-impl FromStr for Fingerprint {
-    type Err = QuicError;
-
-    fn from_str(text: &str) -> Result<Self, QuicError> {
-        let bad = || QuicError::BadFingerprint { text: text.to_owned() };
-        if text.len() != 2 * FINGERPRINT_BYTES || !text.bytes().all(|c| c.is_ascii_hexdigit()) {
-            return Err(bad());
-        }
-        let mut bytes = [0; FINGERPRINT_BYTES];
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks(2)) {
-            let digits = std::str::from_utf8(pair).map_err(|_| bad())?;
-            *byte = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
-        }
-        Ok(Self(bytes))
-    }
-}
 
 /// A server's certificate and private key. The key never leaves the process.
 pub struct Identity {

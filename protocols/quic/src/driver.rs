@@ -7,10 +7,11 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use crate::certificate::{Fingerprint, Identity, Pin};
+use crate::certificate::{Identity, Pin};
 use crate::config::{self, Options};
 use crate::departure::Transmit;
 use crate::error::QuicError;
+use crate::fingerprint::Fingerprint;
 
 /// One end of one connection.
 pub(crate) struct Driver {

@@ -10,13 +10,13 @@ use netjoule_transport::{
     Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
-use crate::certificate::Fingerprint;
 use crate::choice::Choice;
 use crate::clock::Anchor;
 use crate::config::{connection_id, Options, MAX_MTU_BYTES};
 use crate::datagram::Inbox;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
+use crate::fingerprint::Fingerprint;
 use crate::listener::Listener;
 use crate::opening::{Opening, Target};
 use crate::packetisation::DataPackets;
@@ -75,7 +75,8 @@ impl End {
             .get(OFFERED_FINGERPRINT)
             .and_then(|value| value.as_str())
             .ok_or(QuicError::NoFingerprint)?
-            .parse()?;
+            .parse()
+            .map_err(QuicError::from)?;
         let target = Target {
             options: options(flow)?,
             fingerprint,

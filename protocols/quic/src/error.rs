@@ -6,17 +6,14 @@ use std::net::SocketAddr;
 use netjoule_transport::cutter::OutOfStep;
 use netjoule_transport::TransportError;
 
-use crate::certificate::Fingerprint;
+use crate::fingerprint::{BadFingerprint, Fingerprint};
 
 /// Failure of a QUIC flow or of its set-up.
 #[derive(Debug, thiserror::Error)]
 pub enum QuicError {
-    /// The text is not 64 hexadecimal digits.
-    #[error("\"{text}\" is no certificate fingerprint: 64 hexadecimal digits (SHA-256) are expected")]
-    BadFingerprint {
-        /// What was to be parsed.
-        text: String,
-    },
+    /// What came over the control channel is no fingerprint.
+    #[error(transparent)]
+    BadFingerprint(#[from] BadFingerprint),
     /// Key or certificate could not be made or loaded.
     #[error("the TLS library refused the key or certificate: {0}")]
     Certificate(#[from] boring::error::ErrorStack),
@@ -160,7 +157,7 @@ impl From<QuicError> for TransportError {
             | QuicError::Closed { .. }
             | QuicError::OutOfStep(_)
             | QuicError::ProtocolViolation { .. } => Self::Lost(error.to_string()),
-            QuicError::BadFingerprint { .. }
+            QuicError::BadFingerprint(_)
             | QuicError::Certificate(_)
             | QuicError::WrongCertificate { .. }
             | QuicError::ClosedByPeer { .. }

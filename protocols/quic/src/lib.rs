@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over QUIC (quiche): messages in a reliable stream, or one per DATAGRAM frame (RFC 9221).
 //!
-//! Bottom up: [`packet_size`] (what fits), `certificate` (the pin), `choice` (what a user may choose), `config` (settings),
+//! Bottom up: [`packet_size`] (what fits), `fingerprint` and `certificate` (the pin), `choice` (what a user may choose), `config` (settings),
 //! `driver` (a connection without a socket), `departure` (when a packet may leave), `wire` (a socket without a
 //! connection), `endpoint` (all of these together), `qlog` (its record), `greeting`, `opening` and `listener` (who may
 //! connect, and how), `stream` and `datagram` (how messages travel), `end` (the whole, as the traffic engine
@@ -21,6 +21,7 @@ mod driver;
 mod end;
 mod endpoint;
 mod error;
+mod fingerprint;
 mod greeting;
 mod listener;
 mod opening;
@@ -32,8 +33,9 @@ mod statistics;
 mod stream;
 mod wire;
 
-pub use crate::certificate::{Fingerprint, Identity, FINGERPRINT_BYTES};
+pub use crate::certificate::Identity;
 pub use crate::choice::CongestionControl;
 pub use crate::config::{ALPN, MAX_MTU_BYTES};
 pub use crate::error::QuicError;
+pub use crate::fingerprint::{BadFingerprint, Fingerprint, FINGERPRINT_BYTES};
 pub use crate::protocol::{Quic, QuicDatagram};

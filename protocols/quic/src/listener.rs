@@ -12,11 +12,12 @@ use std::time::Instant;
 use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 use netjoule_transport::TOKEN_BYTES;
 
-use crate::certificate::{Fingerprint, Identity};
+use crate::certificate::Identity;
 use crate::config::Options;
 use crate::driver::Driver;
 use crate::endpoint::{Endpoint, READ_BATCH};
 use crate::error::QuicError;
+use crate::fingerprint::Fingerprint;
 use crate::greeting::{Greeting, Progress};
 use crate::packet_size::MIN_UDP_PAYLOAD_BYTES;
 use crate::qlog::EventLog;

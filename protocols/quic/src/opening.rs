@@ -15,11 +15,11 @@ use std::path::PathBuf;
 use netjoule_sockets::socket;
 use netjoule_transport::{Values, TOKEN_BYTES};
 
-use crate::certificate::Fingerprint;
 use crate::config::Options;
 use crate::driver::Driver;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
+use crate::fingerprint::Fingerprint;
 use crate::greeting::{Greeting, Progress};
 use crate::qlog::EventLog;
 use crate::wire::Wire;

@@ -15,6 +15,9 @@ use socket2::{Protocol, Socket};
 
 use crate::choice::{Choice, Reliability};
 
+/// Largest message in bytes. The kernel keeps a message whole in its send buffer (208 KiB unless told otherwise).
+pub(crate) const LARGEST_MESSAGE_BYTES: usize = 64 << 10;
+
 const SOL_SCTP: c_int = libc::IPPROTO_SCTP;
 const SCTP_GET_ASSOC_STATS: c_int = 112;
 const SCTP_DEFAULT_PRINFO: c_int = 114;

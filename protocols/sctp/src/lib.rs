@@ -20,9 +20,6 @@ use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, R
 use crate::choice::{Choice, OPTIONS};
 use crate::end::End;
 
-/// Largest message in bytes. The kernel keeps a message whole in its send buffer (208 KiB unless told otherwise).
-const LARGEST_MESSAGE_BYTES: usize = 64 << 10;
-
 /// SCTP as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sctp;
@@ -69,7 +66,7 @@ impl Protocol for Sctp {
     fn limits(&self, _ip_version: IpVersion, _mtu_bytes: u32) -> Limits {
         Limits {
             min_message_bytes: message::HEADER_BYTES,
-            max_message_bytes: LARGEST_MESSAGE_BYTES,
+            max_message_bytes: kernel::LARGEST_MESSAGE_BYTES,
             reason:
                 "64 KiB, so that the kernel's send buffer holds a message whole; SCTP splits it into packets"
                     .into(),

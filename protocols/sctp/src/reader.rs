@@ -12,7 +12,7 @@ use netjoule_sockets::stream::StampedReader;
 use netjoule_transport::{Arrival, Result};
 use socket2::Socket;
 
-use crate::{kernel, LARGEST_MESSAGE_BYTES};
+use crate::kernel::{self, LARGEST_MESSAGE_BYTES};
 
 /// The receiving side of one association.
 pub(crate) struct Reader {

@@ -174,15 +174,9 @@ fn no_connection() -> TransportError {
 }
 
 /// Bytes that the peer has not acknowledged, with those not yet sent.
-fn unacknowledged_bytes(socket: &Socket) -> i32 {
-    let mut queued: libc::c_int = 0;
-    // SAFETY: TIOCOUTQ (the same number as SIOCOUTQ) writes one int into a live int.
-    let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &mut queued) };
-    if outcome == 0 {
-        queued
-    } else {
-        0
-    }
+fn unacknowledged_bytes(socket: &Socket) -> usize {
+    // For a TCP socket the kernel counts what is in flight as well.
+    socket::unsent_bytes(socket.as_raw_fd()).unwrap_or(0)
 }
 
 impl Transport for End {

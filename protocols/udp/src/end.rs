@@ -19,9 +19,9 @@ use socket2::Socket;
 use crate::departure::Way;
 use crate::handshake::{is_handshake, DATAGRAM_BYTES};
 use crate::opening::Opening;
+use crate::options::TX_TIMESTAMPS;
 use crate::receive_rest::ReceiveRest;
 use crate::send_room::SendRoom;
-use crate::TX_TIMESTAMPS;
 
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;

@@ -5,8 +5,10 @@
 //! due; here a message that finds no room is not sent, and what is due when there is room again is. That is no defect of
 //! the sender: it counts as held back by the transport.
 //!
-//! `handshake` and `opening` (who the peer is), `departure` (in how many calls messages leave), `send_room` (a full
+//! `options` (what a user may choose), `handshake` and `opening` (who the peer is), `departure` (in how many calls messages leave), `send_room` (a full
 //! socket), `receive_rest` (when the receiver looks again), `end` (the whole, as the traffic engine sees it).
+
+#![forbid(unsafe_code)]
 
 #[doc(hidden)]
 pub mod any_datagrams;
@@ -14,32 +16,21 @@ mod departure;
 mod end;
 mod handshake;
 mod opening;
+mod options;
 mod receive_rest;
 mod send_room;
 
 use std::net::{IpAddr, SocketAddr};
 
 use netjoule_sockets::datagram::UDP_HEADER_BYTES;
-use netjoule_transport::options::{Domain, OptionSpec};
+use netjoule_transport::options::OptionSpec;
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
 use crate::end::End;
+use crate::options::OPTIONS;
 
 /// Most that the UDP length field leaves for a payload over IPv4 (65,535 - 20 - 8).
 const LARGEST_PAYLOAD_BYTES: usize = 65_507;
-
-/// Option: have the kernel stamp every message on its way out.
-const TX_TIMESTAMPS: &str = "tx_timestamps";
-
-/// What may be chosen.
-const OPTIONS: [OptionSpec; 1] = [OptionSpec {
-    name: TX_TIMESTAMPS,
-    about:
-        "the kernel stamps every message on its way out, see departure_delay_us; costs the sender CPU time",
-    domain: Domain::Flag,
-    default: None,
-    seldom: false,
-}];
 
 /// UDP as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +96,7 @@ impl Protocol for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::TX_TIMESTAMPS;
 
     #[test]
     fn the_one_option_is_a_yes_or_no() {

@@ -3,7 +3,6 @@
 
 use std::net::SocketAddr;
 
-use super::Key;
 use crate::checksum;
 use crate::connection::{Carriage, Config};
 use crate::packet::{Packet, PacketType, WireSeq};
@@ -13,6 +12,9 @@ use crate::seqno::Seq48;
 const INTERVAL_NS: i64 = 200_000_000;
 /// The first and two repetitions.
 const LISTENS: u8 = 3;
+
+/// Peer (UDP or IP address) and its DCCP port.
+pub(super) type Key = (SocketAddr, u16);
 
 /// A client in state INVITED; afterwards (LISTEN1) it is expected like any other.
 #[derive(Debug, Clone, Copy)]

@@ -26,7 +26,7 @@ use crate::packet::{Packet, PacketType, WireSeq};
 use crate::reset::ResetCode;
 use crate::seqno::Seq48;
 use cookie::{Cookie, Secret};
-use invitation::Invitation;
+use invitation::{Invitation, Key};
 
 /// A server may leave RESPOND after 4 MSL (RFC 4340 section 8.1.3).
 const RESPOND_NS: i64 = 4 * MSL_NS;
@@ -57,9 +57,6 @@ pub enum Verdict {
         payload: Option<Vec<u8>>,
     },
 }
-
-/// Peer (UDP or IP address) and its DCCP port.
-type Key = (SocketAddr, u16);
 
 #[derive(Debug)]
 struct HalfOpen {

@@ -10,7 +10,7 @@ mod parse;
 
 pub use parse::OptionIter;
 
-use crate::packet::PacketType;
+use crate::packet_type::PacketType;
 
 /// Longest contents of an option: its length byte counts type and length too.
 pub const MAX_CONTENTS_BYTES: usize = 253;

@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::Driver;
-use crate::certificate::{Fingerprint, Identity};
+use crate::certificate::Identity;
 use crate::choice::{Choice, CongestionControl};
 use crate::config::Options;
+use crate::fingerprint::Fingerprint;
 use crate::wire::PACKET_BUFFER_BYTES;
 
 /// With a queue of 64 datagrams.
