@@ -17,7 +17,7 @@ from render import render
 from netjoule.provisioning.inventory import GROUPS, host_variables
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import meter_configs
-from netjoule_meters.opening import build_meter
+from netjoule_meters.meter_factory import build_meter
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 RADIOS = [(name, host) for name in RACKS for host in rack(name).hosts if rack(name).host(host).radio]

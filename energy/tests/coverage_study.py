@@ -33,7 +33,7 @@ from netjoule_meters.adapters.power_analysers.wt210 import WT210
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.instrument_errors import Quantity
 from netjoule_meters.emulated.power_analysers.wt210 import EmulatedWT210
-from netjoule_meters.emulated.power_analysers.wt210_measuring import RANGE_RATIO, READING_RATIO, Errors
+from netjoule_meters.emulated.power_analysers.wt210_measurement import RANGE_RATIO, READING_RATIO, Errors
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.errors import ReplyTimeout
 

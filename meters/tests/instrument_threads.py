@@ -16,7 +16,7 @@ import pytest
 from meter_processes import PATIENCE_S
 
 from netjoule_meters.clock import SystemClock
-from netjoule_meters.emulated.running import ConstantSource, run_instrument
+from netjoule_meters.emulated.instrument_loop import ConstantSource, run_instrument
 from netjoule_meters.errors import ReplyTimeout
 from netjoule_meters.reading import Flag, Reading
 

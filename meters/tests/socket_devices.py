@@ -12,7 +12,7 @@ from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.ports.network import TcpPort, UdpPort
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EMULATED, EmulationOptions, make_instrument
-from netjoule_meters.opening import build_meter
+from netjoule_meters.meter_factory import build_meter
 
 POLL_S = 0.02
 

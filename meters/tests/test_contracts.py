@@ -8,7 +8,7 @@ import pytest
 from netjoule_contracts import document_defects, schema, table, table_defects
 from netjoule_meters.config import load_meter_configs, meter_configs
 from netjoule_meters.errors import UsageError
-from netjoule_meters.logger.csv_file import COLUMNS, ReadingsFile
+from netjoule_meters.logger.readings_file import COLUMNS, ReadingsFile
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange, Passport
 from netjoule_meters.reading import Flag, Reading
 

@@ -11,7 +11,7 @@ from meter_dialogue import Dialogue
 from netjoule_meters.adapters import adapter
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import MeterUnavailable, ReplyTimeout, UsageError
-from netjoule_meters.opening import build_meter
+from netjoule_meters.meter_factory import build_meter
 from netjoule_meters.ranging import chosen, range_settings, ranging_pass, require_fixed, wants_ranging, widest
 from netjoule_meters.reading import Flag, Reading
 

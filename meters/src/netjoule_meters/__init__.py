@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from netjoule_meters.adapters.base import Meter
     from netjoule_meters.config import MeterConfig, load_meter_configs
     from netjoule_meters.errors import MeterError
-    from netjoule_meters.opening import open_meter
+    from netjoule_meters.meter_factory import open_meter
     from netjoule_meters.passport import Accuracy, Passport
     from netjoule_meters.reading import Flag, Reading
 
@@ -31,7 +31,7 @@ _HOMES = {
     "adapter": "adapters",
     "adapter_names": "adapters",
     "load_meter_configs": "config",
-    "open_meter": "opening",
+    "open_meter": "meter_factory",
 }
 
 __all__ = [

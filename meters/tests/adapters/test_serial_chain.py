@@ -11,12 +11,12 @@ import pytest
 
 from netjoule_meters.adapters import adapter
 from netjoule_meters.config import MeterConfig
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import ReplyTimeout
 from netjoule_meters.reading import Flag
-from netjoule_meters.transports.lines import LINE_ENDS, LineAssembler
+from netjoule_meters.transports.line_framing import LINE_ENDS, LineAssembler
 
 HM_SETTINGS = {"voltage_range_v": 500, "current_range_a": 0.16}
 

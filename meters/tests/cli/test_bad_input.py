@@ -31,6 +31,7 @@ from netjoule_meters.cli import main
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.control import Control, ask_for_fault
+from netjoule_meters.emulated.instrument_loop import ConstantSource, Instrument, run_instrument
 from netjoule_meters.emulated.ports.baud_rate import BaudPort, heard
 from netjoule_meters.emulated.ports.network import Port, TcpPort, UdpPort
 from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
@@ -39,9 +40,8 @@ from netjoule_meters.emulated.registry import (
     client_resource,
     emulated_model,
     make_instrument,
-    reached,
+    variant_of,
 )
-from netjoule_meters.emulated.running import ConstantSource, Instrument, run_instrument
 from netjoule_meters.logger.process import Logger
 
 NOBODY = 65534
@@ -71,7 +71,7 @@ class Bench:
         **options: Any,
     ) -> str:
         """Start one; what a client calls it."""
-        way = reached(emulated_model(model), variant)
+        way = variant_of(emulated_model(model), variant)
         instrument = behaviour(make_instrument(model, EmulationOptions(variant=variant, **options)))
         port = self._port(way.ports[0], baud_rate)
         control = Control(self.folder / f"control{len(self.controls)}")

@@ -21,7 +21,7 @@ from meter_processes import COMMAND, PATIENCE_S, Process
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.control import ask_for_fault
 from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
-from netjoule_meters.opening import open_meter
+from netjoule_meters.meter_factory import open_meter
 from netjoule_meters.reading import Flag
 
 HM_SETTINGS = {"voltage_range_v": 500, "current_range_a": 0.16}

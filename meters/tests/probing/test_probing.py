@@ -12,15 +12,15 @@ import yaml
 from meter_processes import PATIENCE_S
 
 from netjoule_contracts import validate
-from netjoule_meters.probing.greetings import (
-    SERIAL_GREETINGS,
-    Found,
+from netjoule_meters.probing.identification import (
+    SERIAL_QUERIES,
+    FoundInstrument,
     recognise_identification,
     recognise_serial,
 )
-from netjoule_meters.probing.lines import greet_serial, greet_usbtmc, usbtmc_devices
-from netjoule_meters.probing.network import greet_host, greet_ptdaemon, split_host
-from netjoule_meters.probing.snippet import topology_snippet
+from netjoule_meters.probing.network import identify_host, identify_ptdaemon, split_host
+from netjoule_meters.probing.serial_and_usb import identify_serial, identify_usbtmc, usbtmc_devices
+from netjoule_meters.probing.topology_snippet import topology_snippet
 from netjoule_meters.transports.ports_in_use import use_of
 
 CC128 = (
@@ -59,7 +59,7 @@ def test_a_prologix_controller_is_named_with_the_next_step():
 
 
 def test_every_question_only_asks():
-    for greeting in SERIAL_GREETINGS:
+    for greeting in SERIAL_QUERIES:
         text = (greeting.question or b"?").decode().strip()
         assert text.endswith("?") or text == "++ver"
 
@@ -71,7 +71,7 @@ def test_greetings_end_with_the_first_instrument_that_answers():
         asked.append(greeting.name)
         return b"HAMEG HM8115-2\r" if greeting.question == b"\r*IDN?\r" else b""
 
-    found, _ = greet_serial("/dev/ttyX", exchange)
+    found, _ = identify_serial("/dev/ttyX", exchange)
     assert found is not None and found.adapter == "hm8115" and len(asked) == 2
 
 
@@ -79,9 +79,9 @@ def test_a_port_that_cannot_be_opened_and_a_silent_one_are_told_apart():
     def refuses(device, greeting):
         raise PermissionError(13, "Permission denied")
 
-    assert greet_serial("/dev/ttyX", refuses) == (None, "cannot be opened (Permission denied)")
-    assert greet_serial("/dev/ttyX", lambda *_: b"") == (None, "nothing answers")
-    found, why = greet_serial("/dev/ttyX", lambda *_: b"\xf0\xf1\xf2")
+    assert identify_serial("/dev/ttyX", refuses) == (None, "cannot be opened (Permission denied)")
+    assert identify_serial("/dev/ttyX", lambda *_: b"") == (None, "nothing answers")
+    found, why = identify_serial("/dev/ttyX", lambda *_: b"\xf0\xf1\xf2")
     assert found is None and "3 unreadable bytes" in why
 
 
@@ -124,7 +124,7 @@ def test_our_own_descriptors_do_not_make_a_port_busy():
 def test_usbtmc_devices_are_found_and_answer(tmp_path):
     (tmp_path / "usbtmc0").touch()
     assert usbtmc_devices(tmp_path) == [str(tmp_path / "usbtmc0")]
-    found, why = greet_usbtmc(str(tmp_path / "absent"))
+    found, why = identify_usbtmc(str(tmp_path / "absent"))
     assert found is None and "No such file" in why
 
 
@@ -156,8 +156,8 @@ def test_a_ptdaemon_says_who_it_reads():
     port = served(
         {b"Hello": b"Hello, PTDaemon here!\r\n", b"Identify": b"YokogawaWT310,1,version=1.11.1\r\n"}
     )
-    found = greet_ptdaemon("127.0.0.1", port)
-    assert found == Found("ptd", f"tcp:127.0.0.1:{port}", "YokogawaWT310,1,version=1.11.1")
+    found = identify_ptdaemon("127.0.0.1", port)
+    assert found == FoundInstrument("ptd", f"tcp:127.0.0.1:{port}", "YokogawaWT310,1,version=1.11.1")
 
 
 def test_a_socket_is_known_by_its_page():
@@ -165,7 +165,7 @@ def test_a_socket_is_known_by_its_page():
     page = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     port = served({b"GET /rpc HTTP/1.1": page})
     pages = [("shelly2", "/rpc", lambda seen: b"apower" in seen)]
-    found, _ = greet_host(f"127.0.0.1:{port}", pages)
+    found, _ = identify_host(f"127.0.0.1:{port}", pages)
     assert [(one.adapter, one.resource, dict(one.settings)) for one in found] == [
         ("socket", f"http://127.0.0.1:{port}", {"preset": "shelly2"})
     ]
@@ -174,7 +174,7 @@ def test_a_socket_is_known_by_its_page():
 def test_a_host_without_meters_is_told():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert greet_host(f"127.0.0.1:{port}", []) == ([], ["nothing answers on the ports of meters"])
+    assert identify_host(f"127.0.0.1:{port}", []) == ([], ["nothing answers on the ports of meters"])
     assert split_host("192.0.2.1") == ("192.0.2.1", None) and split_host("plug:8080") == ("plug", 8080)
 
 
@@ -182,8 +182,8 @@ def test_the_snippet_is_a_topologys_meters_with_ranges_left_to_a_pass():
     found = [
         recognise_identification("/dev/ttyUSB0", "YOKOGAWA,760401,0,F2.01"),
         recognise_identification("/dev/ttyUSB1", "YOKOGAWA,760401,0,F2.01"),
-        Found(None, "/dev/ttyUSB2", "SOMETHING ELSE"),
-        Found("socket", "http://192.0.2.7", "shelly2\nmeters: {}", {"preset": "shelly2"}),
+        FoundInstrument(None, "/dev/ttyUSB2", "SOMETHING ELSE"),
+        FoundInstrument("socket", "http://192.0.2.7", "shelly2\nmeters: {}", {"preset": "shelly2"}),
     ]
     meters = yaml.safe_load(topology_snippet(found))["meters"]
     assert [m["meter_id"] for m in meters] == ["client-wt210", "client-wt210-2", "client-socket"]
@@ -193,4 +193,4 @@ def test_the_snippet_is_a_topologys_meters_with_ranges_left_to_a_pass():
 
 
 def test_no_instrument_no_snippet():
-    assert topology_snippet([Found(None, "/dev/ttyUSB2", "SOMETHING ELSE")]) == ""
+    assert topology_snippet([FoundInstrument(None, "/dev/ttyUSB2", "SOMETHING ELSE")]) == ""

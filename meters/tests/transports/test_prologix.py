@@ -15,7 +15,7 @@ from netjoule_meters.emulated.power_analysers.prologix import EmulatedPrologix
 from netjoule_meters.emulated.power_analysers.wt210 import EmulatedWT210
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, UsageError
-from netjoule_meters.opening import open_meter
+from netjoule_meters.meter_factory import open_meter
 from netjoule_meters.transports.prologix import PrologixPort, prologix
 
 VERSION = (b"++ver", b"Prologix GPIB-USB Controller version 6.107")

@@ -34,7 +34,7 @@ from netjoule_meters.errors import (
     UsageError,
     WrongInstrument,
 )
-from netjoule_meters.opening import open_meter
+from netjoule_meters.meter_factory import open_meter
 from netjoule_meters.reading import Flag
 from netjoule_meters.transports.visa import VisaPort, visa
 

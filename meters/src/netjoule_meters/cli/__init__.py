@@ -17,14 +17,14 @@ import typer
 from typer.exceptions import TyperException
 
 from netjoule_meters.cli import (
-    calibrating,
-    clocking,
-    emulating,
-    listing,
-    logging_verb,
-    probing,
-    ranging,
-    reading,
+    calibrate,
+    clock,
+    emulate,
+    list_adapters,
+    log,
+    probe,
+    range_pass,
+    read,
 )
 from netjoule_meters.errors import DialogueError, MeterError, MeterUnavailable, UsageError
 from netjoule_meters.usage import bare_help, usage_line
@@ -39,14 +39,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-app.command("list")(listing.list_command)
-app.command("probe")(probing.probe_command)
-app.command("read")(reading.read_command)
-app.command("log")(logging_verb.log_command)
-app.command("emulate")(emulating.emulate_command)
-app.command("range")(ranging.range_command)
-app.command("calibrate")(calibrating.calibrate_command)
-app.add_typer(clocking.app, name="clock")
+app.command("list")(list_adapters.list_command)
+app.command("probe")(probe.probe_command)
+app.command("read")(read.read_command)
+app.command("log")(log.log_command)
+app.command("emulate")(emulate.emulate_command)
+app.command("range")(range_pass.range_command)
+app.command("calibrate")(calibrate.calibrate_command)
+app.add_typer(clock.app, name="clock")
 
 
 def main() -> None:

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,14 +94,3 @@ def _by_id(configs: Sequence[MeterConfig], meter_id: str | None, path: Path) -> 
             return config
     known = ", ".join(config.meter_id for config in configs)
     raise UsageError(f"{path} has no meter '{meter_id}': it has {known}")
-
-
-def call_when_readable(descriptor: int, action: Callable[[], object]) -> None:
-    """Call ``action`` from a thread of its own once ``descriptor`` holds something; not when it is closed."""
-
-    def wait() -> None:
-        with contextlib.suppress(OSError):
-            if os.read(descriptor, 1):
-                action()
-
-    threading.Thread(target=wait, daemon=True).start()

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from netjoule_meters.emulated.running import Instrument
+from netjoule_meters.emulated.instrument_loop import Instrument
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.socket_variants import ISOCKETS, ONE_PAGE, SOCKETS, Variant
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
     "client_resource",
     "emulated_model",
     "make_instrument",
-    "reached",
+    "variant_of",
 ]
 
 _SHORTEST_UPDATE_S, _LONGEST_UPDATE_S = 0.01, 86_400.0
@@ -155,7 +155,7 @@ def emulated_model(name: str) -> EmulatedModel:
     return EMULATED[name]
 
 
-def reached(model: EmulatedModel, variant: str) -> Variant:
+def variant_of(model: EmulatedModel, variant: str) -> Variant:
     """How a variant is reached and read; the model's own way where it has no variants."""
     if not model.variants:
         return Variant(model.ports, model.resource)

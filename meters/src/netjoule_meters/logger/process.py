@@ -22,9 +22,9 @@ from netjoule_meters.clock import Clock, campaign_time_s
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import Cancelled, MeterError
 from netjoule_meters.logger.clock_follower import ClockFollower
-from netjoule_meters.logger.csv_file import ReadingsFile
-from netjoule_meters.logger.watch import Remark, Watcher
-from netjoule_meters.opening import build_meter
+from netjoule_meters.logger.quality_monitor import QualityEvent, QualityMonitor
+from netjoule_meters.logger.readings_file import ReadingsFile
+from netjoule_meters.meter_factory import build_meter
 from netjoule_meters.reading import Reading
 
 _BACKLOG_ROWS = 500
@@ -58,7 +58,7 @@ class Logger:
     build: Build = _build
     clock_server: tuple[str, int] | None = None
     _follower: ClockFollower | None = None
-    _watchers: list[Watcher] = field(default_factory=list)
+    _watchers: list[QualityMonitor] = field(default_factory=list)
     _stop: threading.Event = field(default_factory=threading.Event)
     _meters: list[Meter] = field(default_factory=list)
     _queue: SimpleQueue[tuple[int, Reading] | None] = field(default_factory=SimpleQueue)
@@ -172,7 +172,7 @@ class Logger:
             self._fail(error)
         self._tell(config, watcher.end())
 
-    def _tell(self, config: MeterConfig, remarks: Sequence[Remark]) -> None:
+    def _tell(self, config: MeterConfig, remarks: Sequence[QualityEvent]) -> None:
         for remark in remarks:
             self._announce_meter(config, remark.kind, remark.message, remark.t_ns, remark)
 
@@ -211,7 +211,7 @@ class Logger:
         return notify
 
     def _announce_meter(
-        self, config: MeterConfig, kind: str, message: str, t_ns: int, span: Remark | None = None
+        self, config: MeterConfig, kind: str, message: str, t_ns: int, span: QualityEvent | None = None
     ) -> None:
         """Tell one event of a meter; times in campaign time."""
         event: dict[str, Any] = {"event": "meter", "meter_id": config.meter_id, "t_s": self._t_s(t_ns)}
@@ -234,9 +234,9 @@ class Logger:
             thread.join()
 
 
-def _watcher(meter: Meter, config: MeterConfig) -> Watcher:
+def _watcher(meter: Meter, config: MeterConfig) -> QualityMonitor:
     stuck_after_s = meter.settings.get("stuck_after_s")
-    return Watcher(
+    return QualityMonitor(
         meter.update_interval_s,
         stuck_after_s=None if stuck_after_s is None else float(stuck_after_s),
         may_stand_still=config.may_stand_still,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greeting instruments on hosts that a person named; nothing else on the network is touched.
+"""Asking who is there on hosts that a person named; nothing else on the network is touched.
 
 Each try is one short connection that only asks: ``Hello`` and ``Identify`` of a PTDaemon, the page that a
 networked socket answers with its readings, ``*IDN?`` over VXI-11.
@@ -13,7 +13,11 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from netjoule_meters.probing.greetings import Found, recognise_identification, recognise_ptdaemon
+from netjoule_meters.probing.identification import (
+    FoundInstrument,
+    recognise_identification,
+    recognise_ptdaemon,
+)
 
 PTDAEMON_PORT = 8888
 HTTP_PORT = 80
@@ -32,9 +36,9 @@ def split_host(text: str) -> tuple[str, int | None]:
     return (host, int(port)) if colon and port.isdecimal() else (text, None)
 
 
-def greet_host(
+def identify_host(
     text: str, pages: Sequence[Page], presets: Mapping[str, Sequence[str]] = MappingProxyType({})
-) -> tuple[list[Found], list[str]]:
+) -> tuple[list[FoundInstrument], list[str]]:
     """Try everything on one host; what was found, and what else there is to say.
 
     Args:
@@ -44,31 +48,31 @@ def greet_host(
     """
     scheme = text.partition(":")[0]
     if scheme in presets:
-        one = greet_resource(text, presets[scheme])
+        one = identify_resource(text, presets[scheme])
         return ([one], []) if one is not None else ([], [f"no preset reads it over {scheme}"])
     host, port = split_host(text)
-    found: list[Found] = []
+    found: list[FoundInstrument] = []
     notes: list[str] = []
-    if (daemon := greet_ptdaemon(host, port or PTDAEMON_PORT)) is not None:
+    if (daemon := identify_ptdaemon(host, port or PTDAEMON_PORT)) is not None:
         return [daemon], notes
-    sockets, note = greet_http(host, port or HTTP_PORT, pages)
+    sockets, note = identify_http(host, port or HTTP_PORT, pages)
     found += sockets
     notes += [note] if note else []
     if port is None and is_open(host, VXI11_PORT):
-        instrument, note = greet_vxi11(host)
+        instrument, note = identify_vxi11(host)
         found += [instrument] if instrument is not None else []
         notes += [note] if note else []
     if port is None and "kasa" in presets and is_open(host, KASA_PORT):
-        plug = greet_resource(f"kasa:{host}", presets["kasa"])
+        plug = identify_resource(f"kasa:{host}", presets["kasa"])
         found += [plug] if plug is not None else []
     return found, notes or ([] if found else ["nothing answers on the ports of meters"])
 
 
-def greet_resource(resource: str, presets: Sequence[str]) -> Found | None:
+def identify_resource(resource: str, presets: Sequence[str]) -> FoundInstrument | None:
     """The first preset whose adapter opens a resource that is no page (``kasa:HOST``, ``snmp:HOST``, ...)."""
     from netjoule_meters.config import MeterConfig
     from netjoule_meters.errors import MeterError
-    from netjoule_meters.opening import open_meter
+    from netjoule_meters.meter_factory import open_meter
 
     for preset in presets:
         settings = {"preset": preset, "answer_timeout_s": _TIMEOUT_S}
@@ -78,7 +82,7 @@ def greet_resource(resource: str, presets: Sequence[str]) -> Found | None:
             continue
         meter.close()
         text = meter.identification.text if meter.identification is not None else preset
-        return Found("socket", resource, text, {"preset": preset})
+        return FoundInstrument("socket", resource, text, {"preset": preset})
     return None
 
 
@@ -91,7 +95,7 @@ def is_open(host: str, port: int) -> bool:
         return False
 
 
-def greet_ptdaemon(host: str, port: int) -> Found | None:
+def identify_ptdaemon(host: str, port: int) -> FoundInstrument | None:
     """A PTDaemon on this port, or None."""
     with contextlib.suppress(OSError), socket.create_connection((host, port), _TIMEOUT_S) as line:
         line.settimeout(_TIMEOUT_S)
@@ -112,7 +116,7 @@ def _ask_line(line: socket.socket, question: str) -> str:
     return answer.decode("ascii", "replace").strip()
 
 
-def greet_http(host: str, port: int, pages: Sequence[Page]) -> tuple[list[Found], str]:
+def identify_http(host: str, port: int, pages: Sequence[Page]) -> tuple[list[FoundInstrument], str]:
     """A networked socket by the pages that it answers; a note when one asks for a password."""
     note = ""
     for preset, path, is_it in pages:
@@ -122,7 +126,9 @@ def greet_http(host: str, port: int, pages: Sequence[Page]) -> tuple[list[Found]
             return [], note
         if status == http.HTTPStatus.OK and is_it(body):
             where = host if port == HTTP_PORT else f"{host}:{port}"
-            return [Found("socket", f"http://{where}", f"{preset} at {path}", {"preset": preset})], ""
+            return [
+                FoundInstrument("socket", f"http://{where}", f"{preset} at {path}", {"preset": preset})
+            ], ""
         if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
             note = (
                 f"{path} asks for a password: name the preset yourself and give user and password reference"
@@ -140,7 +146,7 @@ def _get(host: str, port: int, path: str) -> tuple[int, bytes]:
         connection.close()
 
 
-def greet_vxi11(host: str) -> tuple[Found | None, str]:
+def identify_vxi11(host: str) -> tuple[FoundInstrument | None, str]:
     """``*IDN?`` over VXI-11; None with a note when PyVISA is not installed or nothing answers."""
     try:
         import pyvisa

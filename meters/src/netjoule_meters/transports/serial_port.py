@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, PortUnavailable, UsageError
-from netjoule_meters.transports.descriptor_lines import DescriptorLines
-from netjoule_meters.transports.lines import LINE_ENDS
+from netjoule_meters.transports.line_connection import LineConnection
+from netjoule_meters.transports.line_framing import LINE_ENDS
 from netjoule_meters.transports.ports_in_use import use_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _HANDSHAKES: dict[str, dict[str, bool]] = {
 }
 
 
-class SerialPort(DescriptorLines):
+class SerialPort(LineConnection):
     """One serial port; ``frame`` is data bits, parity, stop bits, for example ``8N1``."""
 
     def __init__(

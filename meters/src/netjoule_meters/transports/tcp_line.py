@@ -15,13 +15,13 @@ from typing import Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, UsageError
-from netjoule_meters.transports.descriptor_lines import DescriptorLines
-from netjoule_meters.transports.lines import LINE_ENDS
+from netjoule_meters.transports.line_connection import LineConnection
+from netjoule_meters.transports.line_framing import LINE_ENDS
 
 _CONNECT_TIMEOUT_S = 5.0
 
 
-class TcpLine(DescriptorLines):
+class TcpLine(LineConnection):
     """One connection to ``host``:``port``."""
 
     def __init__(

@@ -14,7 +14,7 @@ from typing import Any
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, MeterUnavailable, PortUnavailable, ReplyTimeout, UsageError
-from netjoule_meters.transports.waking import Wake
+from netjoule_meters.transports.cancellation import Cancellation
 
 _SLICE_S = 0.25
 _OPEN_TIMEOUT_MS = 3000
@@ -36,7 +36,7 @@ class VisaPort:
         self._clock = clock
         self._manager: Any = None
         self._instrument: Any = None
-        self._wake = Wake()
+        self._wake = Cancellation()
 
     def open(self) -> None:
         """Open the resource.

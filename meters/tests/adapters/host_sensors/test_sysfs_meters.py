@@ -21,7 +21,7 @@ from netjoule_meters.errors import (
     UsageError,
     WrongMode,
 )
-from netjoule_meters.opening import build_meter
+from netjoule_meters.meter_factory import build_meter
 from netjoule_meters.reading import Flag
 from netjoule_meters.transports.sysfs import Sysfs
 

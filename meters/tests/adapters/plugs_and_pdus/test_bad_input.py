@@ -13,7 +13,7 @@ from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.ports.network import TcpPort, UdpPort
 from netjoule_meters.errors import MeterUnavailable, NoAnswer, ReplyTimeout, UsageError, WrongInstrument
-from netjoule_meters.opening import build_meter
+from netjoule_meters.meter_factory import build_meter
 from netjoule_meters.reading import Flag
 
 
@@ -161,10 +161,10 @@ def test_a_register_that_the_device_does_not_have(serve):
 
 
 def test_a_plug_without_an_energy_meter(serve, monkeypatch):
-    from netjoule_meters.emulated.plugs_and_pdus import pages
+    from netjoule_meters.emulated.plugs_and_pdus import device_answers
 
     answer = {"emeter": {"err_code": -1, "err_msg": "module not support"}}
-    monkeypatch.setattr(pages, "kasa", lambda _request, _shown: answer)
+    monkeypatch.setattr(device_answers, "kasa", lambda _request, _shown: answer)
     meter = serve("socket", "kasa").meter()
     with pytest.raises(WrongInstrument, match=r"no 'get_realtime' .*there: err_code, err_msg"):
         meter.open()

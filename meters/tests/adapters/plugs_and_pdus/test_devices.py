@@ -179,7 +179,7 @@ def test_a_mapping_of_ones_own_in_a_file(serve, tmp_path):
     device = serve("isockets", "json")
     config = MeterConfig("m1", "client", "isockets", device.resource, {"preset": str(own)})
     from netjoule_meters.clock import SystemClock
-    from netjoule_meters.opening import build_meter
+    from netjoule_meters.meter_factory import build_meter
 
     meter = build_meter(config, clock=SystemClock())
     device.meters.append(meter)
@@ -206,7 +206,7 @@ def test_what_a_look_at_the_device_shows_stands_beside_each_provisional_statemen
 
 
 def test_reading_and_emulating_as_two_processes(tmp_path):
-    """The command line: an emulated device says how it is reached, and is read there."""
+    """The command line: an emulated device says how it is variant_of, and is read there."""
     command = [sys.executable, "-m", "netjoule_meters"]
     emulate = ["emulate", "isockets", "--power-w", "12.5", "--update-interval-s", "0.1"]
     with subprocess.Popen([*command, *emulate], stdout=subprocess.PIPE, text=True) as emulator:

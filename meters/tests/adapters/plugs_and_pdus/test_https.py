@@ -13,7 +13,7 @@ import pytest
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import NoAnswer
-from netjoule_meters.opening import build_meter
+from netjoule_meters.meter_factory import build_meter
 
 
 class Page(http.server.BaseHTTPRequestHandler):

@@ -12,7 +12,7 @@ from netjoule_meters.adapters.power_analysers.nr_values import (
     parse_value,
     parse_values,
 )
-from netjoule_meters.emulated.quantise import nr3, quantised
+from netjoule_meters.emulated.quantisation import nr3, quantised
 from netjoule_meters.errors import GarbageReply
 
 

@@ -13,9 +13,9 @@ from meter_dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 from netjoule_meters.adapters.power_analysers.ptd import Ptd
 from netjoule_meters.adapters.power_analysers.wt310 import WT310
 from netjoule_meters.config import MeterConfig
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import NoAnswer, ReplyTimeout, SettingRefused, UsageError, WrongInstrument
 from netjoule_meters.reading import Flag
 

@@ -31,7 +31,7 @@ from netjoule_meters.errors import (
     WrongInstrument,
     WrongMode,
 )
-from netjoule_meters.opening import build_meter, open_meter
+from netjoule_meters.meter_factory import build_meter, open_meter
 from netjoule_meters.reading import Flag
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.1}

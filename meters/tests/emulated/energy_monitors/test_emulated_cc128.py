@@ -9,9 +9,9 @@ import pytest
 
 from netjoule_meters.adapters.energy_monitors.cc128_messages import History, Live, parse_message
 from netjoule_meters.emulated.energy_monitors.cc128 import GAIN_LIMIT, NOMINAL_V, OFFSET_LIMIT_W, make
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
 STEP_S = 0.1

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netjoule_meters.adapters.power_analysers.hm8115 import CYCLE_S, DIGITS, READING_RATIO
-from netjoule_meters.adapters.power_analysers.hm8115_lines import digit_w, parse_measurement
+from netjoule_meters.adapters.power_analysers.hm8115_messages import digit_w, parse_measurement
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.hm8115 import DIP_EVERY, DIP_LATE_S, make
-from netjoule_meters.emulated.power_analysers.hm8115_measuring import Errors, Set, measure
+from netjoule_meters.emulated.power_analysers.hm8115_measurement import Errors, Set, measure
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
 STEP_S = 0.01

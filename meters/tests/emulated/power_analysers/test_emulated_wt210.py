@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from yokogawa_bench import Bench
 
 from netjoule_meters.emulated.power_analysers.wt210 import EmulatedWT210
-from netjoule_meters.emulated.power_analysers.wt210_measuring import (
+from netjoule_meters.emulated.power_analysers.wt210_measurement import (
     OVERRANGE_BIT,
     PEAK_CURRENT_BIT,
     RANGE_RATIO,

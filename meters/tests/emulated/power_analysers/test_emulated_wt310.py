@@ -6,13 +6,13 @@ from __future__ import annotations
 import pytest
 from yokogawa_bench import Bench
 
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.wt210 import EmulatedWT210
-from netjoule_meters.emulated.power_analysers.wt210_measuring import INTEGRATOR_RATIO
+from netjoule_meters.emulated.power_analysers.wt210_measurement import INTEGRATOR_RATIO
 from netjoule_meters.emulated.power_analysers.wt310 import EmulatedWT310
 from netjoule_meters.emulated.power_analysers.yokogawa import Extra
 from netjoule_meters.emulated.registry import EmulationOptions, client_resource, make_instrument
 from netjoule_meters.emulated.scpi import DEVICE_CLEAR
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
 

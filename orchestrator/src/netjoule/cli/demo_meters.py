@@ -50,9 +50,9 @@ class MeterDemo:
 
 def _isockets() -> dict[str, Any]:
     """Settings that read the emulated i-Socket, renewed every 5 s: shown one update late, for one update."""
-    from netjoule_meters.emulated.registry import emulated_model, reached
+    from netjoule_meters.emulated.registry import emulated_model, variant_of
 
-    return {**reached(emulated_model("isockets"), "").settings, "update_interval_s": 5.0, "lag_s": 7.5}
+    return {**variant_of(emulated_model("isockets"), "").settings, "update_interval_s": 5.0, "lag_s": 7.5}
 
 
 _RANGES = {"voltage_range_v": 300, "current_range_a": 0.1, "mode": "RMS"}

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.dialogue_meter import LineMeter
-from netjoule_meters.adapters.power_analysers.hm8115_lines import (
+from netjoule_meters.adapters.power_analysers.hm8115_messages import (
     CURRENT_RANGES_A,
     FLOW_CONTROL,
     VOLTAGE_RANGES_V,

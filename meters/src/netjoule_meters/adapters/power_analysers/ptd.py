@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A power analyser behind SPEC's PTDaemon, over TCP (usually port 8888).
 
-PTDaemon speaks to dozens of analysers; its clients speak lines to it (see ``ptd_lines`` for what is known).
+PTDaemon speaks to dozens of analysers; its clients speak lines to it (known of them: ``ptd_messages``).
 A measurement runs between ``Go`` and ``Stop``; ``RL,*`` asks for all samples not read yet and waits up to
 one interval when there is none, so that each sample is read once and soon. PTDaemon stamps samples with its
 own host's clock: several at once are spaced by it, and the newest is stamped here when it arrives.
@@ -14,8 +14,8 @@ from collections import deque
 from typing import Any, ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
-from netjoule_meters.adapters.power_analysers import ptd_lines, wt210_accuracy, wt310_accuracy
-from netjoule_meters.adapters.power_analysers.ptd_lines import PtdIdentity, PtdRanges, PtdSample
+from netjoule_meters.adapters.power_analysers import ptd_messages, wt210_accuracy, wt310_accuracy
+from netjoule_meters.adapters.power_analysers.ptd_messages import PtdIdentity, PtdRanges, PtdSample
 from netjoule_meters.adapters.provisional_checks import Finding, look_at, spacing_s
 from netjoule_meters.adapters.range_selection import with_head_room
 from netjoule_meters.errors import (
@@ -140,7 +140,7 @@ class Ptd(DialogueMeter):
             self._order("Stop")
             self._order("SR,V,Auto")
             self._order("SR,A,Auto")
-            self._ranges = ptd_lines.parse_ranges(self.query("RR"))
+            self._ranges = ptd_messages.parse_ranges(self.query("RR"))
         else:
             self._set_ranges()
         self._go()
@@ -189,7 +189,7 @@ class Ptd(DialogueMeter):
         self._await_greeting()
         text = self.query("Identify")
         try:
-            identity = ptd_lines.parse_identity(text)
+            identity = ptd_messages.parse_identity(text)
         except GarbageReply as error:
             raise self._wrong(str(error)) from error
         if identity.mode.startswith("temp"):
@@ -210,7 +210,7 @@ class Ptd(DialogueMeter):
         """Answers to earlier questions come first and are passed over."""
         for _ in range(_MOST_LEFT_OVER):
             reply = self.read_reply()
-            if reply == ptd_lines.GREETING:
+            if reply == ptd_messages.GREETING:
                 self._greet = False
                 return
             if not reply.startswith(_LEFT_OVER):
@@ -233,7 +233,7 @@ class Ptd(DialogueMeter):
         for command in self.set_up_commands:
             if can_set or not command.text.startswith("SR"):
                 self._order(command.text.format(**self.settings))
-        self._ranges = ranges = ptd_lines.parse_ranges(self.query("RR"))
+        self._ranges = ranges = ptd_messages.parse_ranges(self.query("RR"))
         for name, auto, found in (
             ("voltage_range_v", ranges.voltage_auto, ranges.voltage_v),
             ("current_range_a", ranges.current_auto, ranges.current_a),
@@ -286,7 +286,7 @@ class Ptd(DialogueMeter):
         while self._due:
             line = self.read_reply()
             self._due -= 1
-            self._batch.append(ptd_lines.parse_sample(line))
+            self._batch.append(ptd_messages.parse_sample(line))
         batch, self._batch = self._batch, []
         self._check_times(batch)
         self._ready.extend(self._reading(sample, batch[-1]) for sample in batch)
@@ -295,7 +295,7 @@ class Ptd(DialogueMeter):
     def _check_times(self, batch: list[PtdSample]) -> None:
         """Samples are spaced by PTDaemon's clock; one that was set meanwhile cannot space them."""
         longest_s = (len(batch) + 2) * self.update_interval_s
-        if any(ptd_lines.age_s(sample, batch[-1]) > longest_s for sample in batch):
+        if any(ptd_messages.age_s(sample, batch[-1]) > longest_s for sample in batch):
             raise GarbageReply(f"PTDaemon's times {batch[0].time_text} to {batch[-1].time_text} cannot be")
 
     def _await_greeting_again(self) -> None:
@@ -315,15 +315,15 @@ class Ptd(DialogueMeter):
             self._asked = False
             self._transport.drain(min(0.05, 0.1 * self.update_interval_s))  # not to ask without pause
             raise ReplyTimeout(f"PTDaemon on {self._transport.resource} has no new sample")
-        if line == ptd_lines.GREETING:
+        if line == ptd_messages.GREETING:
             raise ReplyTimeout("a second greeting came first")
-        count = ptd_lines.sample_count(line)
+        count = ptd_messages.sample_count(line)
         if count is None or not 0 < count <= _LARGEST_BATCH:
             raise GarbageReply(f"{line[:60]!r} is not the head of a list of samples")
         return count
 
     def _reading(self, sample: PtdSample, newest: PtdSample) -> Reading:
-        t_ns = self._arrived_ns - round(ptd_lines.age_s(sample, newest) * 1e9)
+        t_ns = self._arrived_ns - round(ptd_messages.age_s(sample, newest) * 1e9)
         t_ns = self._last_ns = max(t_ns, self._last_ns + 1)  # an earlier one may have arrived late
         repeated, self._last_time = sample.time_text == self._last_time, sample.time_text
         if sample.missing is not None:
@@ -342,7 +342,7 @@ class Ptd(DialogueMeter):
         if self._since_uncertainty < _UNCERTAINTY_EVERY:
             return
         self._since_uncertainty = 0
-        found = ptd_lines.parse_uncertainty(self.query("Uncertainty"))
+        found = ptd_messages.parse_uncertainty(self.query("Uncertainty"))
         if found is None or (found.over_limit, found.unknown) == (self._over_limit, self._unknown):
             return
         self._over_limit, self._unknown = found.over_limit, found.unknown

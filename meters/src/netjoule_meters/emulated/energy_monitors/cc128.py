@@ -16,10 +16,10 @@ from random import Random
 from typing import Any
 
 from netjoule_meters.emulated.instrument_errors import Quantity, drawn
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.ports.serial_line import SerialLine
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.errors import UsageError
 
 INTERVAL_S = 6.0

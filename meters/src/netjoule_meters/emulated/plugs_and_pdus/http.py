@@ -15,7 +15,13 @@ from dataclasses import dataclass
 # A line with HTTP/1 in it is no header but the beginning of the next request, after a client that went away.
 _REQUEST = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.[01]\r\n((?:(?![^\r\n]*HTTP/1\.)[^\r\n]+\r\n)*)\r\n")
 _LARGEST_REQUEST = 16384
-_WORDS = {200: "OK", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed", 500: "Server Error"}
+_WORDS = {
+    200: "OK",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    500: "Server Error",
+}
 _REALM = "emulated"
 
 

@@ -14,10 +14,10 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from netjoule_meters.emulated.plugs_and_pdus import pages
+from netjoule_meters.emulated.plugs_and_pdus import device_answers
 from netjoule_meters.emulated.plugs_and_pdus.http import HttpServer, Login, Page
 from netjoule_meters.emulated.plugs_and_pdus.kasa import KasaPlug
-from netjoule_meters.emulated.plugs_and_pdus.measuring import Shown, SocketMeasuring
+from netjoule_meters.emulated.plugs_and_pdus.measurement import Shown, SocketMeasuring
 from netjoule_meters.emulated.plugs_and_pdus.modbus import ModbusServer
 from netjoule_meters.emulated.plugs_and_pdus.snmp import SnmpAgent
 from netjoule_meters.emulated.power_history import PowerInterval
@@ -46,7 +46,7 @@ class HttpFace:
 
     faults: tuple[str, ...] = ("http_500", "wrong_json")
 
-    def __init__(self, site: pages.Site, login: Login | None) -> None:
+    def __init__(self, site: device_answers.Site, login: Login | None) -> None:
         self._site = site
         self._shown = Shown()
         self._trouble = ""
@@ -190,15 +190,15 @@ class EmulatedSocket:
         return True
 
 
-_SITES: dict[str, pages.Site] = {
-    "netio": pages.netio,
-    "gude": pages.gude,
-    "shelly1": pages.shelly1,
-    "shelly2": pages.shelly2,
-    "tasmota": pages.tasmota,
-    "json": pages.own_json,
-    "csv": pages.own_csv,
-    "text": pages.own_text,
+_SITES: dict[str, device_answers.Site] = {
+    "netio": device_answers.netio,
+    "gude": device_answers.gude,
+    "shelly1": device_answers.shelly1,
+    "shelly2": device_answers.shelly2,
+    "tasmota": device_answers.tasmota,
+    "json": device_answers.own_json,
+    "csv": device_answers.own_csv,
+    "text": device_answers.own_text,
 }
 
 
@@ -223,12 +223,16 @@ def _face(variant: str, extra: Mapping[str, Any]) -> Face:
     if variant in _SITES:
         return HttpFace(_SITES[variant], _login(variant, extra))
     if variant in ("kasa", "kasa_old"):
-        return KasaFace(pages.kasa if variant == "kasa" else pages.kasa_old)
+        return KasaFace(device_answers.kasa if variant == "kasa" else device_answers.kasa_old)
     if variant == "modbus":
-        return ModbusFace(pages.own_words)
+        return ModbusFace(device_answers.own_words)
     if variant == "tcp_text":
-        return TextFace(pages.own_line)
-    objects = {"apc": pages.apc, "apc_outlet": pages.apc_outlet, "snmp": pages.own_objects}[variant]
+        return TextFace(device_answers.own_line)
+    objects = {
+        "apc": device_answers.apc,
+        "apc_outlet": device_answers.apc_outlet,
+        "snmp": device_answers.own_objects,
+    }[variant]
     return SnmpFace(objects, str(extra.get("community", "public")))
 
 

@@ -15,10 +15,11 @@ from random import Random
 from typing import Any
 
 from netjoule_meters.adapters.power_analysers.hm8115 import CYCLE_S
-from netjoule_meters.adapters.power_analysers.hm8115_lines import CURRENT_RANGES_A, VOLTAGE_RANGES_V
-from netjoule_meters.emulated.declared import DeclaredDialogue, load_declaration
+from netjoule_meters.adapters.power_analysers.hm8115_messages import CURRENT_RANGES_A, VOLTAGE_RANGES_V
+from netjoule_meters.emulated.declared_dialogue import DeclaredDialogue, load_declaration
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.ports.serial_line import XOFF, XON, SerialLine
-from netjoule_meters.emulated.power_analysers.hm8115_measuring import (
+from netjoule_meters.emulated.power_analysers.hm8115_measurement import (
     Errors,
     Set,
     Shown,
@@ -29,7 +30,6 @@ from netjoule_meters.emulated.power_analysers.hm8115_measuring import (
 )
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.emulated.update_grid import UpdateGrid
 from netjoule_meters.errors import UsageError
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from netjoule_meters.emulated.quantise import gap_text, nr3_significant
+from netjoule_meters.emulated.quantisation import gap_text, nr3_significant
 from netjoule_meters.emulated.scpi import ScpiError, parse_number, parse_word
 
 _MODES = ("NORMal", "CONTinuous")

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from netjoule_meters.emulated.instrument_loop import Instrument
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
-from netjoule_meters.emulated.running import Instrument
 
 VERSION = "Prologix GPIB-USB Controller version 6.107 (emulated)"
 ADDRESS = 5

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An emulated PTDaemon in front of an emulated WT210. Sans-IO.
 
-It speaks what the adapter's ``ptd_lines`` knows of PTDaemon and says in its identification that it is
+It speaks what the adapter's ``ptd_messages`` knows of PTDaemon and says in its identification that it is
 emulated. Commands are answered in order; ``RL`` without an unread sample holds the dialogue for at most one
 interval, as its clients describe. A sample is the mean over one interval, shown one interval later.
 """
@@ -15,9 +15,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from netjoule_meters.adapters.power_analysers.nr_values import Gap, parse_value
-from netjoule_meters.adapters.power_analysers.ptd_lines import GREETING
+from netjoule_meters.adapters.power_analysers.ptd_messages import GREETING
 from netjoule_meters.adapters.power_analysers.wt210 import CURRENT_RANGES_A, VOLTAGE_RANGES_V
-from netjoule_meters.emulated.power_analysers.wt210_measuring import (
+from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.power_analysers.wt210_measurement import (
     RANGE_RATIO,
     READING_RATIO,
     Errors,
@@ -27,7 +28,6 @@ from netjoule_meters.emulated.power_analysers.wt210_measuring import (
 )
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.emulated.update_grid import UpdateGrid
 from netjoule_meters.errors import UsageError
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from netjoule_meters.adapters.power_analysers.nr_values import ITEM_ORDER
 from netjoule_meters.adapters.power_analysers.wt210 import UPDATE_INTERVALS_S
-from netjoule_meters.emulated.power_analysers.wt210_measuring import Errors
+from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
 from netjoule_meters.emulated.power_analysers.yokogawa import (
     EmulatedYokogawa,
     Extra,
@@ -19,7 +20,6 @@ from netjoule_meters.emulated.power_analysers.yokogawa import (
 )
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import Entry, parse_boolean, parse_word
-from netjoule_meters.emulated.supply import Supply
 
 IDENTIFICATION = "YOKOGAWA,760401,0,F2.01"
 _PRESETS = {"NORMal": ("V", "A", "W"), "CLEar": (), "INTEGrate": ("V", "A", "W", "WH", "AH", "TIME")}

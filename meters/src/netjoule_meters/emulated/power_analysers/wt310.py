@@ -15,7 +15,8 @@ from typing import Any
 from netjoule_meters.adapters.power_analysers.nr_values import NO_DATA_TEXT, OVERRANGE_TEXT
 from netjoule_meters.adapters.power_analysers.wt310 import UPDATE_INTERVALS_S
 from netjoule_meters.adapters.power_analysers.wt310_accuracy import Conditions, power_accuracy
-from netjoule_meters.emulated.power_analysers.wt210_measuring import Errors
+from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
 from netjoule_meters.emulated.power_analysers.yokogawa import (
     EmulatedYokogawa,
     Extra,
@@ -23,10 +24,9 @@ from netjoule_meters.emulated.power_analysers.yokogawa import (
     checked_interval_s,
     one,
 )
-from netjoule_meters.emulated.quantise import nr3_significant
+from netjoule_meters.emulated.quantisation import nr3_significant
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import Entry, ScpiError, parse_number, parse_word, pattern_nodes
-from netjoule_meters.emulated.supply import Supply
 
 _FUNCTIONS = {
     "U": "V",

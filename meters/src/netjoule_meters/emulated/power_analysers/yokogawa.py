@@ -17,11 +17,17 @@ from typing import Any
 
 from netjoule_meters.adapters.power_analysers.nr_values import ITEM_ORDER
 from netjoule_meters.adapters.power_analysers.yokogawa import CURRENT_RANGES_A, VOLTAGE_RANGES_V
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.ports.serial_line import SerialLine
 from netjoule_meters.emulated.power_analysers.integrator import Integrator
-from netjoule_meters.emulated.power_analysers.wt210_measuring import Errors, Ranges, measure, nothing_to_show
+from netjoule_meters.emulated.power_analysers.wt210_measurement import (
+    Errors,
+    Ranges,
+    measure,
+    nothing_to_show,
+)
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
-from netjoule_meters.emulated.quantise import nr3_significant
+from netjoule_meters.emulated.quantisation import nr3_significant
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import (
     DEVICE_CLEAR,
@@ -33,7 +39,6 @@ from netjoule_meters.emulated.scpi import (
     parse_word,
     pattern_nodes,
 )
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.emulated.update_grid import UpdateGrid
 from netjoule_meters.errors import UsageError
 

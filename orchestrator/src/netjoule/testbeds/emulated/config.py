@@ -173,11 +173,11 @@ def instrument_arguments(meter: Meter, link: Path, *, origin_ns: int, seed: int)
         origin_ns: CLOCK_MONOTONIC at campaign time 0.
         seed: draws this instrument's errors.
     """
-    from netjoule_meters.emulated.registry import emulated_model, reached
+    from netjoule_meters.emulated.registry import emulated_model, variant_of
 
     model = emulated_model(meter.adapter)
     variant = _variant(model, meter.settings)
-    way = reached(model, variant)
+    way = variant_of(model, variant)
     argv = ["emulate", meter.adapter, "--power-stream", "-", f"--origin-ns={origin_ns}", "--seed", str(seed)]
     argv += ["--link", str(link)] if way.ports[0] == "pty" else ["--listen", "127.0.0.1:0"]
     if variant:

@@ -16,15 +16,6 @@ import threading
 from collections.abc import Callable, Iterator
 
 
-def lifeline() -> int | None:
-    """Descriptor of standard input when it is a pipe or a socket, else None."""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError, AttributeError):
-        return None
-    return sys.stdin.fileno() if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) else None
-
-
 @contextlib.contextmanager
 def end_signals() -> Iterator[int]:
     """Descriptor that becomes readable when SIGTERM, SIGINT or SIGHUP has come; with nohup(1) not SIGHUP."""
@@ -47,13 +38,34 @@ def end_signals() -> Iterator[int]:
         os.close(write_end)
 
 
-def watch_lifeline(descriptor: int, ended: Callable[[], None]) -> None:
-    """Call ``ended`` from a thread of its own when the other side closes the lifeline."""
+@contextlib.contextmanager
+def on_end_signal(action: Callable[[], object]) -> Iterator[None]:
+    """Call ``action`` from a thread of its own when one of the `end_signals` has come."""
+    with end_signals() as signalled:
+
+        def wait() -> None:
+            with contextlib.suppress(OSError):
+                if os.read(signalled, 1):
+                    action()
+
+        threading.Thread(target=wait, daemon=True).start()
+        yield
+
+
+def on_lifeline_end(action: Callable[[], object]) -> None:
+    """Call ``action`` from a thread of its own when the other side closes the lifeline, if there is one."""
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError, AttributeError):
+        return
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return
 
     def wait() -> None:
         with contextlib.suppress(OSError):
             while os.read(descriptor, 4096):
                 pass
-        ended()
+        action()
 
     threading.Thread(target=wait, name="lifeline", daemon=True).start()

@@ -135,11 +135,11 @@ def run_instrument(
     Raises:
         UsageError: when the power stream is not one.
     """
-    _Running(instrument, port, source, clock, origin_ns, control, Faults(seed)).until(stop)
+    _InstrumentLoop(instrument, port, source, clock, origin_ns, control, Faults(seed)).until(stop)
 
 
 @dataclass
-class _Running:
+class _InstrumentLoop:
     """One instrument with everything around it."""
 
     instrument: Instrument

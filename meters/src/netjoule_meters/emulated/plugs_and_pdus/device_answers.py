@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from netjoule_meters.emulated.plugs_and_pdus.http import Page
-from netjoule_meters.emulated.plugs_and_pdus.measuring import Shown
+from netjoule_meters.emulated.plugs_and_pdus.measurement import Shown
 from netjoule_meters.emulated.plugs_and_pdus.modbus import float_words
 
 Site = Callable[[str, Shown], Page | None]

@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class Query:
     """One try on a serial line.
 
     Attributes:
@@ -29,18 +29,18 @@ class Greeting:
     handshake: str = "none"
 
 
-SERIAL_GREETINGS = (
+SERIAL_QUERIES = (
     # An empty line first ends what an earlier program may have left half written.
-    Greeting("488.2 at 9600 Bd", 9600, b"\n*IDN?\n", 1.5),
-    Greeting("CR at 9600 Bd", 9600, b"\r*IDN?\r", 1.5, "xon_xoff"),
-    Greeting("Prologix controller", 115200, b"++ver\n", 0.7),
-    Greeting("Current Cost at 57600 Bd", 57600, None, 14.0),
+    Query("488.2 at 9600 Bd", 9600, b"\n*IDN?\n", 1.5),
+    Query("CR at 9600 Bd", 9600, b"\r*IDN?\r", 1.5, "xon_xoff"),
+    Query("Prologix controller", 115200, b"++ver\n", 0.7),
+    Query("Current Cost at 57600 Bd", 57600, None, 14.0),
 )
 """In this order; the first that is recognised ends the tries on a port. Two messages of a CC128 are 12 s."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundInstrument:
     """An instrument that said who it is.
 
     Attributes:
@@ -61,43 +61,45 @@ _XML_MESSAGE = re.compile(rb"<msg>.{0,400}?<src>(?P<source>[^<]{1,40})</src>")
 _WT310 = re.compile(r"WT3\d\d(E|EH|HC)?", re.IGNORECASE)
 
 
-def recognise_serial(resource: str, answer: bytes) -> Found | None:
+def recognise_serial(resource: str, answer: bytes) -> FoundInstrument | None:
     """What an answer on a serial line says; None when it says nothing readable."""
     clean = answer.replace(b"\x11", b"").replace(b"\x13", b"")  # XON and XOFF stand inside the data
     message = _XML_MESSAGE.search(clean)
     if message is not None:
-        return Found("cc128", resource, message["source"].decode("ascii", "replace"))
+        return FoundInstrument("cc128", resource, message["source"].decode("ascii", "replace"))
     text = _text(clean)
     if text is None:
         return None
     if "PROLOGIX" in text.upper():
         note = "a GPIB controller: name the instrument behind it as prologix:" + resource + ":ADDRESS"
-        return Found(None, resource, text, note=note)
+        return FoundInstrument(None, resource, text, note=note)
     return recognise_identification(resource, text)
 
 
-def recognise_identification(resource: str, text: str) -> Found:
+def recognise_identification(resource: str, text: str) -> FoundInstrument:
     """Which adapter the answer to ``*IDN?`` asks for."""
     upper = text.upper()
     fields = [part.strip() for part in text.split(",")]
     model = fields[1] if len(fields) > 1 else ""
     if "YOKOGAWA" in upper and (model == "760401" or model.upper().startswith("WT210")):
-        return Found("wt210", resource, text)
+        return FoundInstrument("wt210", resource, text)
     if "YOKOGAWA" in upper and (found := _WT310.fullmatch(model)):
         kind = "WT310E" if found[1] else "WT310"
-        return Found("wt310", resource, text, {"model": kind})
+        return FoundInstrument("wt310", resource, text, {"model": kind})
     if "HM8115" in upper:
-        return Found("hm8115", resource, text)
+        return FoundInstrument("hm8115", resource, text)
     if "ISW8001" in upper:
-        return Found("hm8115", resource, text, note="an IeS ISW8001, taken for the HM8115's relative")
-    return Found(None, resource, text, note="no adapter knows this instrument")
+        return FoundInstrument(
+            "hm8115", resource, text, note="an IeS ISW8001, taken for the HM8115's relative"
+        )
+    return FoundInstrument(None, resource, text, note="no adapter knows this instrument")
 
 
-def recognise_ptdaemon(resource: str, greeting: str, identity: str) -> Found | None:
+def recognise_ptdaemon(resource: str, greeting: str, identity: str) -> FoundInstrument | None:
     """A SPEC PTDaemon by its answers to ``Hello`` and ``Identify``."""
     if "PTDAEMON" not in greeting.upper():
         return None
-    return Found("ptd", resource, identity or greeting)
+    return FoundInstrument("ptd", resource, identity or greeting)
 
 
 def _text(answer: bytes) -> str | None:

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, field
 
 from netjoule_meters.adapters.power_analysers.hm8115 import DIGITS, READING_RATIO
-from netjoule_meters.adapters.power_analysers.hm8115_lines import (
+from netjoule_meters.adapters.power_analysers.hm8115_messages import (
     CURRENT_RANGES_A,
     VOLTAGE_RANGES_V,
     digit_a,
@@ -20,7 +20,7 @@ from netjoule_meters.adapters.power_analysers.hm8115_lines import (
     digit_w,
 )
 from netjoule_meters.emulated.instrument_errors import Quantity, drawn
-from netjoule_meters.emulated.supply import Supply
+from netjoule_meters.emulated.mains import Supply
 
 OVERRANGE_RATIO = 1.1
 OVERRANGE_TEXT = "OF"

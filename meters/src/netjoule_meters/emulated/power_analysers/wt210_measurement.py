@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from netjoule_meters.emulated.instrument_errors import Quantity, drawn
-from netjoule_meters.emulated.quantise import gap_text, nr3, quantised
-from netjoule_meters.emulated.supply import Supply
+from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.quantisation import gap_text, nr3, quantised
 
 # IM 760401-01E p. 16-4, 45 to 66 Hz, 12 months after calibration (also V and A: 0.1 % + 0.1 %, x1.5).
 READING_RATIO: Final = 0.0015

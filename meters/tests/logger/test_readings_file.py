@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netjoule_meters.errors import InvalidLog, LogWriteError
-from netjoule_meters.logger import csv_file
-from netjoule_meters.logger.csv_file import ReadingsFile, last_row, row
+from netjoule_meters.logger import readings_file
+from netjoule_meters.logger.readings_file import ReadingsFile, last_row, row
 from netjoule_meters.reading import Flag, Reading
 
 HEADER = "t_s,seq,power_w,voltage_v,current_a,energy_j,flag\n"
@@ -114,7 +114,7 @@ def test_a_row_that_fits_only_in_part_is_not_left_behind(tmp_path, monkeypatch):
             return real_write(descriptor, data[:5])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(csv_file.os, "write", full_disk)
+    monkeypatch.setattr(readings_file.os, "write", full_disk)
     with pytest.raises(LogWriteError, match=r"cannot write .*m\.csv: No space left on device; .*resume"):
         file.append(Reading(10**9, 2.0))
     monkeypatch.undo()

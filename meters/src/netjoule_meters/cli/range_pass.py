@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from netjoule_meters.cli.open_meter import open_until_signal
 from netjoule_meters.cli.options import (
     AdapterName,
     ConfigOption,
@@ -16,7 +17,6 @@ from netjoule_meters.cli.options import (
     SettingOption,
     chosen_meter,
 )
-from netjoule_meters.cli.until_signal import open_until_signal
 
 
 def range_command(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule_meters.adapters.power_analysers.ptd_lines import (
+from netjoule_meters.adapters.power_analysers.ptd_messages import (
     age_s,
     parse_identity,
     parse_ranges,

@@ -18,7 +18,7 @@ from instrument_threads import spacing_s
 from meter_processes import COMMAND, PATIENCE_S, Process
 
 from netjoule_meters.config import MeterConfig
-from netjoule_meters.opening import open_meter
+from netjoule_meters.meter_factory import open_meter
 from netjoule_meters.reading import Flag
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.1, "mode": "RMS"}

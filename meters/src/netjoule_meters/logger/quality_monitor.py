@@ -36,7 +36,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
+class QualityEvent:
     """One thing to tell: ``kind`` is a word, ``message`` a sentence; instants are CLOCK_MONOTONIC in ns.
 
     Attributes:
@@ -51,7 +51,7 @@ class Remark:
     until_ns: int | None = None
 
 
-Tell = Callable[[Remark], None]
+Tell = Callable[[QualityEvent], None]
 
 
 def stuck_limit_s(setting: float | None, *, may_stand_still: bool, with_voltage: bool) -> float:
@@ -97,7 +97,7 @@ class _Spacing:
             self._announced = True
             self.gaps += 1
             since = "yet" if self._last_ns is None else f"for {(t_ns - self._last_ns) / 1e9:.3f} s"
-            self.tell(Remark("gap", f"no new value {since}", t_ns, self._last_ns))
+            self.tell(QualityEvent("gap", f"no new value {since}", t_ns, self._last_ns))
 
     def connected_again(self, t_ns: int) -> None:
         """The connection was lost and is back."""
@@ -109,7 +109,7 @@ class _Spacing:
         last_ns, self._last_ns = self._last_ns, t_ns
         if last_ns is None:
             if self._announced:
-                self.tell(Remark("gap_over", "the first value has come", t_ns, None, t_ns))
+                self.tell(QualityEvent("gap_over", "the first value has come", t_ns, None, t_ns))
             self._lost = self._announced = False
             return
         spacing = (t_ns - last_ns) / 1e9 / self.interval_s
@@ -156,7 +156,9 @@ class _Spacing:
         self.gaps += 0 if self._announced else 1
         updates = f"{missing} update{'' if missing == 1 else 's'} missing"
         self._announced = False
-        self.tell(Remark(kind, f"no reading for {seconds:.3f} s, {updates}", until_ns, since_ns, until_ns))
+        self.tell(
+            QualityEvent(kind, f"no reading for {seconds:.3f} s, {updates}", until_ns, since_ns, until_ns)
+        )
 
     def _spaced(self, spacing: float, t_ns: int) -> None:
         """Collect a spacing (in update intervals); judge a window of them when it is full."""
@@ -178,11 +180,11 @@ class _Spacing:
                 f"updates are unevenly spaced: p95 is {100 * p95:.0f} % off {self.interval_s:g} s over "
                 f"{len(off)} updates (median {median_s:.3g} s); check update_interval_s and this host's load"
             )
-            self.tell(Remark("jitter", text, t_ns, self._jitter_since_ns))
+            self.tell(QualityEvent("jitter", text, t_ns, self._jitter_since_ns))
         elif p95 <= JITTER_RATIO and self._jitter_since_ns is not None:
             since_ns, self._jitter_since_ns = self._jitter_since_ns, None
             text = f"updates are evenly spaced again: p95 is {100 * p95:.0f} % off {self.interval_s:g} s"
-            self.tell(Remark("jitter_over", text, t_ns, since_ns, self._window_since_ns))
+            self.tell(QualityEvent("jitter_over", text, t_ns, since_ns, self._window_since_ns))
 
 
 @dataclass
@@ -204,7 +206,7 @@ class _Standstill:
             if self._told:
                 seconds = (reading.t_ns - self._since_ns) / 1e9
                 text = f"the value moves again after {seconds:.1f} s"
-                self.tell(Remark("stuck_over", text, reading.t_ns, self._since_ns, reading.t_ns))
+                self.tell(QualityEvent("stuck_over", text, reading.t_ns, self._since_ns, reading.t_ns))
             self._values, self._since_ns, self._count, self._told = values, reading.t_ns, 1, False
             return False
         self._count += 1
@@ -217,11 +219,11 @@ class _Standstill:
                 f"the value has not moved for {seconds:.1f} s ({reading.power_w} W in {self._count} updates)"
                 ": look at the meter's display (hold, communication), then repeat"
             )
-            self.tell(Remark("stuck", text, reading.t_ns, self._since_ns))
+            self.tell(QualityEvent("stuck", text, reading.t_ns, self._since_ns))
         return True
 
 
-class Watcher:
+class QualityMonitor:
     """Watches one meter.
 
     Args:
@@ -231,7 +233,7 @@ class Watcher:
     """
 
     def __init__(self, interval_s: float, *, stuck_after_s: float | None, may_stand_still: bool) -> None:
-        self._remarks: list[Remark] = []
+        self._remarks: list[QualityEvent] = []
         tell = self._remarks.append
         least = _STUCK_UPDATES_BY_DEFAULT if stuck_after_s is None else _STUCK_UPDATES
         self._interval_s = interval_s
@@ -251,7 +253,7 @@ class Watcher:
         self._spacing_before_s = math.inf
         self._duplicate_told_ns: int | None = None
 
-    def see(self, reading: Reading) -> tuple[Reading, list[Remark]]:
+    def see(self, reading: Reading) -> tuple[Reading, list[QualityEvent]]:
         """The reading as it is to be written, and what is to be told about it."""
         reading = self._judged(reading)
         self._flags[reading.flag] += 1
@@ -272,7 +274,7 @@ class Watcher:
         self._before = reading.flag
         return reading, self._taken()
 
-    def end(self) -> list[Remark]:
+    def end(self) -> list[QualityEvent]:
         """What only the end of the readings settles."""
         self._spacing.end()
         return self._taken()
@@ -323,9 +325,9 @@ class Watcher:
             self._tell("stuck", "the meter repeats an old value: look at the meter", reading)
 
     def _tell(self, kind: str, message: str, reading: Reading, since_ns: int | None = None) -> None:
-        self._remarks.append(Remark(kind, message, reading.t_ns, since_ns))
+        self._remarks.append(QualityEvent(kind, message, reading.t_ns, since_ns))
 
-    def _taken(self) -> list[Remark]:
+    def _taken(self) -> list[QualityEvent]:
         taken = self._remarks.copy()
         self._remarks.clear()
         return taken

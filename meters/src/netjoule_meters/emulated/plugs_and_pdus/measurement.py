@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from netjoule_meters.emulated.instrument_errors import Quantity, drawn
+from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
-from netjoule_meters.emulated.supply import Supply
 from netjoule_meters.emulated.update_grid import UpdateGrid
 
 POWER_LIMITS, VOLTAGE_LIMITS = (0.01, 0.0), (0.005, 0.0)

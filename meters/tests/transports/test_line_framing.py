@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule_meters.transports.lines import LINE_ENDS, Line, LineAssembler
+from netjoule_meters.transports.line_framing import LINE_ENDS, Line, LineAssembler
 
 
 def assembled(mode: str, *pieces: bytes) -> list[bytes]:

@@ -15,7 +15,7 @@ from netjoule_meters.cli.options import SettingOption, settings_of
 from netjoule_meters.errors import DialogueError, MeterUnavailable, NoAnswer, UsageError
 
 if TYPE_CHECKING:
-    from netjoule_meters.probing.greetings import Found
+    from netjoule_meters.probing.identification import FoundInstrument
     from netjoule_meters.probing.network import Page
 
 
@@ -65,7 +65,7 @@ def probe_command(
         _confirm(adapter_name, port, setting, as_json)
         return
     hosts = _hosts(host, hosts_file)
-    found: list[Found] = []
+    found: list[FoundInstrument] = []
     notes: list[tuple[str, str]] = []
     for place, instruments, note in _everywhere(port, hosts, listen):
         found += instruments
@@ -90,16 +90,21 @@ def _hosts(named: list[str] | None, file: Path | None) -> list[str]:
 
 def _everywhere(
     ports: list[str] | None, hosts: list[str], listen: bool
-) -> Iterator[tuple[str, list[Found], str]]:
+) -> Iterator[tuple[str, list[FoundInstrument], str]]:
     """Each place with what was found there and a note."""
     from netjoule_meters.clock import SystemClock
-    from netjoule_meters.probing.greetings import SERIAL_GREETINGS
-    from netjoule_meters.probing.lines import greet_serial, greet_usbtmc, serial_exchange, usbtmc_devices
-    from netjoule_meters.probing.network import greet_host
+    from netjoule_meters.probing.identification import SERIAL_QUERIES
+    from netjoule_meters.probing.network import identify_host
+    from netjoule_meters.probing.serial_and_usb import (
+        identify_serial,
+        identify_usbtmc,
+        serial_exchange,
+        usbtmc_devices,
+    )
     from netjoule_meters.transports.ports_in_use import use_of
     from netjoule_meters.transports.serial_port import serial_port_names
 
-    greetings = [g for g in SERIAL_GREETINGS if listen or g.question is not None]
+    queries = [g for g in SERIAL_QUERIES if listen or g.question is not None]
     # A host that was named is what is asked for: then ports are looked at only when they are named too.
     all_ports = ports if ports is not None else [] if hosts else [*serial_port_names(), *usbtmc_devices()]
     for device in all_ports:
@@ -111,16 +116,16 @@ def _everywhere(
             yield device, [], use.text()
             continue
         if "usbtmc" in Path(device).name:
-            one, note = greet_usbtmc(device)
+            one, note = identify_usbtmc(device)
         else:
-            one, note = greet_serial(device, serial_exchange(SystemClock()), greetings)
+            one, note = identify_serial(device, serial_exchange(SystemClock()), queries)
         yield (
             device,
             [one] if one is not None else [],
             one.note if one is not None else f"{note}; {use.text()}",
         )
     for host in hosts:
-        instruments, notes = greet_host(host, _pages(), _presets())
+        instruments, notes = identify_host(host, _pages(), _presets())
         yield host, instruments, "; ".join(notes)
 
 
@@ -150,9 +155,9 @@ def _presets() -> dict[str, list[str]]:
 
 
 def _report(
-    found: list[Found], notes: list[tuple[str, str]], node: str, as_json: bool, *, only_hosts: bool
+    found: list[FoundInstrument], notes: list[tuple[str, str]], node: str, as_json: bool, *, only_hosts: bool
 ) -> None:
-    from netjoule_meters.probing.snippet import topology_snippet
+    from netjoule_meters.probing.topology_snippet import topology_snippet
 
     snippet = topology_snippet(found, node)
     if as_json:
@@ -174,7 +179,7 @@ def _confirm(name: str, ports: list[str] | None, setting: list[str] | None, as_j
     """Open one meter with its adapter and say which provisional statements it confirms."""
     from netjoule_meters.adapters import adapter
     from netjoule_meters.config import MeterConfig
-    from netjoule_meters.opening import open_meter
+    from netjoule_meters.meter_factory import open_meter
     from netjoule_meters.ranging import widest
 
     if ports is None or len(ports) != 1:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from netjoule_meters.cli.options import Origin, call_when_readable, host_and_port
+from netjoule_meters.cli.options import Origin, host_and_port
 from netjoule_meters.errors import UsageError
 
 
@@ -29,11 +29,11 @@ def log_command(
 
     Example: netjoule-meters log --config meters.json --out results/mine
     """
-    from netjoule_meters.announcing import Announcer
     from netjoule_meters.clock import SystemClock, today
     from netjoule_meters.config import load_meter_configs
-    from netjoule_meters.ending import end_signals, lifeline, watch_lifeline
+    from netjoule_meters.json_lines import JsonLinesWriter
     from netjoule_meters.logger.process import Logger
+    from netjoule_meters.shutdown import on_end_signal, on_lifeline_end
 
     if clock_server is not None and origin_ns is None:
         raise UsageError(
@@ -41,18 +41,16 @@ def log_command(
         )
     clock = SystemClock()
     configs = load_meter_configs(config)
-    with Announcer() as announcer, end_signals() as signalled:
+    with JsonLinesWriter() as events:
         logger = Logger(
             configs=configs,
             out=out,
             origin_ns=clock.monotonic_ns() if origin_ns is None else origin_ns,
             clock=clock,
             today=today(),
-            announce=announcer.announce,
+            announce=events.announce,
             clock_server=None if clock_server is None else host_and_port(clock_server, "--clock-server"),
         )
-        if (descriptor := lifeline()) is not None:
-            watch_lifeline(descriptor, logger.end)
-        # Signals wake this descriptor; the thread turns them into the same end as the lifeline's.
-        call_when_readable(signalled, logger.end)
-        logger.run()
+        on_lifeline_end(logger.end)
+        with on_end_signal(logger.end):
+            logger.run()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from netjoule_meters.emulated.quantise import nr3, nr3_significant, prefix_exponent, quantised, resolution
+from netjoule_meters.emulated.quantisation import nr3, nr3_significant, prefix_exponent, quantised, resolution
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,14 @@ from abc import ABC, abstractmethod
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import Cancelled, ConnectionLost, ReplyTimeout
-from netjoule_meters.transports.lines import LineAssembler, LineEnd
-from netjoule_meters.transports.waking import Wake
+from netjoule_meters.transports.cancellation import Cancellation
+from netjoule_meters.transports.line_framing import LineAssembler, LineEnd
 
 _AT_ONCE = 4096
 _LONGEST_DRAIN_S = 3.0
 
 
-class DescriptorLines(ABC):
+class LineConnection(ABC):
     """Reads and writes lines; a subclass opens and closes.
 
     Attributes:
@@ -34,7 +34,7 @@ class DescriptorLines(ABC):
         self._clock = clock
         self._terminator = line_end.sent
         self._lines = LineAssembler(line_end)
-        self._wake = Wake()
+        self._wake = Cancellation()
 
     @abstractmethod
     def _descriptor(self) -> int:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from netjoule_meters.emulated.declared import DeclaredDialogue, load_declaration
+from netjoule_meters.emulated.declared_dialogue import DeclaredDialogue, load_declaration
 from netjoule_meters.errors import UsageError
 
 # The kind of file that pyvisa-sim's own documentation shows, and nothing else.

@@ -10,7 +10,7 @@ import select
 from netjoule_meters.errors import Cancelled
 
 
-class Wake:
+class Cancellation:
     """Set once, for good; ``descriptor`` becomes readable then."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule_meters.logger.watch import Watcher, stuck_limit_s
+from netjoule_meters.logger.quality_monitor import QualityMonitor, stuck_limit_s
 from netjoule_meters.reading import Flag, Reading
 
 TAU_S = 0.1
@@ -23,7 +23,7 @@ def reading(t_s: float, power_w: float | None = None, flag: Flag = Flag.GOOD) ->
 
 
 def watch(readings, *, stuck_after_s=0.0, interval_s=TAU_S):
-    watcher = Watcher(interval_s, stuck_after_s=stuck_after_s, may_stand_still=False)
+    watcher = QualityMonitor(interval_s, stuck_after_s=stuck_after_s, may_stand_still=False)
     seen, remarks = [], []
     for one in readings:
         out, said = watcher.see(one)

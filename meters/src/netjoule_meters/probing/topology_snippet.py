@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule_meters.adapters import adapter
-from netjoule_meters.probing.greetings import Found
+from netjoule_meters.probing.identification import FoundInstrument
 from netjoule_meters.ranging import AUTO, range_settings
 from netjoule_meters.settings import REQUIRED
 
 _CHANGE = "CHANGE-ME"
 
 
-def topology_snippet(found: Sequence[Found], node: str = "client") -> str:
+def topology_snippet(found: Sequence[FoundInstrument], node: str = "client") -> str:
     """``meters:`` of a topology file with one entry per instrument that an adapter reads.
 
     Ranges are left to a ranging pass (``auto``); any other value that only a person knows says CHANGE-ME.
@@ -31,7 +31,7 @@ def topology_snippet(found: Sequence[Found], node: str = "client") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry(meter_id: str, node: str, one: Found) -> list[str]:
+def _entry(meter_id: str, node: str, one: FoundInstrument) -> list[str]:
     name = str(one.adapter)
     settings = ", ".join(f"{key}: {_yaml(value)}" for key, value in _settings(name, one.settings).items())
     return [
@@ -55,7 +55,7 @@ def _settings(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _ids(found: Sequence[Found], node: str) -> list[str]:
+def _ids(found: Sequence[FoundInstrument], node: str) -> list[str]:
     """One id per instrument, unique."""
     ids: list[str] = []
     for one in found:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netjoule_meters.adapters.power_analysers.hm8115_lines import (
+from netjoule_meters.adapters.power_analysers.hm8115_messages import (
     Measurement,
     Status,
     Value,
@@ -15,8 +15,8 @@ from netjoule_meters.adapters.power_analysers.hm8115_lines import (
     parse_measurement,
     parse_status,
 )
-from netjoule_meters.emulated.power_analysers.hm8115_measuring import Errors, Set, line, measure
-from netjoule_meters.emulated.supply import Supply
+from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.power_analysers.hm8115_measurement import Errors, Set, line, measure
 from netjoule_meters.errors import GarbageReply
 
 

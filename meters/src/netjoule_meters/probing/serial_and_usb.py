@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Greeting instruments on serial lines and on the kernel's USB-TMC devices: one question, one answer."""
+"""Asking who is there on serial lines and on the kernel's USB-TMC devices: one question, one answer."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from netjoule_meters.clock import Clock
-from netjoule_meters.probing.greetings import (
-    SERIAL_GREETINGS,
-    Found,
-    Greeting,
+from netjoule_meters.probing.identification import (
+    SERIAL_QUERIES,
+    FoundInstrument,
+    Query,
     recognise_identification,
     recognise_serial,
 )
@@ -23,62 +23,62 @@ _QUIET_S = 0.25
 _MOST_BYTES = 8192
 _USBTMC_QUESTION = b"*IDN?\n"
 
-Exchange = Callable[[str, Greeting], bytes]
+Exchange = Callable[[str, Query], bytes]
 
 
-def greet_serial(
-    device: str, exchange: Exchange, greetings: Sequence[Greeting] = SERIAL_GREETINGS
-) -> tuple[Found | None, str]:
-    """Try the greetings in order on one port; the instrument, or why there is none."""
+def identify_serial(
+    device: str, exchange: Exchange, queries: Sequence[Query] = SERIAL_QUERIES
+) -> tuple[FoundInstrument | None, str]:
+    """Try the queries in order on one port; the instrument, or why there is none."""
     heard = ""
-    for greeting in greetings:
+    for query in queries:
         try:
-            answer = exchange(device, greeting)
+            answer = exchange(device, query)
         except (OSError, ValueError, termios.error) as error:
             return None, f"cannot be opened ({getattr(error, 'strerror', None) or error})"
         found = recognise_serial(device, answer)
         if found is not None:
             return found, found.text
         if answer:
-            heard = f"{len(answer)} unreadable bytes to {greeting.name}"
+            heard = f"{len(answer)} unreadable bytes to {query.name}"
     return None, heard or "nothing answers"
 
 
 def serial_exchange(clock: Clock) -> Exchange:
     """The real exchange: opens the port for itself alone, asks, collects what comes, closes."""
 
-    def exchange(device: str, greeting: Greeting) -> bytes:
+    def exchange(device: str, query: Query) -> bytes:
         import serial
 
         with serial.Serial(
             device,
-            baudrate=greeting.baud_rate,
+            baudrate=query.baud_rate,
             timeout=0,
             write_timeout=1,
             exclusive=True,
-            xonxoff=greeting.handshake == "xon_xoff",
+            xonxoff=query.handshake == "xon_xoff",
         ) as port:
             port.reset_input_buffer()
-            if greeting.question is not None:
-                port.write(greeting.question)
-            return b"".join(_heard(port.fileno(), greeting, clock))
+            if query.question is not None:
+                port.write(query.question)
+            return b"".join(_heard(port.fileno(), query, clock))
 
     return exchange
 
 
-def _heard(descriptor: int, greeting: Greeting, clock: Clock) -> Iterator[bytes]:
+def _heard(descriptor: int, query: Query, clock: Clock) -> Iterator[bytes]:
     """What arrives until the time is over; after an answer to a question, until the line is quiet."""
-    end_ns = clock.monotonic_ns() + round(greeting.wait_s * 1e9)
+    end_ns = clock.monotonic_ns() + round(query.wait_s * 1e9)
     length = 0
     while (left_s := (end_ns - clock.monotonic_ns()) / 1e9) > 0 and length < _MOST_BYTES:
-        answered = length > 0 and greeting.question is not None
+        answered = length > 0 and query.question is not None
         readable, _, _ = select.select([descriptor], [], [], min(left_s, _QUIET_S) if answered else left_s)
         if not readable:
             return
         data = os.read(descriptor, 4096)
         length += len(data)
         yield data
-        if not data or (greeting.question is None and b"</msg>" in data):
+        if not data or (query.question is None and b"</msg>" in data):
             return
 
 
@@ -87,7 +87,7 @@ def usbtmc_devices(folder: Path = Path("/dev")) -> list[str]:
     return sorted(str(path) for path in folder.glob("usbtmc*"))
 
 
-def greet_usbtmc(device: str) -> tuple[Found | None, str]:
+def identify_usbtmc(device: str) -> tuple[FoundInstrument | None, str]:
     """Ask ``*IDN?``; the driver itself waits no longer than its time-out of 5 s."""
     try:
         descriptor = os.open(device, os.O_RDWR | os.O_CLOEXEC)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from netjoule_meters.cli.open_meter import open_until_signal
 from netjoule_meters.cli.options import (
     AdapterName,
     ConfigOption,
@@ -21,7 +22,6 @@ from netjoule_meters.cli.options import (
     chosen_meter,
 )
 from netjoule_meters.cli.sparkline import sparkline
-from netjoule_meters.cli.until_signal import open_until_signal
 from netjoule_meters.reading import Flag
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ def serve_command(
     Example: netjoule-meters clock serve --listen 192.0.2.1:5303
     """
     from netjoule_meters.clock import SystemClock
-    from netjoule_meters.ending import end_signals
     from netjoule_meters.logger.clock_exchange import DEFAULT_PORT, serve
+    from netjoule_meters.shutdown import end_signals
 
     host, port = host_and_port(listen or f"127.0.0.1:{DEFAULT_PORT}", "--listen")
 

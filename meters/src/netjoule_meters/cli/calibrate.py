@@ -20,7 +20,6 @@ from netjoule_meters.cli.options import (
     MeterIdOption,
     PortOption,
     SettingOption,
-    call_when_readable,
     chosen_meter,
     settings_of,
 )
@@ -126,7 +125,7 @@ def _compare(
     from netjoule_meters.adapters.base import Semantics
     from netjoule_meters.calibration import Instrument
     from netjoule_meters.clock import SystemClock
-    from netjoule_meters.opening import open_meter
+    from netjoule_meters.meter_factory import open_meter
 
     clock = SystemClock()
     configs = [config] if beside is None else [config, beside]
@@ -185,7 +184,7 @@ def _reference_mean(
 
 def _readings(meters: Sequence[Meter], seconds: float) -> list[list[Reading]]:
     """Readings of all meters over the same time; the first updates of each are left out."""
-    from netjoule_meters.ending import end_signals
+    from netjoule_meters.shutdown import on_end_signal
 
     stop = threading.Event()
     rows: list[list[Reading]] = [[] for _ in meters]
@@ -203,8 +202,7 @@ def _readings(meters: Sequence[Meter], seconds: float) -> list[list[Reading]]:
             meter.cancel()
 
     threads = [threading.Thread(target=take, args=pair) for pair in zip(meters, rows, strict=True)]
-    with end_signals() as signalled:
-        call_when_readable(signalled, end)
+    with on_end_signal(end):
         for thread in threads:
             thread.start()
         stop.wait(seconds)

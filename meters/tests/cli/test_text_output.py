@@ -6,10 +6,10 @@ from __future__ import annotations
 import pytest
 
 from netjoule_meters.cli.options import host_and_port, name_and_value
-from netjoule_meters.cli.reading import watch_line
+from netjoule_meters.cli.read import watch_line
 from netjoule_meters.cli.sparkline import sparkline
 from netjoule_meters.emulated.power_history import PowerInterval
-from netjoule_meters.emulated.trace_source import TraceSource, load_trace
+from netjoule_meters.emulated.recorded_trace import TraceSource, load_trace
 from netjoule_meters.errors import UsageError
 from netjoule_meters.reading import Flag, Reading
 

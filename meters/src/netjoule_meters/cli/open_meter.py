@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from netjoule_meters.cli.options import call_when_readable
-
 if TYPE_CHECKING:
     from netjoule_meters.adapters.base import Meter
     from netjoule_meters.clock import Clock
@@ -25,8 +23,8 @@ def open_until_signal(
     call_off_waits: end a wait on the meter at once; it then answers no more. Without it the last reading is
     waited for, and the meter can still be set.
     """
-    from netjoule_meters.ending import end_signals
-    from netjoule_meters.opening import open_meter
+    from netjoule_meters.meter_factory import open_meter
+    from netjoule_meters.shutdown import on_end_signal
 
     meter = open_meter(config, clock=clock)
     stop = threading.Event()
@@ -37,8 +35,7 @@ def open_until_signal(
             meter.cancel()
 
     try:
-        with end_signals() as signalled:
-            call_when_readable(signalled, end)
+        with on_end_signal(end):
             yield meter, stop
     finally:
         meter.close()

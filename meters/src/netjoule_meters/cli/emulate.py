@@ -16,8 +16,8 @@ from netjoule_meters.cli.options import Origin, host_and_port, settings_of
 from netjoule_meters.errors import UsageError
 
 if TYPE_CHECKING:
+    from netjoule_meters.emulated.instrument_loop import PowerSource
     from netjoule_meters.emulated.ports.network import Port
-    from netjoule_meters.emulated.running import PowerSource
 
 _DEFAULT_LISTEN = "127.0.0.1:0"
 
@@ -90,16 +90,16 @@ def emulate_command(
     Example: netjoule-meters emulate wt210 --power-w 12.5 --link /tmp/wt210
     """
     from netjoule_meters.clock import SystemClock
+    from netjoule_meters.emulated.instrument_loop import run_instrument
+    from netjoule_meters.emulated.mains import Supply
     from netjoule_meters.emulated.registry import (
         EmulationOptions,
         client_resource,
         emulated_model,
         make_instrument,
-        reached,
+        variant_of,
     )
-    from netjoule_meters.emulated.running import run_instrument
-    from netjoule_meters.emulated.supply import Supply
-    from netjoule_meters.ending import end_signals
+    from netjoule_meters.shutdown import end_signals
 
     _require_numbers(power_w, voltage_v, power_factor, current_crest_factor)
     clock = SystemClock()
@@ -109,7 +109,7 @@ def emulate_command(
     description = emulated_model(model)
     source = _source(power_stream, power_w, power_trace, repeat)
     instrument = make_instrument(model, options)
-    way = reached(description, variant)
+    way = variant_of(description, variant)
     kind = _kind(way.ports, port_kind, listen, model)
     with contextlib.ExitStack() as stack:
         port = _open_port(kind, listen, link, baud_rate)
@@ -137,8 +137,8 @@ def _require_numbers(power_w: float | None, voltage_v: float, *factors: float) -
 
 
 def _source(stream: str | None, power_w: float | None, trace: Path | None, repeat: bool) -> PowerSource:
-    from netjoule_meters.emulated.running import ConstantSource, open_stream
-    from netjoule_meters.emulated.trace_source import load_trace
+    from netjoule_meters.emulated.instrument_loop import ConstantSource, open_stream
+    from netjoule_meters.emulated.recorded_trace import load_trace
 
     if sum(choice is not None for choice in (stream, power_w, trace)) != 1:
         raise UsageError("give one of --power-stream or --power-w or --power-trace")
