@@ -63,6 +63,7 @@ lint-python:
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 	$(PY) scripts/architecture.py --check
+	$(PY) scripts/contract_types.py --check
 
 lint-ansible:
 	.venv/bin/yamllint --strict ansible testbed/guest/lab testbed/topologies
@@ -74,8 +75,9 @@ lint-ansible:
 lint-r:
 	Rscript --vanilla scripts/lint.R
 
-fmt: ## put Rust and Python into their format, write the R package's help anew
+fmt: ## put Rust and Python into their format, write the types of documents and the R package's help anew
 	cargo fmt
+	$(PY) scripts/contract_types.py
 	$(PY) -m ruff check --fix --exit-zero .
 	$(PY) -m ruff format .
 	Rscript --vanilla -e 'roxygen2::roxygenise("analysis-r", roclets = c("namespace", "rd"), load_code = "source")'

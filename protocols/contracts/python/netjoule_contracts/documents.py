@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents as typed objects: what all types of netjoule_contracts.types have in common.
+
+A document that is only read, or made whole, is easier with types; one that may be broken stays a mapping, and
+`document_defects` says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
+
+from netjoule_contracts import validate
+
+__all__ = ["Document", "Part", "typed"]
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An object in a document; it has no fields but those of its contract."""
+
+
+class Document(Part, frozen=True):
+    """A whole document; `contract` is the name of its schema."""
+
+    contract: ClassVar[str]
+
+
+Kind = TypeVar("Kind", bound=Document)
+
+
+def typed(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
+    """The document as an object, held to its contract.
+
+    Raises:
+        ContractError: naming every offending field.
+    """
+    validate(kind.contract, document)
+    return msgspec.convert(document, kind)

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types of the contract ``run``. Generated from its schema by scripts/contract_types.py."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from msgspec import UNSET, UnsetType
+
+from netjoule_contracts.documents import Document, Part
+
+__all__ = ["Flow", "Hosts", "Pacing", "ReaderCpu", "Reason", "Run", "Window", "Windows"]
+
+
+class Run(Document, frozen=True, kw_only=True):
+    """One run: its cell, its windows in campaign time and how it ended."""
+
+    contract: ClassVar[str] = "run"
+    # Version of this contract.
+    schema_version: Literal[1]
+    # Name of the run, e.g. b01m003-udp-a1.
+    run_id: str
+    # Name of the campaign.
+    campaign: str
+    # Block, from 1.
+    block: int
+    # Mini-block, from 1, unique in the campaign.
+    mini_block: int
+    # Attempt of the mini-block, from 1.
+    attempt: int
+    # Position inside the mini-block, from 1.
+    order: int
+    # Transport.
+    transport: str
+    # Options asked of the transport, by the names of transports.json; absent or empty when none were.
+    transport_options: dict[str, bool | int | str] | None = None
+    # Message size.
+    payload_bytes: int
+    # Offered load, payload bits.
+    offered_rate_mbps: float
+    # Direction; both: flows up and down at once.
+    direction: Literal["up", "down", "both"]
+    # Flows of the run when there are several; payload_bytes, offered_rate_mbps and transport of the run are
+    # those of flow 1. Absent for one flow.
+    flows: tuple[Flow, ...] | None = None
+    # Generator.
+    generator: Literal["netjoule-traffic", "iperf3", "iperf-dccp", "ditg", "netperfmeter"]
+    # IP version.
+    ip_version: Literal[4, 6]
+    # How messages are spread over time.
+    pacing: Pacing
+    # Seed of the run.
+    seed: int
+    # Hosts of the flow, by their names in the topology.
+    hosts: Hosts
+    # Where the radio figures come from; unknown only of imported results.
+    radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
+    # Windows in campaign time; null when the run did not reach them.
+    windows: Windows
+    # What reading the radios took of their hosts' CPUs; absent when no reader tells it.
+    reader_cpu: tuple[ReaderCpu, ...] | None = None
+    # First packet, campaign time; null when none was sent.
+    t_first_packet_s: float | None
+    # Start, RFC 3339.
+    started_utc: str
+    # Versions by program or package; null when absent.
+    versions: dict[str, str | None]
+    # done, invalid (see reasons) or failed (no usable flow).
+    status: Literal["done", "invalid", "failed"]
+    # Coded reasons, see reasons.json.
+    reasons: tuple[Reason, ...]
+
+
+class Flow(Part, frozen=True, kw_only=True):
+    """One flow."""
+
+    # Number of the flow, from 1; flow 1 is the one that flow.json is of, the others are in flows/.
+    flow: int
+    # Client, a host of the topology.
+    client: str
+    # Transport.
+    transport: str
+    # Direction.
+    direction: Literal["up", "down"]
+    # Message size.
+    payload_bytes: int
+    # Offered load of this flow, payload bits.
+    offered_rate_mbps: float
+    # First packet of this flow, campaign time; absent or null when none was sent.
+    t_first_packet_s: float | UnsetType | None = UNSET
+
+
+class Pacing(Part, frozen=True, kw_only=True):
+    """How messages are spread over time."""
+
+    # absolute: sleep until each message's own deadline; hybrid: sleep, and watch the clock for the last 50
+    # us; spin: watch the clock all the time; so_txtime: hand messages to the kernel ahead, each with its
+    # launch time (needs fq); burst:N: groups of N, each when its last message is due; other: a pacer of the
+    # generator's own (imported results).
+    mode: str
+    # Coalescing window of the pacer; 0 sends every message at its own deadline.
+    window_us: int
+    # Segmentation offload on the sender (makes trains).
+    gso: bool
+
+
+class Hosts(Part, frozen=True, kw_only=True):
+    """Hosts of the flow, by their names in the topology."""
+
+    # Client.
+    client: str
+    # Server.
+    server: str
+
+
+class Windows(Part, frozen=True, kw_only=True):
+    """Windows in campaign time; null when the run did not reach them."""
+
+    # Idle before, shared with the previous run.
+    idle_before: Window | None
+    # First packet to measure.
+    warm_up: Window | None
+    # Measure window.
+    measure: Window | None
+    # After the flow stopped.
+    tail: Window | None
+    # Idle after, shared with the next run.
+    idle_after: Window | None
+
+
+class Window(Part, frozen=True, kw_only=True):
+    """One of Windows."""
+
+    # Start, campaign time.
+    t_start_s: float
+    # End, campaign time.
+    t_end_s: float
+
+
+class ReaderCpu(Part, frozen=True, kw_only=True):
+    """One reader."""
+
+    # Host of the radio.
+    node: str
+    # CPU seconds per second in both idle windows.
+    idle_cores: float
+    # CPU seconds per second in the measure window.
+    measure_cores: float
+
+
+class Reason(Part, frozen=True, kw_only=True):
+    """One reason."""
+
+    # Code.
+    code: str
+    # What was seen, in words.
+    detail: str
