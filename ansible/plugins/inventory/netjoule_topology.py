@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inventory plugin: hosts, groups and variables of a topology file. See netjoule.provisioning.inventory."""
+"""Inventory plugin: hosts, groups and variables of a topology, as `netjoule provision --inventory` says."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,35 +47,41 @@ class InventoryModule(BaseInventoryPlugin):
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         """Read the file. AnsibleParserError names file, line and field of what does not fit."""
         super().parse(inventory, loader, path, cache)
-        try:
-            from netjoule.core.errors import NetjouleError
-            from netjoule.provisioning import inventory as described
-            from netjoule.topology import topology
-        except ImportError as error:
-            raise AnsibleParserError(
-                "the Python that runs Ansible has no netjoule; use `netjoule provision`, or install "
-                "orchestrator there"
-            ) from error
-        try:
-            loaded = topology.load(Path(path))
-            described.check_provisionable(loaded)
-        except NetjouleError as error:
-            raise AnsibleParserError(str(error)) from error
-        self._fill(described, loaded)
+        self._fill(_described(path))
 
-    def _fill(self, described: Any, loaded: Any) -> None:
-        for group in described.GROUPS:
-            self.inventory.add_group(group)
-        for key, value in described.common_variables(loaded).items():
+    def _fill(self, described: dict[str, Any]) -> None:
+        variables = described.pop("_meta")["hostvars"]
+        for key, value in described.pop("all")["vars"].items():
             self.inventory.set_variable("all", key, value)
-        for name in loaded.hosts:
-            for role in loaded.host(name).roles:
-                self.inventory.add_host(name, group=role)
-            for key, value in described.host_variables(loaded, name).items():
+        for group, members in described.items():
+            self.inventory.add_group(group)
+            for name in members["hosts"]:
+                self.inventory.add_host(name, group=group)
+        for name, own in variables.items():
+            for key, value in own.items():
                 self.inventory.set_variable(name, key, value)
                 if key == "netjoule_wifi":
                     self.inventory.set_variable(name, "netjoule_network", value | _NO_PASSPHRASE)
                     self.inventory.set_variable(name, key, _with_passphrase(value))
+
+
+def _described(path: str) -> dict[str, Any]:
+    """The inventory that netjoule prints: that of this Python, else the one on the search path."""
+    own = Path(sys.executable).parent / "netjoule"
+    command = [str(own) if own.is_file() else "netjoule", "provision", "--inventory", "--testbed", path]
+    try:
+        ended = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        )
+    except OSError as error:
+        raise AnsibleParserError(
+            "the Python that runs Ansible has no netjoule; use `netjoule provision`, or install "
+            "orchestrator there"
+        ) from error
+    if ended.returncode != 0:
+        raise AnsibleParserError(ended.stderr.strip().removeprefix("netjoule: "))
+    described: dict[str, Any] = json.loads(ended.stdout)
+    return described
 
 
 def _with_passphrase(value: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topology as Ansible's variables."""
 
+import io
+import json
 from pathlib import Path
 
 import pytest
 from lab_topology import LAB, changed
 
+from netjoule.cli.app import run_command
 from netjoule.core.errors import UsageError
 from netjoule.provisioning import inventory
 from netjoule.topology import topology
@@ -123,3 +126,30 @@ def test_what_cannot_be_provisioned_is_refused():
     loaded = topology.Topology.from_document(document, where="lab.yaml")
     with pytest.raises(UsageError, match=r"hosts\.ap: the field 'control_address' is missing"):
         inventory.check_provisionable(loaded)
+
+
+def test_the_inventory_is_that_of_ansibles_scripts(capsys):
+    modern = SHIPPED.parent / "testbed/topologies/modern.yaml"
+    assert run_command(["provision", "--inventory", "--testbed", str(modern)]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    loaded = topology.load(modern)
+    assert printed.pop("_meta") == {
+        "hostvars": {name: inventory.host_variables(loaded, name) for name in loaded.hosts}
+    }
+    assert printed.pop("all") == {"vars": inventory.common_variables(loaded)}
+    assert set(printed) == set(inventory.GROUPS)
+    assert printed["client"] == {"hosts": ["laptop", "mini-pc", "raspberry-pi"]}
+
+
+def test_secrets_are_revealed_to_a_pipe_only(capsys, monkeypatch, tmp_path):
+    (tmp_path / "other").write_text("hunter3\n")
+    monkeypatch.setenv("RACK_PASSPHRASE", "hunter2 canary")
+    monkeypatch.setattr(
+        "sys.stdin", io.StringIO(json.dumps(["env:RACK_PASSPHRASE", f"file:{tmp_path}/other"]))
+    )
+    assert run_command(["provision", "--reveal"]) == 0
+    assert json.loads(capsys.readouterr().out) == ["hunter2 canary", "hunter3"]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert run_command(["provision", "--reveal"]) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and "terminal" in told.err

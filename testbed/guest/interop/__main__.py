@@ -12,7 +12,7 @@ from pathlib import Path
 
 import bench
 from cells import reduced, whole
-from matrix import fly_matrix, write
+from matrix import run_matrix, write
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
@@ -30,7 +30,7 @@ def main() -> int:
         sys.stderr.write("usage: python testbed/guest/interop [reduced|whole|bench]\n")
         return 2
     with tempfile.TemporaryDirectory(prefix="netjoule-interop-") as scratch:
-        flows, comparisons = fly_matrix(matrices[wanted](), Path(scratch) / "flows")
+        flows, comparisons = run_matrix(matrices[wanted](), Path(scratch) / "flows")
     wrong = write(flows, comparisons, DOCS / "interoperability.md", DOCS / "interoperability.json")
     sys.stdout.write((DOCS / "interoperability.md").read_text())
     return 1 if wrong else 0

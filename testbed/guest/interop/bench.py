@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cells import ENCAPSULATED, KERNEL, MESSAGE_BYTES, Pair
-from drive import board
+from guest_run import run_in_guest
 
 __all__ = ["Row", "measure", "rows", "text"]
 
@@ -48,7 +48,7 @@ def measure(folder: Path, repeats: int = 3) -> list[Row]:
         repeats: flows behind each median.
     """
     cells = list(_cells(repeats))
-    board(folder, cells)
+    run_in_guest(folder, cells)
     return rows({cell["name"]: json.loads((folder / f"{cell['name']}.json").read_text()) for cell in cells})
 
 

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule.core import programs
-from netjoule.core.errors import HostLacks
+from host_programs import find
 
 __all__ = ["Dissection", "dissect", "tcpdump_complaints", "tshark_complaints"]
 
@@ -43,7 +41,7 @@ class Dissection:
 
 def dissect(file: Path, udp_port: int | None = None) -> Dissection:
     """Read a capture with our own dissector."""
-    command = [programs.find("netjoule-traffic"), "dissect", "--json", str(file)]
+    command = [find("netjoule-traffic"), "dissect", "--json", str(file)]
     if udp_port is not None:
         command += ["--udp-port", str(udp_port)]
     documents = [json.loads(line) for line in _run(command).splitlines()]
@@ -66,7 +64,7 @@ def dissect(file: Path, udp_port: int | None = None) -> Dissection:
 
 def tshark_complaints(file: Path) -> list[str]:
     """Warnings and errors of Wireshark's dissector, DCCP checksums included."""
-    command = [_tool("tshark"), "-r", str(file), "-o", "dccp.check_checksum:TRUE", "-T", "fields"]
+    command = [find("tshark"), "-r", str(file), "-o", "dccp.check_checksum:TRUE", "-T", "fields"]
     command += [word for field in _TSHARK_FIELDS for word in ("-e", field)]
     shown = _run([*command, "-Y", f"_ws.expert.severity > {_TSHARK_WARNING} || _ws.malformed || !dccp"])
     return [line.replace("\t", " ") for line in shown.splitlines()]
@@ -74,19 +72,12 @@ def tshark_complaints(file: Path) -> list[str]:
 
 def tcpdump_complaints(file: Path) -> list[str]:
     """Lines of ``tcpdump -vv`` that say something does not fit."""
-    shown = _run([_tool("tcpdump"), "-vv", "-n", "-r", str(file)])
+    shown = _run([find("tcpdump"), "-vv", "-n", "-r", str(file)])
     lines = shown.splitlines()
     if not any("DCCP" in line for line in lines):
         return ["tcpdump -vv shows no DCCP"]
     words = ("incorrect", "bad cksum", "[|dccp]", "invalid", "truncated", "unknown", "wrong")
     return [line.strip() for line in lines if any(word in line.lower() for word in words)]
-
-
-def _tool(name: str) -> str:
-    found = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin")
-    if found is None:
-        raise HostLacks(f"no {name} on this host", next_step="scripts/setup.sh guest-test")
-    return found
 
 
 def _run(command: list[str]) -> str:

@@ -10,32 +10,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cells import Cell, compared
-from drive import Flow, fly
+from guest_run import Flow, run_cells
+from host_programs import commit
 from judge import Comparison, compare
-from netjoule.core import programs
 from table import document, page, verdict
 
-__all__ = ["Fly", "fly_matrix", "write"]
+__all__ = ["RunCells", "run_matrix", "write"]
 
-Fly = Callable[[Sequence[Cell], Path], list[Flow]]
+RunCells = Callable[[Sequence[Cell], Path], list[Flow]]
 
 _MORE = 4
 """Flows added to each pair of a path whose ratio is outside its limits, before it is judged."""
 
 
-def fly_matrix(cells: Sequence[Cell], folder: Path, flight: Fly = fly) -> tuple[list[Flow], list[Comparison]]:
+def run_matrix(
+    cells: Sequence[Cell], folder: Path, run: RunCells = run_cells
+) -> tuple[list[Flow], list[Comparison]]:
     """All cells; paths where a pair is below or above its limit get four more flows of each pair.
 
     Args:
         cells: what to run.
         folder: new folder for accounts and captures.
-        flight: runs a list of cells in one guest.
+        run: runs a list of cells in one guest.
     """
-    flows = flight(cells, folder / "first")
+    flows = run(cells, folder / "first")
     comparisons = compare({flow.cell: flow.goodput_mbps for flow in flows})
     more = [cell for comparison in comparisons if _undecided(comparison) for cell in _added(comparison)]
     if more:
-        flows += flight(more, folder / "more")
+        flows += run(more, folder / "more")
         comparisons = compare({flow.cell: flow.goodput_mbps for flow in flows})
     return flows, comparisons
 
@@ -53,7 +55,7 @@ def write(flows: Sequence[Flow], comparisons: Sequence[Comparison], text: Path, 
     """Write the page and the JSON document; what is not as it must be."""
     about = {
         "date": datetime.now(UTC).date().isoformat(),
-        "commit": programs.commit(programs.checkout()) or "unknown",
+        "commit": commit(),
         "host": _host(),
         "kernel": flows[0].kernel,
     }

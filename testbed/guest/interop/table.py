@@ -19,8 +19,8 @@ from cells import (
     SECONDS,
     TO_KERNEL,
 )
-from drive import Flow
 from explanations import LINUX_RECEIVER, explanation
+from guest_run import Flow
 from judge import LEAST_RATIO, MOST_RATIO, Comparison
 
 __all__ = ["document", "page", "verdict"]

@@ -324,6 +324,11 @@ def provision(
         str | None, typer.Option("--limit", metavar="ROLE", help="Only hosts of this role, or one host.")
     ] = None,
     teardown: Annotated[bool, typer.Option("--teardown", help="Undo it.")] = False,
+    inventory: Annotated[
+        bool,
+        typer.Option("--inventory", help="Only print the hosts as Ansible's inventory (JSON)."),
+    ] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", hidden=True)] = False,
     trust_vars: TrustVars = False,
     json: Json = False,
 ) -> None:
@@ -337,7 +342,13 @@ def provision(
     from netjoule.testbeds.lab.hold import undisturbed
 
     output = Output(json_lines=json)
+    if reveal:
+        provision_console.print_secrets()
+        return
     place = testbed or programs.shipped("testbed-topology.yaml")
+    if inventory:
+        provision_console.print_inventory(place)
+        return
     request = provisioning.Request(place, "teardown" if teardown else "site", check, limit, trust_vars)
     provision_console.tell_variables(request, output)
     with (

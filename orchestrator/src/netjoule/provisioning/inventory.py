@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A topology as Ansible's inventory: groups are roles, variables are what the roles of ansible/ take.
 
-The plugin ansible/plugins/inventory/netjoule_topology.py hands this to Ansible. References to secrets stay
-references here.
+`netjoule provision --inventory` prints it, and ansible/plugins/inventory/netjoule_topology.py reads that.
+References to secrets stay references here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from netjoule.testbeds.lab import binaries
 from netjoule.topology.hosts import ROLES, Ssh, TopologyHost
 from netjoule.topology.topology import EMULATED, Topology
 
-__all__ = ["GROUPS", "check_provisionable", "common_variables", "host_variables", "wanted_wifi"]
+__all__ = [
+    "GROUPS",
+    "check_provisionable",
+    "common_variables",
+    "host_variables",
+    "inventory_document",
+    "wanted_wifi",
+]
 
 GROUPS = ROLES
 
@@ -43,6 +50,18 @@ def check_provisionable(topology: Topology) -> None:
                 where=f"topology {topology.name}, field hosts.{name}",
                 next_step="add the address at which its sshd answers",
             )
+
+
+def inventory_document(topology: Topology) -> dict[str, Any]:
+    """The inventory in the form of Ansible's inventory scripts ("Developing dynamic inventory").
+
+    Raises:
+        UsageError: see `check_provisionable`.
+    """
+    check_provisionable(topology)
+    groups = {group: {"hosts": list(topology.hosts_with(group))} for group in GROUPS}
+    hosts = {name: host_variables(topology, name) for name in topology.hosts}
+    return {"_meta": {"hostvars": hosts}, "all": {"vars": common_variables(topology)}, **groups}
 
 
 def common_variables(topology: Topology) -> dict[str, Any]:

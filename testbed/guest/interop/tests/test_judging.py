@@ -9,11 +9,11 @@ import pytest
 
 from captures import Dissection
 from cells import ENCAPSULATED, FROM_KERNEL, KERNEL, PAIRS, TO_KERNEL, Cell, compared, reduced, whole
-from drive import Flow
 from encapsulation import converted, native, server_port
+from guest_run import Flow
 from inside import rules
 from judge import compare, defects
-from matrix import fly_matrix, write
+from matrix import run_matrix, write
 from table import page, verdict
 
 CLEAN = Dissection(100, 0, 0, 0, {"Data": 90, "Close": 1, "Reset": 1}, {"Closed": 1})
@@ -132,13 +132,13 @@ def test_medians_are_compared_on_one_path_and_a_failed_flow_counts_as_nothing():
 def test_paths_that_chance_may_have_decided_are_run_again(tmp_path):
     flown = []
 
-    def flight(cells, _folder):
+    def run_them(cells, _folder):
         flown.append(list(cells))
         slow = len(flown) == 1
         return [flow(c, 5.0 if slow and c.pair == TO_KERNEL.name and c.ccid == 3 else 9.0) for c in cells]
 
     cells = [*compared(4, 2, 0, 1), *compared(4, 3, 1, 1)]
-    flows, comparisons = fly_matrix(cells, tmp_path, flight)
+    flows, comparisons = run_matrix(cells, tmp_path, run_them)
     assert [len(part) for part in flown] == [6, 12]
     assert {(cell.ccid, cell.repetition) for cell in flown[1]} == {(3, n) for n in range(1, 5)}
     assert len(flows) == 18

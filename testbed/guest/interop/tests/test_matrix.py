@@ -11,9 +11,9 @@ DOCS = Path(__file__).resolve().parents[4] / "docs"
 @pytest.mark.guest
 def test_our_stack_and_the_kernels_understand_each_other(tmp_path):
     from cells import reduced
-    from matrix import fly_matrix, write
+    from matrix import run_matrix, write
 
-    flows, comparisons = fly_matrix(reduced(), tmp_path / "flows")
+    flows, comparisons = run_matrix(reduced(), tmp_path / "flows")
     wrong = write(flows, comparisons, tmp_path / "page.md", tmp_path / "page.json")
     assert not wrong, (tmp_path / "page.md").read_text()
 
@@ -21,8 +21,8 @@ def test_our_stack_and_the_kernels_understand_each_other(tmp_path):
 @pytest.mark.slow
 def test_the_whole_matrix(tmp_path):
     from cells import whole
-    from matrix import fly_matrix, write
+    from matrix import run_matrix, write
 
-    flows, comparisons = fly_matrix(whole(), tmp_path / "flows")
+    flows, comparisons = run_matrix(whole(), tmp_path / "flows")
     wrong = write(flows, comparisons, DOCS / "interoperability.md", DOCS / "interoperability.json")
     assert not wrong, (DOCS / "interoperability.md").read_text()

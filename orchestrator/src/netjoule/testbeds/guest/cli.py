@@ -46,6 +46,10 @@ def run(
     accel: Annotated[
         AccelChoice, typer.Option("--accel", help="auto tries KVM once per boot of this host.")
     ] = "auto",
+    virtual_time: Annotated[
+        bool,
+        typer.Option("--virtual-time", help="The guest's clock counts instructions: for comparing speeds."),
+    ] = False,
 ) -> None:
     """Run CMD as root of a guest that sees this host's files and cannot change them.
 
@@ -59,7 +63,7 @@ def run(
     output = Output()
     verbose = bool((context.obj or {}).get("verbose"))
     outcome = run_in_guest(
-        Request(command, rw or (), timeout, memory, accel),
+        Request(command, rw or (), timeout, memory, accel, virtual_time),
         to_file(1),
         to_file(2),
         output.error,

@@ -30,7 +30,7 @@ class CommandNotFound(NetjouleError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was typed; ``virtual_time`` (see guest.machine) is for tests that compare speeds.
+    """What was typed; ``virtual_time``: see guest.machine.
 
     ``forwards`` and ``stop`` (see guest.boot) are for ``netjoule guest lab``.
     """

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,11 +14,10 @@ from typing import Any
 from captures import Dissection, dissect, tcpdump_complaints, tshark_complaints
 from cells import ENCAPSULATED, KERNEL, Cell
 from encapsulation import converted, server_port
+from host_programs import find
 from judge import defects, goodput_mbps
-from netjoule.core import programs
-from netjoule.testbeds.guest.run import Request, run
 
-__all__ = ["Flow", "board", "fly"]
+__all__ = ["Flow", "run_cells", "run_in_guest"]
 
 _SETUP_S = 120
 _CELL_S = 150
@@ -40,7 +40,7 @@ class Flow:
         return goodput_mbps(self.outcome)
 
 
-def fly(cells: Sequence[Cell], folder: Path) -> list[Flow]:
+def run_cells(cells: Sequence[Cell], folder: Path) -> list[Flow]:
     """Run all cells in one guest.
 
     Args:
@@ -48,28 +48,26 @@ def fly(cells: Sequence[Cell], folder: Path) -> list[Flow]:
         folder: new folder for accounts and captures; the guest may write it.
 
     Raises:
-        RunFailed: when the guest ended early; flows so far are in the folder.
+        AssertionError: when the guest ended early; flows so far are in the folder.
     """
-    board(folder, [cell.document() for cell in cells])
+    run_in_guest(folder, [cell.document() for cell in cells])
     return [_judged(cell, folder) for cell in cells]
 
 
-def board(folder: Path, cells: Sequence[dict[str, Any]]) -> None:
+def run_in_guest(folder: Path, cells: Sequence[dict[str, Any]]) -> None:
     """Run cells as inside.py knows them in one guest; accounts and captures come into a new folder."""
     folder.mkdir(parents=True)
-    job = {"program": programs.find("netjoule-traffic"), "cells": cells}
+    job = {"program": find("netjoule-traffic"), "cells": cells}
     (folder / "cells.json").write_text(json.dumps(job))
     script = str(Path(__file__).with_name("inside.py").resolve())
-    request = Request(
-        command=("/usr/bin/python3", script, str(folder.resolve())),
-        shared=(folder,),
-        timeout_s=_SETUP_S + _CELL_S * len(cells),
-        memory_mib=_GUEST_MEMORY_MIB,
-        virtual_time=True,
-    )
-    ended = run(request, _pass_on, _pass_on, _say, _say)
-    if ended.exit_code != 0:
-        raise AssertionError(f"the guest's part ended with {ended.exit_code}; see its last lines above")
+    timeout_s = _SETUP_S + _CELL_S * len(cells)
+    command = [find("netjoule"), "-v", "guest", "run", "--virtual-time", "--rw", str(folder)]
+    command += ["--timeout", str(timeout_s), "--memory", str(_GUEST_MEMORY_MIB), "--"]
+    command += ["/usr/bin/python3", script, str(folder.resolve())]
+    # What it says goes to stderr: what the matrix says itself is the page.
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    if ended.returncode != 0:
+        raise AssertionError(f"the guest's part ended with {ended.returncode}; see its last lines above")
 
 
 def _judged(cell: Cell, folder: Path) -> Flow:
@@ -94,12 +92,3 @@ def _judged(cell: Cell, folder: Path) -> Flow:
     wrong += [f"tshark: {line}" for line in tshark_complaints(capture)[:3]]
     wrong += [f"tcpdump: {line}" for line in tcpdump_complaints(capture)[:3]]
     return Flow(cell, outcome["kernel"], outcome, seen, wrong)
-
-
-def _pass_on(data: bytes) -> None:
-    sys.stderr.buffer.write(data)
-    sys.stderr.flush()
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(line + "\n")
