@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ __all__ = ["Flow", "run_cells", "run_in_guest"]
 _SETUP_S = 120
 _CELL_S = 150
 _GUEST_MEMORY_MIB = 1024
+_STDERR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,12 @@ def run_in_guest(folder: Path, cells: Sequence[dict[str, Any]]) -> None:
     (folder / "cells.json").write_text(json.dumps(job))
     script = str(Path(__file__).with_name("inside.py").resolve())
     timeout_s = _SETUP_S + _CELL_S * len(cells)
-    command = [find("netjoule"), "-v", "guest", "run", "--virtual-time", "--rw", str(folder)]
-    command += ["--timeout", str(timeout_s), "--memory", str(_GUEST_MEMORY_MIB), "--"]
-    command += ["/usr/bin/python3", script, str(folder.resolve())]
+    # The guest ends with this program, however that is ended.
+    command = [find("setpriv"), "--pdeathsig", "TERM", find("netjoule"), "-v", "guest", "run"]
+    command += ["--virtual-time", "--rw", str(folder), "--timeout", str(timeout_s)]
+    command += ["--memory", str(_GUEST_MEMORY_MIB), "--", "/usr/bin/python3", script, str(folder.resolve())]
     # What it says goes to stderr: what the matrix says itself is the page.
-    ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=_STDERR, check=False)
     if ended.returncode != 0:
         raise AssertionError(f"the guest's part ended with {ended.returncode}; see its last lines above")
 
