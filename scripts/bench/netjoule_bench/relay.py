@@ -13,9 +13,9 @@ LIMIT = 0.10
 
 
 def section(repo: Path) -> Section:
-    """One row per case of testbed/link/bench_relay.sh; pass: within 10 % of the model."""
+    """One row per case of testbed/link/relay/bench_relay.sh; pass: within 10 % of the model."""
     done = subprocess.run(
-        [str(repo / "testbed/link/bench_relay.sh")], stdout=subprocess.PIPE, text=True, check=True
+        [str(repo / "testbed/link/relay/bench_relay.sh")], stdout=subprocess.PIPE, text=True, check=True
     )
     cases = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     rows = [

@@ -9,8 +9,8 @@ use std::ops::Range;
 use netjoule_dccp::ccid::{Ccid, Ecn};
 use netjoule_dccp::listener::{Listener, Verdict};
 use netjoule_dccp::{Carriage, Config, Connection, State};
-use netjoule_link::rng::Rng;
-use netjoule_link::wired::{WiredParams, WiredPath};
+use netjoule_link_model::rng::Rng;
+use netjoule_link_model::wired::{WiredParams, WiredPath};
 
 pub(crate) const MS: i64 = 1_000_000;
 pub(crate) const S: i64 = 1_000_000_000;

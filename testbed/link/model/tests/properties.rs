@@ -3,9 +3,9 @@
 
 mod rig;
 
-use netjoule_link::mcs::{Phy, Standard};
-use netjoule_link::model::Port;
-use netjoule_link::wired::WiredParams;
+use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::port::Port;
+use netjoule_link_model::wired::WiredParams;
 use proptest::prelude::*;
 use rig::{Link, Rig};
 

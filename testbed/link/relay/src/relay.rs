@@ -15,14 +15,17 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
 use serde_json::{json, Value};
 
+use netjoule_link_model::model::Model;
+use netjoule_link_model::port::Port;
+use netjoule_link_model::stats::StationLine;
+
 use crate::clock::{self, now_ns};
 use crate::config::Config;
 use crate::error::LinkError;
-use crate::model::{Model, Port};
-use crate::port::{Ports, KERNEL_QUEUE_PACKETS};
+use crate::interface::KERNEL_QUEUE_PACKETS;
+use crate::port::Ports;
 use crate::publisher::Publisher;
 use crate::routes::Routes;
-use crate::stats::StationLine;
 
 /// Statistics interval.
 const INTERVAL_NS: u64 = 100_000_000;

@@ -2,14 +2,15 @@
 //! A link in simulated time: given parameters, when driven, then departures and lines.
 #![allow(dead_code)]
 
-use netjoule_link::airtime::Framing;
-use netjoule_link::mcs::{Phy, Standard};
-use netjoule_link::model::{Departure, Model, Port};
-use netjoule_link::queue::QueueLimits;
-use netjoule_link::saturation::UDP_IPV4_HEADER_BYTES;
-use netjoule_link::station::StationParams;
-use netjoule_link::stats::StationLine;
-use netjoule_link::wired::WiredParams;
+use netjoule_link_model::airtime::Framing;
+use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::model::{Departure, Model};
+use netjoule_link_model::port::Port;
+use netjoule_link_model::queue::QueueLimits;
+use netjoule_link_model::saturation::UDP_IPV4_HEADER_BYTES;
+use netjoule_link_model::station::StationParams;
+use netjoule_link_model::stats::StationLine;
+use netjoule_link_model::wired::WiredParams;
 
 pub(crate) const S_NS: u64 = 1_000_000_000;
 pub(crate) const INTERVAL_NS: u64 = 100_000_000;

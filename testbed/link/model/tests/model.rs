@@ -3,10 +3,10 @@
 
 mod rig;
 
-use netjoule_link::mcs::{Phy, Standard};
-use netjoule_link::model::Port;
-use netjoule_link::saturation::saturation;
-use netjoule_link::wired::WiredParams;
+use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::port::Port;
+use netjoule_link_model::saturation::saturation;
+use netjoule_link_model::wired::WiredParams;
 use rig::{Link, Rig, S_NS};
 
 fn ht(mcs: u8) -> Phy {

@@ -9,7 +9,8 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use netjoule_link::config::Config;
 use netjoule_link::error::LinkError;
-use netjoule_link::{presets, relay};
+use netjoule_link::relay;
+use netjoule_link_model::presets;
 
 /// Emulated 802.11n/ac link: relays packets between network namespaces by air time.
 #[derive(Parser)]

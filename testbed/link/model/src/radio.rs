@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::airtime::{Framing, BLOCK_ACK_WINDOW};
-use crate::error::{usage, within, LinkError};
 use crate::mcs::{Phy, Standard};
 use crate::queue::QueueLimits;
+use crate::range::{within, ParameterError};
 use crate::station::StationParams;
 
 /// Minimum MPDU start spacings that 802.11 can announce, us.
@@ -44,28 +44,28 @@ impl RadioConfig {
     /// The model's parameters.
     ///
     /// # Errors
-    /// [`LinkError::Usage`] names the value that does not exist.
-    pub fn params(&self, name: &str) -> Result<StationParams, LinkError> {
-        let place = |error: LinkError| usage(format!("config, radio of {name:?}: {error}"));
+    /// [`ParameterError`] names the value that does not exist.
+    pub fn params(&self, name: &str) -> Result<StationParams, ParameterError> {
         let phy = Phy::new(self.standard, self.mcs, self.streams, self.width_mhz, self.guard_interval_ns)
-            .map_err(|error| place(usage(error.to_string())))?;
+            .map_err(|error| ParameterError(error.to_string()))?;
         if !SPACINGS_US.contains(&self.min_mpdu_spacing_us) {
-            return Err(place(usage("min_mpdu_spacing_us must be one of 0, 0.25, 0.5, 1, 2, 4, 8, 16")));
+            let sentence = "min_mpdu_spacing_us must be one of 0, 0.25, 0.5, 1, 2, 4, 8, 16";
+            return Err(ParameterError(sentence.to_owned()));
         }
         if let Some(cap_pps) = self.packet_rate_cap_pps {
-            within("packet_rate_cap_pps", cap_pps, 1.0..=1e9).map_err(place)?;
+            within("packet_rate_cap_pps", cap_pps, 1.0..=1e9)?;
         }
-        let subframes = within("subframe_limit", self.subframe_limit, 1..=BLOCK_ACK_WINDOW).map_err(place)?;
+        let subframes = within("subframe_limit", self.subframe_limit, 1..=BLOCK_ACK_WINDOW)?;
         let limits = QueueLimits {
-            packets: within("queue_packets", self.queue_packets, 1..=100_000).map_err(place)?,
+            packets: within("queue_packets", self.queue_packets, 1..=100_000)?,
             packet_gap_ns: self.packet_rate_cap_pps.map_or(0, |cap_pps| (1e9 / cap_pps).round() as u64),
-            retry_limit: within("retry_limit", self.retry_limit, 0..=255).map_err(place)?,
+            retry_limit: within("retry_limit", self.retry_limit, 0..=255)?,
         };
         Ok(StationParams {
             name: name.to_owned(),
             framing: Framing::new(phy, subframes, (self.min_mpdu_spacing_us * 1000.0) as u64),
             limits,
-            mpdu_error_ratio: within("mpdu_error_ratio", self.mpdu_error_ratio, 0.0..=1.0).map_err(place)?,
+            mpdu_error_ratio: within("mpdu_error_ratio", self.mpdu_error_ratio, 0.0..=1.0)?,
         })
     }
 }

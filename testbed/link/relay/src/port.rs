@@ -8,12 +8,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use crate::config::Io;
 use crate::end::EndConfig;
 use crate::error::LinkError;
+use crate::interface::configure;
 use crate::netns::{ip_batch, Netns};
 use crate::{tun, veth};
-
-/// Packets the kernel may keep for the relay while it is busy. Not part of the model's queue: the
-/// relay empties it at least once a millisecond.
-pub(crate) const KERNEL_QUEUE_PACKETS: usize = 2000;
 
 /// One end of the link.
 #[derive(Debug)]
@@ -198,43 +195,6 @@ fn check_distinct(ends: &[&EndConfig], namespaces: &[Netns]) -> std::result::Res
         }
     }
     Ok(())
-}
-
-/// Addresses, MTU and state of an end's interface, in the namespace of the calling thread.
-fn configure(end: &EndConfig, netns: &Netns, ethernet: bool) -> std::result::Result<(), LinkError> {
-    let name = &end.ifname;
-    let mut lines = vec![format!("link set dev {name} mtu {} txqueuelen {KERNEL_QUEUE_PACKETS}", end.mtu)];
-    if ethernet {
-        // No ARP, no neighbour discovery: as on TUN, only IP packets travel.
-        lines.push(format!("link set dev {name} arp off"));
-    }
-    if end.addresses.iter().any(|(ip, _)| ip.is_ipv6()) {
-        if !std::path::Path::new("/proc/sys/net/ipv6").exists() {
-            return Err(LinkError::Host(format!(
-                "IPv6 is switched off in this kernel, but {:?} has an IPv6 address; remove it from the configuration",
-                end.name
-            )));
-        }
-        // No link-local address, hence no router solicitations on an idle link.
-        lines.push(format!("link set dev {name} addrgenmode none"));
-    }
-    for (ip, prefix) in &end.addresses {
-        let nodad = if ip.is_ipv6() { " nodad" } else { "" };
-        lines.push(format!("addr add {ip}/{prefix} dev {name}{nodad}"));
-    }
-    lines.push(format!("link set dev {name} up"));
-    ip_batch(&lines).map_err(|error| in_place(error, end, netns))
-}
-
-/// Adds which end it was to an error.
-pub(crate) fn in_place(error: LinkError, end: &EndConfig, netns: &Netns) -> LinkError {
-    let place =
-        |text: String| format!("interface {} of {:?} in {}: {text}", end.ifname, end.name, netns.label());
-    match error {
-        LinkError::Usage(text) => LinkError::Usage(place(text)),
-        LinkError::Host(text) => LinkError::Host(place(text)),
-        LinkError::Failed(text) => LinkError::Failed(place(text)),
-    }
 }
 
 #[cfg(test)]

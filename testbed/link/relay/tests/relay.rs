@@ -125,7 +125,8 @@ fn next_line(stats: &mut impl BufRead) -> Value {
 }
 
 fn contract(name: &str) -> jsonschema::Validator {
-    let path = format!("{}/../../protocols/contracts/schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
+    let path =
+        format!("{}/../../../protocols/contracts/schemas/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }

@@ -4,7 +4,9 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::error::{usage, within, LinkError};
+use netjoule_link_model::range::within;
+
+use crate::error::{usage, LinkError};
 
 /// Greatest IP packet in an MSDU of 2304 bytes, LLC/SNAP taken off.
 const MTU_MAX: u32 = 2296;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Why did netjoule-link end, and with which exit code?
 
+use netjoule_link_model::range::ParameterError;
+
 /// One clear sentence and its exit code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
@@ -31,14 +33,8 @@ pub(crate) fn usage(sentence: impl Into<String>) -> LinkError {
     LinkError::Usage(sentence.into())
 }
 
-/// The value, if it is in its range.
-pub(crate) fn within<T: PartialOrd + std::fmt::Display>(
-    what: &str,
-    value: T,
-    range: std::ops::RangeInclusive<T>,
-) -> Result<T, LinkError> {
-    if range.contains(&value) {
-        return Ok(value);
+impl From<ParameterError> for LinkError {
+    fn from(error: ParameterError) -> Self {
+        Self::Usage(error.0)
     }
-    Err(usage(format!("{what} is {value}; it must be {} to {}", range.start(), range.end())))
 }

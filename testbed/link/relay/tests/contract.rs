@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 
 use netjoule_link::config::Config;
-use netjoule_link::mcs::{Phy, Standard};
-use netjoule_link::presets;
-use netjoule_link::stats::{Counters, StationLine};
+use netjoule_link_model::mcs::{Phy, Standard};
+use netjoule_link_model::presets;
+use netjoule_link_model::stats::{Counters, StationLine};
 use serde_json::{json, Value};
 
 fn contract(path: &str) -> Value {
-    let path = format!("{}/../../protocols/contracts/{path}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/../../../protocols/contracts/{path}", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 

@@ -3,7 +3,7 @@
 //!
 //! For 64, 512 and 1470 bytes, with A-MPDU (64 subframes) and without, at 216 Mb/s, and for the capped
 //! preset: a UDP sender saturates the relay, a receiver counts for some seconds. One JSON line per case. Run by
-//! `testbed/link/bench_relay.sh`, which builds both programs and enters a user namespace when needed.
+//! `testbed/link/relay/bench_relay.sh`, which builds both programs and enters a user namespace when needed.
 
 use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
@@ -16,7 +16,7 @@ use netjoule_link::clock::now_ns;
 use netjoule_link::config::Config;
 use netjoule_link::error::LinkError;
 use netjoule_link::netns::Netns;
-use netjoule_link::saturation::{saturation, Saturation};
+use netjoule_link_model::saturation::{saturation, Saturation};
 use nix::sys::socket::{setsockopt, sockopt};
 use serde_json::{json, Value};
 

@@ -2,7 +2,7 @@
 //! What does one station and the access point's queue for it send, receive and count?
 
 use crate::airtime::{self, Framing, SIFS_NS};
-use crate::model::Port;
+use crate::port::Port;
 use crate::queue::{Burst, QueueLimits, Settled, TxQueue};
 use crate::rng::Rng;
 use crate::stats::{Direction, StationBook, StationLine};

@@ -9,8 +9,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::end::EndConfig;
 use crate::error::LinkError;
+use crate::interface::{in_place, KERNEL_QUEUE_PACKETS};
 use crate::netns::{ip_batch, Netns};
-use crate::port::{in_place, KERNEL_QUEUE_PACKETS};
 use crate::tun::zeroed_request;
 
 const PACKET_STATISTICS: libc::c_int = 6;

@@ -10,12 +10,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use netjoule_link_model::presets;
+use netjoule_link_model::radio::RadioConfig;
+use netjoule_link_model::range::{within, ParameterError};
+use netjoule_link_model::station::StationParams;
+use netjoule_link_model::wired::WiredParams;
+
 use crate::end::{EndConfig, EndDoc};
-use crate::error::{usage, within, LinkError};
-use crate::presets;
-use crate::radio::RadioConfig;
-use crate::station::StationParams;
-use crate::wired::WiredParams;
+use crate::error::{usage, LinkError};
 
 /// Largest integer that every JSON reader keeps exactly.
 const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
@@ -201,7 +203,9 @@ fn station(index: usize, doc: StationDoc, radio: &Map<String, Value>) -> Result<
     let mut merged = radio.clone();
     merged.extend(doc.overrides);
     let radio: RadioConfig = from_value(&format!("{place}, overrides"), Value::Object(merged))?;
-    let params = radio.params(&doc.name)?;
+    let params = radio
+        .params(&doc.name)
+        .map_err(|error| usage(format!("config, radio of {:?}: {error}", doc.name)))?;
     let end = EndConfig::check(
         &place,
         EndDoc {
@@ -221,7 +225,7 @@ fn wired_end(doc: WiredDoc) -> Result<EndConfig, LinkError> {
 }
 
 fn wired_params(doc: &WiredDoc) -> Result<WiredParams, LinkError> {
-    let place = |error: LinkError| usage(format!("config, wired: {error}"));
+    let place = |error: ParameterError| usage(format!("config, wired: {error}"));
     let rate_mbps = doc.rate_mbps.filter(|rate_mbps| *rate_mbps != 0.0);
     if let Some(rate_mbps) = rate_mbps {
         within("rate_mbps", rate_mbps, 0.001..=1e6).map_err(place)?;

@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use netjoule_link_model::port::Port;
+
 use crate::ip_header::destination;
-use crate::model::Port;
 
 /// Addresses of the stations.
 #[derive(Debug)]

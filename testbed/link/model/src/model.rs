@@ -13,19 +13,11 @@ use std::collections::VecDeque;
 
 use crate::airtime::{self, SIFS_NS};
 use crate::contention::Contender;
+use crate::port::Port;
 use crate::rng::Rng;
 use crate::station::{Item, Ppdu, Station, StationParams};
 use crate::stats::{Counters, Direction, StationLine};
 use crate::wired::{WiredDrop, WiredParams, WiredPath};
-
-/// Where a packet enters or leaves the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Port {
-    /// A station, by index.
-    Station(usize),
-    /// The far end of the wired path.
-    Wired,
-}
 
 /// A packet that leaves the link.
 #[derive(Debug, PartialEq, Eq)]
