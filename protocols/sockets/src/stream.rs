@@ -36,8 +36,13 @@ impl StampedReader {
     /// Have the kernel stamp what `socket` receives from now on.
     pub fn new(socket: &Socket) -> Result<Self> {
         ask_for_stamps(socket)?;
+        Ok(Self::without_stamps())
+    }
+
+    /// Every byte arrived when it was read: for sockets whose stamps are of other bytes than those read.
+    pub fn without_stamps() -> Self {
         let look = ClockLook::take();
-        Ok(Self { clock: StampClock::new(look), latest_ns: look.before_ns })
+        Self { clock: StampClock::new(look), latest_ns: look.before_ns }
     }
 
     /// Read what is waiting into `buffer`; the number of bytes (0 at the end of the stream) and when the last of them

@@ -132,7 +132,11 @@ impl End {
     fn opened(&mut self, socket: Socket, peer: SocketAddr) -> Result<Phase> {
         self.started = TcpInfo::read(socket.as_raw_fd());
         if self.role == Role::Receiver {
-            self.reader = Some(StampedReader::new(&socket)?);
+            self.reader = Some(match self.flavour {
+                Flavour::Tcp => StampedReader::new(&socket)?,
+                // Its kernel joins packets that wait under the stamp of the first: bytes arrived before they were sent.
+                Flavour::Mptcp => StampedReader::without_stamps(),
+            });
         }
         (self.socket, self.peer) = (Some(socket), Some(peer));
         Ok(Phase::Open)

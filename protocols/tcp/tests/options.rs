@@ -2,7 +2,9 @@
 //! What a user chose shows in what the kernel says of the socket, and in what arrives.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use netjoule_sockets::stamps::now_ns;
 use netjoule_tcp::{Mptcp, Tcp};
 use netjoule_transport::message::Header;
 use netjoule_transport::{
@@ -198,6 +200,35 @@ fn mptcp_is_mptcp_at_both_ends_and_counts_its_bytes() {
     }
     let figures = pair.client.packetisation(500);
     assert!(figures.mean_ip_packet_bytes.unwrap() > 1000.0, "{figures:?}");
+}
+
+#[test]
+fn nothing_arrives_before_it_was_sent() {
+    let (pause, count) = (Duration::from_millis(1), 40);
+    for protocol in [&Tcp as &dyn Protocol, &Mptcp] {
+        if protocol.name() == "mptcp" && !has_mptcp() {
+            continue;
+        }
+        let mut pair = Pair::open([protocol, protocol], false, &json!({}));
+        // Several times, because the kernel switches stamping on a moment after it was asked.
+        for round in 0..10 {
+            // They wait together, and are read at once.
+            for sequence in round * count..(round + 1) * count {
+                let mut message = [0x5a; MESSAGE_BYTES];
+                Header { sequence, sent_ns: now_ns() }.write(&mut message);
+                assert_eq!(pair.client.send(&message, 0).unwrap(), SendOutcome::Sent);
+                std::thread::sleep(pause);
+            }
+            let mut transits_ns = Vec::new();
+            pair.server
+                .receive(0, &mut |arrival: netjoule_transport::Arrival<'_>| {
+                    transits_ns.push(arrival.arrived_ns - Header::read(arrival.bytes).unwrap().sent_ns);
+                })
+                .unwrap();
+            assert_eq!(transits_ns.len() as u64, count, "{}", protocol.name());
+            assert!(transits_ns.iter().all(|ns| *ns >= -1_000_000), "{}: {transits_ns:?}", protocol.name());
+        }
+    }
 }
 
 #[test]
