@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from result_documents import result_document
 
 from netjoule.analysis.floor_warnings import floor_warnings, warning_line
 from netjoule.analysis.summary import (
@@ -20,12 +21,13 @@ from netjoule.analysis.summary import (
 from netjoule.core.console import Output
 from netjoule.design.run_table import PlanRow
 from netjoule.store.planfile import write_plan
+from netjoule_contracts import transports
 
 
 def result(campaign: Path, run_id: str, valid: bool, *nodes: dict[str, Any]) -> None:
     folder = campaign / "runs" / run_id
     folder.mkdir(parents=True)
-    (folder / "result.json").write_text(json.dumps({"valid": valid, "nodes": list(nodes)}))
+    (folder / "result.json").write_text(json.dumps(result_document(*nodes, valid=valid)))
 
 
 def test_grades_are_counted_by_meter_and_what_limits_them_is_said(tmp_path: Path) -> None:
@@ -43,17 +45,16 @@ def test_grades_are_counted_by_meter_and_what_limits_them_is_said(tmp_path: Path
 
 def floored(campaign: Path, run_id: str, floor_w: float | None, *codes: str, **changes: Any) -> None:
     node = {"meter_id": "m", "delta_p_w": 1.0, "below_resolution": False, "floor": {"floor_w": floor_w}}
-    document = {
-        "valid": True,
-        "transport": run_id,
-        "payload_bytes": 64,
-        "offered_rate_mbps": 1.0,
-        "reasons": [{"code": code, "detail": ""} for code in codes],
-        "nodes": [node | changes.pop("node", {})],
-    }
+    document = result_document(
+        node | changes.pop("node", {}),
+        payload_bytes=64,
+        offered_rate_mbps=1.0,
+        reasons=[{"code": code, "detail": ""} for code in codes],
+        **{"transport": run_id if run_id in transports() else "udp"} | changes,
+    )
     folder = campaign / "runs" / run_id
     folder.mkdir(parents=True)
-    (folder / "result.json").write_text(json.dumps(document | changes))
+    (folder / "result.json").write_text(json.dumps(document))
 
 
 def warned(campaign: Path, *superseded: str) -> list[dict[str, Any]]:

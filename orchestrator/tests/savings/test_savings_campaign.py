@@ -12,6 +12,7 @@ from netjoule.core.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact
 from netjoule.savings.difference import DELTA_FILE, Wanted, choose
 from netjoule.workload.workload import Timing
+from netjoule_contracts.types.result import U95Components
 from netjoule_synthetic import Design, write
 
 ROOT = Path(__file__).parents[3]
@@ -166,7 +167,8 @@ def metered(tmp_path):
             document = json.loads(path.read_text())
             for node in document["nodes"]:
                 node["u95_ea_j_per_mbit"] = 1.0
-                node["u95_components"] = {"offset": u95_range}
+                parts = dict.fromkeys(U95Components.__struct_fields__, 0.1)
+                node["u95_components"] = parts | {"offset": u95_range}
             path.write_text(json.dumps(document))
         row = ROW | {"transport": "tcp", "meter_id": "client-supply", "difference_j_per_mbit": "-3"}
         rows = [row | {"u95_difference_j_per_mbit": "1.5"} | (change or {})]

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from netjoule.core import files
 from netjoule.core.errors import InvalidData
 from netjoule.design.run_table import last_attempts
 from netjoule.store.planfile import read_plan
+from netjoule_contracts.types.result import Result
 
 __all__ = ["counted_results", "uncounted_line", "uncounted_runs"]
 
@@ -42,7 +43,7 @@ def uncounted_line(campaign: Path) -> str:
     )
 
 
-def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, Result]:
     """result.json by run, of those that have one, call it valid and were not counted out.
 
     A file that cannot be used is one run's defect, which R has named; it must not end the whole.
@@ -53,24 +54,6 @@ def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, dict[st
         path = campaign / "runs" / run_id / "result.json"
         if run_id in out or not path.is_file():
             continue
-        try:
-            result = files.read_json(path)
-        except InvalidData:
-            continue
-        if result.get("valid") and _has_form(result):
-            found[run_id] = result
-    return found
-
-
-def _has_form(result: Mapping[str, Any]) -> bool:
-    """Whether nodes and reasons are what their readers go through."""
-    nodes, reasons = result.get("nodes", []), result.get("reasons", [])
-    return (
-        isinstance(nodes, list)
-        and isinstance(reasons, list)
-        and all(isinstance(one, Mapping) and "code" in one for one in reasons)
-        and all(
-            isinstance(one, Mapping) and "meter_id" in one and isinstance(one.get("floor", {}), Mapping)
-            for one in nodes
-        )
-    )
+        with suppress(InvalidData):
+            found[run_id] = files.read_document(path, Result)
+    return {run_id: result for run_id, result in found.items() if result.valid}

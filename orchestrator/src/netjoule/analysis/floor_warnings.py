@@ -11,6 +11,7 @@ from typing import Any
 
 from netjoule.analysis.counted_runs import counted_results
 from netjoule.store.planfile import read_plan
+from netjoule_contracts.types.result import Result
 from netjoule_energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
 
 __all__ = ["FLOOR_LARGE", "floor_warnings", "warning_line"]
@@ -19,8 +20,6 @@ FLOOR_LARGE = "floor_large"
 FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
 # A cell with a run refused for one of these has no floor: the mean of the rest would be a selected one.
 OUTCOME_REFUSALS = frozenset({"floor_achieved_low", "floor_spinning", "floor_core_busy"})
-
-Result = Mapping[str, Any]
 
 
 def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
@@ -40,24 +39,24 @@ def _large_floors(campaign: Path, results: Mapping[str, Result]) -> list[dict[st
     runs: Counter[str] = Counter()
     large: dict[str, list[tuple[float, str]]] = {}
     refused = [
-        (node["meter_id"], run_id)
+        (node.meter_id, run_id)
         for run_id, result in results.items()
-        for node in result.get("nodes", [])
-        if node.get("floor", {}).get("reason") in OUTCOME_REFUSALS
+        for node in result.nodes
+        if node.floor.reason in OUTCOME_REFUSALS
     ]
     cells = _cells(campaign) if refused else {}
     empty = {(meter_id, cells.get(run_id)) for meter_id, run_id in refused}
     for run_id, result in results.items():
-        for node in result.get("nodes", []):
-            floor_w, delta_w = node.get("floor", {}).get("floor_w"), node.get("delta_p_w")
-            if floor_w is None or node.get("below_resolution") or not delta_w or delta_w <= 0:
+        for node in result.nodes:
+            floor_w, delta_w = node.floor.floor_w, node.delta_p_w
+            if floor_w is None or node.below_resolution or not delta_w or delta_w <= 0:
                 continue
-            if (node["meter_id"], cells.get(run_id)) in empty:
+            if (node.meter_id, cells.get(run_id)) in empty:
                 continue
-            runs[node["meter_id"]] += 1
+            runs[node.meter_id] += 1
             share = floor_w / delta_w
             if FLOOR_LARGE in _codes(result) and share > GREATEST_FLOOR_RATIO:
-                large.setdefault(node["meter_id"], []).append((share, _cell_words(result)))
+                large.setdefault(node.meter_id, []).append((share, _cell_words(result)))
     return [
         {
             "code": FLOOR_LARGE,
@@ -84,14 +83,14 @@ def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
     with_floor = 0
     found: list[tuple[float, float, float, str]] = []
     for result in results.values():
-        floors = [node.get("floor", {}) for node in result.get("nodes", [])]
-        null_ids = [floor.get("run_id") for floor in floors if floor.get("floor_w") is not None]
+        floors = [node.floor for node in result.nodes]
+        null_ids = [floor.run_id for floor in floors if floor.floor_w is not None]
         with_floor += bool(null_ids)
         if not null_ids or FLOOR_WAKE_UPS_DIFFER not in _codes(result):
             continue
-        own = result.get("wake_ups_per_message")
-        of_null = results.get(null_ids[0], {}).get("wake_ups_per_message")
-        if own is not None and of_null is not None:
+        null = results.get(null_ids[0] or "")
+        own, of_null = result.wake_ups_per_message, null.wake_ups_per_message if null else None
+        if isinstance(own, float) and isinstance(of_null, float):
             least, most = sorted((own, of_null))
             found.append((most / least if least else math.inf, own, of_null, _cell_words(result)))
     if not found:
@@ -110,11 +109,11 @@ def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
 
 
 def _codes(result: Result) -> set[str]:
-    return {reason["code"] for reason in result.get("reasons", [])}
+    return {reason.code for reason in result.reasons}
 
 
-def _cell_words(result: Mapping[str, Any]) -> str:
-    return f"{result['transport']} {result['payload_bytes']} B {result['offered_rate_mbps']:g} Mb/s"
+def _cell_words(result: Result) -> str:
+    return f"{result.transport} {result.payload_bytes} B {result.offered_rate_mbps:g} Mb/s"
 
 
 def warning_line(warning: Mapping[str, Any]) -> str:

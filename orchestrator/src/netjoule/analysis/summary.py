@@ -185,10 +185,10 @@ def grade_lines(campaign: Path) -> list[str]:
     limits: dict[str, Counter[str]] = {}
     run_ids = sorted(path.parent.name for path in campaign.glob("runs/*/result.json"))
     for result in counted_results(campaign, run_ids).values():
-        for node in result.get("nodes", []):
-            if node.get("grade"):
-                grades.setdefault(node["meter_id"], Counter())[node["grade"]] += 1
-                limits.setdefault(node["meter_id"], Counter()).update(node.get("grade_limits", []))
+        for node in result.nodes:
+            if node.grade is not None:
+                grades.setdefault(node.meter_id, Counter())[node.grade] += 1
+                limits.setdefault(node.meter_id, Counter()).update(node.grade_limits or ())
     return [_grade_line(meter_id, count, limits[meter_id]) for meter_id, count in grades.items()]
 
 

@@ -16,16 +16,20 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule_contracts import reading
 
+if TYPE_CHECKING:
+    from netjoule_contracts.documents import Kind
+
 __all__ = [
     "append_table",
     "being_written",
     "cut_torn_line",
+    "read_document",
     "read_json",
     "read_rows",
     "read_table",
@@ -70,6 +74,21 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InvalidData("not a JSON object", where=str(path))
     return document
+
+
+def read_document(path: Path, kind: type[Kind]) -> Kind:
+    """Read a document as an object of its type, `kind`.
+
+    Raises:
+        InvalidData: when it does not fit its contract, or as `read_json`.
+        RunFailed: when the file cannot be read.
+    """
+    from netjoule_contracts.documents import typed  # here: most commands start without msgspec
+
+    try:
+        return typed(kind, read_json(path))
+    except contracts.ContractError as error:
+        raise InvalidData(str(error), where=str(path)) from error
 
 
 def table_text(table: str, rows: Iterable[Mapping[str, object]], *, header: bool = True) -> str:

@@ -13,10 +13,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from msgspec import UNSET
+
 from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
 from netjoule.core import files
 from netjoule.coursework.interval import half_width, told_apart
 from netjoule.store.planfile import read_plan
+from netjoule_contracts.types.result import Result
 
 __all__ = ["CannotTell", "Cell", "Cells", "Run", "positive_pairs", "read"]
 
@@ -137,8 +140,8 @@ def read(campaign: Path) -> Cells:
         if row.status != "done":
             continue  # invalid, or of an attempt that was repeated
         folder = campaign / "runs" / row.run_id
-        result = files.read_json(folder / "result.json")
-        if not result["valid"] or not result["nodes"]:
+        result = files.read_document(folder / "result.json", Result)
+        if not result.valid or not result.nodes:
             continue
         flow = files.read_json(folder / "flow.json")
         key = (row.transport, row.payload_bytes, row.offered_rate_mbps)
@@ -146,28 +149,27 @@ def read(campaign: Path) -> Cells:
     return Cells(runs)
 
 
-def _run(block: int, result: Mapping[str, Any], flow: Mapping[str, Any]) -> Run:
-    node = result["nodes"][0]
-    floor = node["floor"]
-    t_a = node.get("t_a_mbps", result["t_a_mbps"])
-    ea = node["ea_j_per_mbit"]
-    if ea is None and t_a and node["delta_p_w"] is not None:
+def _run(block: int, result: Result, flow: Mapping[str, Any]) -> Run:
+    node = result.nodes[0]
+    t_a = result.t_a_mbps if node.t_a_mbps is UNSET else node.t_a_mbps
+    ea = node.ea_j_per_mbit
+    if ea is None and t_a and node.delta_p_w is not None:
         # A negative difference leaves E_A empty; means without it would be biased upwards.
-        ea = node["delta_p_w"] / t_a
+        ea = node.delta_p_w / t_a
     numbers = {
         "ea_j_per_mbit": ea,
         "goodput_mbps": t_a,
-        "loss_ratio": result["loss_ratio"],
-        "achieved_ratio": result["achieved_ratio"],
-        "delta_p_w": node["delta_p_w"],
-        "floor_w": floor["floor_w"],
-        "ea_above_floor_j_per_mbit": floor["ea_above_floor_j_per_mbit"],
+        "loss_ratio": result.loss_ratio,
+        "achieved_ratio": result.achieved_ratio,
+        "delta_p_w": node.delta_p_w,
+        "floor_w": node.floor.floor_w,
+        "ea_above_floor_j_per_mbit": node.floor.ea_above_floor_j_per_mbit,
         "frames_per_message": flow["frames_per_message"],
     }
     return Run(
         block=block,
         numbers={name: float(value) for name, value in numbers.items() if value is not None},
-        hollow=bool(node["hollow"]),
-        below_resolution=bool(node["below_resolution"]),
-        floor_reason=str(floor["reason"] or ""),
+        hollow=node.hollow,
+        below_resolution=node.below_resolution,
+        floor_reason=node.floor.reason or "",
     )

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from netjoule.core import files
 from netjoule.core.errors import NetjouleError
 from netjoule.store.planfile import read_plan
+from netjoule_contracts.types.result import Result
 
 __all__ = ["Metering", "dominates", "metering"]
 
@@ -50,18 +50,18 @@ def metering(campaign: Path, row: Row) -> Metering | None:
     ranges, all_parts = 0.0, 0.0
     for transport in (row["reference"], row["transport"]):
         try:
-            nodes = list(_nodes(campaign, row, transport))
+            parts = list(_parts(campaign, row, transport))
         except NetjouleError:
             return None
-        if not nodes:
+        if not parts:
             return None
-        ranges += fmean(node["u95_components"]["offset"] ** 2 for node in nodes)
-        all_parts += fmean(node["u95_ea_j_per_mbit"] ** 2 for node in nodes)
+        ranges += fmean(u95_range**2 for u95_range, _ in parts)
+        all_parts += fmean(u95**2 for _, u95 in parts)
     return Metering(math.sqrt(ranges), math.sqrt(all_parts))
 
 
-def _nodes(campaign: Path, row: Row, transport: str) -> Iterator[Mapping[str, Any]]:
-    """What a meter says of the runs of a cell that count and have a budget of uncertainty."""
+def _parts(campaign: Path, row: Row, transport: str) -> Iterator[tuple[float, float]]:
+    """u95 by range error and by all parts of a cell's runs that count, where a meter's has both, J/Mb."""
     for planned in read_plan(campaign / "plan.csv"):
         at = (planned.transport, str(planned.payload_bytes), planned.direction)
         pace = (planned.pacing, planned.window_us, planned.gso)
@@ -71,8 +71,8 @@ def _nodes(campaign: Path, row: Row, transport: str) -> Iterator[Mapping[str, An
             and pace == (row["pacing"], int(row["window_us"] or 0), row["gso"] == "true")
             and math.isclose(planned.offered_rate_mbps, float(row["offered_rate_mbps"]), rel_tol=1e-6)
         ):
-            result = files.read_json(campaign / "runs" / planned.run_id / "result.json")
-            for node in result.get("nodes", ()):
-                known = None not in (node.get("u95_ea_j_per_mbit"), node.get("u95_components"))
-                if result.get("valid") and known and node["meter_id"] == row["meter_id"]:
-                    yield node
+            result = files.read_document(campaign / "runs" / planned.run_id / "result.json", Result)
+            for node in result.nodes if result.valid else ():
+                u95, parts = node.u95_ea_j_per_mbit, node.u95_components
+                if node.meter_id == row["meter_id"] and u95 is not None and parts is not None:
+                    yield parts.offset, u95

@@ -14,7 +14,7 @@ import msgspec
 
 from netjoule_contracts import validate
 
-__all__ = ["Document", "Part", "typed"]
+__all__ = ["Document", "Kind", "Part", "typed"]
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
