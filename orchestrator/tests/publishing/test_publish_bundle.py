@@ -23,6 +23,8 @@ from netjoule.publishing.bundle import publish
 from netjoule.publishing.papers import LICENCES, absent
 from netjoule.validation.check import check_campaign
 from netjoule.workload import workload
+from netjoule_contracts.documents import typed
+from netjoule_contracts.types.topology import Topology
 
 DATA = Path(__file__).parents[1] / "data"
 GOLDEN = Path(__file__).parents[3] / "results/golden/guest-hwsim"
@@ -197,5 +199,7 @@ def test_files_that_the_topology_names_and_the_bundle_has_not_are_told(
     readme = (unpacked(made.path, tmp_path / "unpacked") / "README.md").read_text()
     assert "that are not here: calibration of meter host-1-power." in readme
     assert publish(campaign_dir, tmp_path / "c.zip").absent == ()
-    meter = {"meter_id": "m", "device": {"model": "mine/laptop.yaml"}}
-    assert list(absent({"topology": {"meters": [meter]}})) == ["device model of meter m"]
+    topology = json.loads((campaign_dir / "campaign.json").read_text())["topology"]
+    meter = {"meter_id": "m", "node": "client", "adapter": "wt210", "resource": "emulated"}
+    topology["meters"] = [meter | {"device": {"model": "mine/laptop.yaml"}}]
+    assert list(absent(typed(Topology, topology))) == ["device model of meter m"]

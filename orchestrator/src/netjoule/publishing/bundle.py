@@ -105,12 +105,11 @@ def publish(
 
 def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books) -> Published:
     """Write what a bundle has beside the campaign, look at all of it once more, pack it."""
-    document = files.read_json(folder / "campaign.json")
-    papers.write(folder, document, _runs_done(campaign), terms)
+    masked = papers.write(folder, _runs_done(campaign), terms)
     longer_words = require_masked(folder, books, terms.authors)
     papers.write_sums(folder)
     packed = folder.parent / f"bundle{_suffix(out)}"
-    archive.written(folder, packed, datetime.fromisoformat(str(document["created_utc"])))
+    archive.written(folder, packed, datetime.fromisoformat(masked.created_utc))
     archive.place(packed, out)
     return Published(
         path=out,
@@ -120,7 +119,7 @@ def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books)
         only_in_fields=books.vocabulary.only_in_fields(),
         longer_words=longer_words,
         unsearched=tuple(books.unsearched),
-        absent=tuple(papers.absent(document)),
+        absent=tuple(papers.absent(masked.topology)),
     )
 
 

@@ -17,11 +17,13 @@ from typing import Any
 import yaml
 
 import netjoule
-from netjoule.core import programs
+from netjoule.core import files, programs
 from netjoule.core.safe_text import printable, printable_lines
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 from netjoule.store import datapackage
+from netjoule_contracts.types.campaign import Campaign
+from netjoule_contracts.types.topology import Topology
 
 __all__ = [
     "LICENCES",
@@ -105,26 +107,27 @@ class Terms:
         return (*self.captures, *self.others)
 
 
-def absent(campaign: Mapping[str, Any]) -> Iterator[str]:
-    """Files that a masked campaign.json names for its meters, which no contract counts to a campaign."""
-    for meter in campaign["topology"].get("meters", ()):
-        if re.search(r"/|\.ya?ml$", meter.get("device", {}).get("model", "")):
-            yield f"device model of meter {meter['meter_id']}"
-        if meter.get("calibration"):
-            yield f"calibration of meter {meter['meter_id']}"
+def absent(topology: Topology) -> Iterator[str]:
+    """Files that a masked topology names for its meters, which no contract counts to a campaign."""
+    for meter in topology.meters:
+        if meter.device is not None and re.search(r"/|\.ya?ml$", meter.device.model):
+            yield f"device model of meter {meter.meter_id}"
+        if meter.calibration:
+            yield f"calibration of meter {meter.meter_id}"
 
 
-def write(folder: Path, campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> None:
-    """Write everything but the checksums.
+def write(folder: Path, runs_done: int, terms: Terms) -> Campaign:
+    """Write everything but the checksums; what the bundle's campaign.json says.
 
     Args:
-        folder: the bundle, with the campaign's files in it.
-        campaign: its campaign.json, masked.
+        folder: the bundle, with the campaign's files in it, masked.
         runs_done: runs that count.
         terms: what the publisher says.
     """
-    _write_inputs(folder, campaign)
-    package = datapackage.describe(folder, campaign) | _package_terms(terms)
+    document = files.read_json(folder / "campaign.json")
+    campaign = files.read_document(folder / "campaign.json", Campaign)
+    _write_inputs(folder, document)
+    package = datapackage.describe(folder, document) | _package_terms(terms)
     readme = "\n".join(_readme(campaign, runs_done, terms))
     texts = {
         "datapackage.json": json.dumps(package, indent=2, ensure_ascii=False) + "\n",
@@ -134,6 +137,7 @@ def write(folder: Path, campaign: Mapping[str, Any], runs_done: int, terms: Term
     }
     for name, text in texts.items():
         _put(folder / name, text)
+    return campaign
 
 
 def write_sums(folder: Path) -> None:
@@ -160,15 +164,15 @@ def _yaml(document: Mapping[str, Any]) -> str:
     return text
 
 
-def _write_inputs(folder: Path, campaign: Mapping[str, Any]) -> None:
+def _write_inputs(folder: Path, document: Mapping[str, Any]) -> None:
     """Workload and topology; a profile, which may be longer than YAML should be, beside them."""
-    workload = dict(campaign["workload"])
+    workload = dict(document["workload"])
     if isinstance(workload.get("profile"), dict):
         text = json.dumps(workload["profile"], indent=2, ensure_ascii=False) + "\n"
         _put(folder / PROFILE, text)
         workload["profile"] = PROFILE
     _put(folder / WORKLOAD, _yaml(workload))
-    _put(folder / TOPOLOGY, _yaml(campaign["topology"]))
+    _put(folder / TOPOLOGY, _yaml(document["topology"]))
 
 
 def _package_terms(terms: Terms) -> dict[str, Any]:
@@ -185,9 +189,9 @@ def _package_terms(terms: Terms) -> dict[str, Any]:
     }
 
 
-def _citation(campaign: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
+def _citation(campaign: Campaign, terms: Terms) -> dict[str, Any]:
     """Citation File Format 1.2.0. No day of release: who archives the bundle knows it."""
-    versions = campaign["versions"]
+    versions = campaign.versions
     software = {
         "type": "software",
         "title": "netjoule",
@@ -198,11 +202,11 @@ def _citation(campaign: Mapping[str, Any], terms: Terms) -> dict[str, Any]:
         "cff-version": "1.2.0",
         "message": "If you use these data, please cite them as below.",
         "type": "dataset",
-        "title": printable(f"netjoule campaign {campaign['campaign']}"),
+        "title": printable(f"netjoule campaign {campaign.campaign}"),
         "abstract": printable_lines(_abstract(campaign)),
         "authors": [_author(name) for name in terms.authors] or [{"name": "anonymous"}],
         **({"license": terms.licence} if terms.licence else {}),
-        "keywords": ["energy per megabit", "802.11", *campaign["workload"]["transports"]],
+        "keywords": ["energy per megabit", "802.11", *campaign.workload.transports],
         "references": [software | ({"commit": versions["commit"]} if versions.get("commit") else {})],
     }
 
@@ -214,22 +218,22 @@ def _author(name: str) -> dict[str, str]:
     return {"family-names": family.strip(), "given-names": given.strip()}
 
 
-def _abstract(campaign: Mapping[str, Any]) -> str:
-    workload = campaign["workload"]
-    sizes = ", ".join(map(str, workload["payload_bytes"]))
-    rates = ", ".join(f"{rate:g}" for rate in workload["offered_rate_mbps"])
-    said = f" {workload['description']}" if workload.get("description") else ""
+def _abstract(campaign: Campaign) -> str:
+    workload = campaign.workload
+    sizes = ", ".join(map(str, workload.payload_bytes))
+    rates = ", ".join(f"{rate:g}" for rate in workload.offered_rate_mbps)
+    said = f" {workload.description}" if workload.description else ""
     return (
-        f"Flows of {', '.join(workload['transports'])} with payloads of {sizes} bytes at offered loads of"
-        f" {rates} Mb/s, {workload['blocks']} blocks; power, radio and both ends' reports as they were"
+        f"Flows of {', '.join(workload.transports)} with payloads of {sizes} bytes at offered loads of"
+        f" {rates} Mb/s, {workload.blocks} blocks; power, radio and both ends' reports as they were"
         f" read.{said} {_sources(campaign)}"
     )
 
 
-def _sources(campaign: Mapping[str, Any]) -> str:
+def _sources(campaign: Campaign) -> str:
     """Where power and radio come from, in a sentence."""
-    powers = sorted({str(meter["power_source"]) for meter in campaign["meters"]}) or ["unknown"]
-    radio = str(campaign["radio_source"])
+    powers = sorted({str(meter["power_source"]) for meter in campaign.meters}) or ["unknown"]
+    radio = campaign.radio_source
     sentence = f"power_source: {', '.join(powers)}; radio_source: {radio}."
     if "modelled" in powers:
         sentence += " Modelled watts hold in this model alone; they are no measurement of a device."
@@ -240,27 +244,27 @@ def _sources(campaign: Mapping[str, Any]) -> str:
     return sentence
 
 
-def _licence_text(campaign: Mapping[str, Any], terms: Terms) -> str:
+def _licence_text(campaign: Campaign, terms: Terms) -> str:
     who = "; ".join(terms.authors) or "anonymous"
-    data = f"The data of netjoule campaign {campaign['campaign']} are published by {who}"
+    data = f"The data of netjoule campaign {campaign.campaign} are published by {who}"
     if terms.licence is None:
         return f"{data}\nwithout a licence: ask who published them before you use or share them.\n"
     title, address = LICENCES[terms.licence]
     return f"{data}\nunder the licence {title} (SPDX: {terms.licence}).\nIts text: {address}\n"
 
 
-def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterable[str]:
-    yield from (f"# netjoule campaign {campaign['campaign']}", "", _abstract(campaign), "")
-    yield f"{runs_done} runs count; status {campaign['status']}; begun {campaign['created_utc']}."
+def _readme(campaign: Campaign, runs_done: int, terms: Terms) -> Iterable[str]:
+    yield from (f"# netjoule campaign {campaign.campaign}", "", _abstract(campaign), "")
+    yield f"{runs_done} runs count; status {campaign.status}; begun {campaign.created_utc}."
     yield from ("", "## Look at it again", "", "```")
     yield f"sha256sum -c {SUMS}    # nothing was changed"
     yield from ("netjoule check .           # every file fits its contract", "netjoule report .", "```", "")
     yield "The last line is the re-analysis: it makes tables/, figures/ and report.html from the raw readings"
     yield "(`netjoule analyse .` leaves the report out). It needs netjoule with its R package, nothing else."
-    if "imported" not in campaign:
+    if campaign.imported is None:
         yield "The campaign itself again, on a testbed of yours: adapt topology.yaml, then"
         yield "`netjoule run workload.yaml --testbed topology.yaml --out again`."
-        missing = "; ".join(absent(campaign))
+        missing = "; ".join(absent(campaign.topology))
         if missing:
             yield f"Files that topology.yaml names and that are not here: {missing}."
     yield from ("", "## What is inside", "", "| file | content |", "| --- | --- |")
@@ -276,28 +280,24 @@ def _readme(campaign: Mapping[str, Any], runs_done: int, terms: Terms) -> Iterab
     yield from ("## Licence and citation", "", f"{licence}. Cite as {CITATION} says.")
 
 
-def _versions(campaign: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+def _versions(campaign: Campaign) -> Iterable[tuple[str, str]]:
     """Versions of everything that made the data or this bundle."""
-    for program, version in campaign["versions"].items():
+    for program, version in campaign.versions.items():
         yield program, version or "absent"
-    host = campaign["host"]
-    yield (
-        "controller",
-        f"{host['distribution']}, kernel {host['kernel']}, {host['machine']}, {host['cpu_model']}",
-    )
-    for entry in campaign.get("lab_hosts", ()):
-        since = f" (from session {entry['session']})" if entry["session"] > 1 else ""
-        yield f"host {entry['host']}{since}", f"kernel {entry['kernel']}, {entry['machine']}"
-    for meter in campaign["meters"]:
+    host = campaign.host
+    yield "controller", f"{host.distribution}, kernel {host.kernel}, {host.machine}, {host.cpu_model}"
+    for entry in campaign.lab_hosts or ():
+        since = f" (from session {entry.session})" if entry.session > 1 else ""
+        yield f"host {entry.host}{since}", f"kernel {entry.kernel}, {entry.machine}"
+    for meter in campaign.meters:
         firmware = f", firmware {meter['firmware']}" if meter["firmware"] else ""
         emulated = ", emulated" if meter["emulated"] else ""
         yield f"meter {meter['meter_id']}", f"{meter['make']} {meter['model']}{firmware}{emulated}"
-    imported = campaign.get("imported")
-    if imported:
-        yield imported["generator"], ", ".join(imported["generator_versions"]) or "unknown"
+    if campaign.imported is not None:
+        yield campaign.imported.generator, ", ".join(campaign.imported.generator_versions) or "unknown"
     commit = programs.commit(programs.checkout())
     yield "bundle made by", f"netjoule {netjoule.__version__}" + (f", commit {commit}" if commit else "")
-    yield "contracts", f"version {campaign['schema_version']}"
+    yield "contracts", f"version {campaign.schema_version}"
 
 
 def _masking(terms: Terms) -> Iterable[str]:
