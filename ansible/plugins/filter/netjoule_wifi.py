@@ -13,8 +13,8 @@ _OF_NETJOULE_RADIO = {
     "netjoule_client_differences": "link_state.client_differences",
     "netjoule_client_plan": "plan.client_plan_dict",
     "netjoule_key_values": "link_state.key_values",
-    "netjoule_radio_one_look": "bundle.one_look",
-    "netjoule_radio_remedies": "explain.remedies",
+    "netjoule_radio_one_snapshot": "bundle.one_snapshot",
+    "netjoule_radio_remedies": "remedies.remedies",
     "netjoule_regulatory_country": "iw_dev.country_of_interface",
 }
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from netjoule_radio.agent import VERSION, Agent, next_deadline
-from netjoule_radio.asking import InterfaceGone, LookFailed, SourceMissing
-from netjoule_radio.record import Look, Rate, Station
-from netjoule_radio.sources import choose
+from netjoule_radio.snapshot import Rate, Snapshot, Station
+from netjoule_radio.source import InterfaceGone, ReadFailed, SourceMissing
+from netjoule_radio.source_choice import choose
 
 S = 10**9
 
@@ -21,7 +21,7 @@ S = 10**9
     [
         (10 * S, (11 * S, 0)),
         (10 * S + 999_999_999, (11 * S, 0)),
-        (11 * S, (12 * S, 1)),  # the look took a whole period: that deadline is missed
+        (11 * S, (12 * S, 1)),  # the snapshot took a whole period: that deadline is missed
         (13 * S + 1, (14 * S, 3)),
         (9 * S, (11 * S, 0)),
     ],
@@ -31,18 +31,18 @@ def test_deadlines_stay_on_their_grid(now_ns: int, expected: tuple[int, int]) ->
 
 
 class Radio:
-    """A source that answers from a script; each look takes a while."""
+    """A source that answers from a script; each reading takes a while."""
 
     name, version = "iw", "5.19"
 
-    def __init__(self, *script: Look | Exception, takes_ns: int = 0) -> None:
+    def __init__(self, *script: Snapshot | Exception, takes_ns: int = 0) -> None:
         self.script = list(script)
         self.takes_ns = takes_ns
         self.now_ns = 5 * S
         self.looked_at_ns: list[int] = []
         self.closed = False
 
-    def look(self) -> Look:
+    def snapshot(self) -> Snapshot:
         self.looked_at_ns.append(self.now_ns)
         self.now_ns += self.takes_ns
         what = self.script.pop(0)
@@ -72,7 +72,7 @@ class Radio:
 
 
 OWN = Station("02:00:00:00:00:0a", tx=Rate(216.0, 13, 2, 40, 800))
-HERE = Look("client", OWN.station, False, (OWN,))
+HERE = Snapshot("client", OWN.station, False, (OWN,))
 
 
 def test_it_looks_at_a_fixed_cadence_and_tells_time_and_cost_in_every_line() -> None:
@@ -108,13 +108,13 @@ def test_an_interface_that_is_gone_is_told_once_and_tried_on() -> None:
 
 
 def test_another_trouble_has_another_word() -> None:
-    said = Radio(LookFailed("Network is down"), InterfaceGone("no wlan0"), HERE).run()
+    said = Radio(ReadFailed("Network is down"), InterfaceGone("no wlan0"), HERE).run()
     assert [line["event"] for line in said[:2]] == ["look_failed", "interface_gone"]
 
 
 def test_an_access_points_clients_have_a_line_each_with_one_time() -> None:
     other = Station("02:00:00:00:00:0b")
-    said = Radio(Look("access_point", "02:00:00:00:00:01", False, (OWN, other))).run()
+    said = Radio(Snapshot("access_point", "02:00:00:00:00:01", False, (OWN, other))).run()
     assert [line.get("station") for line in said] == [OWN.station, other.station, None]
     assert said[0]["t_ns"] == said[1]["t_ns"]
 
@@ -128,7 +128,7 @@ def missing(_interface: str) -> Radio:
 
 
 def test_the_first_source_that_answers_is_used_and_the_others_are_explained() -> None:
-    failing, working, last = Radio(LookFailed("not for me")), Radio(HERE), Radio(HERE)
+    failing, working, last = Radio(ReadFailed("not for me")), Radio(HERE), Radio(HERE)
     choice = choose(
         "auto",
         "wlan0",

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from looks import LOOKS
+from recorded_tools import SNAPSHOTS
 
-from netjoule_radio.bundle import agent_zipapp, one_look
+from netjoule_radio.bundle import agent_zipapp, one_snapshot
 
 IW = """#!/bin/sh
 case "$*" in
   --version) echo 'iw version 5.19' ;;
-  *' info') [ -e {folder}/gone ] || exec cat {looks}/ht-wlan2-info.txt ;;
-  *' power_save') exec cat {looks}/ht-wlan2-ps.txt ;;
-  *' station dump') [ -e {folder}/gone ] || exec cat {looks}/ht-wlan2-station.txt ;;
+  *' info') [ -e {folder}/gone ] || exec cat {snapshots}/ht-wlan2-info.txt ;;
+  *' power_save') exec cat {snapshots}/ht-wlan2-ps.txt ;;
+  *' station dump') [ -e {folder}/gone ] || exec cat {snapshots}/ht-wlan2-station.txt ;;
 esac
 case "$*" in --version) ;; *) echo 'command failed: No such device (-19)' >&2; exit 237 ;; esac
 """
@@ -31,7 +31,7 @@ def host(tmp_path: Path) -> Path:
     """A folder with the zipapp and a bin/iw; `gone` in it makes the interface disappear."""
     (tmp_path / "bin").mkdir()
     tool = tmp_path / "bin" / "iw"
-    tool.write_text(IW.format(folder=tmp_path, looks=LOOKS), encoding="utf-8")
+    tool.write_text(IW.format(folder=tmp_path, snapshots=SNAPSHOTS), encoding="utf-8")
     tool.chmod(0o755)
     (tmp_path / "agent.pyz").write_bytes(agent_zipapp())
     return tmp_path
@@ -125,10 +125,10 @@ def test_without_any_source_one_sentence_and_code_3(host: Path) -> None:
 
 
 def look_once(host: Path, source: str) -> tuple[int, str]:
-    """One look as a program on standard input."""
+    """One snapshot as a program on standard input."""
     ended = subprocess.run(
         [sys.executable, "-I", "-S", "-"],
-        input=one_look("wlan2", source),
+        input=one_snapshot("wlan2", source),
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": f"{host / 'bin'}:/usr/bin:/bin", "TMPDIR": str(host / "tmp")},

@@ -2,11 +2,11 @@
 """Texts of iw, verbatim where recorded; lines marked "made" are made from iw's source (station.c)."""
 
 import pytest
-from looks import NO_DEVICE, NOT_SUPPORTED, Ran, Tool, recorded
+from recorded_tools import NO_DEVICE, NOT_SUPPORTED, Ran, Tool, recorded
 
-from netjoule_radio.asking import InterfaceGone, LookFailed
 from netjoule_radio.iw_text import SLOW_EVERY, IwSource, interface, link, power_save, rate, station_dump
-from netjoule_radio.record import NO_RATE, Rate, Station
+from netjoule_radio.snapshot import NO_RATE, Rate, Station
+from netjoule_radio.source import InterfaceGone, ReadFailed
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,14 @@ def client_tool(**changed: Ran | str) -> Tool:
 
 def test_a_clients_look() -> None:
     source = IwSource("wlan2", client_tool())
-    look = source.look()
+    snapshot = source.snapshot()
     assert source.version == "5.19"
-    assert (look.role, look.bssid, look.power_save) == ("client", "02:00:00:00:00:00", True)
-    assert [station.tx for station in look.stations] == [Rate(27.0, 8, 2, 40, 800)]
+    assert (snapshot.role, snapshot.bssid, snapshot.power_save) == (
+        "client",
+        "02:00:00:00:00:00",
+        True,
+    )
+    assert [station.tx for station in snapshot.stations] == [Rate(27.0, 8, 2, 40, 800)]
 
 
 def test_an_access_points_look_is_under_its_own_address() -> None:
@@ -141,16 +145,20 @@ def test_an_access_points_look_is_under_its_own_address() -> None:
         station_dump=recorded("ht-wlan0-station.txt"),
         power_save=recorded("ht-wlan0-ps.txt"),
     )
-    look = IwSource("wlan0", tool).look()
-    assert (look.role, look.bssid, look.power_save) == ("access_point", "02:00:00:00:00:00", False)
-    assert len(look.stations) == 2
+    snapshot = IwSource("wlan0", tool).snapshot()
+    assert (snapshot.role, snapshot.bssid, snapshot.power_save) == (
+        "access_point",
+        "02:00:00:00:00:00",
+        False,
+    )
+    assert len(snapshot.stations) == 2
 
 
 def test_a_peer_beside_the_access_point_is_left_out() -> None:
     # Made: a TDLS peer before the access point in the list.
     peer = "Station 02:00:00:00:07:00 (on wlan2)\n\ttx bitrate:\t6.0 MBit/s\n\tTDLS peer:\tyes\n"
-    look = IwSource("wlan2", client_tool(station_dump=peer + recorded("ht-wlan2-station.txt"))).look()
-    assert [station.station for station in look.stations] == ["02:00:00:00:00:00"]
+    snapshot = IwSource("wlan2", client_tool(station_dump=peer + recorded("ht-wlan2-station.txt"))).snapshot()
+    assert [station.station for station in snapshot.stations] == ["02:00:00:00:00:00"]
 
 
 def test_iw_6_17_prints_beacons_of_the_access_point_deeper() -> None:
@@ -158,15 +166,15 @@ def test_iw_6_17_prints_beacons_of_the_access_point_deeper() -> None:
     peer = "Station 02:00:00:00:07:00 (on wlan2)\n\ttx bitrate:\t6.0 MBit/s\n\tTDLS peer:\tyes\n"
     recent = recorded("ht-wlan2-station.txt").replace("\tbeacon rx:", "\t\tbeacon rx:")
     assert "\t\tbeacon rx:" in recent
-    look = IwSource("wlan2", client_tool(station_dump=peer + recent)).look()
-    assert [station.station for station in look.stations] == ["02:00:00:00:00:00"]
+    snapshot = IwSource("wlan2", client_tool(station_dump=peer + recent)).snapshot()
+    assert [station.station for station in snapshot.stations] == ["02:00:00:00:00:00"]
 
 
 def test_what_seldom_changes_is_seldom_asked() -> None:
     tool = client_tool()
     source = IwSource("wlan2", tool)
     for _ in range(2 * SLOW_EVERY):
-        source.look()
+        source.snapshot()
     assert sum(words.endswith("station dump") for words in tool.asked) == 2 * SLOW_EVERY
     assert sum(words.endswith("info") for words in tool.asked) == 2
 
@@ -176,20 +184,24 @@ def test_without_stations_the_kind_is_asked_again() -> None:
         info=recorded("nohostapd-wlan0-info.txt"), station_dump="", link=recorded("off-wlan1-link.txt")
     )
     source = IwSource("wlan0", tool)
-    assert source.look().role == "client"  # hostapd has ended
+    assert source.snapshot().role == "client"  # hostapd has ended
     tool.answers |= {
         "info": recorded("ht-wlan0-info.txt"),
         "station dump": recorded("ht-wlan0-station.txt"),
     }
-    assert source.look().role == "access_point"
+    assert source.snapshot().role == "access_point"
 
 
 def test_a_driver_without_station_dump_is_asked_for_its_link() -> None:
     tool = client_tool(station_dump=NOT_SUPPORTED, power_save=NOT_SUPPORTED)
     source = IwSource("wlan2", tool)
     for _ in range(2):
-        look = source.look()
-        assert (look.power_save, look.stations[0].tx.mcs, look.stations[0].retries) == (None, 8, None)
+        snapshot = source.snapshot()
+        assert (snapshot.power_save, snapshot.stations[0].tx.mcs, snapshot.stations[0].retries) == (
+            None,
+            8,
+            None,
+        )
     assert sum(words.endswith("station dump") for words in tool.asked) == 1
 
 
@@ -198,15 +210,15 @@ def test_a_client_whose_driver_lists_no_stations_is_asked_for_its_link() -> None
     tool = client_tool(station_dump="")
     source = IwSource("wlan2", tool)
     for _ in range(2):
-        look = source.look()
-        assert (look.bssid, look.stations[0].tx.mcs) == ("02:00:00:00:00:00", 8)
+        snapshot = source.snapshot()
+        assert (snapshot.bssid, snapshot.stations[0].tx.mcs) == ("02:00:00:00:00:00", 8)
     tool.answers["link"] = recorded("off-wlan1-link.txt")
-    assert source.look().bssid is None
+    assert source.snapshot().bssid is None
 
 
 def test_an_access_point_without_clients_has_none() -> None:
     tool = client_tool(info=recorded("ht-wlan0-info.txt"), station_dump="")
-    assert IwSource("wlan0", tool).look().stations == ()
+    assert IwSource("wlan0", tool).snapshot().stations == ()
     assert not any(words.endswith("link") for words in tool.asked)
 
 
@@ -236,12 +248,12 @@ def test_what_is_told_of_links_is_not_the_stations(block: str) -> None:
 def test_an_interface_that_went_and_came_back() -> None:
     tool = client_tool()
     source = IwSource("wlan2", tool)
-    source.look()
+    source.snapshot()
     kept, tool.answers = tool.answers, {"x": NO_DEVICE}
     with pytest.raises(InterfaceGone, match="no wireless interface wlan2"):
-        source.look()
+        source.snapshot()
     tool.answers = kept
-    assert source.look().stations
+    assert source.snapshot().stations
 
 
 def test_any_other_failure_is_one_sentence() -> None:
@@ -249,7 +261,7 @@ def test_any_other_failure_is_one_sentence() -> None:
         "wlan2", client_tool(station_dump=Ran(156, "", "command failed: Network is down (-100)\n"))
     )
     with pytest.raises(
-        LookFailed, match=r"station dump: command failed: Network is down \(-100\)$"
+        ReadFailed, match=r"station dump: command failed: Network is down \(-100\)$"
     ) as caught:
-        source.look()
+        source.snapshot()
     assert not isinstance(caught.value, InterfaceGone)

@@ -2,24 +2,28 @@
 """Texts of iwconfig, verbatim where recorded; lines marked "made" are made from its source (iwconfig.c)."""
 
 import pytest
-from looks import Ran, Tool, recorded
+from recorded_tools import Ran, Tool, recorded
 
-from netjoule_radio.asking import InterfaceGone, LookFailed
-from netjoule_radio.iwconfig import IwconfigSource, look_at, rate
-from netjoule_radio.record import NO_RATE, Rate, Station
+from netjoule_radio.iwconfig import IwconfigSource, parse_snapshot, rate
+from netjoule_radio.snapshot import NO_RATE, Rate, Station
+from netjoule_radio.source import InterfaceGone, ReadFailed
 
 
 def test_a_client_recorded() -> None:
-    look = look_at(recorded("ht-wlan2-iwconfig.txt"))
-    assert (look.role, look.bssid, look.power_save) == ("client", "02:00:00:00:00:00", True)
+    snapshot = parse_snapshot(recorded("ht-wlan2-iwconfig.txt"))
+    assert (snapshot.role, snapshot.bssid, snapshot.power_save) == (
+        "client",
+        "02:00:00:00:00:00",
+        True,
+    )
     # 27 Mb/s: MCS 1 of one stream or MCS 8 of two, at 40 MHz; iw said MCS 8 40MHz in the same second.
     expected = Rate(27.0, None, None, 40, 800, "rate_ambiguous")
-    assert look.stations == (Station("02:00:00:00:00:00", tx=expected, rssi_dbm=-27.0, failed=0),)
+    assert snapshot.stations == (Station("02:00:00:00:00:00", tx=expected, rssi_dbm=-27.0, failed=0),)
 
 
 def test_an_access_point_prints_no_rate_and_no_station() -> None:
-    look = look_at(recorded("ht-wlan0-iwconfig.txt"))
-    assert (look.role, look.stations, look.tells_stations, look.power_save) == (
+    snapshot = parse_snapshot(recorded("ht-wlan0-iwconfig.txt"))
+    assert (snapshot.role, snapshot.stations, snapshot.lists_stations, snapshot.power_save) == (
         "access_point",
         (),
         False,
@@ -29,8 +33,13 @@ def test_an_access_point_prints_no_rate_and_no_station() -> None:
 
 @pytest.mark.parametrize("name", ["off-wlan1-iwconfig.txt", "nohostapd-wlan0-iwconfig.txt"])
 def test_not_associated(name: str) -> None:
-    look = look_at(recorded(name))
-    assert (look.role, look.bssid, look.stations, look.tells_stations) == ("client", None, (), True)
+    snapshot = parse_snapshot(recorded(name))
+    assert (snapshot.role, snapshot.bssid, snapshot.stations, snapshot.lists_stations) == (
+        "client",
+        None,
+        (),
+        True,
+    )
 
 
 @pytest.mark.parametrize("sign", ["=", ":"])
@@ -78,9 +87,9 @@ def test_54_may_be_legacy_or_ht() -> None:
 )
 def test_signal_and_power_save(line: str, rssi_dbm: float | None, saves: bool | None) -> None:
     text = f"wlan0 IEEE 802.11  Mode:Managed  Access Point: 02:00:00:00:00:0A\n {line}\n"
-    look = look_at(text)
-    assert (look.stations[0].rssi_dbm, look.power_save) == (rssi_dbm, saves)
-    assert look.bssid == "02:00:00:00:00:0a"
+    snapshot = parse_snapshot(text)
+    assert (snapshot.stations[0].rssi_dbm, snapshot.power_save) == (rssi_dbm, saves)
+    assert snapshot.bssid == "02:00:00:00:00:0a"
 
 
 VERSION = "iwconfig  Wireless-Tools version 30\n          Compatible with Wireless Extension v11 to v22.\n"
@@ -89,7 +98,7 @@ VERSION = "iwconfig  Wireless-Tools version 30\n          Compatible with Wirele
 def test_the_source_asks_once_a_look() -> None:
     tool = Tool({"--version": VERSION, "wlan2": recorded("ht-wlan2-iwconfig.txt")})
     source = IwconfigSource("wlan2", tool)
-    assert source.look().stations[0].tx.phy_rate_mbps == 27.0
+    assert source.snapshot().stations[0].tx.phy_rate_mbps == 27.0
     assert (source.version, tool.asked) == ("30", ["--version", "wlan2"])
 
 
@@ -100,12 +109,12 @@ def test_the_source_asks_once_a_look() -> None:
         (Ran(237, "", "wlan9     No such device\n\n"), InterfaceGone, "no wireless interface"),
         (
             Ran(161, "", "lo        no wireless extensions.\n\n"),
-            LookFailed,
+            ReadFailed,
             "it is no radio, or nl80211 only",
         ),
     ],
 )
-def test_what_iwconfig_cannot_tell(ran: Ran, kind: type[LookFailed], message: str) -> None:
+def test_what_iwconfig_cannot_tell(ran: Ran, kind: type[ReadFailed], message: str) -> None:
     source = IwconfigSource("wlan9", Tool({"--version": VERSION, "wlan9": ran}))
     with pytest.raises(kind, match=message):
-        source.look()
+        source.snapshot()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from netjoule_radio.explain import remedies
 from netjoule_radio.link_state import access_point_differences, client_differences, streams_announced
 from netjoule_radio.plan import access_point_plan, client_plan
+from netjoule_radio.remedies import remedies
 
 DATA = Path(__file__).parent / "data"
 STATE = DATA / "state"

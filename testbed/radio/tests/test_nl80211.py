@@ -7,12 +7,12 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from looks import recorded
+from recorded_tools import recorded
 
 from netjoule_radio import nl80211
-from netjoule_radio.asking import InterfaceGone, LookFailed, SourceMissing
-from netjoule_radio.nl80211 import Nl80211Source, look_at, rate, station
-from netjoule_radio.record import NO_RATE, Rate
+from netjoule_radio.nl80211 import Nl80211Source, parse_snapshot, rate, station
+from netjoule_radio.snapshot import NO_RATE, Rate
+from netjoule_radio.source import InterfaceGone, ReadFailed, SourceMissing
 
 
 def answers(name: str) -> dict[str, Any]:
@@ -22,9 +22,13 @@ def answers(name: str) -> dict[str, Any]:
 @pytest.mark.skipif(sys.byteorder != "little", reason="the recording is of a little-endian host")
 def test_debian_12s_pyroute2_leaves_rates_as_bytes() -> None:
     told = answers("0.7.2")
-    look = look_at(told["interface"][0], told["power_save"], told["stations"])
-    assert (look.role, look.bssid, look.power_save) == ("access_point", "02:00:00:00:00:00", False)
-    first, second = look.stations
+    snapshot = parse_snapshot(told["interface"][0], told["power_save"], told["stations"])
+    assert (snapshot.role, snapshot.bssid, snapshot.power_save) == (
+        "access_point",
+        "02:00:00:00:00:00",
+        False,
+    )
+    first, second = snapshot.stations
     assert first.tx == Rate(6.0, None, None, 20, 800)
     assert (second.tx, second.rssi_dbm) == (Rate(14.4, 0, 2, 20, 400), -27.0)
     assert (second.retries, second.failed, second.connected_s) == (0, 0, 157)
@@ -33,8 +37,8 @@ def test_debian_12s_pyroute2_leaves_rates_as_bytes() -> None:
 
 def test_a_later_pyroute2_decodes_them() -> None:
     told = answers("0.9.7")
-    look = look_at(told["interface"][0], told["power_save"], told["stations"])
-    (own,) = look.stations
+    snapshot = parse_snapshot(told["interface"][0], told["power_save"], told["stations"])
+    (own,) = snapshot.stations
     assert own.tx == own.rx == Rate(6.0, None, None, 20, 800)
     assert (own.connected_s, own.associated_at_s) == (422, 36.99681095)
 
@@ -148,9 +152,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
 
 def test_the_source_asks_the_kernel(kernel: Kernel) -> None:
     source = Nl80211Source("wlan0")
-    assert source.look().power_save is False
+    assert source.snapshot().power_save is False
     kernel.no_power_save = True
-    assert source.look().power_save is None
+    assert source.snapshot().power_save is None
     source.close()
     assert kernel.closed
 
@@ -161,37 +165,37 @@ def test_a_client_whose_driver_lists_no_stations_is_still_associated(kernel: Ker
     attributes = [(n, 2 if n.endswith("IFTYPE") else v) for n, v in kernel.told["interface"][0]["attrs"]]
     kernel.told |= {"stations": [], "interface": [{"attrs": attributes}]}
     source = Nl80211Source("wlan0")
-    assert source.look().bssid is None  # it is not associated
+    assert source.snapshot().bssid is None  # it is not associated
     kernel.associated = {"attrs": [("NL80211_ATTR_BSS", {"attrs": [("NL80211_BSS_BSSID", address)]})]}
-    (own,) = source.look().stations
+    (own,) = source.snapshot().stations
     assert (own.station, own.tx) == (address, NO_RATE)
     info = {"attrs": [("NL80211_STA_INFO_SIGNAL", -40)]}
     kernel.station = [{"attrs": [("NL80211_ATTR_MAC", address), ("NL80211_ATTR_STA_INFO", info)]}]
-    look = source.look()
-    assert (look.bssid, look.stations[0].rssi_dbm) == (address, -40.0)
+    snapshot = source.snapshot()
+    assert (snapshot.bssid, snapshot.stations[0].rssi_dbm) == (address, -40.0)
 
 
 def test_an_access_point_without_clients_is_not_asked_for_its_own(kernel: Kernel) -> None:
     kernel.told |= {"stations": []}
     kernel.associated = {"attrs": [("NL80211_ATTR_BSS", {"attrs": [("NL80211_BSS_BSSID", "x")]})]}
-    assert Nl80211Source("wlan0").look().stations == ()
+    assert Nl80211Source("wlan0").snapshot().stations == ()
 
 
 def test_an_interface_that_is_gone_is_told_so(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Nl80211Source("wlan0")
     kernel.failure = NoDevice("No such device")
     with pytest.raises(InterfaceGone, match="not a wireless interface"):
-        source.look()
+        source.snapshot()
     kernel.failure = OSError("out of memory")
-    with pytest.raises(LookFailed, match="out of memory"):
-        source.look()
+    with pytest.raises(ReadFailed, match="out of memory"):
+        source.snapshot()
 
     def unknown(_name: str) -> int:
         raise OSError
 
     monkeypatch.setattr(nl80211, "socket", SimpleNamespace(if_nametoindex=unknown))
     with pytest.raises(InterfaceGone, match="no interface wlan0"):
-        source.look()
+        source.snapshot()
 
 
 def test_without_pyroute2_or_nl80211_it_says_so(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

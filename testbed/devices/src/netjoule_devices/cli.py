@@ -20,13 +20,13 @@ from netjoule_devices.errors import DeviceError, EnvironmentLacks, LinkLost
 from netjoule_devices.link_stats import LinkStats, subscribe
 from netjoule_devices.model import load_model, model_names
 from netjoule_devices.sampler import Sample, Sampler
-from netjoule_devices.stop import Stop, Woken
+from netjoule_devices.shutdown import Shutdown, WaitResult
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGTERM, SIGINT or a closed stdout (0), or until something fails (1, 2, 3)."""
     chosen = _parsed(arguments)
-    stop = Stop()
+    stop = Shutdown()
     try:
         if chosen.describe:
             sys.stdout.write(json.dumps(load_model(chosen.model).describe()) + "\n")
@@ -48,7 +48,7 @@ def entry() -> None:
     sys.exit(main())
 
 
-def _samples(chosen: argparse.Namespace, stop: Stop) -> Iterator[Sample]:
+def _samples(chosen: argparse.Namespace, stop: Shutdown) -> Iterator[Sample]:
     """Yield samples until the program is asked to end."""
     model = load_model(chosen.model)
     cpu = None if chosen.cpu_netns is None else NamespaceCpu(chosen.cpu_netns).advance_s
@@ -62,10 +62,10 @@ def _samples(chosen: argparse.Namespace, stop: Stop) -> Iterator[Sample]:
         yield from _link_samples(sampler, link, chosen, stop)
 
 
-def _grid_samples(sampler: Sampler, origin_ns: int, interval_ns: int, stop: Stop) -> Iterator[Sample]:
+def _grid_samples(sampler: Sampler, origin_ns: int, interval_ns: int, stop: Shutdown) -> Iterator[Sample]:
     """Yield samples on the grid origin + k x interval; a late wake-up makes one longer sample, not a hole."""
     start_ns = origin_ns - (origin_ns - time.monotonic_ns()) // interval_ns * interval_ns
-    while stop.wait((start_ns + interval_ns - time.monotonic_ns()) * 1e-9) is not Woken.STOP:
+    while stop.wait((start_ns + interval_ns - time.monotonic_ns()) * 1e-9) is not WaitResult.STOP:
         now_ns = time.monotonic_ns()
         end_ns = origin_ns + (now_ns - origin_ns) // interval_ns * interval_ns
         if end_ns > start_ns:
@@ -74,15 +74,15 @@ def _grid_samples(sampler: Sampler, origin_ns: int, interval_ns: int, stop: Stop
 
 
 def _link_samples(
-    sampler: Sampler, link: LinkStats, chosen: argparse.Namespace, stop: Stop
+    sampler: Sampler, link: LinkStats, chosen: argparse.Namespace, stop: Shutdown
 ) -> Iterator[Sample]:
     """Yield one sample per interval of the link's statistics."""
     deadline = time.monotonic() + chosen.wait_s
     while True:
-        woken = stop.wait(deadline - time.monotonic(), link)
-        if woken is Woken.STOP:
+        result = stop.wait(deadline - time.monotonic(), link)
+        if result is WaitResult.STOP:
             return
-        samples = sampler.on_link(link.receive(), time.monotonic_ns()) if woken is Woken.READY else []
+        samples = sampler.on_link(link.receive(), time.monotonic_ns()) if result is WaitResult.READY else []
         if samples:
             deadline = time.monotonic() + chosen.wait_s
         elif time.monotonic() >= deadline:

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from netjoule_devices.errors import LinkLost
-from netjoule_devices.stop import Woken
+from netjoule_devices.shutdown import WaitResult
 
 RETRY_S = 0.02
 RECEIVE_BYTES = 65_536
 
-Wait = Callable[[float], Woken]
+Wait = Callable[[float], WaitResult]
 """Waits some seconds and says why it ended."""
 
 
@@ -89,7 +89,7 @@ def subscribe(path: Path, station: str, wait_s: float, wait: Wait) -> LinkStats 
             return LinkStats(connection, station)
         if time.monotonic() >= deadline:
             raise LinkLost(f"no link at {path} within {wait_s:g} s ({reason}); is netjoule-link running?")
-        if wait(RETRY_S) is Woken.STOP:
+        if wait(RETRY_S) is WaitResult.STOP:
             return None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Looks at a radio at fixed times, all the time, and tells what it sees and what looking costs.
+"""Reads a radio at fixed times, all the time, and tells what it reads and what reading costs.
 
 The cadence never changes, whether something is measured or not: the power that reading takes is then part of
 the idle power as it is of the loaded one. Deadlines are absolute (start + k x period); one that has passed is
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from netjoule_radio.asking import InterfaceGone, LookFailed, Source
-from netjoule_radio.record import Follower
+from netjoule_radio.snapshot import RowBuilder
+from netjoule_radio.source import InterfaceGone, ReadFailed, Source
 
 __all__ = ["CPU_SOURCE", "VERSION", "Agent", "next_deadline"]
 
@@ -57,13 +57,13 @@ class Agent:
         self._cpu_s = cpu_s
         self._wait = wait_until_ns
         self._say = say
-        self._follower = Follower()
+        self._row_builder = RowBuilder()
         self._trouble = ""
         self.looks = 0
         self.missed = 0
 
     def run(self) -> None:
-        """Look until the end is asked for."""
+        """Read until the end is asked for."""
         deadline_ns = self._now_ns()
         while self._wait(deadline_ns):
             self._look()
@@ -74,8 +74,8 @@ class Agent:
     def _look(self) -> None:
         self.looks += 1
         try:
-            look = self._source.look()
-        except LookFailed as error:
+            snapshot = self._source.snapshot()
+        except ReadFailed as error:
             gone = isinstance(error, InterfaceGone)
             self._tell_trouble("interface_gone" if gone else "look_failed", str(error))
             return
@@ -83,7 +83,7 @@ class Agent:
             self._trouble = ""
             self._say(self._dated({"event": "reading_again"}))
         stamp = self._dated({"event": "reading", "source": self._source.name})
-        for row in self._follower.rows(look, stamp["t_ns"]):
+        for row in self._row_builder.rows(snapshot, stamp["t_ns"]):
             self._say({**stamp, **row})
 
     def _tell_trouble(self, event: str, message: str) -> None:

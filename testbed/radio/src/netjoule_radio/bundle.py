@@ -11,11 +11,11 @@ import io
 import zipfile
 from pathlib import Path
 
-__all__ = ["agent_zipapp", "one_look"]
+__all__ = ["agent_zipapp", "one_snapshot"]
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _MAIN = "from netjoule_radio.cli import main\n\nmain()\n"
-_ONE_LOOK = """\
+_ONE_SNAPSHOT = """\
 import base64, runpy, sys, tempfile
 sys.argv[1:] = {options!r}
 with tempfile.NamedTemporaryFile(suffix=".pyz") as file:
@@ -39,7 +39,7 @@ def agent_zipapp() -> bytes:
     return buffer.getvalue()
 
 
-def one_look(interface: str, source: str = "auto") -> str:
-    """A program for `python3 -`: the agent looks once at a radio; nothing of it stays on the host."""
+def one_snapshot(interface: str, source: str = "auto") -> str:
+    """A program for `python3 -`: the agent reads a radio once; nothing of it stays on the host."""
     options = ["--interface", interface, "--source", source, "--once"]
-    return _ONE_LOOK.format(options=options, zipapp=base64.b64encode(agent_zipapp()).decode())
+    return _ONE_SNAPSHOT.format(options=options, zipapp=base64.b64encode(agent_zipapp()).decode())

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from netjoule_radio.agent import CPU_SOURCE, VERSION, Agent
-from netjoule_radio.asking import InterfaceGone, LookFailed, Source, SourceMissing
-from netjoule_radio.sources import SOURCES, choose
+from netjoule_radio.source import InterfaceGone, ReadFailed, Source, SourceMissing
+from netjoule_radio.source_choice import SOURCES, choose
 
 __all__ = ["main"]
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     try:
         with _end_signals() as end:
             _agent(options, end)
-    except (SourceMissing, LookFailed) as error:
+    except (SourceMissing, ReadFailed) as error:
         message = _no_source(options.interface, options.source, error)
         _say({"event": "error", "message": message})
         sys.exit(EXIT_HOST_LACKS)
@@ -57,9 +57,12 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--interface", required=True, help="wireless interface, e.g. wlan0")
     parser.add_argument("--every-s", type=float, default=1.0, help="period in seconds, 0.1 to 60 (default 1)")
     parser.add_argument(
-        "--source", choices=("auto", *SOURCES), default="auto", help="whom to ask (default: the best)"
+        "--source",
+        choices=("auto", *SOURCES),
+        default="auto",
+        help="how the radio is read (default: the first of these that works)",
     )
-    parser.add_argument("--once", action="store_true", help="take one look, say who answered, and end")
+    parser.add_argument("--once", action="store_true", help="read once, say which source answered, and end")
     parser.add_argument("--version", action="version", version=f"netjoule-radio {VERSION}")
     if not (sys.argv[1:] if argv is None else argv):
         parser.print_help()
@@ -74,7 +77,7 @@ def _agent(options: argparse.Namespace, end: int) -> None:
     choice = choose(options.source, options.interface)
     with contextlib.closing(choice.source):
         _say(_ready(options, choice.source, choice.passed_over))
-        if options.once:  # choosing has looked
+        if options.once:  # the choice has read
             return
         watched = [end, *_lifeline()]
         agent = Agent(

@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from netjoule_radio.asking import InterfaceGone, LookFailed, Run, find_tool, run_tool
-from netjoule_radio.record import NO_RATE, Look, Rate, Role, Station, checked_rate, rate_alone
+from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_alone
+from netjoule_radio.source import InterfaceGone, ReadFailed, Run, find_tool, run_tool
 
 __all__ = ["IwSource", "interface", "link", "power_save", "rate", "station_dump"]
 
 SLOW_EVERY = 10
-"""Role, address and power save change seldom and cost a program each: they are asked at every tenth look."""
+"""Role, address and power save change seldom and cost a program each: every tenth snapshot asks them."""
 
 _GUARD_NS = {0: 800, 1: 1600, 2: 3200}  # of HE-GI and EHT-GI, enum nl80211_he_gi
 _STANDARDS = {"MCS": "ht", "VHT-MCS": "vht", "HE-MCS": "he", "EHT-MCS": "eht", "S1G-MCS": "s1g"}
@@ -110,12 +110,12 @@ def _number(fields: Mapping[str, str], name: str) -> float | None:
 
 
 class IwSource:
-    """Asks iw: one program a look, three at every tenth."""
+    """Asks iw: one program a snapshot, three at every tenth."""
 
     name = "iw"
 
     def __init__(self, interface: str, run: Run = run_tool) -> None:
-        """Raises SourceMissing without iw, LookFailed when it does not run."""
+        """Raises SourceMissing without iw, ReadFailed when it does not run."""
         self._interface = interface
         self._run = run
         self._iw = find_tool("iw") if run is run_tool else "iw"
@@ -124,8 +124,8 @@ class IwSource:
         self._dumps = True
         self._slow: tuple[Role, str | None, bool | None] = ("other", None, None)
 
-    def look(self) -> Look:
-        """Ask now. Raises LookFailed."""
+    def snapshot(self) -> Snapshot:
+        """Ask now. Raises ReadFailed."""
         if self._looks % SLOW_EVERY == 0:
             role, address = interface(self._ask("info"))
             self._slow = role, address, power_save(self._ask("get", "power_save", may_lack=True))
@@ -135,9 +135,9 @@ class IwSource:
         if not stations:
             self._looks = 0  # it may become another kind of interface
         if role != "client":
-            return Look(role, address if role == "access_point" else None, saves, stations)
+            return Snapshot(role, address if role == "access_point" else None, saves, stations)
         own = sorted(stations, key=lambda station: not station.beacons)[:1]  # others are TDLS peers
-        return Look(role, own[0].station if own else None, saves, tuple(own))
+        return Snapshot(role, own[0].station if own else None, saves, tuple(own))
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -154,10 +154,10 @@ class IwSource:
         return () if own is None else (own,)
 
     def _ask(self, *words: str, may_lack: bool = False) -> str:
-        """What iw says; the words of "not supported" when that may be. Raises LookFailed."""
+        """What iw says; the words of "not supported" when that may be. Raises ReadFailed."""
         try:
             ran = self._run([self._iw, "dev", self._interface, *words])
-        except LookFailed:
+        except ReadFailed:
             self._looks = 0
             raise
         if ran.status == 0:
@@ -167,4 +167,4 @@ class IwSource:
         self._looks = 0  # after a trouble everything is asked anew
         if _NO_DEVICE in ran.err:
             raise InterfaceGone(f"there is no wireless interface {self._interface}")
-        raise LookFailed(f"iw dev {self._interface} {' '.join(words)}: {ran.err.strip() or ran.status}")
+        raise ReadFailed(f"iw dev {self._interface} {' '.join(words)}: {ran.err.strip() or ran.status}")

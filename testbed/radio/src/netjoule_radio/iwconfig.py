@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from netjoule_radio.asking import InterfaceGone, LookFailed, Run, find_tool, run_tool
-from netjoule_radio.record import Look, Rate, Role, Station, rate_alone
+from netjoule_radio.snapshot import Rate, Role, Snapshot, Station, rate_alone
+from netjoule_radio.source import InterfaceGone, ReadFailed, Run, find_tool, run_tool
 
-__all__ = ["IwconfigSource", "look_at", "rate"]
+__all__ = ["IwconfigSource", "parse_snapshot", "rate"]
 
 _ROLES: Mapping[str, Role] = {"Managed": "client", "Master": "access_point"}
 _SCALE = {"G": 1000.0, "M": 1.0, "k": 0.001}
@@ -29,7 +29,7 @@ def rate(text: str) -> Rate:
     return rate_alone(round(float(told[1]) * _SCALE[told[2]], 3), legacy_is_legacy=False)
 
 
-def look_at(text: str) -> Look:
+def parse_snapshot(text: str) -> Snapshot:
     """Read `iwconfig X`. Power save is None where no line tells it."""
     mode = re.search(r"Mode[:=](\S+)", text)
     role = _ROLES.get(mode[1] if mode else "", "other")
@@ -37,9 +37,9 @@ def look_at(text: str) -> Look:
     saves = None if told is None else told[1] != ":off"
     bssid = re.search(r"Access Point: ([0-9A-Fa-f:]{17})", text)
     if role == "access_point":
-        return Look(role, None, saves, tells_stations=False)
+        return Snapshot(role, None, saves, lists_stations=False)
     if bssid is None:
-        return Look(role, None, saves)
+        return Snapshot(role, None, saves)
     rssi = re.search(r"Signal level[:=](-?\d+) dBm", text)  # "=60/100" is of no unit
     failed = re.search(r"Tx excessive retries[:=](\d+)", text)  # frames given up after all retries
     station = Station(
@@ -48,32 +48,32 @@ def look_at(text: str) -> Look:
         rssi_dbm=float(rssi[1]) if rssi else None,
         failed=int(failed[1]) if failed else None,
     )
-    return Look(role, station.station, saves, (station,))
+    return Snapshot(role, station.station, saves, (station,))
 
 
 class IwconfigSource:
-    """Asks iwconfig: one program a look."""
+    """Asks iwconfig: one program a snapshot."""
 
     name = "iwconfig"
 
     def __init__(self, interface: str, run: Run = run_tool) -> None:
-        """Raises SourceMissing without iwconfig, LookFailed when it does not run."""
+        """Raises SourceMissing without iwconfig, ReadFailed when it does not run."""
         self._interface = interface
         self._run = run
         self._iwconfig = find_tool("iwconfig") if run is run_tool else "iwconfig"
         version = re.search(r"Wireless-Tools version (\S+)", run([self._iwconfig, "--version"]).out)
         self.version = version[1] if version else ""
 
-    def look(self) -> Look:
-        """Ask now. Raises LookFailed."""
+    def snapshot(self) -> Snapshot:
+        """Ask now. Raises ReadFailed."""
         ran = self._run([self._iwconfig, self._interface])
         if "No such device" in ran.err:
             raise InterfaceGone(f"there is no wireless interface {self._interface}")
         if "no wireless extensions" in ran.err:
-            raise LookFailed(f"{self._interface} has no wireless extensions: it is no radio, or nl80211 only")
+            raise ReadFailed(f"{self._interface} has no wireless extensions: it is no radio, or nl80211 only")
         if ran.status != 0 or not ran.out.strip():
-            raise LookFailed(f"iwconfig {self._interface}: {ran.err.strip() or ran.status}")
-        return look_at(ran.out)
+            raise ReadFailed(f"iwconfig {self._interface}: {ran.err.strip() or ran.status}")
+        return parse_snapshot(ran.out)
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -16,10 +16,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from netjoule_radio.asking import InterfaceGone, LookFailed, SourceMissing
-from netjoule_radio.record import NO_RATE, Look, Rate, Role, Station, checked_rate, rate_alone
+from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_alone
+from netjoule_radio.source import InterfaceGone, ReadFailed, SourceMissing
 
-__all__ = ["Nl80211Source", "look_at", "rate", "station"]
+__all__ = ["Nl80211Source", "parse_snapshot", "rate", "station"]
 
 _RATE_INFO = (
     "", "BITRATE", "MCS", "40_MHZ_WIDTH", "SHORT_GI", "BITRATE32", "VHT_MCS", "VHT_NSS", "80_MHZ_WIDTH",
@@ -106,17 +106,17 @@ def station(message: Any) -> Station:
     )
 
 
-def look_at(interface: Any, power_save: Sequence[Any], stations: Iterable[Any]) -> Look:
-    """The answers to GET_INTERFACE, GET_POWER_SAVE and GET_STATION as one look."""
+def parse_snapshot(interface: Any, power_save: Sequence[Any], stations: Iterable[Any]) -> Snapshot:
+    """The answers to GET_INTERFACE, GET_POWER_SAVE and GET_STATION as one snapshot."""
     own = _attributes(interface, "NL80211_ATTR_")
     address = str(own["MAC"]).lower() if "MAC" in own else None
     role = _ROLES.get(int(own.get("IFTYPE", 0)), "other")
     saves = _power_save(power_save)
     found = tuple(station(message) for message in stations)
     if role != "client":
-        return Look(role, address if role == "access_point" else None, saves, found)
+        return Snapshot(role, address if role == "access_point" else None, saves, found)
     peers = sorted(found, key=lambda peer: not peer.beacons)[:1]  # others are TDLS peers
-    return Look(role, peers[0].station if peers else None, saves, tuple(peers))
+    return Snapshot(role, peers[0].station if peers else None, saves, tuple(peers))
 
 
 def _power_save(answers: Sequence[Any]) -> bool | None:
@@ -131,7 +131,7 @@ def _power_save(answers: Sequence[Any]) -> bool | None:
 
 
 class Nl80211Source:
-    """Asks the kernel: three messages a look."""
+    """Asks the kernel: three messages a snapshot."""
 
     name = "nl80211"
 
@@ -151,8 +151,8 @@ class Nl80211Source:
         except Exception as error:  # pyroute2's own kinds differ between its versions
             raise SourceMissing(f"the kernel does not answer over nl80211: {error}") from None
 
-    def look(self) -> Look:
-        """Ask now. Raises LookFailed."""
+    def snapshot(self) -> Snapshot:
+        """Ask now. Raises ReadFailed."""
         try:
             index = socket.if_nametoindex(self._interface)  # anew: an interface that came back has another
         except OSError:
@@ -165,10 +165,10 @@ class Nl80211Source:
         except Exception as error:  # pyroute2's own kinds differ between its versions
             if getattr(error, "code", None) == _ENODEV:
                 raise InterfaceGone(f"{self._interface} is not a wireless interface (any more)") from None
-            raise LookFailed(f"nl80211 about {self._interface}: {error}") from None
+            raise ReadFailed(f"nl80211 about {self._interface}: {error}") from None
         if not interfaces:
-            raise LookFailed(f"nl80211 says nothing of {self._interface}")
-        return look_at(interfaces[0], power_save, stations)
+            raise ReadFailed(f"nl80211 says nothing of {self._interface}")
+        return parse_snapshot(interfaces[0], power_save, stations)
 
     def close(self) -> None:
         """Close the socket."""

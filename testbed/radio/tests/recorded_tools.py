@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded answers (data/looks/README.md) and stand-ins for the outside."""
+"""Recorded answers (data/snapshots/README.md) and stand-ins for the outside."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from netjoule_radio.asking import Ran
+from netjoule_radio.source import Ran
 
-LOOKS = Path(__file__).parent / "data" / "looks"
+SNAPSHOTS = Path(__file__).parent / "data" / "snapshots"
 NO_DEVICE = Ran(237, "", "command failed: No such device (-19)\n")  # verbatim, iw 5.19
 NOT_SUPPORTED = Ran(161, "", "command failed: Operation not supported (-95)\n")
 
 
 def recorded(name: str) -> str:
-    return (LOOKS / name).read_text(encoding="utf-8")
+    return (SNAPSHOTS / name).read_text(encoding="utf-8")
 
 
 class Tool:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from netjoule_radio.asking import InterfaceGone, LookFailed, Source, SourceMissing
 from netjoule_radio.iw_text import IwSource
 from netjoule_radio.iwconfig import IwconfigSource
 from netjoule_radio.nl80211 import Nl80211Source
+from netjoule_radio.source import InterfaceGone, ReadFailed, Source, SourceMissing
 
 __all__ = ["SOURCES", "Choice", "choose"]
 
@@ -30,7 +30,7 @@ class Choice(NamedTuple):
 def choose(
     wanted: str, interface: str, sources: Mapping[str, Callable[[str], Source]] | None = None
 ) -> Choice:
-    """Try `wanted`, or with "auto" all in order of preference, by one look each.
+    """Try `wanted`, or with "auto" all in order of preference, by a snapshot each.
 
     Raises:
         InterfaceGone: when a source that works says that there is no such interface.
@@ -41,12 +41,12 @@ def choose(
     for name in known if wanted == "auto" else (wanted,):
         try:
             source = known[name](interface)
-        except (SourceMissing, LookFailed) as error:
+        except (SourceMissing, ReadFailed) as error:
             passed_over[name] = str(error)
             continue
         try:
-            source.look()
-        except LookFailed as error:
+            source.snapshot()
+        except ReadFailed as error:
             source.close()
             if isinstance(error, InterfaceGone):
                 raise

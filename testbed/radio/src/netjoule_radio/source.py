@@ -9,9 +9,18 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from netjoule_radio.record import Look
+from netjoule_radio.snapshot import Snapshot
 
-__all__ = ["InterfaceGone", "LookFailed", "Ran", "Run", "Source", "SourceMissing", "find_tool", "run_tool"]
+__all__ = [
+    "InterfaceGone",
+    "Ran",
+    "ReadFailed",
+    "Run",
+    "Source",
+    "SourceMissing",
+    "find_tool",
+    "run_tool",
+]
 
 _ADMIN_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the search path of an ordinary user over SSH
 _TOOL_LIMIT_S = 5.0
@@ -21,11 +30,11 @@ class SourceMissing(Exception):
     """This host cannot be asked this way; the text says what is missing."""
 
 
-class LookFailed(Exception):
-    """This look did not succeed; the next one may."""
+class ReadFailed(Exception):
+    """This reading did not succeed; the next one may."""
 
 
-class InterfaceGone(LookFailed):
+class InterfaceGone(ReadFailed):
     """There is no such interface (any more)."""
 
 
@@ -46,8 +55,8 @@ class Source(Protocol):
     name: str
     version: str
 
-    def look(self) -> Look:
-        """Ask now. Raises LookFailed."""
+    def snapshot(self) -> Snapshot:
+        """Ask now. Raises ReadFailed."""
         ...
 
     def close(self) -> None:
@@ -64,7 +73,7 @@ def find_tool(name: str) -> str:
 
 
 def run_tool(argv: Sequence[str]) -> Ran:
-    """Run a program to its end, without translation of its words. Raises LookFailed."""
+    """Run a program to its end, without translation of its words. Raises ReadFailed."""
     try:
         ended = subprocess.run(
             argv,
@@ -75,7 +84,7 @@ def run_tool(argv: Sequence[str]) -> Ran:
             env={**os.environ, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired:
-        raise LookFailed(f"{argv[0]} did not answer within {_TOOL_LIMIT_S:g} s") from None
+        raise ReadFailed(f"{argv[0]} did not answer within {_TOOL_LIMIT_S:g} s") from None
     except OSError as error:
-        raise LookFailed(f"{argv[0]} cannot be run: {error.strerror or error}") from None
+        raise ReadFailed(f"{argv[0]} cannot be run: {error.strerror or error}") from None
     return Ran(ended.returncode, ended.stdout.decode(errors="replace"), ended.stderr.decode(errors="replace"))

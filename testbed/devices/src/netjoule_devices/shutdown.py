@@ -19,7 +19,7 @@ class HasFileno(Protocol):
         ...
 
 
-class Woken(enum.Enum):
+class WaitResult(enum.Enum):
     """Why a wait ended."""
 
     STOP = enum.auto()
@@ -27,7 +27,7 @@ class Woken(enum.Enum):
     TIME = enum.auto()
 
 
-class Stop:
+class Shutdown:
     """Waits for time or input and catches the signals that end the program; one per process, main thread."""
 
     def __init__(self) -> None:
@@ -44,15 +44,15 @@ class Stop:
         """Return whether a signal has asked to end."""
         return self._requested
 
-    def wait(self, seconds: float, source: HasFileno | None = None) -> Woken:
+    def wait(self, seconds: float, source: HasFileno | None = None) -> WaitResult:
         """Wait until `source` is readable or the time is over, unless the program is to end."""
         if self.requested():
-            return Woken.STOP
+            return WaitResult.STOP
         sources: list[HasFileno] = [self._inner] if source is None else [self._inner, source]
         readable, _, _ = select.select(sources, [], [], max(seconds, 0.0))
         if self.requested():
-            return Woken.STOP
-        return Woken.READY if source in readable else Woken.TIME
+            return WaitResult.STOP
+        return WaitResult.READY if source in readable else WaitResult.TIME
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self._requested = True

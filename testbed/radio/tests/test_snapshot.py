@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows out of looks: differences of counters, re-association, roaming, no association."""
+"""Rows out of snapshots: differences of counters, re-association, roaming, no association."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from netjoule_radio import record
-from netjoule_radio.record import NO_RATE, Follower, Look, Rate, Station, checked_rate, rate_alone, was_reset
+import netjoule_radio.snapshot
+from netjoule_radio.snapshot import (
+    NO_RATE,
+    Rate,
+    RowBuilder,
+    Snapshot,
+    Station,
+    checked_rate,
+    rate_alone,
+    was_reset,
+)
 
 A, B = "02:00:00:00:00:0a", "02:00:00:00:00:0b"
 MODE = Rate(216.0, 13, 2, 40, 800)
@@ -16,13 +25,17 @@ OWN = Station(
 )
 
 
-def client(station: Station | None) -> Look:
-    return Look("client", station.station if station else None, False, (station,) if station else ())
+def client(station: Station | None) -> Snapshot:
+    return Snapshot("client", station.station if station else None, False, (station,) if station else ())
 
 
-def rows(*looks: Look, every_s: float = 1.0) -> list[dict[str, Any]]:
-    follower = Follower()
-    return [row for k, look in enumerate(looks) for row in follower.rows(look, round(k * every_s * 1e9))]
+def rows(*snapshots: Snapshot, every_s: float = 1.0) -> list[dict[str, Any]]:
+    row_builder = RowBuilder()
+    return [
+        row
+        for k, snapshot in enumerate(snapshots)
+        for row in row_builder.rows(snapshot, round(k * every_s * 1e9))
+    ]
 
 
 def later(station: Station, seconds: float = 1.0, **changed: Any) -> Station:
@@ -99,11 +112,11 @@ def test_coming_back_from_roaming_counts_nothing_of_the_first_stay() -> None:
 
 def test_an_access_point_has_a_row_for_each_client() -> None:
     other = replace(OWN, station=B, retries=1)
-    both = Look("access_point", "02:00:00:00:00:01", False, (OWN, other))
-    grown = Look(
+    both = Snapshot("access_point", "02:00:00:00:00:01", False, (OWN, other))
+    grown = Snapshot(
         "access_point", "02:00:00:00:00:01", False, (later(OWN, retries=101), later(other, retries=11))
     )
-    told = rows(both, grown, Look("access_point", "02:00:00:00:00:01", False))
+    told = rows(both, grown, Snapshot("access_point", "02:00:00:00:00:01", False))
     assert [(r["station"], r["retries"], r["flag"]) for r in told] == [
         (A, None, ""),
         (B, None, ""),
@@ -114,7 +127,7 @@ def test_an_access_point_has_a_row_for_each_client() -> None:
 
 
 def test_iwconfig_on_an_access_point_tells_no_state() -> None:
-    (row,) = rows(Look("access_point", None, None, tells_stations=False))
+    (row,) = rows(Snapshot("access_point", None, None, lists_stations=False))
     assert (row["state"], row["flag"], row["phy_rate_mbps"]) == (None, "rate_unknown", None)
 
 
@@ -159,8 +172,8 @@ def test_a_rate_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
         worked_out.append(rate_mbps)
         return ()
 
-    monkeypatch.setattr(record, "modes_of", count)
-    monkeypatch.setattr(record, "rate_matches", count)
+    monkeypatch.setattr(netjoule_radio.snapshot, "modes_of", count)
+    monkeypatch.setattr(netjoule_radio.snapshot, "rate_matches", count)
     try:
         for _ in range(3):
             rate_alone(6.0, legacy_is_legacy=True)

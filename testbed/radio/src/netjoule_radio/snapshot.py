@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one look at a radio tells, the same for nl80211, iw and iwconfig; and rows made of successive looks.
+"""A radio's state at one instant, the same for nl80211, iw and iwconfig; rows made of successive snapshots.
 
-A look holds counters as the kernel keeps them (totals since the association); a row holds what was counted
-since the row before. Rates are recomputed from their fields, and what does not follow is flagged; each
-rate once, so that a look costs the same CPU time whatever rate it meets (idle has others than load).
+A snapshot holds counters as the kernel keeps them (totals since the association); a row holds what was
+counted since the row before. Rates are recomputed from their fields, and what does not follow is flagged;
+each rate once, so that a snapshot costs the same CPU time whatever rate it meets (idle has others than load).
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from netjoule_radio.rates import LEGACY_RATES_MBPS, PhyMode, Standard, modes_of,
 
 __all__ = [
     "NO_RATE",
-    "Follower",
-    "Look",
     "Rate",
     "Role",
+    "RowBuilder",
+    "Snapshot",
     "Station",
     "checked_rate",
     "rate_alone",
@@ -86,21 +86,21 @@ class Station:
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look at one interface.
+class Snapshot:
+    """The state of one interface at one instant.
 
     Attributes:
         bssid: address of the basic service set, lower case; None outside of one or when not told.
         power_save: None when not told.
         stations: of a client at most one, its access point; of an access point all its clients.
-        tells_stations: False when this way of asking cannot list them (iwconfig on an access point).
+        lists_stations: False when this way of asking cannot list them (iwconfig on an access point).
     """
 
     role: Role
     bssid: str | None = None
     power_save: bool | None = None
     stations: tuple[Station, ...] = ()
-    tells_stations: bool = True
+    lists_stations: bool = True
 
 
 @functools.lru_cache(maxsize=_RATES_KEPT)
@@ -175,29 +175,33 @@ def was_reset(before: Station, now: Station, elapsed_s: float) -> bool:
     return now.connected_s + CONNECTED_SLACK_S < before.connected_s + elapsed_s
 
 
-class Follower:
-    """Makes rows of successive looks; time is an argument."""
+class RowBuilder:
+    """Makes rows of successive snapshots; time is an argument."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[Station, int]] = {}
         self._bssid: str | None = None
 
-    def rows(self, look: Look, t_ns: int) -> Iterator[dict[str, Any]]:
-        """One row for each station of the look, one without figures when there is none.
+    def rows(self, snapshot: Snapshot, t_ns: int) -> Iterator[dict[str, Any]]:
+        """One row for each station of the snapshot, one without figures when there is none.
 
         retries and failed are those since the station's row before, None in its first one. Flags, joined by
         ";": disassociated, roamed (another BSSID than at the association before), counter_reset (a new
         association: what was counted in between is not known), rx_ or nothing before the rates' flags.
         """
-        roamed = look.role == "client" and None not in (look.bssid, self._bssid) and look.bssid != self._bssid
-        self._bssid = look.bssid or self._bssid
-        common = {"role": look.role, "bssid": look.bssid, "power_save": look.power_save}
-        for station in look.stations:
+        roamed = (
+            snapshot.role == "client"
+            and None not in (snapshot.bssid, self._bssid)
+            and snapshot.bssid != self._bssid
+        )
+        self._bssid = snapshot.bssid or self._bssid
+        common = {"role": snapshot.role, "bssid": snapshot.bssid, "power_save": snapshot.power_save}
+        for station in snapshot.stations:
             flags = ["roamed"] if roamed else []
             yield {"state": "associated", **common, **self._figures(station, t_ns, flags)}
-        if not look.stations:
-            state = "disassociated" if look.tells_stations else None
-            flag = "disassociated" if look.tells_stations else "rate_unknown"
+        if not snapshot.stations:
+            state = "disassociated" if snapshot.lists_stations else None
+            flag = "disassociated" if snapshot.lists_stations else "rate_unknown"
             yield {"state": state, **common, **_figures_of(Station(""), None, None), "flag": flag}
 
     def _figures(self, station: Station, t_ns: int, flags: list[str]) -> dict[str, Any]:
