@@ -18,14 +18,18 @@ from netjoule.execution import runner
 from netjoule.execution.progress import ProgressEvent
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.flow.generators import Flow, FlowSpec
-from netjoule.loads.flow.generators.base import Endpoints, Generator
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.load import FlowLoad
 from netjoule.radio import RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import Remark
+from netjoule.testbeds.base import MeterPlace, Remark
 from netjoule.topology.topology import Topology
+from netjoule.workload.load import Load, Place
 from netjoule.workload.workload import Workload
 
+HERE = LocalHost("here")
+PLACE = Place({"client": (HERE,), "server": (HERE,)}, {"here": "10.79.0.1"})
 START_NS = 5_000_000_000_000
 UTC_START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TIMING = {"idle_s": 1.0, "settle_s": 0.2, "warm_up_s": 0.6, "measure_s": 2.0, "tail_s": 0.3}
@@ -85,6 +89,19 @@ def topology(*models: str, **link: Any) -> Topology:
         ],
     }
     return Topology.from_document(document, where="test")
+
+
+def with_clients(number: int) -> Topology:
+    """The same with so many clients."""
+    document = topology().document
+    further = {
+        f"client-{n}": {
+            "roles": ["client"],
+            "test_addresses": {"ipv4": f"10.77.0.1{n}", "ipv6": f"fd77::1{n}"},
+        }
+        for n in range(2, number + 1)
+    }
+    return Topology.from_document(document | {"hosts": document["hosts"] | further}, where="test")
 
 
 HOST = {
@@ -272,6 +289,22 @@ class FakeFlow:
         self._ended = True
 
 
+class FakeServer:
+    """Ends by itself as often as the script says."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    async def wait(self) -> int:
+        if self._script.server_restarts:
+            self._script.server_restarts -= 1
+            return 0
+        return await asyncio.get_running_loop().create_future()
+
+    async def stop(self) -> None:
+        return None
+
+
 class FakeGenerator:
     name = "netjoule-traffic"
 
@@ -281,13 +314,34 @@ class FakeGenerator:
     async def version(self) -> str:
         return "0.1.0"
 
-    async def serve(self, ends: Endpoints) -> None:
+    async def serve(self, ends: Endpoints) -> FakeServer:
+        return FakeServer(self._script)
+
+    def require(self) -> None:
         return None
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> Flow:
         self._script.on_open(spec)
         self._script.note("open", spec.run_id)
         return FakeFlow(self._script, spec)
+
+
+class FakeTime:
+    """Hosts' clocks that stand apart from the controller's by so much (`HostTime`)."""
+
+    def __init__(self, offsets_ns: dict[str, int]) -> None:
+        self._offsets_ns = offsets_ns
+
+    def campaign_s(self, host: str, at_ns: int) -> float:
+        return (at_ns - START_NS - self._offsets_ns.get(host, 0)) / 1e9
+
+    def host_ns(self, host: str, t_s: float) -> int:
+        return START_NS + round(t_s * 1e9) + self._offsets_ns.get(host, 0)
+
+
+def fake_load(script: Script, load: Workload | None = None, where: Topology | None = None) -> FlowLoad:
+    """The load ``flow`` with a generator of this world."""
+    return FlowLoad(load or workload(), where or topology(), lambda _name: FakeGenerator(script))
 
 
 class FakeTestbed:
@@ -300,19 +354,16 @@ class FakeTestbed:
         self.passports = passports
         self.death: asyncio.Future[RunFailed] = asyncio.get_running_loop().create_future()
 
-    @property
-    def endpoints(self) -> Endpoints:
-        here = LocalHost("here")
-        return Endpoints(here, here, "10.77.0.1", "10.79.0.1", 5301)
+    place = PLACE
 
     async def failed(self) -> RunFailed:
         return await asyncio.shield(self.death)
 
-    async def ensure_server(self, generator: Generator) -> bool:
-        if self._script.server_restarts:
-            self._script.server_restarts -= 1
-            return True
-        return False
+    async def meter_places(self) -> Sequence[MeterPlace]:
+        return []
+
+    async def start_meters(self) -> None:
+        return None
 
     def take_remarks(self) -> Sequence[Remark]:
         remarks, self._script.remarks = self._script.remarks, []
@@ -365,7 +416,7 @@ def log_power(campaign: Campaign, until_s: float) -> None:
 
 def opener(script: Script, *, on_up: Callable[[FakeTestbed], None] = lambda _testbed: None) -> Any:
     @asynccontextmanager
-    async def open_testbed(campaign: Campaign, session: Session) -> AsyncIterator[FakeTestbed]:
+    async def open_testbed(campaign: Campaign, session: Session, _load: Load) -> AsyncIterator[FakeTestbed]:
         testbed = FakeTestbed(script, [passport()])
         try:
             on_up(testbed)
@@ -387,7 +438,7 @@ def run(
         clock=script.clock,
         open_testbed=opener(script, **kwargs),
         compute=script.compute,
-        make_generator=lambda _name: FakeGenerator(script),
+        make_load=lambda load, where: fake_load(script, load, where),
         **({} if align is None else {"align": align}),
     )
     return outcome, events

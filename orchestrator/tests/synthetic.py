@@ -11,10 +11,12 @@ from typing import Any
 
 from netjoule.core import files
 from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import flows_of
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.topology.topology import Topology
+from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
 from netjoule_energy import compute_and_write
 from netjoule_synthetic import documents
@@ -145,7 +147,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
     }
     spans.append((ends[1], ends[3]))
     rows = []
-    for flow in flows_of(campaign.workload, row, ["client"]):
+    for flow in flows_of(campaign.workload, FlowCondition.of(row.condition(campaign.seed)), ["client"]):
         of_flow = replace(
             row,
             transport=flow.transport,
@@ -154,7 +156,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
             offered_rate_mbps=flow.offered_rate_mbps,
         )
         report = flow_report(of_flow, campaign.workload, ends[1], ends[3])
-        campaign.write_flow(row.run_id, report, flow.flow)
+        campaign.write_document(row.run_id, "flow", Document("flow_report", report, flow.flow))
         rows += intervals(report, flow.flow)
     campaign.write_intervals(row.run_id, rows)
     event = {"source": "generator", "event": "first_packet", "code": "", "detail": ""}
@@ -166,7 +168,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
 
 
 def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> dict[str, Any]:
-    flows = flows_of(campaign.workload, row, ["client"])
+    flows = flows_of(campaign.workload, FlowCondition.of(row.condition(campaign.seed)), ["client"])
     several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
     return several | documents.run_document(campaign.name, campaign.workload, row, windows)
 

@@ -4,7 +4,6 @@
 import asyncio
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,11 @@ from netjoule.core.reason import Reason, invalidates
 from netjoule.execution import outages
 from netjoule.execution.outages import Elements
 from netjoule.hosts.host import LocalHost
-from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.radio import RadioRecord, log
 from netjoule.radio.log import RadioLog
 from netjoule.radio.rates import RateLimits
 from netjoule.topology.topology import Topology
+from netjoule.workload.load import Place
 
 
 class Reader:
@@ -212,13 +211,14 @@ def test_every_clients_radio_is_watched_and_each_must_be_back(monkeypatch) -> No
 def test_a_second_clients_radio_decides_about_runs_in_which_it_takes_part(
     tmp_path: Path, monkeypatch, takes_part, status
 ) -> None:
-    further = (LocalHost("second"),) if takes_part else ()
-    ends = Endpoints(LocalHost("client"), LocalHost("server"), "10.77.0.1", "10.79.0.1", 5301)
-    monkeypatch.setattr(fakes.FakeTestbed, "endpoints", replace(ends, further_clients=further))
+    clients = (LocalHost("client"), LocalHost("second"))
+    place = Place({"client": clients, "server": (LocalHost("server"),)}, {"server": "10.79.0.1"})
+    monkeypatch.setattr(fakes.FakeTestbed, "place", place)
     roams = [RadioRecord(t_s=t_s / 10, flag="roamed") for t_s in range(1000)]
     monkeypatch.setattr(fakes.FakeTestbed, "radio_readers", [Reader(), SecondReader(*roams)])
-    load = fakes.workload(transports=["udp"], offered_rate_mbps=[1], limits={"max_attempts": 1})
-    with fakes.new_campaign(tmp_path / "c", load) as campaign:
+    once = {"transports": ["udp"], "offered_rate_mbps": [1], "limits": {"max_attempts": 1}}
+    load = fakes.workload(**once, clients=2 if takes_part else 1)
+    with fakes.new_campaign(tmp_path / "c", load, fakes.with_clients(2)) as campaign:
         fakes.run(campaign, fakes.Script())
         (row,) = campaign.rows()
         run = json.loads((campaign.run_dir(row.run_id) / "run.json").read_text())

@@ -2,24 +2,20 @@
 """Coded sync pulses: their rhythm, their times, and which lag is kept."""
 
 import asyncio
-from dataclasses import replace
-from typing import Any
 
 import pytest
-from runner_fakes import START_NS, FakeGenerator, Script, workload
+from runner_fakes import HERE, PLACE, START_NS, FakeTime, Script, fake_load, with_clients, workload
 
 from netjoule.core.clock import CampaignTime
 from netjoule.core.errors import RunFailed
 from netjoule.design.timeline import MeterPace, code_for, pulse_s, quiet_s
 from netjoule.execution.sync_pulses import PULSE_TRIES, Burst, bursts, kept, lags, send_pulse, words
 from netjoule.hosts.host import LocalHost
-from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.workload.load import Place
 
 FAST = MeterPace("fast", 0.1, 0.1)
 SLOW = MeterPace("slow", 5.0, 7.5)
 PULSES = {"rate_mbps": 60, "payload_bytes": 1440}
-HERE = LocalHost("here")
-ENDS = Endpoints(HERE, HERE, "10.77.0.1", "10.79.0.1", 5301)
 
 
 def test_bursts_are_the_runs_of_ones() -> None:
@@ -39,10 +35,13 @@ def test_the_slowest_meter_decides_the_bit() -> None:
     assert pulse_s([SLOW]) == pytest.approx(2 * 32.5 + 14 * 10.0)
 
 
-def send(script: Script, meters: list[MeterPace], ends: Endpoints = ENDS, **offset: Any) -> dict:
+def send(
+    script: Script, meters: list[MeterPace], place: Place = PLACE, offsets_ns: dict[str, int] | None = None
+) -> dict:
     time = CampaignTime(script.clock, START_NS)
-    load = workload(load_pulses=PULSES)
-    return asyncio.run(send_pulse(load, meters, FakeGenerator(script), ends, time, **offset))
+    clients = len(place.hosts("client"))
+    load = fake_load(script, workload(load_pulses=PULSES, clients=clients), with_clients(clients))
+    return asyncio.run(send_pulse(load, meters, place, time, FakeTime(offsets_ns or {})))
 
 
 def test_a_pulse_is_sent_in_the_rhythm_of_its_code_and_dated_by_its_first_packets() -> None:
@@ -59,16 +58,10 @@ def test_a_pulse_is_sent_in_the_rhythm_of_its_code_and_dated_by_its_first_packet
 def test_every_client_sends_each_burst_and_its_own_clock_dates_it() -> None:
     script = Script()
     pulse = send(script, [FAST])
-    both, asked = Script(), []
-
-    def offset_ns(client: str) -> int:
-        asked.append(client)
-        return {"here": 0, "there": 2_000_000}[client]
-
-    two = replace(ENDS, further_clients=(LocalHost("there"),))
-    same = send(both, [FAST], two, client_offset_ns=offset_ns)
+    both = Script()
+    two = Place({"client": (HERE, LocalHost("there")), "server": (HERE,)}, PLACE.control_addresses)
+    same = send(both, [FAST], two, {"here": 0, "there": 2_000_000})
     assert both.of("go") == both.of("end") == ["pulse"] * 8
-    assert asked == ["here", "there"] * 4
     # The mean of both: the second one's clock is 2 ms ahead.
     assert same["t_start_s"] == pytest.approx(pulse["t_start_s"] - 0.001)
 

@@ -18,12 +18,13 @@ from netjoule.core import files
 from netjoule.core.errors import RunFailed, UsageError
 from netjoule.design import limits, run_table
 from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.run_document import flow_spec
 from netjoule.loads.flow.senders import FlowGroup, open_group
-from netjoule.store.campaign import report_name
+from netjoule.store.campaign import document_name
 from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign
 from netjoule.validation.run import check_run
@@ -32,8 +33,9 @@ from netjoule.workload.workload import Workload
 PAIR: dict[str, Any] = {"transports": ["udp"], "offered_rate_mbps": [3], "beside": [{"transport": "tcp"}]}
 
 
-def row_of(load: Workload, transport: str = "udp") -> run_table.PlanRow:
-    return next(row for row in run_table.expand(load, 7) if row.transport == transport)
+def asked_of(load: Workload, transport: str = "udp") -> FlowCondition:
+    row = next(row for row in run_table.expand(load, 7) if row.transport == transport)
+    return FlowCondition.of(row.condition(7))
 
 
 def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
@@ -45,16 +47,16 @@ def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
 
 def test_a_run_has_one_flow_unless_more_are_asked_for() -> None:
     load = workload()
-    (flow,) = flows_of(load, row_of(load), ["a", "b"])
+    (flow,) = flows_of(load, asked_of(load), ["a", "b"])
     assert (flow.flow, flow.client, flow.transport, flow.direction) == (1, "a", "udp", "up")
     assert flow.seed(5) == 5
     assert load.flows == 1
-    assert [report_name(number) for number in (1, 2)] == ["flow.json", "flows/2.json"]
+    assert [document_name("flow", number) for number in (1, 2)] == ["flow.json", "flows/2.json"]
 
 
 def test_each_client_has_all_flows_both_ways_and_the_runs_own_come_first() -> None:
     load = workload(**PAIR, parallel=2, clients=2, direction="both")
-    flows = flows_of(load, row_of(load), ["a", "b", "c"])
+    flows = flows_of(load, asked_of(load), ["a", "b", "c"])
     own = [(t, d) for t in ("udp", "udp", "tcp") for d in ("up", "down")]
     assert kinds(flows) == [(client, *kind) for client in ("a", "b") for kind in own]
     assert [flow.flow for flow in flows] == list(range(1, 13))
@@ -64,16 +66,16 @@ def test_each_client_has_all_flows_both_ways_and_the_runs_own_come_first() -> No
 def test_a_companion_has_the_cells_load_unless_it_has_its_own() -> None:
     beside = [{"transport": "tcp"}, {"transport": "quic", "payload_bytes": 1200, "offered_rate_mbps": 0.5}]
     load = workload(**PAIR | {"beside": beside})
-    _, same, other = flows_of(load, row_of(load), ["a"])
+    _, same, other = flows_of(load, asked_of(load), ["a"])
     assert (same.payload_bytes, same.offered_rate_mbps) == (1440, 3)
     assert (other.payload_bytes, other.offered_rate_mbps) == (1200, 0.5)
 
 
 def test_null_stands_for_every_flow_of_the_run() -> None:
     load = workload(**PAIR | {"transports": ["udp", "null"]}, parallel=2)
-    flows = flows_of(load, row_of(load, "null"), ["a"])
+    flows = flows_of(load, asked_of(load, "null"), ["a"])
     assert [flow.transport for flow in flows] == ["null"] * 3
-    own = flows_of(load, row_of(load), ["a"])
+    own = flows_of(load, asked_of(load), ["a"])
     assert [(f.payload_bytes, f.offered_rate_mbps) for f in flows] == [
         (f.payload_bytes, f.offered_rate_mbps) for f in own
     ]
@@ -84,8 +86,8 @@ def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_no_two_h
     load = workload(transports=["udp", "tcp"], parallel=2, clients=2)
     seeds = {
         transport: [
-            flow_spec(load, row_of(load, transport), 0.1, 7, flow=flow).schedule_seed
-            for flow in flows_of(load, row_of(load, transport), ["a", "b"])
+            flow_spec(load, asked_of(load, transport), 3.0, flow).schedule_seed
+            for flow in flows_of(load, asked_of(load, transport), ["a", "b"])
         ]
         for transport in ("udp", "tcp")
     }

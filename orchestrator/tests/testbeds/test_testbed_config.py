@@ -12,6 +12,7 @@ import netjoule_contracts as contracts
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.design import limits
+from netjoule.loads import load_of
 from netjoule.store.session import Session
 from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, server
 from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
@@ -134,7 +135,8 @@ async def _dies(code: str, after_ticks: int) -> RunFailed:
 def test_outside_the_sandbox_nothing_is_touched(tmp_path: Path) -> None:
     async def enter() -> None:
         with new_campaign(tmp_path / "c") as campaign:
-            async with open_emulated(campaign, Session(1, "b", START_NS, 0.0)):
+            load = load_of(campaign.workload, campaign.topology)
+            async with open_emulated(campaign, Session(1, "b", START_NS, 0.0), load):
                 raise AssertionError("came up outside the sandbox")
 
     with pytest.raises(HostLacks, match="runs only inside its sandbox"):
@@ -187,7 +189,8 @@ def test_all_clients_are_read_and_those_that_take_part_have_flows(tmp_path: Path
     async def look() -> None:
         with new_campaign(tmp_path / "c", workload(clients=taking_part), two_clients()) as campaign:
             bed = EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, AsyncExitStack())
-            sending = [ends.client for ends in bed.endpoints.of_each_client()]
+            load = load_of(campaign.workload, campaign.topology)
+            sending = bed.place.hosts("client", load.hosts["client"])
             assert [host.name for host in sending] == ["laptop", "tablet"][:taking_part]
             assert [reader.node for reader in bed.radio_readers] == ["laptop", "tablet"]
             rows = await bed.clock_rows(1.0)

@@ -20,6 +20,7 @@ from netjoule.core import files, programs
 from netjoule.core.errors import UsageError
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
@@ -171,7 +172,8 @@ def test_the_greatest_message_of_a_profile_is_what_the_sender_says(
 
 
 def first_spec(load: Workload, row: PlanRow, seed: int) -> FlowSpec:
-    return flow_spec(load, row, 0.1, seed, flow=flows_of(load, row, ["client"])[0])
+    asked = FlowCondition.of(row.condition(seed))
+    return flow_spec(load, asked, 3.0, flows_of(load, asked, ["client"])[0])
 
 
 # --- its rate ----------------------------------------------------------------------------------------

@@ -20,7 +20,6 @@ from netjoule.core.errors import HostLacks
 from netjoule.diagnostics import doctor
 from netjoule.hosts.ssh import Answer
 from netjoule.loads.flow import capabilities, carriers
-from netjoule.testbeds.lab.binaries import require_transports
 from netjoule.topology.topology import Topology
 from netjoule.workload import transports
 from netjoule.workload.workload import Workload
@@ -211,12 +210,12 @@ class Host:
 def test_a_labs_hosts_are_asked_themselves(said: Answer, words: str | None) -> None:
     host: Any = Host(said)
     if words is None:
-        asyncio.run(require_transports(host, workload("sctp")))
+        asyncio.run(capabilities.require_on(host, workload("sctp")))
     else:
         with pytest.raises(HostLacks, match=words):
-            asyncio.run(require_transports(host, workload("sctp")))
+            asyncio.run(capabilities.require_on(host, workload("sctp")))
     nobody: Any = None
-    asyncio.run(require_transports(nobody, workload("tcp")))
+    asyncio.run(capabilities.require_on(nobody, workload("tcp")))
 
 
 # -- doctor -----------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from netjoule.core.reason import explained
 from netjoule.design import instruments, limits, resolution, timeline
 from netjoule.design.run_table import last_attempts
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import capabilities, carriers, generators
+from netjoule.loads import load_of
 from netjoule.store import folder_limits
 from netjoule.store.campaign import Campaign
 from netjoule.store.fingerprint import host_fingerprint
@@ -33,6 +33,7 @@ from netjoule.testbeds.emulated import config
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.workload import profile_rate, workload
+from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 
 __all__ = [
@@ -98,8 +99,7 @@ def fitting(inputs: Inputs) -> Inputs:
         NetjouleError: naming what does not fit.
     """
     limits.check_workload(inputs.workload, inputs.topology)
-    carriers.require(inputs.workload, inputs.topology)
-    capabilities.require(inputs.workload, inputs.topology)
+    load_of(inputs.workload, inputs.topology).require()
     profile_rate.require(inputs.workload)
     if inputs.topology.kind == topology.EMULATED:
         config.check_control(inputs.topology)
@@ -162,7 +162,7 @@ def start(
         argv = ["run", str(inputs.workload_file), "--testbed", str(inputs.topology_file)]
         return _inside([*argv, "--out", str(out), "--seed", str(seed)], output)
     if inputs.topology.kind != topology.EMULATED:
-        with _hosts_of(inputs.topology, out, now, seed, inputs.workload.clients):
+        with _hosts_of(inputs.topology, out, now, seed, load_of(inputs.workload, inputs.topology)):
             if verify:
                 require_as_described(inputs.topology_file, output, trust_vars=trust_vars)
     with Campaign.create(
@@ -202,8 +202,8 @@ def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool 
     """Run what is left of a campaign; the exit code of the command. `verify`, `trust_vars`: as `start`."""
     campaign = Campaign.read(path)
     require_secrets(campaign.topology)
-    carriers.require(campaign.workload, campaign.topology)
-    capabilities.require(campaign.workload, campaign.topology)
+    load = load_of(campaign.workload, campaign.topology)
+    load.require()
     if campaign.topology.kind == topology.EMULATED and sandbox.inside() is None:
         return _inside(["resume", str(path)], output)
     with Campaign.open(path) as campaign:
@@ -213,9 +213,7 @@ def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool 
             output.event({"event": "nothing_to_do", "campaign": str(path)})
             return 0
         if campaign.topology.kind != topology.EMULATED:
-            with _hosts_of(
-                campaign.topology, path, campaign.created, campaign.seed, campaign.workload.clients
-            ):
+            with _hosts_of(campaign.topology, path, campaign.created, campaign.seed, load):
                 if verify:
                     _require_as_recorded(campaign, output, trust_vars=trust_vars)
         return _run(campaign, output)
@@ -239,13 +237,13 @@ def _say_repairs(campaign: Campaign, output: Output) -> None:
 
 
 def _hosts_of(
-    of: Topology, path: Path, created: datetime, seed: int, clients: int
+    of: Topology, path: Path, created: datetime, seed: int, load: Load
 ) -> AbstractContextManager[None]:
     """The hosts that a campaign needs, kept for it. Raises NetjouleError when it cannot have one."""
     from netjoule.testbeds.lab import hold, reach
 
     owner = hold.campaign_owner(path, created, seed)
-    return hold.held(of, reach.needed_hosts(of, clients), owner, all_needed=True)
+    return hold.held(of, reach.needed_hosts(of, load.hosts["client"]), owner, all_needed=True)
 
 
 def _require_as_recorded(campaign: Campaign, output: Output, *, trust_vars: bool) -> None:
@@ -320,8 +318,7 @@ def require_programs(inputs: Inputs) -> None:
     Raises:
         HostLacks: naming the first that is missing.
     """
-    for name in dict.fromkeys(inputs.workload.generator_of(t) for t in inputs.workload.transports):
-        generators.generator(name).require()
+    load_of(inputs.workload, inputs.topology).require_programs()
     if inputs.topology.kind == topology.EMULATED:
         for name in ("netjoule-link", "netjoule-meters", "netjoule-device"):
             programs.find(name)

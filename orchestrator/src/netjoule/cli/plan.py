@@ -14,7 +14,7 @@ from netjoule.design import multiplicity, run_table
 from netjoule.design.duration import Forecast, forecast
 from netjoule.design.resolution import Estimate, estimate
 from netjoule.diagnostics import sample_size
-from netjoule.loads.flow import capabilities, carriers
+from netjoule.loads import load_of
 from netjoule.workload import profiles
 from netjoule.workload.workload import Workload
 
@@ -47,8 +47,7 @@ def tell(
             "seed": chosen,
             **asdict(size),
             "resolution": [asdict(e) for e in estimates],
-            "carriers": carriers.left_open(inputs.workload, inputs.topology),
-            "transports": capabilities.left_open(inputs.workload, inputs.topology),
+            **load_of(inputs.workload, inputs.topology).left_open(),
         }
     )
     if rows:
@@ -82,8 +81,8 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
         yield f"flows      {_flows_text(of)}"
     yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
     yield from (f"resolution {_resolution_text(e, of)}" for e in estimates)
-    yield from (f"carriers   {line}" for line in carriers.left_open(of, where))
-    yield from (f"transports {line}" for line in capabilities.left_open(of, where))
+    for about, lines in load_of(of, where).left_open().items():
+        yield from (f"{about:<10} {line}" for line in lines)
 
 
 def _smallest_p_text(size: Forecast, of: Workload) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -11,7 +12,17 @@ from pathlib import Path
 
 from netjoule.core.errors import HostLacks
 
-__all__ = ["HOST_PYTHON", "PYTHON", "checkout", "commit", "find", "rscript", "rust_commit", "shipped"]
+__all__ = [
+    "HOST_PYTHON",
+    "PYTHON",
+    "checkout",
+    "commit",
+    "find",
+    "rscript",
+    "rust_commit",
+    "shipped",
+    "version_of",
+]
 
 # The current folder may be anybody's: no interpreter takes code from it.
 PYTHON = (sys.executable, "-P")
@@ -87,6 +98,13 @@ def find(name: str) -> str:
     if found:
         return found
     raise HostLacks(f"the program {name} is not on this host", next_step=_HOW.get(name, f"install {name}"))
+
+
+async def version_of(name: str) -> str:
+    """What a program of this project says of `--version`, without its name. Raises HostLacks without it."""
+    child = await asyncio.create_subprocess_exec(find(name), "--version", stdout=asyncio.subprocess.PIPE)
+    out, _ = await child.communicate()
+    return out.decode(errors="replace").strip().removeprefix(name).strip()
 
 
 def rscript(program: str | None = None) -> list[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from netjoule.core.errors import UsageError
+from netjoule.workload.load import Condition
 from netjoule.workload.workload import Pace, Workload
 
 __all__ = [
@@ -59,6 +60,17 @@ class PlanRow:
     def pace(self) -> Pace:
         """Pacing, window and trains in one."""
         return Pace(self.pacing, self.window_us, self.gso)
+
+    def condition(self, campaign_seed: int) -> Condition:
+        """What the run does, for its load."""
+        names = ("payload_bytes", "offered_rate_mbps", "direction", "pacing", "window_us", "gso")
+        return Condition(
+            arm=self.transport,
+            factors={name: getattr(self, name) for name in names},
+            run_id=self.run_id,
+            seed=self.seed,
+            schedule_seed=schedule_seed(campaign_seed, self.mini_block),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from netjoule.core.reason import Reason
 from netjoule.design.run_table import PlanRow
-from netjoule.loads.flow.senders import FlowGroup
+from netjoule.workload.load import LoadSession
 
 __all__ = ["Note", "OpenRun"]
 
@@ -21,14 +21,14 @@ class OpenRun:
         row: of the plan.
         document: run.json as it will be.
         began_s: campaign time.
-        flow: its senders, while they have processes or sockets.
+        session: its work, while that has processes or sockets.
         reasons: coded reasons so far, run.json's.
     """
 
     row: PlanRow
     document: dict[str, Any]
     began_s: float
-    flow: FlowGroup | None = None
+    session: LoadSession | None = None
     reasons: list[Reason] = field(default_factory=list)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from netjoule.core import files
@@ -34,6 +34,7 @@ class Sealing:
         elements: Elements,
         note: Note,
         unsettle: Callable[[int, int], None],
+        remarks: Sequence[Remark] = (),
     ) -> None:
         """Nothing is sealed yet.
 
@@ -44,7 +45,9 @@ class Sealing:
             elements: of the testbed.
             note: writes events.
             unsettle: told (mini_block, attempt) of runs that were settled and no longer count.
+            remarks: from before the first run, which has them then.
         """
+        self._remarks = list(remarks)
         self._campaign, self._testbed, self._radio = campaign, testbed, radio
         self._elements, self._note, self._unsettle = elements, note, unsettle
 
@@ -60,7 +63,8 @@ class Sealing:
         ]:
             self._add(run, reason.code, reason)
         self._judge_readers(run, idle)
-        for remark in self._testbed.take_remarks():
+        earlier, self._remarks = self._remarks, []
+        for remark in [*earlier, *self._testbed.take_remarks()]:
             about = Reason("", remark.detail)
             self._note(run.row, remark.source, remark.event, about, t_s=remark.t_s)
             if remark.frozen_since_s is not None:

@@ -27,18 +27,16 @@ from netjoule.execution.measurement import Measuring
 from netjoule.execution.outages import RETURN_S, Elements
 from netjoule.execution.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.execution.results import Results
-from netjoule.loads.flow.generators import Generator
-from netjoule.loads.flow.run_document import new_run_document
-from netjoule.loads.flow.senders import FlowGroup
-from netjoule.loads.flow.verdict import kept_by_none
+from netjoule.execution.run_document import new_run_document
 from netjoule.radio.log import RadioLog
-from netjoule.store.campaign import Campaign
+from netjoule.store.campaign import Campaign, document_name
 from netjoule.testbeds.host_clocks import HostClocks
+from netjoule.workload.load import Load, LoadSession
 
 if TYPE_CHECKING:
     from netjoule.execution.results import Compute
     from netjoule.execution.sync_pulses import Align
-    from netjoule.testbeds.base import Testbed
+    from netjoule.testbeds.base import Remark, Testbed
 
 __all__ = ["Runs"]
 
@@ -56,30 +54,33 @@ class Runs:
         self,
         campaign: Campaign,
         testbed: Testbed,
+        load: Load,
         time: CampaignTime,
         *,
         meters: Sequence[MeterPace],
         radio: RadioLog,
         progress: ProgressSink,
         compute: Compute,
-        make_generator: Callable[[str], Generator],
         align: Align,
+        remarks: Sequence[Remark] = (),
     ) -> None:
         """Prepare; nothing runs yet.
 
         Args:
             campaign: whose plan it is.
             testbed: that is up.
+            load: of the campaign.
             time: of the campaign.
             meters: as they answered.
             radio: its log.
             progress: told what happens.
             compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
-            make_generator: the generator of a name.
             align: `align(campaign_dir, pulses)` finds each meter's lag.
+            remarks: of what was before the first run.
         """
         self._campaign = campaign
         self._testbed = testbed
+        self._load = load
         self._time = time
         self._meters = meters
         self._elements = Elements(testbed, radio)
@@ -89,15 +90,13 @@ class Runs:
         self._timing = campaign.workload.timing
         self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
         self._pace = Pace(self._timing.run_s + 2 * self._guard_s)
-        self._make_generator = make_generator
-        self._generators: dict[str, tuple[Generator, str]] = {}
         self._open: OpenRun | None = None
         self._flown: set[str] = set()
         self._block: int | None = None
         self._failures = 0
         self._results = Results(campaign, compute, self._tell, self._event)
         self._clocks = HostClocks(campaign, testbed, time)
-        self._measuring = Measuring(campaign, testbed, time, clocks=self._clocks, note=self._event)
+        self._measuring = Measuring(campaign, testbed, load, time, clocks=self._clocks, note=self._event)
         self._sealing = Sealing(
             campaign,
             testbed,
@@ -105,6 +104,7 @@ class Runs:
             elements=self._elements,
             note=self._event,
             unsettle=self._results.expect,
+            remarks=remarks,
         )
 
     async def run_all(self) -> None:
@@ -125,8 +125,7 @@ class Runs:
             if self._flown:
                 await self._pulse()
         finally:
-            if self._open is not None and self._open.flow is not None:
-                await self._open.flow.end()
+            await self._end_work()
 
     # -- order -----------------------------------------------------------------------------------
 
@@ -149,7 +148,7 @@ class Runs:
         """Give the last run an idle window of its own and settle everything."""
         if self._open is not None:
             idle = await self._idle()
-            await self._end_flow()
+            await self._end_work()
             await self._in_reach(self._look_at_clocks)
             self._seal(idle)
         if self._results.waiting:
@@ -176,29 +175,27 @@ class Runs:
             await self._testbed.returned()
 
     async def _require_limits_within_reach(self, mini: MiniBlock) -> None:
-        """Stop at a mini-block none of whose runs kept one pacing limit: repeats would end the same way.
+        """Stop at a mini-block none of whose runs kept one limit: repeats would end the same way.
 
         Not where a run of its cell counted before: then the limit is within reach and this host was busy.
 
         Raises:
             InvalidData: with the limit, the figures and what to change; the runs are settled before.
         """
-        found = kept_by_none([self._broken_limits(row) for row in mini.rows])
+        found = self._load.unreachable([self._documents(row) for row in mini.rows])
         if found is None or self._counted_before(mini):
             return
-        limit, figures = found
         await self._close_chain()
         seen = ", ".join(
-            f"{figure} ({row.transport})" for row, figure in zip(mini.rows, figures, strict=True)
+            f"{figure} ({row.transport})" for row, figure in zip(mini.rows, found.figures, strict=True)
         )
         cell = f"{mini.payload_bytes} bytes, {mini.offered_rate_mbps:g} Mb/s"
         raise InvalidData(
-            f"no run of mini-block {mini.mini_block} ({cell}) kept the pacing limit {limit}: it is {seen}",
-            where=f"workload {self._workload.name}, field pacing_limits",
-            next_step="change the limit to what this host can keep ('netjoule selftest' tells it), the pacing"
-            " or its window, and begin a new campaign; or free the host of other work and go on with"
-            f" 'netjoule resume {self._campaign.path}'",
-            code="pacing_uncertified",
+            f"no run of mini-block {mini.mini_block} ({cell}) kept the {found.limit}: it is {seen}",
+            where=f"workload {self._workload.name}, field {found.where}",
+            next_step=f"{found.next_step}, and begin a new campaign; or free the host of other work and go on"
+            f" with 'netjoule resume {self._campaign.path}'",
+            code=found.code,
         )
 
     def _counted_before(self, mini: MiniBlock) -> bool:
@@ -210,14 +207,11 @@ class Runs:
         others = (row for row in self._campaign.rows() if row.mini_block != mini.mini_block)
         return any(row.status == "done" and cell(row) == cell(mini.rows[0]) for row in others)
 
-    def _broken_limits(self, row: PlanRow) -> list[str]:
-        """What the certificates of a run's flows say of the limits that were not kept."""
-        folder = self._campaign.run_dir(row.run_id)
-        reports = [
-            files.read_json(p) for p in (folder / "flow.json", *folder.glob("flows/*.json")) if p.exists()
-        ]
-        certificates = [report.get("pacing_certificate") or {} for report in reports]
-        return [said for certificate in certificates for said in certificate.get("failed", [])]
+    def _documents(self, row: PlanRow) -> list[dict[str, Any]]:
+        """What the load kept of a run, by parts."""
+        folder, load = self._campaign.run_dir(row.run_id), self._load.name
+        paths = (folder / document_name(load), *folder.glob(f"{load}s/*.json"))
+        return [files.read_json(path) for path in paths if path.exists()]
 
     # -- one run ---------------------------------------------------------------------------------
 
@@ -225,25 +219,26 @@ class Runs:
         began_s = self._time.now_s()
         self._campaign.set_status(row.run_id, "running")
         self._tell("run_started", row)
-        await self._end_flow()
+        await self._end_work()
         await self._settle()
         await self._elements.all_back()
         run = OpenRun(row, self._new_document(row), self._time.now_s())
         try:
             await self._look_at_clocks()
             self._clocks.require_usable(self._timing.measure_s)
-            flow = await self._start_sender(run)
+            run.session = session = await self._measuring.open(row, self._guard_s)
+            run.document["versions"] = dict(session.versions)
             idle = await self._idle()
             run.document["windows"]["idle_before"] = idle.as_json()
             self._seal(idle)
             await self._time.sleep_until(idle.t_end_s + self._guard_s)
-            await self._measure(run, flow)
+            await self._measure(run, session)
             self._failures = 0
         except RunFailed as error:
             await self._give_up(run, error)
         except BaseException:
-            if run.flow is not None:
-                await run.flow.end()
+            if run.session is not None:
+                await run.session.end()
             raise
         self._pace.ran(self._time.now_s() - began_s)
         self._flown.add(row.run_id)
@@ -256,27 +251,16 @@ class Runs:
                 self._open.reasons.append(reason)
                 self._event(self._open.row, "clock", "clock_stepped", reason)
 
-    async def _start_sender(self, run: OpenRun) -> FlowGroup:
-        maker, version = await self._generator(run.row.generator)
-        run.document["versions"] = {run.row.generator: version}
-        if await self._testbed.ensure_server(maker):
-            died = Reason("generator_failed", "the server had ended")
-            self._event(run.row, "generator", "server_restarted", died)
-        run.flow = await self._measuring.open(run.row, maker, self._guard_s)
-        holds = "holds its sockets" if run.flow.holds else "has no process while idle"
-        self._event(run.row, "generator", "sender_ready", Reason("", f"the sender {holds}"))
-        return run.flow
-
-    async def _measure(self, run: OpenRun, group: FlowGroup) -> None:
+    async def _measure(self, run: OpenRun, session: LoadSession) -> None:
         """From `go` to the end of the tail; the run is then open."""
-        tail = await self._measuring.measure(run, group)
+        tail = await self._measuring.measure(run, session)
         await self._time.sleep_until(tail.t_end_s)
         self._open = run
 
     async def _give_up(self, run: OpenRun, error: RunFailed) -> None:
         """Record a run that has no usable flow; its mini-block will be repeated."""
-        if run.flow is not None:
-            await run.flow.end()
+        if run.session is not None:
+            await run.session.end()
         reason = self._elements.cause(error, run.began_s, self._time.now_s())
         run.reasons = [reason]
         self._event(run.row, "generator", "run_failed", reason)
@@ -299,11 +283,11 @@ class Runs:
         await self._time.sleep_until(idle.t_end_s)
         return idle
 
-    async def _end_flow(self) -> None:
-        """End the sender of the open run; the run itself still waits for its idle window."""
-        if self._open is not None and self._open.flow is not None:
-            flow, self._open.flow = self._open.flow, None
-            await flow.end()
+    async def _end_work(self) -> None:
+        """End what the open run has running; the run itself still waits for its idle window."""
+        if self._open is not None and self._open.session is not None:
+            session, self._open.session = self._open.session, None
+            await session.end()
 
     def _seal(self, idle: Span) -> None:
         """Close the open run with the idle window that follows it."""
@@ -317,18 +301,10 @@ class Runs:
         """Send a sync pulse, when the workload wants them, and find the meters' lags anew."""
         if self._workload.load_pulses is None:
             return
-        maker, _ = await self._generator("netjoule-traffic")
         try:
             await self._in_reach(self._look_at_clocks)
-            await self._testbed.ensure_server(maker)
-            pulse = await sync_pulses.send_pulse(
-                self._workload,
-                self._meters,
-                maker,
-                self._testbed.endpoints,
-                self._time,
-                client_offset_ns=self._clocks.offset_ns,
-            )
+            place = self._testbed.place
+            pulse = await sync_pulses.send_pulse(self._load, self._meters, place, self._time, self._clocks)
         except RunFailed as error:  # results then go by the lags of the passports, as without a pulse
             self._tell("load_pulse", detail=str(error))
             return
@@ -353,15 +329,8 @@ class Runs:
 
     def _new_document(self, row: PlanRow) -> dict[str, Any]:
         campaign, now = self._campaign, self._time.clock.utc_now()
-        return new_run_document(campaign.name, self._workload, campaign.topology, row, now)
-
-    async def _generator(self, name: str) -> tuple[Generator, str]:
-        if name not in self._generators:
-            made = self._make_generator(name)
-            version = await made.version()
-            self._campaign.set_versions({name: version})
-            self._generators[name] = (made, version)
-        return self._generators[name]
+        fields = self._load.run_fields(row.condition(campaign.seed))
+        return new_run_document(campaign.name, campaign.topology, row, now, fields)
 
     def _event(
         self, row: PlanRow, source: str, event: str, reason: Reason, *, t_s: float | None = None

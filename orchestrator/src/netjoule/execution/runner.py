@@ -9,8 +9,8 @@ finished is planned again, and `resume` is simply another session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,16 +20,20 @@ from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.core.signals import ending_signals
 from netjoule.design.run_table import FINAL, last_attempts
 from netjoule.design.timeline import MeterPace, check_timing
+from netjoule.execution import ranging
 from netjoule.execution.progress import ProgressEvent, ProgressSink
 from netjoule.execution.results import Compute
 from netjoule.execution.run_loop import Runs
 from netjoule.execution.sync_pulses import Align
-from netjoule.loads.flow.generators import Generator, generator
+from netjoule.loads import load_of
 from netjoule.radio.log import RadioLog
 from netjoule.radio.rates import RateLimits
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds.base import Testbed, TestbedOpener
+from netjoule.testbeds.base import Remark, Testbed, TestbedOpener
+from netjoule.topology.topology import Topology
+from netjoule.workload.load import Load
+from netjoule.workload.workload import Workload
 
 __all__ = ["Outcome", "require_same_meters", "run_campaign"]
 
@@ -50,7 +54,7 @@ def run_campaign(
     clock: Clock | None = None,
     open_testbed: TestbedOpener | None = None,
     compute: Compute | None = None,
-    make_generator: Callable[[str], Generator] = generator,
+    make_load: Callable[[Workload, Topology], Load] = load_of,
     align: Align | None = None,
 ) -> Outcome:
     """Run every run of the plan that is not finished.
@@ -61,7 +65,7 @@ def run_campaign(
         clock: time; the system's by default.
         open_testbed: brings the testbed up; by default what the topology's kind asks for.
         compute: writes result.json of a mini-block's runs; netjoule_energy by default.
-        make_generator: the generator of a name.
+        make_load: the load of a workload on a testbed.
         align: finds each meter's lag from sync pulses; netjoule_energy by default.
 
     Raises:
@@ -73,7 +77,7 @@ def run_campaign(
         clock=clock or SystemClock(),
         open_testbed=open_testbed or _opener(campaign.topology.kind),
         compute=compute or _compute,
-        make_generator=make_generator,
+        load=make_load(campaign.workload, campaign.topology),
         align=align or _align,
     )
     return asyncio.run(session.run())
@@ -88,7 +92,7 @@ class _SessionRun:
         clock: Clock,
         open_testbed: TestbedOpener,
         compute: Compute,
-        make_generator: Callable[[str], Generator],
+        load: Load,
         align: Align,
     ) -> None:
         self._campaign = campaign
@@ -96,7 +100,7 @@ class _SessionRun:
         self._clock = clock
         self._open_testbed = open_testbed
         self._compute = compute
-        self._make_generator = make_generator
+        self._load = load
         self._align = align
         self._stop = asyncio.Event()
 
@@ -120,7 +124,9 @@ class _SessionRun:
     async def _in_testbed(self, session: Session) -> None:
         campaign = self._campaign
         time = CampaignTime(self._clock, session.origin_ns)
-        async with self._open_testbed(campaign, session) as testbed:
+        async with self._open_testbed(campaign, session, self._load) as testbed, _closing(self._load):
+            remarks = await self._fix_ranges(testbed, time)
+            await testbed.start_meters()
             paces = [
                 MeterPace(p["meter_id"], float(p["update_interval_s"]), float(p["lag_s"]))
                 for p in testbed.passports
@@ -130,20 +136,32 @@ class _SessionRun:
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
             limits = RateLimits.of(campaign.topology.wifi)
-            clients = [ends.client.name for ends in testbed.endpoints.of_each_client()]
+            clients = [host.name for host in testbed.place.hosts("client", self._load.hosts["client"])]
             async with RadioLog(campaign, testbed.radio_readers, clients, limits) as radio:
                 runs = Runs(
                     campaign,
                     testbed,
+                    self._load,
                     time,
                     meters=paces,
                     radio=radio,
                     progress=self._progress,
                     compute=self._compute,
-                    make_generator=self._make_generator,
                     align=self._align,
+                    remarks=remarks,
                 )
                 await _unless_failed(runs.run_all(), testbed)
+
+    async def _fix_ranges(self, testbed: Testbed, time: CampaignTime) -> list[Remark]:
+        """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
+        found = await ranging.find_ranges(self._campaign, testbed, self._load)
+        if found:
+            self._campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
+        now_s = time.now_s()
+        return [
+            Remark(now_s, "orchestrator", "range_fixed", ranging.words(meter_id, one))
+            for meter_id, one in found.items()
+        ]
 
     async def _until_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         """Whether `work` came to its end; False when a signal stopped it first."""
@@ -168,6 +186,15 @@ class _SessionRun:
         t_s = session.t_s(self._clock.monotonic_ns())
         self._progress(ProgressEvent("session_finished", t_s, there, len(wanted), 0.0, settled=there))
         return Outcome("complete" if complete else "stopped", done, invalid)
+
+
+@asynccontextmanager
+async def _closing(load: Load) -> AsyncIterator[None]:
+    """End the load's servers before their hosts go."""
+    try:
+        yield
+    finally:
+        await load.close()
 
 
 async def _unless_failed(work: Coroutine[Any, Any, None], testbed: Testbed) -> None:

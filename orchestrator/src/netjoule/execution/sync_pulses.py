@@ -15,12 +15,8 @@ from typing import Any
 
 from netjoule.core.clock import CampaignTime
 from netjoule.core.errors import RunFailed
-from netjoule.design.timeline import Code, MeterPace, code_for, quiet_s
-from netjoule.loads.flow.flows import RunFlow
-from netjoule.loads.flow.generators import FlowSpec, Generator, controller_offset_ns
-from netjoule.loads.flow.generators.base import Endpoints
-from netjoule.loads.flow.senders import FlowGroup, open_group
-from netjoule.workload.workload import Workload
+from netjoule.design.timeline import MeterPace, code_for, quiet_s
+from netjoule.workload.load import HostTime, Load, LoadSession, Place
 
 __all__ = [
     "Align",
@@ -58,18 +54,16 @@ def bursts(bits: str) -> list[Burst]:
 
 
 async def send_pulse(
-    workload: Workload,
-    meters: Sequence[MeterPace],
-    maker: Generator,
-    ends: Endpoints,
-    time: CampaignTime,
-    *,
-    client_offset_ns: Callable[[str], int] = lambda _client: 0,
+    load: Load, meters: Sequence[MeterPace], place: Place, time: CampaignTime, hosts: HostTime
 ) -> dict[str, Any]:
     """Send one pulse between two silences, from every client at once.
 
     Args:
-        client_offset_ns: a client's clock minus the controller's; 0 on one kernel.
+        load: makes the bursts.
+        meters: they must resolve its bits.
+        place: hosts of a testbed that is up.
+        time: of the campaign.
+        hosts: their clocks.
 
     Returns:
         ``{t_start_s, bit_s, code}`` in campaign time, by the bursts' first packets.
@@ -83,9 +77,9 @@ async def send_pulse(
         begin_s = time.now_s() + code.bit_s
         late_s = []
         for burst in bursts(code.bits):
-            group = await _opened(_flow(workload, burst, code), maker, ends)
+            session = await load.open_burst(burst.first_bit, burst.bits * code.bit_s, place)
             due_s = begin_s + burst.first_bit * code.bit_s
-            late_s += [at_s - due_s for at_s in await _sent(group, due_s, time, client_offset_ns)]
+            late_s += [at_s - due_s for at_s in await _sent(session, due_s, time, hosts)]
         await time.sleep_until(time.now_s() + quiet_s(meters))
         if max(late_s) - min(late_s) <= code.bit_s / 2:
             start_s = begin_s + sum(late_s) / len(late_s)
@@ -97,47 +91,15 @@ async def send_pulse(
     )
 
 
-async def _opened(spec: FlowSpec, maker: Generator, ends: Endpoints) -> FlowGroup:
-    """The senders of one burst, one at each client."""
-    of_clients = {one.client.name: one for one in ends.of_each_client()}
-    what = (spec.transport, spec.direction, spec.payload_bytes, spec.offered_rate_mbps)
-    asked = [(RunFlow(number, client, *what), spec) for number, client in enumerate(of_clients, 1)]
-    return await open_group(maker, asked, of_clients)
-
-
-async def _sent(
-    group: FlowGroup, due_s: float, time: CampaignTime, client_offset_ns: Callable[[str], int]
-) -> list[float]:
+async def _sent(session: LoadSession, due_s: float, time: CampaignTime, hosts: HostTime) -> list[float]:
     """Send one burst at `due_s`; campaign time of each client's first packet."""
     try:
         await time.sleep_until(due_s)
-        await group.go()
-        reports = await group.reports()
+        await session.go()
+        outcome = await session.outcome(hosts)
     finally:
-        await group.end()
-    found = []
-    for flow, report in reports:
-        first_ns = report["sender"]["first_packet_ns"]
-        if first_ns is None:
-            raise RunFailed("a burst of a sync pulse sent nothing", code="generator_failed")
-        offset_ns = controller_offset_ns(report, "sender", client_offset_ns(flow.client), first_ns)
-        found.append(time.from_ns(first_ns - offset_ns))
-    return found
-
-
-def _flow(workload: Workload, burst: Burst, code: Code) -> FlowSpec:
-    """One burst; datagrams, which end when they are told to."""
-    asked = workload.load_pulses or {}
-    return FlowSpec(
-        run_id="pulse",
-        transport="udp",
-        payload_bytes=int(asked["payload_bytes"]),
-        offered_rate_mbps=float(asked["rate_mbps"]),
-        duration_s=burst.bits * code.bit_s,
-        direction="up",
-        ip_version=workload.ip_version,
-        seed=burst.first_bit,
-    )
+        await session.end()
+    return [part.t_start_s for part in outcome.parts]
 
 
 def lags(alignment: Sequence[Mapping[str, Any]]) -> dict[str, float]:

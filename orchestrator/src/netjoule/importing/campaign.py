@@ -22,13 +22,16 @@ from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import Span
 from netjoule.execution.results import Results
+from netjoule.execution.run_document import new_run_document
 from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
+from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.generators import interval_rows
-from netjoule.loads.flow.run_document import new_run_document
+from netjoule.loads.flow.run_document import run_fields
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import IMPORTED, Topology
+from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
 from netjoule_energy import CampaignError, compute_and_write
 
@@ -265,7 +268,7 @@ def _write_run(campaign: Campaign, run: _Run) -> float:
     if report["flow_id"] == IMPORTED:
         report["flow_id"] = row.run_id
     document = _document(campaign, run, report)
-    campaign.write_flow(row.run_id, report)
+    campaign.write_document(row.run_id, "flow", Document("flow_report", report))
     campaign.write_intervals(row.run_id, interval_rows(report, -round(run.t_start_s * 1e9)))
     campaign.write_run(document)
     campaign.set_status(row.run_id, "invalid" if document["status"] == "invalid" else "done", _code(document))
@@ -282,7 +285,9 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
     """run.json: of the windows there is the one that goodput is taken over."""
     flow = run.flow
     began = datetime.fromtimestamp(flow.began_s, UTC)
-    document = new_run_document(campaign.name, campaign.workload, campaign.topology, run.row, began)
+    asked = FlowCondition.of(run.row.condition(campaign.seed))
+    fields = run_fields(campaign.workload, campaign.topology, asked)
+    document = new_run_document(campaign.name, campaign.topology, run.row, began, fields)
     measure = Span(*(run.t_start_s + edge_ns / 1e9 for edge_ns in flow.measure_ns))
     # Nothing planned the window, so no flow is too short for it.
     reasons = [*flow.notes, *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]

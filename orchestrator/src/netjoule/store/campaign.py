@@ -28,9 +28,10 @@ from netjoule.store import folder_limits, recovery
 from netjoule.store.planfile import read_plan, write_plan
 from netjoule.store.session import Session, begun, ended, rfc3339
 from netjoule.topology.topology import Topology
+from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
 
-__all__ = ["SCHEMA_VERSION", "Campaign", "report_name"]
+__all__ = ["SCHEMA_VERSION", "Campaign", "document_name"]
 
 SCHEMA_VERSION = 1
 _TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
@@ -339,12 +340,13 @@ class Campaign:
         """Write runs/<run_id>/run.json; ``document`` must fit the contract ``run``."""
         self._write_run_part(str(document["run_id"]), "run.json", "run", document)
 
-    def write_flow(self, run_id: str, document: Mapping[str, Any], flow: int = 1) -> None:
-        """Write the report of a flow; ``document`` must fit the contract ``flow_report``.
+    def write_document(self, run_id: str, load: str, document: Document) -> None:
+        """Write what a run's load keeps of a part of it; it must fit its contract.
 
-        The first flow's is runs/<run_id>/flow.json, further ones are flows/<number>.json beside it.
+        That of the first part is runs/<run_id>/<load>.json, further ones are <load>s/<part>.json beside it.
         """
-        self._write_run_part(run_id, report_name(flow), "flow_report", document)
+        name = document_name(load, document.part)
+        self._write_run_part(run_id, name, document.contract, document.content)
 
     def write_intervals(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Write runs/<run_id>/intervals.csv whole (columns of Table Schema ``intervals``)."""
@@ -362,6 +364,12 @@ class Campaign:
         """Append to radio/<node>.csv (columns of Table Schema ``radio``)."""
         files.append_table(self._path / "radio" / f"{node}.csv", "radio", rows)
 
+    def append_meter_lines(self, meter_id: str, lines: Iterable[bytes]) -> None:
+        """Append whole lines that a logger on another host wrote to meters/<meter_id>.csv."""
+        path = self.meters_dir / f"{meter_id}.csv"
+        with file_errors("write", path), path.open("ab") as table:
+            table.writelines(lines)
+
     def write_datapackage(self) -> None:
         """Write datapackage.json over the tables that exist now."""
         from netjoule.store.datapackage import describe
@@ -377,7 +385,7 @@ class Campaign:
             row.run_id
             for row in self._rows
             if row.status in run_table.FINAL
-            and (self.run_dir(row.run_id) / "flow.json").exists()
+            and (self.run_dir(row.run_id) / document_name("flow")).exists()
             and not (self.run_dir(row.run_id) / "result.json").exists()
         )
 
@@ -490,6 +498,6 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
     return document, read_plan(path / "plan.csv")
 
 
-def report_name(flow: int) -> str:
-    """File of a flow's report in its run's folder; the first is where that of a run with one flow is."""
-    return "flow.json" if flow == 1 else f"flows/{flow}.json"
+def document_name(load: str, part: int = 1) -> str:
+    """File of a load's document of a part in its run's folder; the first is that of a run with one part."""
+    return f"{load}.json" if part == 1 else f"{load}s/{part}.json"

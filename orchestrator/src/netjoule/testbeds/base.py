@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from netjoule.core.errors import RunFailed
-from netjoule.loads.flow.generators import Generator
-from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.hosts.host import Host
 from netjoule.radio import RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
+from netjoule.topology.topology import Meter
+from netjoule.workload.load import Load, Place
 
-__all__ = ["Remark", "Testbed", "TestbedOpener"]
+__all__ = ["MeterPlace", "Remark", "Testbed", "TestbedOpener"]
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,27 @@ class Remark:
     frozen_since_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class MeterPlace:
+    """A host that has meters.
+
+    Attributes:
+        config: path there of their meter_config.
+        environment: secrets that it refers to.
+    """
+
+    host: Host
+    config: str
+    meters: Sequence[Meter]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class Testbed(Protocol):
-    """Hosts, link and meters, up and running."""
+    """Hosts and link, up and running, and meters, which begin with `start_meters`."""
 
     @property
-    def endpoints(self) -> Endpoints:
-        """The two ends of the campaign's flows."""
+    def place(self) -> Place:
+        """The hosts that the campaign's load runs on."""
         ...
 
     @property
@@ -65,8 +81,12 @@ class Testbed(Protocol):
         """Wait until a part ends that must not; the error carries the reason code."""
         ...
 
-    async def ensure_server(self, generator: Generator) -> bool:
-        """Start the generator's server when it is not running; True when it had died before."""
+    async def meter_places(self) -> Sequence[MeterPlace]:
+        """Where its meters are, for a ranging pass; nobody has them open yet."""
+        ...
+
+    async def start_meters(self) -> None:
+        """Start to log every meter; their passports are known then."""
         ...
 
     def take_remarks(self) -> Sequence[Remark]:
@@ -86,4 +106,4 @@ class Testbed(Protocol):
         ...
 
 
-TestbedOpener = Callable[[Campaign, Session], AbstractAsyncContextManager[Testbed]]
+TestbedOpener = Callable[[Campaign, Session, Load], AbstractAsyncContextManager[Testbed]]

@@ -57,6 +57,14 @@ class HostClocks:
             if problem is not None:
                 raise RunFailed(problem, code="clock_unsure")
 
+    def campaign_s(self, host: str, at_ns: int) -> float:
+        """Campaign time of a moment on a host's clock."""
+        return self._time.from_ns(at_ns - self.offset_ns(host))
+
+    def host_ns(self, host: str, t_s: float) -> int:
+        """A moment of campaign time on a host's clock."""
+        return self._time.origin_ns + round(t_s * 1e9) + self.offset_ns(host)
+
     def offset_ns(self, host: str) -> int:
         """A host's clock minus the controller's, as last seen, carried on to now."""
         row = self._of_host.get(host)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every testbed does with its processes: watches them, starts servers, keeps what is said."""
+"""What every testbed does with its processes: watches them, keeps what is said."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import Process, ProcessEnded, how_it_ended
-from netjoule.loads.flow.generators.base import Endpoints, Generator, Server
 from netjoule.testbeds.base import Remark
 
 __all__ = ["Parts", "all_or_none", "cancelled"]
 
-SERVER_PORT = 5301
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class _RunningServer:
-    server: Server
-    ended: asyncio.Future[int]
 
 
 class Parts:
@@ -35,7 +26,6 @@ class Parts:
         self.stack = stack
         self.remarks: list[Remark] = []
         self._watches: list[asyncio.Task[RunFailed]] = []
-        self._servers: dict[str, _RunningServer] = {}
 
     async def failed(self, cause_timeout_s: float = 0.0) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code.
@@ -47,24 +37,6 @@ class Parts:
         await asyncio.wait(self._watches, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(self._watches[:1], timeout=cause_timeout_s)
         return next(task.result() for task in self._watches if task.done())
-
-    async def ensure_server(self, generator: Generator, ends: Endpoints) -> bool:
-        """Start the generator's server when it is not running; True when it had died before."""
-        running = self._servers.get(generator.name)
-        if running is not None and not running.ended.done():
-            return False
-        if running is not None and not running.ended.cancelled():
-            running.ended.exception()  # a lost host's: seen
-        server = await generator.serve(ends)
-        if server is not None:
-            self._servers[generator.name] = _RunningServer(server, asyncio.ensure_future(server.wait()))
-        return running is not None
-
-    async def stop_servers(self) -> None:
-        """End the generators' servers."""
-        for running in self._servers.values():
-            await cancelled([running.ended])
-            await running.server.stop()
 
     def take_remarks(self) -> Sequence[Remark]:
         """What the parts said since the last call."""

@@ -20,10 +20,10 @@ from netjoule.core import files
 from netjoule.core.errors import NetjouleError, UsageError
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
-from netjoule.loads.flow.flows import flows_of
+from netjoule.loads import load_of
 from netjoule.store import datapackage, folder_limits
-from netjoule.store.campaign import report_name
 from netjoule.store.planfile import read_plan
+from netjoule.topology.topology import Topology
 from netjoule.validation import tables
 from netjoule.validation.run import check_run, reason_codes
 from netjoule.validation.tables import Defect
@@ -64,7 +64,7 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     yield from _runs(
         path, rows, meter_ids, settled=campaign.get("status") == "complete", imported="imported" in campaign
     )
-    yield from _schedules(path, campaign, rows)
+    yield from _load_documents(path, campaign, rows)
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
 
@@ -240,37 +240,19 @@ def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
         return None
 
 
-def _schedules(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
-    """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives."""
+def _load_documents(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+    """What the load knows of its documents beyond their schemas."""
     seed = campaign.get("seed")
-    if rows is None or not isinstance(seed, int) or "profile" not in _part(campaign, "workload"):
+    if rows is None or not isinstance(seed, int):
         return
     try:
         workload = Workload.from_document(campaign["workload"], where="campaign.json")
-    except (NetjouleError, KeyError, TypeError, ValueError):
-        return  # the document's own defects say why
-    first: dict[tuple[int, int, object], tuple[str, object]] = {}
-    for row in rows:
-        if row.status not in run_table.FINAL:
-            continue
-        of_mini_block = run_table.schedule_seed(seed, row.mini_block)
-        # Of one client: every other has the same.
-        for asked in flows_of(workload, row, ["client"]):
-            file = f"runs/{row.run_id}/{report_name(asked.flow)}"
-            flow: dict[str, Any] = {}
-            if not (path / file).exists():
-                continue
-            if list(tables.document(file, path / file, "flow_report", flow)):
-                continue  # told already
-            if _part(flow, "profile").get("seed") != asked.seed(of_mini_block):
-                yield Defect(
-                    file, "field profile.seed", "not the one that the campaign's seed gives its mini-block"
-                )
-            digest = flow.get("schedule_digest")
-            key = (row.mini_block, asked.flow, flow["duration_s"])
-            run_id, other = first.setdefault(key, (row.run_id, digest))
-            if digest != other:
-                yield Defect(file, "field schedule_digest", f"another schedule than that of run {run_id}")
+        topology = Topology.from_document(campaign["topology"], where="campaign.json")
+    except (NetjouleError, KeyError, TypeError, ValueError, AttributeError):
+        return  # the documents' own defects say why
+    finished = [row.condition(seed) for row in rows if row.status in run_table.FINAL]
+    for file, place, what in load_of(workload, topology).check(path, finished):
+        yield Defect(file, place, what)
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:

@@ -16,7 +16,7 @@ import netjoule_energy
 from netjoule.design.run_table import PlanRow
 from netjoule.radio import reader_cost
 from netjoule.radio.reader_cost import ReaderCost
-from netjoule.store.campaign import report_name
+from netjoule.store.campaign import document_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
 from netjoule_energy import agree, jain_index
@@ -177,7 +177,7 @@ def _flows(
     found: dict[int, dict[str, Any]] = {}
     several = [one for one in _listed(run, "flows") if isinstance(one, Mapping)]
     for number, expected in enumerate(several or [run], start=1):
-        name = report_name(number)
+        name = document_name("flow", number)
         flow: dict[str, Any] = {}
         yield from tables.document(f"{base}/{name}", folder / name, "flow_report", flow)
         if several and expected.get("flow") != number:
@@ -248,7 +248,7 @@ def _intervals(file: str, path: Path, flows: Mapping[int, Mapping[str, Any]]) ->
     for number, flow_report in flows.items():
         expected = _part(flow_report, "receiver").get("bytes_received_unique")
         if expected is not None and received[number] != expected:
-            where = report_name(number)
+            where = document_name("flow", number)
             words = f"the receiver's intervals sum to {received[number]:.0f}, {where} has {expected}"
             yield Defect(file, "column bytes", words)
 

@@ -10,6 +10,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from netjoule.core.errors import HostLacks
 from netjoule.hosts import sandbox
@@ -19,7 +20,7 @@ from netjoule.topology.topology import Topology
 from netjoule.workload import transports
 from netjoule.workload.workload import Workload
 
-__all__ = ["QUESTION", "Presence", "ask", "hold", "left_open", "needed", "parsed", "require"]
+__all__ = ["QUESTION", "Presence", "ask", "hold", "left_open", "needed", "parsed", "require", "require_on"]
 
 QUESTION = ("transports", "--json")
 
@@ -77,6 +78,17 @@ def hold(workload: Workload, found: Sequence[Presence], *, where: str) -> None:
                 where=where,
                 next_step=f"give the host what is missing, or leave {name} out of the workload",
             )
+
+
+async def require_on(host: Any, workload: Workload) -> None:
+    """Refuse a workload with a transport that a lab's host lacks; asked only when one may be lacking.
+
+    Raises:
+        HostLacks: naming transport, reason and host.
+    """
+    if needed(workload):
+        found = await carriers.told_by(host, QUESTION, parsed, "its transports")
+        hold(workload, found, where=f"host {host.name}")
 
 
 def ask(*, in_sandbox: bool = False) -> list[Presence]:

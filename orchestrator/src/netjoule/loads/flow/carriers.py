@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks
@@ -19,9 +20,22 @@ from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
 
-__all__ = ["Carrier", "answer", "ask", "hold", "left_open", "needed", "parsed", "require"]
+__all__ = [
+    "Carrier",
+    "answer",
+    "ask",
+    "hold",
+    "left_open",
+    "needed",
+    "parsed",
+    "require",
+    "require_on",
+    "told_by",
+]
 
+QUESTION = ("carriers", "--json")
 _TIMEOUT_S = 60
+T = TypeVar("T")
 _WORDS = {"raw": "DCCP over raw IP (protocol 33)", "kernel": "the kernel's DCCP"}
 
 
@@ -88,6 +102,33 @@ def hold(workload: Workload, carriers: Sequence[Carrier], *, where: str) -> None
             )
 
 
+async def require_on(host: Any, workload: Workload) -> None:
+    """Refuse a workload whose DCCP cannot travel on a lab's host; asked only when it needs more than UDP.
+
+    Raises:
+        HostLacks: naming transport, carrier, reason and host.
+    """
+    if needed(workload):
+        found = await told_by(host, QUESTION, parsed, "its DCCP carriers")
+        hold(workload, found, where=f"host {host.name}")
+
+
+async def told_by(host: Any, question: Sequence[str], parse: Callable[[str], list[T]], what: str) -> list[T]:
+    """What netjoule-traffic on a lab's host (an `SshHost`) answers.
+
+    Raises:
+        HostLacks: when it does not; `what`: it is asked.
+    """
+    said = await host.ask([host.programs["netjoule-traffic"], *question])
+    try:
+        return parse(said.out)
+    except (ValueError, KeyError, TypeError) as error:
+        words = (said.err or said.out).strip().splitlines() or ["without an error message"]
+        raise HostLacks(
+            f"netjoule-traffic does not tell {what} ({words[-1]})", where=f"host {host.name}"
+        ) from error
+
+
 def ask(*, in_sandbox: bool = False) -> list[Carrier]:
     """The carriers as netjoule-traffic tells them.
 
@@ -98,7 +139,7 @@ def ask(*, in_sandbox: bool = False) -> list[Carrier]:
         HostLacks: when the program is missing, does not answer or cannot be asked there.
     """
     try:
-        return parsed(answer(("carriers", "--json"), in_sandbox=in_sandbox))
+        return parsed(answer(QUESTION, in_sandbox=in_sandbox))
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise HostLacks(
             "netjoule-traffic does not tell its DCCP carriers", next_step="build it again with 'make setup'"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.condition import FlowCondition
 from netjoule.workload.workload import Workload
 
 __all__ = ["RunFlow", "flows_of"]
@@ -59,30 +59,35 @@ class RunFlow:
         return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
 
 
-def flows_of(workload: Workload, row: PlanRow, clients: Sequence[str]) -> tuple[RunFlow, ...]:
+def flows_of(workload: Workload, asked: FlowCondition, clients: Sequence[str]) -> tuple[RunFlow, ...]:
     """The flows of a run.
 
     Args:
         workload: says how many and what runs beside them.
-        row: of the plan; in a null run what runs beside goes to null too.
+        asked: of the run; in a null run what runs beside goes to null too.
         clients: hosts with the role client, in the topology's order; as many as the workload wants take part.
     """
-    own = (row.transport, row.payload_bytes, row.offered_rate_mbps, workload.options_of(row.transport))
+    own = (
+        asked.transport,
+        asked.payload_bytes,
+        asked.offered_rate_mbps,
+        workload.options_of(asked.transport),
+    )
     kinds = [own] * workload.parallel
     for other in workload.beside:
-        name = _NULL if row.transport == _NULL else other.transport
+        name = _NULL if asked.transport == _NULL else other.transport
         kinds.append(
             (
                 name,
-                other.payload_bytes or row.payload_bytes,
-                other.offered_rate_mbps or row.offered_rate_mbps,
+                other.payload_bytes or asked.payload_bytes,
+                other.offered_rate_mbps or asked.offered_rate_mbps,
                 workload.options_of(name),
             )
         )
     flows: list[RunFlow] = []
     for client in clients[: workload.clients]:
         for transport, payload, rate, options in kinds:
-            for direction in _directions(row.direction):
+            for direction in _directions(asked.direction):
                 number = len(flows) + 1
                 flows.append(RunFlow(number, client, transport, direction, payload, rate, dict(options)))
     return tuple(flows)

@@ -31,12 +31,10 @@ from netjoule.core.clock import SystemClock
 from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.hosts import sandbox
 from netjoule.hosts.host import LocalHost, LocalProcess, NetnsHost
-from netjoule.loads.flow.generators.base import Endpoints, Generator
 from netjoule.radio import LinkStatsReader, RadioReader
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds import ranging
-from netjoule.testbeds.base import Remark
+from netjoule.testbeds.base import MeterPlace, Remark
 from netjoule.testbeds.emulated.config import (
     Spot,
     clients,
@@ -48,8 +46,9 @@ from netjoule.testbeds.emulated.config import (
     meter_config,
     server,
 )
-from netjoule.testbeds.parts import SERVER_PORT, Parts, all_or_none, cancelled
+from netjoule.testbeds.parts import Parts, all_or_none, cancelled
 from netjoule.topology.topology import Meter
+from netjoule.workload.load import Load, Place
 
 __all__ = ["EmulatedTestbed", "open_emulated"]
 
@@ -59,7 +58,7 @@ LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten
 
 
 @asynccontextmanager
-async def open_emulated(campaign: Campaign, session: Session) -> AsyncIterator[EmulatedTestbed]:
+async def open_emulated(campaign: Campaign, session: Session, _load: Load) -> AsyncIterator[EmulatedTestbed]:
     """Bring the testbed of a campaign up, hand it out, take it down.
 
     Raises:
@@ -111,24 +110,17 @@ class EmulatedTestbed:
         self.server = NetnsHost(self._server_spot.host, self._server_spot.netns_file)
         self.local = LocalHost("controller")
         self.stats_socket = self.folder / "link.sock"
+        self._pipelines: Sequence[_Pipeline] = ()
 
     # -- what the runner uses --------------------------------------------------------------------
 
     @property
-    def endpoints(self) -> Endpoints:
-        """The two ends of the campaign's flows."""
-        family = "ipv6" if self.campaign.workload.ip_version == 6 else "ipv4"
-        first, *further = list(self.clients.values())[: self.campaign.workload.clients]
-        return Endpoints(
-            client=first,
-            server=self.server,
-            server_test_address=self.topology.test_address(self.server.name, family),
-            server_control_address=self._server_spot.control_ipv4,
-            server_port=SERVER_PORT,
-            traffic_secret=self.topology.traffic_secret,
-            flows=self.campaign.workload.flows,
-            server_sends_profile=self.campaign.workload.server_sends_profile,
-            further_clients=tuple(further),
+    def place(self) -> Place:
+        """All clients and the server."""
+        spots = (*self._client_spots, self._server_spot)
+        return Place(
+            {"client": tuple(self.clients.values()), "server": (self.server,)},
+            {spot.host: spot.control_ipv4 for spot in spots},
         )
 
     @property
@@ -141,10 +133,6 @@ class EmulatedTestbed:
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
         return await self._parts.failed(CAUSE_TIMEOUT_S)  # what reads the link dies of its death
-
-    async def ensure_server(self, generator: Generator) -> bool:
-        """Start the generator's server when it is not running; True when it had died before."""
-        return await self._parts.ensure_server(generator, self.endpoints)
 
     def take_remarks(self) -> Sequence[Remark]:
         """What the meters' logger said since the last call."""
@@ -165,16 +153,23 @@ class EmulatedTestbed:
 
     async def bring_up(self) -> None:
         """Start every part; each is stopped in reverse when the stack unwinds."""
-        self.stack.push_async_callback(self._parts.stop_servers)
         await self._make_namespaces()
         await self._start_link()
         pipelines = await all_or_none([self._start_meter(m) for m in self.topology.meters if m.emulated])
         self.campaign.set_device_models(
             [device_model_entry(p.meter.meter_id, p.model) for p in pipelines if p.model]
         )
-        await self._fix_ranges(pipelines)
-        await self._start_logger(pipelines)
-        faults = [asyncio.ensure_future(self._inject(p.meter)) for p in pipelines if p.meter.faults]
+        self._pipelines = pipelines
+
+    async def meter_places(self) -> Sequence[MeterPlace]:
+        """All meters are here."""
+        return [MeterPlace(self.local, str(self._write_meter_config()), self.topology.meters)]
+
+    async def start_meters(self) -> None:
+        """Start the logger, with the meters as campaign.json now has them, and the topology's faults."""
+        self.topology = self.campaign.topology
+        await self._start_logger()
+        faults = [asyncio.ensure_future(self._inject(p.meter)) for p in self._pipelines if p.meter.faults]
         self.stack.push_async_callback(cancelled, faults)
 
     async def _make_namespaces(self) -> None:
@@ -253,30 +248,17 @@ class EmulatedTestbed:
         await process.stop()
         return dict(json.loads(line)) if line else None
 
-    async def _fix_ranges(self, pipelines: Sequence[_Pipeline]) -> None:
-        """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
-        place = ranging.Place(self.local, str(self._write_meter_config(pipelines)), self.topology.meters)
-        found = await ranging.find_ranges(self.campaign, [place], self)
-        if found:
-            self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
-            self.topology = self.campaign.topology
-            now_s = self.session.t_s(SystemClock().monotonic_ns())
-            self._parts.remarks += [
-                Remark(now_s, "orchestrator", "range_fixed", ranging.words(meter_id, one))
-                for meter_id, one in found.items()
-            ]
-
-    def _write_meter_config(self, pipelines: Sequence[_Pipeline]) -> Path:
+    def _write_meter_config(self) -> Path:
         """The configuration that the logger and a ranging pass read."""
-        resources = {p.meter.meter_id: p.resource for p in pipelines}
-        forms = {p.meter.meter_id: p.form for p in pipelines}
+        resources = {p.meter.meter_id: p.resource for p in self._pipelines}
+        forms = {p.meter.meter_id: p.form for p in self._pipelines}
         config = self.folder / "meters.json"
         document = secrets.into_environment(meter_config(self.topology, resources, forms), os.environ)
         config.write_text(json.dumps(document), encoding="utf-8")
         return config
 
-    async def _start_logger(self, pipelines: Sequence[_Pipeline]) -> None:
-        config = self._write_meter_config(pipelines)
+    async def _start_logger(self) -> None:
+        config = self._write_meter_config()
         argv = [programs.find("netjoule-meters"), "log", "--config", str(config)]
         argv += ["--out", str(self.campaign.path), f"--origin-ns={self.session.origin_ns}"]
         logger = await self._start("meter_stopped", *argv)

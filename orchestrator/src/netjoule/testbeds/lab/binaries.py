@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING
 
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed
-from netjoule.loads.flow import capabilities, carriers
-from netjoule.workload.workload import Workload
 
 if TYPE_CHECKING:  # Ansible asks for builds, and has no use for an SSH of ours
     from netjoule.hosts.ssh import SshHost
 
-__all__ = ["PROGRAM", "Build", "build_for", "builds", "provide", "require_carriers", "require_transports"]
+__all__ = ["PROGRAM", "Build", "build_for", "builds", "provide"]
 
 PROGRAM = "netjoule-traffic"
 INSTALLED = f"/usr/local/bin/{PROGRAM}"
@@ -130,44 +128,6 @@ async def provide(host: SshHost, version: str) -> str:
             next_step=f"build dist/{host.machine}/{PROGRAM} with 'make dist', then 'netjoule provision'",
         )
     return f"{found} at {place} ({words})"
-
-
-async def require_carriers(host: SshHost, workload: Workload) -> None:
-    """Refuse a workload whose DCCP cannot travel on a host; asked only when it needs more than UDP.
-
-    Raises:
-        HostLacks: naming transport, carrier, reason and host.
-    """
-    if not carriers.needed(workload):
-        return
-    where = f"host {host.name}"
-    said = await host.ask([host.programs[PROGRAM], "carriers", "--json"])
-    try:
-        found = carriers.parsed(said.out)
-    except (ValueError, KeyError, TypeError) as error:
-        raise HostLacks(
-            f"netjoule-traffic does not tell its DCCP carriers ({_words(said.err or said.out)})", where=where
-        ) from error
-    carriers.hold(workload, found, where=where)
-
-
-async def require_transports(host: SshHost, workload: Workload) -> None:
-    """Refuse a workload with a transport that a host's kernel lacks; asked only when one may be lacking.
-
-    Raises:
-        HostLacks: naming transport, reason and host.
-    """
-    if not capabilities.needed(workload):
-        return
-    where = f"host {host.name}"
-    said = await host.ask([host.programs[PROGRAM], *capabilities.QUESTION])
-    try:
-        found = capabilities.parsed(said.out)
-    except (ValueError, KeyError, TypeError) as error:
-        raise HostLacks(
-            f"netjoule-traffic does not tell its transports ({_words(said.err or said.out)})", where=where
-        ) from error
-    capabilities.hold(workload, found, where=where)
 
 
 def _words(said: str) -> str:

@@ -20,8 +20,8 @@ from netjoule.hosts.host import LocalHost, Process
 from netjoule.hosts.ssh import SshHost
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
+from netjoule.testbeds.base import MeterPlace
 from netjoule.testbeds.emulated.config import meter_config
-from netjoule.testbeds.ranging import Place
 from netjoule.topology.topology import Meter
 
 __all__ = ["ControllerLogger", "HostLogger", "config_of"]
@@ -46,9 +46,9 @@ class ControllerLogger:
         self._meters = meters
         self._folder = folder
 
-    async def place(self) -> Place:
+    async def place(self) -> MeterPlace:
         """Where a ranging pass finds these meters."""
-        return Place(LocalHost("controller"), str(self._write_config()), self._meters)
+        return MeterPlace(LocalHost("controller"), str(self._write_config()), self._meters)
 
     async def start(self, clock_server: str) -> Process:
         """Start the logger. Raises NetjouleError when it does not get ready."""
@@ -81,10 +81,10 @@ class HostLogger:
         self._fetched: dict[str, int] = {}  # bytes of the host's table that are here, or were brought there
         self._folder = PurePosixPath()
 
-    async def place(self) -> Place:
+    async def place(self) -> MeterPlace:
         """Where a ranging pass finds these meters. Raises RunFailed when the host takes no file."""
         config, environment = await self._write_config()
-        return Place(self._host, config, self._meters, environment)
+        return MeterPlace(self._host, config, self._meters, environment)
 
     async def start(self, clock_server: str) -> Process:
         """Start the logger; `clock_server` (HOST:PORT) is the controller's. Raises NetjouleError."""
@@ -123,9 +123,7 @@ class HostLogger:
                     where=f"host {self._host.name}",
                     code="meter_stopped",
                 )
-            local = self._local(meter_id)
-            with file_errors("write", local), local.open("ab") as table:
-                table.writelines(rows)
+            self._campaign.append_meter_lines(meter_id, rows)
             self._fetched[meter_id] = begun + sum(map(len, rows))
 
     async def forget(self) -> None:
@@ -134,7 +132,7 @@ class HostLogger:
 
     async def _begin_table(self, meter_id: str) -> None:
         """Give the host the first and the last row of an earlier session, so that it goes on from there."""
-        local = self._local(meter_id)
+        local = self._campaign.meters_dir / f"{meter_id}.csv"
         lines = local.read_bytes().splitlines(keepends=True) if local.exists() else []
         known = lines if len(lines) < 2 else [lines[0], lines[-1]]
         if known:
@@ -151,6 +149,3 @@ class HostLogger:
 
     def _table(self, meter_id: str) -> PurePosixPath:
         return self._folder / "meters" / f"{meter_id}.csv"
-
-    def _local(self, meter_id: str) -> Path:
-        return self._campaign.path / "meters" / f"{meter_id}.csv"

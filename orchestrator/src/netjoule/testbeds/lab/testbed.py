@@ -22,24 +22,21 @@ from typing import Any
 from netjoule.core import programs
 from netjoule.core.clock import SystemClock
 from netjoule.core.errors import RunFailed
-from netjoule.design import instruments
 from netjoule.hosts.host import LocalHost, Process
 from netjoule.hosts.ssh import SshHost, SshSettings
-from netjoule.loads.flow.generators.base import Endpoints, Generator
-from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
 from netjoule.radio import AgentReader, RadioReader, agent_options
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
-from netjoule.testbeds import ranging
-from netjoule.testbeds.base import Remark
+from netjoule.testbeds.base import MeterPlace, Remark
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.clocks import HostClock
 from netjoule.testbeds.lab.hold import campaign_owner
 from netjoule.testbeds.lab.meters import READY_TIMEOUT_S, ControllerLogger, HostLogger
 from netjoule.testbeds.lab.reach import control_number, needed_hosts, require_control_off_the_radio
 from netjoule.testbeds.lab.records import host_record, joined
-from netjoule.testbeds.parts import SERVER_PORT, Parts, all_or_none
+from netjoule.testbeds.parts import Parts, all_or_none
 from netjoule.topology.topology import Meter
+from netjoule.workload.load import Load, Place
 
 __all__ = ["LabTestbed", "open_lab"]
 
@@ -47,7 +44,7 @@ COLLECT_TIMEOUT_S = 60.0
 
 
 @asynccontextmanager
-async def open_lab(campaign: Campaign, session: Session) -> AsyncIterator[LabTestbed]:
+async def open_lab(campaign: Campaign, session: Session, load: Load) -> AsyncIterator[LabTestbed]:
     """Connect to the hosts of a campaign, take their locks, hand the testbed out, leave them as they were.
 
     Raises:
@@ -57,7 +54,7 @@ async def open_lab(campaign: Campaign, session: Session) -> AsyncIterator[LabTes
     """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="netjoule-")))
-        testbed = LabTestbed(campaign, session, folder, stack)
+        testbed = LabTestbed(campaign, session, load, folder, stack)
         await testbed.bring_up()
         yield testbed
 
@@ -67,15 +64,17 @@ class LabTestbed:
 
     power_grain_s = 0.0
 
-    def __init__(self, campaign: Campaign, session: Session, folder: Path, stack: AsyncExitStack) -> None:
+    def __init__(
+        self, campaign: Campaign, session: Session, load: Load, folder: Path, stack: AsyncExitStack
+    ) -> None:
         """`folder`: for files of this session; what is started is stopped when `stack` unwinds."""
         self.campaign, self.session = campaign, session
         self.topology = campaign.topology
         self.passports: Sequence[dict[str, Any]] = ()
         self.versions: dict[str, str | None] = {}
-        self._folder, self._stack = folder, stack
+        self._load, self._folder, self._stack = load, folder, stack
         self._parts = Parts(stack)
-        needed = needed_hosts(self.topology, campaign.workload.clients)
+        needed = needed_hosts(self.topology, load.hosts["client"])
         self._hosts = {name: self._host(name) for name in needed}
         self._clocks = {name: HostClock(host, session.origin_ns) for name, host in self._hosts.items()}
         self._loggers: list[ControllerLogger | HostLogger] = []
@@ -97,7 +96,7 @@ class LabTestbed:
     @property
     def clients(self) -> tuple[SshHost, ...]:
         """All clients that take part, the first one first."""
-        names = self.topology.hosts_with("client")[: self.campaign.workload.clients]
+        names = self.topology.hosts_with("client")[: self._load.hosts["client"]]
         return tuple(self._hosts[name] for name in names)
 
     @property
@@ -106,20 +105,10 @@ class LabTestbed:
         return self._hosts[self.topology.host_with("server")]
 
     @property
-    def endpoints(self) -> Endpoints:
-        """The two ends of the campaign's flows."""
-        family = "ipv6" if self.campaign.workload.ip_version == 6 else "ipv4"
-        return Endpoints(
-            client=self.client,
-            server=self.server,
-            server_test_address=self.topology.test_address(self.server.name, family),
-            server_control_address=self._server_control,
-            server_port=SERVER_PORT,
-            traffic_secret=self.topology.traffic_secret,
-            flows=self.campaign.workload.flows,
-            server_sends_profile=self.campaign.workload.server_sends_profile,
-            further_clients=self.clients[1:],
-        )
+    def place(self) -> Place:
+        """The clients that take part and the server, whose control address the first of them knows."""
+        roles = {"client": self.clients, "server": (self.server,)}
+        return Place(roles, {self.server.name: self._server_control})
 
     @property
     def radio_readers(self) -> Sequence[RadioReader]:
@@ -132,10 +121,6 @@ class LabTestbed:
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
         return await self._parts.failed()
-
-    async def ensure_server(self, generator: Generator) -> bool:
-        """Start the generator's server when it is not running; True when it had died before."""
-        return await self._parts.ensure_server(generator, self.endpoints)
 
     def take_remarks(self) -> Sequence[Remark]:
         """What hosts and loggers said since the last call."""
@@ -162,13 +147,15 @@ class LabTestbed:
             await host.connect()
             self._stack.push_async_callback(host.close)
             self._parts.watch_for(host.given_up())
-        self._stack.push_async_callback(self._parts.stop_servers)
         await self._check_control()
         await self._note_records()
         await self._provide_programs()
         await self.clock_rows(self._now_s())
         await self._provide_agents()
-        await self._start_loggers()
+
+    async def meter_places(self) -> Sequence[MeterPlace]:
+        """The controller and every host that a meter's cable is plugged in."""
+        return [await logger.place() for _, logger in self._new_loggers()]
 
     async def _check_control(self) -> None:
         self._server_control = await control_number(self.topology, self.server.name, self.client)
@@ -177,19 +164,16 @@ class LabTestbed:
             await require_control_off_the_radio(self.topology, host, peers)
 
     async def _provide_programs(self) -> None:
-        """The traffic program on both ends, in one version."""
-        workload = self.campaign.workload
-        used = {workload.generator_of(transport) for transport in workload.transports}
-        if binaries.PROGRAM in used or workload.load_pulses is not None:
-            version = await NetjouleTraffic().version()
-            ends = list(dict.fromkeys((*self.clients, self.server)))
+        """The load's programs on the hosts that take part, in one version."""
+        ends = list(dict.fromkeys((*self.clients, self.server)))
+        if binaries.PROGRAM in self._load.programs:
+            version = await programs.version_of(binaries.PROGRAM)
             found = await all_or_none([binaries.provide(host, version) for host in ends])
             for host, words in zip(ends, found, strict=True):
                 self.versions[f"{binaries.PROGRAM} on {host.name}"] = words
                 self._note(f"host {host.name} runs {binaries.PROGRAM} {words}", event="program")
             for host in ends:
-                await binaries.require_carriers(host, workload)
-                await binaries.require_transports(host, workload)
+                await self._load.require_on(host)
 
     async def _note_records(self) -> None:
         """What provisioning wrote down of each host, into campaign.json; a change since then is told."""
@@ -212,18 +196,21 @@ class LabTestbed:
                 options = agent_options(radio.interface, radio.every_s, radio.reader)
                 self._agents[name] = (*programs.HOST_PYTHON, place, *options)
 
-    async def _start_loggers(self) -> None:
+    async def start_meters(self) -> None:
         """One logger per host with meters, the controller included."""
+        self.topology = self.campaign.topology
         self._stack.push_async_callback(self._collect_rest)  # when the loggers have ended
-        meters: dict[str | None, list[Meter]] = {}
-        for meter in self.topology.meters:
-            meters.setdefault(meter.host, []).append(meter)
-        loggers = {host: self._logger(host, theirs) for host, theirs in meters.items()}
-        await self._fix_ranges(list(loggers.values()))
-        for host, logger in loggers.items():
+        for host, logger in self._new_loggers():
             server = await self._clock_server(host) if host is not None else ""
             await self._ready(await logger.start(server))
             self._loggers.append(logger)
+
+    def _new_loggers(self) -> list[tuple[str | None, ControllerLogger | HostLogger]]:
+        """By host; None is the controller."""
+        meters: dict[str | None, list[Meter]] = {}
+        for meter in self.topology.meters:
+            meters.setdefault(meter.host, []).append(meter)
+        return [(host, self._logger(host, theirs)) for host, theirs in meters.items()]
 
     def _logger(self, host: str | None, meters: list[Meter]) -> ControllerLogger | HostLogger:
         if host is None:
@@ -246,18 +233,6 @@ class LabTestbed:
         ready = await process.expect("ready", READY_TIMEOUT_S)
         self._parts.watch(process, "clock_unsure")
         return listen.removesuffix(":0") + f":{ready['port']}"
-
-    async def _fix_ranges(self, loggers: Sequence[ControllerLogger | HostLogger]) -> None:
-        """Find the ranges that the topology leaves to a ranging pass; the campaign then runs in those."""
-        if not any(instruments.wants_ranging(meter) for meter in self.topology.meters):
-            return
-        places = [await logger.place() for logger in loggers]
-        found = await ranging.find_ranges(self.campaign, places, self)
-        if found:
-            self.campaign.fix_settings({meter_id: one["settings"] for meter_id, one in found.items()})
-            self.topology = self.campaign.topology
-            for meter_id, one in found.items():
-                self._note(ranging.words(meter_id, one), event="range_fixed")
 
     async def _collect_rest(self) -> None:
         """The last rows, when the hosts still give them, which then forget theirs."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -40,11 +39,7 @@ class NetjouleTraffic:
 
     async def version(self) -> str:
         """Its version, as it says it."""
-        child = await asyncio.create_subprocess_exec(
-            programs.find(self.name), "--version", stdout=asyncio.subprocess.PIPE
-        )
-        out, _ = await child.communicate()
-        return out.decode(errors="replace").strip().removeprefix(self.name).strip()
+        return await programs.version_of(self.name)
 
     async def serve(self, ends: Endpoints) -> ServerProcess:
         """Start the server; it answers all flows of a session."""

@@ -4,17 +4,20 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from flows import ENDS
-from runner_fakes import START_NS, FakeGenerator, Script, new_campaign, topology, workload
+from runner_fakes import PLACE, START_NS, Script, fake_load, new_campaign, topology, workload
 
 from netjoule.core import programs
 from netjoule.core.errors import RunFailed, UsageError
 from netjoule.design import instruments
+from netjoule.execution import ranging
 from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.condition import FlowCondition, heaviest
+from netjoule.loads.flow.flows import flows_of
 from netjoule.store.campaign import Campaign
-from netjoule.testbeds import ranging
+from netjoule.testbeds.base import MeterPlace
 from netjoule.testbeds.emulated.config import (
     check_emulations,
     fault_requests,
@@ -39,21 +42,21 @@ def open_ranges() -> Topology:
 
 def test_the_heaviest_flows_are_greatest_rate_with_both_extreme_sizes() -> None:
     load = workload(payload_bytes=[64, 500, 1440], offered_rate_mbps=[1, 30])
-    loads = ranging.heaviest_flows(load, 4.0, ["client"])
-    assert [[(f.payload_bytes, f.offered_rate_mbps, f.transport) for _, f in load] for load in loads] == [
-        [(1440, 30.0, "udp")],
-        [(64, 30.0, "udp")],
+    found = [FlowCondition.of(condition) for condition in heaviest(load)]
+    assert [(c.payload_bytes, c.offered_rate_mbps, c.transport) for c in found] == [
+        (1440, 30.0, "udp"),
+        (64, 30.0, "udp"),
     ]
-    assert {f.duration_s for load in loads for _, f in load} == {4.0}
 
 
-def test_a_load_of_a_pass_has_all_flows_of_a_run_at_every_client() -> None:
+def test_a_pass_has_all_flows_of_a_run_at_every_client() -> None:
     load = workload(clients=2, direction="both", beside=[{"transport": "tcp", "offered_rate_mbps": 5}])
-    (flows,) = ranging.heaviest_flows(load, 4.0, ["a", "b"])
+    (condition,) = heaviest(load)
+    flows = flows_of(load, FlowCondition.of(condition), ["a", "b"])
     each = [("udp", "up", 10.0), ("udp", "down", 10.0), ("tcp", "up", 5.0), ("tcp", "down", 5.0)]
-    assert [
-        (flow.client, spec.transport, spec.direction, spec.offered_rate_mbps) for flow, spec in flows
-    ] == [(client, *what) for client in ("a", "b") for what in each]
+    assert [(flow.client, flow.transport, flow.direction, flow.offered_rate_mbps) for flow in flows] == [
+        (client, *what) for client in ("a", "b") for what in each
+    ]
 
 
 def test_a_pass_is_a_dozen_updates_of_the_slowest_meter() -> None:
@@ -69,20 +72,16 @@ def test_auto_is_a_range_of_the_topology_and_counts_as_the_widest_before_the_pas
     assert not instruments.wants_ranging(topology().meters[0])
 
 
-class Ends:
-    """A testbed whose generator is a fake."""
+class Bed:
+    """A testbed with its meters on this host."""
 
-    endpoints = ENDS
+    place = PLACE
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
+    def __init__(self, folder: Path, campaign: Campaign) -> None:
+        self._meters = MeterPlace(LocalHost("here"), str(folder / "m.json"), campaign.topology.meters)
 
-    async def ensure_server(self, generator: object) -> bool:
-        return False
-
-
-def place(folder: Path, campaign: Campaign) -> ranging.Place:
-    return ranging.Place(LocalHost("here"), str(folder / "m.json"), campaign.topology.meters)
+    async def meter_places(self) -> list[MeterPlace]:
+        return [self._meters]
 
 
 def run_pass(tmp_path: Path, monkeypatch, said: str, status: int = 0) -> tuple[dict, Script]:
@@ -93,9 +92,9 @@ def run_pass(tmp_path: Path, monkeypatch, said: str, status: int = 0) -> tuple[d
     program.chmod(0o755)
     script = Script()
     monkeypatch.setattr(programs, "find", lambda _name: str(program))
-    monkeypatch.setattr(ranging, "generator", lambda _name: FakeGenerator(script))
     with new_campaign(tmp_path / "c", where=open_ranges()) as campaign:
-        found = asyncio.run(ranging.find_ranges(campaign, [place(tmp_path, campaign)], Ends(script)))
+        bed: Any = Bed(tmp_path, campaign)
+        found = asyncio.run(ranging.find_ranges(campaign, bed, fake_load(script)))
         campaign.fix_settings({name: one["settings"] for name, one in found.items()})
         kept = json.loads((campaign.path / "campaign.json").read_text())
     assert kept["topology"]["meters"][0]["settings"] == found["m0"]["settings"]
@@ -122,7 +121,8 @@ def test_a_pass_that_fails_says_why(tmp_path, monkeypatch, status, kind) -> None
 
 def test_a_campaign_with_fixed_ranges_needs_no_pass(tmp_path) -> None:
     with new_campaign(tmp_path / "c", where=fixed()) as campaign:
-        nothing = asyncio.run(ranging.find_ranges(campaign, [place(tmp_path, campaign)], Ends(Script())))
+        bed: Any = Bed(tmp_path, campaign)
+        nothing = asyncio.run(ranging.find_ranges(campaign, bed, fake_load(Script())))
     assert nothing == {}
 
 

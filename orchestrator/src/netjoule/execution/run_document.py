@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run's run.json before anything happened. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from netjoule.design.run_table import PlanRow
+from netjoule.store.campaign import SCHEMA_VERSION
+from netjoule.store.session import rfc3339
+from netjoule.topology.topology import Topology
+
+__all__ = ["new_run_document"]
+
+WINDOWS = ("idle_before", "warm_up", "measure", "tail", "idle_after")
+
+
+def new_run_document(
+    campaign: str, topology: Topology, row: PlanRow, now: datetime, load_fields: Mapping[str, Any]
+) -> dict[str, Any]:
+    """run.json of a run that begins `now`: what is asked, all windows still unknown.
+
+    Args:
+        load_fields: what its load says of it.
+    """
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": row.run_id,
+        "campaign": campaign,
+        "block": row.block,
+        "mini_block": row.mini_block,
+        "attempt": row.attempt,
+        "order": row.order,
+        **load_fields,
+        "seed": row.seed,
+        "hosts": {"client": topology.host_with("client"), "server": topology.host_with("server")},
+        "radio_source": topology.radio_source,
+        "windows": dict.fromkeys(WINDOWS),
+        "t_first_packet_s": None,
+        "started_utc": rfc3339(now),
+        "versions": {},
+        "status": "done",
+        "reasons": [],
+    }

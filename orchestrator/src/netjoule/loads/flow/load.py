@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load ``flow`` as execution uses it: its generators, their servers, the flows of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import netjoule_contracts as contracts
+from netjoule.core import files
+from netjoule.core.errors import NetjouleError
+from netjoule.loads.flow import capabilities, carriers
+from netjoule.loads.flow.condition import FlowCondition, heaviest
+from netjoule.loads.flow.flows import RunFlow, flows_of
+from netjoule.loads.flow.generators import FlowSpec, Generator, generator
+from netjoule.loads.flow.generators.base import Endpoints
+from netjoule.loads.flow.run_document import flow_spec, run_fields
+from netjoule.loads.flow.senders import open_group
+from netjoule.loads.flow.servers import Servers
+from netjoule.loads.flow.session import FlowSession
+from netjoule.loads.flow.verdict import kept_by_none
+from netjoule.store.campaign import document_name
+from netjoule.topology.topology import Topology
+from netjoule.workload.load import Condition, Event, Place, Unreachable
+from netjoule.workload.workload import Workload
+
+__all__ = ["FlowLoad"]
+
+SERVER_PORT = 5301
+_PROGRAM = "netjoule-traffic"
+
+
+class FlowLoad:
+    """Flows of one campaign (`workload.load.Load`)."""
+
+    name = "flow"
+
+    def __init__(
+        self, workload: Workload, topology: Topology, make_generator: Callable[[str], Generator] = generator
+    ) -> None:
+        """Nothing runs yet; `make_generator`: the generator of a name."""
+        self._workload, self._topology = workload, topology
+        self._make_generator = make_generator
+        self._generators: dict[str, tuple[Generator, str]] = {}
+        self._servers = Servers()
+
+    @property
+    def hosts(self) -> Mapping[str, int]:
+        """Clients that take part, and their server."""
+        return {"client": self._workload.clients, "server": 1}
+
+    @property
+    def programs(self) -> Sequence[str]:
+        """netjoule-traffic, where a flow or a sync pulse is its."""
+        used = {self._workload.generator_of(transport) for transport in self._workload.transports}
+        return [_PROGRAM] if _PROGRAM in used or self._workload.load_pulses is not None else []
+
+    # -- what it needs ---------------------------------------------------------------------------
+
+    def require(self) -> None:
+        """Refuse transports that the kernel here lacks. Raises HostLacks."""
+        carriers.require(self._workload, self._topology)
+        capabilities.require(self._workload, self._topology)
+
+    def require_programs(self) -> None:
+        """Find every generator. Raises HostLacks for the first that is missing."""
+        for name in dict.fromkeys(self._workload.generator_of(t) for t in self._workload.transports):
+            self._make_generator(name).require()
+
+    async def require_on(self, host: Any) -> None:
+        """Refuse transports that a lab's host lacks. Raises HostLacks."""
+        await carriers.require_on(host, self._workload)
+        await capabilities.require_on(host, self._workload)
+
+    def left_open(self) -> Mapping[str, Sequence[str]]:
+        """Transports that only the hosts of a lab can tell of."""
+        return {
+            "carriers": carriers.left_open(self._workload, self._topology),
+            "transports": capabilities.left_open(self._workload, self._topology),
+        }
+
+    # -- what is known before and after ----------------------------------------------------------
+
+    def heaviest(self) -> Sequence[Condition]:
+        """Greatest rate with the greatest and the smallest messages."""
+        return heaviest(self._workload)
+
+    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
+        """Transport, message size, rate and the like."""
+        return run_fields(self._workload, self._topology, FlowCondition.of(condition))
+
+    def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+        """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives."""
+        if self._workload.profile is None:
+            return
+        first: dict[tuple[int, int, object], tuple[str, object]] = {}
+        for condition in conditions:
+            # Of one client: every other has the same.
+            for asked in flows_of(self._workload, FlowCondition.of(condition), ["client"]):
+                file = f"runs/{condition.run_id}/{document_name(self.name, asked.flow)}"
+                report = _sound_report(campaign_dir / file)
+                if report is None:
+                    continue
+                if (report.get("profile") or {}).get("seed") != asked.seed(condition.schedule_seed):
+                    what = "not the one that the campaign's seed gives its mini-block"
+                    yield file, "field profile.seed", what
+                digest = report.get("schedule_digest")
+                key = (condition.schedule_seed, asked.flow, report["duration_s"])
+                run_id, other = first.setdefault(key, (condition.run_id, digest))
+                if digest != other:
+                    yield file, "field schedule_digest", f"another schedule than that of run {run_id}"
+
+    def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
+        """The first pacing limit that no run's certificates kept."""
+        certificates = [[report.get("pacing_certificate") or {} for report in run] for run in runs]
+        found = kept_by_none(
+            [[said for one in run for said in one.get("failed", [])] for run in certificates]
+        )
+        if found is None:
+            return None
+        return Unreachable(
+            limit=f"pacing limit {found[0]}",
+            figures=found[1],
+            where="pacing_limits",
+            next_step="change the limit to what this host can keep ('netjoule selftest' tells it), the pacing"
+            " or its window",
+            code="pacing_uncertified",
+        )
+
+    # -- running ---------------------------------------------------------------------------------
+
+    async def open(self, condition: Condition, place: Place, duration_s: float) -> FlowSession:
+        """Start the senders of a run up to the point where only `go` is missing.
+
+        Raises:
+            RunFailed: when one does not get ready.
+        """
+        asked = FlowCondition.of(condition)
+        flows = flows_of(self._workload, asked, self._topology.hosts_with("client"))
+        specs = [(flow, flow_spec(self._workload, asked, duration_s, flow)) for flow in flows]
+        return await self._open(self._workload.generator_of(asked.transport), specs, place)
+
+    async def open_burst(self, number: int, duration_s: float, place: Place) -> FlowSession:
+        """Datagrams, which end when they are told to, from every client at once."""
+        asked = self._workload.load_pulses or {}
+        spec = FlowSpec(
+            run_id="pulse",
+            transport="udp",
+            payload_bytes=int(asked["payload_bytes"]),
+            offered_rate_mbps=float(asked["rate_mbps"]),
+            duration_s=duration_s,
+            direction="up",
+            ip_version=self._workload.ip_version,
+            seed=number,
+        )
+        what = (spec.transport, spec.direction, spec.payload_bytes, spec.offered_rate_mbps)
+        clients = self._topology.hosts_with("client")[: self._workload.clients]
+        specs = [(RunFlow(place_of, client, *what), spec) for place_of, client in enumerate(clients, 1)]
+        return await self._open(_PROGRAM, specs, place)
+
+    async def close(self) -> None:
+        """End the generators' servers."""
+        await self._servers.stop()
+
+    async def _open(
+        self, generator_name: str, specs: Sequence[tuple[RunFlow, FlowSpec]], place: Place
+    ) -> FlowSession:
+        maker, version = await self._generator(generator_name)
+        ends = self._ends(place)
+        events = []
+        if await self._servers.ensure(maker, ends):
+            events.append(Event("server_restarted", "the server had ended", "generator_failed"))
+        names = self._topology.hosts_with("client")
+        of_clients = dict(zip(names, ends.of_each_client(), strict=False))
+        group = await open_group(maker, specs, of_clients)
+        holds = "holds its sockets" if group.holds else "has no process while idle"
+        events.append(Event("sender_ready", f"the sender {holds}"))
+        hosts = {name: one.client.name for name, one in of_clients.items()}
+        return FlowSession(group, hosts, {generator_name: version}, events)
+
+    async def _generator(self, name: str) -> tuple[Generator, str]:
+        if name not in self._generators:
+            made = self._make_generator(name)
+            self._generators[name] = (made, await made.version())
+        return self._generators[name]
+
+    def _ends(self, place: Place) -> Endpoints:
+        """Both ends of the campaign's flows."""
+        workload, topology = self._workload, self._topology
+        family = "ipv6" if workload.ip_version == 6 else "ipv4"
+        client, *further = place.hosts("client", workload.clients)
+        (server,) = place.hosts("server", 1)
+        return Endpoints(
+            client=client,
+            server=server,
+            server_test_address=topology.test_address(topology.host_with("server"), family),
+            server_control_address=place.control_addresses[server.name],
+            server_port=SERVER_PORT,
+            traffic_secret=topology.traffic_secret,
+            flows=workload.flows,
+            server_sends_profile=workload.server_sends_profile,
+            further_clients=tuple(further),
+        )
+
+
+def _sound_report(path: Path) -> dict[str, Any] | None:
+    """A flow report that fits its contract; None of another, whose defects are told elsewhere."""
+    try:
+        document = files.read_json(path)
+        contracts.validate("flow_report", document)
+    except (NetjouleError, contracts.ContractError):
+        return None
+    return document

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a load is to the rooms that plan, run and check it. A load says what a run does; `loads` has them.
+
+Execution owns windows and asks a load for sessions; a load never sees meters, the plan's file or R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from netjoule.core.reason import Reason
+from netjoule.hosts.host import Host
+
+__all__ = [
+    "Condition",
+    "Document",
+    "Event",
+    "HostTime",
+    "Load",
+    "LoadSession",
+    "Outcome",
+    "Part",
+    "Place",
+    "Unreachable",
+    "Value",
+]
+
+Value = str | int | float | bool
+"""Of a factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one run does: the arm that it takes and the value of every other factor.
+
+    Attributes:
+        run_id: names it in messages.
+        seed: of this run.
+        schedule_seed: the same for every arm and attempt of its mini-block.
+    """
+
+    arm: str
+    factors: Mapping[str, Value]
+    run_id: str
+    seed: int
+    schedule_seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a load runs: the hosts of a testbed that is up, by role, the first one first.
+
+    Attributes:
+        control_addresses: by host, for what must stay off the network under test.
+    """
+
+    roles: Mapping[str, Sequence[Host]]
+    control_addresses: Mapping[str, str] = field(default_factory=dict)
+
+    def hosts(self, role: str, most: int | None = None) -> Sequence[Host]:
+        """Hosts with a role, at most so many of them; none when no host has it."""
+        return tuple(self.roles.get(role, ()))[:most]
+
+
+class HostTime(Protocol):
+    """A host's CLOCK_MONOTONIC against campaign time, as last seen."""
+
+    def campaign_s(self, host: str, at_ns: int) -> float:
+        """Campaign time, seconds, of a moment on a host's clock."""
+        ...
+
+    def host_ns(self, host: str, t_s: float) -> int:
+        """A moment of campaign time on a host's clock."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something of a run for its events.csv; `t_s`, campaign time, is now where it is None."""
+
+    event: str
+    detail: str = ""
+    code: str = ""
+    t_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a run's work, such as a flow: from its first packet to its end, campaign time."""
+
+    t_start_s: float
+    t_end_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a load has to keep of a part of a run.
+
+    Attributes:
+        contract: name of its JSON Schema.
+        part: its number in the run, from 1.
+    """
+
+    contract: str
+    content: Mapping[str, Any]
+    part: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run's work came to.
+
+    Attributes:
+        parts: the work is on from the start of the last to begin, and done when all have ended.
+        judge: the reasons that it gives, once execution knows when the measure window ends (campaign time).
+        run_fields: fields of run.json that are known only now.
+        documents: what is kept of it.
+        intervals: rows of intervals.csv.
+        events: of its parts.
+    """
+
+    parts: Sequence[Part]
+    judge: Callable[[float], Sequence[Reason]]
+    run_fields: Mapping[str, Any] = field(default_factory=dict)
+    documents: Sequence[Document] = ()
+    intervals: Sequence[Mapping[str, Any]] = ()
+    events: Sequence[Event] = ()
+
+
+class LoadSession(Protocol):
+    """The work of one run, from ready and silent to its end."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether idle before and after has all its processes and sockets."""
+        ...
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Of the programs that do the work."""
+        ...
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """What happened while it got ready."""
+        ...
+
+    async def go(self) -> None:
+        """Begin the work."""
+        ...
+
+    async def outcome(self, time: HostTime) -> Outcome:
+        """What came of it, once it has ended.
+
+        Raises RunFailed with a reason code when it failed.
+        """
+        ...
+
+    async def end(self) -> None:
+        """Close its sockets and end its processes; may be called at any time, and twice."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """A limit of the workload that no run of a mini-block kept.
+
+    Attributes:
+        figures: what each run gave, in the order of the runs.
+        where: field of the workload.
+        next_step: what to change.
+        code: of the reason that the runs have.
+    """
+
+    limit: str
+    figures: Sequence[str]
+    where: str
+    next_step: str
+    code: str
+
+
+class Load(Protocol):
+    """What the runs of one campaign do."""
+
+    @property
+    def name(self) -> str:
+        """Its entry in loads.json."""
+        ...
+
+    @property
+    def hosts(self) -> Mapping[str, int]:
+        """How many hosts of each role take part."""
+        ...
+
+    @property
+    def programs(self) -> Sequence[str]:
+        """Programs of this project that the hosts taking part must have."""
+        ...
+
+    def require(self) -> None:
+        """Refuse what this host's kernel cannot do. Raises HostLacks.
+
+        Only where the work is done here: what the controller of a lab has says nothing about its hosts.
+        """
+        ...
+
+    def require_programs(self) -> None:
+        """Refuse a campaign whose programs are not here. Raises HostLacks."""
+        ...
+
+    async def require_on(self, host: Any) -> None:
+        """The same of a lab's host that is connected. Raises HostLacks."""
+        ...
+
+    def left_open(self) -> Mapping[str, Sequence[str]]:
+        """What only the hosts of a lab can tell: sentences, by what they are about."""
+        ...
+
+    def heaviest(self) -> Sequence[Condition]:
+        """Conditions under which the hosts draw most, for meters to find their ranges."""
+        ...
+
+    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
+        """What run.json says of a run before anything happened."""
+        ...
+
+    def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+        """Defects of what runs have kept, beyond their schemas: file, place in it, what is wrong.
+
+        Args:
+            campaign_dir: files are named from here.
+            conditions: of all finished runs.
+        """
+        ...
+
+    def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
+        """The first limit that no run of a mini-block kept; `runs`: the documents of each."""
+        ...
+
+    async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
+        """Bring a run's work to where only `go` is missing; servers that outlive a run stay up.
+
+        Raises RunFailed when something does not get ready.
+        """
+        ...
+
+    async def open_burst(self, number: int, duration_s: float, place: Place) -> LoadSession:
+        """A burst of a sync pulse, from every client at once."""
+        ...
+
+    async def close(self) -> None:
+        """End the servers; may be called twice."""
+        ...
