@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def documented() -> list[list[str]]:
         *REPOSITORY.glob("testbed/**/README.md"),
     ]
     rooms += [*REPOSITORY.glob("*/README.md"), *REPOSITORY.glob("*/src/**/*.py")]
-    texts = [page.read_text(encoding="utf-8") for page in rooms if page.name != "CHANGELOG.md"]
+    texts = [page.read_text(encoding="utf-8") for page in rooms]
     found = dict.fromkeys(words for text in texts for words in DOCUMENTED.findall(text))
     return [shlex.split(words) for words in found]
 
@@ -66,6 +67,15 @@ def test_a_documented_install_takes_paths_and_asks_no_index_for_our_names(
         timeout=300,
     )
     assert (fresh / "netjoule_meters").is_dir()
+
+
+def test_a_documented_install_names_all_of_ours_that_it_needs() -> None:
+    # An extra is added to a package that is there, and what that one needs with it.
+    for words in (words for words in documented() if "[" not in "".join(words)):
+        projects = [tomllib.loads((REPOSITORY / word / "pyproject.toml").read_text()) for word in words]
+        needed = {name for one in projects for name in one["project"]["dependencies"]}
+        ours = {re.split(r"[^\w-]", name)[0] for name in needed if name.startswith("netjoule-")}
+        assert ours <= {one["project"]["name"] for one in projects}, words
 
 
 def test_the_documented_installs_are_found() -> None:
