@@ -9,7 +9,7 @@ use crate::output::{self, Output};
 
 /// Run `carriers`; the exit code is 0 whatever is missing.
 pub fn run(output: Output) -> Outcome<u8> {
-    let found = netjoule_dccp_carriers::survey();
+    let found = netjoule_dccp_carriers::carriers();
     if output == Output::Json {
         output::write(&Value::from_iter(found.iter().map(document)).to_string())?;
     } else {

@@ -3,8 +3,8 @@
 
 use std::io;
 
-pub use netjoule_sockets::stamps::now_ns;
-use netjoule_sockets::stamps::read_clock;
+pub use netjoule_sockets::timestamps::now_ns;
+use netjoule_sockets::timestamps::read_clock;
 
 /// CPU time and context switches of this process so far.
 ///

@@ -32,7 +32,7 @@ pub(crate) fn field(bits: u8) -> Ecn {
 /// one of the two only counts as having none: marks that nobody reads, or that nobody can set, are good for nothing.
 pub(crate) fn switch_on(socket: &Socket, ip_version: IpVersion) -> bool {
     let sets = socket::set_ecn(socket.as_raw_fd(), ip_version, bits(Ecn::NotEct)).is_ok();
-    sets && datagram::ask_for_ecn(socket, ip_version).is_ok()
+    sets && datagram::enable_rx_ecn(socket, ip_version).is_ok()
 }
 
 #[cfg(test)]

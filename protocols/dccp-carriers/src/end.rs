@@ -17,17 +17,17 @@ use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::{Connection, ResetCode, State as Stage};
 use netjoule_sockets::socket;
 use netjoule_transport::{
-    stamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource,
-    PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
+    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
 use self::opening::say;
+use crate::accept_queue::AcceptQueue;
 use crate::carrier::Carrier;
 use crate::congestion;
-use crate::early::Early;
+use crate::early_data::EarlyData;
 use crate::link::Link;
-use crate::reception::Reception;
-use crate::token::{self, Judge, Prover, Verdict};
+use crate::token::{self, Prover, Verdict, Verifier};
 
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;
@@ -35,7 +35,7 @@ const CALLS_PER_RECEIVE: usize = 8;
 /// How far this end has come.
 enum Entry {
     /// Server: nobody has proved the token yet.
-    Receiving(Box<Reception>),
+    Receiving(Box<AcceptQueue>),
     /// Client: DCCP's handshake, then the token.
     Proving(Prover),
     /// Messages can flow.
@@ -49,11 +49,11 @@ pub(crate) struct End<C> {
     connection: Option<Box<Connection>>,
     peer: Option<SocketAddr>,
     /// The server's half stays after opening: a repeated question means that the answer was lost.
-    judge: Option<Judge>,
+    verifier: Option<Verifier>,
     role: Role,
     gso: bool,
     /// Messages that arrived before [`Transport::receive`] was called; `None` once it was.
-    early: Option<Early>,
+    early: Option<EarlyData>,
     any_message: bool,
     /// Length of the header of most data packets.
     headroom_bytes: usize,
@@ -70,10 +70,10 @@ impl<C: Carrier> End<C> {
             entry,
             connection: None,
             peer: None,
-            judge: None,
+            verifier: None,
             role: flow.role,
             gso: flow.gso,
-            early: (flow.role == Role::Receiver).then(Early::default),
+            early: (flow.role == Role::Receiver).then(EarlyData::default),
             any_message: false,
             headroom_bytes: if C::TRAINS { Connection::data_header_bytes(ccid) } else { 0 },
             next_send_ns: None,
@@ -85,12 +85,14 @@ impl<C: Carrier> End<C> {
     fn read(&mut self, now_ns: i64) -> Result<()> {
         let Some(connection) = &mut self.connection else { return Ok(()) };
         self.read_ns = now_ns;
-        let (judge, any_message, early) = (&self.judge, self.any_message, &mut self.early);
+        let (verifier, any_message, early) = (&self.verifier, self.any_message, &mut self.early);
         let mut answer = None;
         self.link.read(connection, 1, false, &mut |arrival| {
             if token::is_proof(arrival.bytes) {
-                answer =
-                    judge.as_ref().filter(|_| !any_message).and_then(|judge| asked(judge, arrival.bytes));
+                answer = verifier
+                    .as_ref()
+                    .filter(|_| !any_message)
+                    .and_then(|verifier| asked(verifier, arrival.bytes));
             } else if let Some(early) = early {
                 return if early.keep(arrival) { Ok(()) } else { Err(DropCode::ReceiveBuffer) };
             } else {
@@ -144,8 +146,8 @@ impl<C: Carrier> End<C> {
     }
 }
 
-fn asked(judge: &Judge, message: &[u8]) -> Option<token::Message> {
-    match judge.on_message(message) {
+fn asked(verifier: &Verifier, message: &[u8]) -> Option<token::Message> {
+    match verifier.on_message(message) {
         Verdict::Proven(answer) => Some(answer),
         Verdict::Wrong | Verdict::Other => None,
     }
@@ -169,7 +171,7 @@ impl<C: Carrier> Transport for End<C> {
     }
 
     fn poll_fds(&self, fds: &mut Vec<PollFd>) {
-        let write = self.link.outbox.is_blocked();
+        let write = self.link.send_queue.is_blocked();
         let read = !self.reads_when_sending();
         if read || write {
             fds.push(PollFd { fd: self.link.carrier.socket().as_raw_fd(), read, write });
@@ -177,13 +179,13 @@ impl<C: Carrier> Transport for End<C> {
     }
 
     fn next_wakeup_ns(&self) -> Option<i64> {
-        if self.link.outbox.is_blocked() {
+        if self.link.send_queue.is_blocked() {
             // Nothing can leave before the socket is writable, and that is announced.
             return None;
         }
         let connection_ns = self.connection.as_ref().and_then(|connection| connection.next_wakeup_ns());
         let entry_ns = match &self.entry {
-            Entry::Receiving(reception) => reception.next_wakeup_ns(),
+            Entry::Receiving(accept_queue) => accept_queue.next_wakeup_ns(),
             Entry::Proving(prover) if self.can_ask() => Some(prover.due_ns()),
             _ => None,
         };
@@ -192,8 +194,8 @@ impl<C: Carrier> Transport for End<C> {
 
     fn service(&mut self, now_ns: i64) -> Result<State> {
         match &mut self.entry {
-            Entry::Receiving(reception) => {
-                if let Some(proven) = reception.step(&mut self.link, now_ns)? {
+            Entry::Receiving(accept_queue) => {
+                if let Some(proven) = accept_queue.step(&mut self.link, now_ns)? {
                     self.welcome(proven, now_ns)?;
                 }
             }
@@ -232,12 +234,14 @@ impl<C: Carrier> Transport for End<C> {
     fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         let mut total = self.early.take().map_or(0, |early| early.give(sink));
         let Some(connection) = &mut self.connection else { return Ok(total) };
-        let (judge, any_message) = (&self.judge, &mut self.any_message);
+        let (verifier, any_message) = (&self.verifier, &mut self.any_message);
         let mut answer = None;
         total += self.link.read(connection, CALLS_PER_RECEIVE, true, &mut |arrival| {
             if token::is_proof(arrival.bytes) {
-                answer =
-                    judge.as_ref().filter(|_| !*any_message).and_then(|judge| asked(judge, arrival.bytes));
+                answer = verifier
+                    .as_ref()
+                    .filter(|_| !*any_message)
+                    .and_then(|verifier| asked(verifier, arrival.bytes));
             } else {
                 *any_message = true;
                 sink(arrival);
@@ -259,7 +263,7 @@ impl<C: Carrier> Transport for End<C> {
     fn drained(&self) -> bool {
         let nothing_queued = self.connection.as_ref().is_none_or(|connection| connection.queued() == 0);
         let fd = self.link.carrier.socket().as_raw_fd();
-        nothing_queued && !self.link.outbox.is_blocked() && socket::unsent_bytes(fd).unwrap_or(0) == 0
+        nothing_queued && !self.link.send_queue.is_blocked() && socket::unsent_bytes(fd).unwrap_or(0) == 0
     }
 
     fn path_statistics(&mut self) -> Values {
@@ -277,32 +281,32 @@ impl<C: Carrier> Transport for End<C> {
         let option = |name| socket::get_option(fd, libc::SOL_SOCKET, name).unwrap_or(0);
         values.insert("receive_buffer_bytes".into(), option(libc::SO_RCVBUF).into());
         values.insert("send_buffer_bytes".into(), option(libc::SO_SNDBUF).into());
-        values.insert("refused_packets".into(), self.link.outbox.refused_packets.into());
+        values.insert("refused_packets".into(), self.link.send_queue.refused_packets.into());
         match self.role {
             Role::Sender => {
-                values.insert("send_call".into(), self.link.outbox.send_call().into());
+                values.insert("send_call".into(), self.link.send_queue.send_call().into());
             }
-            Role::Receiver => stamp_counts::report(self.link.stamp_counts(), &mut values),
+            Role::Receiver => timestamp_counts::report(self.link.timestamp_counts(), &mut values),
         }
         values
     }
 
     fn congestion(&mut self) -> Option<Congestion> {
         let figures = self.connection.as_ref()?.figures();
-        let outbox = &self.link.outbox;
-        let packet_bytes =
-            (outbox.data_packets > 0).then(|| outbox.data_bytes as f64 / outbox.data_packets as f64);
+        let send_queue = &self.link.send_queue;
+        let packet_bytes = (send_queue.data_packets > 0)
+            .then(|| send_queue.data_bytes as f64 / send_queue.data_packets as f64);
         let figure = |wanted: &str| figures.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
         Some(congestion::of(figure, packet_bytes))
     }
 
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
-        let outbox = &self.link.outbox;
+        let send_queue = &self.link.send_queue;
         let headers = self.peer.map(|peer| IpVersion::of(peer.ip()).header_bytes() + C::HEADER_BYTES);
-        let measured = headers.filter(|_| outbox.data_packets > 0 && messages_sent > 0);
-        let mean_bytes = outbox.data_bytes as f64 / outbox.data_packets as f64;
+        let measured = headers.filter(|_| send_queue.data_packets > 0 && messages_sent > 0);
+        let mean_bytes = send_queue.data_bytes as f64 / send_queue.data_packets as f64;
         Packetisation {
-            frames_per_message: measured.map(|_| outbox.data_packets as f64 / messages_sent as f64),
+            frames_per_message: measured.map(|_| send_queue.data_packets as f64 / messages_sent as f64),
             mean_ip_packet_bytes: measured.map(|headers| mean_bytes + headers as f64),
             source: if measured.is_some() {
                 PacketisationSource::Measured

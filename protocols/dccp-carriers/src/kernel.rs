@@ -11,20 +11,20 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_sockets::socket;
-use netjoule_sockets::stamps::{now_ns, StampCounts};
+use netjoule_sockets::timestamps::{now_ns, TimestampCounts};
 use netjoule_transport::candidates::{self, Candidate, Candidates};
 use netjoule_transport::{
-    stamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
+    timestamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
     Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
 use crate::congestion;
-use crate::early::Early;
+use crate::early_data::EarlyData;
 use crate::options::Choice;
 use crate::retry::Retry;
-use crate::token::{self, Judge, Prover, Verdict};
-use crate::{kernel_socket, queue};
+use crate::token::{self, Prover, Verdict, Verifier};
+use crate::{kernel_socket, queue_length};
 
 /// Messages per [`Transport::receive`].
 const MESSAGES_PER_RECEIVE: usize = 256;
@@ -44,12 +44,12 @@ enum Phase {
 pub(crate) struct KernelEnd {
     phase: Phase,
     peer: Option<SocketAddr>,
-    judge: Option<Judge>,
+    verifier: Option<Verifier>,
     closed: bool,
     role: Role,
     message_bytes: usize,
     buffer: Vec<u8>,
-    early: Option<Early>,
+    early: Option<EarlyData>,
     any_message: bool,
     messages_read: u64,
     retry: Retry,
@@ -118,7 +118,7 @@ impl KernelEnd {
         let candidates = Candidates::listen(listener, allowed_peer)
             .map_err(TransportError::io(format!("listen on DCCP {local}")))?;
         let mut end = Self::new(Phase::Receiving(candidates), flow);
-        end.judge = Some(Judge::new(flow.token));
+        end.verifier = Some(Verifier::new(flow.token));
         Ok(end)
     }
 
@@ -126,16 +126,16 @@ impl KernelEnd {
         Self {
             phase,
             peer: None,
-            judge: None,
+            verifier: None,
             closed: false,
             role: flow.role,
             message_bytes: flow.message_bytes,
             // One byte more than a message, so that a longer one is seen to be longer.
             buffer: vec![0; flow.message_bytes.max(token::MESSAGE_BYTES) + 1],
-            early: (flow.role == Role::Receiver).then(Early::default),
+            early: (flow.role == Role::Receiver).then(EarlyData::default),
             any_message: false,
             messages_read: 0,
-            retry: Retry::new(queue::messages(flow)),
+            retry: Retry::new(queue_length::messages(flow)),
         }
     }
 
@@ -148,11 +148,12 @@ impl KernelEnd {
 
     /// Server: take new connections and hear the token of those that are there.
     fn receive_clients(&mut self) -> Result<()> {
-        let (Phase::Receiving(candidates), Some(judge)) = (&mut self.phase, &self.judge) else {
+        let (Phase::Receiving(candidates), Some(verifier)) = (&mut self.phase, &self.verifier) else {
             return Ok(());
         };
         let (mut answer, buffer) = (None, &mut self.buffer);
-        let proven = candidates.step(&mut |candidate| hear(judge, &candidate.socket, buffer, &mut answer))?;
+        let proven =
+            candidates.step(&mut |candidate| hear(verifier, &candidate.socket, buffer, &mut answer))?;
         if let (Some(Candidate { socket, from, .. }), Some(answer)) = (proven, answer) {
             // When it cannot go now, the client asks again.
             let _ = socket.send(&answer);
@@ -217,8 +218,8 @@ impl KernelEnd {
             };
             let bytes = &self.buffer[..length];
             if token::is_proof(bytes) {
-                if let (Some(judge), false) = (&self.judge, self.any_message) {
-                    if let Verdict::Proven(answer) = judge.on_message(bytes) {
+                if let (Some(verifier), false) = (&self.verifier, self.any_message) {
+                    if let Verdict::Proven(answer) = verifier.on_message(bytes) {
                         let _ = socket.send(&answer);
                     }
                 }
@@ -235,13 +236,13 @@ impl KernelEnd {
 
 /// What a candidate says of the token; what to answer to a right one.
 fn hear(
-    judge: &Judge,
+    verifier: &Verifier,
     socket: &Socket,
     buffer: &mut [u8],
     answer: &mut Option<token::Message>,
 ) -> candidates::Verdict {
     match read_one(socket, buffer) {
-        Ok(Read::Message(length)) => match judge.on_message(&buffer[..length]) {
+        Ok(Read::Message(length)) => match verifier.on_message(&buffer[..length]) {
             Verdict::Proven(message) => {
                 *answer = Some(message);
                 candidates::Verdict::Proven
@@ -363,8 +364,8 @@ impl Transport for KernelEnd {
         match self.role {
             Role::Sender => kernel_socket::figures(self.socket().as_raw_fd(), &mut values),
             Role::Receiver => {
-                let counts = StampCounts { read: self.messages_read, ..StampCounts::default() };
-                stamp_counts::report(counts, &mut values);
+                let counts = TimestampCounts { read: self.messages_read, ..TimestampCounts::default() };
+                timestamp_counts::report(counts, &mut values);
             }
         }
         values
@@ -395,6 +396,6 @@ impl Transport for KernelEnd {
     /// A server that closed first would send CloseReq across the client's Close; the client's mandatory second Close
     /// (RFC 4340 section 8.3) would then find nobody and be reset. So the server's end waits for the first.
     fn parted(&self) -> bool {
-        self.closed || self.judge.is_none()
+        self.closed || self.verifier.is_none()
     }
 }

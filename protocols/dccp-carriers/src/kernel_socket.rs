@@ -10,7 +10,7 @@ use netjoule_sockets::socket::{get_option, get_option_bytes, set_option, set_opt
 use netjoule_transport::{FlowSpec, Result, TransportError, Values};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{queue, raw, SERVICE_CODE};
+use crate::{queue_length, raw, SERVICE_CODE};
 
 const SOCK_DCCP: i32 = 6;
 const SOL_DCCP: i32 = 269;
@@ -37,7 +37,7 @@ pub(crate) fn open(family_of: SocketAddr, flow: &FlowSpec, ccid: Ccid) -> Result
         }
         set_option_bytes(fd, SOL_DCCP, OPTION_SERVICE, &SERVICE_CODE.to_be_bytes())?;
         set_option_bytes(fd, SOL_DCCP, OPTION_CCID, &[ccid.number()])?;
-        set_option(fd, SOL_DCCP, OPTION_SEND_QUEUE_MESSAGES, queue::messages(flow) as libc::c_int)
+        set_option(fd, SOL_DCCP, OPTION_SEND_QUEUE_MESSAGES, queue_length::messages(flow) as libc::c_int)
     };
     prepare().map_err(TransportError::io(format!("prepare a DCCP socket with CCID {}", ccid.number())))?;
     Ok(socket)

@@ -36,30 +36,30 @@
 //! ```
 //! Only packets of a process's socket have a `skuid`; the kernel's own Resets have none and meet the last rule.
 
-#[doc(hidden)]
-pub mod any_messages;
+mod accept_queue;
+mod availability;
 mod carrier;
 mod congestion;
-mod early;
+mod early_data;
 mod ecn;
 mod end;
 mod filter;
+#[doc(hidden)]
+pub mod fuzzing;
 mod kernel;
 mod kernel_socket;
 mod link;
 mod options;
-mod outbox;
 mod protocol;
-mod queue;
+mod queue_length;
 mod raw;
-mod reception;
 mod retry;
-mod survey;
+mod send_queue;
 mod token;
 mod udp;
 
+pub use availability::{carriers, CarrierStatus};
 pub use protocol::{Dccp, DccpKernel};
-pub use survey::{survey, CarrierStatus};
 
 /// Service code of netjoule's flows, "NJOU", over every carrier.
 pub const SERVICE_CODE: u32 = 0x4e4a_4f55;

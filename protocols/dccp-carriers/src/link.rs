@@ -8,58 +8,58 @@ use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::{Spacing, Transmit};
 use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::Connection;
-use netjoule_sockets::datagram::{self, Batch};
+use netjoule_sockets::datagram::{self, ReceiveBatch};
 use netjoule_sockets::socket;
-use netjoule_sockets::stamps::StampCounts;
-use netjoule_transport::pace::Pace;
+use netjoule_sockets::timestamps::TimestampCounts;
+use netjoule_transport::message_rate::MessageRate;
 use netjoule_transport::{Arrival, FlowSpec, IpVersion, Result, TransportError};
 
 use crate::carrier::Carrier;
 use crate::ecn;
-use crate::outbox::{Outbox, Way};
+use crate::send_queue::{SendMethod, SendQueue};
 
 #[derive(Debug)]
 pub(crate) struct Link<C> {
     pub(crate) carrier: C,
-    pub(crate) outbox: Outbox,
+    pub(crate) send_queue: SendQueue,
     /// Marks are read, and set as the connection asks.
     pub(crate) ecn: bool,
-    pace: Pace,
-    batch: Batch,
+    pace: MessageRate,
+    batch: ReceiveBatch,
 }
 
 impl<C: Carrier> Link<C> {
     /// The link of `flow`. `slot_bytes`: longest packet, or train, that may arrive. `ecn`: marks are wanted; where the socket
     /// has none the flow goes on without.
     pub(crate) fn new(carrier: C, flow: &FlowSpec, slot_bytes: usize, ecn: bool) -> Result<Self> {
-        datagram::ask_for_stamps(carrier.socket())?;
-        datagram::ask_for_overflows(carrier.socket())?;
+        datagram::enable_rx_timestamps(carrier.socket())?;
+        datagram::enable_overflow_counts(carrier.socket())?;
         let ip_version = IpVersion::of(carrier.local()?.ip());
         let ecn = ecn && C::ECN && ecn::switch_on(carrier.socket(), ip_version);
-        let pace = Pace::of(flow);
+        let pace = MessageRate::of(flow);
         // As over UDP: of a flow that is not fast each message has a call of its own.
         let way = if C::TRAINS && flow.gso {
-            Way::Train
+            SendMethod::Train
         } else if pace.is_fast() {
-            Way::together()
+            SendMethod::batched()
         } else {
-            Way::Singly
+            SendMethod::Single
         };
-        let outbox = Outbox::new(way, ip_version);
-        Ok(Self { carrier, outbox, ecn, pace, batch: Batch::new(slot_bytes) })
+        let send_queue = SendQueue::new(way, ip_version);
+        Ok(Self { carrier, send_queue, ecn, pace, batch: ReceiveBatch::new(slot_bytes) })
     }
 
     /// Messages of `message_bytes` are about to be offered: of a flow of several sizes they tell whether it is fast.
     pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
         self.pace.count(messages, message_bytes, now_ns);
         if self.pace.is_fast() {
-            self.outbox.share_calls();
+            self.send_queue.share_calls();
         }
     }
 
     /// Where the arrival times so far came from.
-    pub(crate) fn stamp_counts(&self) -> StampCounts {
-        self.batch.stamp_counts()
+    pub(crate) fn timestamp_counts(&self) -> TimestampCounts {
+        self.batch.timestamp_counts()
     }
 
     /// Read what has arrived, in at most `calls` system calls, and give every message to `sink`; how many there were.
@@ -98,7 +98,7 @@ impl<C: Carrier> Link<C> {
                         sink(Arrival { bytes, arrived_ns })
                     });
                     if answer {
-                        transmit(&self.carrier, &mut self.outbox, connection, read_ns)?;
+                        transmit(&self.carrier, &mut self.send_queue, connection, read_ns)?;
                     }
                 }
             }
@@ -112,14 +112,14 @@ impl<C: Carrier> Link<C> {
 
     /// Send everything that `connection` has to say at `now_ns`, as far as the socket takes it.
     pub(crate) fn transmit(&mut self, connection: &mut Connection, now_ns: i64) -> Result<()> {
-        transmit(&self.carrier, &mut self.outbox, connection, now_ns)?;
+        transmit(&self.carrier, &mut self.send_queue, connection, now_ns)?;
         self.heed_mtu(connection);
         Ok(())
     }
 
     /// When a packet did not fit, tell `connection` what does.
     pub(crate) fn heed_mtu(&mut self, connection: &mut Connection) {
-        if self.outbox.take_too_large() {
+        if self.send_queue.take_too_large() {
             if let Some(mtu_bytes) = self.mtu_bytes() {
                 connection.set_mtu_bytes(mtu_bytes);
             }
@@ -128,7 +128,7 @@ impl<C: Carrier> Link<C> {
 
     /// Hand over what is waiting.
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.outbox.flush(self.carrier.socket())
+        self.send_queue.flush(self.carrier.socket())
     }
 
     /// Let as many of the messages in `batch` leave as may leave now in one train; how many.
@@ -139,27 +139,27 @@ impl<C: Carrier> Link<C> {
         spacing: Spacing,
         now_ns: i64,
     ) -> Result<usize> {
-        let (outbox, socket) = (&mut self.outbox, self.carrier.socket());
-        let most = outbox.most_together(spacing.headroom_bytes + spacing.message_bytes);
-        let Some(train) = connection.send_train(now_ns, batch, spacing, most, outbox.space()) else {
+        let (send_queue, socket) = (&mut self.send_queue, self.carrier.socket());
+        let most = send_queue.most_batched(spacing.headroom_bytes + spacing.message_bytes);
+        let Some(train) = connection.send_train(now_ns, batch, spacing, most, send_queue.space()) else {
             return Ok(0);
         };
         let Transmit { bytes, ecn, .. } = train.first;
         if train.in_place {
-            outbox.send_train(socket, &batch[..train.packets * bytes], bytes, ecn)?;
+            send_queue.send_train(socket, &batch[..train.packets * bytes], bytes, ecn)?;
         } else {
-            outbox.push(socket, bytes, ecn)?;
+            send_queue.push(socket, bytes, ecn)?;
         }
         Ok(train.packets)
     }
 
     /// Send a packet that belongs to no connection; a full socket loses it, and who asked will ask again.
     pub(crate) fn send(&mut self, packet: &[u8]) -> Result<()> {
-        if self.outbox.is_blocked() {
+        if self.send_queue.is_blocked() {
             return self.flush();
         }
-        self.outbox.space().extend_from_slice(packet);
-        self.outbox.push(self.carrier.socket(), packet.len(), Ecn::NotEct)
+        self.send_queue.space().extend_from_slice(packet);
+        self.send_queue.push(self.carrier.socket(), packet.len(), Ecn::NotEct)
     }
 
     /// MTU of the way to the peer, when the socket is connected.
@@ -171,18 +171,18 @@ impl<C: Carrier> Link<C> {
 
 fn transmit<C: Carrier>(
     carrier: &C,
-    outbox: &mut Outbox,
+    send_queue: &mut SendQueue,
     connection: &mut Connection,
     now_ns: i64,
 ) -> Result<()> {
-    if outbox.is_blocked() {
-        outbox.flush(carrier.socket())?;
+    if send_queue.is_blocked() {
+        send_queue.flush(carrier.socket())?;
     }
-    while !outbox.is_blocked() {
-        let Some(packet) = connection.poll_transmit(now_ns, outbox.space()) else { break };
-        outbox.push(carrier.socket(), packet.bytes, packet.ecn)?;
+    while !send_queue.is_blocked() {
+        let Some(packet) = connection.poll_transmit(now_ns, send_queue.space()) else { break };
+        send_queue.push(carrier.socket(), packet.bytes, packet.ecn)?;
     }
-    outbox.flush(carrier.socket())
+    send_queue.flush(carrier.socket())
 }
 
 /// What was read, where trouble on the way to the peer (which may pass) is as good as nothing.
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn calls_are_shared_by_the_rule_that_udp_has() {
-        let call = |gso, rate_bps| link(gso, rate_bps).outbox.send_call();
+        let call = |gso, rate_bps| link(gso, rate_bps).send_queue.send_call();
         assert_eq!(call(false, 30_000_000), "send");
         assert_eq!(call(false, 51_199_999), "send");
         assert_eq!(call(false, 51_200_000), "sendmmsg");
@@ -230,6 +230,6 @@ mod tests {
         for burst in 0..40 {
             link.expect(1_000, 32, burst * 5_000_000);
         }
-        assert_eq!(link.outbox.send_call(), "sendmmsg");
+        assert_eq!(link.send_queue.send_call(), "sendmmsg");
     }
 }

@@ -39,7 +39,7 @@ pub fn is_proof(bytes: &[u8]) -> bool {
 
 /// The server's half.
 #[derive(Debug, Clone)]
-pub(crate) struct Judge {
+pub(crate) struct Verifier {
     token: Token,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Verdict {
     Other,
 }
 
-impl Judge {
+impl Verifier {
     pub(crate) fn new(token: Token) -> Self {
         Self { token }
     }
@@ -120,10 +120,12 @@ mod tests {
         assert_eq!(client.on_time(4), None);
         let question = client.on_time(5).unwrap();
         assert_eq!(&question[..5], b"NJDC\x01");
-        let Verdict::Proven(answer) = Judge::new(TOKEN).on_message(&question) else { panic!("not proven") };
+        let Verdict::Proven(answer) = Verifier::new(TOKEN).on_message(&question) else {
+            panic!("not proven")
+        };
         assert_eq!(&answer[..5], b"NJDC\x02");
         assert!(client.on_message(&answer) && !client.on_message(&question));
-        assert_eq!(Judge::new([8; TOKEN_BYTES]).on_message(&question), Verdict::Wrong);
+        assert_eq!(Verifier::new([8; TOKEN_BYTES]).on_message(&question), Verdict::Wrong);
     }
 
     #[test]
@@ -141,7 +143,7 @@ mod tests {
     proptest! {
         #[test]
         fn other_bytes_prove_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
-            prop_assert_eq!(Judge::new(TOKEN).on_message(&bytes), Verdict::Other);
+            prop_assert_eq!(Verifier::new(TOKEN).on_message(&bytes), Verdict::Other);
             prop_assert!(!Prover::new(TOKEN, 0).on_message(&bytes));
         }
     }

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::PacketType;
 use netjoule_dccp_carriers::Dccp;
-use netjoule_sockets::datagram::One;
+use netjoule_sockets::datagram::ReceivedDatagram;
 use netjoule_sockets::{datagram, socket};
 use netjoule_transport::message::Header;
 use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport, Values};
@@ -72,7 +72,7 @@ impl Relay {
     /// Pass on what is waiting, both ways.
     fn step(&mut self) {
         let mut buffer = [0; 2048];
-        while let Some(One { length, from, ecn: field, .. }) =
+        while let Some(ReceivedDatagram { length, from, ecn: field, .. }) =
             datagram::receive_one(self.front.as_raw_fd(), &mut buffer).unwrap()
         {
             if self.client.replace(from).is_none() {
@@ -84,7 +84,7 @@ impl Relay {
             forward(&self.back, self.server, packet, if marked { CE } else { field });
         }
         let Some(client) = self.client else { return };
-        while let Some(One { length, ecn: field, .. }) =
+        while let Some(ReceivedDatagram { length, ecn: field, .. }) =
             datagram::receive_one(self.back.as_raw_fd(), &mut buffer).unwrap()
         {
             self.from_server.push((kind(&buffer[..length]), field));
@@ -102,7 +102,7 @@ impl Relay {
 
 fn opened(address: SocketAddr) -> Socket {
     let socket = socket::datagram(address).unwrap();
-    datagram::ask_for_ecn(&socket, IpVersion::V4).unwrap();
+    datagram::enable_rx_ecn(&socket, IpVersion::V4).unwrap();
     socket
 }
 

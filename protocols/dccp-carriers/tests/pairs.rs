@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::Carriage;
 use netjoule_dccp::{Config, Connection, State as Stage};
-use netjoule_dccp_carriers::{survey, Dccp, SERVICE_CODE};
+use netjoule_dccp_carriers::{carriers, Dccp, SERVICE_CODE};
 use netjoule_transport::candidates::CANDIDATES;
 use netjoule_transport::message::Header;
 use netjoule_transport::{FlowSpec, Protocol, Role, State, Stop, Transport, TransportError, Values};
@@ -107,7 +107,7 @@ fn assert_hears_the_end(server: &mut dyn Transport) {
 }
 
 fn has_raw() -> bool {
-    survey().iter().any(|status| status.name == "raw" && status.missing.is_none())
+    carriers().iter().any(|status| status.name == "raw" && status.missing.is_none())
 }
 
 #[test]

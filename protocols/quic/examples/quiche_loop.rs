@@ -49,7 +49,7 @@ fn main() -> Outcome<()> {
 }
 
 fn serve(address: &str, gso: bool) -> Outcome<()> {
-    let mut wire = Wire::bind(SocketAddr::new(address.parse()?, 0), gso)?;
+    let mut wire = PacketIo::bind(SocketAddr::new(address.parse()?, 0), gso)?;
     println!("listening on {}", wire.local);
     let mut first = [0; PACKET_BYTES];
     wire.wait(None, false)?;
@@ -87,7 +87,7 @@ fn serve(address: &str, gso: bool) -> Outcome<()> {
 
 fn send(peer: SocketAddr, length: Duration, message_bytes: usize, gso: bool) -> Outcome<()> {
     let any: SocketAddr = if peer.is_ipv4() { "0.0.0.0:0".parse()? } else { "[::]:0".parse()? };
-    let mut wire = Wire::bind(any, gso)?;
+    let mut wire = PacketIo::bind(any, gso)?;
     wire.socket.connect(peer)?;
     wire.local = wire.socket.local_addr()?;
     let mut config = config(SslContextBuilder::new(SslMethod::tls())?)?;
@@ -115,7 +115,7 @@ fn send(peer: SocketAddr, length: Duration, message_bytes: usize, gso: bool) -> 
 }
 
 /// A non-blocking UDP socket, with trains or without.
-struct Wire {
+struct PacketIo {
     socket: UdpSocket,
     local: SocketAddr,
     gso: bool,
@@ -127,7 +127,7 @@ struct Wire {
     blocked: bool,
 }
 
-impl Wire {
+impl PacketIo {
     fn bind(local: SocketAddr, gso: bool) -> Outcome<Self> {
         let socket = UdpSocket::bind(local)?;
         socket.set_nonblocking(true)?;

@@ -5,9 +5,9 @@ use boring::ssl::SslContextBuilder;
 use netjoule_transport::Kind;
 
 use crate::certificate::{Identity, Pin};
-use crate::choice::Choice;
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
+use crate::options::Choice;
 use crate::packet_size::{udp_payload_bytes, CONNECTION_ID_BYTES};
 
 /// Application protocol (ALPN) of a flow.

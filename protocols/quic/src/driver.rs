@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use crate::certificate::{Identity, Pin};
 use crate::config::{self, Options};
-use crate::departure::Transmit;
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
+use crate::pacer::Transmit;
 
 /// One end of one connection.
 pub(crate) struct Driver {

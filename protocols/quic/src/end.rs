@@ -6,11 +6,10 @@ use std::time::Instant;
 
 use netjoule_sockets::socket;
 use netjoule_transport::{
-    stamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd,
+    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd,
     Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 
-use crate::choice::Choice;
 use crate::clock::Anchor;
 use crate::config::{connection_id, Options, MAX_MTU_BYTES};
 use crate::datagram::Inbox;
@@ -19,9 +18,10 @@ use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
 use crate::listener::Listener;
 use crate::opening::{Opening, Target};
+use crate::options::Choice;
+use crate::packet_io::{route_mtu_bytes, PacketIo};
 use crate::packetisation::DataPackets;
 use crate::stream::{StreamReceiver, StreamSender};
-use crate::wire::{route_mtu_bytes, Wire};
 use crate::{datagram, packetisation, statistics};
 
 /// Name of the fingerprint in a listening end's offer.
@@ -96,7 +96,7 @@ impl End {
         allowed_peer: Option<IpAddr>,
         flow: &FlowSpec,
     ) -> Result<Self> {
-        let wire = Wire::bind(local, flow.gso)?;
+        let wire = PacketIo::bind(local, flow.gso)?;
         // The client draws from the same seed: its ids and these must differ.
         let id = connection_id(kind, !flow.seed);
         let log = flow.event_log.clone();
@@ -121,7 +121,7 @@ impl End {
         })
     }
 
-    fn wire(&self) -> Option<&Wire> {
+    fn wire(&self) -> Option<&PacketIo> {
         match &self.phase {
             Phase::Listening(listener) => Some(listener.wire()),
             Phase::Opening(opening) => Some(opening.endpoint().wire()),
@@ -381,7 +381,7 @@ impl Transport for End {
             values.insert("partial_message_bytes".to_owned(), receiver.partial_bytes().into());
         }
         if self.role == Role::Receiver {
-            stamp_counts::report(endpoint.wire().stamp_counts(), &mut values);
+            timestamp_counts::report(endpoint.wire().timestamp_counts(), &mut values);
         }
         values
     }

@@ -4,15 +4,15 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use netjoule_sockets::stamps::now_ns;
+use netjoule_sockets::timestamps::now_ns;
 
 use crate::datagram::Inbox;
-use crate::departure::{Departure, Transmit, Waits};
 use crate::driver::Driver;
 use crate::error::QuicError;
+use crate::pacer::{Pacer, Transmit, Waits};
+use crate::packet_io::{Arrived, PacketIo};
 use crate::packet_size::holds_a_message;
 use crate::packetisation::DataPackets;
-use crate::wire::{Arrived, Wire};
 
 /// Packets read before any is written. quiche acknowledges at every chance to write: reading in small
 /// portions halves the goodput and multiplies the acknowledgements.
@@ -21,28 +21,22 @@ pub(crate) const READ_BATCH: usize = 64;
 /// A connection with a socket of its own.
 pub(crate) struct Endpoint {
     pub(crate) driver: Driver,
-    wire: Wire,
+    wire: PacketIo,
     /// When what was read last had arrived.
     arrived_ns: i64,
     /// Where the last packet that quiche wrote waits for its time.
-    departure: Departure,
+    pacer: Pacer,
     data: DataPackets,
 }
 
 impl Endpoint {
-    /// `wire` is connected to the driver's peer.
-    pub(crate) fn new(driver: Driver, mut wire: Wire) -> Self {
+    /// `packet_io` is connected to the driver's peer.
+    pub(crate) fn new(driver: Driver, mut wire: PacketIo) -> Self {
         wire.expect_trains();
-        Self {
-            driver,
-            wire,
-            arrived_ns: now_ns(),
-            departure: Departure::default(),
-            data: DataPackets::default(),
-        }
+        Self { driver, wire, arrived_ns: now_ns(), pacer: Pacer::default(), data: DataPackets::default() }
     }
 
-    pub(crate) fn wire(&self) -> &Wire {
+    pub(crate) fn wire(&self) -> &PacketIo {
         &self.wire
     }
 
@@ -115,12 +109,12 @@ impl Endpoint {
 
     /// The packet whose time has come, written anew when none is kept; `None` when there is none yet. The wire keeps it.
     fn next_to_leave(&mut self) -> Result<Option<Transmit>, QuicError> {
-        if self.departure.at().is_some() {
-            return Ok(self.departure.release(Instant::now()));
+        if self.pacer.at().is_some() {
+            return Ok(self.pacer.release(Instant::now()));
         }
         let Some(written) = self.driver.transmit(self.wire.room())? else { return Ok(None) };
         self.wire.keep(written.len);
-        Ok(self.departure.admit(written, Instant::now))
+        Ok(self.pacer.admit(written, Instant::now))
     }
 
     /// Hands everything that may leave now to the kernel.
@@ -136,17 +130,17 @@ impl Endpoint {
 
     /// When the connection wants attention although no packet comes; `None` for never.
     pub(crate) fn wakeup_at(&self) -> Option<Instant> {
-        self.driver.timeout_at().into_iter().chain(self.departure.at()).min()
+        self.driver.timeout_at().into_iter().chain(self.pacer.at()).min()
     }
 
     /// Whether a packet is ready that has not left.
     pub(crate) fn has_waiting_packet(&self) -> bool {
-        self.departure.at().is_some() || self.wire.is_blocked()
+        self.pacer.at().is_some() || self.wire.is_blocked()
     }
 
     /// How packets waited for their times.
     pub(crate) fn waits(&self) -> Waits {
-        self.departure.waits()
+        self.pacer.waits()
     }
 
     fn accept_loss(&mut self, outcome: Result<(), QuicError>) -> Result<(), QuicError> {

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use netjoule_transport::cutter::OutOfStep;
+use netjoule_transport::deframer::FramingError;
 use netjoule_transport::TransportError;
 
 use crate::fingerprint::{BadFingerprint, Fingerprint};
@@ -123,7 +123,7 @@ pub enum QuicError {
     },
     /// What came over the stream are no messages of this flow.
     #[error(transparent)]
-    OutOfStep(#[from] OutOfStep),
+    FramingError(#[from] FramingError),
     /// quiche refused.
     #[error("QUIC failed while {doing}: {source}")]
     Library {
@@ -155,7 +155,7 @@ impl From<QuicError> for TransportError {
             | QuicError::PacketTooLarge { .. } => Self::Unsupported(error.to_string()),
             QuicError::TimedOut { .. }
             | QuicError::Closed { .. }
-            | QuicError::OutOfStep(_)
+            | QuicError::FramingError(_)
             | QuicError::ProtocolViolation { .. } => Self::Lost(error.to_string()),
             QuicError::BadFingerprint(_)
             | QuicError::Certificate(_)

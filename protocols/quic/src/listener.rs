@@ -18,10 +18,10 @@ use crate::driver::Driver;
 use crate::endpoint::{Endpoint, READ_BATCH};
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
-use crate::greeting::{Greeting, Progress};
+use crate::packet_io::{route_mtu_bytes, PacketIo, PACKET_BUFFER_BYTES};
 use crate::packet_size::MIN_UDP_PAYLOAD_BYTES;
 use crate::qlog::EventLog;
-use crate::wire::{route_mtu_bytes, Wire, PACKET_BUFFER_BYTES};
+use crate::token_exchange::{Progress, TokenExchange};
 
 /// How many may be in the middle of knocking; a further one replaces the oldest.
 const MAX_CANDIDATES: usize = 8;
@@ -29,7 +29,7 @@ const MAX_CANDIDATES: usize = 8;
 struct Candidate {
     driver: Driver,
     allowance: Allowance,
-    greeting: Greeting,
+    token_exchange: TokenExchange,
     /// The token was right. With early data that is known before the handshake is done, which proves the address.
     is_proven: bool,
     log: Option<EventLog>,
@@ -37,7 +37,7 @@ struct Candidate {
 
 /// A listening end.
 pub(crate) struct Listener {
-    wire: Wire,
+    wire: PacketIo,
     local: SocketAddr,
     allowed_peer: Option<IpAddr>,
     token: [u8; TOKEN_BYTES],
@@ -49,10 +49,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens on `wire`'s address; `connection_id` goes into the peer's packets; the proven peer's connection is recorded in
+    /// Listens on `packet_io`'s address; `connection_id` goes into the peer's packets; the proven peer's connection is recorded in
     /// `event_log`.
     pub(crate) fn new(
-        wire: Wire,
+        wire: PacketIo,
         allowed_peer: Option<IpAddr>,
         token: [u8; TOKEN_BYTES],
         connection_id: Vec<u8>,
@@ -74,7 +74,7 @@ impl Listener {
         })
     }
 
-    pub(crate) fn wire(&self) -> &Wire {
+    pub(crate) fn wire(&self) -> &PacketIo {
         &self.wire
     }
 
@@ -147,8 +147,8 @@ impl Listener {
             if let Some(log) = &log {
                 log.attach(&mut driver.quic, "server");
             }
-            let (allowance, greeting) = (Allowance::default(), Greeting::server(self.token));
-            let mut candidate = Candidate { driver, allowance, greeting, is_proven: false, log };
+            let (allowance, token_exchange) = (Allowance::default(), TokenExchange::server(self.token));
+            let mut candidate = Candidate { driver, allowance, token_exchange, is_proven: false, log };
             candidate.hear(packet);
             if self.candidates.len() == MAX_CANDIDATES {
                 self.candidates.remove(0);
@@ -212,14 +212,14 @@ impl Candidate {
     }
 
     /// Does what is due.
-    fn advance(&mut self, wire: &mut Wire) -> Progress {
-        let Self { driver, greeting, is_proven, .. } = self;
+    fn advance(&mut self, wire: &mut PacketIo) -> Progress {
+        let Self { driver, token_exchange, is_proven, .. } = self;
         if driver.timeout_at().is_some_and(|at| at <= Instant::now()) {
             driver.on_timeout();
         }
         let mut progress = Progress::Underway;
         if !*is_proven && driver.carries_data() {
-            progress = greeting.advance(&mut driver.quic).unwrap_or(Progress::Wrong);
+            progress = token_exchange.advance(&mut driver.quic).unwrap_or(Progress::Wrong);
             *is_proven = progress == Progress::Done;
         }
         if *is_proven {
@@ -240,7 +240,7 @@ impl Candidate {
     }
 
     /// Sends what the connection has to say, as far as its address may be told.
-    fn answer(&mut self, wire: &mut Wire) {
+    fn answer(&mut self, wire: &mut PacketIo) {
         let Self { driver, allowance, .. } = self;
         let mut out = [0; PACKET_BUFFER_BYTES];
         loop {

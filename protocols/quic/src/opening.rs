@@ -20,9 +20,9 @@ use crate::driver::Driver;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
-use crate::greeting::{Greeting, Progress};
+use crate::packet_io::PacketIo;
 use crate::qlog::EventLog;
-use crate::wire::Wire;
+use crate::token_exchange::{Progress, TokenExchange};
 
 /// What every connection of one flow needs.
 pub(crate) struct Target {
@@ -47,7 +47,7 @@ pub(crate) struct Target {
 impl Target {
     /// Starts a connection, without sending anything yet.
     fn connect(&self) -> netjoule_transport::Result<Endpoint> {
-        let mut wire = Wire::bind(self.local, self.gso)?;
+        let mut wire = PacketIo::bind(self.local, self.gso)?;
         wire.connect(self.remote)?;
         let local = wire.local_address()?;
         let options = self.options.on_route(socket::path_mtu_bytes(wire.fd(), self.remote.is_ipv4()));
@@ -75,7 +75,7 @@ enum Stage {
     /// Waiting for a session ticket.
     Ticket,
     /// Proving the flow's token.
-    Greeting(Greeting),
+    TokenExchange(TokenExchange),
 }
 
 /// A client that is not open yet.
@@ -93,7 +93,11 @@ impl Opening {
         let early_data = target.options.choice.early_data;
         let mut endpoint = if early_data { target.connect()? } else { target.connect_flow(None)? };
         endpoint.flush()?;
-        let stage = if early_data { Stage::Ticket } else { Stage::Greeting(Greeting::client(target.token)) };
+        let stage = if early_data {
+            Stage::Ticket
+        } else {
+            Stage::TokenExchange(TokenExchange::client(target.token))
+        };
         Ok(Self { target, endpoint, stage, began_ns: now_ns, ticket_ns: None })
     }
 
@@ -108,7 +112,7 @@ impl Opening {
         endpoint.run_timers();
         let progress = match &mut self.stage {
             Stage::Ticket => Progress::Underway,
-            Stage::Greeting(greeting) => advance(endpoint, greeting)?,
+            Stage::TokenExchange(token_exchange) => advance(endpoint, token_exchange)?,
         };
         endpoint.flush()?;
         endpoint.driver.health()?;
@@ -148,23 +152,23 @@ impl Opening {
         };
         self.close();
         let mut endpoint = self.target.connect_flow(Some(&session))?;
-        let mut greeting = Greeting::client(self.target.token);
+        let mut token_exchange = TokenExchange::client(self.target.token);
         // The keys for early data are there as soon as the first packet is.
-        advance(&mut endpoint, &mut greeting)?;
+        advance(&mut endpoint, &mut token_exchange)?;
         endpoint.flush()?;
         self.endpoint = endpoint;
-        self.stage = Stage::Greeting(greeting);
+        self.stage = Stage::TokenExchange(token_exchange);
         self.ticket_ns = Some(now_ns - self.began_ns);
         self.began_ns = now_ns;
         Ok(())
     }
 }
 
-fn advance(endpoint: &mut Endpoint, greeting: &mut Greeting) -> Result<Progress, QuicError> {
+fn advance(endpoint: &mut Endpoint, token_exchange: &mut TokenExchange) -> Result<Progress, QuicError> {
     if !endpoint.driver.carries_data() {
         return Ok(Progress::Underway);
     }
-    greeting
+    token_exchange
         .advance(&mut endpoint.driver.quic)
         .map_err(|source| QuicError::Library { doing: "proving the flow's token", source })
 }

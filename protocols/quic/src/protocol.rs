@@ -6,9 +6,9 @@ use std::net::{IpAddr, SocketAddr};
 use netjoule_transport::options::{complete, OptionSpec};
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
-use crate::choice::{Choice, OPTIONS};
 use crate::config::MAX_MTU_BYTES;
 use crate::end::End;
+use crate::options::{Choice, OPTIONS};
 use crate::packet_size::{datagram_message_bytes, udp_payload_bytes, CONNECTION_ID_BYTES};
 
 /// A stream cuts messages anywhere; this only keeps a slip of the pen from being sent.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use netjoule_transport::{Congestion, Values};
 use serde_json::{json, Value};
 
-use crate::choice::Choice;
-use crate::departure::Waits;
-use crate::wire::Counters;
+use crate::options::Choice;
+use crate::pacer::Waits;
+use crate::packet_io::Counters;
 
 /// `ssl_early_data_reason_t` of BoringSSL: the server took the early data.
 const EARLY_DATA_ACCEPTED: u32 = 2;

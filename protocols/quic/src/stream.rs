@@ -4,11 +4,11 @@
 //! The sender ends its direction after the last message; the receiver, having read that end, ends its own.
 //! A sender that has read the receiver's end therefore knows that everything arrived.
 
-use netjoule_transport::cutter::Cutter;
+use netjoule_transport::deframer::Deframer;
 use netjoule_transport::{BatchOutcome, Stop};
 
 use crate::error::QuicError;
-use crate::greeting::STREAM;
+use crate::token_exchange::STREAM;
 
 /// Bytes that may wait in the stream while no packet can leave (its time has not come, or the socket is full); a further
 /// message is not accepted. As much as TCP lets wait (`TCP_NOTSENT_LOWAT`), and DATAGRAM frames.
@@ -93,7 +93,7 @@ impl StreamSender {
 /// The receiving end.
 #[derive(Debug)]
 pub(crate) struct StreamReceiver {
-    cutter: Cutter,
+    deframer: Deframer,
     buffer: Vec<u8>,
     is_finished: bool,
 }
@@ -103,7 +103,7 @@ const READ_BYTES: usize = 64 << 10;
 
 impl StreamReceiver {
     pub(crate) fn new(message_bytes: usize) -> Self {
-        Self { cutter: Cutter::new(message_bytes), buffer: vec![0; READ_BYTES], is_finished: false }
+        Self { deframer: Deframer::new(message_bytes), buffer: vec![0; READ_BYTES], is_finished: false }
     }
 
     /// Hands every message that is complete to `sink`; answers the end of the stream.
@@ -116,7 +116,7 @@ impl StreamReceiver {
         let mut messages = 0;
         while !self.is_finished {
             let Some((count, is_end)) = read(quic, &mut self.buffer).map_err(library)? else { break };
-            messages += self.cutter.feed(&self.buffer[..count], sink)?;
+            messages += self.deframer.feed(&self.buffer[..count], sink)?;
             if is_end {
                 self.is_finished = true;
                 quic.stream_send(STREAM, &[], true).map_err(library)?;
@@ -127,7 +127,7 @@ impl StreamReceiver {
 
     /// Bytes of a message that has not arrived whole.
     pub(crate) fn partial_bytes(&self) -> usize {
-        self.cutter.partial_bytes()
+        self.deframer.partial_bytes()
     }
 }
 

@@ -9,13 +9,13 @@ use netjoule_sockets::socket;
 use netjoule_transport::candidates::{Candidate, Candidates, Verdict};
 use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
 use netjoule_transport::{
-    stamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
+    timestamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
     Result, Role, SendOutcome, State, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
-use crate::choice::{Choice, Reliability};
 use crate::kernel::{self, Read, Statistics};
+use crate::options::{Choice, Reliability};
 use crate::reader::Reader;
 
 /// Names this transport in the client's first message.
@@ -323,7 +323,7 @@ impl Transport for End {
             }
         }
         if let Some(reader) = &self.reader {
-            stamp_counts::report(reader.stamp_counts(), &mut values);
+            timestamp_counts::report(reader.timestamp_counts(), &mut values);
         }
         values
     }

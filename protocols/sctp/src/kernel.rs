@@ -13,7 +13,7 @@ use netjoule_transport::{Congestion, Result, TransportError, Values};
 use nix::sys::socket::{recvmsg, MsgFlags};
 use socket2::{Protocol, Socket};
 
-use crate::choice::{Choice, Reliability};
+use crate::options::{Choice, Reliability};
 
 /// Largest message in bytes. The kernel keeps a message whole in its send buffer (208 KiB unless told otherwise).
 pub(crate) const LARGEST_MESSAGE_BYTES: usize = 64 << 10;

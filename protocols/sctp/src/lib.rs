@@ -2,14 +2,14 @@
 //! netjoule over the kernel's SCTP (RFC 9260), one-to-one style (RFC 6458 section 4): one message is one SCTP message on
 //! stream 0 of one association between one address at each end.
 //!
-//! `choice` (what a user may choose), `kernel` (socket options and counters), `reader` (messages and their arrivals), `end`
+//! `options` (what a user may choose), `kernel` (socket options and counters), `reader` (messages and their arrivals), `end`
 //! (the whole, as the traffic engine sees it).
 
 #![forbid(unsafe_code)]
 
-mod choice;
 mod end;
 mod kernel;
+mod options;
 mod reader;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,8 +17,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use netjoule_transport::options::OptionSpec;
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
-use crate::choice::{Choice, OPTIONS};
 use crate::end::End;
+use crate::options::{Choice, OPTIONS};
 
 /// SCTP as a [`Protocol`].
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netjoule_sockets::stamps::StampCounts;
-use netjoule_sockets::stream::StampedReader;
+use netjoule_sockets::stream::TimestampedReader;
+use netjoule_sockets::timestamps::TimestampCounts;
 use netjoule_transport::{Arrival, Result};
 use socket2::Socket;
 
@@ -16,7 +16,7 @@ use crate::kernel::{self, LARGEST_MESSAGE_BYTES};
 
 /// The receiving side of one association.
 pub(crate) struct Reader {
-    stamped: StampedReader,
+    stamped: TimestampedReader,
     buffer: Vec<u8>,
     /// Beginning of a message that came in part.
     partial: Vec<u8>,
@@ -28,7 +28,7 @@ impl Reader {
     pub(crate) fn new(socket: &Socket, ordered: bool) -> Result<Self> {
         let whole_bytes = kernel::fragmentation_point_bytes(socket.as_raw_fd());
         Ok(Self {
-            stamped: StampedReader::new(socket)?,
+            stamped: TimestampedReader::new(socket)?,
             buffer: vec![0; LARGEST_MESSAGE_BYTES],
             partial: Vec::new(),
             times: Times { whole_bytes, ordered, latest_ns: i64::MIN, not_believed: 0 },
@@ -69,10 +69,10 @@ impl Reader {
     }
 
     /// Where the arrival times so far came from.
-    pub(crate) fn stamp_counts(&self) -> StampCounts {
-        let told = self.stamped.stamp_counts();
+    pub(crate) fn timestamp_counts(&self) -> TimestampCounts {
+        let told = self.stamped.timestamp_counts();
         let not_believed = self.times.not_believed.min(told.kernel);
-        StampCounts { kernel: told.kernel - not_believed, read: told.read + not_believed, ..told }
+        TimestampCounts { kernel: told.kernel - not_believed, read: told.read + not_believed, ..told }
     }
 }
 

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use socket2::SockAddr;
 
 use crate::socket::set_option;
-use crate::stamps::wide;
+use crate::timestamps::wide;
 use crate::{Result, SocketError};
 
 /// Room for the control messages of one datagram: time stamp, GRO size, ECN field and overflows, with alignment to spare.
@@ -24,7 +24,7 @@ const STAMP_BEFORE_5_1: libc::c_int = 35;
 
 /// Have the kernel stamp every arrival, by software when the packet enters the network stack. Packets that it joins
 /// (GRO) on their way there have one stamp.
-pub fn ask_for_stamps(socket: &impl AsRawFd) -> Result<()> {
+pub fn enable_rx_timestamps(socket: &impl AsRawFd) -> Result<()> {
     let ask = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, 1);
     ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(SocketError::io("ask for arrival time stamps"))
 }

@@ -3,7 +3,7 @@
 //! time stamps, GRO trains and the IP header's ECN field, and GSO sending.
 //!
 //! Kernel stamps come beside each datagram, without a call of their own; the clocks are looked at once per batch to move
-//! them to `CLOCK_MONOTONIC` (see [`crate::stamps`]).
+//! them to `CLOCK_MONOTONIC` (see [`crate::timestamps`]).
 
 use std::io;
 use std::mem;
@@ -14,11 +14,11 @@ use socket2::Socket;
 
 use crate::ancillary::{self, Ancillary, Read, CONTROL_WORDS};
 use crate::socket::set_option;
-use crate::stamps::{ClockLook, StampClock, StampCounts};
+use crate::timestamps::{ClockReading, TimestampClock, TimestampCounts};
 use crate::{IpVersion, Result, SocketError};
 
-pub use crate::ancillary::ask_for_stamps;
-pub use crate::stamps::now_ns;
+pub use crate::ancillary::enable_rx_timestamps;
+pub use crate::timestamps::now_ns;
 
 /// Length of the UDP header in bytes (RFC 768).
 pub const UDP_HEADER_BYTES: usize = 8;
@@ -39,14 +39,14 @@ pub const GSO_SEGMENTS: usize = 64;
 pub const GSO_BYTES: usize = 65_000;
 
 /// Let the kernel join UDP datagrams of one flow into trains.
-pub fn join_trains(socket: &impl AsRawFd) -> Result<()> {
+pub fn enable_gro(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
         .map_err(SocketError::io("switch on UDP GRO"))
 }
 
 /// Have the kernel tell the ECN field of every arrival. An IPv6 socket is asked for IPv6 only, as
 /// [`crate::socket`] opens them.
-pub fn ask_for_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
+pub fn enable_rx_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
     let (level, name) = match ip_version {
         IpVersion::V4 => (libc::IPPROTO_IP, libc::IP_RECVTOS),
         IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
@@ -56,24 +56,24 @@ pub fn ask_for_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
 }
 
 /// Have the kernel tell with every arrival how many before it found no room in the socket's buffer.
-pub fn ask_for_overflows(socket: &impl AsRawFd) -> Result<()> {
+pub fn enable_overflow_counts(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
         .map_err(SocketError::io("ask for the overflows of the receive buffer"))
 }
 
 /// Buffers for `recvmmsg`, allocated once.
-pub struct Batch {
+pub struct ReceiveBatch {
     buffer: Vec<u8>,
     slot_bytes: usize,
     controls: Vec<[u64; CONTROL_WORDS]>,
     headers: Vec<libc::mmsghdr>,
     _vectors: Vec<libc::iovec>,
-    clock: StampClock,
+    clock: TimestampClock,
 }
 
-impl std::fmt::Debug for Batch {
+impl std::fmt::Debug for ReceiveBatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Batch").field("slot_bytes", &self.slot_bytes).finish_non_exhaustive()
+        formatter.debug_struct("ReceiveBatch").field("slot_bytes", &self.slot_bytes).finish_non_exhaustive()
     }
 }
 
@@ -87,15 +87,15 @@ pub struct Received<'a> {
     pub arrived_ns: i64,
     /// Length of each datagram when the kernel joined several (GRO).
     pub segment_bytes: Option<usize>,
-    /// ECN field of the IP header (RFC 3168 section 5), 0 to 3; 0 unless [`ask_for_ecn`] was called. The kernel joins
+    /// ECN field of the IP header (RFC 3168 section 5), 0 to 3; 0 unless [`enable_rx_ecn`] was called. The kernel joins
     /// only datagrams of one field.
     pub ecn: u8,
     /// Datagrams that had found no room in the socket's buffer when this one came, since the socket was opened; 0 unless
-    /// [`ask_for_overflows`] was called.
+    /// [`enable_overflow_counts`] was called.
     pub overflows: u32,
 }
 
-impl Batch {
+impl ReceiveBatch {
     /// Buffers for [`BATCH`] datagrams of up to `slot_bytes`.
     pub fn new(slot_bytes: usize) -> Self {
         Self::of(BATCH, slot_bytes)
@@ -125,7 +125,7 @@ impl Batch {
                 header
             })
             .collect();
-        let clock = StampClock::new(ClockLook::take());
+        let clock = TimestampClock::new(ClockReading::take());
         Self { buffer, slot_bytes, controls, headers, _vectors: vectors, clock }
     }
 
@@ -145,7 +145,7 @@ impl Batch {
             )
         };
         if count > 0 {
-            self.clock.look(ClockLook::take());
+            self.clock.look(ClockReading::take());
         }
         if count >= 0 {
             return Ok(count as usize);
@@ -167,7 +167,7 @@ impl Batch {
     }
 
     /// Where the arrival times of all datagrams so far came from.
-    pub fn stamp_counts(&self) -> StampCounts {
+    pub fn timestamp_counts(&self) -> TimestampCounts {
         self.clock.counts()
     }
 
@@ -198,12 +198,12 @@ impl Batch {
 
 /// One datagram or train that was read by itself, and from whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct One {
+pub struct ReceivedDatagram {
     /// Length in bytes; of a train in all.
     pub length: usize,
     /// Who sent it.
     pub from: SocketAddr,
-    /// The kernel's stamp, `CLOCK_REALTIME` ns, where it was asked for one ([`crate::stamps::StampClock`] converts it).
+    /// The kernel's stamp, `CLOCK_REALTIME` ns, where it was asked for one ([`crate::timestamps::TimestampClock`] converts it).
     pub stamp_ns: Option<i64>,
     /// As in [`Received`].
     pub segment_bytes: Option<usize>,
@@ -212,12 +212,12 @@ pub struct One {
 }
 
 /// Receive one datagram or train into `buffer`; `None` when nothing is waiting.
-pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<One>> {
+pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<ReceivedDatagram>> {
     match ancillary::read_from(fd, buffer) {
         Ok((Read { length, ancillary, .. }, from)) => {
             let from = ancillary::ip_address(&from)?;
             let Ancillary { stamp_ns, segment_bytes, ecn, .. } = ancillary;
-            Ok(Some(One { length, from, stamp_ns, segment_bytes, ecn }))
+            Ok(Some(ReceivedDatagram { length, from, stamp_ns, segment_bytes, ecn }))
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) => Err(error),
@@ -227,7 +227,7 @@ pub fn receive_one(fd: RawFd, buffer: &mut [u8]) -> io::Result<Option<One>> {
 /// Whether a train was refused because of what it is, and its datagrams may go by themselves. udp_send_skb
 /// (net/ipv4/udp.c): EIO where the device computes no checksums (before Linux 6.11) or with IPsec, EINVAL for a socket
 /// without checksums; kernels before 4.18 do not know the control message.
-pub fn refuses_trains(error: &io::Error) -> bool {
+pub fn is_gso_refused(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL))
 }
 
@@ -247,8 +247,8 @@ mod tests {
         let version = IpVersion::of(address.ip());
         let [near, far] = [(); 2].map(|()| socket::datagram(address).unwrap());
         near.connect(&far.local_addr().unwrap()).unwrap();
-        ask_for_stamps(&far).unwrap();
-        ask_for_ecn(&far, version).unwrap();
+        enable_rx_timestamps(&far).unwrap();
+        enable_rx_ecn(&far, version).unwrap();
         (near, far, version)
     }
 
@@ -264,7 +264,7 @@ mod tests {
             let one = receive_one(far.as_raw_fd(), &mut buffer).unwrap().unwrap();
             assert_eq!((one.length, Some(one.from)), (30, near.local_addr().unwrap().as_socket()));
             assert_eq!((one.ecn, one.segment_bytes), (0, None));
-            let mut batch = Batch::new(64);
+            let mut batch = ReceiveBatch::new(64);
             assert_eq!(batch.receive(far.as_raw_fd()).unwrap(), 4, "{address}");
             for (index, field) in [1, 2, 3, 0].into_iter().enumerate() {
                 let received = batch.datagram(index);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     /// The kernel switches stamping on a moment after it was asked; until then it stamps what is read with that time.
-    fn await_stamping(near: &Socket, far: &Socket, batch: &mut Batch) {
+    fn await_stamping(near: &Socket, far: &Socket, batch: &mut ReceiveBatch) {
         for _ in 0..1_000 {
             near.send(&[7; 30]).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -291,7 +291,7 @@ mod tests {
     fn arrivals_have_the_time_at_which_they_came_not_at_which_they_were_read() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let (near, far, _) = pair(address);
-            let mut batch = Batch::new(64);
+            let mut batch = ReceiveBatch::new(64);
             await_stamping(&near, &far, &mut batch);
             let mut sent_ns = Vec::new();
             for _ in 0..2 {
@@ -307,7 +307,7 @@ mod tests {
                 let sending = before_ns - 2_000..=after_ns + 2_000;
                 assert!(sending.contains(&arrived_ns), "{address}: {arrived_ns} not in {sending:?}");
             }
-            assert_eq!((batch.stamp_counts().read, batch.stamp_counts().clock_steps), (0, 0));
+            assert_eq!((batch.timestamp_counts().read, batch.timestamp_counts().clock_steps), (0, 0));
         }
     }
 
@@ -315,13 +315,13 @@ mod tests {
     fn what_found_no_room_is_told_with_what_comes_behind_it() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let (near, far, _) = pair(address);
-            ask_for_overflows(&far).unwrap();
+            enable_overflow_counts(&far).unwrap();
             // The kernel takes its least, some kilobytes.
             far.set_recv_buffer_size(1).unwrap();
             for _ in 0..100 {
                 near.send(&[7; 1_000]).unwrap();
             }
-            let mut batch = Batch::new(1_000);
+            let mut batch = ReceiveBatch::new(1_000);
             let mut arrived = batch.receive(far.as_raw_fd()).unwrap();
             assert_eq!(batch.datagram(0).overflows, 0, "{address}");
             assert!(arrived < BATCH, "{address}: {arrived} found room");
@@ -336,12 +336,12 @@ mod tests {
     fn a_train_has_the_field_of_its_datagrams() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let (near, far, version) = pair(address);
-            join_trains(&far).unwrap();
+            enable_gro(&far).unwrap();
             for field in [2, 3] {
                 socket::set_ecn(near.as_raw_fd(), version, field).unwrap();
                 send_segmented(near.as_raw_fd(), &[field; 300], 100).unwrap();
             }
-            let mut batch = Batch::new(GRO_BYTES);
+            let mut batch = ReceiveBatch::new(GRO_BYTES);
             let count = batch.receive(far.as_raw_fd()).unwrap();
             let (mut bytes, mut any_train) = (0, false);
             for index in 0..count {

@@ -6,16 +6,16 @@
 
 mod ancillary;
 pub mod datagram;
-pub mod departures;
 mod error;
 mod ip_version;
-pub mod launch;
-pub mod outgoing;
+pub mod launch_times;
 mod qdisc;
 pub mod random;
+pub mod send_batch;
 pub mod socket;
-pub mod stamps;
 pub mod stream;
+pub mod timestamps;
+pub mod tx_timestamps;
 
 pub use error::{Result, SocketError};
 pub use ip_version::IpVersion;

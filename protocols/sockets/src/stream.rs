@@ -6,8 +6,8 @@ use std::os::fd::AsRawFd;
 
 use socket2::Socket;
 
-use crate::ancillary::{self, ask_for_stamps};
-use crate::stamps::{ClockLook, StampClock, StampCounts};
+use crate::ancillary::{self, enable_rx_timestamps};
+use crate::timestamps::{ClockReading, TimestampClock, TimestampCounts};
 use crate::Result;
 
 /// What one call read of a socket that keeps messages apart.
@@ -26,23 +26,23 @@ pub struct Message {
 
 /// Reads a TCP socket and tells when the bytes arrived.
 #[derive(Debug)]
-pub struct StampedReader {
-    clock: StampClock,
+pub struct TimestampedReader {
+    clock: TimestampClock,
     /// Arrival of the last byte so far. A packet that fills a gap makes bytes readable that came before it.
     latest_ns: i64,
 }
 
-impl StampedReader {
+impl TimestampedReader {
     /// Have the kernel stamp what `socket` receives from now on.
     pub fn new(socket: &Socket) -> Result<Self> {
-        ask_for_stamps(socket)?;
+        enable_rx_timestamps(socket)?;
         Ok(Self::without_stamps())
     }
 
     /// Every byte arrived when it was read: for sockets whose stamps are of other bytes than those read.
     pub fn without_stamps() -> Self {
-        let look = ClockLook::take();
-        Self { clock: StampClock::new(look), latest_ns: look.before_ns }
+        let look = ClockReading::take();
+        Self { clock: TimestampClock::new(look), latest_ns: look.before_ns }
     }
 
     /// Read what is waiting into `buffer`; the number of bytes (0 at the end of the stream) and when the last of them
@@ -66,7 +66,7 @@ impl StampedReader {
             arrived_ns: self.latest_ns,
         };
         if read.length > 0 {
-            self.clock.look(ClockLook::take());
+            self.clock.look(ClockReading::take());
             message.read_ns = self.clock.now_ns();
             message.arrived_ns = self.clock.monotonic_ns(read.ancillary.stamp_ns).unwrap_or(message.read_ns);
         }
@@ -74,7 +74,7 @@ impl StampedReader {
     }
 
     /// Where the arrival times of all reads so far came from.
-    pub fn stamp_counts(&self) -> StampCounts {
+    pub fn timestamp_counts(&self) -> TimestampCounts {
         self.clock.counts()
     }
 }
@@ -82,7 +82,7 @@ impl StampedReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stamps::now_ns;
+    use crate::timestamps::now_ns;
     use std::io::Write;
     use std::net::{TcpListener, TcpStream};
 
@@ -92,7 +92,7 @@ mod tests {
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         near.set_nodelay(true).unwrap();
         let far = Socket::from(listener.accept().unwrap().0);
-        let mut reader = StampedReader::new(&far).unwrap();
+        let mut reader = TimestampedReader::new(&far).unwrap();
         let mut buffer = [0; 64];
         // The kernel switches stamping on a moment after it was asked.
         let stamped_while_sending = (0..1_000).any(|_| {

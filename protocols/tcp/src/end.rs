@@ -6,18 +6,18 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_sockets::socket;
-use netjoule_sockets::stream::StampedReader;
-use netjoule_transport::cutter::Cutter;
+use netjoule_sockets::stream::TimestampedReader;
+use netjoule_transport::deframer::Deframer;
 use netjoule_transport::{
-    stamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource,
-    PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
+    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 use socket2::{SockRef, Socket};
 
-use crate::choice::Choice;
 use crate::congestion;
 use crate::flavour::Flavour;
 use crate::opening::{lost, welcome, Opening, Step};
+use crate::options::Choice;
 use crate::tcp_info::TcpInfo;
 use crate::writer::Writer;
 
@@ -47,10 +47,10 @@ pub(crate) struct End {
     socket: Option<Socket>,
     peer: Option<SocketAddr>,
     role: Role,
-    cutter: Cutter,
+    deframer: Deframer,
     buffer: Vec<u8>,
     /// Only at a receiving end, once it is open.
-    reader: Option<StampedReader>,
+    reader: Option<TimestampedReader>,
     writer: Writer,
     /// The kernel took nothing the last time: wait until it is writable.
     full: bool,
@@ -98,7 +98,7 @@ impl End {
             socket: None,
             peer: None,
             role: flow.role,
-            cutter: Cutter::new(flow.message_bytes),
+            deframer: Deframer::new(flow.message_bytes),
             buffer: vec![0; if receives { READ_BYTES } else { 0 }],
             reader: None,
             writer: Writer::new(choice.zero_copy && !receives),
@@ -133,9 +133,9 @@ impl End {
         self.started = TcpInfo::read(socket.as_raw_fd());
         if self.role == Role::Receiver {
             self.reader = Some(match self.flavour {
-                Flavour::Tcp => StampedReader::new(&socket)?,
+                Flavour::Tcp => TimestampedReader::new(&socket)?,
                 // Its kernel joins packets that wait under the stamp of the first: bytes arrived before they were sent.
-                Flavour::Mptcp => StampedReader::without_stamps(),
+                Flavour::Mptcp => TimestampedReader::without_stamps(),
             });
         }
         (self.socket, self.peer) = (Some(socket), Some(peer));
@@ -164,7 +164,7 @@ impl End {
     }
 
     /// A sending end reads nothing but the peer's goodbye.
-    fn heard_goodbye(&self) -> Result<bool> {
+    fn peer_has_closed(&self) -> Result<bool> {
         match self.connection()?.read(&mut [0]) {
             Ok(length) => Ok(length == 0),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -213,9 +213,9 @@ impl Transport for End {
             Phase::Opening(opening) => self.open_step(opening)?,
             Phase::Open if self.role == Role::Sender => {
                 self.push_pending()?;
-                let heard = self.socket.as_ref().map_or(Ok(()), |socket| self.writer.service(socket));
-                heard.map_err(|error| self.lost(&error))?;
-                if self.heard_goodbye()? {
+                let serviced = self.socket.as_ref().map_or(Ok(()), |socket| self.writer.service(socket));
+                serviced.map_err(|error| self.lost(&error))?;
+                if self.peer_has_closed()? {
                     Phase::Closed
                 } else {
                     Phase::Open
@@ -268,7 +268,7 @@ impl Transport for End {
                 }
                 Ok((length, arrived_ns)) => {
                     let mut deliver = |bytes: &[u8]| sink(Arrival { bytes, arrived_ns });
-                    total += self.cutter.feed(&self.buffer[..length], &mut deliver)?;
+                    total += self.deframer.feed(&self.buffer[..length], &mut deliver)?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(self.lost(&error)),
@@ -306,7 +306,7 @@ impl Transport for End {
             values.extend(self.writer.values());
         }
         if let Some(reader) = &self.reader {
-            stamp_counts::report(reader.stamp_counts(), &mut values);
+            timestamp_counts::report(reader.timestamp_counts(), &mut values);
         }
         values
     }

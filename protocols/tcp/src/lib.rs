@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netjoule over TCP and MPTCP: messages back to back in one connection, Nagle's algorithm off unless told otherwise.
 //!
-//! `choice` (what a user may choose) with `congestion`; `flavour` (TCP or MPTCP); `opening` (who may connect, until the
-//! flow is open); `writer` with `zerocopy`, `cutter` (messages into and out of the stream); `tcp_info`; `end`: the whole.
+//! `options` (what a user may choose) with `congestion`; `flavour` (TCP or MPTCP); `opening` (who may connect, until the
+//! flow is open); `writer` with `zerocopy`, `deframer` (messages into and out of the stream); `tcp_info`; `end`: the whole.
 
-mod choice;
 mod congestion;
 mod end;
 mod flavour;
 mod opening;
+mod options;
 mod tcp_info;
 mod writer;
 mod zerocopy;
@@ -18,9 +18,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use netjoule_transport::options::OptionSpec;
 use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, Result, Transport, Values};
 
-use crate::choice::{MPTCP_OPTIONS, TCP_OPTIONS};
 use crate::end::End;
 use crate::flavour::Flavour;
+use crate::options::{MPTCP_OPTIONS, TCP_OPTIONS};
 
 /// Largest message in bytes; a stream has no limit of its own, this one bounds memory.
 const LARGEST_MESSAGE_BYTES: usize = 1 << 20;

@@ -86,14 +86,14 @@ impl Opening {
     pub(crate) fn step(self, flavour: Flavour) -> Result<Step> {
         match self {
             Self::Listening { mut candidates, expected } => {
-                let proven = candidates.step(&mut |candidate| hear(candidate, &expected))?;
+                let proven = candidates.step(&mut |candidate| read_preface(candidate, &expected))?;
                 let Some(Candidate { socket, from, .. }) = proven else {
                     return Ok(Step::Waiting(Self::Listening { candidates, expected }));
                 };
                 Ok(Step::Proven(socket, from))
             }
             Self::Connecting { socket, remote, preface } => ask(flavour, socket, remote, preface),
-            Self::Asking { socket, remote, answer } => hear_answer(socket, remote, answer),
+            Self::Asking { socket, remote, answer } => read_answer(socket, remote, answer),
         }
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn welcome(socket: &Socket, peer: SocketAddr) -> Result<()> {
 }
 
 /// Read of a candidate's preface what is there, never more: messages may follow.
-fn hear(candidate: &mut Candidate, expected: &Preface) -> Verdict {
+fn read_preface(candidate: &mut Candidate, expected: &Preface) -> Verdict {
     let mut bytes = [0; PREFACE_BYTES];
     let wanted = expected.len() - candidate.said.len();
     match (&candidate.socket).read(&mut bytes[..wanted]) {
@@ -138,7 +138,7 @@ fn ask(flavour: Flavour, socket: Socket, remote: SocketAddr, preface: Preface) -
     }
 }
 
-fn hear_answer(socket: Socket, remote: SocketAddr, mut answer: Vec<u8>) -> Result<Step> {
+fn read_answer(socket: Socket, remote: SocketAddr, mut answer: Vec<u8>) -> Result<Step> {
     let mut bytes = [0; ACCEPTED.len()];
     let wanted = ACCEPTED.len() - answer.len();
     match (&socket).read(&mut bytes[..wanted]) {

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use netjoule_sockets::stamps::now_ns;
+use netjoule_sockets::timestamps::now_ns;
 use netjoule_tcp::{Mptcp, Tcp};
 use netjoule_transport::message::Header;
 use netjoule_transport::{

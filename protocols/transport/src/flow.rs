@@ -48,7 +48,7 @@ pub struct FlowSpec {
     /// Random secret of this flow, given to the client over the control channel.
     pub token: [u8; TOKEN_BYTES],
     /// Let the transport hand batches to the kernel as one packet that the device cuts (UDP GSO/GRO). Off means that each packet
-    /// is one to the kernel, too; calls may be shared all the same ([`crate::pace`]).
+    /// is one to the kernel, too; calls may be shared all the same ([`crate::message_rate`]).
     pub gso: bool,
     /// Seed for anything a transport draws at random that need not be secret.
     pub seed: u64,

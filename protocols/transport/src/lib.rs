@@ -23,30 +23,30 @@
 //!
 //! Every message of a flow has the same size, [`FlowSpec::message_bytes`], or in a flow of several sizes at most that;
 //! it starts with the 16-byte header of [`message`]. A datagram transport puts one message into one datagram; a stream
-//! transport writes messages back to back and its receiving end cuts the stream with a [`cutter::Cutter`]. The messages
+//! transport writes messages back to back and its receiving end cuts the stream with a [`deframer::Deframer`]. The messages
 //! of one batch always have one size, so only a receiving end meets messages of several.
 
 #![forbid(unsafe_code)]
 
 pub mod candidates;
-pub mod cutter;
+pub mod deframer;
 mod error;
-mod figures;
 mod flow;
 pub mod message;
+pub mod message_rate;
 pub mod options;
-pub mod pace;
 pub mod preface;
 mod protocol;
-pub mod stamp_counts;
+mod statistics;
+pub mod timestamp_counts;
 mod transport;
 mod values;
 
 pub use error::{Result, TransportError};
-pub use figures::{Congestion, Packetisation, PacketisationSource};
 pub use flow::{FlowSpec, Kind, Limits, Role, State, TOKEN_BYTES};
-pub use netjoule_sockets::departures::Departure;
+pub use netjoule_sockets::tx_timestamps::Departure;
 pub use netjoule_sockets::IpVersion;
 pub use protocol::Protocol;
+pub use statistics::{Congestion, Packetisation, PacketisationSource};
 pub use transport::{Arrival, BatchOutcome, PollFd, SendOutcome, Stop, Transport};
 pub use values::Values;

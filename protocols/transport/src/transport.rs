@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use netjoule_sockets::departures::Departure;
+use netjoule_sockets::tx_timestamps::Departure;
 
 use crate::{Congestion, Packetisation, Result, State, TransportError, Values};
 

@@ -5,23 +5,23 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use netjoule_sockets::datagram::{self, Batch, UDP_HEADER_BYTES};
-use netjoule_sockets::departures::Departures;
-use netjoule_sockets::launch::LaunchTimes;
+use netjoule_sockets::datagram::{self, ReceiveBatch, UDP_HEADER_BYTES};
+use netjoule_sockets::launch_times::LaunchTimes;
 use netjoule_sockets::socket;
 use netjoule_sockets::socket::is_unreachable;
+use netjoule_sockets::tx_timestamps::TxTimestamps;
 use netjoule_transport::{
-    stamp_counts, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation, PacketisationSource,
-    PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    timestamp_counts, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation,
+    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
-use crate::departure::Way;
+use crate::backpressure::Backpressure;
 use crate::handshake::{is_handshake, DATAGRAM_BYTES};
 use crate::opening::Opening;
 use crate::options::TX_TIMESTAMPS;
-use crate::receive_rest::ReceiveRest;
-use crate::send_room::SendRoom;
+use crate::receive_coalescing::ReceiveCoalescing;
+use crate::send_method::SendMethod;
 
 /// `recvmmsg` calls per [`Transport::receive`].
 const CALLS_PER_RECEIVE: usize = 8;
@@ -30,19 +30,19 @@ pub(crate) struct End {
     socket: Socket,
     opening: Opening,
     role: Role,
-    way: Way,
+    way: SendMethod,
     launch_times: Option<LaunchTimes>,
-    batch: Batch,
-    rest: ReceiveRest,
+    batch: ReceiveBatch,
+    rest: ReceiveCoalescing,
     /// Room in the socket for messages to send.
-    room: SendRoom,
+    room: Backpressure,
     any_message_sent: bool,
     /// Messages that the kernel took, and their bytes: as many packets, since fragmentation is forbidden.
     datagrams_sent: u64,
     bytes_sent: u64,
     /// Transmit stamps are wanted; asked for with the first message, so that handshake datagrams have none.
     stamps_departures: bool,
-    departures: Option<Departures>,
+    departures: Option<TxTimestamps>,
     refused_no_buffer: u64,
     refused_unreachable: u64,
 }
@@ -68,23 +68,23 @@ impl End {
     fn new(socket: Socket, opening: Opening, flow: &FlowSpec) -> Result<Self> {
         let receives = flow.role == Role::Receiver;
         if receives {
-            datagram::ask_for_stamps(&socket)?;
+            datagram::enable_rx_timestamps(&socket)?;
         }
         let joins = receives && flow.gso;
         if joins {
-            datagram::join_trains(&socket)?;
+            datagram::enable_gro(&socket)?;
         }
         // One byte more than a message, so that a longer datagram is seen to be longer.
         let slot_bytes = if receives { flow.message_bytes.max(DATAGRAM_BYTES) } else { DATAGRAM_BYTES } + 1;
         Ok(Self {
-            batch: if joins { Batch::of_trains() } else { Batch::new(slot_bytes) },
+            batch: if joins { ReceiveBatch::of_trains() } else { ReceiveBatch::new(slot_bytes) },
             socket,
             opening,
             role: flow.role,
-            way: Way::of(flow),
+            way: SendMethod::of(flow),
             launch_times: None,
-            rest: if receives { ReceiveRest::of(flow) } else { ReceiveRest::default() },
-            room: SendRoom::default(),
+            rest: if receives { ReceiveCoalescing::of(flow) } else { ReceiveCoalescing::default() },
+            room: Backpressure::default(),
             any_message_sent: false,
             datagrams_sent: 0,
             bytes_sent: 0,
@@ -105,7 +105,7 @@ impl End {
     fn before_sending(&mut self) -> Result<()> {
         match &mut self.departures {
             Some(departures) => departures.before_sending(&self.socket).map_err(no_stamps)?,
-            None if self.stamps_departures => self.departures = Some(Departures::ask(&self.socket)?),
+            None if self.stamps_departures => self.departures = Some(TxTimestamps::ask(&self.socket)?),
             None => {}
         }
         Ok(())
@@ -335,7 +335,7 @@ impl Transport for End {
             }
         } else {
             values.insert("receive_rest_us".into(), self.rest.length_us().into());
-            stamp_counts::report(self.batch.stamp_counts(), &mut values);
+            timestamp_counts::report(self.batch.timestamp_counts(), &mut values);
         }
         values
     }

@@ -5,20 +5,20 @@
 //! due; here a message that finds no room is not sent, and what is due when there is room again is. That is no defect of
 //! the sender: it counts as held back by the transport.
 //!
-//! `options` (what a user may choose), `handshake` and `opening` (who the peer is), `departure` (in how many calls messages leave), `send_room` (a full
-//! socket), `receive_rest` (when the receiver looks again), `end` (the whole, as the traffic engine sees it).
+//! `options` (what a user may choose), `handshake` and `opening` (who the peer is), `send_method` (in how many calls messages leave), `backpressure` (a full
+//! socket), `receive_coalescing` (when the receiver looks again), `end` (the whole, as the traffic engine sees it).
 
 #![forbid(unsafe_code)]
 
-#[doc(hidden)]
-pub mod any_datagrams;
-mod departure;
+mod backpressure;
 mod end;
+#[doc(hidden)]
+pub mod fuzzing;
 mod handshake;
 mod opening;
 mod options;
-mod receive_rest;
-mod send_room;
+mod receive_coalescing;
+mod send_method;
 
 use std::net::{IpAddr, SocketAddr};
 

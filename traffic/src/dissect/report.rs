@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use netjoule_dccp::describe::{self, Words};
+use netjoule_dccp::describe::{self, Summary};
 use netjoule_dccp::Packet;
 use serde_json::{json, Map, Value};
 
@@ -144,10 +144,10 @@ impl Told<'_> {
         };
         let words = match &self.parsed {
             Ok((packet, judgement)) if judgement.note.is_empty() => {
-                format!("{} checksum {}", Words(packet), judgement.verdict.name())
+                format!("{} checksum {}", Summary(packet), judgement.verdict.name())
             }
             Ok((packet, judgement)) => {
-                format!("{} checksum {} ({})", Words(packet), judgement.verdict.name(), judgement.note)
+                format!("{} checksum {} ({})", Summary(packet), judgement.verdict.name(), judgement.note)
             }
             Err(reason) => format!("undecodable: {reason}"),
         };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The two ends of a flow, as each tells of itself. Pure.
 
-use netjoule_transport::stamp_counts::{KERNEL_STAMPS, READ_STAMPS};
+use netjoule_transport::timestamp_counts::{KERNEL_STAMPS, READ_STAMPS};
 use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
 

@@ -4,12 +4,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use netjoule_dccp_carriers::any_messages;
-use netjoule_quic::any_bytes;
+use netjoule_dccp_carriers::fuzzing as dccp_fuzzing;
+use netjoule_quic::fuzzing as quic_fuzzing;
 use netjoule_transport::candidates::Verdict;
-use netjoule_transport::cutter::Cutter;
+use netjoule_transport::deframer::Deframer;
 use netjoule_transport::preface;
-use netjoule_udp::any_datagrams::{is_handshake, Client, Server, DATAGRAM_BYTES};
+use netjoule_udp::fuzzing::{is_handshake, Client, Server, DATAGRAM_BYTES};
 
 const TOKEN: [u8; 16] = *b"a token of a flo";
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -62,10 +62,11 @@ fn stream(said: &[u8]) {
     let [size, piece, stream @ ..] = said else { return };
     let flow_bytes = 16 + usize::from(*size);
     let cut = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-        let (mut cutter, mut messages) = (Cutter::new(flow_bytes), Vec::new());
-        let outcome: Result<Vec<_>, _> =
-            pieces.map(|piece| cutter.feed(piece, &mut |message| messages.push(message.to_vec()))).collect();
-        let counted = outcome.map(|counts| (counts.iter().sum::<usize>(), cutter.partial_bytes()));
+        let (mut deframer, mut messages) = (Deframer::new(flow_bytes), Vec::new());
+        let outcome: Result<Vec<_>, _> = pieces
+            .map(|piece| deframer.feed(piece, &mut |message| messages.push(message.to_vec())))
+            .collect();
+        let counted = outcome.map(|counts| (counts.iter().sum::<usize>(), deframer.partial_bytes()));
         (messages, counted)
     };
     let whole = cut(&mut std::iter::once(stream));
@@ -97,19 +98,19 @@ fn first_bytes(said: &[u8]) {
 /// A stranger's first packet, and as what the two ends say on the stream before there are messages.
 fn quic(said: &[u8]) {
     // Only a long header (RFC 9000 section 17.2) is answered.
-    assert!(!any_bytes::opens_a_connection(said) || (said.len() > 6 && said[0] & 0x80 == 0x80));
+    assert!(!quic_fuzzing::opens_a_connection(said) || (said.len() > 6 && said[0] & 0x80 == 0x80));
     let token: &[u8] = &said[..said.len().min(TOKEN.len())];
     let proves = (token.len() == TOKEN.len()).then(|| token == TOKEN);
-    assert_eq!(any_bytes::proves(token, &TOKEN), proves);
+    assert_eq!(quic_fuzzing::proves(token, &TOKEN), proves);
     let answer = &said[..said.len().min(1)];
-    assert_eq!(any_bytes::accepts(answer), answer.first().map(|byte| *byte == 1));
+    assert_eq!(quic_fuzzing::accepts(answer), answer.first().map(|byte| *byte == 1));
 }
 
 /// A message about the token, to both ends.
 fn dccp_token(said: &[u8]) {
-    let is_whole = any_messages::is_proof(said) && said.len() == 21 && said[5..] == TOKEN;
-    let answer = any_messages::answer(said, TOKEN);
+    let is_whole = dccp_fuzzing::is_proof(said) && said.len() == 21 && said[5..] == TOKEN;
+    let answer = dccp_fuzzing::answer(said, TOKEN);
     assert!(answer.is_none() || (is_whole && said[4] == 1));
-    assert!(answer.is_none_or(|answer| answer.len() <= said.len() && any_messages::lets_in(&answer, TOKEN)));
-    assert!(!any_messages::lets_in(said, TOKEN) || (is_whole && said[4] == 2));
+    assert!(answer.is_none_or(|answer| answer.len() <= said.len() && dccp_fuzzing::lets_in(&answer, TOKEN)));
+    assert!(!dccp_fuzzing::lets_in(said, TOKEN) || (is_whole && said[4] == 2));
 }

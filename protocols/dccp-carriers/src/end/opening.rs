@@ -10,12 +10,12 @@ use netjoule_sockets::random;
 use netjoule_transport::{FlowSpec, Result, Role};
 
 use super::{End, Entry};
+use crate::accept_queue::{self, AcceptQueue, Proven};
 use crate::carrier::Carrier;
 use crate::link::Link;
 use crate::options::Choice;
-use crate::reception::{self, Proven, Reception};
-use crate::token::{self, Judge, Prover};
-use crate::{queue, SERVICE_CODE};
+use crate::token::{self, Prover, Verifier};
+use crate::{queue_length, SERVICE_CODE};
 
 /// Longest DCCP header (RFC 4340 section 5.1: Data Offset is one byte of words) and longest IPv4 header, in bytes.
 const HEADER_BYTES: usize = 1_020 + 60;
@@ -54,17 +54,17 @@ impl<C: Carrier> End<C> {
         let local = link.carrier.local()?;
         let config = config(&link, local, flow, choice.ccid)?;
         let listener = Listener::new(config, vec![SERVICE_CODE], BACKLOG, random::bytes());
-        let judge = Judge::new(flow.token);
-        let reception = Box::new(Reception::new(listener, allowed_peer, judge.clone()));
-        let mut end = Self::new(link, Entry::Receiving(reception), flow, choice.ccid);
-        end.judge = Some(judge);
+        let verifier = Verifier::new(flow.token);
+        let accept_queue = Box::new(AcceptQueue::new(listener, allowed_peer, verifier.clone()));
+        let mut end = Self::new(link, Entry::Receiving(accept_queue), flow, choice.ccid);
+        end.verifier = Some(verifier);
         Ok(end)
     }
 
     /// The socket is connected: all that arrives is the peer's, and may come in trains.
     fn allow_trains(&self) -> Result<()> {
         if C::TRAINS && self.gso && self.role == Role::Receiver {
-            datagram::join_trains(self.link.carrier.socket())?;
+            datagram::enable_gro(self.link.carrier.socket())?;
         }
         Ok(())
     }
@@ -72,8 +72,8 @@ impl<C: Carrier> End<C> {
     /// Server: this is the client.
     pub(super) fn welcome(&mut self, mut proven: Proven, now_ns: i64) -> Result<()> {
         self.link.carrier.adopt(proven.peer)?;
-        self.link.outbox.set_destination(None);
-        reception::empty_queue(&self.link, &mut proven, now_ns)?;
+        self.link.send_queue.set_destination(None);
+        accept_queue::empty_queue(&self.link, &mut proven, now_ns)?;
         self.peer = Some(proven.peer);
         self.allow_trains()?;
         if let Some(mtu_bytes) = self.link.mtu_bytes() {
@@ -133,7 +133,7 @@ fn config<C: Carrier>(link: &Link<C>, remote: SocketAddr, flow: &FlowSpec, ccid:
         service_code: SERVICE_CODE,
         ccids: vec![ccid],
         mtu_bytes: link.mtu_bytes().unwrap_or(USUAL_MTU_BYTES),
-        queue_messages: queue::messages(flow),
+        queue_messages: queue_length::messages(flow),
         //= rfc6773#3.5
         //# A DCCP-UDP endpoint SHOULD follow the procedures of DCCP-STD in [RFC4340], Section 12
         //= rfc6773#3.5

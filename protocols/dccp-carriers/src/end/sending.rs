@@ -73,7 +73,7 @@ impl<C: Carrier> End<C> {
         now_ns: i64,
     ) -> Result<BatchOutcome> {
         if !std::mem::replace(&mut self.any_message, true) {
-            self.link.outbox.forget_counts();
+            self.link.send_queue.forget_counts();
         }
         let since_read_ns = now_ns.saturating_sub(self.read_ns);
         let mut may_read = since_read_ns > READ_AGAIN_NS && since_read_ns < READ_NS;
@@ -87,10 +87,10 @@ impl<C: Carrier> End<C> {
         self.link.expect(batch.len() / stride, spacing.message_bytes, now_ns);
         let (mut sent, mut stop) = (0, Stop::None);
         while stop == Stop::None && batch.len() >= (sent + 1) * stride {
-            if self.link.outbox.is_blocked() {
+            if self.link.send_queue.is_blocked() {
                 self.link.flush()?;
             }
-            let outcome = if self.link.outbox.is_blocked() {
+            let outcome = if self.link.send_queue.is_blocked() {
                 BatchOutcome { sent: 0, stop: Stop::QueueFull }
             } else {
                 self.offer(&mut batch[sent * stride..], spacing, now_ns, &mut may_read)?

@@ -10,17 +10,18 @@
 //! | what is done once for packets that look alike? | `train` |
 //! | what happens when nothing arrives? | `timers` |
 //! | how does it end? | `close` |
-//! | which features are wanted? | `wishes` |
-//! | which data was refused or not taken, and how is that reported? | `drops` |
+//! | which features are wanted? | `feature_requests` |
+//! | which data was refused or not taken, and how is that reported? | `dropped_data` |
 //! | what happened so far? | `counters` |
 
 mod close;
 mod counters;
-mod drops;
+mod dropped_data;
+mod feature_requests;
 mod options;
 mod packets;
-mod queue;
 mod receive;
+mod send_queue;
 mod sequence;
 #[cfg(test)]
 mod tests;
@@ -28,17 +29,16 @@ mod timers;
 mod train;
 mod transmit;
 mod types;
-mod wishes;
 
 use crate::ccid::{Ccid, Departure, Figure, ReceivingCcid, SendingCcid};
 use crate::feature::{Feature, Location, Negotiation, Role};
 use crate::options::DccpOption;
 use crate::seqno::Seq48;
 use counters::Counters;
-use drops::Drops;
+use dropped_data::DroppedData;
 use options::Echo;
 use packets::Pending;
-use queue::Queue;
+use send_queue::SendQueue;
 use sequence::Sequence;
 use timers::Timers;
 pub use train::{Spacing, Train};
@@ -95,7 +95,7 @@ pub struct Connection {
     features: Negotiation,
     halves: Option<Halves>,
     ccids: Ccids,
-    queue: Queue,
+    queue: SendQueue,
     pending: Pending,
     timers: Timers,
     counters: Counters,
@@ -104,7 +104,7 @@ pub struct Connection {
     /// Scratch for the options of the packet being made.
     option_bytes: Vec<u8>,
     /// Data that was not delivered, to be reported.
-    drops: Drops,
+    drops: DroppedData,
     /// What congestion control said about the oldest queued message; `None`: ask.
     departure: Option<Departure>,
     /// Limit while the peer's address is not proven.
@@ -168,7 +168,7 @@ impl Connection {
         //# numbers of packets lingering in the network from before the boot.
         let iss = Seq48::new(random());
         let mut connection = Self::new(config, Role::Client, State::Request, iss, now_ns, ccids);
-        connection.wish_as_client();
+        connection.request_as_client();
         connection.timers.start_requests(now_ns);
         connection
     }
@@ -192,13 +192,13 @@ impl Connection {
             features: Negotiation::new(role, iss),
             halves: None,
             ccids,
-            queue: Queue::new(config.queue_messages, slot_bytes),
+            queue: SendQueue::new(config.queue_messages, slot_bytes),
             pending: Pending::default(),
             timers: Timers::new(now_ns),
             counters: Counters::default(),
             cookies: Vec::new(),
             option_bytes: Vec::new(),
-            drops: Drops::default(),
+            drops: DroppedData::default(),
             departure: None,
             probe: None,
             packet_limit_bytes: None,
@@ -352,7 +352,7 @@ impl Connection {
 
     /// Server with an Init Cookie that came back: as if the Response had just been made here, at `sent_ns`.
     pub(crate) fn assume_response_sent(&mut self, sent_ns: i64) {
-        self.wish_as_server();
+        self.request_as_server();
         self.pending.response = true;
         self.poll_transmit(sent_ns, &mut Vec::new());
     }

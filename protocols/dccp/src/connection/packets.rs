@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What waits to be said, and the bytes of one packet.
 
-use super::drops::MAX_VECTOR_BYTES;
+use super::dropped_data::MAX_VECTOR_BYTES;
 use super::{Carriage, Connection, State, Transmit};
 use crate::ccid::Ecn;
 use crate::checksum;

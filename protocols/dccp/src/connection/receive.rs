@@ -243,7 +243,7 @@ impl Connection {
             }
             State::Respond if kind == PacketType::Request => {
                 if !self.pending.response && !self.timers.has_responded() {
-                    self.wish_as_server();
+                    self.request_as_server();
                 }
                 //= rfc4340#8.1.3
                 //# Every valid DCCP-Request received while the server is in the RESPOND state MUST elicit a new DCCP-Response.

@@ -199,8 +199,8 @@ impl Connection {
 
     /// How many messages may leave behind the one that just left as a Data packet, with the same header.
     fn may_follow(&mut self, now_ns: i64, message_bytes: usize, most: usize) -> usize {
-        let wish = self.ack_wish(now_ns);
-        if most == 0 || wish.due || wish.of_acks {
+        let need = self.ack_need(now_ns);
+        if most == 0 || need.due || need.of_acks {
             return 0;
         }
         let Some(halves) = &mut self.halves else { return 0 };

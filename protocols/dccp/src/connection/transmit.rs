@@ -18,7 +18,7 @@ const MAX_MTU_BYTES: u32 = 65_535;
 
 /// Why an acknowledgement should leave.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AckWish {
+pub(super) struct AckNeed {
     /// Now: the receiving CCID, a feature or the handshake wants it.
     pub(super) due: bool,
     /// The peer's acknowledgements should be acknowledged; any packet with an acknowledgement number does.
@@ -162,11 +162,11 @@ impl Connection {
 
     /// OPEN: acknowledgements and data.
     fn flow(&mut self, now_ns: i64, out: &mut Vec<u8>) -> Option<Transmit> {
-        let wish = self.ack_wish(now_ns);
+        let need = self.ack_need(now_ns);
         let departure = self.head_departure(now_ns);
         if departure != Some(Departure::Now) {
             // Acknowledging acknowledgements waits for the next data packet (section 11.2: it may).
-            return if wish.due {
+            return if need.due {
                 // On entering OPEN: Changes that the handshake left without answer, at once again.
                 self.acknowledge(now_ns, self.pending.ack, out)
             } else {
@@ -174,7 +174,7 @@ impl Connection {
             };
         }
         let payload_bytes = self.queue.front().map_or(0, <[u8]>::len);
-        let Some((kind, carries)) = self.data_kind(wish, payload_bytes) else {
+        let Some((kind, carries)) = self.data_kind(need, payload_bytes) else {
             return self.acknowledge(now_ns, self.pending.ack, out);
         };
         let transmit = self.queued_data(now_ns, kind, carries, out);
@@ -183,9 +183,9 @@ impl Connection {
     }
 
     /// Why an acknowledgement should leave now.
-    pub(super) fn ack_wish(&self, now_ns: i64) -> AckWish {
+    pub(super) fn ack_need(&self, now_ns: i64) -> AckNeed {
         let Some(halves) = &self.halves else {
-            return AckWish {
+            return AckNeed {
                 due: self.pending.ack || self.timers.feature_due(&self.features, now_ns),
                 of_acks: false,
             };
@@ -193,23 +193,23 @@ impl Connection {
         let due = self.pending.ack
             || halves.receiver.ack_due_ns().is_some_and(|due_ns| due_ns <= now_ns)
             || self.timers.feature_due(&self.features, now_ns);
-        AckWish { due, of_acks: halves.sender.wants_ack_of_acks() }
+        AckNeed { due, of_acks: halves.sender.wants_ack_of_acks() }
     }
 
     //= rfc4340#11.2
     //# In this case, DCCP B SHOULD send separate DCCP-Data and DCCP-Ack packets, or wait, but not too long, for a smaller
     //# datagram.
     /// How a message of this size should leave, given what is to be acknowledged; `None`: after an Ack of its own.
-    fn data_kind(&self, wish: AckWish, payload_bytes: usize) -> Option<(PacketType, Carries)> {
+    fn data_kind(&self, need: AckNeed, payload_bytes: usize) -> Option<(PacketType, Carries)> {
         let plain = Carries::default();
-        if !wish.due && !wish.of_acks {
+        if !need.due && !need.of_acks {
             return Some((PacketType::Data, plain));
         }
         let fixed = header_bytes(PacketType::DataAck, false);
         if fixed + payload_bytes > self.max_packet_bytes() {
             return None;
         }
-        if !wish.due {
+        if !need.due {
             return Some((PacketType::DataAck, plain));
         }
         let carries =
@@ -340,8 +340,8 @@ impl Connection {
         if self.timers_ran_ns < now_ns {
             self.run_timers(now_ns);
         }
-        let wish = self.ack_wish(now_ns);
-        let (kind, carries) = self.data_kind(wish, payload.len())?;
+        let need = self.ack_need(now_ns);
+        let (kind, carries) = self.data_kind(need, payload.len())?;
         let halves = self.halves.as_mut()?;
         let departure = halves.sender.departure(now_ns, payload.len());
         if departure != Departure::Now {

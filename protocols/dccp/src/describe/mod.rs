@@ -2,20 +2,20 @@
 //! What a packet says, in words: one line for people, names for machines.
 //!
 //! ```
-//! use netjoule_dccp::{describe::Words, Packet};
+//! use netjoule_dccp::{describe::Summary, Packet};
 //!
 //! let close = [0xde, 0x4f, 0x13, 0x89, 6, 0, 0, 0, 0x0d, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 4];
 //! let packet = Packet::parse(&close).unwrap();
-//! assert_eq!(Words(&packet).to_string(), "Close 56911 > 5001 seq 9 ack 4");
+//! assert_eq!(Summary(&packet).to_string(), "Close 56911 > 5001 seq 9 ack 4");
 //! ```
 //!
 //! Options from 128 on mean what they mean with CCID 3; which CCID is in use, a packet does not say.
 
 mod fields;
-mod words;
+mod summary;
 
 pub use fields::{fields, Value};
-pub use words::{Printable, Words};
+pub use summary::{Printable, Summary};
 
 use crate::options::ack_vector::AckState;
 use crate::options::data_dropped::DropCode;

@@ -114,7 +114,7 @@ fn non_negotiable_values_are_told_and_taken() {
     assert_eq!(server.value(Feature::SequenceWindow, Location::Remote), 1024);
 }
 
-/// A wish that changes while a Change is under way: the old Confirm does not count.
+/// A request that changes while a Change is under way: the old Confirm does not count.
 #[test]
 fn unstable_waits_for_the_newest_confirm() {
     let (mut client, mut server) = (end(Role::Client), end(Role::Server));

@@ -65,7 +65,7 @@ fn run(client: &[Ccid], server: &[Ccid], seed: u64, backlog: usize) {
 }
 
 #[test]
-fn every_pair_of_wishes_on_a_bad_path() {
+fn every_pair_of_requests_on_a_bad_path() {
     for client in LISTS {
         for server in LISTS {
             for seed in 0..32 {
@@ -76,7 +76,7 @@ fn every_pair_of_wishes_on_a_bad_path() {
 }
 
 #[test]
-fn every_pair_of_wishes_through_init_cookies() {
+fn every_pair_of_requests_through_init_cookies() {
     for client in LISTS {
         for server in LISTS {
             for seed in 0..32 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets in words and as fields. The golden vectors hold more lines.
 
-use netjoule_dccp::describe::{fields, Printable, Value, Words};
+use netjoule_dccp::describe::{fields, Printable, Summary, Value};
 use netjoule_dccp::options::DccpOption;
 use netjoule_dccp::packet::WireSeq;
 use netjoule_dccp::{Packet, PacketType, ResetCode, Seq48};
@@ -27,7 +27,7 @@ fn ack<'a>(option_bytes: &'a [u8], payload: &'a [u8]) -> Packet<'a> {
 fn words(option: DccpOption<'_>) -> String {
     let mut bytes = Vec::new();
     option.emit(&mut bytes);
-    let line = Words(&ack(&bytes, &[])).to_string();
+    let line = Summary(&ack(&bytes, &[])).to_string();
     let inner = line.strip_prefix("Ack 1 > 2 seq 10 ack 20 [").unwrap_or_else(|| panic!("{line}"));
     inner.strip_suffix(']').unwrap().to_owned()
 }
@@ -78,7 +78,7 @@ fn every_option_has_words() {
 fn malformed_options_and_ignored_data_show() {
     let packet = ack(&[0, 0, 0, 37, 1, 9], b"abc");
     assert_eq!(
-        Words(&packet).to_string(),
+        Summary(&packet).to_string(),
         "Ack 1 > 2 seq 10 ack 20 [padding 3; malformed 0x250109] 3 bytes ignored"
     );
     let text = format!("{:?}", fields(&packet));
@@ -92,11 +92,11 @@ fn a_reset_says_why() {
         reset: Some((ResetCode::Closed, [0; 3])),
         ..ack(&[], b"bye \x1b[2J\xff")
     };
-    let line = Words(&reset).to_string();
+    let line = Summary(&reset).to_string();
     assert_eq!(line, "Reset 1 > 2 seq 10 ack 20 reset code Closed \"bye \\u{1b}[2J\u{fffd}\"");
     let other = Packet { reset: Some((ResetCode::Ccid(130), [1, 0, 2])), payload: &[], ..reset };
     assert_eq!(
-        Words(&other).to_string(),
+        Summary(&other).to_string(),
         "Reset 1 > 2 seq 10 ack 20 reset code CCID-specific 130 data 1 0 2"
     );
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the fuzz target `wire` asserts about any bytes. Shared by path with the fuzz crate.
 
-use netjoule_dccp::describe::{fields, Words};
+use netjoule_dccp::describe::{fields, Summary};
 use netjoule_dccp::options::loss_intervals::LossIntervals;
 use netjoule_dccp::options::{DccpOption, OptionIter};
 use netjoule_dccp::{checksum, encapsulation, Packet};
@@ -14,7 +14,7 @@ pub(crate) fn wire(bytes: &[u8]) {
         return;
     };
     options(packet.option_bytes);
-    let line = Words(&packet).to_string();
+    let line = Summary(&packet).to_string();
     assert!(!line.chars().any(char::is_control), "{line:?}");
     assert!(!fields(&packet).is_empty());
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use netjoule_dccp::describe::Words;
+use netjoule_dccp::describe::Summary;
 use netjoule_dccp::options::{DccpOption, OptionIter};
 use netjoule_dccp::packet::WireSeq;
 use netjoule_dccp::{checksum, Packet, PacketType, ResetCode, Seq48};
@@ -50,7 +50,7 @@ fn kernels_packets_have_right_checksums_words_and_come_out_as_they_went_in() {
         let (from, to): (IpAddr, IpAddr) = (entry["from"].parse().unwrap(), entry["to"].parse().unwrap());
         assert!(checksum::verify(from, to, &bytes), "{name}");
         let packet = Packet::parse(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(Words(&packet).to_string(), entry["words"], "{name}");
+        assert_eq!(Summary(&packet).to_string(), entry["words"], "{name}");
 
         let mut emitted = Vec::new();
         assert!(Packet { checksum: 0, ..packet }.emit(&mut emitted));
@@ -71,7 +71,7 @@ fn option_vectors_say_what_their_source_says() {
     for entry in all {
         let bytes = bytes(entry["options"]);
         let packet = Packet { option_bytes: &bytes, ..Packet::parse(&ack).unwrap() };
-        let line = Words(&packet).to_string();
+        let line = Summary(&packet).to_string();
         assert!(line.ends_with(&format!(" [{}]", entry["words"])), "{}: {line}", entry["name"]);
         let mut emitted = Vec::new();
         OptionIter::new(&bytes).for_each(|option| option.emit(&mut emitted));

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::Driver;
 use crate::certificate::Identity;
-use crate::choice::{Choice, CongestionControl};
 use crate::config::Options;
 use crate::fingerprint::Fingerprint;
-use crate::wire::PACKET_BUFFER_BYTES;
+use crate::options::{Choice, CongestionControl};
+use crate::packet_io::PACKET_BUFFER_BYTES;
 
 /// With a queue of 64 datagrams.
 pub(crate) const OPTIONS: Options = Options {
@@ -76,7 +76,7 @@ impl Pair {
         self.exchange_over(&mut |_, _| Fate::Deliver);
     }
 
-    /// Carries packets until neither end has one; `wire` decides about each.
+    /// Carries packets until neither end has one; `packet_io` decides about each.
     pub(crate) fn exchange_over(&mut self, wire: &mut dyn FnMut(From, usize) -> Fate) {
         while carry(From::Client, &mut self.client, &mut self.server, wire)
             | carry(From::Server, &mut self.server, &mut self.client, wire)

@@ -7,8 +7,8 @@ use super::pair::{Fate, Pair, OPTIONS};
 use crate::certificate::Identity;
 use crate::datagram::{self, Inbox};
 use crate::error::QuicError;
-use crate::greeting::{Greeting, Progress};
 use crate::stream::{StreamReceiver, StreamSender};
+use crate::token_exchange::{Progress, TokenExchange};
 
 /// One message was offered and accepted.
 const ONE: BatchOutcome = BatchOutcome { sent: 1, stop: Stop::None };
@@ -169,7 +169,7 @@ fn a_goodbye_is_no_error_and_a_wrong_token_is_one() {
 #[test]
 fn the_greeting_tells_a_wrong_token() {
     let mut pair = Pair::established(8);
-    let (mut client, mut server) = (Greeting::client([1; 16]), Greeting::server([2; 16]));
+    let (mut client, mut server) = (TokenExchange::client([1; 16]), TokenExchange::server([2; 16]));
     assert_eq!(client.advance(&mut pair.client.quic), Ok(Progress::Underway));
     pair.exchange();
     assert_eq!(server.advance(&mut pair.server.quic), Ok(Progress::Wrong));
@@ -229,7 +229,7 @@ fn resumed(identity: &Identity) -> Pair {
 fn a_resumed_connection_carries_the_token_before_its_handshake_is_done() {
     let identity = Identity::generate().unwrap();
     let mut pair = resumed(&identity);
-    let mut server = Greeting::server([1; 16]);
+    let mut server = TokenExchange::server([1; 16]);
     let flight = first_flight(&mut pair);
     flight.iter().for_each(|packet| pair.server.receive(&mut packet.clone()));
     assert!(!pair.server.is_established() && pair.server.carries_data());
@@ -256,9 +256,13 @@ fn replayed_early_data_never_finishes_a_handshake() {
         8,
     );
     for server in [&mut pair.server, &mut replay.server] {
-        let mut greeting = Greeting::server([1; 16]);
+        let mut token_exchange = TokenExchange::server([1; 16]);
         flight.iter().for_each(|packet| server.receive(&mut packet.clone()));
-        assert_eq!(greeting.advance(&mut server.quic), Ok(Progress::Done), "the token is right in both");
+        assert_eq!(
+            token_exchange.advance(&mut server.quic),
+            Ok(Progress::Done),
+            "the token is right in both"
+        );
         assert!(!server.is_established());
     }
     pair.exchange();
@@ -278,12 +282,12 @@ fn without_early_data_the_server_gives_no_ticket() {
 fn first_flight(pair: &mut Pair) -> Vec<Vec<u8>> {
     let mut flight = Vec::new();
     let mut packet = [0; 2048];
-    let mut greeting = Greeting::client([1; 16]);
+    let mut token_exchange = TokenExchange::client([1; 16]);
     while let Some(transmit) = pair.client.transmit(&mut packet).unwrap() {
         flight.push(packet[..transmit.len].to_vec());
     }
     assert!(pair.client.carries_data() && !pair.client.is_established());
-    assert_eq!(greeting.advance(&mut pair.client.quic), Ok(Progress::Underway));
+    assert_eq!(token_exchange.advance(&mut pair.client.quic), Ok(Progress::Underway));
     while let Some(transmit) = pair.client.transmit(&mut packet).unwrap() {
         flight.push(packet[..transmit.len].to_vec());
     }
@@ -291,7 +295,7 @@ fn first_flight(pair: &mut Pair) -> Vec<Vec<u8>> {
 }
 
 fn greet(pair: &mut Pair) {
-    let (mut client, mut server) = (Greeting::client([1; 16]), Greeting::server([1; 16]));
+    let (mut client, mut server) = (TokenExchange::client([1; 16]), TokenExchange::server([1; 16]));
     assert_eq!(client.advance(&mut pair.client.quic), Ok(Progress::Underway));
     pair.exchange();
     assert_eq!(server.advance(&mut pair.server.quic), Ok(Progress::Done));

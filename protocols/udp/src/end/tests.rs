@@ -2,7 +2,7 @@
 //! Both ends of UDP flows over loopback.
 
 use super::*;
-use netjoule_sockets::stamps::now_ns;
+use netjoule_sockets::timestamps::now_ns;
 use netjoule_transport::message::Header;
 use netjoule_transport::TOKEN_BYTES;
 
@@ -105,7 +105,7 @@ fn every_call_is_stamped_on_its_way_out_when_asked() {
 #[test]
 fn a_batch_crosses_whole_however_many_calls_it_takes() {
     let (mut client, mut server) = open_pair("127.0.0.1:0", false);
-    client.way = Way::together(7);
+    client.way = SendMethod::together(7);
     let outcome = client.send_batch(&mut messages(150), 100, 0).unwrap();
     assert_eq!(outcome, BatchOutcome { sent: 150, stop: Stop::None });
     assert_eq!(sequences(&mut server), (0..150).collect::<Vec<_>>());
@@ -115,7 +115,7 @@ fn a_batch_crosses_whole_however_many_calls_it_takes() {
 #[test]
 fn the_receiver_of_a_fast_flow_rests_and_loses_nothing() {
     let (mut client, mut server) = open_pair("127.0.0.1:0", false);
-    server.rest = ReceiveRest::of(&FlowSpec { rate_bps: 100_000 * 800, ..flow(Role::Receiver, false) });
+    server.rest = ReceiveCoalescing::of(&FlowSpec { rate_bps: 100_000 * 800, ..flow(Role::Receiver, false) });
     assert_eq!(server.path_statistics()["receive_rest_us"], 320.0);
     assert!(client.path_statistics().get("receive_rest_us").is_none());
     let watches = |end: &End| {
@@ -171,7 +171,7 @@ fn a_full_socket_holds_messages_back_and_says_when_there_is_room() {
     for together in [false, true] {
         let (mut client, far) = stuck_pair();
         if together {
-            client.way = Way::together(7);
+            client.way = SendMethod::together(7);
         }
         let outcome = (0..10_000).map(|_| client.send_batch(&mut messages(20), 100, 5).unwrap());
         let outcome =

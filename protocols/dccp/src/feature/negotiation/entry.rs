@@ -13,7 +13,7 @@ pub(super) enum Standing {
     Stable,
     /// A Change was sent, no answer yet.
     Changing,
-    /// The wish changed while CHANGING; the new Change was not sent yet.
+    /// The request changed while CHANGING; the new Change was not sent yet.
     Unstable,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Entry {
     pub(super) value: u64,
     pub(super) standing: Standing,
     /// A Change should be sent although none is under way (from STABLE), see [`Standing::Unstable`].
-    pub(super) wish: bool,
+    pub(super) change_pending: bool,
     pub(super) mandatory: bool,
     /// Own list, server-priority features.
     pub(super) list: [u8; MAX_PREFERENCES],
@@ -55,13 +55,13 @@ impl Entry {
         self.list[..self.list_len].copy_from_slice(&list[..self.list_len]);
     }
 
-    /// The wish of this end changed.
+    /// The request of this end changed.
     pub(super) fn ask(&mut self) {
         //= rfc4340#6.6.5
         //# However, an endpoint that changes its preference list while in the CHANGING state MUST transition to the
         //# UNSTABLE state.
         match self.standing {
-            Standing::Stable => self.wish = true,
+            Standing::Stable => self.change_pending = true,
             Standing::Changing => self.standing = Standing::Unstable,
             Standing::Unstable => {}
         }
@@ -69,7 +69,7 @@ impl Entry {
 
     pub(super) fn settle(&mut self) {
         self.standing = Standing::Stable;
-        self.wish = false;
+        self.change_pending = false;
         self.retold = false;
     }
 }
@@ -89,7 +89,7 @@ pub(super) fn first_entry(feature: Feature, local: bool) -> Entry {
     let mut entry = Entry {
         value: feature.first_value(),
         standing: Standing::Stable,
-        wish: false,
+        change_pending: false,
         mandatory: false,
         list: [0; MAX_PREFERENCES],
         list_len: 0,

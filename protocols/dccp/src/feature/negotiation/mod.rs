@@ -88,10 +88,10 @@ impl Negotiation {
         self.entry(feature, location).value
     }
 
-    /// Both ends agree, as far as this end knows, and nothing is wished.
+    /// Both ends agree, as far as this end knows, and nothing more is requested.
     pub(crate) fn is_settled(&self, feature: Feature, location: Location) -> bool {
         let entry = self.entry(feature, location);
-        entry.standing == Standing::Stable && !entry.wish
+        entry.standing == Standing::Stable && !entry.change_pending
     }
 
     /// Values may have changed since the last call.
@@ -122,10 +122,10 @@ impl Negotiation {
     pub(crate) fn tell(&mut self, feature: Feature, number: u64) {
         //= rfc4340#6.3.2
         //# Change R and Confirm L options MUST NOT be sent for non-negotiable features; see Section 6.6.8.
-        // Only ever wished for as located here; the one Confirm L is the empty one that section 6.6.8 asks for.
+        // Only ever requested as located here; the one Confirm L is the empty one that section 6.6.8 asks for.
         let entry = self.entry_mut(feature, Location::Local);
         let known = match entry.standing {
-            Standing::Stable if !entry.wish => entry.value,
+            Standing::Stable if !entry.change_pending => entry.value,
             _ => entry.number,
         };
         if known != number {
@@ -139,7 +139,7 @@ impl Negotiation {
     pub(crate) fn told(&self, feature: Feature) -> u64 {
         let entry = self.entry(feature, Location::Local);
         match entry.standing {
-            Standing::Stable if !entry.wish => entry.value,
+            Standing::Stable if !entry.change_pending => entry.value,
             _ => entry.number,
         }
     }
@@ -396,7 +396,7 @@ impl Negotiation {
     fn refresh(&mut self) {
         let any = |test: fn(&Entry) -> bool| self.entries.iter().any(test);
         self.has_answers = !self.unknown.is_empty() || any(|entry| entry.answer.is_some());
-        self.has_new_changes = any(|entry| entry.wish || entry.standing == Standing::Unstable);
+        self.has_new_changes = any(|entry| entry.change_pending || entry.standing == Standing::Unstable);
         self.has_open_changes = any(|entry| entry.standing == Standing::Changing);
     }
 }

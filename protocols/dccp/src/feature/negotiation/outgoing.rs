@@ -58,7 +58,7 @@ impl Negotiation {
         for place in 0..self.entries.len() {
             let (feature, location) = (ALL[place / 2], located(place));
             let entry = &mut self.entries[place];
-            let is_new = entry.wish || entry.standing == Standing::Unstable;
+            let is_new = entry.change_pending || entry.standing == Standing::Unstable;
             //= rfc4340#6.6.4
             //# Change options generated within the CHANGING state are retransmissions and MUST have
             //# exactly the same contents as previously transmitted options, allowing tolerance for
@@ -67,7 +67,7 @@ impl Negotiation {
             if (is_new || repeats) && put_change(feature, location, entry, limit, out) {
                 new |= is_new;
                 entry.retold |= entry.standing == Standing::Unstable;
-                entry.wish = false;
+                entry.change_pending = false;
                 entry.standing = Standing::Changing;
             }
         }
@@ -91,7 +91,7 @@ impl Negotiation {
             if answer == Answer::Value {
                 feature.write_number(entry.value, &mut value);
                 // A list that changed since the value was chosen would contradict it.
-                if feature.rule() == Rule::ServerPriority && !entry.wish {
+                if feature.rule() == Rule::ServerPriority && !entry.change_pending {
                     value.extend_from_slice(entry.list());
                 }
             }

@@ -29,13 +29,13 @@ impl Run {
 
 /// Packets whose data was dropped lately, oldest number first.
 #[derive(Debug, Default)]
-pub(super) struct Drops {
+pub(super) struct DroppedData {
     runs: Vec<Run>,
     /// First packet that carried the report of all that is listed.
     reported: Option<Seq48>,
 }
 
-impl Drops {
+impl DroppedData {
     //= rfc4340#11.7
     //# The interface SHOULD NOT let applications reduce the "seriousness" of a packet's Drop Code;
     /// Data of packet `seq` was not delivered. What was said first of a packet stays.
@@ -113,7 +113,7 @@ fn fill(vector: &mut [u8], dropped: Option<DropCode>, packets: u64, most: u64) -
 mod tests {
     use super::*;
 
-    fn vector(drops: &mut Drops, ack: u64, room_bytes: usize) -> Vec<u8> {
+    fn vector(drops: &mut DroppedData, ack: u64, room_bytes: usize) -> Vec<u8> {
         let mut bytes = vec![0; room_bytes];
         let length = drops.write(Seq48::new(7), Seq48::new(ack), &mut bytes);
         bytes.truncate(length);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn vector_counts_back_from_the_acknowledgement_number() {
-        let mut drops = Drops::default();
+        let mut drops = DroppedData::default();
         drops.note(Seq48::new(95), DropCode::Corrupt);
         drops.note(Seq48::new(99), DropCode::ProtocolConstraints);
         drops.note(Seq48::new(99), DropCode::Corrupt);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn long_runs_take_several_blocks_and_the_room_is_kept() {
-        let mut drops = Drops::default();
+        let mut drops = DroppedData::default();
         drops.note(Seq48::new(1000 - 300), DropCode::Corrupt);
         assert_eq!(vector(&mut drops, 1000, 100), [127, 127, 43, 0xb0]);
         assert!(vector(&mut drops, 1000, 3).is_empty());
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_burst_without_room_is_one_run_however_long_and_its_newest_part_is_said_first() {
-        let mut drops = Drops::default();
+        let mut drops = DroppedData::default();
         for seq in 100..140 {
             drops.note(Seq48::new(seq), DropCode::ReceiveBuffer);
         }

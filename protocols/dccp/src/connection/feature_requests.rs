@@ -14,7 +14,7 @@ const MIN_TUNE_NS: i64 = 1_000_000;
 
 impl Connection {
     /// Client: what the Request asks for.
-    pub(super) fn wish_as_client(&mut self) {
+    pub(super) fn request_as_client(&mut self) {
         let numbers = self.ccid_numbers();
         // Without CCID 2 in the list a peer that knows nothing else must not go on with the default.
         let mandatory = !numbers.contains(&2);
@@ -24,9 +24,9 @@ impl Connection {
             //# Change(CCID) options on its first packets.
             self.features.ask(Feature::Ccid, location, &numbers, mandatory);
         }
-        self.wish_always();
+        self.request_always();
         if let [only] = self.config.ccids[..] {
-            self.wish_for_ccids(only, only);
+            self.request_for_ccids(only, only);
         }
     }
 
@@ -56,7 +56,7 @@ impl Connection {
     }
 
     /// Server: what the Response asks for, once the Request's options are read.
-    pub(super) fn wish_as_server(&mut self) {
+    pub(super) fn request_as_server(&mut self) {
         let numbers = self.ccid_numbers();
         for location in [Location::Local, Location::Remote] {
             let value = self.features.value(Feature::Ccid, location);
@@ -67,11 +67,11 @@ impl Connection {
                 self.features.ask(Feature::Ccid, location, &numbers, true);
             }
         }
-        self.wish_always();
+        self.request_always();
         if let (Some(sends), Some(receives)) =
             (self.likely_ccid(Location::Local), self.likely_ccid(Location::Remote))
         {
-            self.wish_for_ccids(sends, receives);
+            self.request_for_ccids(sends, receives);
         }
     }
 
@@ -92,8 +92,8 @@ impl Connection {
         numbers
     }
 
-    /// Wishes that do not hang on the CCID.
-    fn wish_always(&mut self) {
+    /// Requests that do not hang on the CCID.
+    fn request_always(&mut self) {
         //= rfc4340#12.1
         //# DCCP A MUST be able to read ECN bits from received frames' IP headers when ECN Incapable/A is
         //# zero.
@@ -111,8 +111,8 @@ impl Connection {
         }
     }
 
-    /// Wishes that follow from the CCID of the data sent from here and of the data received here.
-    fn wish_for_ccids(&mut self, sends: Ccid, receives: Ccid) {
+    /// Requests that follow from the CCID of the data sent from here and of the data received here.
+    fn request_for_ccids(&mut self, sends: Ccid, receives: Ccid) {
         let sender = sends.requirements();
         if sender.send_ack_vector {
             self.ask_unless(Feature::SendAckVector, Location::Remote, 1, true);
@@ -187,7 +187,7 @@ impl Connection {
         tell_options(&self.features, &mut halves);
         self.halves = Some(halves);
         self.accept_for_ccids(&[sends], &[receives]);
-        self.wish_for_ccids(sends, receives);
+        self.request_for_ccids(sends, receives);
         // No changes of the CCID later on (section 10.5: endpoints MAY refuse).
         for (location, ccid) in [(Location::Local, sends), (Location::Remote, receives)] {
             self.features.accept(Feature::Ccid, location, &[ccid.number()]);

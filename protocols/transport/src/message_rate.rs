@@ -14,7 +14,7 @@ const COUNTED_NS: i64 = 100_000_000;
 
 /// The pace of one flow.
 #[derive(Debug, Clone, Default)]
-pub struct Pace {
+pub struct MessageRate {
     is_fast: bool,
     largest_bytes: usize,
     /// A message of another size was seen.
@@ -23,7 +23,7 @@ pub struct Pace {
     messages: u64,
 }
 
-impl Pace {
+impl MessageRate {
     /// As far as the flow's rate tells.
     pub fn of(flow: &FlowSpec) -> Self {
         let is_fast = flow.rate_bps / (8 * flow.message_bytes.max(1) as u64) >= MANY_PPS;
@@ -71,7 +71,7 @@ mod tests {
 
     /// Whether a flow is found fast whose messages have these sizes in turn, `gap_ns` apart.
     fn found_fast(sizes: &[usize], gap_ns: i64) -> bool {
-        let mut pace = Pace::of(&flow(1440, 1));
+        let mut pace = MessageRate::of(&flow(1440, 1));
         for (index, size) in (0..100_000_i64).zip(sizes.iter().cycle()) {
             pace.count(1, *size, index * gap_ns);
         }
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn the_rate_of_a_flow_of_one_size_tells() {
-        assert!(!Pace::of(&flow(64, 51_199_999)).is_fast());
-        assert!(Pace::of(&flow(64, 51_200_000)).is_fast());
+        assert!(!MessageRate::of(&flow(64, 51_199_999)).is_fast());
+        assert!(MessageRate::of(&flow(64, 51_200_000)).is_fast());
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn catching_up_is_not_fast() {
-        let mut pace = Pace::of(&flow(1440, 1));
+        let mut pace = MessageRate::of(&flow(1440, 1));
         pace.count(1, 64, 0);
         for _ in 0..5_000 {
             pace.count(1, 64, 50_000_000);

@@ -7,18 +7,18 @@ use std::io;
 use std::os::fd::RawFd;
 
 /// Headers for `sendmmsg`, allocated once.
-pub struct Outgoing {
+pub struct SendBatch {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
 }
 
-impl std::fmt::Debug for Outgoing {
+impl std::fmt::Debug for SendBatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Outgoing").field("messages", &self.headers.len()).finish()
+        formatter.debug_struct("SendBatch").field("messages", &self.headers.len()).finish()
     }
 }
 
-impl Outgoing {
+impl SendBatch {
     /// Room for `messages` per call.
     pub fn new(messages: usize) -> Self {
         let empty = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_message_is_a_datagram_of_its_own_and_what_finds_no_room_is_left() {
         let (near, far) = pair();
-        let mut outgoing = Outgoing::new(3);
+        let mut outgoing = SendBatch::new(3);
         let messages: Vec<u8> = (0..50).collect();
         assert_eq!(outgoing.send(near.as_raw_fd(), &messages, 10).unwrap(), 3);
         assert_eq!(outgoing.send(near.as_raw_fd(), &messages[30..], 10).unwrap(), 2);
@@ -90,14 +90,14 @@ mod tests {
     #[test]
     fn the_last_message_may_be_shorter() {
         let (near, far) = pair();
-        assert_eq!(Outgoing::new(4).send(near.as_raw_fd(), &[7; 24], 10).unwrap(), 3);
+        assert_eq!(SendBatch::new(4).send(near.as_raw_fd(), &[7; 24], 10).unwrap(), 3);
         assert_eq!(arrived(&far), [vec![7; 10], vec![7; 10], vec![7; 4]]);
     }
 
     #[test]
     fn the_first_failure_is_told_and_a_later_one_cuts_the_batch() {
         let (near, far) = pair();
-        let mut outgoing = Outgoing::new(4);
+        let mut outgoing = SendBatch::new(4);
         // Longer than any UDP datagram.
         let error = outgoing.send(near.as_raw_fd(), &[0; 140_000], 70_000).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE));
@@ -107,6 +107,6 @@ mod tests {
     #[test]
     fn nothing_to_send_is_nothing_sent() {
         let (near, _far) = pair();
-        assert_eq!(Outgoing::new(4).send(near.as_raw_fd(), &[], 10).unwrap(), 0);
+        assert_eq!(SendBatch::new(4).send(near.as_raw_fd(), &[], 10).unwrap(), 0);
     }
 }

@@ -18,7 +18,7 @@ pub struct CarrierStatus {
 }
 
 /// Try every carrier, as this user, in this network namespace. Opens sockets and closes them again; sends nothing.
-pub fn survey() -> Vec<CarrierStatus> {
+pub fn carriers() -> Vec<CarrierStatus> {
     CarrierKind::ALL.map(status).into()
 }
 
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn every_carrier_is_there_or_says_why_not() {
-        let found = survey();
+        let found = carriers();
         assert_eq!(found.iter().map(|status| status.name).collect::<Vec<_>>(), ["udp", "raw", "kernel"]);
         assert_eq!(found[0].missing, None);
         assert!(found.iter().filter_map(|status| status.missing.as_ref()).all(|reason| reason.len() > 20));

@@ -26,12 +26,12 @@ pub(crate) struct Waits {
 
 /// Keeps a packet until its time has come.
 #[derive(Debug, Default)]
-pub(crate) struct Departure {
+pub(crate) struct Pacer {
     held: Option<(Transmit, Instant)>,
     waits: Waits,
 }
 
-impl Departure {
+impl Pacer {
     /// `packet` was written: it may leave now, or is kept until its time. Only while none is kept. `now` is read for a
     /// packet with a time only.
     pub(crate) fn admit(&mut self, packet: Transmit, now: impl FnOnce() -> Instant) -> Option<Transmit> {
@@ -74,24 +74,24 @@ mod tests {
         ) {
             let start = Instant::now();
             let at = |us: u64| start + Duration::from_micros(us);
-            let mut departure = Departure::default();
+            let mut pacer = Pacer::default();
             let mut packets = times_us.iter().enumerate().map(|(len, us)| Transmit { len, at: Some(at(*us)) });
             let mut left = Vec::new();
             let mut waited = 0;
             for (look, step_us) in steps_us.iter().cycle().enumerate() {
                 let now = at(steps_us.iter().cycle().take(look).sum::<u64>() + look as u64 + step_us);
-                if let Some(due) = departure.at().filter(|due| *due > now) {
-                    prop_assert_eq!(departure.release(now), None);
-                    prop_assert_eq!(departure.at(), Some(due));
+                if let Some(due) = pacer.at().filter(|due| *due > now) {
+                    prop_assert_eq!(pacer.release(now), None);
+                    prop_assert_eq!(pacer.at(), Some(due));
                     continue;
                 }
-                left.extend(departure.release(now).map(|packet| (packet, now)));
+                left.extend(pacer.release(now).map(|packet| (packet, now)));
                 // As an endpoint does: write until one has to wait or there is no more.
                 let mut is_done = false;
-                while departure.at().is_none() {
+                while pacer.at().is_none() {
                     let Some(packet) = packets.next() else { is_done = true; break };
                     waited += u64::from(packet.at > Some(now));
-                    left.extend(departure.admit(packet, || now).map(|packet| (packet, now)));
+                    left.extend(pacer.admit(packet, || now).map(|packet| (packet, now)));
                 }
                 if is_done {
                     break;
@@ -100,25 +100,25 @@ mod tests {
             prop_assert!(left.iter().all(|(packet, now)| packet.at <= Some(*now)));
             let order: Vec<_> = left.iter().map(|(packet, _)| packet.len).collect();
             prop_assert_eq!(order, (0..times_us.len()).collect::<Vec<_>>());
-            prop_assert_eq!(departure.waits().held, waited);
+            prop_assert_eq!(pacer.waits().held, waited);
         }
     }
 
     #[test]
     fn a_packet_without_a_time_leaves_without_a_look_at_the_clock() {
         let packet = Transmit { len: 1, at: None };
-        let left = Departure::default().admit(packet, || panic!("the clock was read"));
+        let left = Pacer::default().admit(packet, || panic!("the clock was read"));
         assert_eq!(left, Some(packet));
     }
 
     #[test]
     fn how_late_a_kept_packet_left_is_known() {
         let start = Instant::now();
-        let mut departure = Departure::default();
+        let mut pacer = Pacer::default();
         let packet = Transmit { len: 1, at: Some(start + Duration::from_micros(50)) };
-        assert_eq!(departure.admit(packet, || start), None);
-        assert_eq!(departure.release(start + Duration::from_micros(49)), None);
-        assert_eq!(departure.release(start + Duration::from_micros(57)), Some(packet));
-        assert_eq!(departure.waits(), Waits { held: 1, latest: Duration::from_micros(7) });
+        assert_eq!(pacer.admit(packet, || start), None);
+        assert_eq!(pacer.release(start + Duration::from_micros(49)), None);
+        assert_eq!(pacer.release(start + Duration::from_micros(57)), Some(packet));
+        assert_eq!(pacer.waits(), Waits { held: 1, latest: Duration::from_micros(7) });
     }
 }

@@ -19,13 +19,13 @@ const SHORTEST_NS: i64 = 100_000;
 
 /// The rests of one receiving end.
 #[derive(Debug, Default)]
-pub(crate) struct ReceiveRest {
+pub(crate) struct ReceiveCoalescing {
     /// How long a rest is; `None` in a flow in which every message is read when it arrives.
     length_ns: Option<i64>,
     until_ns: Option<i64>,
 }
 
-impl ReceiveRest {
+impl ReceiveCoalescing {
     /// The rests of the end that receives `flow`.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
         let pps = flow.rate_bps / (8 * flow.message_bytes.max(1) as u64);
@@ -64,8 +64,8 @@ mod tests {
 
     use super::*;
 
-    fn rests_at(pps: u64) -> ReceiveRest {
-        ReceiveRest::of(&FlowSpec {
+    fn rests_at(pps: u64) -> ReceiveCoalescing {
+        ReceiveCoalescing::of(&FlowSpec {
             message_bytes: 64,
             role: Role::Receiver,
             token: [0; 16],

@@ -3,13 +3,13 @@
 
 use netjoule_transport::TOKEN_BYTES;
 
-use crate::token::{Judge, Prover, Verdict};
+use crate::token::{Prover, Verdict, Verifier};
 
 pub use crate::token::is_proof;
 
 /// What a server that was told `token` answers; `None` when nobody has proven it.
 pub fn answer(message: &[u8], token: [u8; TOKEN_BYTES]) -> Option<Vec<u8>> {
-    match Judge::new(token).on_message(message) {
+    match Verifier::new(token).on_message(message) {
         Verdict::Proven(answer) => Some(answer.to_vec()),
         Verdict::Wrong | Verdict::Other => None,
     }

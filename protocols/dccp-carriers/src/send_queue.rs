@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Packets on their way into the socket: one buffer, trains of equal size, nothing allocated per packet.
 //!
-//! A packet is appended to [`Outbox::space`] by whoever makes it, then [`Outbox::push`] takes note of it. Packets of one
-//! size and ECN field collect until the train is full, one of the two changes or [`Outbox::flush`] is called; one shorter
+//! A packet is appended to [`SendQueue::space`] by whoever makes it, then [`SendQueue::push`] takes note of it. Packets of one
+//! size and ECN field collect until the train is full, one of the two changes or [`SendQueue::flush`] is called; one shorter
 //! packet may end a train. A train leaves in one call: as one packet that the device cuts (UDP GSO) where that was asked
 //! for, else as packets of their own (`sendmmsg`). Nobody sleeps before he has flushed. Where packets go singly, as those of
 //! a flow do whose messages are not many, each leaves at once.
@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
 use netjoule_sockets::datagram::{send_segmented, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_sockets::outgoing::Outgoing;
+use netjoule_sockets::send_batch::SendBatch;
 use netjoule_sockets::socket::{is_unreachable, set_ecn};
 use netjoule_transport::{IpVersion, Result, TransportError};
 use socket2::{SockAddr, Socket};
@@ -30,35 +30,35 @@ const DATA_TYPES: [u8; 2] = [2, 4];
 
 /// How packets leave that are there together.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum SendMethod {
     /// One call each.
-    Singly,
+    Single,
     /// One `sendmmsg` for all of one size and ECN field.
-    Together(Outgoing),
+    Batched(SendBatch),
     /// One GSO packet for all of one size and ECN field.
     Train,
 }
 
-impl Way {
+impl SendMethod {
     /// The shared call without GSO.
-    pub(crate) fn together() -> Self {
-        Self::Together(Outgoing::new(GSO_SEGMENTS))
+    pub(crate) fn batched() -> Self {
+        Self::Batched(SendBatch::new(GSO_SEGMENTS))
     }
 
     /// Its name in the flow's statistics.
     fn name(&self) -> &'static str {
         match self {
-            Self::Singly => "send",
-            Self::Together(_) => "sendmmsg",
+            Self::Single => "send",
+            Self::Batched(_) => "sendmmsg",
             Self::Train => "gso",
         }
     }
 }
 
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct SendQueue {
     bytes: Vec<u8>,
-    way: Way,
+    way: SendMethod,
     /// Where to, while the socket is not connected.
     destination: Option<SockAddr>,
     /// Size of the packets of the train, the last one's perhaps excepted.
@@ -80,9 +80,9 @@ pub(crate) struct Outbox {
     pub(crate) refused_packets: u64,
 }
 
-impl Outbox {
+impl SendQueue {
     /// For a fresh socket of this IP version.
-    pub(crate) fn new(way: Way, ip_version: IpVersion) -> Self {
+    pub(crate) fn new(way: SendMethod, ip_version: IpVersion) -> Self {
         Self {
             bytes: Vec::with_capacity(CAPACITY_BYTES),
             way,
@@ -112,14 +112,14 @@ impl Outbox {
 
     /// From now on packets that are there together leave by one call, if they left singly.
     pub(crate) fn share_calls(&mut self) {
-        if matches!(self.way, Way::Singly) {
-            self.way = Way::together();
+        if matches!(self.way, SendMethod::Single) {
+            self.way = SendMethod::batched();
         }
     }
 
     /// Whether packets wait for company.
     fn collects(&self) -> bool {
-        !matches!(self.way, Way::Singly) && self.destination.is_none()
+        !matches!(self.way, SendMethod::Single) && self.destination.is_none()
     }
 
     /// Whether the socket must become writable first. Nothing may be appended until then.
@@ -172,7 +172,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Data packets of `length` bytes each, [`Self::most_together`] at most, that lie elsewhere leave behind what is waiting.
+    /// Data packets of `length` bytes each, [`Self::most_batched`] at most, that lie elsewhere leave behind what is waiting.
     pub(crate) fn send_train(
         &mut self,
         socket: &Socket,
@@ -195,7 +195,7 @@ impl Outbox {
     }
 
     /// Most packets of `length` bytes that may leave together.
-    pub(crate) fn most_together(&self, length: usize) -> usize {
+    pub(crate) fn most_batched(&self, length: usize) -> usize {
         if self.collects() {
             (GSO_BYTES / length.max(1)).clamp(1, GSO_SEGMENTS)
         } else {
@@ -245,7 +245,7 @@ impl Outbox {
                 }
                 Err(error) if self.is_loss(&error) => {
                     // To congestion control it is a loss like any other on the way.
-                    let packets = if matches!(self.way, Way::Train) { self.packets } else { 1 };
+                    let packets = if matches!(self.way, SendMethod::Train) { self.packets } else { 1 };
                     self.refused_packets += packets as u64;
                     packets
                 }
@@ -263,7 +263,7 @@ impl Outbox {
         let code = error.raw_os_error();
         // A train is refused as invalid when its packets do not fit the device.
         let too_large = code == Some(libc::EMSGSIZE)
-            || (code == Some(libc::EINVAL) && self.packets > 1 && matches!(self.way, Way::Train));
+            || (code == Some(libc::EINVAL) && self.packets > 1 && matches!(self.way, SendMethod::Train));
         self.too_large |= too_large;
         too_large || is_unreachable(error) || code == Some(libc::ENOBUFS)
     }
@@ -289,18 +289,20 @@ impl Outbox {
         }
         let fd = socket.as_raw_fd();
         match (&mut self.way, u16::try_from(self.segment_bytes)) {
-            (Way::Train, Ok(segment)) if self.packets > 1 => {
+            (SendMethod::Train, Ok(segment)) if self.packets > 1 => {
                 match send_segmented(fd, train, segment) {
                     Ok(()) => Ok(self.packets),
-                    // The device takes no trains (see `datagram::refuses_trains`).
+                    // The device takes no trains (see `datagram::is_gso_refused`).
                     Err(error) if error.raw_os_error() == Some(libc::EIO) => {
-                        self.way = Way::together();
+                        self.way = SendMethod::batched();
                         self.call(socket, train)
                     }
                     Err(error) => Err(error),
                 }
             }
-            (Way::Together(outgoing), _) if self.packets > 1 => outgoing.send(fd, train, self.segment_bytes),
+            (SendMethod::Batched(outgoing), _) if self.packets > 1 => {
+                outgoing.send(fd, train, self.segment_bytes)
+            }
             _ => {
                 let packet = &train[..self.segment_bytes.min(train.len())];
                 socket.send_with_flags(packet, libc::MSG_DONTWAIT).map(|_| 1)

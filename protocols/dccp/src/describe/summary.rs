@@ -15,7 +15,7 @@ const SHOWN_TEXT_BYTES: usize = 200;
 /// A packet as one line: type, ports, numbers, what the type adds, options, data. No control characters, whatever the
 /// packet holds.
 #[derive(Debug, Clone, Copy)]
-pub struct Words<'p, 'a>(pub &'p Packet<'a>);
+pub struct Summary<'p, 'a>(pub &'p Packet<'a>);
 
 /// Bytes that are meant as UTF-8 text, safe to print: quoted, control characters escaped, at most 200 bytes.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Printable<'a>(pub &'a [u8]);
 /// Bytes as hexadecimal digits, at most 32.
 struct Hex<'a>(&'a [u8]);
 
-impl Display for Words<'_, '_> {
+impl Display for Summary<'_, '_> {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
         let packet = self.0;
         let (from, towards) = (packet.source_port, packet.destination_port);

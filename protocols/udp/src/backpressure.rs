@@ -12,13 +12,13 @@ const RETRY_NS: i64 = 1_000_000;
 
 /// What a full socket waits for.
 #[derive(Debug, Default)]
-pub(crate) struct SendRoom {
+pub(crate) struct Backpressure {
     /// The socket will say that it is writable.
     awaits_writable: bool,
     retry_ns: Option<i64>,
 }
 
-impl SendRoom {
+impl Backpressure {
     /// Whether sending failed at `now_ns` for want of room; then that is waited for.
     pub(crate) fn is_wanting(&mut self, error: &io::Error, now_ns: i64) -> bool {
         if error.kind() == io::ErrorKind::WouldBlock {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_is_waited_for_until_something_happens() {
-        let mut room = SendRoom::default();
+        let mut room = Backpressure::default();
         assert!(room.is_wanting(&error(libc::EAGAIN), 7));
         assert_eq!((room.awaits_writable(), room.retry_ns()), (true, None));
         room.may_be_back(7);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn want_of_memory_is_waited_for_by_time() {
-        let mut room = SendRoom::default();
+        let mut room = Backpressure::default();
         assert!(room.is_wanting(&error(libc::ENOBUFS), 7));
         assert_eq!((room.awaits_writable(), room.retry_ns()), (false, Some(7 + RETRY_NS)));
         room.may_be_back(6 + RETRY_NS);
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn other_trouble_is_no_want_of_room() {
-        let mut room = SendRoom::default();
+        let mut room = Backpressure::default();
         assert!(
             !room.is_wanting(&error(libc::EMSGSIZE), 7) && !room.is_wanting(&error(libc::ENETUNREACH), 7)
         );

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use netjoule_dccp::ccid::Ecn;
-use netjoule_dccp::listener::Verdict as Heard;
+use netjoule_dccp::listener::Verdict as Handled;
 use netjoule_dccp::{Connection, Listener};
 use netjoule_sockets::{datagram, random};
 use netjoule_transport::candidates::CANDIDATES;
@@ -18,7 +18,7 @@ use netjoule_transport::Result;
 use crate::carrier::Carrier;
 use crate::ecn;
 use crate::link::{readable, Link};
-use crate::token::{Judge, Message, Verdict};
+use crate::token::{Message, Verdict, Verifier};
 
 /// A candidate that has not proved the token after this long is reset, ns.
 const PROOF_NS: i64 = 3_000_000_000;
@@ -28,10 +28,10 @@ const PACKETS_PER_STEP: usize = 256;
 const PACKET_BYTES: usize = 2_048;
 
 #[derive(Debug)]
-pub(crate) struct Reception {
+pub(crate) struct AcceptQueue {
     listener: Listener,
     allowed_peer: Option<IpAddr>,
-    judge: Judge,
+    verifier: Verifier,
     /// The oldest first.
     candidates: Vec<Candidate>,
 }
@@ -61,9 +61,9 @@ struct Packet<'a> {
     ecn: Ecn,
 }
 
-impl Reception {
-    pub(crate) fn new(listener: Listener, allowed_peer: Option<IpAddr>, judge: Judge) -> Self {
-        Self { listener, allowed_peer, judge, candidates: Vec::new() }
+impl AcceptQueue {
+    pub(crate) fn new(listener: Listener, allowed_peer: Option<IpAddr>, verifier: Verifier) -> Self {
+        Self { listener, allowed_peer, verifier, candidates: Vec::new() }
     }
 
     /// When [`Self::step`] must be called without a packet.
@@ -95,18 +95,18 @@ impl Reception {
     fn hear<C: Carrier>(
         &mut self,
         link: &mut Link<C>,
-        heard: &Packet<'_>,
+        received: &Packet<'_>,
         now_ns: i64,
     ) -> Result<Option<Proven>> {
-        let packet = link.carrier.packet(heard.bytes);
-        let peer = link.carrier.peer_of(heard.from, packet);
+        let packet = link.carrier.packet(received.bytes);
+        let peer = link.carrier.peer_of(received.from, packet);
         let known = self.candidates.iter().position(|candidate| candidate.peer == peer);
         let verdict = match known {
             Some(place) => {
-                let payload = self.candidates[place].connection.handle(now_ns, heard.ecn, packet);
-                payload.map_or(Verdict::Other, |payload| self.judge.on_message(payload))
+                let payload = self.candidates[place].connection.handle(now_ns, received.ecn, packet);
+                payload.map_or(Verdict::Other, |payload| self.verifier.on_message(payload))
             }
-            None => self.meet(link, heard, peer, now_ns)?,
+            None => self.meet(link, received, peer, now_ns)?,
         };
         // Who has just been met is the last.
         let place = known.unwrap_or(self.candidates.len().saturating_sub(1));
@@ -125,25 +125,25 @@ impl Reception {
     fn meet<C: Carrier>(
         &mut self,
         link: &mut Link<C>,
-        heard: &Packet<'_>,
+        received: &Packet<'_>,
         peer: SocketAddr,
         now_ns: i64,
     ) -> Result<Verdict> {
-        let Packet { from, ecn, .. } = *heard;
-        let packet = link.carrier.packet(heard.bytes);
+        let Packet { from, ecn, .. } = *received;
+        let packet = link.carrier.packet(received.bytes);
         match self.listener.handle(now_ns, ecn, peer, packet, &mut random::number) {
-            Heard::Ignore => Ok(Verdict::Other),
-            Heard::Reply(reply) => {
-                link.outbox.set_destination(Some(from));
+            Handled::Ignore => Ok(Verdict::Other),
+            Handled::Reply(reply) => {
+                link.send_queue.set_destination(Some(from));
                 link.send(&reply)?;
                 Ok(Verdict::Other)
             }
-            Heard::Accept { connection, payload } => {
+            Handled::Accept { connection, payload } => {
                 if self.candidates.len() == CANDIDATES {
                     dismiss(self.candidates.remove(0), link, now_ns)?;
                 }
                 self.candidates.push(Candidate { connection, peer, from, accepted_ns: now_ns });
-                Ok(payload.map_or(Verdict::Other, |payload| self.judge.on_message(&payload)))
+                Ok(payload.map_or(Verdict::Other, |payload| self.verifier.on_message(&payload)))
             }
         }
     }
@@ -165,7 +165,7 @@ impl Reception {
 
 impl Candidate {
     fn transmit<C: Carrier>(&mut self, link: &mut Link<C>, now_ns: i64) -> Result<()> {
-        link.outbox.set_destination(Some(self.from));
+        link.send_queue.set_destination(Some(self.from));
         link.transmit(&mut self.connection, now_ns)
     }
 }

@@ -7,13 +7,13 @@ use netjoule_transport::Arrival;
 const MOST_BYTES: usize = 4 << 20;
 
 #[derive(Debug, Default)]
-pub(crate) struct Early {
+pub(crate) struct EarlyData {
     bytes: Vec<u8>,
     /// End of each message in `bytes`, and its arrival.
     messages: Vec<(usize, i64)>,
 }
 
-impl Early {
+impl EarlyData {
     /// Keep a message; false when there is no room for it.
     pub(crate) fn keep(&mut self, arrival: Arrival<'_>) -> bool {
         let fits = self.bytes.len() + arrival.bytes.len() <= MOST_BYTES;
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn what_came_early_comes_out_in_order_within_bounds() {
-        let mut early = Early::default();
+        let mut early = EarlyData::default();
         assert!(early.keep(Arrival { bytes: b"one", arrived_ns: 1 }));
         assert!(!early.keep(Arrival { bytes: &vec![0; MOST_BYTES], arrived_ns: 2 }));
         assert!(early.keep(Arrival { bytes: b"three", arrived_ns: 3 }));

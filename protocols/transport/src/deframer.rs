@@ -9,7 +9,7 @@ use crate::TransportError;
 
 /// Cuts a byte stream into messages.
 #[derive(Debug)]
-pub struct Cutter {
+pub struct Deframer {
     flow_bytes: usize,
     /// The beginning of a message whose rest has not arrived.
     partial: Vec<u8>,
@@ -21,20 +21,20 @@ pub struct Cutter {
     "the stream is out of step: it announces a message of {stated_bytes} bytes where messages have {HEADER_BYTES} \
      to {flow_bytes}"
 )]
-pub struct OutOfStep {
+pub struct FramingError {
     /// What the message says of itself.
     pub stated_bytes: usize,
     /// Longest message of the flow.
     pub flow_bytes: usize,
 }
 
-impl From<OutOfStep> for TransportError {
-    fn from(error: OutOfStep) -> Self {
+impl From<FramingError> for TransportError {
+    fn from(error: FramingError) -> Self {
         Self::Lost(error.to_string())
     }
 }
 
-impl Cutter {
+impl Deframer {
     /// For a flow of messages of `flow_bytes` (at least 16), or of several sizes up to that.
     pub fn new(flow_bytes: usize) -> Self {
         let flow_bytes = flow_bytes.max(HEADER_BYTES);
@@ -45,8 +45,8 @@ impl Cutter {
     /// number of messages.
     ///
     /// # Errors
-    /// [`OutOfStep`]; the messages before it were handed over.
-    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, OutOfStep> {
+    /// [`FramingError`]; the messages before it were handed over.
+    pub fn feed(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(&[u8])) -> Result<usize, FramingError> {
         let mut messages = 0;
         if !self.partial.is_empty() {
             self.take(&mut bytes, LENGTH_KNOWN_BYTES);
@@ -83,10 +83,10 @@ impl Cutter {
     }
 
     /// Length of the message that begins with `front`, when that can be told yet.
-    fn length(&self, front: &[u8]) -> Result<Option<usize>, OutOfStep> {
+    fn length(&self, front: &[u8]) -> Result<Option<usize>, FramingError> {
         match message::length(front, self.flow_bytes) {
             Some(stated_bytes) if !(HEADER_BYTES..=self.flow_bytes).contains(&stated_bytes) => {
-                Err(OutOfStep { stated_bytes, flow_bytes: self.flow_bytes })
+                Err(FramingError { stated_bytes, flow_bytes: self.flow_bytes })
             }
             length => Ok(length),
         }
@@ -118,13 +118,13 @@ mod tests {
     }
 
     fn cut(flow_bytes: usize, pieces: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
-        let mut cutter = Cutter::new(flow_bytes);
+        let mut deframer = Deframer::new(flow_bytes);
         let (mut messages, mut counted) = (Vec::new(), 0);
         for piece in pieces {
-            counted += cutter.feed(piece, &mut |message| messages.push(message.to_vec())).unwrap();
+            counted += deframer.feed(piece, &mut |message| messages.push(message.to_vec())).unwrap();
         }
         assert_eq!(counted, messages.len());
-        (messages, cutter.partial_bytes())
+        (messages, deframer.partial_bytes())
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
             let mut bytes = stream(&[20, 30], true).1;
             bytes[21..23].copy_from_slice(&u16::try_from(stated_bytes).unwrap().to_be_bytes());
             let mut messages = 0;
-            let outcome = Cutter::new(flow_bytes).feed(&bytes, &mut |_| messages += 1);
-            assert_eq!((outcome, messages), (Err(OutOfStep { stated_bytes, flow_bytes }), 1));
+            let outcome = Deframer::new(flow_bytes).feed(&bytes, &mut |_| messages += 1);
+            assert_eq!((outcome, messages), (Err(FramingError { stated_bytes, flow_bytes }), 1));
         }
     }
 
@@ -160,23 +160,23 @@ mod tests {
             let sizes = if one_size { vec![33; sizes.len()] } else { sizes };
             let (messages, stream) = stream(&sizes, !one_size);
             let flow_bytes = if one_size { 33 } else { 60 };
-            let mut cutter = Cutter::new(flow_bytes);
+            let mut deframer = Deframer::new(flow_bytes);
             let (mut rest, mut got) = (stream.as_slice(), Vec::new());
             for piece in pieces.iter().cycle() {
                 if rest.is_empty() {
                     break;
                 }
                 let (now, later) = rest.split_at((*piece).min(rest.len()));
-                cutter.feed(now, &mut |message| got.push(message.to_vec())).unwrap();
+                deframer.feed(now, &mut |message| got.push(message.to_vec())).unwrap();
                 rest = later;
             }
             prop_assert_eq!(got, messages);
-            prop_assert_eq!(cutter.partial_bytes(), 0);
+            prop_assert_eq!(deframer.partial_bytes(), 0);
         }
 
         #[test]
         fn any_bytes_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..400), flow_bytes in 0_usize..200) {
-            let _ = Cutter::new(flow_bytes).feed(&bytes, &mut |_| {});
+            let _ = Deframer::new(flow_bytes).feed(&bytes, &mut |_| {});
         }
     }
 }

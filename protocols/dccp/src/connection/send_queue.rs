@@ -3,7 +3,7 @@
 
 /// A bounded queue of messages. Memory is taken once, when the first message comes.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct SendQueue {
     slots: Vec<u8>,
     lengths: Vec<u32>,
     slot_bytes: usize,
@@ -12,7 +12,7 @@ pub(crate) struct Queue {
     count: usize,
 }
 
-impl Queue {
+impl SendQueue {
     /// For at most `capacity` messages of mostly at most `slot_bytes`.
     pub(crate) fn new(capacity: usize, slot_bytes: usize) -> Self {
         Self { slots: Vec::new(), lengths: Vec::new(), slot_bytes, capacity, head: 0, count: 0 }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn first_in_first_out_around_the_ring_and_across_growth() {
-        let mut queue = Queue::new(3, 4);
+        let mut queue = SendQueue::new(3, 4);
         assert!(queue.front().is_none());
         assert!(queue.push(b"a") && queue.push(b"") && queue.push(b"ccc"));
         assert!(!queue.push(b"d"));
@@ -122,6 +122,6 @@ mod tests {
 
     #[test]
     fn without_room_nothing_is_taken() {
-        assert!(!Queue::new(0, 4).push(b"a"));
+        assert!(!SendQueue::new(0, 4).push(b"a"));
     }
 }

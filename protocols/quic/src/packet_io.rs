@@ -11,9 +11,9 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, RawFd};
 use std::slice::ChunksMut;
 
-use netjoule_sockets::datagram::{self, Batch, Received, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_sockets::datagram::{self, ReceiveBatch, Received, GSO_BYTES, GSO_SEGMENTS};
 use netjoule_sockets::socket;
-use netjoule_sockets::stamps::StampCounts;
+use netjoule_sockets::timestamps::TimestampCounts;
 use nix::errno::Errno;
 
 use crate::error::QuicError;
@@ -46,12 +46,12 @@ pub(crate) struct Arrived<'a> {
 pub(crate) const PACKET_BUFFER_BYTES: usize = 2048;
 
 /// The UDP socket of one end, connected or not.
-pub(crate) struct Wire {
+pub(crate) struct PacketIo {
     socket: UdpSocket,
     is_connected: bool,
     gso: bool,
     /// What was read last.
-    arrivals: Batch,
+    arrivals: ReceiveBatch,
     /// Packets are written where they leave from: first the train, then the packet behind it.
     buffer: Box<[u8]>,
     /// Where the packets lie that wait for the kernel: all `segment_bytes` long, the last may be shorter.
@@ -66,16 +66,16 @@ pub(crate) struct Wire {
     counters: Counters,
 }
 
-impl Wire {
+impl PacketIo {
     /// Binds a socket to `local`.
     pub(crate) fn bind(local: SocketAddr, gso: bool) -> netjoule_transport::Result<Self> {
         let socket: UdpSocket = socket::datagram(local)?.into();
-        datagram::ask_for_stamps(&socket)?;
+        datagram::enable_rx_timestamps(&socket)?;
         Ok(Self {
             socket,
             is_connected: false,
             gso,
-            arrivals: Batch::new(PACKET_BUFFER_BYTES),
+            arrivals: ReceiveBatch::new(PACKET_BUFFER_BYTES),
             buffer: vec![0; if gso { GSO_BYTES } else { PACKET_BUFFER_BYTES } + PACKET_BUFFER_BYTES].into(),
             train: 0..0,
             segment_bytes: 0,
@@ -121,14 +121,14 @@ impl Wire {
     /// With GSO, lets the kernel join packets of the connected peer. A kernel without GRO (before 5.0) hands over single
     /// packets: no error.
     pub(crate) fn expect_trains(&mut self) {
-        if self.gso && datagram::join_trains(&self.socket).is_ok() {
-            self.arrivals = Batch::of_trains();
+        if self.gso && datagram::enable_gro(&self.socket).is_ok() {
+            self.arrivals = ReceiveBatch::of_trains();
         }
     }
 
     /// Where the times of arrivals came from.
-    pub(crate) fn stamp_counts(&self) -> StampCounts {
-        self.arrivals.stamp_counts()
+    pub(crate) fn timestamp_counts(&self) -> TimestampCounts {
+        self.arrivals.timestamp_counts()
     }
 
     /// Reads one packet, also from others than the peer, into `packet`; who sent it and its length, `None` when there is
@@ -240,7 +240,7 @@ impl Wire {
                     self.count(self.train.len(), self.segments as u64);
                     self.segments = 0;
                 }
-                Err(error) if datagram::refuses_trains(&error) => self.gso = false,
+                Err(error) if datagram::is_gso_refused(&error) => self.gso = false,
                 Err(error) => return Err(error),
             }
         }
@@ -308,15 +308,15 @@ fn socket_error(error: io::Error, doing: &'static str, packet_bytes: usize) -> Q
 #[cfg(test)]
 mod tests {
     use super::*;
-    use netjoule_sockets::stamps::now_ns;
+    use netjoule_sockets::timestamps::now_ns;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixDatagram;
 
     /// SO_NO_CHECK of asm-generic/socket.h: the simplest way to make a kernel refuse trains.
     const SO_NO_CHECK: i32 = 11;
 
-    fn connected(gso: bool) -> (Wire, Wire) {
-        let mut wires = [gso, gso].map(|gso| Wire::bind("127.0.0.1:0".parse().unwrap(), gso).unwrap());
+    fn connected(gso: bool) -> (PacketIo, PacketIo) {
+        let mut wires = [gso, gso].map(|gso| PacketIo::bind("127.0.0.1:0".parse().unwrap(), gso).unwrap());
         let addresses = [wires[0].local_address().unwrap(), wires[1].local_address().unwrap()];
         wires[0].connect(addresses[1]).unwrap();
         wires[1].connect(addresses[0]).unwrap();
@@ -324,13 +324,13 @@ mod tests {
         (sender, receiver)
     }
 
-    fn push(wire: &mut Wire, packet_bytes: usize) {
+    fn push(wire: &mut PacketIo, packet_bytes: usize) {
         wire.room()[..packet_bytes].fill(packet_bytes as u8);
         wire.keep(packet_bytes);
         wire.push().unwrap();
     }
 
-    fn sizes_received(wire: &mut Wire) -> Vec<usize> {
+    fn sizes_received(wire: &mut PacketIo) -> Vec<usize> {
         let mut sizes = Vec::new();
         loop {
             let (count, is_emptied) = wire.receive().unwrap();
@@ -414,7 +414,7 @@ mod tests {
             arrived_ns <= after_ns + 2_000
         });
         assert!(stamped_while_sending);
-        assert!(receiver.stamp_counts().kernel > 0);
+        assert!(receiver.timestamp_counts().kernel > 0);
     }
 
     #[test]

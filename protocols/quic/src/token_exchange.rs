@@ -12,7 +12,7 @@ pub(crate) const STREAM: u64 = 0;
 
 const WELCOME: u8 = 1;
 
-/// How far the greeting is.
+/// How far the token exchange is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Not finished.
@@ -23,9 +23,9 @@ pub(crate) enum Progress {
     Wrong,
 }
 
-/// One end of the greeting.
+/// One end of the token exchange.
 #[derive(Debug)]
-pub(crate) enum Greeting {
+pub(crate) enum TokenExchange {
     /// The end that shows the token.
     Client {
         /// The flow's token.
@@ -42,7 +42,7 @@ pub(crate) enum Greeting {
     },
 }
 
-impl Greeting {
+impl TokenExchange {
     /// The client's end.
     pub(crate) fn client(token: [u8; TOKEN_BYTES]) -> Self {
         Self::Client { token, written: 0 }

@@ -3,11 +3,11 @@
 //!
 //! A socket stamps packets with `CLOCK_REALTIME` (Documentation/networking/timestamping.rst). Both clocks are slewed
 //! alike, so their difference is constant until somebody sets the wall clock (`clock_settime`, `ADJ_SETOFFSET`, a leap
-//! second) or the host sleeps. A [`ClockLook`] brackets the difference between two readings of the monotonic clock; what
+//! second) or the host sleeps. A [`ClockReading`] brackets the difference between two readings of the monotonic clock; what
 //! all looks have in common narrows it down, and a look that has nothing in common with those before it tells of a step.
 //! Stamps that were taken around a step are believed only where one of both differences makes sense of them.
 //!
-//! [`StampClock`] is pure; [`ClockLook::take`] is the only place of this crate that reads clocks.
+//! [`TimestampClock`] is pure; [`ClockReading::take`] is the only place of this crate that reads clocks.
 
 /// Differences that contradict each other by less are told apart by the clocks' own noise, ns.
 const NOISE_NS: i64 = 1_000;
@@ -26,7 +26,7 @@ const REORDERED_NS: i64 = 1_000_000;
 
 /// `CLOCK_REALTIME`, read between two readings of `CLOCK_MONOTONIC`; ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClockLook {
+pub struct ClockReading {
     /// Monotonic, first.
     pub before_ns: i64,
     /// Real.
@@ -35,7 +35,7 @@ pub struct ClockLook {
     pub after_ns: i64,
 }
 
-impl ClockLook {
+impl ClockReading {
     /// Look now. A look during which this thread was held up says little, so it is repeated a few times.
     pub fn take() -> Self {
         let mut best = Self::once();
@@ -121,7 +121,7 @@ impl Bracket {
 
 /// Where stamps came from, so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StampCounts {
+pub struct TimestampCounts {
     /// Arrivals with a stamp of the kernel that was believed.
     pub kernel: u64,
     /// Arrivals without one: the time of reading stands for it.
@@ -132,7 +132,7 @@ pub struct StampCounts {
 
 /// Converts stamps of `CLOCK_REALTIME`. Look at the clocks after every batch of packets, then convert its stamps.
 #[derive(Debug, Clone)]
-pub struct StampClock {
+pub struct TimestampClock {
     ahead: Bracket,
     /// The difference before the step that the last look found.
     stepped_from: Option<Bracket>,
@@ -140,23 +140,23 @@ pub struct StampClock {
     now_ns: i64,
     /// Latest arrival told so far: nothing that waits behind it is much older.
     latest_ns: i64,
-    counts: StampCounts,
+    counts: TimestampCounts,
 }
 
-impl StampClock {
+impl TimestampClock {
     /// Begin with a first look, taken before any packet that will be asked for.
-    pub fn new(look: ClockLook) -> Self {
+    pub fn new(look: ClockReading) -> Self {
         Self {
             ahead: look.ahead(),
             stepped_from: None,
             now_ns: look.after_ns,
             latest_ns: look.before_ns,
-            counts: StampCounts::default(),
+            counts: TimestampCounts::default(),
         }
     }
 
     /// Take the look that follows a batch of packets.
-    pub fn look(&mut self, look: ClockLook) {
+    pub fn look(&mut self, look: ClockReading) {
         let seen = look.ahead();
         self.now_ns = look.after_ns;
         self.stepped_from = None;
@@ -194,7 +194,7 @@ impl StampClock {
     }
 
     /// Where stamps came from.
-    pub fn counts(&self) -> StampCounts {
+    pub fn counts(&self) -> TimestampCounts {
         self.counts
     }
 
@@ -225,14 +225,14 @@ mod tests {
     use proptest::prelude::*;
 
     /// A look at `at_ns` that took `width_ns`, with the real clock `ahead_ns` ahead and read `share` percent into it.
-    fn look(at_ns: i64, width_ns: i64, share: i64, ahead_ns: i64) -> ClockLook {
+    fn look(at_ns: i64, width_ns: i64, share: i64, ahead_ns: i64) -> ClockReading {
         let before_ns = at_ns - width_ns;
-        ClockLook { before_ns, real_ns: before_ns + width_ns * share / 100 + ahead_ns, after_ns: at_ns }
+        ClockReading { before_ns, real_ns: before_ns + width_ns * share / 100 + ahead_ns, after_ns: at_ns }
     }
 
     #[test]
     fn looks_narrow_the_difference_and_noise_is_no_step() {
-        let mut clock = StampClock::new(look(10_000, 4_000, 50, 1_000_000));
+        let mut clock = TimestampClock::new(look(10_000, 4_000, 50, 1_000_000));
         assert_eq!(clock.ahead, Bracket { least_ns: 998_000, most_ns: 1_002_000 });
         clock.look(look(20_000, 100, 0, 1_000_000));
         assert_eq!(clock.ahead, Bracket { least_ns: 999_900, most_ns: 1_000_000 });
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_step_between_two_looks_is_seen_through() {
         let hour_ns = 3_600_000_000_000;
-        let mut clock = StampClock::new(look(1_000_000_000, 100, 50, 0));
+        let mut clock = TimestampClock::new(look(1_000_000_000, 100, 50, 0));
         clock.look(look(2_000_000_000, 100, 50, hour_ns));
         // One packet came before the clock was set, the next one after that.
         assert_eq!(clock.monotonic_ns(Some(1_500_000_000)), Some(1_500_000_000));
@@ -255,12 +255,12 @@ mod tests {
         clock.look(look(3_000_000_000, 100, 50, hour_ns));
         assert_eq!(clock.monotonic_ns(Some(2_500_000_000 + hour_ns)), Some(2_500_000_000));
         assert_eq!(clock.monotonic_ns(None), None);
-        assert_eq!(clock.counts(), StampCounts { kernel: 3, read: 2, clock_steps: 1 });
+        assert_eq!(clock.counts(), TimestampCounts { kernel: 3, read: 2, clock_steps: 1 });
     }
 
     #[test]
     fn a_stamp_from_the_future_or_from_long_ago_is_not_believed() {
-        let mut clock = StampClock::new(look(100 * OLDEST_NS, 100, 50, 0));
+        let mut clock = TimestampClock::new(look(100 * OLDEST_NS, 100, 50, 0));
         for (stamp_ns, told) in [
             (100 * OLDEST_NS, Some(100 * OLDEST_NS)),
             (100 * OLDEST_NS + NOISE_NS, Some(100 * OLDEST_NS)),
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_clocks_of_this_host_are_looked_at() {
-        let (first, second) = (ClockLook::take(), ClockLook::take());
+        let (first, second) = (ClockReading::take(), ClockReading::take());
         assert!(first.before_ns <= first.after_ns && first.after_ns <= second.before_ns);
         assert!(second.after_ns <= now_ns());
     }
@@ -296,7 +296,7 @@ mod tests {
         ) {
             let ahead = |at_ns: i64| ahead_ns + if at_ns >= stepped_at_ns { step_ns } else { 0 };
             let mut now_ns = 0;
-            let mut clock = StampClock::new(look(0, 1_000, 50, ahead(-1)));
+            let mut clock = TimestampClock::new(look(0, 1_000, 50, ahead(-1)));
             for (gaps, width_ns, share) in batches {
                 let mut arrivals = Vec::new();
                 for gap in gaps {
@@ -306,7 +306,7 @@ mod tests {
                 let read_ns = now_ns + width_ns * share / 100;
                 now_ns += width_ns;
                 let before_ns = now_ns - width_ns;
-                clock.look(ClockLook { before_ns, real_ns: read_ns + ahead(read_ns), after_ns: now_ns });
+                clock.look(ClockReading { before_ns, real_ns: read_ns + ahead(read_ns), after_ns: now_ns });
                 for arrived_ns in arrivals {
                     let told = clock.monotonic_ns(Some(arrived_ns + ahead(arrived_ns)));
                     let stepped = clock.stepped_from.is_some();

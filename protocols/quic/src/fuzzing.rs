@@ -4,7 +4,7 @@
 
 use netjoule_transport::TOKEN_BYTES;
 
-use crate::greeting::{judge_answer, judge_token, Progress};
+use crate::token_exchange::{judge_answer, judge_token, Progress};
 
 /// Whether a listening end answers this packet of a stranger.
 pub fn opens_a_connection(packet: &[u8]) -> bool {

@@ -86,7 +86,7 @@ fn lacking(device: &str, disciplines: &[Discipline]) -> String {
 mod tests {
     use super::*;
     use crate::socket;
-    use crate::stamps::now_ns;
+    use crate::timestamps::now_ns;
     use std::os::fd::AsRawFd;
 
     #[test]

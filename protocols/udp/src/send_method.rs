@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How do messages that are due at the same time go to the kernel?
 //!
-//! One call each below [`netjoule_transport::pace::MANY_PPS`]: every message then has the truest time of its own. Above
+//! One call each below [`netjoule_transport::message_rate::MANY_PPS`]: every message then has the truest time of its own. Above
 //! it `sendmmsg`, and with GSO trains. Nothing waits here for company: what is handed over are messages that are due, and
 //! they leave within the call, so no sleep can hold any of them back.
 
 use std::io;
 use std::os::fd::AsRawFd;
 
-use netjoule_sockets::datagram::{self, refuses_trains, GSO_BYTES, GSO_SEGMENTS};
-use netjoule_sockets::outgoing::Outgoing;
-use netjoule_transport::pace::Pace;
+use netjoule_sockets::datagram::{self, is_gso_refused, GSO_BYTES, GSO_SEGMENTS};
+use netjoule_sockets::send_batch::SendBatch;
+use netjoule_transport::message_rate::MessageRate;
 use netjoule_transport::{FlowSpec, Role};
 use socket2::Socket;
 
@@ -19,9 +19,9 @@ const MESSAGES_PER_CALL: usize = 64;
 
 /// How a sending end hands over several messages.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct SendMethod {
     call: Call,
-    pace: Pace,
+    pace: MessageRate,
 }
 
 #[derive(Debug)]
@@ -29,18 +29,18 @@ enum Call {
     /// One `send` each.
     Singly,
     /// One `sendmmsg` for all.
-    Together(Outgoing),
+    Together(SendBatch),
     /// One GSO train for all.
     Train,
 }
 
-impl Way {
+impl SendMethod {
     /// The way of a flow.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
-        let pace = Pace::of(flow);
+        let pace = MessageRate::of(flow);
         let call = match flow.role {
             Role::Sender if flow.gso => Call::Train,
-            Role::Sender if pace.is_fast() => Call::Together(Outgoing::new(MESSAGES_PER_CALL)),
+            Role::Sender if pace.is_fast() => Call::Together(SendBatch::new(MESSAGES_PER_CALL)),
             Role::Sender | Role::Receiver => Call::Singly,
         };
         Self { call, pace }
@@ -49,7 +49,7 @@ impl Way {
     /// `messages` per call.
     #[cfg(test)]
     pub(crate) fn together(messages: usize) -> Self {
-        Self { call: Call::Together(Outgoing::new(messages)), pace: Pace::default() }
+        Self { call: Call::Together(SendBatch::new(messages)), pace: MessageRate::default() }
     }
 
     /// Messages of `message_bytes` are about to be handed over.
@@ -57,7 +57,7 @@ impl Way {
         if matches!(self.call, Call::Singly) {
             self.pace.count(messages, message_bytes, now_ns);
             if self.pace.is_fast() {
-                self.call = Call::Together(Outgoing::new(MESSAGES_PER_CALL));
+                self.call = Call::Together(SendBatch::new(MESSAGES_PER_CALL));
             }
         }
     }
@@ -100,8 +100,8 @@ impl Way {
         };
         match datagram::send_segmented(fd, train, segment_bytes) {
             Ok(()) => Ok(train.len() / message_bytes),
-            Err(error) if refuses_trains(&error) => {
-                self.call = Call::Together(Outgoing::new(MESSAGES_PER_CALL));
+            Err(error) if is_gso_refused(&error) => {
+                self.call = Call::Together(SendBatch::new(MESSAGES_PER_CALL));
                 self.hand_over(socket, messages, message_bytes)
             }
             Err(error) => Err(error),
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_thin_flow_goes_singly_a_fast_one_together_and_gso_in_trains() {
-        let name = |role, gso, rate_bps| Way::of(&flow(role, gso, rate_bps)).name();
+        let name = |role, gso, rate_bps| SendMethod::of(&flow(role, gso, rate_bps)).name();
         assert_eq!(name(Role::Sender, false, 30_000_000), "send");
         assert_eq!(name(Role::Sender, false, 51_199_999), "send");
         assert_eq!(name(Role::Sender, false, 51_200_000), "sendmmsg");
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_flow_of_several_sizes_goes_together_once_its_messages_are_many() {
-        let mut way = Way::of(&flow(Role::Sender, false, 30_000_000));
+        let mut way = SendMethod::of(&flow(Role::Sender, false, 30_000_000));
         for burst in 0..40 {
             way.expect(1_000, 32, burst * 5_000_000);
         }
@@ -174,7 +174,7 @@ mod tests {
         let [near, far] = [(); 2].map(|()| socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap());
         near.connect(&far.local_addr().unwrap()).unwrap();
         socket::set_option(near.as_raw_fd(), libc::SOL_SOCKET, SO_NO_CHECK, 1).unwrap();
-        let mut way = Way::of(&flow(Role::Sender, true, 0));
+        let mut way = SendMethod::of(&flow(Role::Sender, true, 0));
         assert_eq!(way.hand_over(&near, &[7; 640], 64).unwrap(), 10);
         assert_eq!(way.name(), "sendmmsg");
         let mut buffer = [0; 100];

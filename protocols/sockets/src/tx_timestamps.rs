@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use socket2::Socket;
 
 use crate::socket::{set_option, unsent_bytes};
-use crate::stamps::{wide, ClockLook, StampClock};
+use crate::timestamps::{wide, ClockReading, TimestampClock};
 use crate::{Result, SocketError};
 
 /// `SO_TIMESTAMPING_NEW` and, before Linux 5.1, `_OLD` (include/uapi/asm-generic/socket.h).
@@ -38,13 +38,13 @@ pub struct Departure {
     /// When the device took it, by the kernel's stamp, `CLOCK_MONOTONIC` ns. Not before `sent_ns`, unless a launch time was
     /// not kept.
     pub left_ns: i64,
-    /// When it was to leave, for one with a launch time ([`crate::launch::LaunchTimes`]).
+    /// When it was to leave, for one with a launch time ([`crate::launch_times::LaunchTimes`]).
     pub launch_ns: Option<i64>,
 }
 
 /// Asks for transmit stamps and joins them with the messages that they belong to.
-pub struct Departures {
-    clock: StampClock,
+pub struct TxTimestamps {
+    clock: TimestampClock,
     calls: Calls,
     calls_since_read: usize,
     told: VecDeque<Departure>,
@@ -53,13 +53,13 @@ pub struct Departures {
     headers: Vec<libc::mmsghdr>,
 }
 
-impl std::fmt::Debug for Departures {
+impl std::fmt::Debug for TxTimestamps {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Departures").field("missing", &self.missing).finish_non_exhaustive()
+        formatter.debug_struct("TxTimestamps").field("missing", &self.missing).finish_non_exhaustive()
     }
 }
 
-impl Departures {
+impl TxTimestamps {
     /// Ask the kernel for stamps of everything that `socket` sends from now on.
     pub fn ask(socket: &Socket) -> Result<Self> {
         number_from_zero(socket.as_raw_fd()).map_err(SocketError::io("ask for transmit time stamps"))?;
@@ -74,7 +74,7 @@ impl Departures {
             })
             .collect();
         Ok(Self {
-            clock: StampClock::new(ClockLook::take()),
+            clock: TimestampClock::new(ClockReading::take()),
             calls: Calls::default(),
             calls_since_read: 0,
             told: VecDeque::new(),
@@ -154,7 +154,7 @@ impl Departures {
                 let error = io::Error::last_os_error();
                 return if error.kind() == io::ErrorKind::WouldBlock { Ok(()) } else { Err(error) };
             }
-            self.clock.look(ClockLook::take());
+            self.clock.look(ClockReading::take());
             debug_assert_eq!(self.controls.len(), self.headers.len());
             for index in 0..count as usize {
                 // SAFETY: the kernel filled this control buffer up to msg_controllen.
@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use crate::datagram::send_segmented;
     use crate::socket;
-    use crate::stamps::now_ns;
+    use crate::timestamps::now_ns;
     use proptest::prelude::*;
     use std::net::SocketAddr;
 
@@ -328,7 +328,7 @@ mod tests {
     fn every_datagram_and_every_train_over_loopback_is_stamped_while_it_is_sent() {
         for address in ["127.0.0.1:0", "[::1]:0"] {
             let (near, _far) = connected(address);
-            let mut departures = Departures::ask(&near).unwrap();
+            let mut departures = TxTimestamps::ask(&near).unwrap();
             let (mut sending, mut told) = (Vec::new(), Vec::new());
             for number in 0..3 * CALLS_PER_READ {
                 let before_ns = now_ns();
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn after_a_refused_call_the_numbers_begin_anew() {
         let (near, _far) = connected("127.0.0.1:0");
-        let mut departures = Departures::ask(&near).unwrap();
+        let mut departures = TxTimestamps::ask(&near).unwrap();
         let mut told = Vec::new();
         for sent_ns in [10, 20] {
             departures.before_sending(&near).unwrap();
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn after_a_refusal_numbers_begin_anew_with_the_first_call_that_finds_nothing_on_its_way() {
         let (near, _far) = connected("127.0.0.1:0");
-        let mut departures = Departures::ask(&near).unwrap();
+        let mut departures = TxTimestamps::ask(&near).unwrap();
         let (full, _unread) = Socket::pair(socket2::Domain::UNIX, socket2::Type::DGRAM, None).unwrap();
         full.send(&[1; 50]).unwrap();
         departures.refused(&full).unwrap();
