@@ -45,7 +45,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Listen with `socket`, which is bound and non-blocking; with `allowed_peer` only that address is heard.
+    /// Listen with `socket`, which is bound and non-blocking; with `allowed_peer` only that address is accepted.
     ///
     /// # Errors
     /// The system's.

@@ -33,7 +33,7 @@ impl Opening {
         Self { phase, acceptor: None, peer: Some(remote) }
     }
 
-    /// The server's; only `allowed_peer` is heard.
+    /// The server's; only `allowed_peer` is accepted.
     pub(crate) fn accept(token: Token, allowed_peer: Option<IpAddr>) -> Self {
         Self { phase: Phase::Accepting(Acceptor::new(token, allowed_peer)), acceptor: None, peer: None }
     }

@@ -27,9 +27,9 @@ pub(crate) struct SendMethod {
 #[derive(Debug)]
 enum Call {
     /// One `send` each.
-    Singly,
+    Single,
     /// One `sendmmsg` for all.
-    Together(SendBatch),
+    Batched(SendBatch),
     /// One GSO train for all.
     Train,
 }
@@ -40,24 +40,24 @@ impl SendMethod {
         let pace = MessageRate::of(flow);
         let call = match flow.role {
             Role::Sender if flow.gso => Call::Train,
-            Role::Sender if pace.is_fast() => Call::Together(SendBatch::new(MESSAGES_PER_CALL)),
-            Role::Sender | Role::Receiver => Call::Singly,
+            Role::Sender if pace.is_fast() => Call::Batched(SendBatch::new(MESSAGES_PER_CALL)),
+            Role::Sender | Role::Receiver => Call::Single,
         };
         Self { call, pace }
     }
 
     /// `messages` per call.
     #[cfg(test)]
-    pub(crate) fn together(messages: usize) -> Self {
-        Self { call: Call::Together(SendBatch::new(messages)), pace: MessageRate::default() }
+    pub(crate) fn batched(messages: usize) -> Self {
+        Self { call: Call::Batched(SendBatch::new(messages)), pace: MessageRate::default() }
     }
 
     /// Messages of `message_bytes` are about to be handed over.
     pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
-        if matches!(self.call, Call::Singly) {
+        if matches!(self.call, Call::Single) {
             self.pace.count(messages, message_bytes, now_ns);
             if self.pace.is_fast() {
-                self.call = Call::Together(SendBatch::new(MESSAGES_PER_CALL));
+                self.call = Call::Batched(SendBatch::new(MESSAGES_PER_CALL));
             }
         }
     }
@@ -65,8 +65,8 @@ impl SendMethod {
     /// Its name in the flow's statistics.
     pub(crate) fn name(&self) -> &'static str {
         match self.call {
-            Call::Singly => "send",
-            Call::Together(_) => "sendmmsg",
+            Call::Single => "send",
+            Call::Batched(_) => "sendmmsg",
             Call::Train => "gso",
         }
     }
@@ -88,11 +88,11 @@ impl SendMethod {
     ) -> io::Result<usize> {
         let fd = socket.as_raw_fd();
         let train = match &mut self.call {
-            Call::Singly => None,
-            Call::Together(outgoing) if messages.len() > message_bytes => {
+            Call::Single => None,
+            Call::Batched(outgoing) if messages.len() > message_bytes => {
                 return outgoing.send(fd, messages, message_bytes)
             }
-            Call::Together(_) => None,
+            Call::Batched(_) => None,
             Call::Train => train(messages, message_bytes),
         };
         let Some((train, segment_bytes)) = train else {
@@ -101,7 +101,7 @@ impl SendMethod {
         match datagram::send_segmented(fd, train, segment_bytes) {
             Ok(()) => Ok(train.len() / message_bytes),
             Err(error) if is_gso_refused(&error) => {
-                self.call = Call::Together(SendBatch::new(MESSAGES_PER_CALL));
+                self.call = Call::Batched(SendBatch::new(MESSAGES_PER_CALL));
                 self.hand_over(socket, messages, message_bytes)
             }
             Err(error) => Err(error),

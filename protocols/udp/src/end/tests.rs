@@ -105,7 +105,7 @@ fn every_call_is_stamped_on_its_way_out_when_asked() {
 #[test]
 fn a_batch_crosses_whole_however_many_calls_it_takes() {
     let (mut client, mut server) = open_pair("127.0.0.1:0", false);
-    client.way = SendMethod::together(7);
+    client.way = SendMethod::batched(7);
     let outcome = client.send_batch(&mut messages(150), 100, 0).unwrap();
     assert_eq!(outcome, BatchOutcome { sent: 150, stop: Stop::None });
     assert_eq!(sequences(&mut server), (0..150).collect::<Vec<_>>());
@@ -168,10 +168,10 @@ fn waits_for_room(end: &End) -> bool {
 
 #[test]
 fn a_full_socket_holds_messages_back_and_says_when_there_is_room() {
-    for together in [false, true] {
+    for batched in [false, true] {
         let (mut client, far) = stuck_pair();
-        if together {
-            client.way = SendMethod::together(7);
+        if batched {
+            client.way = SendMethod::batched(7);
         }
         let outcome = (0..10_000).map(|_| client.send_batch(&mut messages(20), 100, 5).unwrap());
         let outcome =

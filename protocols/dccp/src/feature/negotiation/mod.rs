@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Values, preference lists and the exchange of Change and Confirm options (RFC 4340 section 6.6): what is heard here, what is
+//! Values, preference lists and the exchange of Change and Confirm options (RFC 4340 section 6.6): what is received here, what is
 //! said in `outgoing`, one feature's state in `entry`.
 
 mod entry;
