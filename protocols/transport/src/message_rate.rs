@@ -12,7 +12,7 @@ pub const MANY_PPS: u64 = 100_000;
 /// Messages are counted over this time, ns: a sender that catches up is not a fast flow.
 const COUNTED_NS: i64 = 100_000_000;
 
-/// The pace of one flow.
+/// The message rate of one flow.
 #[derive(Debug, Clone, Default)]
 pub struct MessageRate {
     is_fast: bool,
