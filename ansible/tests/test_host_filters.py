@@ -7,6 +7,7 @@ import importlib.util
 from typing import Any
 
 import pytest
+from golden_sentences import same_sentence
 from render import ANSIBLE
 
 
@@ -62,42 +63,44 @@ NEVER = "00000000,,0,0.0,0.0,0.0,0.0,0.000,0.000,0.000,1.0,1.0,0.0,Not synchroni
 
 
 @pytest.mark.parametrize(
-    ("tracking", "words"),
+    ("tracking", "problems"),
     [
-        (SYNCHRONISED.format(offset="-0.000004"), None),
-        (SYNCHRONISED.format(offset="0.000999"), None),
-        (SYNCHRONISED.format(offset="-0.0021"), "the clock is 2.100 ms off, 1 ms are allowed"),
-        (NEVER, "follows no source"),
-        ("506 Cannot talk to daemon", "chronyd does not answer"),
-        ("", "chronyd does not answer"),
+        (SYNCHRONISED.format(offset="-0.000004"), 0),
+        (SYNCHRONISED.format(offset="0.000999"), 0),
+        (SYNCHRONISED.format(offset="-0.0021"), 1),
+        (NEVER, 1),
+        ("506 Cannot talk to daemon", 1),
+        ("", 1),
     ],
 )
-def test_clock(tracking: str, words: str | None) -> None:
+def test_clock(tracking: str, problems: int) -> None:
     found = filters()["netjoule_clock_problems"](tracking, 0.001)
-    assert [words in problem for problem in found if words] == ([True] if words else [])
-    assert bool(found) == bool(words)
+    assert len(found) == problems
+    for sentence in found:
+        same_sentence(sentence)
 
 
 WLAN, CABLE = '[{"dst":"192.0.2.9","dev":"wlan0"}]', '[{"dst":"192.0.2.9","dev":"eth0"}]'
 
 
 @pytest.mark.parametrize(
-    ("routes", "words"),
+    ("routes", "problems"),
     [
-        (f"tower 192.0.2.9 {CABLE}\ntower unknown \n192.0.2.1 192.0.2.1 {CABLE}\n192.0.2.1 unknown \n", []),
-        (f"tower 192.0.2.9 {WLAN}\ntower unknown \n", ["between laptop and tower uses wlan0"]),
+        (f"tower 192.0.2.9 {CABLE}\ntower unknown \n192.0.2.1 192.0.2.1 {CABLE}\n192.0.2.1 unknown \n", 0),
+        (f"tower 192.0.2.9 {WLAN}\ntower unknown \n", 1),
         # A name with two addresses, one of them on the test; a link-local address names its interface.
-        (f"tower 192.0.2.9 {CABLE}\ntower fd77::9 {WLAN}\ntower unknown \n", ["uses wlan0"]),
-        ("tower fe80::9%wlan0 \ntower unknown \n", ["uses wlan0"]),
-        ("tower unknown \n", ["does not know that name"]),
-        ("tower 192.0.2.9 \ntower unknown \n", ["has no route to it"]),
-        ("", ["between laptop and tower is unknown"]),
+        (f"tower 192.0.2.9 {CABLE}\ntower fd77::9 {WLAN}\ntower unknown \n", 1),
+        ("tower fe80::9%wlan0 \ntower unknown \n", 1),
+        ("tower unknown \n", 1),
+        ("tower 192.0.2.9 \ntower unknown \n", 1),
+        ("", 1),
     ],
 )
-def test_control_traffic(routes: str, words: list[str]) -> None:
+def test_control_traffic(routes: str, problems: int) -> None:
     found = filters()["netjoule_control_problems"](routes, "laptop", ["tower"], ["wlan0", "eth1"])
-    assert len(found) == len(words)
-    assert all(word in sentence for word, sentence in zip(words, found, strict=True))
+    assert len(found) == problems
+    for sentence in found:
+        same_sentence(sentence)
 
 
 ADDRESSES = (
@@ -148,32 +151,19 @@ def test_a_host_that_is_not_as_wanted() -> None:
     assert (found["machine"], found["kernel"]) == ("x86_64", "6.1.0-1-amd64")
     assert "networkmanager" not in found
     told = filters()["netjoule_host_differences"](found, WANTED)
-    words = {
-        "interfaces": [
-            "networkd manages wlan0 (setup configuring)",
-            "wlan0 the address 169.",
-            "address 192.0.2.77",
-        ],
-        "kernel": [
-            "kernel could not be read: cat:",
-            "is 212992, wanted 4194304",
-            "is performance and powersave, want",
-        ],
-        "units": ["fstrim.timer runs"],
-        "wired": ["eth1 lacks fd78::1/64"],
-    }
     assert {aspect: len(sentences) for aspect, sentences in told.items()} == {
-        k: len(v) for k, v in words.items()
+        "interfaces": 3,
+        "kernel": 3,
+        "units": 1,
+        "wired": 1,
     }
-    for aspect, expected in words.items():
-        assert all(word in sentence for word, sentence in zip(expected, told[aspect], strict=True)), told
+    for sentences in told.values():
+        same_sentence(". ".join(sentences))
     assert filters()["netjoule_sysctls_missing"](found, WANTED["sysctls"]) == ["net.core.rmem_max=4194304"]
 
 
 def test_a_reading_that_failed_is_no_good_sign() -> None:
     nmcli = "@ networkmanager\nError: broken\n@ = 1\n"
     told = filters()["netjoule_host_differences"](filters()["netjoule_host_found"](nmcli), WANTED)
-    assert told["interfaces"] == [
-        "networkmanager could not be read: Error: broken",
-        "addresses could not be read: nothing was said",
-    ]
+    assert len(told["interfaces"]) == 2
+    same_sentence(". ".join(told["interfaces"]))

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from datetime import date
 
 import pytest
+from golden_sentences import raises
 from meter_dialogue import Dialogue
 
 from netjoule_contracts import validate
@@ -81,9 +82,9 @@ def test_a_point_is_made_of_ten_readings_and_a_known_power():
     made = point(10.0, 0.1, [10.0, 10.2] * 5)
     assert (made.shown_w, made.readings) == (pytest.approx(10.1), 10)
     assert made.u95_shown_w == pytest.approx(2 * 0.10541 / 10**0.5, rel=1e-3)
-    with pytest.raises(UsageError, match="9 readings are too few"):
+    with raises(UsageError):
         point(10.0, 0.1, [10.0] * 9)
-    with pytest.raises(UsageError, match="both above 0 W"):
+    with raises(UsageError):
         point(10.0, 0.0, [10.0] * 10)
 
 
@@ -143,26 +144,26 @@ def test_an_instrument_that_tells_another_serial_number_is_refused(clock):
     meter = adapter("wt210")(Dialogue([]), settings, clock=clock)
     meter.identification = replace(WHO, serial="91K124")
     config = MeterConfig("m", "client", "wt210", "/dev/ttyS0", settings, serial="91K123")
-    with pytest.raises(WrongInstrument, match=r"serial number 91K124, not 91K123: .* correct 'serial'"):
+    with raises(WrongInstrument):
         meter.passport(config, date(2026, 4, 1))
 
 
 @pytest.mark.parametrize(
-    ("adapter_name", "who", "limits", "words"),
+    ("adapter_name", "who", "limits"),
     [
-        ("hm8115", WHO, RANGE, "for adapter wt210, this meter has hm8115"),
-        ("wt210", Identification("x", "Yokogawa", "WT210", "other"), RANGE, "for serial 91K1"),
-        ("wt210", WHO, MeasuringRange(300.0, 0.2, 60.0), "for range"),
+        ("hm8115", WHO, RANGE),
+        ("wt210", Identification("x", "Yokogawa", "WT210", "other"), RANGE),
+        ("wt210", WHO, MeasuringRange(300.0, 0.2, 60.0)),
     ],
 )
-def test_a_document_of_another_instrument_or_range_is_refused(written, adapter_name, who, limits, words):
-    with pytest.raises(UsageError, match=words):
+def test_a_document_of_another_instrument_or_range_is_refused(written, adapter_name, who, limits):
+    with raises(UsageError):
         load(written).require(adapter_name, who, limits)
 
 
 def test_what_is_no_document_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(UsageError, match="is not a calibration document"):
+    with raises(UsageError):
         load(tmp_path / "x.json")
-    with pytest.raises(UsageError, match="cannot read the calibration"):
+    with raises(UsageError):
         load(tmp_path / "absent.json")

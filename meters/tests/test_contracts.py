@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_contracts import document_defects, schema, table, table_defects
 from netjoule_meters.config import load_meter_configs, meter_configs
@@ -90,28 +91,28 @@ def test_configuration_with_defaults():
 
 
 @pytest.mark.parametrize(
-    ("meters", "why"),
+    "meters",
     [
-        ([], "meters"),
-        ([{**METER, "colour": 1}], "colour"),
-        ([{**METER, "meter_id": "../m"}], "meter_id"),
-        ([METER, {**METER, "resource": "/dev/ttyS1"}], "meter_id 'm1' is used by two meters"),
-        ([METER, {**METER, "meter_id": "m2"}], "resource '/dev/ttyS0' is used by two meters"),
-        ([{**METER, "calibration_date": "yesterday"}], "calibration_date"),
-        ([{**METER, "settings": {"update_interval_s": 0}}], "update_interval_s"),
+        [],
+        [{**METER, "colour": 1}],
+        [{**METER, "meter_id": "../m"}],
+        [METER, {**METER, "resource": "/dev/ttyS1"}],
+        [METER, {**METER, "meter_id": "m2"}],
+        [{**METER, "calibration_date": "yesterday"}],
+        [{**METER, "settings": {"update_interval_s": 0}}],
     ],
 )
-def test_wrong_configurations_name_the_place(meters, why):
-    with pytest.raises(UsageError, match=why):
+def test_wrong_configurations_name_the_place(meters):
+    with raises(UsageError):
         meter_configs({"schema_version": 1, "meters": meters})
 
 
 def test_unreadable_configurations(tmp_path):
-    with pytest.raises(UsageError, match="cannot read"):
+    with raises(UsageError):
         load_meter_configs(tmp_path / "absent.json")
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    with pytest.raises(UsageError, match="is not JSON"):
+    with raises(UsageError):
         load_meter_configs(broken)
     good = tmp_path / "good.json"
     good.write_text(json.dumps({"schema_version": 1, "meters": [METER]}))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from golden_sentences import raises
 from meter_dialogue import Dialogue
 
 from netjoule_meters.adapters import adapter
@@ -62,17 +63,17 @@ def test_readings_of_a_range_change_count_for_nothing_but_are_told(clock):
 
 
 def test_a_pass_without_readings_is_no_pass(clock):
-    with pytest.raises(MeterUnavailable, match="got 2 readings, fewer than 3"):
+    with raises(MeterUnavailable):
         chosen(wt210(clock), [reading(1, 0.1), reading(1, 0.1), Reading(0, flag=Flag.TIMEOUT)])
 
 
 def test_a_pass_without_load_chooses_nothing(clock):
-    with pytest.raises(UsageError, match="saw no A: check that the load is on"):
+    with raises(UsageError):
         chosen(wt210(clock), [reading(0.0, 0.0)] * 3)
 
 
 def test_a_load_beyond_every_range_is_refused(clock):
-    with pytest.raises(UsageError, match="no range holds 19 A"):
+    with raises(UsageError):
         chosen(wt210(clock), [reading(4000, 19.0)] * 3)
 
 
@@ -112,21 +113,19 @@ def test_autorange_is_off_after_a_pass_that_failed(clock):
     assert meter.switched == [True, False]
 
 
-@pytest.mark.parametrize(("lost_on", "words"), [(True, "switched on"), (False, "switched off")])
-def test_a_meter_that_stops_answering_while_it_is_switched_is_one_sentence(clock, lost_on, words):
+@pytest.mark.parametrize("lost_on", [True, False])
+def test_a_meter_that_stops_answering_while_it_is_switched_is_one_sentence(clock, lost_on):
     class Lost(Watched):
         def autorange(self, on: bool) -> None:
             super().autorange(on)
             if on is lost_on:
                 raise ReplyTimeout("no answer within 2 s")
 
-    with pytest.raises(MeterUnavailable, match=f"WT210 stopped answering while its autorange was {words}"):
+    with raises(MeterUnavailable):
         ranging_pass(Lost(clock), 3.0, clock, threading.Event())
 
 
 def test_auto_is_refused_where_readings_are_to_be_used(clock):
     require_fixed("wt210", FIXED)
-    with pytest.raises(
-        UsageError, match=r"'auto', and autorange leaves holes .*'netjoule-meters range wt210"
-    ):
+    with raises(UsageError):
         build_meter(config(**AUTO), clock=clock)

@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from golden_sentences import same_sentence
 from meter_processes import PATIENCE_S
 
 from netjoule_meters.adapters.base import Meter
@@ -360,60 +361,52 @@ def an_unknown_setting(bench: Bench) -> Iterator[tuple[str, ...]]:
     yield reading("wt210", "/dev/ttyUSB0", *WT210, "colour=red")
 
 
-BEFORE_THE_FIRST_READING: list[tuple[Case, int, tuple[str, ...]]] = [
-    (wrong_port, 3, ("no serial port", "ttyUSB9", "plug it in or name another")),
-    (a_file_for_a_port, 3, ("notes.txt", "name the path of a serial port")),
-    (wrong_tcp_port, 3, ("nothing listens on 127.0.0.1:", "start the program", "name another port")),
-    (wrong_http_port, 3, ("127.0.0.1:", "check the address")),
-    (a_port_of_another_kind, 2, ("'snmp:127.0.0.1'", "it is connected by serial")),
-    (wrong_baud_rate, 3, ("no usable answer from a Yokogawa WT210", "baud rate", "488.2")),
-    (wrong_baud_rate_of_a_hameg, 3, ("HM8115", "baud_rate is the one its display shows")),
-    (not_in_488_2_mode, 3, ("does not speak 488.2", "select communication mode 488.2 with the Local menu")),
-    (another_yokogawa, 3, ("another instrument answers", "WT310", "name the right port or the adapter")),
-    (another_make, 3, ("HM8115", "check")),
-    (another_server, 3, ("is not PTDaemon", "name PTDaemon's port (usually 8888)")),
-    (a_server_that_waits_for_more, 3, ("no usable answer from a SPEC PTDaemon", "the port (usually 8888)")),
-    (another_socket, 3, ("HTTP 404", "check the address", "the preset or mapping")),
-    (a_mapping_that_does_not_fit, 3, ("another device answers", "name the right address, preset")),
-    (no_permission_on_the_port, 3, ("no permission to open", "join its group", "log in again")),
-    (no_permission_on_the_counter, 3, ("no permission to read", "energy_uj", "run the logger as root")),
-    (http_500, 3, ("500", "check the address")),
-    (snmp_time_out, 3, ("snmp:127.0.0.1", "within 0.3 s", "check the address")),
-    (two_meters_with_one_id, 2, ("meter_id 'laptop' is used by two meters", "give each its own")),
-    (two_meters_on_one_port, 2, ("resource 'tcp:lab:8888' is used by two meters", "give each its own")),
-    (a_setting_of_the_wrong_kind, 2, ("setting lag_s: 'late'", "'netjoule-meters list' says what it takes")),
-    (an_unknown_setting, 2, ("unknown setting 'colour'", "it knows", "lag_s")),
-    (a_missing_library, 3, ("library is missing", "pip install './meters[joulescope]'")),
+BEFORE_THE_FIRST_READING: list[tuple[Case, int]] = [
+    (wrong_port, 3),
+    (a_file_for_a_port, 3),
+    (wrong_tcp_port, 3),
+    (wrong_http_port, 3),
+    (a_port_of_another_kind, 2),
+    (wrong_baud_rate, 3),
+    (wrong_baud_rate_of_a_hameg, 3),
+    (not_in_488_2_mode, 3),
+    (another_yokogawa, 3),
+    (another_make, 3),
+    (another_server, 3),
+    (a_server_that_waits_for_more, 3),
+    (another_socket, 3),
+    (a_mapping_that_does_not_fit, 3),
+    (no_permission_on_the_port, 3),
+    (no_permission_on_the_counter, 3),
+    (http_500, 3),
+    (snmp_time_out, 3),
+    (two_meters_with_one_id, 2),
+    (two_meters_on_one_port, 2),
+    (a_setting_of_the_wrong_kind, 2),
+    (an_unknown_setting, 2),
+    (a_missing_library, 3),
 ]
 
 
 @pytest.mark.parametrize(
-    ("case", "code", "words"),
+    ("case", "code"),
     BEFORE_THE_FIRST_READING,
     ids=[row[0].__name__ for row in BEFORE_THE_FIRST_READING],
 )
-def test_before_the_first_reading(bench, command, case, code, words):
+def test_before_the_first_reading(bench, command, case, code):
     with case(bench) as arguments:
         outcome = command(*arguments)
     assert outcome.code == code, outcome.said
-    for word in words:
-        assert word in outcome.said
+    same_sentence(outcome.said)
     assert outcome.said.count("\n") == 1 and outcome.said.startswith("netjoule-meters: ")
     assert "Traceback" not in outcome.said
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["reed"], "No such command 'reed'. Did you mean 'read'? see 'netjoule-meters --help'"),
-        (["read", "--prot", "x"], "No such option: --prot (Possible options: --count, --port); see "),
-        (["read", "wt210", "--count", "x"], "Invalid value for '--count' / '-n': "),
-    ],
-)
-def test_a_wrong_command_line_is_one_line_like_every_error(command, words, message):
+@pytest.mark.parametrize("words", [["reed"], ["read", "--prot", "x"], ["read", "wt210", "--count", "x"]])
+def test_a_wrong_command_line_is_one_line_like_every_error(command, words):
     outcome = command(*words)
     assert outcome.code == 2
-    assert outcome.said.startswith(f"netjoule-meters: {message}")
+    same_sentence(outcome.said)
     assert outcome.said.count("\n") == 1
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.cli.options import host_and_port, name_and_value
 from netjoule_meters.cli.read import watch_line
@@ -48,7 +49,7 @@ def test_options_name_what_is_wrong():
     assert name_and_value("preset=netio") == ("preset", "netio")
     assert host_and_port("127.0.0.1:80", "--listen") == ("127.0.0.1", 80)
     for text in ("80", "host:", ":80", "host:x", "host:70000"):
-        with pytest.raises(UsageError, match="--listen takes HOST:PORT"):
+        with raises(UsageError):
             host_and_port(text, "--listen")
 
 
@@ -84,24 +85,24 @@ def test_a_device_stream_is_a_trace(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("", "no column power_w and no t_s"),
-        ("t_s,watts\n1,2\n", "no column power_w"),
-        ("t_s,power_w\n1,2\n", "at least two rows"),
-        ("t_s,power_w\n1,2\n1,3\n", "time does not go on after t_s = 1"),
-        ("t_s,power_w\n1,2\n2,nan\n3,1\n", "not finite"),
-        ("t_s,power_w\n1,2\n2,x\n", "could not convert"),
-        ('{"t_start_s": 0}\n', "not a line of a power stream"),
+        "",
+        "t_s,watts\n1,2\n",
+        "t_s,power_w\n1,2\n",
+        "t_s,power_w\n1,2\n1,3\n",
+        "t_s,power_w\n1,2\n2,nan\n3,1\n",
+        "t_s,power_w\n1,2\n2,x\n",
+        '{"t_start_s": 0}\n',
     ],
 )
-def test_what_is_no_trace_is_refused(tmp_path, text, words):
+def test_what_is_no_trace_is_refused(tmp_path, text):
     path = tmp_path / "x.csv"
     path.write_text(text)
-    with pytest.raises(UsageError, match=words):
+    with raises(UsageError):
         load_trace(path)
 
 
 def test_a_missing_trace_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="cannot read the power trace"):
+    with raises(UsageError):
         load_trace(tmp_path / "absent.csv")

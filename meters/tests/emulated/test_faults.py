@@ -6,6 +6,7 @@ import os
 import socket
 
 import pytest
+from golden_sentences import raises
 from meter_processes import PATIENCE_S
 
 from netjoule_meters.emulated.control import Control, ask_for_fault
@@ -90,19 +91,19 @@ def test_pieces_come_one_by_one_and_in_order():
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    "data",
     [
-        (b"disconnect", "as JSON"),
-        (b"[]", '"fault"'),
-        (b'{"fault": 3}', '"fault"'),
-        (b'{"fault": "fire"}', "no fault 'fire': there are disconnect"),
-        (b'{"fault": "freeze", "minutes": 1}', "has no 'minutes': it takes seconds"),
-        (b'{"fault": "freeze", "seconds": -1}', "a number from 0 to 86400"),
-        (b'{"fault": "freeze", "seconds": true}', "a number"),
+        b"disconnect",
+        b"[]",
+        b'{"fault": 3}',
+        b'{"fault": "fire"}',
+        b'{"fault": "freeze", "minutes": 1}',
+        b'{"fault": "freeze", "seconds": -1}',
+        b'{"fault": "freeze", "seconds": true}',
     ],
 )
-def test_wrong_requests_are_one_sentence(data, words):
-    with pytest.raises(UsageError, match=words):
+def test_wrong_requests_are_one_sentence(data):
+    with raises(UsageError):
         Faults().ask(parse_request(data), 0.0)
 
 
@@ -209,17 +210,17 @@ def test_requests_arrive_and_nobody_there_is_a_sentence(tmp_path):
     control.answer(None, {"ok": True})
     control.close()
     assert not control.path.exists()
-    with pytest.raises(MeterUnavailable, match="start it with --control"):
+    with raises(MeterUnavailable):
         ask_for_fault(control.path, {"fault": "freeze"})
 
 
 def test_a_socket_left_behind_is_replaced_and_anything_else_is_kept(tmp_path):
     Control(tmp_path / "faults")._socket.close()
     control = Control(tmp_path / "faults")
-    with pytest.raises(UsageError, match="another emulated instrument listens"):
+    with raises(UsageError):
         Control(tmp_path / "faults")
     control.close()
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="cannot make the control socket"):
+    with raises(UsageError):
         Control(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"

@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,7 +38,7 @@ def test_rounding_to_microseconds_is_not_a_hole():
 
 
 def test_time_never_goes_back():
-    with pytest.raises(BadPowerStream, match="goes back"):
+    with raises(BadPowerStream):
         history((0, 1, 10), (0.5, 1.5, 10))
 
 

@@ -8,6 +8,7 @@ from queue import Queue
 from random import Random
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given
 from hypothesis import strategies as st
 from meter_processes import PATIENCE_S
@@ -69,7 +70,7 @@ def test_the_true_offset_is_always_within_the_residual(offset_ns, ways):
 
 def test_stamps_that_contradict_each_other():
     for wrong in ([], [Exchange(0, 5, 100, 50)]):
-        with pytest.raises(GarbageReply, match="contradict"):
+        with raises(GarbageReply):
             offset_of(wrong)
 
 
@@ -178,9 +179,9 @@ def test_nobody_answers():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
-        with pytest.raises(MeterUnavailable, match=r"answered 0 of 4 .* 'netjoule-meters clock serve'"):
+        with raises(MeterUnavailable):
             measure("127.0.0.1", port, clock=SystemClock(), count=4, spacing_s=0, timeout_s=0.01)
-        with pytest.raises(UsageError, match="cannot answer clock exchanges"):
+        with raises(UsageError):
             serve("127.0.0.1", port, clock=SystemClock(), stop=0)
 
 
@@ -315,16 +316,16 @@ def test_tracking_and_its_row():
 
 
 def test_what_chrony_says_when_it_is_not_there_or_follows_nobody():
-    with pytest.raises(UsageError, match=r"on client said '506 Cannot talk to daemon': check"):
+    with raises(UsageError):
         parse_tracking("506 Cannot talk to daemon", "client")
     alone = parse_tracking(TRACKING.replace("Normal", "Not synchronised"), "client")
-    with pytest.raises(UsageError, match="chronyd on client follows no source"):
+    with raises(UsageError):
         chrony_row("client", 0.0, alone, parse_tracking(TRACKING, "here"))
 
 
 def test_a_host_without_chrony_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MeterUnavailable, match="install chrony, or use 'clock measure'"):
+    with raises(MeterUnavailable):
         tracking_here()
 
 

@@ -5,7 +5,7 @@ import threading
 from datetime import date
 from typing import ClassVar
 
-import pytest
+from golden_sentences import raises
 from meter_processes import PATIENCE_S
 
 from netjoule_meters.config import MeterConfig
@@ -129,7 +129,7 @@ def test_a_full_disk_ends_all_with_one_sentence(tmp_path, clock, monkeypatch):
 
     monkeypatch.setattr(process.ReadingsFile, "append", full)
     meters = [FakeMeter([Reading(0, 1.0)]), FakeMeter([])]
-    with pytest.raises(LogWriteError, match="No space left"):
+    with raises(LogWriteError):
         make(tmp_path, clock, meters, []).run()
     assert all(meter.closed and meter.cancelled.is_set() for meter in meters)
 
@@ -137,7 +137,7 @@ def test_a_full_disk_ends_all_with_one_sentence(tmp_path, clock, monkeypatch):
 def test_one_meter_that_does_not_answer_is_named_and_nothing_is_announced(tmp_path, clock):
     meters = [FakeMeter([]), FakeMeter([], open_error=NoAnswer("no usable answer on port-b"))]
     events = []
-    with pytest.raises(NoAnswer, match="port-b"):
+    with raises(NoAnswer):
         make(tmp_path, clock, meters, events).run()
     assert events == []
     assert all(meter.closed for meter in meters)
@@ -169,7 +169,7 @@ def test_a_second_session_with_an_origin_of_its_own_is_refused(tmp_path, clock):
     clock.now_ns = 120 * 10**9
     again = make(tmp_path, clock, meters, events := [])
     again.origin_ns = clock.now_ns
-    with pytest.raises(InvalidLog, match="log into another folder, or give the --origin-ns of the first"):
+    with raises(InvalidLog):
         again.run()
     assert events == [], "nothing is announced"
     assert len((tmp_path / "meters" / "a.csv").read_text().splitlines()) == 2

@@ -5,6 +5,7 @@ import os
 import stat
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,7 +56,7 @@ def test_a_file_from_before_counters_is_continued_in_its_own_columns(tmp_path):
 def test_a_counter_does_not_fit_a_file_from_before_counters(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text(BEFORE_COUNTERS)
-    with pytest.raises(InvalidLog, match=r"without the column energy_j .* new campaign"):
+    with raises(InvalidLog):
         append(path, Reading(0, None, energy_j=1e6))
     assert path.read_text() == BEFORE_COUNTERS
 
@@ -79,7 +80,7 @@ def test_files_that_are_no_readings_are_left_alone(tmp_path):
     path = tmp_path / "m.csv"
     for content in ("a,b\n1,2\n", HEADER + "x\n", HEADER + "1,y,1,1,1,,\n"):
         path.write_text(content)
-        with pytest.raises(InvalidLog, match="not a"):
+        with raises(InvalidLog):
             ReadingsFile(path, origin_ns=0)
         assert path.read_text() == content
 
@@ -89,14 +90,14 @@ def test_a_session_does_not_begin_before_the_last_row(tmp_path):
     append(path, Reading(5 * 10**9, 1.0))
     file = ReadingsFile(path, origin_ns=0)
     file.require_later(5 * 10**9)
-    with pytest.raises(InvalidLog, match=r"up to 5\.000 s and this session begins at 4\.000 s"):
+    with raises(InvalidLog):
         file.require_later(4 * 10**9)
     file.close()
 
 
 def test_one_writer_at_a_time(tmp_path):
     file = ReadingsFile(tmp_path / "m.csv", origin_ns=0)
-    with pytest.raises(LogWriteError, match="another logger"):
+    with raises(LogWriteError):
         ReadingsFile(tmp_path / "m.csv", origin_ns=0)
     file.close()
     ReadingsFile(tmp_path / "m.csv", origin_ns=0).close()
@@ -115,7 +116,7 @@ def test_a_row_that_fits_only_in_part_is_not_left_behind(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(readings_file.os, "write", full_disk)
-    with pytest.raises(LogWriteError, match=r"cannot write .*m\.csv: No space left on device; .*resume"):
+    with raises(LogWriteError):
         file.append(Reading(10**9, 2.0))
     monkeypatch.undo()
     file.close()
@@ -124,7 +125,7 @@ def test_a_row_that_fits_only_in_part_is_not_left_behind(tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "meters").write_text("a file where a folder should be")
-    with pytest.raises(LogWriteError, match="cannot open"):
+    with raises(LogWriteError):
         ReadingsFile(tmp_path / "meters" / "m.csv", origin_ns=0)
 
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.errors import Cancelled, ConnectionLost, NoAnswer, ReplyTimeout, UsageError
@@ -81,7 +82,7 @@ def test_cancel_ends_a_pause_and_everything_after(slow):
 
 
 def test_the_time_out_is_kept(slow):
-    with pytest.raises(ReplyTimeout, match=r"no answer from slow within 0\.02 s"):
+    with raises(ReplyTimeout):
         slow.fetch("", 0.02)
 
 
@@ -90,7 +91,7 @@ def test_a_closed_connection_is_lost_and_closing_twice_is_harmless(slow):
     slow.close()
     assert slow.ended
     slow.cancel()
-    with pytest.raises(ConnectionLost, match="is not open"):
+    with raises(ConnectionLost):
         slow.fetch("", 1.0)
 
 
@@ -118,14 +119,14 @@ def test_a_failure_while_opening_closes_the_loop():
             raise ConnectionLost("refused")
 
     source = Refusing()
-    with pytest.raises(NoAnswer, match="refused: check the address"):
+    with raises(NoAnswer):
         source.open()
     assert source._loop is None
 
 
 def test_inside_a_running_loop_it_is_refused_with_the_way_out():
     async def notebook():
-        with pytest.raises(UsageError, match="read it in a thread of its own"):
+        with raises(UsageError):
             Slow().open()
 
     asyncio.run(notebook())
@@ -190,7 +191,7 @@ def test_host_and_port(resource, scheme, default, expected):
 
 @pytest.mark.parametrize("resource", ["snmp:", "snmp:host:0", "snmp:host:65536", "snmp:host:x", "snmp::161"])
 def test_no_host_and_port(resource):
-    with pytest.raises(UsageError, match="write snmp:HOST or snmp:HOST:PORT"):
+    with raises(UsageError):
         host_and_port(resource, "snmp", 161)
 
 
@@ -209,7 +210,7 @@ def test_registers():
         "input:65536:int16",
         "input:1:int16:x",
     ):
-        with pytest.raises(UsageError, match="is no register"):
+        with raises(UsageError):
             parse_register(text)
 
 
@@ -230,13 +231,13 @@ def test_a_missing_library_is_named_with_the_extra(library, make, monkeypatch):
     for name in [name for name in sys.modules if name == library or name.startswith(f"{library}.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MeterUnavailable, match=r"pip install './meters\[network\]'"):
+    with raises(MeterUnavailable):
         make().open()
 
 
 def test_an_unknown_host_is_named():
     source = TextSource("text:no-such-host.invalid:23", clock=SystemClock())
     source.open()
-    with pytest.raises((ConnectionLost, ReplyTimeout), match=r"no-such-host\.invalid"):
+    with raises((ConnectionLost, ReplyTimeout)):
         source.fetch("\nx", 5.0)
     source.close()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_sentences import raises
 from instrument_threads import assert_each_update_once, running, spacing_s, until_good
 from meter_dialogue import SILENCE, expected_dialogue
 
@@ -82,7 +83,7 @@ def test_drain_clears_the_instrument(clock):
 @pytest.mark.parametrize("answer", [SILENCE, b"YOKOGAWA,760401,0,F2.01"])
 def test_something_else_than_a_controller(clock, answer):
     with (
-        pytest.raises(NoAnswer, match=r"no Prologix GPIB controller answers on prologix:x:5.*check its port"),
+        raises(NoAnswer),
         expected_dialogue([(b"++ver", answer)]) as dialogue,
     ):
         opened(dialogue, clock)
@@ -90,7 +91,7 @@ def test_something_else_than_a_controller(clock, answer):
 
 @pytest.mark.parametrize("resource", ["prologix:/dev/ttyUSB0", "prologix:/dev/ttyUSB0:31", "prologix::5"])
 def test_a_resource_without_an_address(clock, resource):
-    with pytest.raises(UsageError, match="names no GPIB address"):
+    with raises(UsageError):
         prologix(resource, clock=clock)
 
 
@@ -180,6 +181,6 @@ def test_a_wt210_on_gpib_is_read_once_per_update(kind):
 def test_a_wt210_without_a_controller_is_no_controller():
     with (
         running(EmulatedWT210(update_interval_s=0.1), PtyPort(None)) as port,
-        pytest.raises(NoAnswer, match="no Prologix GPIB controller"),
+        raises(NoAnswer),
     ):
         open_meter(MeterConfig("m1", "client", "wt210", f"prologix:{port.name}:5", SETTINGS))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import serial
+from golden_sentences import raises
 from meter_processes import PATIENCE_S
 
 import netjoule_meters.transports.serial_port
@@ -119,7 +120,7 @@ def test_the_other_end_closing_is_a_lost_connection(pty, opened):
 
 def test_a_closed_port_is_a_lost_connection(opened):
     opened.close()
-    with pytest.raises(ConnectionLost, match="is not open"):
+    with raises(ConnectionLost):
         opened.read_line(1)
 
 
@@ -132,29 +133,29 @@ def test_a_wait_can_be_called_off_from_another_thread(opened):
 
 
 def test_no_path_and_no_such_baud_rate(pty):
-    with pytest.raises(UsageError, match="'serial:' names no serial port: write its path"):
+    with raises(UsageError):
         serial_port("serial:", clock=SystemClock())
-    with pytest.raises(UsageError, match=r"cannot run at 10+ Bd, 8N1: set baud_rate and frame"):
+    with raises(UsageError):
         SerialPort(pty.device, clock=SystemClock(), baud_rate=10**20).open()
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
+    "number",
     [
-        (errno.ENOENT, "no serial port /dev/ttyX.*plug it in"),
-        (errno.EACCES, "no permission to open /dev/ttyX.*dialout"),
-        (errno.EBUSY, "/dev/ttyX is in use"),
-        (errno.EAGAIN, "/dev/ttyX is in use"),
-        (errno.EIO, "cannot be used as a serial port"),
+        errno.ENOENT,
+        errno.EACCES,
+        errno.EBUSY,
+        errno.EAGAIN,
+        errno.EIO,
     ],
 )
-def test_each_reason_not_to_open_has_its_next_step(monkeypatch, number, words):
+def test_each_reason_not_to_open_has_its_next_step(monkeypatch, number):
     def refuse(*_arguments, **_options):
         raise serial.SerialException(number, os.strerror(number))
 
     monkeypatch.setattr(serial, "Serial", refuse)
     monkeypatch.setattr(netjoule_meters.transports.serial_port, "_PATIENCE_NS", 0)
-    with pytest.raises(PortUnavailable, match=words) as error:
+    with raises(PortUnavailable) as error:
         SerialPort("/dev/ttyX", clock=SystemClock()).open()
     assert error.value.exit_code == 3
 

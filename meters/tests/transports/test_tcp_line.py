@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from golden_sentences import raises
 from meter_processes import PATIENCE_S
 
 from netjoule_meters.clock import SystemClock
@@ -68,16 +69,16 @@ def test_drain_throws_away(server, line):
 
 def test_the_other_end_hangs_up(server, line):
     server.peer.close()
-    with pytest.raises(ConnectionLost, match="closed at the other end"):
+    with raises(ConnectionLost):
         line.read_line(PATIENCE_S)
     line.close()
-    with pytest.raises(ConnectionLost, match="is not open"):
+    with raises(ConnectionLost):
         line.write_line(b"x")
 
 
 def test_bytes_without_a_line_end_are_no_line_and_fill_no_memory(server, line):
     server.peer.sendall(b"x" * 70_000)
-    with pytest.raises(ReplyTimeout, match="no whole line"):
+    with raises(ReplyTimeout):
         line.read_line(0.3)
     assert len(line._lines._part) <= 16_384
 
@@ -104,12 +105,12 @@ def test_open_again_forgets_what_was_received(server, line):
 def test_nothing_listens():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(PortUnavailable, match=rf"nothing listens on 127\.0\.0\.1:{port}: start the program"):
+    with raises(PortUnavailable):
         tcp_line(f"tcp:127.0.0.1:{port}", clock=SystemClock()).open()
 
 
 def test_no_such_host():
-    with pytest.raises(PortUnavailable, match=r"no host is called 'no-such-host.invalid'"):
+    with raises(PortUnavailable):
         tcp_line("tcp:no-such-host.invalid:8888", clock=SystemClock()).open()
 
 
@@ -117,7 +118,7 @@ def test_no_such_host():
     "resource", ["tcp:lab1", "tcp:lab1:", "tcp::8888", "tcp:lab1:0", "tcp:lab1:99999", "tcp:lab1:x"]
 )
 def test_what_names_no_port(resource):
-    with pytest.raises(UsageError, match="write tcp:HOST:PORT"):
+    with raises(UsageError):
         host_and_port(resource)
 
 

@@ -9,6 +9,7 @@ import struct
 import threading
 
 import pytest
+from golden_sentences import raises
 from meter_processes import PATIENCE_S
 
 from netjoule_meters.clock import SystemClock
@@ -80,7 +81,7 @@ def test_a_read_that_the_driver_gave_up_is_begun_again(opened, monkeypatch):
 
 def test_an_unplugged_instrument_is_a_lost_connection(pty, opened):
     pty.close()
-    with pytest.raises(ConnectionLost, match=r"cannot read from usbtmc:x|closed at the other end"):
+    with raises(ConnectionLost):
         opened.read_line(2)
     with pytest.raises(ConnectionLost):
         opened.write_line(b"x")
@@ -107,7 +108,7 @@ def test_a_wait_can_be_called_off_from_another_thread(pty, opened):
 
 def test_closed_and_opened_again(pty, opened):
     opened.close()
-    with pytest.raises(ConnectionLost, match="is not open"):
+    with raises(ConnectionLost):
         opened.read_line(1)
     opened.open()
     pty.write(b"1\n")
@@ -115,25 +116,25 @@ def test_closed_and_opened_again(pty, opened):
 
 
 @pytest.mark.parametrize(
-    ("number", "words"),
+    "number",
     [
-        (errno.ENOENT, r"no USB instrument /dev/usbtmc9.*instruments of this host"),
-        (errno.EACCES, r"no permission to open /dev/usbtmc9.*udev rule"),
-        (errno.EBUSY, r"in use by another program"),
-        (errno.EIO, r"cannot be used as a USB instrument"),
+        errno.ENOENT,
+        errno.EACCES,
+        errno.EBUSY,
+        errno.EIO,
     ],
 )
-def test_each_reason_not_to_open_has_its_next_step(monkeypatch, number, words):
+def test_each_reason_not_to_open_has_its_next_step(monkeypatch, number):
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(PortUnavailable, match=words) as error:
+    with raises(PortUnavailable) as error:
         usbtmc("usbtmc:/dev/usbtmc9", clock=SystemClock()).open()
     assert error.value.exit_code == 3
 
 
 def test_a_file_is_no_usb_instrument(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(PortUnavailable, match="cannot be used as a USB instrument"):
+    with raises(PortUnavailable):
         usbtmc(f"usbtmc:{tmp_path / 'file'}", clock=SystemClock()).open()

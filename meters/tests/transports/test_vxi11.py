@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from golden_sentences import raises
 from instrument_threads import (
     assert_counts_whole_updates,
     assert_each_update_once,
@@ -88,7 +89,7 @@ def test_the_integrator_over_vxi_11(port):
 
 
 def test_another_model_is_named(port):
-    with pytest.raises(WrongInstrument, match="set model=WT310"):
+    with raises(WrongInstrument):
         meter_on(port, model="WT310E")
 
 
@@ -139,25 +140,25 @@ def test_a_wait_can_be_called_off_from_another_thread(opened):
 
 def test_a_server_that_goes_away_is_a_lost_connection(port, opened):
     port.unplug()
-    with pytest.raises(ConnectionLost, match=r"vxi11:127\.0\.0\.1"):
+    with raises(ConnectionLost):
         opened.write_line(b"*IDN?")
         opened.read_line(1)
     opened.close()
-    with pytest.raises(ConnectionLost, match="is not open"):
+    with raises(ConnectionLost):
         opened.read_line(1)
 
 
 def test_nobody_there_is_one_sentence():
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = free.getsockname()
-    with pytest.raises(PortUnavailable, match=r"cannot open TCPIP::127.*check that the instrument is on"):
+    with raises(PortUnavailable):
         visa(f"vxi11:127.0.0.1:{address[1]}", clock=SystemClock()).open()
 
 
 def test_what_is_no_address_and_a_library_that_is_not_there():
-    with pytest.raises(UsageError, match="'visa:NONSENSE' names no instrument: write vxi11:HOST or"):
+    with raises(UsageError):
         visa("visa:NONSENSE", clock=SystemClock()).open()
-    with pytest.raises(MeterUnavailable, match=r"needs the VISA library '@none' .*pip install"):
+    with raises(MeterUnavailable):
         visa("vxi11:wt310", clock=SystemClock(), visa_library="@none").open()
 
 
@@ -173,7 +174,7 @@ def test_a_package_that_pyvisa_wants_is_named_with_what_to_do(monkeypatch):
             pass
 
     monkeypatch.setattr("pyvisa.ResourceManager", Manager)
-    with pytest.raises(PortUnavailable, match=r"install linux-gpib .*install it, then try again"):
+    with raises(PortUnavailable):
         visa("visa:GPIB0::5::INSTR", clock=SystemClock()).open()
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_devices.cpu_time import NamespaceCpu
 from netjoule_devices.errors import EnvironmentLacks
@@ -106,10 +107,10 @@ def test_process_that_vanishes_while_it_is_read_is_left_out(proc: FakeProc) -> N
 
 
 def test_missing_namespace_and_missing_accounting_are_named(proc: FakeProc, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentLacks, match=r"nowhere cannot be opened: No such file"):
+    with raises(EnvironmentLacks):
         NamespaceCpu(tmp_path / "nowhere", proc.root)
     (proc.root / "self" / "schedstat").unlink()
-    with pytest.raises(EnvironmentLacks, match="does not account CPU time"):
+    with raises(EnvironmentLacks):
         NamespaceCpu(proc.inside, proc.root)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_devices.errors import UsageError
 from netjoule_devices.model import load_model, model_names, parse_model
@@ -55,35 +56,34 @@ def test_model_from_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("nokia", "no device model 'nokia'; there are constant"),
-        ("missing.yaml", "cannot be read: No such file"),
+        "nokia",
+        "missing.yaml",
     ],
 )
-def test_unknown_model_says_what_there_is(name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_unknown_model_says_what_there_is(name: str) -> None:
+    with raises(UsageError):
         load_model(name)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("old", "new"),
     [
-        ("form: constant", "form: quadratic", "'quadratic' is not one of"),
-        ("p0_w:", "p1_w:", "takes exactly the parameters p0_w"),
-        ("form: constant", "form: cpu", "takes exactly the parameters base_w"),
-        ("unit: W", "units: W", "'units' was unexpected"),
-        ("schema_version: 1", "schema_version: 2", "1 was expected"),
-        ("title: A lamp", "title: [", "is not valid"),
+        ("form: constant", "form: quadratic"),
+        ("p0_w:", "p1_w:"),
+        ("form: constant", "form: cpu"),
+        ("unit: W", "units: W"),
+        ("schema_version: 1", "schema_version: 2"),
+        ("title: A lamp", "title: ["),
         (
             "validity:",
             "tables: {tx: [{phy_rate_mbps: 6, rho_w: 1}], rx: [{phy_rate_mbps: 6, rho_w: 1}]}\nvalidity:",
-            "tables belong to the form cross_factor",
         ),
     ],
 )
-def test_broken_model_is_named_with_its_fault(old: str, new: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
+def test_broken_model_is_named_with_its_fault(old: str, new: str) -> None:
+    with raises(UsageError) as caught:
         parse_model(CONSTANT.replace(old, new), "lamp.yaml")
     assert "lamp.yaml" in str(caught.value)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from golden_sentences import raises
 
 import netjoule_contracts
 from netjoule_devices.errors import LinkLost
@@ -43,7 +44,7 @@ def test_sample_fits_its_contract_and_its_power_is_the_sum_of_its_terms() -> Non
 
 def test_hole_in_the_statistics_is_an_error() -> None:
     sampler = Sampler(load_model("constant"), ORIGIN_NS, None, ORIGIN_NS)
-    with pytest.raises(LinkLost, match=r"skip 50\.0 ms"):
+    with raises(LinkLost):
         sampler.on_link([interval(0, 100), interval(150, 250)], ORIGIN_NS)
 
 
@@ -79,5 +80,5 @@ def test_line_of_another_station_or_kind_is_skipped() -> None:
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"7", json.dumps(LINE | {"frames_tx": None}).encode()])
 def test_line_that_is_no_statistics_is_an_error(line: bytes) -> None:
-    with pytest.raises(LinkLost, match="no statistics line"):
+    with raises(LinkLost):
         parse_line(line, "client")

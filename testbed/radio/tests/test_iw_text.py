@@ -2,6 +2,7 @@
 """Texts of iw, verbatim where recorded; lines marked "made" are made from iw's source (station.c)."""
 
 import pytest
+from golden_sentences import raises
 from recorded_tools import NO_DEVICE, NOT_SUPPORTED, Ran, Tool, recorded
 
 from netjoule_radio.iw_text import SLOW_EVERY, IwSource, interface, link, power_save, rate, station_dump
@@ -250,7 +251,7 @@ def test_an_interface_that_went_and_came_back() -> None:
     source = IwSource("wlan2", tool)
     source.snapshot()
     kept, tool.answers = tool.answers, {"x": NO_DEVICE}
-    with pytest.raises(InterfaceGone, match="no wireless interface wlan2"):
+    with raises(InterfaceGone):
         source.snapshot()
     tool.answers = kept
     assert source.snapshot().stations
@@ -260,8 +261,6 @@ def test_any_other_failure_is_one_sentence() -> None:
     source = IwSource(
         "wlan2", client_tool(station_dump=Ran(156, "", "command failed: Network is down (-100)\n"))
     )
-    with pytest.raises(
-        ReadFailed, match=r"station dump: command failed: Network is down \(-100\)$"
-    ) as caught:
+    with raises(ReadFailed) as caught:
         source.snapshot()
     assert not isinstance(caught.value, InterfaceGone)

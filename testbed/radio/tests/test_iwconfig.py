@@ -2,6 +2,7 @@
 """Texts of iwconfig, verbatim where recorded; lines marked "made" are made from its source (iwconfig.c)."""
 
 import pytest
+from golden_sentences import raises
 from recorded_tools import Ran, Tool, recorded
 
 from netjoule_radio.iwconfig import IwconfigSource, parse_snapshot, rate
@@ -103,18 +104,17 @@ def test_the_source_asks_once_a_look() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ran", "kind", "message"),
+    ("ran", "kind"),
     [
         # Recorded.
-        (Ran(237, "", "wlan9     No such device\n\n"), InterfaceGone, "no wireless interface"),
+        (Ran(237, "", "wlan9     No such device\n\n"), InterfaceGone),
         (
             Ran(161, "", "lo        no wireless extensions.\n\n"),
             ReadFailed,
-            "it is no radio, or nl80211 only",
         ),
     ],
 )
-def test_what_iwconfig_cannot_tell(ran: Ran, kind: type[ReadFailed], message: str) -> None:
+def test_what_iwconfig_cannot_tell(ran: Ran, kind: type[ReadFailed]) -> None:
     source = IwconfigSource("wlan9", Tool({"--version": VERSION, "wlan9": ran}))
-    with pytest.raises(kind, match=message):
+    with raises(kind):
         source.snapshot()

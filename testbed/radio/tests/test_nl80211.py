@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from golden_sentences import raises
 from recorded_tools import recorded
 
 from netjoule_radio import nl80211
@@ -184,17 +185,17 @@ def test_an_access_point_without_clients_is_not_asked_for_its_own(kernel: Kernel
 def test_an_interface_that_is_gone_is_told_so(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Nl80211Source("wlan0")
     kernel.failure = NoDevice("No such device")
-    with pytest.raises(InterfaceGone, match="not a wireless interface"):
+    with raises(InterfaceGone):
         source.snapshot()
     kernel.failure = OSError("out of memory")
-    with pytest.raises(ReadFailed, match="out of memory"):
+    with raises(ReadFailed):
         source.snapshot()
 
     def unknown(_name: str) -> int:
         raise OSError
 
     monkeypatch.setattr(nl80211, "socket", SimpleNamespace(if_nametoindex=unknown))
-    with pytest.raises(InterfaceGone, match="no interface wlan0"):
+    with raises(InterfaceGone):
         source.snapshot()
 
 
@@ -203,8 +204,8 @@ def test_without_pyroute2_or_nl80211_it_says_so(kernel: Kernel, monkeypatch: pyt
         raise OSError("no such family")
 
     monkeypatch.setattr(sys.modules["pyroute2"], "IW", no_family)
-    with pytest.raises(SourceMissing, match="does not answer over nl80211: no such family"):
+    with raises(SourceMissing):
         Nl80211Source("wlan0")
     monkeypatch.setitem(sys.modules, "pyroute2.netlink.nl80211", None)
-    with pytest.raises(SourceMissing, match="pyroute2 is not installed"):
+    with raises(SourceMissing):
         Nl80211Source("wlan0")

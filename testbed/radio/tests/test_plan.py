@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_sentences import same_sentence
 
 from netjoule_radio.hostapd_caps import ht_capab, vht_capab
 from netjoule_radio.iw_phy import BandCapabilities, parse_iw_phy
@@ -101,68 +102,60 @@ def test_rate_masks(base: dict[str, Any], rates: Any, words: list[str]) -> None:
     assert client_plan(base | {"rates": rates}, HWSIM, WLAN0).bitrate_words == words
 
 
-# changes, radio, base, what the sentence says and which remedy it gives
-PROBLEMS: list[tuple[dict[str, Any], str, dict[str, Any], str]] = [
-    ({"channel": 52}, HWSIM, HT40, "use one of 36, 40, 44, 48, 149, 153, 157, 161, or set dfs: true"),
-    ({"channel": 165}, HWSIM, HT40, "channel 165 has no 40 MHz block; at 40 MHz use one of 36"),
-    ({"channel": 37}, HWSIM, HT40, "there is no channel 37"),
-    ({"width_mhz": 80}, HWSIM, HT40, "11n has no 80 MHz; use one of 20, 40, or another mode"),
-    ({"channel": 6, "width_mhz": 20}, HWSIM, VHT80, "802.11ac exists at 5 GHz only"),
-    ({}, WORLD, HT40, "NO-IR"),
-    ({}, WORLD, HT40, "install wireless-regdb"),
-    ({"channel": 149}, ATH9K, HT40, "channel 149 is not allowed in US"),
-    ({"security": "wpa2"}, ATH9K, VHT80, "no 802.11ac; use mode: 11n"),
-    ({"country": "us"}, HWSIM, HT40, "two capital letters"),
-    ({"ssid": "x" * 33}, HWSIM, HT40, "1 to 32 printable octets"),
-    ({"ssid": "a\nwpa=0"}, HWSIM, HT40, "1 to 32 printable octets"),
-    ({"passphrase": "short"}, HWSIM, HT40, "8 to 63 characters, this one has 5"),
-    ({"passphrase": "1234567"}, HWSIM, HT40, "8 to 63 characters, this one has 7"),
-    ({"passphrase": "x" * 64}, HWSIM, HT40, "8 to 63 characters, this one has 64"),
-    ({"passphrase": None}, HWSIM, HT40, "wpa2 needs one"),
-    ({"passphrase": "new\nline of it"}, HWSIM, HT40, "outside printable ASCII"),
-    ({"passphrase": "horse|id=staple"}, HWSIM, VHT80, "for options"),
-    ({"tx_power_dbm": 30}, HWSIM, HT40, "30 is above the 23 dBm allowed; lower it"),
-    ({"rates": {"mcs": [31]}}, HWSIM, HT40, "4 streams wanted, phy0 has 2"),
-    ({"rates": {"mcs": [40]}}, HWSIM, HT40, "not in 0-31"),
-    ({"rates": {"mcs": [10], "streams": 1}}, HWSIM, HT40, "needs more than 1 streams"),
-    (
-        {"rates": {"mcs": [9], "streams": 2}, "width_mhz": 20},
-        HWSIM,
-        VHT80,
-        "802.11ac has no VHT MCS 9 2SS 20 MHz",
-    ),
-    (
-        {"rates": {"guard_interval": "short"}, "width_mhz": 20},
-        ATH9K,
-        HT40,
-        "no short guard interval at 20 MHz",
-    ),
-    ({"rates": "fast"}, HWSIM, HT40, "use `automatic` or"),
-    ({"rates": {"speed": 3}}, HWSIM, HT40, "use `automatic` or"),
-    ({"mode": "11ax"}, HWSIM, HT40, "use 11n or 11ac"),
-    ({"security": "wep"}, HWSIM, HT40, "use open or wpa2 or sae"),
-    ({"channel": "low"}, HWSIM, HT40, "not a whole number"),
-    ({}, HWSIM.replace("\t\t * AP\n", ""), HT40, "cannot be AP"),
-    ({}, HWSIM.replace("(00-0f-ac:6)", "(00-0f-ac:99)"), VHT80, "cannot protect management frames"),
-    ({"rates": {"mcs": [3]}}, HWSIM.replace("set_tx_bitrate_mask", "x"), HT40, "cannot fix rates"),
-    ({}, HWSIM.replace("Capabilities: 0x107e", "Capabilities: 0x107c"), HT40, "use a smaller width_mhz"),
-    ({}, "", HT40, "is its driver loaded?"),
+# changes, radio, base; the sentence says what is wrong and what to do
+PROBLEMS: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    ({"channel": 52}, HWSIM, HT40),
+    ({"channel": 165}, HWSIM, HT40),
+    ({"channel": 37}, HWSIM, HT40),
+    ({"width_mhz": 80}, HWSIM, HT40),
+    ({"channel": 6, "width_mhz": 20}, HWSIM, VHT80),
+    ({}, WORLD, HT40),
+    ({"channel": 149}, ATH9K, HT40),
+    ({"security": "wpa2"}, ATH9K, VHT80),
+    ({"country": "us"}, HWSIM, HT40),
+    ({"ssid": "x" * 33}, HWSIM, HT40),
+    ({"ssid": "a\nwpa=0"}, HWSIM, HT40),
+    ({"passphrase": "short"}, HWSIM, HT40),
+    ({"passphrase": "1234567"}, HWSIM, HT40),
+    ({"passphrase": "x" * 64}, HWSIM, HT40),
+    ({"passphrase": None}, HWSIM, HT40),
+    ({"passphrase": "new\nline of it"}, HWSIM, HT40),
+    ({"passphrase": "horse|id=staple"}, HWSIM, VHT80),
+    ({"tx_power_dbm": 30}, HWSIM, HT40),
+    ({"rates": {"mcs": [31]}}, HWSIM, HT40),
+    ({"rates": {"mcs": [40]}}, HWSIM, HT40),
+    ({"rates": {"mcs": [10], "streams": 1}}, HWSIM, HT40),
+    ({"rates": {"mcs": [9], "streams": 2}, "width_mhz": 20}, HWSIM, VHT80),
+    ({"rates": {"guard_interval": "short"}, "width_mhz": 20}, ATH9K, HT40),
+    ({"rates": "fast"}, HWSIM, HT40),
+    ({"rates": {"speed": 3}}, HWSIM, HT40),
+    ({"mode": "11ax"}, HWSIM, HT40),
+    ({"security": "wep"}, HWSIM, HT40),
+    ({"channel": "low"}, HWSIM, HT40),
+    ({}, HWSIM.replace("\t\t * AP\n", ""), HT40),
+    ({}, HWSIM.replace("(00-0f-ac:6)", "(00-0f-ac:99)"), VHT80),
+    ({"rates": {"mcs": [3]}}, HWSIM.replace("set_tx_bitrate_mask", "x"), HT40),
+    ({}, HWSIM.replace("Capabilities: 0x107e", "Capabilities: 0x107c"), HT40),
+    ({}, "", HT40),
 ]
 
 
-@pytest.mark.parametrize(("changes", "phy", "base", "words"), PROBLEMS)
-def test_problem_names_its_remedy(
-    changes: dict[str, Any], phy: str, base: dict[str, Any], words: str
-) -> None:
+@pytest.mark.parametrize(
+    ("changes", "phy", "base"),
+    PROBLEMS,
+    ids=[f"{number} {changes}" for number, (changes, _, _) in enumerate(PROBLEMS)],
+)
+def test_problem_names_its_remedy(changes: dict[str, Any], phy: str, base: dict[str, Any]) -> None:
     plan = planned(changes, phy, base)
-    assert words in ". ".join(plan.problems)
+    assert plan.problems
+    same_sentence(". ".join(plan.problems))
     secret = (base | changes)["passphrase"] or "-"
     assert secret not in repr(plan)
 
 
 def test_missing_interface_and_missing_keys() -> None:
-    assert "correct the host's radio.interface" in access_point_plan(HT40, HWSIM, "").problems[0]
-    assert access_point_plan({"ssid": "x"}, HWSIM, WLAN0).problems[0].startswith("wifi: country, mode")
+    same_sentence(access_point_plan(HT40, HWSIM, "").problems[0])
+    same_sentence(access_point_plan({"ssid": "x"}, HWSIM, WLAN0).problems[0])
 
 
 def test_radio_is_that_of_the_interface() -> None:

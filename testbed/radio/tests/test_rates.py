@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -165,5 +166,5 @@ def test_a_rate_off_by_more_than_rounding_never_matches(rate: float, mode: PhyMo
 def test_modes_that_contradict_themselves(
     standard: Standard, mcs: int | None, streams: int | None, width: int, guard: int
 ) -> None:
-    with pytest.raises(ValueError, match="mode: "):
+    with raises(ValueError):
         PhyMode(standard, mcs, streams, width, guard)

@@ -8,6 +8,7 @@ import threading
 from datetime import date
 
 import pytest
+from golden_sentences import raises
 from meter_dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 from netjoule_meters.adapters.energy_monitors.cc128 import CC128
@@ -42,9 +43,9 @@ def opened(clock, lines, first=None, **settings):
         yield meter
 
 
-def opening_fails(clock, lines, error, words, **settings):
+def opening_fails(clock, lines, error, **settings):
     meter = CC128(Dialogue(unasked(*lines), clock.advance), settings, clock=clock)
-    with pytest.raises(error, match=words):
+    with raises(error):
         meter.open()
     meter._transport.finish()
 
@@ -65,26 +66,25 @@ def test_open_passes_over_half_a_message_history_and_other_sensors(clock):
 
 
 def test_silence(clock):
-    opening_fails(clock, [SILENCE], NoAnswer, "check that the display shows a power.*57600 Bd.*download")
+    opening_fails(clock, [SILENCE], NoAnswer)
 
 
 def test_unreadable_bytes_name_the_baud_rate(clock):
-    opening_fails(clock, [b"\xf8\x00\x80"] * 3, NoAnswer, "is not text.*57600 Bd 8N1.*Classic")
+    opening_fails(clock, [b"\xf8\x00\x80"] * 3, NoAnswer)
 
 
 def test_another_instrument_that_talks_unasked(clock):
     lines = [b"230.12E+00,0.2064E+00,22.95E+00"] * 3
-    opening_fails(clock, lines, NoAnswer, "is not one whole message.*check that the display")
+    opening_fails(clock, lines, NoAnswer)
 
 
 def test_the_older_classic(clock):
-    opening_fails(clock, [CLASSIC], WrongInstrument, "older Current Cost Classic sends on dialogue")
+    opening_fails(clock, [CLASSIC], WrongInstrument)
 
 
 def test_a_sensor_that_is_not_heard_names_those_that_are(clock):
     lines = [live(sensor=0), HISTORY, live(sensor=2), SILENCE]
-    words = "sensor 1 was not heard on dialogue within 24 s, but 0, 2: set 'sensor' to one of those"
-    opening_fails(clock, lines, NoAnswer, words, sensor=1)
+    opening_fails(clock, lines, NoAnswer, sensor=1)
 
 
 def test_other_sensors_do_not_keep_it_listening_for_ever(clock):
@@ -96,31 +96,27 @@ def test_other_sensors_do_not_keep_it_listening_for_ever(clock):
     with expected_dialogue([]) as dialogue:
         feed = lines()
         dialogue.read_line = lambda _timeout_s: next(feed)
-        with pytest.raises(NoAnswer, match="sensor 1 was not heard"):
+        with raises(NoAnswer):
             CC128(dialogue, {"sensor": 1}, clock=clock).open()
     assert clock.now_ns < 60e9
 
 
 def test_history_alone(clock):
-    opening_fails(
-        clock, [HISTORY, SILENCE], NoAnswer, "sent its history only.*wait until the download is over"
-    )
+    opening_fails(clock, [HISTORY, SILENCE], NoAnswer)
 
 
 def test_a_clamp_that_is_not_there(clock):
-    opening_fails(
-        clock, [live(more=CLAMP_2)], UsageError, "has no clamp 3: set 'channels' from 1\\+2", channels="1+3"
-    )
+    opening_fails(clock, [live(more=CLAMP_2)], UsageError, channels="1+3")
 
 
 def test_a_sensor_that_counts_impulses(clock):
     counting = live().replace(b"<type>1</type>", b"<type>2</type>")
-    opening_fails(clock, [counting], UsageError, "sensor 0 counts impulses and shows no power")
+    opening_fails(clock, [counting], UsageError)
 
 
 @pytest.mark.parametrize("channels", ["", "0", "1+1", "1,2", "x", -1])
 def test_channels_are_strict(clock, channels):
-    with expected_dialogue([]) as dialogue, pytest.raises(UsageError, match="channels cannot be"):
+    with expected_dialogue([]) as dialogue, raises(UsageError):
         CC128(dialogue, {"channels": channels}, clock=clock)
 
 

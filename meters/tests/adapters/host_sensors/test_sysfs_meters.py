@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.adapters.host_sensors.rapl import CounterSum
 from netjoule_meters.config import MeterConfig
@@ -143,43 +144,41 @@ def test_counter_sums():
 
 
 @pytest.mark.parametrize(
-    ("added", "words"),
+    "added",
     [
-        ("intel-rapl:0:0", r"intel-rapl:0:0 \(core\) is part of intel-rapl:0"),
-        ("intel-rapl:0", "counted twice"),
-        ("intel-rapl:7", "'intel-rapl:7', which is not there; there are intel-rapl:0"),
-        ("psys-rapl:0", "two ways to count the same"),
+        "intel-rapl:0:0",
+        "intel-rapl:0",
+        "intel-rapl:7",
+        "psys-rapl:0",
     ],
 )
-def test_rapl_counts_nothing_twice(packages, clock, added, words):
+def test_rapl_counts_nothing_twice(packages, clock, added):
     zone(packages, "psys-rapl:0", "psys", 1)
-    with pytest.raises(UsageError, match=words):
+    with raises(UsageError):
         opened(packages, clock, "rapl", "sysfs:intel-rapl:0", add_zones=added)
 
 
 def test_rapl_psys_holds_everything(packages, clock):
     zone(packages, "intel-rapl:2", "psys", 1)
-    with pytest.raises(UsageError, match="is part of intel-rapl:2"):
+    with raises(UsageError):
         opened(packages, clock, "rapl", "sysfs:intel-rapl:2", add_zones="intel-rapl:0")
 
 
 def test_rapl_without_permission_says_what_to_do(packages, clock, monkeypatch):
     deny(monkeypatch, "energy_uj")
-    with pytest.raises(
-        PortUnavailable, match=r"no permission to read .*energy_uj: .*run the logger as root"
-    ) as error:
+    with raises(PortUnavailable) as error:
         opened(packages, clock, "rapl", "sysfs:intel-rapl:0")
     assert error.value.exit_code == 3
 
 
 def test_rapl_that_is_not_there(tree, packages, clock):
-    with pytest.raises(PortUnavailable, match=r"no RAPL zone 'intel-rapl:9'.*intel-rapl:0 \(package-0\)"):
+    with raises(PortUnavailable):
         opened(packages, clock, "rapl", "sysfs:intel-rapl:9")
     bare = Tree(tree.root / "bare")
     bare.put("class")
-    with pytest.raises(PortUnavailable, match=r"no RAPL zone on this host.*with another meter"):
+    with raises(PortUnavailable):
         opened(bare, clock, "rapl", "sysfs:intel-rapl:0")
-    with pytest.raises(PortUnavailable, match="mount sysfs"):
+    with raises(PortUnavailable):
         opened(Tree(tree.root / "none"), clock, "rapl", "sysfs:intel-rapl:0")
 
 
@@ -188,7 +187,7 @@ def test_rapl_with_an_unreadable_counter_is_garbage_not_energy(packages, clock):
     count(packages, "intel-rapl:0", "lots")
     reading = meter.read()
     assert (reading.flag, reading.energy_j) == (Flag.GARBAGE, None)
-    with pytest.raises(NoAnswer, match="is 'lots', not a number"):
+    with raises(NoAnswer):
         opened(packages, clock, "rapl", "sysfs:intel-rapl:0")
 
 
@@ -204,7 +203,7 @@ def test_rapl_passport(packages, clock):
 
 def test_rapl_is_looked_at_for_how_often_it_counts(packages, clock, monkeypatch):
     meter = opened(packages, clock, "rapl", "sysfs:intel-rapl:0")
-    with pytest.raises(NoAnswer, match=r"stands still.*name another zone"):
+    with raises(NoAnswer):
         meter.confirm()
     clock.step_ns = 500_000
     looks = iter(range(10_000))
@@ -244,7 +243,7 @@ def test_hwmon_without_a_power_file_multiplies(tree, clock):
     tree.put("class/hwmon/hwmon1", name="ina3221", in2_input=12000, curr3_input=250)
     meter = opened(tree, clock, "hwmon", "sysfs:ina3221", channel=3, voltage_channel=2)
     assert meter.read().power_w == pytest.approx(3.0)
-    with pytest.raises(PortUnavailable, match=r"tells no power in channel 1.*set channel or voltage_channel"):
+    with raises(PortUnavailable):
         opened(tree, clock, "hwmon", "sysfs:ina3221")
 
 
@@ -258,7 +257,7 @@ def test_hwmon_with_a_mean_only_is_asked_as_often_as_it_has_one(tree, clock):
     tree.put(
         "class/hwmon/hwmon1", name="power_meter", power1_average=45_000_000, power1_average_interval=1000
     )
-    with pytest.raises(SettingRefused, match=r"every 1 s .*into .*/power1_average_interval"):
+    with raises(SettingRefused):
         opened(tree, clock, "hwmon", "sysfs:power_meter")
     meter = opened(tree, clock, "hwmon", "sysfs:power_meter", update_interval_s=1.0)
     assert meter.read().power_w == pytest.approx(45.0)
@@ -266,23 +265,19 @@ def test_hwmon_with_a_mean_only_is_asked_as_often_as_it_has_one(tree, clock):
 
 def test_hwmon_two_of_one_name(ina226, clock):
     sensor(ina226, "hwmon3", "1-0041", power1_input=7_000_000)
-    with pytest.raises(PortUnavailable, match=r"several .*1-0040 \(ina226\), 1-0041 \(ina226\)"):
+    with raises(PortUnavailable):
         opened(ina226, clock, "hwmon", "sysfs:ina226")
     assert opened(ina226, clock, "hwmon", "sysfs:1-0041").read().power_w == 7.0
 
 
 def test_hwmon_not_there(ina226, clock):
-    with pytest.raises(
-        PortUnavailable, match=r"no hwmon sensor 'ina219'.*hwmon0 \(coretemp\), hwmon2 \(ina226\)"
-    ):
+    with raises(PortUnavailable):
         opened(ina226, clock, "hwmon", "sysfs:ina219")
 
 
 def test_hwmon_is_not_asked_faster_than_it_measures(ina226, clock):
     ina226.put("class/hwmon/hwmon2", update_interval=500)
-    with pytest.raises(
-        SettingRefused, match=r"new value every 0\.5 s .*set update_interval_s to 0\.5 or more"
-    ):
+    with raises(SettingRefused):
         opened(ina226, clock, "hwmon", "sysfs:ina226")
 
 
@@ -340,7 +335,7 @@ def test_battery_current_times_voltage_whatever_the_sign(laptop, clock, current_
 @pytest.mark.parametrize("status", ["Charging", "Full", "Not charging", "Unknown"])
 def test_a_battery_that_does_not_feed_the_host_is_refused(laptop, clock, status):
     laptop.put("class/power_supply/BAT0", status=status)
-    with pytest.raises(WrongMode, match=f"says '{status}'.*unplug the mains") as error:
+    with raises(WrongMode) as error:
         opened(laptop, clock, "battery", "sysfs:BAT0")
     assert error.value.exit_code == 3
 
@@ -379,23 +374,23 @@ def test_battery_is_looked_at(laptop, clock):
 
 
 @pytest.mark.parametrize(
-    ("files", "resource", "words"),
+    ("files", "resource"),
     [
-        ({}, "BAT7", "no battery 'BAT7' .*: AC, BAT0"),
-        ({}, "AC", "AC is of type Mains, not a battery: name one of BAT0$"),
-        ({"type": "BMS"}, "BAT0", "BAT0 is of type BMS, not a battery: this host has none"),
-        ({"present": 0}, "BAT0", "the bay of BAT0 is empty"),
+        ({}, "BAT7"),
+        ({}, "AC"),
+        ({"type": "BMS"}, "BAT0"),
+        ({"present": 0}, "BAT0"),
     ],
 )
-def test_no_such_battery(laptop, clock, files, resource, words):
+def test_no_such_battery(laptop, clock, files, resource):
     laptop.put("class/power_supply/BAT0", **files)
-    with pytest.raises(PortUnavailable, match=words):
+    with raises(PortUnavailable):
         opened(laptop, clock, "battery", f"sysfs:{resource}")
 
 
 def test_a_battery_that_measures_no_power(laptop, clock):
     (laptop.root / "class/power_supply/BAT0/power_now").unlink()
-    with pytest.raises(PortUnavailable, match="neither power_now nor current_now"):
+    with raises(PortUnavailable):
         opened(laptop, clock, "battery", "sysfs:BAT0")
 
 
@@ -410,9 +405,9 @@ def test_requests_of_sysfs(tree):
     assert source.fetch("class/x/a", 1.0) == b"1\n"
     assert source.fetch("class/x/", 1.0).split() == [b"a", b"b", b"device"]
     assert source.fetch("class/x/device@", 1.0) == b"class"
-    with pytest.raises(ConnectionLost, match="is not there"):
+    with raises(ConnectionLost):
         source.fetch("class/x/c", 1.0)
-    with pytest.raises(GarbageReply, match="cannot be read now"):
+    with raises(GarbageReply):
         source.fetch("class/x", 1.0)  # a folder, where a file was asked for
 
 
@@ -426,5 +421,5 @@ def test_sysfs_waits_can_be_called_off(tree):
 
 
 def test_another_interface_is_refused(tree, clock):
-    with pytest.raises(UsageError, match="it is connected by sysfs"):
+    with raises(UsageError):
         built(tree, clock, "battery", "/dev/ttyUSB0")

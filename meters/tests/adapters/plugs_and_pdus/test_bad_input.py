@@ -8,6 +8,7 @@ import socket
 import threading
 
 import pytest
+from golden_sentences import raises, same_sentence
 
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
@@ -81,18 +82,18 @@ def test_http_500_at_the_first_contact(serve):
     device = serve("socket", "netio")
     device.fault("http_500")
     text = no_answer(device.meter())
-    assert "HTTP 500" in text and "/netio.json" in text and "restart the device" in text
+    same_sentence(text)
 
 
 def test_wrong_json_at_the_first_contact(serve):
     device = serve("socket", "shelly2")
     device.fault("wrong_json")
-    assert "the answer is not JSON" in no_answer(device.meter())
+    same_sentence(no_answer(device.meter()))
 
 
 def test_no_password_where_one_is_wanted(serve):
     device = serve("socket", "netio", extra={"password": "s3cret"})
-    assert "set username and password (env:NAME or file:PATH)" in no_answer(device.meter())
+    same_sentence(no_answer(device.meter()))
 
 
 @pytest.mark.parametrize("variant", ["netio", "shelly2"])
@@ -100,15 +101,16 @@ def test_a_wrong_password_is_refused_and_not_shown(serve, variant, monkeypatch):
     device = serve("socket", variant, extra={"password": "s3cret"})
     monkeypatch.setenv("SOCKET_PASSWORD", "guessed-wrong")
     text = no_answer(device.meter(password="env:SOCKET_PASSWORD"))
-    assert "HTTP 401" in text and "refuses" in text and "guessed-wrong" not in text
+    same_sentence(text)
+    assert "guessed-wrong" not in text
 
 
 def test_a_literal_secret_is_refused_and_not_shown():
     for name, resource in (("password", "http://10.0.0.1"), ("community", "snmp:10.0.0.1")):
-        with pytest.raises(UsageError, match=r"by reference \(env:NAME or file:PATH\)") as caught:
+        with raises(UsageError) as caught:
             meter_at(resource, preset="netio", **{name: "s3cret"})
         assert "s3cret" not in str(caught.value)
-    with pytest.raises(UsageError, match="does not belong into a resource") as caught:
+    with raises(UsageError) as caught:
         meter_at("http://admin:s3cret@10.0.0.1", preset="netio")
     assert "s3cret" not in str(caught.value)
 
@@ -116,13 +118,9 @@ def test_a_literal_secret_is_refused_and_not_shown():
 def test_a_secret_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.delenv("NOT_SET", raising=False)
     (tmp_path / "empty").write_text("")
-    for reference, words in (
-        ("env:NOT_SET", "NOT_SET is not set"),
-        (f"file:{tmp_path / 'none'}", "No such file"),
-        (f"file:{tmp_path / 'empty'}", "is empty"),
-    ):
+    for reference in ("env:NOT_SET", f"file:{tmp_path / 'none'}", f"file:{tmp_path / 'empty'}"):
         meter = meter_at("http://127.0.0.1:9", preset="netio", password=reference)
-        with pytest.raises(MeterUnavailable, match=words):
+        with raises(MeterUnavailable):
             meter.open()
         meter.close()
 
@@ -131,33 +129,33 @@ def test_another_device_answers(serve):
     device = serve("socket", "netio")
     meter = device.meter(preset="tasmota")
     text = no_answer(meter)
-    assert "HTTP 404" in text and "choose the preset of this device" in text
+    same_sentence(text)
 
 
 def test_the_mapping_does_not_fit_the_answer(serve):
     device = serve("isockets", "json")
     meter = device.meter(power_path="/watts")
-    with pytest.raises(WrongInstrument, match=r"no 'watts' .*\(there: note, power_w.*; name the right"):
+    with raises(WrongInstrument):
         meter.open()
 
 
 def test_an_outlet_that_is_not_there(serve):
     meter = serve("socket", "netio").meter(outlet=7)
-    with pytest.raises(WrongInstrument, match="only 2 entries where /Outputs/6/Load wants number 6"):
+    with raises(WrongInstrument):
         meter.open()
 
 
 def test_an_object_that_the_agent_does_not_have(serve):
     device = serve("socket", "apc")
     meter = device.meter(preset="apc_outlet")
-    with pytest.raises(WrongInstrument, match=r"the device has no 1\.3\.6\.1\.4\.1\.318"):
+    with raises(WrongInstrument):
         meter.open()
     assert "noSuchName" in no_answer(device.meter(preset="apc_outlet", snmp_version="1"))
 
 
 def test_a_register_that_the_device_does_not_have(serve):
     text = no_answer(serve("isockets", "modbus").meter(power_path="input:100:float32"))
-    assert "Modbus exception 2 (illegal data address) for input register 100 of unit 1" in text
+    same_sentence(text)
 
 
 def test_a_plug_without_an_energy_meter(serve, monkeypatch):
@@ -166,7 +164,7 @@ def test_a_plug_without_an_energy_meter(serve, monkeypatch):
     answer = {"emeter": {"err_code": -1, "err_msg": "module not support"}}
     monkeypatch.setattr(device_answers, "kasa", lambda _request, _shown: answer)
     meter = serve("socket", "kasa").meter()
-    with pytest.raises(WrongInstrument, match=r"no 'get_realtime' .*there: err_code, err_msg"):
+    with raises(WrongInstrument):
         meter.open()
 
 
@@ -251,7 +249,7 @@ def test_silence_is_a_time_out_and_ends_with_the_next_answer(serve, model, varia
     meter.open()
     meter.settings["answer_timeout_s"] = 0.1
     device.mute = True
-    with pytest.raises(ReplyTimeout, match=r"within 0\.1 s"):
+    with raises(ReplyTimeout):
         meter.read()
     device.mute = False
     meter.settings["answer_timeout_s"] = 60.0
@@ -265,7 +263,7 @@ def test_text_that_never_matches_is_a_time_out_that_quotes_it(serve):
     meter.open()
     meter.settings["answer_timeout_s"] = 0.1
     device.fault("babble")
-    with pytest.raises(ReplyTimeout, match=r"did not match .* within 0\.1 s; it ends with b'self-test"):
+    with raises(ReplyTimeout):
         meter.read()
 
 

@@ -11,6 +11,7 @@ import threading
 from datetime import date
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.registry import EMULATED
@@ -125,7 +126,7 @@ def test_two_outlets_of_one_device_are_two_meters():
         return {"schema_version": 1, "meters": meters}
 
     assert len(meter_configs(document(1, 2))) == 2
-    with pytest.raises(UsageError, match="'http://strip 1' is used by two meters"):
+    with raises(UsageError):
         meter_configs(document(1, 1))
 
 
@@ -201,7 +202,7 @@ def test_what_a_look_at_the_device_shows_stands_beside_each_provisional_statemen
     assert finding.holds is None
     assert re.fullmatch(r"2 answers, [\d.]+ s apart: power 10, 10 W; no counter", finding.seen)
     device.fault("snmp_error")
-    with pytest.raises(NoAnswer, match="gave 0 of 2 readings"):
+    with raises(NoAnswer):
         meter.confirm(updates=2)
 
 

@@ -9,6 +9,7 @@ import ssl
 import threading
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
@@ -76,7 +77,7 @@ def meter_at(resource, **settings):
 
 def test_a_certificate_that_nobody_signed_is_refused_with_the_next_step(device):
     meter = meter_at(device)
-    with pytest.raises(NoAnswer, match=r"not trusted \(verify_certificate: false accepts"):
+    with raises(NoAnswer):
         meter.open()
     meter.close()
 

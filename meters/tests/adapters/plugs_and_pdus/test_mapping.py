@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,17 +43,17 @@ def test_json_pointers():
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    "path",
     [
-        ("/x", r"no 'x' for /x in the answer \(there: a\)"),
-        ("/a/1", "only 1 entries where /a/1 wants number 1"),
-        ("/a/0/b/c", "there: one value"),
-        ("/a/-1", "there: one value"),
-        ("/a", "/a is not one value"),
+        "/x",
+        "/a/1",
+        "/a/0/b/c",
+        "/a/-1",
+        "/a",
     ],
 )
-def test_a_pointer_to_nothing_says_what_is_there(path, words):
-    with pytest.raises(NotThere, match=words):
+def test_a_pointer_to_nothing_says_what_is_there(path):
+    with raises(NotThere):
         found("json", b'{"a": [{"b": 1}]}', path)
 
 
@@ -60,8 +61,8 @@ def test_csv_by_name_and_number_takes_the_last_line():
     answer = b"time; power (W) ;u\r\n1;2.5;230\r\n2;3.5;231\r\n\r\n"
     assert found("csv", answer, "power (W)", separator=";") == "3.5"
     assert found("csv", answer, "3", separator=";") == "231"
-    for path, words in (("watts", "no column 'watts'"), ("4", "only 3 columns"), ("0", "only 3 columns")):
-        with pytest.raises(NotThere, match=words):
+    for path in ("watts", "4", "0"):
+        with raises(NotThere):
             found("csv", answer, path, separator=";")
 
 
@@ -69,7 +70,7 @@ def test_text_by_groups():
     pattern = r"power=(?P<power>[\d.]+) W, (\d+) V"
     assert found("text", b"ok power=12.5 W, 230 V", "power", pattern) == "12.5"
     assert found("text", b"ok power=12.5 W, 230 V", "2", pattern) == "230"
-    with pytest.raises(NotThere, match="does not match"):
+    with raises(NotThere):
         found("text", b"booting", "power", pattern)
 
 
@@ -103,7 +104,7 @@ def test_units(text, kind, expected):
 
 @pytest.mark.parametrize("text", ["", "PS", "W W", "1 2 W", "nan W", "inf W", "0 W", "kw", "W 0.01"])
 def test_no_units(text):
-    with pytest.raises(UsageError, match=r"power_unit cannot be .* write one of W, mW"):
+    with raises(UsageError):
         units.factor(text, units.POWER, "power_unit")
 
 
@@ -133,7 +134,7 @@ def test_infinity_is_over_range():
 
 @pytest.mark.parametrize("value", ['"12,5"', "true", '"12.5 W"'])
 def test_values_that_are_no_numbers(value):
-    with pytest.raises(GarbageReply, match="not a number"):
+    with raises(GarbageReply):
         mapping(power_path="/p").sample(b'{"p": %s}' % value.encode())
 
 
@@ -175,18 +176,18 @@ def test_a_preset_is_complete_and_names_its_source(name):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("{", "is not YAML"),
-        ("- 1", "is no preset"),
-        ("settings: 1", "is no preset"),
-        ("{settings: {}, colour: red}", "unknown field 'colour'"),
-        ("{settings: {}, variants: [1]}", "variants is a list of mappings"),
-        ("{settings: {}, interfaces: http}", "interfaces is a list of texts"),
+        "{",
+        "- 1",
+        "settings: 1",
+        "{settings: {}, colour: red}",
+        "{settings: {}, variants: [1]}",
+        "{settings: {}, interfaces: http}",
     ],
 )
-def test_no_preset(text, words):
-    with pytest.raises(UsageError, match=words):
+def test_no_preset(text):
+    with raises(UsageError):
         parse_preset(text, "mine.yaml")
 
 

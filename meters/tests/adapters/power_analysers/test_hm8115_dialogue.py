@@ -8,6 +8,7 @@ import threading
 from datetime import date
 
 import pytest
+from golden_sentences import raises
 from meter_dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 from netjoule_meters.adapters.power_analysers.hm8115 import HM8115
@@ -35,9 +36,9 @@ def opened(clock, entries, settings=SETTINGS, before=OPEN, **options):
         yield meter
 
 
-def opening_fails(clock, entries, error, words):
+def opening_fails(clock, entries, error):
     meter = HM8115(Dialogue(entries), SETTINGS, clock=clock)
-    with pytest.raises(error, match=words) as raised:
+    with raises(error) as raised:
         meter.open()
     meter._transport.finish()
     return raised.value
@@ -65,7 +66,7 @@ def test_another_function_and_range_are_changed_and_two_lines_after_it_not_used(
 def test_a_range_that_does_not_stay_is_refused(clock):
     stubborn = [(b"STATUS?", b"WATT U3 I3")] * 3
     entries = [*BEGIN, *IDENTIFY, (b"STATUS?", b"WATT U3 I3"), *SET, *stubborn]
-    opening_fails(clock, entries, SettingRefused, "shows WATT U3 I3 where WATT U3 I2 was set: check")
+    opening_fails(clock, entries, SettingRefused)
 
 
 def test_a_slow_answer_is_asked_for_again(clock):
@@ -77,28 +78,26 @@ def test_a_slow_answer_is_asked_for_again(clock):
 
 @pytest.mark.parametrize("answer", [b"IeS type ISW8001A", b"YOKOGAWA,760401,0,F2.01"])
 def test_another_instrument(clock, answer):
-    words = r"another instrument answers on dialogue.*name the right port"
-    opening_fails(clock, [*BEGIN, (b"*IDN?", answer)], WrongInstrument, words)
+    opening_fails(clock, [*BEGIN, (b"*IDN?", answer)], WrongInstrument)
 
 
 @pytest.mark.parametrize("answer", [SILENCE, b"\x98\x86\x00\xf8\x80"])
 def test_silence_and_a_wrong_baud_rate_name_the_baud_rate(clock, answer):
-    words = r"baud_rate is the one its display shows.*9600 or 1200"
     asked = [(b"*IDN?", answer)] * (3 if answer is SILENCE else 1)
-    error = opening_fails(clock, [*BEGIN, *asked], NoAnswer, words)
+    error = opening_fails(clock, [*BEGIN, *asked], NoAnswer)
     assert error.exit_code == 3
 
 
 @pytest.mark.parametrize(
-    ("settings", "why"),
+    "settings",
     [
-        ({**SETTINGS, "voltage_range_v": 300}, "voltage_range_v cannot be 300"),
-        ({"voltage_range_v": 500}, "'current_range_a' is missing"),
-        ({**SETTINGS, "readout": "fast"}, "readout cannot be fast"),
+        {**SETTINGS, "voltage_range_v": 300},
+        {"voltage_range_v": 500},
+        {**SETTINGS, "readout": "fast"},
     ],
 )
-def test_settings_are_strict(clock, settings, why):
-    with expected_dialogue([]) as dialogue, pytest.raises(UsageError, match=why):
+def test_settings_are_strict(clock, settings):
+    with expected_dialogue([]) as dialogue, raises(UsageError):
         HM8115(dialogue, settings, clock=clock)
 
 
@@ -257,12 +256,12 @@ def test_the_least_ranges_with_head_room(clock, most, settings):
 
 
 def test_lines_without_voltage_and_current_choose_no_range(clock):
-    with opened(clock, []) as meter, pytest.raises(UsageError, match=r"saw no V.*set its ranges by hand"):
+    with opened(clock, []) as meter, raises(UsageError):
         meter.choose_range(0.0, 0.0, 60.0)
 
 
 def test_no_range_holds_everything(clock):
-    with opened(clock, []) as meter, pytest.raises(UsageError, match="no range holds 15 A"):
+    with opened(clock, []) as meter, raises(UsageError):
         meter.choose_range(230.0, 15.0, 3450.0)
 
 
@@ -280,17 +279,16 @@ def test_probing_says_which_provisional_statements_hold(clock):
 
 
 def test_probing_an_instrument_that_falls_silent_is_one_sentence(clock):
-    words = "on dialogue gave 1 of 3 readings: check that it shows a power"
     entries = [*START, (None, LINE), *[(None, SILENCE)] * 5]
-    with opened(clock, entries, wait=clock.advance) as meter, pytest.raises(NoAnswer, match=words):
+    with opened(clock, entries, wait=clock.advance) as meter, raises(NoAnswer):
         meter.confirm(3)
 
 
 def test_probing_an_instrument_that_is_unplugged_is_one_sentence(clock):
     with opened(clock, [*START, (None, UNPLUGGED)]) as meter:
-        with pytest.raises(NoAnswer, match="on dialogue went away"):
+        with raises(NoAnswer):
             meter.confirm(3)
-        with pytest.raises(UsageError, match="at least 2 readings"):
+        with raises(UsageError):
             meter.confirm(1)
 
 

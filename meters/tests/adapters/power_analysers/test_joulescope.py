@@ -8,6 +8,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.adapters.power_analysers.joulescope import JoulescopeMeter, reading_of
 from netjoule_meters.errors import GarbageReply, PortUnavailable, SettingRefused, UsageError
@@ -134,40 +135,40 @@ def test_the_library_is_missing(clock):
         raise ImportError("No module named 'joulescope'")
 
     meter = JoulescopeMeter(Joulescope("joulescope:", clock=clock, library=missing), {}, clock=clock)
-    with pytest.raises(PortUnavailable, match=r"pip install './meters\[joulescope\]'") as error:
+    with raises(PortUnavailable) as error:
         meter.open()
     assert error.value.exit_code == 3
 
 
 def test_none_plugged_in_or_another(clock):
-    with pytest.raises(PortUnavailable, match=r"no Joulescope on USB \(there: none\).*plug it in"):
+    with raises(PortUnavailable):
         meter_of(clock).open()
-    with pytest.raises(PortUnavailable, match=r"no Joulescope 000999 \(there: JS220-000123\)"):
+    with raises(PortUnavailable):
         meter_of(clock, Device(), resource="joulescope:000999").open()
 
 
 def test_several_need_a_name(clock):
     devices = (Device("JS220-000001"), Device("JS220-000002"))
-    with pytest.raises(PortUnavailable, match=r"several Joulescopes .*joulescope:SERIAL"):
+    with raises(PortUnavailable):
         meter_of(clock, *devices).open()
     meter = meter_of(clock, *devices, resource="joulescope:000002")
     assert meter.open().serial == "000002"
 
 
 def test_in_use_by_another_program(clock):
-    with pytest.raises(PortUnavailable, match=r"cannot be opened \(LIBUSB_ERROR_BUSY\): end the program"):
+    with raises(PortUnavailable):
         meter_of(clock, Device(busy=True)).open()
 
 
 def test_a_js110_keeps_its_own_window(clock):
-    with pytest.raises(SettingRefused, match=r"windows of 0\.5 s where update_interval_s=0\.1 was set"):
+    with raises(SettingRefused):
         meter_of(clock, Device("JS110-000001", window_s=0.5), update_interval_s=0.1).open()
 
 
 def test_a_range_that_the_model_lacks(clock):
-    with pytest.raises(SettingRefused, match="does not take v_range=2V"):
+    with raises(SettingRefused):
         meter_of(clock, Device("JS110-000001"), voltage_range_v=2).open()
-    with pytest.raises(UsageError, match="voltage_range_v cannot be 30"):
+    with raises(UsageError):
         meter_of(clock, Device(), voltage_range_v=30)
 
 

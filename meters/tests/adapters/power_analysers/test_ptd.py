@@ -8,6 +8,7 @@ import threading
 from datetime import date
 
 import pytest
+from golden_sentences import raises
 from meter_dialogue import SILENCE, UNPLUGGED, Dialogue, expected_dialogue
 
 from netjoule_meters.adapters.power_analysers.ptd import Ptd
@@ -51,10 +52,10 @@ def opened(clock, entries, notes=None, wait=None, **settings):
         yield meter
 
 
-def refused(clock, entries, kind, words, **settings):
+def refused(clock, entries, kind, **settings):
     with expected_dialogue(entries) as dialogue:
         meter = Ptd(dialogue, {**SETTINGS, **settings}, clock=clock)
-        with pytest.raises(kind, match=words):
+        with raises(kind):
             meter.open()
 
 
@@ -118,7 +119,7 @@ def test_stamps_never_go_back(clock):
 def test_no_unread_sample_is_asked_for_again(clock):
     entries = [(b"RL,*", b"No unread samples available"), *batch(line("15:21:14.682"))]
     with opened(clock, entries) as meter:
-        with pytest.raises(ReplyTimeout, match="no new sample"):
+        with raises(ReplyTimeout):
             meter.read()
         assert meter.read().power_w == 22.95
 
@@ -185,41 +186,39 @@ def test_close_ends_the_measurement(clock):
     "greeting", [b"220 mail.example ESMTP", b"HTTP/1.1 400 Bad Request", b"YOKOGAWA,760401,0,F2.01"]
 )
 def test_another_greeting(clock, greeting):
-    refused(clock, [(b"Hello", greeting)], WrongInstrument, "is not PTDaemon.*usually 8888")
+    refused(clock, [(b"Hello", greeting)], WrongInstrument)
 
 
 def test_nothing_answers(clock):
-    refused(clock, [(b"Hello", SILENCE)], NoAnswer, "no usable answer from a SPEC PTDaemon.*no other client")
+    refused(clock, [(b"Hello", SILENCE)], NoAnswer)
 
 
 def test_a_temperature_daemon(clock):
     identity = IDENTITY.replace(b"mode=power", b"mode=temperature")
-    refused(clock, [*HELLO, (b"Identify", identity)], WrongInstrument, "reads temperature, not power")
+    refused(clock, [*HELLO, (b"Identify", identity)], WrongInstrument)
 
 
 def test_an_answer_that_identifies_nothing(clock):
-    refused(
-        clock, [*HELLO, (b"Identify", b"Unknown command")], WrongInstrument, "not PTDaemon's identification"
-    )
+    refused(clock, [*HELLO, (b"Identify", b"Unknown command")], WrongInstrument)
 
 
 def test_another_analyser_than_the_settings_say(clock):
-    refused(clock, GREET, WrongInstrument, "speaks to a YokogawaWT210, not a WT310", model="WT310")
+    refused(clock, GREET, WrongInstrument, model="WT310")
 
 
 @pytest.mark.parametrize("answer", [b"Meter busy", b"Error in parameter", b"Invalid number of parameters"])
 def test_a_refused_range(clock, answer):
     entries = [*GREET, RANGES[0], (b"SR,V,300", answer)]
-    refused(clock, entries, SettingRefused, f"{answer.decode()}.*SR,V,300.*no other client")
+    refused(clock, entries, SettingRefused)
 
 
 @pytest.mark.parametrize("shown", [b"Ranges,1,0.5,0,300.0", b"Ranges,0,0.2,0,300.0"])
 def test_a_range_that_is_not_kept(clock, shown):
-    refused(clock, [*GREET, *RANGES[:3], (b"RR", shown)], SettingRefused, "where current_range_a=0.5 was set")
+    refused(clock, [*GREET, *RANGES[:3], (b"RR", shown)], SettingRefused)
 
 
 def test_a_measurement_that_does_not_start(clock):
-    refused(clock, [*GREET, *RANGES, (GO[0][0], b"Meter busy")], SettingRefused, "Meter busy")
+    refused(clock, [*GREET, *RANGES, (GO[0][0], b"Meter busy")], SettingRefused)
 
 
 def test_an_analyser_whose_ranges_are_set_by_hand(clock):
@@ -412,5 +411,5 @@ def test_each_seed_is_another_analyser():
 
 
 def test_too_short_an_interval_is_refused():
-    with pytest.raises(UsageError, match=r"every 0\.1 s or more slowly"):
+    with raises(UsageError):
         make_instrument("ptd", EmulationOptions(update_interval_s=0.01))

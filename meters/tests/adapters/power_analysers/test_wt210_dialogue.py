@@ -8,6 +8,7 @@ import threading
 from datetime import date
 
 import pytest
+from golden_sentences import raises
 from meter_dialogue import SILENCE, UNPLUGGED, expected_dialogue
 
 from netjoule_meters.adapters.power_analysers.wt210 import WT210
@@ -249,7 +250,7 @@ def open_with(clock, entries, settings=SETTINGS):
 
 
 def test_nothing_answers(clock):
-    with pytest.raises(NoAnswer, match=r"null-modem cable.*488\.2"):
+    with raises(NoAnswer):
         open_with(clock, [*BEGIN, *[(b"*IDN?", SILENCE)] * 3])
 
 
@@ -263,12 +264,12 @@ def test_the_answer_to_a_wait_of_a_killed_program_is_skipped(clock):
 
 @pytest.mark.parametrize("line", [b"V1  230.12E+0", b"E1", b"\x80\xff\x00"])
 def test_not_in_488_2_mode(clock, line):
-    with pytest.raises(WrongMode, match=r"does not speak 488\.2.*Local menu"):
+    with raises(WrongMode):
         open_with(clock, [*BEGIN, (b"*IDN?", line)])
 
 
 def test_unreadable_bytes_point_at_the_baud_rate(clock):
-    with pytest.raises(WrongMode, match="baud rate"):
+    with raises(WrongMode):
         open_with(clock, [*BEGIN, (b"*IDN?", b"\x80\xff\x00")])
 
 
@@ -277,7 +278,7 @@ def test_unreadable_bytes_point_at_the_baud_rate(clock):
     [b"YOKOGAWA,WT310,C2PH13047V,F1.03", b"YOKOGAWA,760502,0,F2.01", b"HAMEG Instruments,HM8115-2,1,2.0"],
 )
 def test_another_instrument_answers(clock, line):
-    with pytest.raises(WrongInstrument, match=r"another instrument answers on dialogue") as error:
+    with raises(WrongInstrument) as error:
         open_with(clock, [*BEGIN, (b"*IDN?", line)])
     assert line.decode() in str(error.value)
     assert error.value.exit_code == 3
@@ -285,12 +286,12 @@ def test_another_instrument_answers(clock, line):
 
 def test_a_refused_setting_names_command_and_next_step(clock):
     entries = [*BEGIN, *IDENTIFY, (SET[0], None), NO_ERROR, (SET[1], None)]
-    with pytest.raises(SettingRefused, match=r":SAMP:RATE 0\.1.*813.*:INTEG:RES"):
+    with raises(SettingRefused):
         open_with(clock, [*entries, (b":STAT:ERR?", b'813,"Cannot be set during integration"')])
 
 
 def test_a_setting_that_was_not_kept(clock):
-    with pytest.raises(SettingRefused, match=r"250\.0E-03.*update_interval_s"):
+    with raises(SettingRefused):
         open_with(clock, [*BEGIN, *IDENTIFY, *SET_UP, (b":SAMP:RATE?", b"250.0E-03")])
 
 
@@ -298,18 +299,18 @@ def test_a_setting_that_was_not_kept(clock):
 
 
 @pytest.mark.parametrize(
-    ("settings", "why"),
+    "settings",
     [
-        ({**SETTINGS, "update_interval_s": 0.2}, "update_interval_s cannot be 0.2"),
-        ({**SETTINGS, "voltage_range_v": 299}, "voltage_range_v cannot be 299"),
-        ({**SETTINGS, "autorange": True}, "unknown setting 'autorange'"),
-        ({"update_interval_s": 0.1, "voltage_range_v": 300}, "'current_range_a' is missing"),
-        ({**SETTINGS, "mode": "PEAK"}, "mode cannot be PEAK"),
-        ({**SETTINGS, "line_filter": 1}, "line_filter cannot be 1"),
+        {**SETTINGS, "update_interval_s": 0.2},
+        {**SETTINGS, "voltage_range_v": 299},
+        {**SETTINGS, "autorange": True},
+        {"update_interval_s": 0.1, "voltage_range_v": 300},
+        {**SETTINGS, "mode": "PEAK"},
+        {**SETTINGS, "line_filter": 1},
     ],
 )
-def test_settings_are_strict(clock, settings, why):
-    with expected_dialogue([]) as dialogue, pytest.raises(UsageError, match=why):
+def test_settings_are_strict(clock, settings):
+    with expected_dialogue([]) as dialogue, raises(UsageError):
         WT210(dialogue, settings, clock=clock)
 
 

@@ -8,6 +8,7 @@ import os
 import threading
 
 import pytest
+from golden_sentences import raises
 from instrument_threads import (
     assert_counts_whole_updates,
     assert_each_update_once,
@@ -54,18 +55,23 @@ def answering(answer: bytes | None):
     """A pseudo-terminal where something answers each question with ``answer``, or nothing does."""
     port = PtyPort(None)
     os.set_blocking(port.master, True)
+    # Its own: the number of one that was closed is soon that of the next test's.
+    master = os.dup(port.master)
 
     def serve() -> None:
         with contextlib.suppress(OSError):
-            while data := os.read(port.master, 4096):
+            while data := os.read(master, 4096):
                 if answer is not None and b"?" in data:
-                    os.write(port.master, answer)
+                    os.write(master, answer)
 
-    threading.Thread(target=serve, daemon=True).start()
+    thread = threading.Thread(target=serve)
+    thread.start()
     try:
         yield port.device
     finally:
         port.close()
+        thread.join()  # the last to hold the other end has gone
+        os.close(master)
 
 
 @BOTH
@@ -82,20 +88,20 @@ def test_each_update_is_read_once(name, kind):
 
 @BOTH
 @pytest.mark.parametrize(
-    ("answer", "error", "words"),
+    ("answer", "error"),
     [
-        (None, NoAnswer, "no usable answer"),
-        (b"\x80\xff\x00\xf8\r\n", WrongMode, "baud rate"),
-        (b"V1  230.12E+0\r\n", WrongMode, r"does not speak 488\.2"),
-        (b"HAMEG HM8115-2\r\n", WrongMode, r"does not speak 488\.2"),
-        (b"YOKOGAWA,WT500,C1,F1.0\r\n", WrongInstrument, "another instrument answers"),
-        (b"HAMEG Instruments,HM8115-2,1,2.0\r\n", WrongInstrument, "another instrument answers"),
+        (None, NoAnswer),
+        (b"\x80\xff\x00\xf8\r\n", WrongMode),
+        (b"V1  230.12E+0\r\n", WrongMode),
+        (b"HAMEG HM8115-2\r\n", WrongMode),
+        (b"YOKOGAWA,WT500,C1,F1.0\r\n", WrongInstrument),
+        (b"HAMEG Instruments,HM8115-2,1,2.0\r\n", WrongInstrument),
     ],
 )
-def test_wrong_baud_rate_mode_and_instrument(name, answer, error, words, monkeypatch):
+def test_wrong_baud_rate_mode_and_instrument(name, answer, error, monkeypatch):
     if answer is None:
         monkeypatch.setattr(Meter, "reply_timeout_s", 0.3)
-    with answering(answer) as device, pytest.raises(error, match=words) as caught:
+    with answering(answer) as device, raises(error) as caught:
         open_meter(config(name, device))
     text = str(caught.value)
     assert device in text and "\n" not in text and caught.value.exit_code == 3
@@ -112,14 +118,14 @@ def test_wrong_port(name, resource):
 @BOTH
 def test_the_one_is_not_taken_for_the_other(name):
     other = {"wt210": "wt310", "wt310": "wt210"}[name]
-    with emulated(other) as resource, pytest.raises(WrongInstrument, match="another instrument answers"):
+    with emulated(other) as resource, raises(WrongInstrument):
         open_meter(config(name, resource))
 
 
 def test_usb_that_is_not_there_and_a_way_that_a_meter_does_not_have():
-    with pytest.raises(MeterUnavailable, match="no USB instrument"):
+    with raises(MeterUnavailable):
         open_meter(config("wt310", "usbtmc:/dev/usbtmc9"))
-    with pytest.raises(UsageError, match="is not a way to reach this meter: it is connected by serial"):
+    with raises(UsageError):
         open_meter(config("wt210", "usbtmc:/dev/usbtmc0"))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from golden_sentences import raises
 
 from netjoule_meters.adapters.energy_monitors.cc128_messages import History, Live, parse_message
 from netjoule_meters.emulated.energy_monitors.cc128 import GAIN_LIMIT, NOMINAL_V, OFFSET_LIMIT_W, make
@@ -136,15 +137,15 @@ def test_faults_on_request():
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    "options",
     [
-        ({"update_interval_s": 1.0}, "every 6 s, which cannot be set"),
-        ({"variant": "classic"}, "no variant 'classic' of an emulated cc128: leave it out"),
-        ({"extra": {"miss_ratio": 7}}, "miss_ratio of an emulated CC128 is a number from 0 to 1, not 7"),
-        ({"extra": {"miss_ratio": "abc"}}, "from 0 to 1, not 'abc'"),
-        ({"extra": {"colour": 1}}, "no option 'colour': it has clock_s, history, miss_ratio, others, sensor"),
+        {"update_interval_s": 1.0},
+        {"variant": "classic"},
+        {"extra": {"miss_ratio": 7}},
+        {"extra": {"miss_ratio": "abc"}},
+        {"extra": {"colour": 1}},
     ],
 )
-def test_options_the_real_one_does_not_have(options, why):
-    with pytest.raises(UsageError, match=why):
+def test_options_the_real_one_does_not_have(options):
+    with raises(UsageError):
         make_instrument("cc128", EmulationOptions(**options))

@@ -7,6 +7,7 @@ import itertools
 import re
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -249,14 +250,14 @@ def test_each_seed_is_another_instrument_within_its_limits(seed):
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    "options",
     [
-        ({"update_interval_s": 0.1}, "measuring cycle of an HM8115-2 is 0.47 s"),
-        ({"variant": "quick"}, "no variant 'quick' of an emulated hm8115: there are values, ranges"),
-        ({"extra": {"colour": 1}}, "no option 'colour'"),
-        ({"extra": {"baud_rate": 57600}}, "1200 or 9600 Bd, not at 57600"),
+        {"update_interval_s": 0.1},
+        {"variant": "quick"},
+        {"extra": {"colour": 1}},
+        {"extra": {"baud_rate": 57600}},
     ],
 )
-def test_options_the_real_one_does_not_have(options, why):
-    with pytest.raises(UsageError, match=why):
+def test_options_the_real_one_does_not_have(options):
+    with raises(UsageError):
         make_instrument("hm8115", EmulationOptions(**options))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from golden_sentences import raises
 from yokogawa_bench import Bench
 
 from netjoule_meters.emulated.mains import Supply
@@ -229,7 +230,7 @@ def test_a_range_change_on_request(kind):
         bench.advance()
         shown.append(bench.ask(value).split(",")[-1] in ("NAN", "9.91E+37"))
     assert shown == [True, True, False, False]
-    with pytest.raises(UsageError, match="whole number"):
+    with raises(UsageError):
         bench.instrument.take_fault("range_change", {"updates": 0}, bench.now_s)
 
 
@@ -256,18 +257,18 @@ def test_a_low_power_factor_shrinks_the_range_part_of_the_error():
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    "options",
     [
-        (EmulationOptions(update_interval_s=0.3), "0.1, 0.25"),
-        (EmulationOptions(update_interval_s=10.0), "0.1, 0.25"),
-        (EmulationOptions(variant="wt333"), "wt310e"),
-        (EmulationOptions(extra={"colour": 1}), "no option 'colour'"),
-        (EmulationOptions(extra={"range_change_updates": 1.5}), "whole number from 0"),
-        (EmulationOptions(extra={"baud_rate": 300}), "whole number from 1200"),
+        EmulationOptions(update_interval_s=0.3),
+        EmulationOptions(update_interval_s=10.0),
+        EmulationOptions(variant="wt333"),
+        EmulationOptions(extra={"colour": 1}),
+        EmulationOptions(extra={"range_change_updates": 1.5}),
+        EmulationOptions(extra={"baud_rate": 300}),
     ],
 )
-def test_options_that_the_instrument_does_not_have(options, why):
-    with pytest.raises(UsageError, match=why):
+def test_options_that_the_instrument_does_not_have(options):
+    with raises(UsageError):
         make_instrument("wt310", options)
     assert make_instrument("wt310", EmulationOptions(update_interval_s=10.0, variant="wt310e"))
 

@@ -59,7 +59,7 @@ class Agent:
         self._say = say
         self._row_builder = RowBuilder()
         self._trouble = ""
-        self.looks = 0
+        self.snapshots = 0
         self.missed = 0
 
     def run(self) -> None:
@@ -69,10 +69,10 @@ class Agent:
             self._look()
             deadline_ns, missed = next_deadline(deadline_ns, self._every_ns, self._now_ns())
             self.missed += missed
-        self._say(self._dated({"event": "ended", "looks": self.looks}))
+        self._say(self._dated({"event": "ended", "snapshots": self.snapshots}))
 
     def _look(self) -> None:
-        self.looks += 1
+        self.snapshots += 1
         try:
             snapshot = self._source.snapshot()
         except ReadFailed as error:
