@@ -2,9 +2,9 @@
 //! Socket filters (classic BPF): which packets the kernel puts into a carrier's socket at all.
 
 use std::io;
-use std::os::fd::RawFd;
 
 use netjoule_transport::IpVersion;
+use socket2::Socket;
 
 const LOAD_HALF_ABSOLUTE: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
 const LOAD_HALF_INDEXED: u16 = (libc::BPF_LD | libc::BPF_H | libc::BPF_IND) as u16;
@@ -71,44 +71,26 @@ fn program(version: IpVersion, local_port: u16, remote_port: Option<u16>) -> Vec
     program
 }
 
-/// Let a raw socket hear only packets to `local_port` (from `remote_port`); replaces an earlier filter.
-pub(crate) fn hear_ports(
-    fd: RawFd,
+/// Let a raw socket receive only packets to `local_port` (from `remote_port`); replaces an earlier filter.
+pub(crate) fn admit_ports(
+    socket: &Socket,
     version: IpVersion,
     local_port: u16,
     remote_port: Option<u16>,
 ) -> io::Result<()> {
-    attach(fd, program(version, local_port, remote_port))
+    socket.attach_filter(&program(version, local_port, remote_port))
 }
 
-/// Let a UDP socket hear only what may be DCCP.
-pub(crate) fn hear_encapsulated(fd: RawFd) -> io::Result<()> {
-    attach(fd, encapsulated())
-}
-
-fn attach(fd: RawFd, mut program: Vec<libc::sock_filter>) -> io::Result<()> {
-    let header = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: the kernel copies sock_fprog and the live program that it points at.
-    let outcome = unsafe {
-        libc::setsockopt(
-            fd,
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            std::ptr::from_ref(&header).cast(),
-            size_of::<libc::sock_fprog>() as libc::socklen_t,
-        )
-    };
-    if outcome == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+/// Let a UDP socket receive only what may be DCCP.
+pub(crate) fn admit_encapsulated(socket: &Socket) -> io::Result<()> {
+    socket.attach_filter(&encapsulated())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use netjoule_sockets::socket::set_option;
+    use socket2::SockRef;
     use std::net::UdpSocket;
     use std::os::fd::AsRawFd;
 
@@ -135,19 +117,19 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_without_checksum_or_too_short_for_dccp_are_not_heard() {
+    fn datagrams_without_checksum_or_too_short_for_dccp_are_not_received() {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         far.set_nonblocking(true).unwrap();
-        hear_encapsulated(far.as_raw_fd()).unwrap();
+        admit_encapsulated(&SockRef::from(&far)).unwrap();
         near.connect(far.local_addr().unwrap()).unwrap();
-        let heard = || far.recv(&mut [0; 100]).ok();
+        let received = || far.recv(&mut [0; 100]).ok();
         near.send(&[0; 11]).unwrap();
-        assert_eq!(heard(), None);
+        assert_eq!(received(), None);
         near.send(&[0; 12]).unwrap();
-        assert_eq!(heard(), Some(12));
+        assert_eq!(received(), Some(12));
         set_option(near.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
         near.send(&[0; 12]).unwrap();
-        assert_eq!(heard(), None);
+        assert_eq!(received(), None);
     }
 
     #[test]

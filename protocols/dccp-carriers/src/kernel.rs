@@ -6,7 +6,7 @@
 //! queue empties ([`Retry`]): no spinning, no helper thread whose switching would be measured with the flow.
 //! What the kernel still holds when the flow's time to drain is over counts as lost: it cannot be asked for.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
@@ -62,25 +62,17 @@ enum Read {
     End,
 }
 
-fn read_one(socket: &Socket, buffer: &mut [u8]) -> Result<Read> {
-    // SAFETY: the kernel writes at most the buffer's length into the live buffer.
-    let length = unsafe {
-        libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
-    };
-    if length > 0 {
-        return Ok(Read::Message(length as usize));
-    }
-    if length == 0 {
+fn read_one(mut socket: &Socket, buffer: &mut [u8]) -> Result<Read> {
+    match socket.read(buffer) {
         // No message of ours is empty: the peer closed.
-        return Ok(Read::End);
-    }
-    match io::Error::last_os_error() {
-        error if error.kind() == io::ErrorKind::WouldBlock => Ok(Read::Nothing),
-        error if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Read::End),
-        error if error.kind() == io::ErrorKind::ConnectionReset => {
+        Ok(0) => Ok(Read::End),
+        Ok(length) => Ok(Read::Message(length)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Read::Nothing),
+        Err(error) if error.raw_os_error() == Some(libc::ENOTCONN) => Ok(Read::End),
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
             Err(TransportError::Lost("the peer reset the DCCP connection".into()))
         }
-        error => Err(TransportError::io("receive from the DCCP socket")(error)),
+        Err(error) => Err(TransportError::io("receive from the DCCP socket")(error)),
     }
 }
 
@@ -171,7 +163,7 @@ impl KernelEnd {
             let peer = self.peer.map_or_else(String::new, |peer| peer.to_string());
             return Err(TransportError::Refused(format!("{peer} refused the DCCP connection: {error}")));
         }
-        if socket.peer_addr().is_err() || !is_writable(socket) {
+        if socket.peer_addr().is_err() || !socket::is_writable(socket) {
             return Ok(false);
         }
         let socket = socket.try_clone().map_err(TransportError::io("hand the DCCP socket on"))?;
@@ -252,13 +244,6 @@ fn hear(
         Ok(Read::Nothing) => candidates::Verdict::More,
         Ok(Read::End) | Err(_) => candidates::Verdict::Wrong,
     }
-}
-
-/// During the handshake a socket is not writable; afterwards it always says that it is.
-fn is_writable(socket: &Socket) -> bool {
-    let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one live pollfd, no waiting.
-    unsafe { libc::poll(&mut polled, 1, 0) > 0 && polled.revents & libc::POLLOUT != 0 }
 }
 
 impl Transport for KernelEnd {

@@ -36,6 +36,8 @@
 //! ```
 //! Only packets of a process's socket have a `skuid`; the kernel's own Resets have none and meet the last rule.
 
+#![forbid(unsafe_code)]
+
 mod accept_queue;
 mod availability;
 mod carrier;

@@ -6,7 +6,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
 
 use netjoule_dccp::Carriage;
 use netjoule_sockets::{random, socket};
@@ -50,7 +49,7 @@ impl RawCarrier {
         let mut at = local;
         at.set_port(port);
         // Before binding: nothing that is not for this port may queue up.
-        filter::hear_ports(socket.as_raw_fd(), IpVersion::of(local.ip()), port, None)
+        filter::admit_ports(&socket, IpVersion::of(local.ip()), port, None)
             .map_err(TransportError::io("attach a filter to the raw socket"))?;
         let mut host = local;
         host.set_port(0);
@@ -126,7 +125,7 @@ impl Carrier for RawCarrier {
 
     fn adopt(&mut self, peer: SocketAddr) -> Result<()> {
         let version = IpVersion::of(peer.ip());
-        filter::hear_ports(self.socket.as_raw_fd(), version, self.local.port(), Some(peer.port()))
+        filter::admit_ports(&self.socket, version, self.local.port(), Some(peer.port()))
             .map_err(TransportError::io("attach a filter to the raw socket"))?;
         let mut host = peer;
         host.set_port(0);

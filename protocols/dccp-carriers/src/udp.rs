@@ -8,7 +8,6 @@
 //! tell. RFC 6773's rule to drop it is kept only where UDP headers are seen (`netjoule_dccp::encapsulation::open`).
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsRawFd;
 
 use netjoule_dccp::Carriage;
 use netjoule_sockets::socket;
@@ -37,7 +36,7 @@ impl UdpCarrier {
 
     pub(crate) fn listen(local: SocketAddr) -> Result<Self> {
         let socket = socket::datagram(local)?;
-        filter::hear_encapsulated(socket.as_raw_fd())
+        filter::admit_encapsulated(&socket)
             .map_err(TransportError::io("attach a filter to the UDP socket"))?;
         Ok(Self { socket })
     }

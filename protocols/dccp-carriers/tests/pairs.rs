@@ -7,6 +7,7 @@ use netjoule_dccp::ccid::Ecn;
 use netjoule_dccp::connection::Carriage;
 use netjoule_dccp::{Config, Connection, State as Stage};
 use netjoule_dccp_carriers::{carriers, Dccp, SERVICE_CODE};
+use netjoule_sockets::timestamps::now_ns;
 use netjoule_transport::candidates::CANDIDATES;
 use netjoule_transport::message::Header;
 use netjoule_transport::{FlowSpec, Protocol, Role, State, Stop, Transport, TransportError, Values};
@@ -16,13 +17,6 @@ const SIZE: usize = 100;
 const TOKEN: [u8; 16] = [3; 16];
 /// Rounds of a loop that ends much sooner; only a test that hangs meets it.
 const PATIENCE: usize = 2_000_000;
-
-fn now_ns() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel fills a live timespec.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
 
 fn flow(role: Role, token: [u8; 16], gso: bool, ccid: u8, carrier: &str) -> FlowSpec {
     let chosen = json!({ "ccid": ccid, "carrier": carrier });

@@ -35,5 +35,5 @@ pub use reset::ResetCode;
 pub use seqno::Seq48;
 
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../EXAMPLES.md")]
+struct Examples;

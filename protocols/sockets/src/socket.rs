@@ -128,6 +128,13 @@ pub fn unsent_bytes(fd: RawFd) -> Option<usize> {
     (outcome == 0).then(|| usize::try_from(queued).unwrap_or(0))
 }
 
+/// Whether poll(2) says that the socket takes something now.
+pub fn is_writable(socket: &impl AsRawFd) -> bool {
+    let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one live pollfd, no waiting.
+    unsafe { libc::poll(&mut polled, 1, 0) > 0 && polled.revents & libc::POLLOUT != 0 }
+}
+
 /// Datagrams that the kernel dropped because the receive buffer was full, so far.
 pub fn dropped_datagrams(fd: RawFd) -> Option<u32> {
     let mut meminfo = [0_u8; 4 * (MEMINFO_DROPS + 1)];
