@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from netjoule_energy.assess import RunInput, assess_run
+from netjoule_energy.assess import assess_run
 from netjoule_energy.campaign_files import accuracy_of
 from netjoule_energy.node_power import MeterInput
 from netjoule_energy.power import Readings
 from netjoule_energy.result import NodeResult
+from netjoule_energy.run_input import RunInput
 from netjoule_energy.windows import Intervals
 from netjoule_meters.adapters.power_analysers.wt210 import WT210
 from netjoule_meters.config import MeterConfig
@@ -204,7 +205,7 @@ def received(scenario: Scenario, windows: dict[str, dict[str, float]], rng: np.r
     first_s = windows["measure"]["t_start_s"] - 0.4 + rng.uniform(0, INTERVAL_S)
     edges_s = first_s + INTERVAL_S * np.arange(round((scenario.measure_s + 0.7) / INTERVAL_S))
     counts = np.diff(np.floor(edges_s / spacing_s + rng.uniform(0, 1)))
-    return Intervals(edges_s[:-1], edges_s[1:], counts * PAYLOAD_BYTES)
+    return Intervals(edges_s[:-1], edges_s[1:], 8e-6 * counts * PAYLOAD_BYTES)
 
 
 def logged(line: Line, until_s: float, **settings: Any) -> tuple[Readings, dict[str, Any]]:
@@ -242,13 +243,15 @@ def fly(scenario: Scenario, seed: int) -> NodeResult:
         "m1", "client", "modelled", "study", "constant", accuracy_of(passport), readings, None,
         step=passport.get("resolution") or 0.0,
     )  # fmt: skip
+    message_mb = 8e-6 * PAYLOAD_BYTES
+    work = {"quantity": 0.0, "unit": "Mb", "u": message_mb / math.sqrt(6), "reconciles": True, "parts": []}
     run = {
-        "run_id": f"b01m{seed:03d}-udp-a1", "transport": "udp", "payload_bytes": PAYLOAD_BYTES,
-        "offered_rate_mbps": RATE_MBPS, "direction": "up", "radio_source": "link-model", "status": "done",
-        "reasons": [], "windows": windows,
+        "run_id": f"study-{seed}", "load": "study", "kind": "work", "arm": "study", "factors": {},
+        "radio_source": "link-model", "status": "done", "reasons": [], "windows": windows,
+        "window": {"kind": "fixed", **windows["measure"], "clock_limit_s": 0.0},
+        "work": work, "measures": {}, "control": None,
     }  # fmt: skip
-    flow = {"sender": {"messages_sent": 1, "messages_scheduled": 1}}
-    source = RunInput(run, flow, received(scenario, windows, rng), (meter,))
+    source = RunInput(run, received(scenario, windows, rng), (meter,))
     return assess_run(source, None, rng, frozenset()).nodes[0]
 
 
@@ -266,8 +269,8 @@ def oracle_half_width(scenario: Scenario, draws: int = 200_000) -> float:
     range_w = 0.0 if scenario.constant_offset else RANGE_RATIO * POWER_RANGE_W
     offset_w = rng.uniform(-range_w, range_w, draws) - rng.uniform(-range_w, range_w, draws)
     gain = 1 + rng.uniform(-READING_RATIO, READING_RATIO, draws)
-    message_ratio = 8e-6 * PAYLOAD_BYTES / (RATE_MBPS * scenario.measure_s)
-    rate = RATE_MBPS * (1 + message_ratio * (rng.uniform(-0.5, 0.5, draws) + rng.uniform(-0.5, 0.5, draws)))
+    edge_ratio = 8e-6 * PAYLOAD_BYTES / (RATE_MBPS * scenario.measure_s)
+    rate = RATE_MBPS * (1 + edge_ratio * (rng.uniform(-0.5, 0.5, draws) + rng.uniform(-0.5, 0.5, draws)))
     ea = (scenario.extra_w * gain + offset_w + mean_error_w(scenario.measure_s, 1.0) - idle_w) / rate
     low, high = np.quantile(ea, (0.025, 0.975))
     return float(high - low) / 2
@@ -301,10 +304,10 @@ def study(scenario: Scenario, seeds: Sequence[int]) -> Outcome:
     nodes = [fly(scenario, seed) for seed in seeds]
     errors, widths = [], []
     for node in nodes:
-        assert node.ea_j_per_mbit is not None, node.ea_reason
-        assert node.u95_ea_j_per_mbit is not None
-        errors.append(abs(node.ea_j_per_mbit - scenario.true_ea))
-        widths.append(node.u95_ea_j_per_mbit)
+        assert node.energy_per_work_j is not None, node.ea_reason
+        assert node.u95_energy_per_work_j is not None
+        errors.append(abs(node.energy_per_work_j - scenario.true_ea))
+        widths.append(node.u95_energy_per_work_j)
     grades = [str(node.grade) for node in nodes]
     return Outcome(
         scenario=scenario,

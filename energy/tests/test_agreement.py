@@ -57,8 +57,17 @@ def test_every_figure_moved_by_rounding_agrees_and_moved_by_more_is_named(result
     # and parts of u95 of E_A.
     spared = {path for path in spared if not path.startswith("nodes.0.u95_components.")}
     assert spared <= {"nodes.0.tail_energy_j"}
-    assert {"nodes.0.p_a_w", "nodes.0.delta_p_w", "nodes.0.ea_j_per_mbit", "nodes.0.floor.floor_w"} < named
-    assert {"nodes.0.u95_ea_j_per_mbit", "nodes.0.floor.ea_above_floor_j_per_mbit", "t_a_mbps"} < named
+    assert {
+        "nodes.0.p_a_w",
+        "nodes.0.delta_p_w",
+        "nodes.0.energy_per_work_j",
+        "nodes.0.floor.floor_w",
+    } < named
+    assert {
+        "nodes.0.u95_energy_per_work_j",
+        "nodes.0.floor.energy_per_work_above_floor_j",
+        "work.work_per_s",
+    } < named
 
 
 @pytest.mark.parametrize(("ratio", "agrees"), [(ROUNDING, True), (TOO_MUCH, False)])
@@ -70,8 +79,10 @@ def test_what_follows_from_a_moved_power_agrees_as_the_power_does(
     assert by_w > 100 * ratio * node["delta_p_w"]
     moved = changed(result, ("nodes", 0, "p_a_w"), lambda x: x + by_w)
     moved = changed(moved, ("nodes", 0, "delta_p_w"), lambda x: x + by_w)
-    moved = changed(moved, ("nodes", 0, "ea_j_per_mbit"), lambda x: x + by_w / result["t_a_mbps"])
-    names = ["nodes.0.delta_p_w", "nodes.0.ea_j_per_mbit", "nodes.0.p_a_w"]
+    moved = changed(
+        moved, ("nodes", 0, "energy_per_work_j"), lambda x: x + by_w / result["work"]["work_per_s"]
+    )
+    names = ["nodes.0.delta_p_w", "nodes.0.energy_per_work_j", "nodes.0.p_a_w"]
     assert differing(moved, result) == ([] if agrees else names)
 
 

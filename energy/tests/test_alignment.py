@@ -177,8 +177,8 @@ def test_a_sure_lag_takes_the_place_of_the_passports(build: Build) -> None:
     right = compute_and_write(campaign.folder, campaign.run_ids[:1])[0].nodes[0]
     assert (wrong.lag_s, wrong.lag_source) == (0.9, "passport")
     assert (right.lag_s, right.lag_source) == (0.1, "alignment")
-    assert wrong.ea_j_per_mbit < 0.95 * plain.ea_j_per_mbit
-    assert right.ea_j_per_mbit == pytest.approx(plain.ea_j_per_mbit, rel=1e-9)
+    assert wrong.energy_per_work_j < 0.95 * plain.energy_per_work_j
+    assert right.energy_per_work_j == pytest.approx(plain.energy_per_work_j, rel=1e-9)
 
 
 def test_an_unsure_lag_is_not_applied(build: Build) -> None:

@@ -40,9 +40,9 @@ def test_linear_device_meets_its_closed_form(build: Build, flow: Any) -> None:
     result = only(build(flows=[flow(extra_w={"m1": extra_w})]))
     node = result.nodes[0]
     assert (result.valid, codes(result)) == (True, set())
-    assert result.t_a_mbps == pytest.approx(10.0, rel=1e-9)
-    assert node.ea_j_per_mbit == pytest.approx(extra_w / 10.0, abs=node.u95_ea_j_per_mbit)
-    assert node.ea_j_per_mbit == pytest.approx(extra_w / 10.0, rel=1e-6)
+    assert result.work.work_per_s == pytest.approx(10.0, rel=1e-9)
+    assert node.energy_per_work_j == pytest.approx(extra_w / 10.0, abs=node.u95_energy_per_work_j)
+    assert node.energy_per_work_j == pytest.approx(extra_w / 10.0, rel=1e-6)
     assert node.p_i_w == pytest.approx(8.0)
     assert (node.grade, node.below_resolution, node.hollow) == ("A", False, False)
     assert node.floor.reason == "no_null_run"
@@ -55,22 +55,22 @@ def test_constant_device_is_below_resolution_with_an_upper_limit(build: Build, f
     assert codes(result) == {"below_resolution"}
     assert (node.grade, node.below_resolution) == ("below_resolution", True)
     assert node.delta_p_w == pytest.approx(0.0, abs=1e-6)
-    assert 0 < node.ea_upper_limit_j_per_mbit < 0.001
+    assert 0 < node.upper_limit_energy_per_work_j < 0.001
 
 
 def test_negative_difference_is_empty_with_reason_and_limit(build: Build, flow: Any) -> None:
     result = only(build(flows=[flow(extra_w={"m1": -0.2})]))
     node = result.nodes[0]
-    assert (node.ea_j_per_mbit, node.ea_reason) == (None, "below_resolution")
+    assert (node.energy_per_work_j, node.ea_reason) == (None, "below_resolution")
     assert node.delta_p_w == pytest.approx(-0.2)
-    assert node.ea_upper_limit_j_per_mbit > 0
+    assert node.upper_limit_energy_per_work_j > 0
     assert result.valid
 
 
 def test_linear_drift_is_corrected_and_a_large_one_invalidates(build: Build, meter: Any) -> None:
     result = only(build(meters=[meter(drift_w_per_s=0.005)]))
     assert result.valid
-    assert result.nodes[0].ea_j_per_mbit == pytest.approx(0.15, rel=1e-4)
+    assert result.nodes[0].energy_per_work_j == pytest.approx(0.15, rel=1e-4)
     assert result.nodes[0].u95_components["idle_drift"] > 0
 
 
@@ -78,7 +78,7 @@ def test_large_drift_invalidates(build: Build, meter: Any) -> None:
     result = only(build(meters=[meter(drift_w_per_s=0.1)]))
     assert not result.valid
     assert "idle_drift" in codes(result)
-    assert result.nodes[0].ea_j_per_mbit is not None
+    assert result.nodes[0].energy_per_work_j is not None
 
 
 def test_several_meters_are_assessed_apart(build: Build, meter: Any, flow: Any) -> None:
@@ -89,7 +89,7 @@ def test_several_meters_are_assessed_apart(build: Build, meter: Any, flow: Any) 
     result = only(build(meters=meters, flows=[flow(extra_w={"m1": 1.5, "m2": 0.4})]))
     first, second = result.nodes
     assert (first.meter_id, second.meter_id) == ("m1", "m2")
-    assert second.ea_j_per_mbit == pytest.approx(0.04, rel=1e-3)
+    assert second.energy_per_work_j == pytest.approx(0.04, rel=1e-3)
     assert (second.power_source, second.device_model, second.extrapolated_ratio) == ("measured", None, None)
     assert second.readings < 10
     assert second.grade == "C"
@@ -104,8 +104,8 @@ def test_unknown_accuracy_caps_the_grade(build: Build, meter: Any) -> None:
 def test_hwsim_has_no_air_time_and_no_energy_per_megabit(build: Build, flow: Any) -> None:
     result = only(build(flows=[flow(changes={"radio_source": "hwsim"})]))
     node = result.nodes[0]
-    assert (node.ea_j_per_mbit, node.ea_reason) == (None, "radio_without_air_time")
-    assert (node.u95_ea_j_per_mbit, node.u95_components, node.grade) == (None, None, None)
+    assert (node.energy_per_work_j, node.ea_reason) == (None, "radio_without_air_time")
+    assert (node.u95_energy_per_work_j, node.u95_components, node.grade) == (None, None, None)
     assert node.delta_p_w == pytest.approx(1.5)
     assert "radio_without_air_time" in codes(result)
 
@@ -160,7 +160,7 @@ def test_missing_idle_after_invalidates_and_leaves_energy_empty(build: Build) ->
     assert (result.valid, result.nodes[0].ea_reason) == (False, "idle_missing")
     assert result.nodes[0].p_a_w == pytest.approx(9.5)
     assert result.nodes[0].p_i_w is None
-    assert result.u95_t_a_mbps > 0
+    assert result.work.u95_work_per_s > 0
 
 
 def test_run_that_reached_no_measure_window_has_no_nodes(build: Build, flow: Any) -> None:
@@ -199,7 +199,11 @@ def test_nothing_received_leaves_energy_empty(build: Build) -> None:
     campaign = build()
     (campaign.folder / "runs" / campaign.run_ids[0] / "intervals.csv").unlink()
     result = only(campaign)
-    assert (result.t_a_mbps, result.nodes[0].ea_reason, result.valid) == (None, "nothing_received", False)
+    assert (result.work.work_per_s, result.nodes[0].ea_reason, result.valid) == (
+        None,
+        "nothing_received",
+        False,
+    )
 
 
 def test_written_result_fits_its_contract_and_is_the_same_again(build: Build, meter: Any) -> None:
@@ -216,7 +220,7 @@ def test_written_result_fits_its_contract_and_is_the_same_again(build: Build, me
 def test_noise_is_reported_and_truth_lies_within(build: Build, meter: Any) -> None:
     campaign = build(meters=[meter(sigma_w=0.02)], seed=11)
     node = compute_run(campaign.folder, campaign.run_ids[0], rng=np.random.default_rng(1)).nodes[0]
-    assert node.ea_j_per_mbit == pytest.approx(0.15, abs=node.u95_ea_j_per_mbit)
+    assert node.energy_per_work_j == pytest.approx(0.15, abs=node.u95_energy_per_work_j)
     assert node.u95_components["noise"] > node.u95_components["gain"] > 0
     assert 5 <= node.effective_readings <= node.readings
 

@@ -24,7 +24,7 @@ def test_the_device_of_the_study_is_read_as_it_is() -> None:
     nodes = [STUDY.fly(scenario, seed) for seed in (1, 2, 3)]
     assert len({node.p_a_w for node in nodes}) == 3
     for node in nodes:
-        assert node.ea_j_per_mbit == pytest.approx(scenario.true_ea, abs=2 * node.u95_ea_j_per_mbit)
+        assert node.energy_per_work_j == pytest.approx(scenario.true_ea, abs=2 * node.u95_energy_per_work_j)
         assert node.coverage == pytest.approx(1.0)
         assert (node.readings, node.semantics) == (100, "interval_mean")
         assert node.u95_components["offset"] > node.u95_components["noise"] > node.u95_components["gain"] > 0

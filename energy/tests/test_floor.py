@@ -13,7 +13,7 @@ import pytest
 
 import netjoule_contracts
 from netjoule_energy import Result, compute_and_write
-from netjoule_energy.floor import floor_ratio, floor_reason, pacing_mode
+from netjoule_energy.floor import floor_ratio
 from netjoule_energy.node_floor import shared_idle
 from netjoule_energy.node_power import MeterInput, NodePower, node_power
 from netjoule_energy.noise import MeanNoise
@@ -59,13 +59,13 @@ def test_floor_of_the_mini_block(build: Build, flow: Any) -> None:
     assert (floor.run_id, floor.reason) == ("b01m001-null-a1", None)
     assert floor.p_null_w == pytest.approx(8.5)
     assert floor.floor_w == pytest.approx(0.5)
-    assert floor.ea_above_floor_j_per_mbit == pytest.approx(0.1, rel=1e-6)
+    assert floor.energy_per_work_above_floor_j == pytest.approx(0.1, rel=1e-6)
     assert 0 < floor.u95_floor_w < 0.05
-    assert 0 < floor.u95_ea_above_floor_j_per_mbit < 0.01
+    assert 0 < floor.u95_energy_per_work_above_floor_j < 0.01
     (null,) = compute_and_write(campaign.folder, campaign.run_ids[1:])
     assert null.valid
     assert codes(null) == {"null_has_no_throughput"}
-    assert (null.t_a_mbps, null.nodes[0].ea_reason) == (None, "null_has_no_throughput")
+    assert (null.work.work_per_s, null.nodes[0].ea_reason) == (None, "null_has_no_throughput")
     assert null.nodes[0].delta_p_w == pytest.approx(0.5)
     assert null.nodes[0].floor.reason == "null_has_no_throughput"
 
@@ -75,7 +75,7 @@ def test_idle_that_moved_between_the_two_runs_is_in_neither(build: Build, flow: 
     campaign = build(meters=[meter(drift_w_per_s=0.005)], flows=[flow(), flow(transport="tcp"), null])
     floor = compute_and_write(campaign.folder, campaign.run_ids[:1])[0].nodes[0].floor
     assert floor.floor_w == pytest.approx(0.5, abs=1e-5)
-    assert floor.ea_above_floor_j_per_mbit == pytest.approx(0.1, abs=1e-6)
+    assert floor.energy_per_work_above_floor_j == pytest.approx(0.1, abs=1e-6)
     # P_null itself moved on: two runs later idle had risen by 2 x 0.005 W/s x the length of a run.
     assert floor.p_null_w > 8.5 + 0.04
 
@@ -95,9 +95,9 @@ def test_floor_is_empty_with_a_reason(build: Build, flow: Any, changes: dict[str
     assert result.valid
     assert floor.reason == reason
     assert floor.run_id == "b01m001-null-a1"
-    numbers = (floor.p_null_w, floor.floor_w, floor.u95_floor_w, floor.ea_above_floor_j_per_mbit)
-    assert {*numbers, floor.u95_ea_above_floor_j_per_mbit} == {None}
-    assert result.nodes[0].ea_j_per_mbit == pytest.approx(0.15, rel=1e-6)
+    numbers = (floor.p_null_w, floor.floor_w, floor.u95_floor_w, floor.energy_per_work_above_floor_j)
+    assert {*numbers, floor.u95_energy_per_work_above_floor_j} == {None}
+    assert result.nodes[0].energy_per_work_j == pytest.approx(0.15, rel=1e-6)
 
 
 def test_a_run_that_lagged_or_had_a_busy_core_has_no_floor_either(build: Build, flow: Any) -> None:
@@ -126,29 +126,6 @@ def test_a_spinning_sender_leaves_the_floor_empty(build: Build, flow: Any, which
     edit_flow(campaign, which, lambda doc: doc.update(pacing={"mode": "spin"}))
     (result,) = compute_and_write(campaign.folder, campaign.run_ids[:1])
     assert result.nodes[0].floor.reason == "floor_spinning"
-
-
-def test_the_sender_tells_how_it_was_paced_and_what_was_asked_stands_in() -> None:
-    asked = {"pacing": {"mode": "absolute"}}
-    assert pacing_mode(asked, {"pacing": {"mode": "spin"}}) == "spin"
-    assert pacing_mode(asked, {}) == "absolute"
-    assert pacing_mode({}, {"pacing": None}) is None
-    flow = {"sender": {"messages_sent": 100, "messages_scheduled": 100}}
-    hybrid = {"pacing": {"mode": "hybrid"}}
-    assert floor_reason(hybrid, flow, hybrid, flow) is None
-    assert floor_reason({"pacing": {"mode": "spin"}}, flow, asked, flow) == "floor_spinning"
-
-
-def test_the_limits_are_exact() -> None:
-    def flow(sent: int = 100, cpu_s: float = 0.0) -> dict[str, Any]:
-        counts = {"messages_sent": sent, "messages_scheduled": 100}
-        return {"sender": counts | {"cpu_s": cpu_s, "start_ns": 0, "end_ns": 10**9}}
-
-    assert floor_reason({}, flow(99), {}, flow()) is None
-    assert floor_reason({}, flow(98), {}, flow()) == "floor_achieved_low"
-    assert floor_reason({}, flow(cpu_s=0.9), {}, flow()) is None
-    assert floor_reason({}, flow(cpu_s=0.901), {}, flow()) == "floor_core_busy"
-    assert floor_reason({}, {}, {}, flow()) == "floor_achieved_low", "nobody knows what was sent"
 
 
 @pytest.mark.parametrize(("null_w", "warned"), [(0.29, False), (0.31, True), (2.0, True)])
@@ -182,7 +159,7 @@ def test_null_that_woke_up_otherwise_is_warned_of_and_the_floor_stays(
     build: Build, flow: Any, own: int, null: int, warned: bool
 ) -> None:
     _, result = mini_block(build, flow, run=flow(wake_ups=own, naps=0), wake_ups=null, naps=0)
-    assert result.wake_ups_per_message == own / MESSAGES
+    assert result.measures["wake_ups_per_message"] == own / MESSAGES
     assert result.valid
     assert (result.nodes[0].floor.floor_w, result.nodes[0].floor.reason) == (pytest.approx(0.5), None)
     found = [reason.detail for reason in result.reasons if reason.code == "floor_wake_ups_differ"]
@@ -194,16 +171,17 @@ def test_null_that_woke_up_otherwise_is_warned_of_and_the_floor_stays(
 def test_wake_ups_and_naps_stand_in_the_result_and_are_empty_where_nobody_tells(
     build: Build, flow: Any
 ) -> None:
+    names = ("wake_ups_per_message", "naps_per_message")
     campaign, told = mini_block(build, flow, run=flow(wake_ups=8700, naps=5800))
-    assert (told.wake_ups_per_message, told.naps_per_message) == (3.0, 2.0)
+    assert [told.measures[name] for name in names] == [3.0, 2.0]
     (null,) = compute_and_write(campaign.folder, campaign.run_ids[1:])
-    assert (null.wake_ups_per_message, null.naps_per_message) == (None, None)
+    assert [null.measures[name] for name in names] == [None, None]
     assert "floor_wake_ups_differ" not in codes(told), "nothing is known of null"
-    document = told.to_document()
-    netjoule_contracts.validate("result", document)
-    for name in ("wake_ups_per_message", "naps_per_message"):
-        del document[name]
-    netjoule_contracts.validate("result", document)  # as versions before wrote it
+    measures = dict(told.to_document()["measures"])
+    netjoule_contracts.validate("result_flow", measures)
+    for name in names:
+        del measures[name]
+    netjoule_contracts.validate("result_flow", measures)  # as versions before wrote it
 
 
 def test_without_a_floor_nothing_is_said_of_nulls_wake_ups(build: Build, flow: Any) -> None:

@@ -56,7 +56,7 @@ def test_a_meter_of_whole_watts_gives_no_tight_number(build: Build, flow: Any) -
     node = only(campaign).nodes[0]
     assert node.delta_p_w == pytest.approx(1.0, abs=0.05)
     assert node.u95_components["resolution"] > 0.05
-    assert node.u95_ea_j_per_mbit > 0.02
+    assert node.u95_energy_per_work_j > 0.02
     assert node.grade in {"C", "below_resolution"}
     assert "accuracy_unknown" in node.grade_limits
 
@@ -67,11 +67,13 @@ def test_a_meter_that_sees_no_difference_gives_no_energy(build: Build, flow: Any
     state(campaign, accuracy=UNKNOWN)
     coarse = only(campaign).nodes[0]
     assert (coarse.below_resolution, coarse.grade) == (True, "below_resolution")
-    assert coarse.ea_upper_limit_j_per_mbit > 0.03  # the true 0.03 J/Mb are not excluded
+    assert coarse.upper_limit_energy_per_work_j > 0.03  # the true 0.03 J/Mb are not excluded
     rewrite(campaign, lambda _k, _t, _power_w: {"power_w": "8.000000000000"})
     blind = only(campaign).nodes[0]
     assert (blind.grade, blind.ea_reason) == ("below_resolution", "below_resolution")
-    assert (blind.ea_j_per_mbit, blind.u95_ea_j_per_mbit, blind.ea_upper_limit_j_per_mbit) == (None,) * 3
+    assert (blind.energy_per_work_j, blind.u95_energy_per_work_j, blind.upper_limit_energy_per_work_j) == (
+        None,
+    ) * 3
 
 
 def test_a_stated_resolution_comes_before_the_written_digits(build: Build) -> None:
@@ -121,7 +123,7 @@ def test_spot_readings_of_a_campaign(build: Build) -> None:
     state(campaign, semantics="instantaneous", lag_s=0.15)
     node = only(campaign).nodes[0]
     assert node.semantics == "instantaneous"
-    assert node.ea_j_per_mbit == pytest.approx(0.15, rel=1e-6)
+    assert node.energy_per_work_j == pytest.approx(0.15, rel=1e-6)
     assert node.coverage == pytest.approx(1.0)
 
 
@@ -137,7 +139,7 @@ def test_a_counter_of_a_campaign_wraps_and_is_exact(build: Build) -> None:
     rewrite(campaign, count)
     state(campaign, semantics="energy_counter", counter_modulus_j=50.0)
     node = only(campaign).nodes[0]
-    assert node.ea_j_per_mbit == pytest.approx(0.15, rel=1e-5)
+    assert node.energy_per_work_j == pytest.approx(0.15, rel=1e-5)
     assert (node.semantics, node.integrator) == ("energy_counter", None)
     assert node.tail_energy_j == pytest.approx(plain.tail_energy_j, abs=1e-4)
 

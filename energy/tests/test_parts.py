@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from netjoule_energy.extrapolation import DeviceSamples, extrapolated_ratio
-from netjoule_energy.floor import busy_cores, floor_reason
 from netjoule_energy.grade import grade_of
 from netjoule_energy.idle import drift_half_width_w, has_drifted, interpolate
 from netjoule_energy.noise import estimate
 from netjoule_energy.power import Readings, mean_power
-from netjoule_energy.throughput import achieved_ratio, bookkeeping_defects, loss_ratio
 from netjoule_energy.windows import Intervals, Window, measured_span, span_is_short
 
 
@@ -66,17 +64,17 @@ def test_no_reading_gives_no_mean() -> None:
 def test_span_is_the_longest_contiguous_one() -> None:
     rows = [(0.0, 1.0, 10.0), (1.0, 2.0, 20.0), (2.5, 3.5, 1.0), (3.5, 4.5, 2.0), (4.5, 5.5, 3.0)]
     span = measured_span(Window(0.5, 5.5), intervals(rows))
-    assert (span.window, span.size_bytes) == (Window(2.5, 5.5), 6.0)
+    assert (span.window, span.work) == (Window(2.5, 5.5), 6.0)
 
 
 def test_span_tolerates_rounded_edges() -> None:
     span = measured_span(Window(1.0, 3.0), intervals([(0.999999, 2.0, 5.0), (2.000001, 3.000001, 6.0)]))
-    assert span.size_bytes == 11.0
+    assert span.work == 11.0
 
 
 def test_span_without_whole_interval_has_no_bytes() -> None:
     span = measured_span(Window(0.2, 0.8), intervals([(0.0, 1.0, 10.0)]))
-    assert (span.window, span.size_bytes) == (Window(0.2, 0.8), None)
+    assert (span.window, span.work) == (Window(0.2, 0.8), None)
 
 
 def test_short_span_is_told_from_cut_edges() -> None:
@@ -142,79 +140,6 @@ def test_unequal_weights_are_worth_fewer_readings() -> None:
     even, uneven = np.array([1.0, 1.0, 1.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0])
     assert scatter.effective_readings(uneven) < scatter.effective_readings(even)
     assert 1.2 < scatter.effective_readings(uneven) <= 2.0
-
-
-@pytest.mark.parametrize(
-    ("sender", "receiver", "count"),
-    [
-        ((10, 9, 1), (8, 1), 0),
-        ((10, 9, 0), (8, 1), 1),
-        ((10, 9, 1), (8, 2), 1),
-        ((10, 9, 2), (8, 2), 2),
-        ((10, 9, 1), None, 0),
-        ((None, 9, None), (9, 0), 0),
-    ],
-)
-def test_bookkeeping(
-    sender: tuple[int | None, int, int | None], receiver: tuple[int, int] | None, count: int
-) -> None:
-    names = ("messages_scheduled", "messages_sent", "messages_not_sent")
-    flow = {"sender": dict(zip(names, sender, strict=True)), "receiver": None}
-    if receiver is not None:
-        flow["receiver"] = {"messages_received_unique": receiver[0], "messages_lost": receiver[1]}
-    assert len(bookkeeping_defects(flow)) == count
-
-
-def test_ratios_are_empty_when_unknown() -> None:
-    assert achieved_ratio({}) is None
-    assert achieved_ratio({"sender": {"messages_sent": 9, "messages_scheduled": 10}}) == 0.9
-    assert loss_ratio({"receiver": None}) is None
-
-
-def flow_doc(*, sent: int = 100, cpu_s: float = 0.1) -> dict[str, object]:
-    sender = {
-        "messages_scheduled": 100,
-        "messages_sent": sent,
-        "cpu_s": cpu_s,
-        "start_ns": 0,
-        "end_ns": 10**9,
-    }
-    return {"sender": sender}
-
-
-@pytest.mark.parametrize(
-    ("flow", "null_flow", "mode", "reason"),
-    [
-        (flow_doc(), flow_doc(), "absolute", None),
-        (flow_doc(), flow_doc(sent=98), "absolute", "floor_achieved_low"),
-        (flow_doc(sent=98), flow_doc(), "absolute", "floor_achieved_low"),
-        (flow_doc(), {}, "absolute", "floor_achieved_low"),
-        (flow_doc(), flow_doc(), "spin", "floor_spinning"),
-        (flow_doc(), flow_doc(cpu_s=0.91), "absolute", "floor_core_busy"),
-    ],
-)
-def test_floor_reasons(
-    flow: dict[str, object], null_flow: dict[str, object], mode: str, reason: str | None
-) -> None:
-    run = {"pacing": {"mode": mode}}
-    assert floor_reason(run, flow, run, null_flow) == reason
-
-
-def test_a_profile_is_held_to_its_whole_schedule_alone() -> None:
-    """What a profile asks for in the measure window does not follow from rate and size."""
-    window = {"measure": {"t_start_s": 0.0, "t_end_s": 1.0}}
-    run = {"offered_rate_mbps": 0.8, "payload_bytes": 1000, "windows": window, "t_first_packet_s": 0.0}
-    interval = {"end": "sender", "start_ns": 0, "end_ns": 10**9, "messages": 100}
-    flow = flow_doc(sent=98) | {"intervals": [interval]}
-    flow["sender"] = {**flow_doc(sent=98)["sender"], "first_packet_ns": 0}  # type: ignore[dict-item]
-    assert floor_reason(run, flow, run, flow) is None
-    talk = flow | {"profile": {"name": "talk"}}
-    assert floor_reason(run, talk, run, flow) == "floor_achieved_low"
-
-
-def test_busy_cores_needs_times() -> None:
-    assert busy_cores({"sender": {"cpu_s": 0.5}}) is None
-    assert busy_cores(flow_doc(cpu_s=0.5)) == pytest.approx(0.5)
 
 
 def test_extrapolated_ratio_is_weighted_by_time() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flow_runs import FlowInput, FlowRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netjoule_energy.assess import RunInput, assess_run
+from netjoule_energy.assess import assess_run
 from netjoule_energy.node_power import MeterInput
 from netjoule_energy.power import Readings, mean_power
 from netjoule_energy.result import NodeResult
@@ -22,7 +23,7 @@ WINDOWS = {"idle_before": (0.4, 1.4), "measure": (2.0, 4.0), "tail": (4.0, 4.3),
 
 def source(
     powers: list[float], *, shift_s: float = 0.0, scale: float = 1.0, bytes_scale: float = 1.0
-) -> RunInput:
+) -> FlowRun:
     """Return a run of 56 readings at 10 Hz; scaling power scales the range limit of the meter too."""
     t_s = np.arange(1, len(powers) + 1) * 0.1 + 0.037 + shift_s
     readings = Readings(t_s, scale * np.array(powers), np.array([""] * t_s.size, dtype=np.str_), 0.1, 0.0)
@@ -37,6 +38,7 @@ def source(
         "payload_bytes": 1000,
         "offered_rate_mbps": 10.0,
         "direction": "up",
+        "hosts": {"client": "client", "server": "server"},
         "radio_source": "link-model",
         "status": "done",
         "reasons": [],
@@ -44,11 +46,12 @@ def source(
     }
     intervals = Intervals(starts, starts + 0.1, np.full(26, 125_000.0 * bytes_scale))
     meter = MeterInput("m1", "client", "measured", None, None, accuracy, readings, None)
-    return RunInput(run, {"sender": {"messages_sent": 1, "messages_scheduled": 1}}, intervals, (meter,))
+    report = {"sender": {"messages_sent": 1, "messages_scheduled": 1}}
+    return FlowRun(run, (FlowInput({}, report, intervals),), (meter,))
 
 
-def node(run: RunInput) -> NodeResult:
-    return assess_run(run, None, np.random.default_rng(5), frozenset()).nodes[0]
+def node(run: FlowRun) -> NodeResult:
+    return assess_run(*run.lifted(), np.random.default_rng(5), frozenset()).nodes[0]
 
 
 powers = st.lists(st.floats(0.5, 50.0), min_size=56, max_size=56)
@@ -67,7 +70,7 @@ def test_shifting_time_changes_no_power(values: list[float], shift_s: int) -> No
 def test_scaling_power_scales_energy_and_uncertainty(values: list[float], scale: float) -> None:
     plain, scaled = node(source(values)), node(source(values, scale=scale))
     assert scaled.delta_p_w == pytest.approx(scale * plain.delta_p_w, rel=1e-6, abs=1e-9 * scale)
-    assert scaled.u95_ea_j_per_mbit == pytest.approx(scale * plain.u95_ea_j_per_mbit, rel=1e-6)
+    assert scaled.u95_energy_per_work_j == pytest.approx(scale * plain.u95_energy_per_work_j, rel=1e-6)
     assert scaled.below_resolution == plain.below_resolution
 
 
@@ -75,10 +78,10 @@ def test_scaling_power_scales_energy_and_uncertainty(values: list[float], scale:
 @given(powers, st.floats(0.1, 10.0))
 def test_energy_per_megabit_falls_with_goodput(values: list[float], factor: float) -> None:
     plain, faster = node(source(values)), node(source(values, bytes_scale=factor))
-    if plain.ea_j_per_mbit is None:
-        assert faster.ea_j_per_mbit is None
+    if plain.energy_per_work_j is None:
+        assert faster.energy_per_work_j is None
     else:
-        assert faster.ea_j_per_mbit == pytest.approx(plain.ea_j_per_mbit / factor, rel=1e-9)
+        assert faster.energy_per_work_j == pytest.approx(plain.energy_per_work_j / factor, rel=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -94,7 +97,7 @@ def test_mean_lies_among_the_readings(values: list[float], start: float, end: fl
 @given(powers)
 def test_numbers_are_finite_or_empty_and_empty_has_a_reason(values: list[float]) -> None:
     found = node(source(values))
-    assert (found.ea_j_per_mbit is None) == (found.ea_reason is not None)
-    assert (found.ea_j_per_mbit is None) == (found.delta_p_w < 0)
-    numbers = (found.u_delta_p_w, found.u95_ea_j_per_mbit, found.p_a_w, *found.u95_components.values())
+    assert (found.energy_per_work_j is None) == (found.ea_reason is not None)
+    assert (found.energy_per_work_j is None) == (found.delta_p_w < 0)
+    numbers = (found.u_delta_p_w, found.u95_energy_per_work_j, found.p_a_w, *found.u95_components.values())
     assert np.isfinite(numbers).all()

@@ -20,7 +20,7 @@ from netjoule_energy.uncertainty import (
     half_width_95,
     specification_u95,
     spread,
-    u95_throughput_mbps,
+    u95_throughput,
 )
 from netjoule_energy.windows import Window
 
@@ -93,7 +93,7 @@ def test_drift_and_edges_are_rectangular() -> None:
 def test_one_message_at_each_edge_of_the_window() -> None:
     found = spread(budget(term(9.5), term(8.0)), EXACT, Throughput(10.0, 0.01, 0.0), rng(), DRAWS)
     # Sum of two rectangular errors of half a message: triangular, 95 % within (1 - sqrt(0.05)) of a message.
-    u95_t_a = u95_throughput_mbps(Throughput(10.0, 0.01, 0.0), rng(), DRAWS)
+    u95_t_a = u95_throughput(Throughput(10.0, 0.01, 0.0), rng(), DRAWS)
     assert u95_t_a == pytest.approx(10 * 0.01 * (1 - math.sqrt(0.05)), rel=0.01)
     assert found.u95_ea == pytest.approx(0.15 * 0.01 * (1 - math.sqrt(0.05)), rel=0.01)
 
@@ -128,7 +128,7 @@ def test_timebase_is_rectangular_and_acts_on_throughput() -> None:
     assert found.u95_by_component is not None
     assert found.u95_by_component["timebase"] == pytest.approx(0.15 * 0.95 * 0.002, rel=0.01)
     assert found.u95_ea == pytest.approx(found.u95_by_component["timebase"], rel=1e-9)
-    assert u95_throughput_mbps(rate, rng(), DRAWS) == pytest.approx(10 * 0.95 * 0.002, rel=0.01)
+    assert u95_throughput(rate, rng(), DRAWS) == pytest.approx(10 * 0.95 * 0.002, rel=0.01)
 
 
 def test_resolution_adds_a_rectangle_per_window() -> None:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import netjoule_contracts
-from netjoule_energy.node_floor import NullPower, node_floor
+from netjoule_contracts.flow_control import control_of
+from netjoule_energy.node_floor import ControlPower, node_floor
 from netjoule_energy.node_power import MeterInput, NodePower, node_power
 from netjoule_energy.power import Readings
-from netjoule_energy.throughput import goodput_mbps
 from netjoule_energy.uncertainty import Accuracy, Throughput
 from netjoule_energy.windows import Intervals, MeasuredSpan, Window, measured_span
 
@@ -57,7 +57,9 @@ def windows(case: dict[str, Any]) -> dict[str, Window]:
 
 def power_of(case: dict[str, Any], meter: MeterInput) -> tuple[MeasuredSpan, NodePower]:
     table = np.array(case["intervals"], dtype=float).reshape(-1, 3)
-    span = measured_span(window(case["windows"]["measure"]), Intervals(table[:, 0], table[:, 1], table[:, 2]))
+    span = measured_span(
+        window(case["windows"]["measure"]), Intervals(table[:, 0], table[:, 1], 8e-6 * table[:, 2])
+    )
     return span, node_power(meter, span.window, windows(case))
 
 
@@ -65,7 +67,7 @@ def found(case: dict[str, Any]) -> dict[str, Any]:
     """Compute a vector's input with the package's pure functions."""
     meter = meter_of(case)
     span, power = power_of(case, meter)
-    t_a_mbps = goodput_mbps(span)
+    t_a_mbps = span.work_per_s
     delta = power.delta_w
     priced = t_a_mbps and delta is not None and delta >= 0
     return {
@@ -85,22 +87,23 @@ def found(case: dict[str, Any]) -> dict[str, Any]:
 
 def found_floor(case: dict[str, Any]) -> dict[str, Any]:
     """Compute the floor of a vector that has a mini-block with or without null."""
-    meter, null = meter_of(case), None
+    meter, of_control, control = meter_of(case), None, None
     span, power = power_of(case, meter)
     if case["null"] is not None:
         null_case = case["null"]
         of_null = windows(null_case)
         node = node_power(meter, of_null["measure"], of_null)
-        run = null_case["run"] | {"run_id": "null", "windows": null_case["windows"]}
-        null = NullPower(run, ((run, null_case["flow"]),), {"m1": node}, valid=not node.reasons)
-    rate = Throughput(goodput_mbps(span) or 0.0, 0.0, 0.0)
-    run = case["run"] | {"windows": case["windows"]}
+        run = null_case["run"] | {"windows": null_case["windows"]}
+        of_control = ControlPower({"m1": node}, valid=not node.reasons)
+        own = case["run"] | {"windows": case["windows"]}
+        control = control_of([(own, case["flow"])], [(run, null_case["flow"])], "null")
+    rate = Throughput(span.work_per_s or 0.0, 0.0, 0.0)
     rng = np.random.default_rng(1)
-    floor = node_floor(((run, case["flow"]),), meter, power, rate, null=null, rng=rng)
+    floor = node_floor(control, meter, power, rate, of_control=of_control, rng=rng)
     return {
         "p_null_w": floor.p_null_w,
         "floor_w": floor.floor_w,
-        "ea_above_floor_j_per_mbit": floor.ea_above_floor_j_per_mbit,
+        "ea_above_floor_j_per_mbit": floor.energy_per_work_above_floor_j,
         "floor_reason": floor.reason,
     }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Per-run numbers: the one place where E_A = (P_A - P_I) / T_A and its u95 are computed.
+"""Per-run numbers: the one place where energy per work (of Mb: E_A) and its u95 are computed.
 
 `compute_run` and `compute_and_write` work on a campaign folder; the modules below them are pure functions
 over arrays. `python -m netjoule_energy CAMPAIGN [RUN_ID...]` computes result.json again.
@@ -19,14 +19,12 @@ if TYPE_CHECKING:
     from netjoule_energy.compute import compute_and_write, compute_run
     from netjoule_energy.coverage import Uncovered, uncovered
     from netjoule_energy.floor import GREATEST_FLOOR_RATIO
+    from netjoule_energy.parts import jain_index
     from netjoule_energy.result import FloorResult, NodeResult, Reason, Result
-    from netjoule_energy.several_flows import jain_index
-    from netjoule_energy.wake_ups import GREATEST_WAKE_UPS_FACTOR
 
 _HOMES = {
     "BARKER_13": "alignment",
     "GREATEST_FLOOR_RATIO": "floor",
-    "GREATEST_WAKE_UPS_FACTOR": "wake_ups",
     "Alignment": "alignment",
     "Campaign": "campaign_files",
     "CampaignError": "campaign_files",
@@ -43,7 +41,7 @@ _HOMES = {
     "compute_run": "compute",
     "differing": "agreement",
     "find_lag": "alignment",
-    "jain_index": "several_flows",
+    "jain_index": "parts",
     "read_campaign": "campaign_files",
     "uncovered": "coverage",
 }
@@ -51,7 +49,6 @@ _HOMES = {
 __all__ = [
     "BARKER_13",
     "GREATEST_FLOOR_RATIO",
-    "GREATEST_WAKE_UPS_FACTOR",
     "Alignment",
     "Campaign",
     "CampaignError",

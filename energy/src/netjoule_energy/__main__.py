@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netjoule_energy.campaign_files import CampaignError
-from netjoule_energy.compute import compute_and_write
+from netjoule_energy.compute import computed
 from netjoule_energy.result import NodeResult, Result
 
 EXIT_INVALID_DATA = 4
@@ -27,9 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         run_ids = chosen.run_id or all_run_ids(chosen.campaign)
-        for run_id in run_ids:
-            for result in compute_and_write(chosen.campaign, [run_id]):
-                sys.stdout.write(summary(result) + "\n")
+        for result in computed(chosen.campaign, run_ids):
+            sys.stdout.write(summary(result) + "\n")
     except CampaignError as error:
         sys.stderr.write(f"netjoule_energy: {error}\n")
         return EXIT_INVALID_DATA
@@ -49,17 +48,18 @@ def all_run_ids(campaign: Path) -> list[str]:
 
 
 def summary(result: Result) -> str:
-    """Return one line per run: id, validity, and E_A with u95 at each meter."""
+    """Return one line per run: id, validity, and energy per work with u95 at each meter."""
     state = (
         "valid" if result.valid else "invalid (" + ", ".join(sorted({r.code for r in result.reasons})) + ")"
     )
-    return "  ".join([result.run_id, state, *(_node_summary(node) for node in result.nodes)])
+    unit = "work" if result.work is None else result.work.unit
+    return "  ".join([result.run_id, state, *(_node_summary(node, unit) for node in result.nodes)])
 
 
-def _node_summary(node: NodeResult) -> str:
-    if node.ea_j_per_mbit is None or node.u95_ea_j_per_mbit is None:
-        return f"{node.meter_id}: no E_A ({node.ea_reason})"
-    text = f"{node.meter_id}: {node.ea_j_per_mbit:.4g} +- {node.u95_ea_j_per_mbit:.2g} J/Mb"
+def _node_summary(node: NodeResult, unit: str) -> str:
+    if node.energy_per_work_j is None or node.u95_energy_per_work_j is None:
+        return f"{node.meter_id}: no energy per {unit} ({node.ea_reason})"
+    text = f"{node.meter_id}: {node.energy_per_work_j:.4g} +- {node.u95_energy_per_work_j:.2g} J/{unit}"
     apparent = ", apparent power" if node.quantity == "apparent_power" else ""
     return f"{text} [{node.grade}; {node.power_source}, {node.radio_source}{apparent}]"
 

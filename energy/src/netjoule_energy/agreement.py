@@ -21,9 +21,9 @@ Path = tuple[str | int, ...]
 
 _POWERS = ("p_a_w", "p_i_w", "p_i_before_w", "p_i_after_w")
 _POWER_DIFFERENCES = frozenset(("delta_p_w", "u_delta_p_w", "floor_w", "u95_floor_w"))
-_ENERGY_DIFFERENCES = frozenset(("tail_energy_j",))
-_PER_MEGABIT = frozenset(("u95_components", "specification"))
-"""Parts of a node whose entries are J/Mb, whatever they are called."""
+_ENERGY_DIFFERENCES = frozenset(("tail_energy_j", "e_d_j"))
+_PER_WORK = frozenset(("u95_components", "specification"))
+"""Parts of a node whose entries are energies per work, whatever they are called."""
 
 
 def agree(figure: float, other: float, subtracted: float = 0.0) -> bool:
@@ -66,8 +66,9 @@ def _same(one: Any, other: Any, path: Path, result: Mapping[str, Any]) -> bool:
 
 def _subtracted(path: Path, result: Mapping[str, Any]) -> float:
     """The greatest figure of which the one at a path is a difference, in its unit; 0 where it is none."""
-    if path == ("u95_t_a_mbps",):
-        return float(result["t_a_mbps"] or 0.0)
+    work = result["work"] or {}
+    if path == ("work", "u95_work_per_s"):
+        return float(work["work_per_s"] or 0.0)
     if path[0] != "nodes":
         return 0.0
     node, name = result["nodes"][path[1]], str(path[-1])
@@ -78,6 +79,6 @@ def _subtracted(path: Path, result: Mapping[str, Any]) -> float:
     if name in _ENERGY_DIFFERENCES and result["window"] is not None:
         # A tail is about as long as what it follows, or shorter.
         return power_w * float(result["window"]["t_end_s"] - result["window"]["t_start_s"])
-    t_a_mbps = node.get("t_a_mbps", result["t_a_mbps"])
-    per_megabit = name.endswith("_j_per_mbit") or path[2] in _PER_MEGABIT
-    return power_w / float(t_a_mbps) if per_megabit and t_a_mbps else 0.0
+    work_per_s = node.get("work_per_s", work.get("work_per_s"))
+    per_work = "energy_per_work" in name or name.endswith("_j_per_mbit") or path[2] in _PER_WORK
+    return power_w / float(work_per_s) if per_work and work_per_s else 0.0

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what one run needs from the files of a campaign; nothing in a campaign is ever executed."""
+"""Reads campaign.json, meters and devices of a campaign; nothing in a campaign is ever executed."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,21 +16,18 @@ import numpy.typing as npt
 import netjoule_contracts
 from netjoule_contracts import reading
 from netjoule_energy.alignment import LEAST_CONFIDENCE
-from netjoule_energy.assess import NULL_TRANSPORT, RunInput
 from netjoule_energy.extrapolation import DeviceSamples
 from netjoule_energy.node_power import UNKNOWN_POWER, MeterInput
+from netjoule_energy.parts import clients_of
 from netjoule_energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
 from netjoule_energy.resolution import counter_step_j, step_of_decimals
 from netjoule_energy.series import lines_between
-from netjoule_energy.several_flows import FlowInput, clients_of, idle_clients, joined
 from netjoule_energy.uncertainty import Accuracy, SpecificationTerm
-from netjoule_energy.windows import FloatArray, Intervals
+from netjoule_energy.windows import FloatArray
 
-RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 PROVISIONAL = "provisional"
 """First word of an accuracy's source that no document at hand confirms."""
 METER_COLUMNS = ("t_s", "power_w", "flag")
-INTERVAL_COLUMNS = ("end", "t_start_s", "t_end_s", "bytes")
 
 
 class CampaignError(ValueError):
@@ -67,7 +63,7 @@ def read_campaign(campaign: Path) -> Campaign:
     if not isinstance(passports, list) or not isinstance(seed, int):
         raise CampaignError(f"{path} must hold a list 'meters' and an integer 'seed'")
     for passport in passports:
-        _check(path, "meter_passport", passport)
+        check(path, "meter_passport", passport)
     lags = _measured_lags(path, document.get("alignment") or [])
     return Campaign(passports, seed, lags, clients_of(document.get("topology") or {}))
 
@@ -105,100 +101,6 @@ def read_document(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise CampaignError(f"{path} must hold a JSON object")
     return document
-
-
-def run_folder(campaign: Path, run_id: str) -> Path:
-    """Return the folder of a run.
-
-    Raises:
-        CampaignError: when the id is no plain name (it must not lead out of the campaign).
-    """
-    if not RUN_ID.fullmatch(run_id):
-        raise CampaignError(f"{run_id!r} is not a run id")
-    return campaign / "runs" / run_id
-
-
-def read_run(campaign: Path, run_id: str) -> dict[str, Any]:
-    """Return run.json of a run, held to its contract."""
-    path = run_folder(campaign, run_id) / "run.json"
-    run = read_document(path)
-    _check(path, "run", run)
-    return run
-
-
-def read_run_input(campaign: Path, known: Campaign, run_id: str) -> RunInput:
-    """Return everything that the numbers of one run rest on.
-
-    Raises:
-        CampaignError: naming the file that is missing or broken.
-    """
-    folder = run_folder(campaign, run_id)
-    run = read_run(campaign, run_id)
-    flow_path, intervals_path = folder / "flow.json", folder / "intervals.csv"
-    flow = _read_flow(flow_path) if flow_path.exists() else {}
-    by_flow = _read_intervals_by_flow(intervals_path) if intervals_path.exists() else {}
-    flows = _read_flows(folder, run, flow, by_flow)
-    intervals = joined(list(by_flow.values()))
-    t_from_s, t_to_s = _extent(run)
-    meters = tuple(
-        read_meter(campaign, passport, t_from_s, t_to_s, known.lags.get(str(passport["meter_id"])))
-        for passport in known.passports
-    )
-    return RunInput(run, flow, intervals, meters, flows, idle_clients(known.clients, run))
-
-
-def _read_flow(path: Path) -> dict[str, Any]:
-    """Return flow.json; generators differ in what they can tell, so only its shape is demanded."""
-    flow = read_document(path)
-    for part in ("sender", "receiver", "clock_offset"):
-        if not isinstance(flow.get(part), dict | None):
-            raise CampaignError(f"{path}: {part} must be an object or null")
-    return flow
-
-
-def _read_flows(
-    folder: Path, run: dict[str, Any], first: dict[str, Any], by_flow: dict[int, Intervals]
-) -> tuple[FlowInput, ...]:
-    """Return the flows of a run with several, by their numbers; none for a run with one."""
-    found = []
-    for asked in run.get("flows") or ():
-        number = int(asked["flow"])
-        path = folder / "flows" / f"{number}.json"
-        report = first if number == 1 else _read_flow(path) if path.exists() else {}
-        found.append(FlowInput(asked, report, by_flow.get(number, _no_intervals())))
-    return tuple(found)
-
-
-def find_null_run(campaign: Path, run: dict[str, Any]) -> str | None:
-    """Return the id of the null run of the same mini-block and attempt, None when there is none."""
-    prefix = str(run["run_id"]).split("-", 1)[0]
-    for path in sorted((campaign / "runs").glob(f"{prefix}-*/run.json")):
-        other = read_document(path)
-        same = all(other.get(key) == run[key] for key in ("block", "mini_block", "attempt"))
-        if same and other.get("transport") == NULL_TRANSPORT:
-            return str(other["run_id"])
-    return None
-
-
-def _read_intervals_by_flow(path: Path) -> dict[int, Intervals]:
-    """Return each flow's receiver rows of intervals.csv in time order; a file without flows has flow 1."""
-    rows = [row for row in _rows(path, INTERVAL_COLUMNS) if row["end"] == "receiver"]
-    cells: dict[int, list[list[float]]] = {}
-    try:
-        for row in rows:
-            numbers = [float(row[name]) for name in INTERVAL_COLUMNS[1:]]
-            cells.setdefault(int(row.get("flow") or 1), []).append(numbers)
-    except (TypeError, ValueError) as error:
-        raise CampaignError(f"{path}: a receiver interval is not a number: {error}") from None
-    return {flow: _intervals_of(path, numbers) for flow, numbers in sorted(cells.items())}
-
-
-def _intervals_of(path: Path, cells: list[list[float]]) -> Intervals:
-    table = np.array(cells, dtype=np.float64).reshape(-1, 3)
-    if not np.all(np.isfinite(table)):
-        raise CampaignError(f"{path}: a receiver interval is not a finite number")
-    table = table[np.argsort(table[:, 0], kind="stable")]
-    return Intervals(table[:, 0], table[:, 1], table[:, 2])
 
 
 def read_meter(
@@ -332,7 +234,7 @@ def read_readings_table(path: Path, t_from_s: float, t_to_s: float) -> ReadingsT
         return _number(line.split(b",", t_at + 1)[t_at : t_at + 1])
 
     rows = []
-    with _readable(path):
+    with readable(path):
         for line in lines_between(path, t_from_s, t_to_s, time_of):
             cells = line.decode("utf-8", "replace").rstrip("\r\n").split(",")
             if len(cells) == len(header):
@@ -376,9 +278,9 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
         except (ValueError, KeyError, TypeError):
             return None
 
-    with _readable(path):
+    with readable(path):
         for _ in lines_between(path, t_from_s, t_to_s + 60.0, end_s):  # of each line its time was asked last
-            _check(path, "device_stream", sample)
+            check(path, "device_stream", sample)
             if sample["t_start_s"] > t_to_s:
                 break
             samples.append((sample["t_start_s"], sample["t_end_s"], sample["extrapolated"]))
@@ -388,47 +290,20 @@ def read_device(path: Path, t_from_s: float, t_to_s: float) -> DeviceSamples:
     )
 
 
-def _extent(run: dict[str, Any]) -> tuple[float, float]:
-    """Return first start and last end of the run's windows in campaign seconds ((0, 0) without any)."""
-    windows = [window for window in run["windows"].values() if window is not None]
-    if not windows:
-        return 0.0, 0.0
-    return min(float(w["t_start_s"]) for w in windows), max(float(w["t_end_s"]) for w in windows)
-
-
-def _no_intervals() -> Intervals:
-    return Intervals(np.empty(0), np.empty(0), np.empty(0))
-
-
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    header: list[str] = []
-    with _readable(path):
-        for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES):
-            if defect or (header and len(cells) != len(header)):
-                raise reading.Unreadable(f"line {line}", defect or f"{len(cells)} cells, not {len(header)}")
-            if header:
-                yield dict(zip(header, cells, strict=True))
-            else:
-                _demand(path, cells, columns)
-                header = cells
-    if not header:
-        _demand(path, header, columns)
-
-
 def _header(path: Path, columns: tuple[str, ...]) -> list[str]:
     try:
-        with _readable(path):
+        with readable(path):
             _, header, _ = next(reading.rows(path), reading.Row(1, []))
     except FileNotFoundError:
         raise CampaignError(
             f"{path} is missing: the campaign names this meter but holds no readings of it"
         ) from None
-    _demand(path, header, columns)
+    demand(path, header, columns)
     return header
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """What is beyond the limits of all readers is the campaign's fault."""
     try:
         yield
@@ -436,13 +311,23 @@ def _readable(path: Path) -> Iterator[None]:
         raise CampaignError(f"{path} cannot be read: {error}") from None
 
 
-def _demand(path: Path, header: list[str], columns: tuple[str, ...]) -> None:
+def demand(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
+    """Demand columns of a table.
+
+    Raises:
+        CampaignError: naming those that its header lacks.
+    """
     missing = [name for name in columns if name not in header]
     if missing:
         raise CampaignError(f"{path} lacks the column {', '.join(missing)}; its header is {header}")
 
 
-def _check(path: Path, contract: str, document: dict[str, Any]) -> None:
+def check(path: Path, contract: str, document: dict[str, Any]) -> None:
+    """Hold a document to a contract.
+
+    Raises:
+        CampaignError: naming the file and every offending field.
+    """
     try:
         netjoule_contracts.validate(contract, document)
     except netjoule_contracts.ContractError as error:

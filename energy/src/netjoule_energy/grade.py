@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """One letter for how far the meter's reading carries.
 
-grade              accuracy and quantity of the meter        u95 / E_A       readings in the window
+grade              accuracy and quantity of the meter        u95 / E         readings in the window
 A                  known, active power                       at most 5 %     10 or more
 B                  known or provisional, active power        at most 20 %    10 or more
 C                  any                                       any             any
-below_resolution   any                                       P_A - P_I under 3 u: E_A is an upper limit
+below_resolution   any                                       P_A - P_I under 3 u: E is an upper limit
 
 Provisional is an accuracy that no document at hand confirms.
 
@@ -25,7 +25,7 @@ AT_MOST_C = frozenset({"accuracy_unknown", "apparent_power", "few_readings"})
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """A letter (or below_resolution; None without E_A) and the words for what stood against a better one.
+    """A letter (below_resolution; None without energy per work) and words against a better one.
 
     limits: accuracy_unknown, apparent_power, few_readings (each at most C), accuracy_provisional (at most
     B), wide (u95 over 5 % of E_A).
@@ -36,8 +36,8 @@ class Grade:
 
 
 def grade_of(
-    ea_j_per_mbit: float | None,
-    u95_ea_j_per_mbit: float | None,
+    energy_per_work_j: float | None,
+    u95_energy_per_work_j: float | None,
     *,
     accuracy_known: bool,
     below_resolution: bool,
@@ -53,11 +53,11 @@ def grade_of(
         "accuracy_provisional": accuracy_provisional,
     }
     limits = tuple(word for word, true in found.items() if true)
-    if below_resolution and (u95_ea_j_per_mbit is not None or ea_j_per_mbit is not None):
+    if below_resolution and (u95_energy_per_work_j is not None or energy_per_work_j is not None):
         return Grade("below_resolution", limits)
-    if ea_j_per_mbit is None or u95_ea_j_per_mbit is None:
+    if energy_per_work_j is None or u95_energy_per_work_j is None:
         return Grade(None, ())
-    ratio = u95_ea_j_per_mbit / ea_j_per_mbit if ea_j_per_mbit > 0 else float("inf")
+    ratio = u95_energy_per_work_j / energy_per_work_j if energy_per_work_j > 0 else float("inf")
     if ratio > A_RATIO:
         limits = (*limits, "wide")
     if ratio > B_RATIO or set(limits) & AT_MOST_C:

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generator floor of one run at one meter, from the null run of its mini-block."""
+"""Floor of one run at one meter, from the control run of its mini-block."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from netjoule_energy.floor import FlowPart, floor_reason_of_all
 from netjoule_energy.node_power import MeterInput, NodePower
 from netjoule_energy.power import WindowMean
 from netjoule_energy.result import FloorResult
@@ -18,40 +17,37 @@ from netjoule_energy.windows import EDGE_TOLERANCE_S
 
 
 @dataclass(frozen=True, slots=True)
-class NullPower:
-    """The null run of a mini-block: run.json, its flows and its power by meter_id; whether it counts."""
+class ControlPower:
+    """The control run of a mini-block: its power by meter_id; whether it counts."""
 
-    run: dict[str, Any]
-    parts: tuple[FlowPart, ...]
     nodes: Mapping[str, NodePower]
     valid: bool
 
 
 def node_floor(
-    parts: Sequence[FlowPart],
+    control: Mapping[str, Any] | None,
     meter: MeterInput,
     power: NodePower,
     rate: Throughput | None,
     *,
-    null: NullPower | None,
+    of_control: ControlPower | None,
     rng: np.random.Generator,
 ) -> FloorResult:
-    """Return floor_w = P_null - P_I and E_A above it, or the code that leaves both empty.
+    """Return floor_w = P_null - P_I and energy per work above it, or the code that leaves both empty.
 
-    Both powers are taken above the idle power of their own run, so that E_A above the floor,
-    (P_A - P_null) / T_A, does not hold what idle power moved by between the two runs.
+    Both powers are taken above the idle power of their own run, so that energy above the floor,
+    (P_A - P_null) / work per second, does not hold what idle power moved by between the two runs.
 
-    parts: the flows of the run. power: of the run at this meter. rate: None leaves E_A above floor empty.
+    control: of run.json. power: of the run at this meter. rate: None leaves energy above the floor empty.
     """
-    if null is None:
+    if control is None or of_control is None:
         return empty_floor(None, "no_null_run")
-    run_id = str(null.run["run_id"])
-    own = null.nodes.get(meter.meter_id)
-    if not null.valid or own is None or own.budget is None:
+    run_id = str(control["run_id"])
+    own = of_control.nodes.get(meter.meter_id)
+    if not of_control.valid or own is None or own.budget is None:
         return empty_floor(run_id, "null_run_invalid")
-    reason = floor_reason_of_all(parts, null.parts)
-    if reason is not None:
-        return empty_floor(run_id, reason)
+    if not control["comparable"]:
+        return empty_floor(run_id, str(control["reason"]))
     floor_w = own.budget.delta_w
     if power.budget is None:
         widths = floor_spread(own.budget, own.budget, meter.accuracy, None, rng=rng)
@@ -60,14 +56,14 @@ def node_floor(
         widths = floor_spread(power.budget, own.budget, meter.accuracy, rate, shared=shared, rng=rng)
     above = None
     if power.budget is not None and rate is not None:
-        above = (power.budget.delta_w - floor_w) / rate.t_a_mbps
+        above = (power.budget.delta_w - floor_w) / rate.work_per_s
     return FloorResult(
         run_id=run_id,
         p_null_w=own.active.mean_w,
         floor_w=floor_w,
         u95_floor_w=widths.u95_floor_w,
-        ea_above_floor_j_per_mbit=above,
-        u95_ea_above_floor_j_per_mbit=None if above is None else widths.u95_ea_above_floor,
+        energy_per_work_above_floor_j=above,
+        u95_energy_per_work_above_floor_j=None if above is None else widths.u95_ea_above_floor,
         reason=None,
     )
 
@@ -77,11 +73,11 @@ def empty_floor(run_id: str | None, reason: str) -> FloorResult:
     return FloorResult(run_id, None, None, None, None, None, reason)
 
 
-def shared_idle(run: NodePower, null: NodePower) -> SharedIdle:
-    """Return which idle window of the run is also one of null's, as it is when the two are neighbours."""
-    if _same(run.before, null.after):
+def shared_idle(run: NodePower, control: NodePower) -> SharedIdle:
+    """Return which idle window of the run is also the control run's, as it is of neighbours."""
+    if _same(run.before, control.after):
         return SharedIdle.BEFORE
-    return SharedIdle.AFTER if _same(run.after, null.before) else SharedIdle.NONE
+    return SharedIdle.AFTER if _same(run.after, control.before) else SharedIdle.NONE
 
 
 def _same(one: WindowMean | None, other: WindowMean | None) -> bool:

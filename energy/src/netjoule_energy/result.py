@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from netjoule_energy.integrator import IntegratorCheck
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+MEGABIT = "Mb"
+"""The unit of work in which energy per work is E_A, in J/Mb."""
 TOOK_NO_PART = "took_no_part"
-"""Why a client without a flow in the run has no E_A."""
+"""Why a client without a part in the run has no energy per work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +26,44 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class FloorResult:
-    """Generator floor of the mini-block at one meter; `reason` says why the rest is empty."""
+    """Floor of the mini-block at one meter; `reason` says why the rest is empty."""
 
     run_id: str | None
     p_null_w: float | None
     floor_w: float | None
     u95_floor_w: float | None
-    ea_above_floor_j_per_mbit: float | None
-    u95_ea_above_floor_j_per_mbit: float | None
+    energy_per_work_above_floor_j: float | None
+    u95_energy_per_work_above_floor_j: float | None
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class FlowShare:
-    """What one flow of several got in the window."""
+class PartShare:
+    """What one part of several did in the window."""
 
-    flow: int
-    client: str
-    transport: str
-    direction: str
-    payload_bytes: int
-    offered_rate_mbps: float
-    goodput_mbps: float | None
-    demand_met_ratio: float | None
-    loss_ratio: float | None
-    achieved_ratio: float | None
-    wake_ups_per_message: float | None
-    naps_per_message: float | None
+    part: str
+    node: str
+    work_per_s: float | None
+    met_ratio: float | None
+    measures: dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """Jain's index of the flows' goodputs, and of goodput over offered load."""
+    """Jain's index of the parts' work, and of work over what was asked."""
 
-    jain_goodput: float | None
-    jain_demand_met: float | None
+    jain_work: float | None
+    jain_met: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Work in the window, all parts together; None where none is counted."""
+
+    quantity: float | None
+    unit: str
+    work_per_s: float | None
+    u95_work_per_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +82,12 @@ class NodeResult:
     p_i_after_w: float | None
     delta_p_w: float | None
     u_delta_p_w: float | None
-    ea_j_per_mbit: float | None
+    e_d_j: float | None
+    e_t_j: float | None
+    energy_per_work_j: float | None
     ea_reason: str | None
-    u95_ea_j_per_mbit: float | None
-    ea_upper_limit_j_per_mbit: float | None
+    u95_energy_per_work_j: float | None
+    upper_limit_energy_per_work_j: float | None
     u95_components: dict[str, float] | None
     below_resolution: bool
     extrapolated_ratio: float | None
@@ -98,47 +105,58 @@ class NodeResult:
     specification: dict[str, float] | None
     integrator: IntegratorCheck | None
     floor: FloorResult
-    t_a_mbps: float | None = None
+    work_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """Per-run numbers of every meter; `window` is the effective measure window in campaign seconds.
 
-    flows and fairness: only of a run with several flows; t_a_mbps of a node: only where it is not the run's.
+    parts and fairness: only of a run whose work has several; work_per_s of a node: only where it is not the
+    run's.
     """
 
     run_id: str
-    transport: str
-    payload_bytes: int
-    offered_rate_mbps: float
-    direction: str
-    window: dict[str, float] | None
-    t_a_mbps: float | None
-    u95_t_a_mbps: float | None
-    loss_ratio: float | None
-    achieved_ratio: float | None
-    wake_ups_per_message: float | None
-    naps_per_message: float | None
+    load: str
+    kind: str
+    arm: str
+    factors: dict[str, Any]
+    window: dict[str, Any] | None
+    work: Work | None
+    measures: dict[str, float | None]
     valid: bool
     reasons: tuple[Reason, ...]
     nodes: tuple[NodeResult, ...]
-    flows: tuple[FlowShare, ...] = ()
+    parts: tuple[PartShare, ...] = ()
     fairness: Fairness | None = None
 
     def to_document(self) -> dict[str, Any]:
         """Return the JSON document."""
         body = asdict(self)
         body["reasons"] = [asdict(reason) for reason in self.reasons]
-        body["nodes"] = [_node_document(node) for node in self.nodes]
-        body["flows"] = [asdict(flow) for flow in self.flows]
+        in_megabits = self.work is not None and self.work.unit == MEGABIT
+        body["nodes"] = [_node_document(node, in_megabits=in_megabits) for node in self.nodes]
+        body["parts"] = [asdict(part) for part in self.parts]
         if self.fairness is None:
-            del body["flows"], body["fairness"]
+            del body["parts"], body["fairness"]
         return {"schema_version": SCHEMA_VERSION, **body}
 
 
-def _node_document(node: NodeResult) -> dict[str, Any]:
+_OF_MEGABITS = {
+    "energy_per_work_j": "ea_j_per_mbit",
+    "u95_energy_per_work_j": "u95_ea_j_per_mbit",
+    "upper_limit_energy_per_work_j": "ea_upper_limit_j_per_mbit",
+    "energy_per_work_above_floor_j": "ea_above_floor_j_per_mbit",
+    "u95_energy_per_work_above_floor_j": "u95_ea_above_floor_j_per_mbit",
+}
+"""What fields are called besides where the work is in Mb: energy per work is then E_A."""
+
+
+def _node_document(node: NodeResult, *, in_megabits: bool) -> dict[str, Any]:
     body = {**asdict(node), "grade_limits": list(node.grade_limits)}
-    if node.t_a_mbps is None:
-        del body["t_a_mbps"]
+    if node.work_per_s is None:
+        del body["work_per_s"]
+    if in_megabits:
+        for part in (body, body["floor"]):
+            part |= {ea: part[name] for name, ea in _OF_MEGABITS.items() if name in part}
     return body

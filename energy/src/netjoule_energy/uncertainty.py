@@ -99,14 +99,15 @@ class PowerBudget:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """T_A in Mb/s with what is uncertain about it, relative to it.
+    """Work per second (of Mb: T_A in Mb/s) with what is uncertain about it, relative to it.
 
-    message_ratio: size of one message. clock_ratio: residual of the receiver's clock at each edge.
+    edge_ratio: what the two edges of the window may miscount, each by half of it either way; as a standard
+    uncertainty that is 1 / sqrt(6) of it. clock_ratio: limit of the counting clock's error at each edge.
     timebase_ratio: limit of that clock's rate error.
     """
 
-    t_a_mbps: float
-    message_ratio: float
+    work_per_s: float
+    edge_ratio: float
     clock_ratio: float
     timebase_ratio: float = 0.0
 
@@ -131,7 +132,7 @@ class SharedIdle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FloorSpread:
-    """95 % half-widths of the floor in W and of E_A above the floor in J/Mb (None without T_A)."""
+    """95 % half-widths of the floor in W and of energy per work above the floor in J (None without work)."""
 
     u95_floor_w: float
     u95_ea_above_floor: float | None
@@ -194,19 +195,19 @@ def spread(
     delta = budget.delta_w
     deltas = (delta + errors.total()) * (1 + gain)
     u_delta_w = float(deltas.std())
-    if throughput is None or throughput.t_a_mbps <= 0:
+    if throughput is None or throughput.work_per_s <= 0:
         return Spread(u_delta_w, None, None, None)
     t_a = _draw_rate(throughput, rng, draws)
     timebase = 1 + _rectangular(rng, throughput.timebase_ratio, draws)
     rate = t_a * timebase
     parts = {
-        "gain": delta * (1 + gain) / throughput.t_a_mbps,
-        "offset": (delta + errors.offset) / throughput.t_a_mbps,
-        "resolution": (delta + errors.resolution) / throughput.t_a_mbps,
-        "noise": (delta + errors.noise) / throughput.t_a_mbps,
-        "edges": (delta + errors.edges) / throughput.t_a_mbps,
-        "timebase": delta / (throughput.t_a_mbps * timebase),
-        "idle_drift": (delta + errors.idle_drift) / throughput.t_a_mbps,
+        "gain": delta * (1 + gain) / throughput.work_per_s,
+        "offset": (delta + errors.offset) / throughput.work_per_s,
+        "resolution": (delta + errors.resolution) / throughput.work_per_s,
+        "noise": (delta + errors.noise) / throughput.work_per_s,
+        "edges": (delta + errors.edges) / throughput.work_per_s,
+        "timebase": delta / (throughput.work_per_s * timebase),
+        "idle_drift": (delta + errors.idle_drift) / throughput.work_per_s,
         "t_a": delta / t_a,
     }
     # The limit never falls below what the meter could have seen: a negative difference is taken as none.
@@ -219,23 +220,23 @@ def spread(
     )
 
 
-def u95_throughput_mbps(throughput: Throughput, rng: np.random.Generator, draws: int = DRAWS) -> float:
-    """Return the 95 % half-width of T_A in Mb/s."""
+def u95_throughput(throughput: Throughput, rng: np.random.Generator, draws: int = DRAWS) -> float:
+    """Return the 95 % half-width of work per second."""
     rate = _draw_rate(throughput, rng, draws)
     return half_width_95(rate * (1 + _rectangular(rng, throughput.timebase_ratio, draws)))
 
 
 def specification_u95(
-    terms: Sequence[SpecificationTerm], delta_w: float, t_a_mbps: float, *, zeroed: bool
+    terms: Sequence[SpecificationTerm], delta_w: float, work_per_s: float, *, zeroed: bool
 ) -> dict[str, float]:
-    """Return what each term of the specification alone adds to u95 of E_A, J/Mb.
+    """Return what each term of the specification alone adds to u95 of energy per work, J.
 
     Closed forms: a rectangle holds 95 % within 0.95 of its limit; the difference of two range errors is
     triangular and holds 95 % within 1 - sqrt(0.05) of twice the limit.
     """
     range_factor = 0.0 if zeroed else 2 * (1 - math.sqrt(0.05))
     return {
-        term.name: math.hypot(0.95 * term.reading_ratio * delta_w, range_factor * term.range_w) / t_a_mbps
+        term.name: math.hypot(0.95 * term.reading_ratio * delta_w, range_factor * term.range_w) / work_per_s
         for term in terms
     }
 
@@ -270,7 +271,7 @@ def floor_spread(
 
     floor = above_idle(null, null_before, null_after)
     u95_floor_w = half_width_95(floor)
-    if throughput is None or throughput.t_a_mbps <= 0:
+    if throughput is None or throughput.work_per_s <= 0:
         return FloorSpread(u95_floor_w, None)
     rate = _draw_rate(throughput, rng, draws) * (1 + _rectangular(rng, throughput.timebase_ratio, draws))
     return FloorSpread(u95_floor_w, half_width_95((above_idle(run, before, after) - floor) / rate))
@@ -312,9 +313,9 @@ def _draw_rate(throughput: Throughput, rng: np.random.Generator, draws: int) -> 
     clock = _rectangular(rng, throughput.clock_ratio, draws) - _rectangular(
         rng, throughput.clock_ratio, draws
     )
-    # With a single message in the window the factor could reach 0, and no draw may divide by that.
-    factor = np.maximum(1 + messages * throughput.message_ratio + clock, 1e-3)
-    return throughput.t_a_mbps * factor
+    # With a single unit of work in the window the factor could reach 0, and no draw may divide by that.
+    factor = np.maximum(1 + messages * throughput.edge_ratio + clock, 1e-3)
+    return throughput.work_per_s * factor
 
 
 def _rectangles(rng: np.random.Generator, half_widths: Sequence[float], draws: int) -> FloatArray:

@@ -38,30 +38,40 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Receiver intervals in time order: start and end in campaign seconds, payload bytes of first copies."""
+    """Intervals in time order: start and end in campaign seconds, work done in each, in the run's unit."""
 
     start_s: FloatArray
     end_s: FloatArray
-    size_bytes: FloatArray
+    work: FloatArray
+
+    @classmethod
+    def empty(cls) -> Intervals:
+        """None at all."""
+        return cls(np.empty(0), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSpan:
-    """The effective measure window and the payload bytes that arrived in it (None: no whole interval)."""
+    """The effective measure window and the work done in it (None: none is counted there)."""
 
     window: Window
-    size_bytes: float | None
+    work: float | None
+
+    @property
+    def work_per_s(self) -> float | None:
+        """Work over the window's length, of Mb T_A in Mb/s; None when none is counted."""
+        return None if self.work is None else self.work / self.window.length_s
 
 
 def measured_span(measure: Window, intervals: Intervals) -> MeasuredSpan:
-    """Return the longest contiguous span of whole receiver intervals inside `measure`, the first of equals.
+    """Return the longest contiguous span of whole intervals of work inside `measure`, the first of equals.
 
-    Without one, the window is `measure` itself and there are no bytes.
+    Without one, the window is `measure` itself and no work is known.
     """
     inside = (intervals.start_s >= measure.start_s - EDGE_TOLERANCE_S) & (
         intervals.end_s <= measure.end_s + EDGE_TOLERANCE_S
     )
-    starts, ends, sizes = intervals.start_s[inside], intervals.end_s[inside], intervals.size_bytes[inside]
+    starts, ends, sizes = intervals.start_s[inside], intervals.end_s[inside], intervals.work[inside]
     if starts.size == 0:
         return MeasuredSpan(measure, None)
     breaks = np.flatnonzero(np.abs(starts[1:] - ends[:-1]) > EDGE_TOLERANCE_S) + 1

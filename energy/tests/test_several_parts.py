@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs with several flows: one series of intervals, whose payload counts where, fairness."""
+"""Runs of several parts: one series of intervals, whose work counts where, fairness."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flow_runs import FlowInput, FlowRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netjoule_contracts
-from netjoule_energy.assess import RunInput, assess_run
-from netjoule_energy.floor import floor_reason_of_all
+from netjoule_energy.assess import assess_run
 from netjoule_energy.node_power import MeterInput
-from netjoule_energy.power import Readings
-from netjoule_energy.several_flows import (
-    FlowInput,
+from netjoule_energy.parts import (
+    PartInput,
     clients_of,
     idle_clients,
     jain_index,
     joined,
-    size_within,
-    summed,
+    work_within,
 )
+from netjoule_energy.power import Readings
 from netjoule_energy.uncertainty import Accuracy
 from netjoule_energy.windows import Intervals, Window, measured_span
 
@@ -53,7 +52,7 @@ def flow(number: int, client: str, of: Intervals, **counts: int) -> FlowInput:
     return FlowInput(asked, {"sender": messages, "receiver": receiver}, of)
 
 
-def one_flow() -> RunInput:
+def one_flow() -> FlowRun:
     """A run at 10 Mb/s, metered at the client."""
     t_s = np.arange(1, len(STEADY_W) + 1) * 0.1 + 0.037
     readings = Readings(t_s, np.array(STEADY_W), np.array([""] * t_s.size, dtype=np.str_), 0.1, 0.0)
@@ -64,6 +63,7 @@ def one_flow() -> RunInput:
         "payload_bytes": 1000,
         "offered_rate_mbps": 10.0,
         "direction": "up",
+        "hosts": {"client": "client", "server": "server"},
         "radio_source": "link-model",
         "status": "done",
         "reasons": [],
@@ -71,19 +71,19 @@ def one_flow() -> RunInput:
     }
     meter = MeterInput("m1", "client", "measured", None, None, accuracy, readings, None)
     report = {"sender": {"messages_sent": 1, "messages_scheduled": 1}}
-    return RunInput(run, report, intervals(1.4, [125_000.0] * 26), (meter,))
+    return FlowRun(run, (FlowInput({}, report, intervals(1.4, [125_000.0] * 26)),), (meter,))
 
 
-def several(*flows: FlowInput) -> RunInput:
+def several(*flows: FlowInput) -> FlowRun:
     """The same run with these flows in place of its one."""
     one = one_flow()
     run = one.run | {"flows": [flow.asked for flow in flows]}
-    return replace(one, run=run, intervals=joined([f.intervals for f in flows]), flows=tuple(flows))
+    return replace(one, run=run, flows=tuple(flows))
 
 
-def assess(run: RunInput, null: RunInput | None = None) -> dict[str, Any]:
+def assess(run: FlowRun, null: FlowRun | None = None) -> dict[str, Any]:
     invalidating = frozenset({"bookkeeping_mismatch"})
-    document = assess_run(run, null, np.random.default_rng(5), invalidating).to_document()
+    document = assess_run(*run.lifted(null), np.random.default_rng(5), invalidating).to_document()
     netjoule_contracts.validate("result", document)
     return document
 
@@ -101,12 +101,12 @@ def test_flows_whose_edges_differ_are_cut_at_every_edge() -> None:
     both = joined([intervals(0.0, [10.0, 10.0]), intervals(0.05, [20.0, 40.0])])
     assert both.start_s == pytest.approx([0.05, 0.1, 0.15])
     assert both.end_s == pytest.approx([0.1, 0.15, 0.2])
-    assert both.size_bytes == pytest.approx([5 + 10, 5 + 10, 5 + 20])
+    assert both.work == pytest.approx([5 + 10, 5 + 10, 5 + 20])
 
 
 def test_a_flow_that_got_nothing_takes_nothing_away() -> None:
     one, nothing = intervals(0.0, [10.0, 10.0]), intervals(0.0, [])
-    assert joined([one, nothing]).size_bytes.sum() == 20
+    assert joined([one, nothing]).work.sum() == 20
 
 
 def test_a_gap_of_one_flow_is_a_gap_of_all() -> None:
@@ -120,7 +120,7 @@ def test_rounded_times_make_no_gap() -> None:
     rounded = Intervals(np.array([0.0, 0.100001]), np.array([0.1, 0.2]), np.array([10.0, 10.0]))
     span = measured_span(Window(0.0, 0.2), joined([rounded, intervals(0.0, [5.0, 5.0])]))
     assert span.window.length_s == pytest.approx(0.2)
-    assert span.size_bytes == pytest.approx(30.0)
+    assert span.work == pytest.approx(30.0)
 
 
 @settings(max_examples=50, deadline=None)
@@ -134,7 +134,7 @@ def test_nothing_is_lost_or_made_where_all_have_intervals(
     flows = [intervals(shift, size) for shift, size in zip(shifts, sizes, strict=False)]
     both = joined(flows)
     window = Window(float(both.start_s[0]), float(both.end_s[-1]))
-    assert both.size_bytes.sum() == pytest.approx(sum(size_within(f, window) for f in flows), abs=1e-3)
+    assert both.work.sum() == pytest.approx(sum(work_within(f, window) for f in flows), abs=1e-3)
 
 
 # --- results ---------------------------------------------------------------------------------------
@@ -143,12 +143,12 @@ def test_nothing_is_lost_or_made_where_all_have_intervals(
 def test_the_throughput_of_a_run_is_that_of_all_its_flows() -> None:
     steady, slow = intervals(1.4, [125_000.0] * 26), intervals(1.43, [41_250.0] * 26)
     found = assess(several(flow(1, "client", steady), flow(2, "client", slow)))
-    assert found["t_a_mbps"] == pytest.approx(10.0 + 3.3)
-    assert [f["goodput_mbps"] for f in found["flows"]] == pytest.approx([10.0, 3.3])
-    assert [f["demand_met_ratio"] for f in found["flows"]] == pytest.approx([1.0, 0.33])
-    assert found["fairness"]["jain_goodput"] == pytest.approx(13.3**2 / (2 * (100 + 3.3**2)))
+    assert found["work"]["work_per_s"] == pytest.approx(10.0 + 3.3)
+    assert [p["work_per_s"] for p in found["parts"]] == pytest.approx([10.0, 3.3])
+    assert [p["met_ratio"] for p in found["parts"]] == pytest.approx([1.0, 0.33])
+    assert found["fairness"]["jain_work"] == pytest.approx(13.3**2 / (2 * (100 + 3.3**2)))
     (node,) = found["nodes"]
-    assert "t_a_mbps" not in node, "one client: its T_A is the run's"
+    assert "work_per_s" not in node, "one client: its T_A is the run's"
     assert node["ea_j_per_mbit"] == pytest.approx(node["delta_p_w"] / 13.3)
 
 
@@ -158,9 +158,9 @@ def test_a_client_pays_for_its_own_flows_and_any_other_node_for_all() -> None:
     (meter,) = run.meters
     found = assess(replace(run, meters=(meter, replace(meter, meter_id="m2", node="access_point"))))
     of_client, of_access_point = found["nodes"]
-    assert of_client["t_a_mbps"] == pytest.approx(10.0)
+    assert of_client["work_per_s"] == pytest.approx(10.0)
     assert of_client["ea_j_per_mbit"] == pytest.approx(of_client["delta_p_w"] / 10.0)
-    assert "t_a_mbps" not in of_access_point
+    assert "work_per_s" not in of_access_point
     assert of_access_point["ea_j_per_mbit"] == pytest.approx(of_access_point["delta_p_w"] / 20.0)
 
 
@@ -168,11 +168,11 @@ def test_a_starved_client_has_no_energy_per_megabit() -> None:
     steady = intervals(1.4, [125_000.0] * 26)
     run = several(flow(1, "client", intervals(1.4, [0.0] * 26)), flow(2, "tablet", steady))
     (node,) = assess(run)["nodes"]
-    assert node["t_a_mbps"] == 0.0
+    assert node["work_per_s"] == 0.0
     assert (node["ea_j_per_mbit"], node["ea_reason"]) == (None, "nothing_received")
 
 
-def with_idle_tablet(run: RunInput, power_w: list[float]) -> RunInput:
+def with_idle_tablet(run: FlowRun, power_w: list[float]) -> FlowRun:
     """The run with a meter more, at a client that has no flow in it."""
     (meter,) = run.meters
     readings = replace(meter.readings, power_w=np.array(power_w))
@@ -188,7 +188,7 @@ def test_a_client_that_takes_no_part_has_power_and_no_energy_per_megabit(extra_w
     client, tablet = found["nodes"]
     assert client["ea_j_per_mbit"] is not None
     assert tablet["delta_p_w"] == pytest.approx(extra_w, abs=1e-9)
-    assert (tablet["t_a_mbps"], tablet["ea_reason"]) == (0.0, "took_no_part")
+    assert (tablet["work_per_s"], tablet["ea_reason"]) == (0.0, "took_no_part")
     priced = ("ea_j_per_mbit", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit", "u95_components", "grade")
     assert {tablet[name] for name in priced} == {None}
     assert (tablet["below_resolution"], tablet["floor"]["reason"]) == (False, "took_no_part")
@@ -203,7 +203,7 @@ def test_a_floor_is_none_of_a_client_that_takes_no_part_and_stays_at_the_others(
     assert [node["floor"]["reason"] for node in found["nodes"]] == [None, "took_no_part"]
     of_null = assess(null)
     assert [node["ea_reason"] for node in of_null["nodes"]] == ["null_has_no_throughput", "took_no_part"]
-    assert not any("t_a_mbps" in node for node in of_null["nodes"])
+    assert not any("work_per_s" in node for node in of_null["nodes"])
 
 
 def test_which_clients_take_no_part() -> None:
@@ -212,20 +212,21 @@ def test_which_clients_take_no_part() -> None:
     assert clients_of({"hosts": hosts}) == {"client", "tablet"}
     assert clients_of({}) == set()
     clients = {"client", "tablet"}
-    assert idle_clients(clients, {"hosts": {"client": "client", "server": "server"}}) == {"tablet"}
-    both = {"hosts": {"client": "client"}, "flows": [{"client": "client"}, {"client": "tablet"}]}
-    assert idle_clients(clients, both) == set()
+    parts = [PartInput({"node": node}, intervals(0.0, [])) for node in ("client", "tablet")]
+    assert idle_clients(clients, parts[:1]) == {"tablet"}
+    assert idle_clients(clients, parts) == set()
 
 
 def test_cut_intervals_make_the_throughput_less_sure() -> None:
     steady = intervals(1.4, [125_000.0] * 26)
     alone = assess(one_flow())
     both = assess(several(flow(1, "client", steady), flow(2, "client", steady)))
-    assert both["u95_t_a_mbps"] / both["t_a_mbps"] > alone["u95_t_a_mbps"] / alone["t_a_mbps"]
+    both, alone = both["work"], alone["work"]
+    assert both["u95_work_per_s"] / both["work_per_s"] > alone["u95_work_per_s"] / alone["work_per_s"]
 
 
 def test_a_run_with_one_flow_says_nothing_of_flows() -> None:
-    assert not {"flows", "fairness"} & set(assess(one_flow()))
+    assert not {"parts", "fairness"} & set(assess(one_flow()))
 
 
 def test_books_that_do_not_balance_are_told_of_their_flow() -> None:
@@ -236,32 +237,21 @@ def test_books_that_do_not_balance_are_told_of_their_flow() -> None:
     assert found["valid"] is False
 
 
-def test_counts_of_a_run_are_the_sums_of_its_flows() -> None:
-    empty = intervals(0.0, [])
-    reports = [
-        flow(1, "a", empty).report,
-        flow(2, "a", empty, messages_sent=50, messages_not_sent=50).report,
-    ]
-    reports[1]["receiver"]["messages_lost"] = 15
-    assert summed(reports)["sender"]["messages_sent"] == 150
-    assert summed(reports)["receiver"]["loss_ratio"] == pytest.approx(0.1)
-    assert summed([reports[0], {"sender": {}, "receiver": None}])["receiver"] is None
-
-
 def test_wake_ups_of_a_run_are_those_of_all_its_senders() -> None:
     def woken(number: int, of: Intervals, **counts: int) -> FlowInput:
         made = flow(number, "client", of)
         return replace(made, report=made.report | {"pacing": counts})
 
+    names = ("wake_ups_per_message", "naps_per_message")
     steady = intervals(1.4, [125_000.0] * 26)
     both = several(woken(1, steady, wake_ups=300, naps=200), woken(2, steady, wake_ups=100, naps=0))
     found = assess(both)
-    assert (found["wake_ups_per_message"], found["naps_per_message"]) == (2.0, 1.0)
-    assert [one["wake_ups_per_message"] for one in found["flows"]] == [3.0, 1.0]
-    assert [one["naps_per_message"] for one in found["flows"]] == [2.0, 0.0]
+    assert [found["measures"][name] for name in names] == [2.0, 1.0]
+    assert [one["measures"][names[0]] for one in found["parts"]] == [3.0, 1.0]
+    assert [one["measures"][names[1]] for one in found["parts"]] == [2.0, 0.0]
     one_silent = assess(several(woken(1, steady, wake_ups=300, naps=200), woken(2, steady)))
-    assert (one_silent["wake_ups_per_message"], one_silent["naps_per_message"]) == (None, None)
-    assert [one["wake_ups_per_message"] for one in one_silent["flows"]] == [3.0, None]
+    assert [one_silent["measures"][name] for name in names] == [None, None]
+    assert [one["measures"][names[0]] for one in one_silent["parts"]] == [3.0, None]
     # Null's flows together are set against the run's together.
     still = replace(both.meters[0], readings=replace(both.meters[0].readings, power_w=np.full(56, 5.0)))
     for of_first, warned in ((200, False), (100, True)):
@@ -270,62 +260,6 @@ def test_wake_ups_of_a_run_are_those_of_all_its_senders() -> None:
         null = replace(null, run=null.run | {"run_id": "b01m001-null-a1", "transport": "null"})
         reasons = [reason["code"] for reason in assess(both, null)["reasons"]]
         assert ("floor_wake_ups_differ" in reasons) is warned
-
-
-def test_a_floor_needs_as_many_flows_in_null_and_all_at_work() -> None:
-    def part(sent: int = 100) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {}, {"sender": {"messages_sent": sent, "messages_scheduled": 100}}
-
-    assert floor_reason_of_all([part(), part()], [part(), part()]) is None
-    assert floor_reason_of_all([part(), part(98)], [part(), part()]) == "floor_achieved_low"
-    assert floor_reason_of_all([part(), part()], [part(), part(98)]) == "floor_achieved_low"
-    assert floor_reason_of_all([part(), part()], [part()]) == "null_run_invalid"
-
-
-def test_of_several_codes_the_floor_has_the_first_whichever_flow_gives_it() -> None:
-    def part(sent: int = 100, cpu_s: float = 0.1, mode: str = "absolute") -> Any:
-        counts = {"messages_sent": sent, "messages_scheduled": 100}
-        sender = counts | {"cpu_s": cpu_s, "start_ns": 0, "end_ns": 10**9}
-        return {}, {"sender": sender, "pacing": {"mode": mode}}
-
-    null = [part(), part()]
-    busy, behind, spinning = part(cpu_s=0.95), part(sent=98), part(mode="spin")
-    assert floor_reason_of_all([busy, part()], null) == "floor_core_busy"
-    assert floor_reason_of_all([busy, behind], null) == "floor_achieved_low"
-    assert floor_reason_of_all([behind, busy], null) == "floor_achieved_low"
-    assert floor_reason_of_all([busy, spinning], null) == "floor_spinning"
-    assert floor_reason_of_all([spinning, behind], null) == "floor_achieved_low"
-
-
-def test_senders_of_one_host_are_busy_together() -> None:
-    def part(client: str, cpu_s: float, host: str | None = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        counts = {"messages_sent": 100, "messages_scheduled": 100}
-        sender = counts | {"cpu_s": cpu_s, "start_ns": 0, "end_ns": 10**9}
-        return {"client": client}, {"sender": sender | ({"host": host} if host else {})}
-
-    idle = [part("a", 0.0), part("b", 0.0)]
-    assert floor_reason_of_all([part("a", 0.4), part("a", 0.5)], idle) is None
-    assert floor_reason_of_all([part("a", 0.6), part("a", 0.6)], idle) == "floor_core_busy"
-    assert floor_reason_of_all(idle, [part("a", 0.6), part("a", 0.6)]) == "floor_core_busy"
-    # Two machines have cores of their own; two clients on one machine, as on the emulated testbed, have not.
-    assert floor_reason_of_all([part("a", 0.6, "x"), part("b", 0.6, "y")], idle) is None
-    assert floor_reason_of_all([part("a", 0.6), part("b", 0.6)], idle) is None
-    assert floor_reason_of_all([part("a", 0.6, "x"), part("b", 0.6, "x")], idle) == "floor_core_busy"
-
-
-def test_hosts_are_told_apart_by_their_boot_where_it_is_known() -> None:
-    def part(host: str, boot_id: str | None) -> Any:
-        counts = {"messages_sent": 100, "messages_scheduled": 100}
-        sender = counts | {"cpu_s": 0.6, "start_ns": 0, "end_ns": 10**9, "host": host, "boot_id": boot_id}
-        return {"client": host}, {"sender": sender}
-
-    def busy(*parts: Any) -> str | None:
-        return floor_reason_of_all(parts, parts)
-
-    assert busy(part("debian", "boot-1"), part("debian", "boot-2")) is None, "two machines of one name"
-    assert busy(part("here", "boot-1"), part("there", "boot-1")) == "floor_core_busy", "one with two names"
-    assert busy(part("debian", None), part("debian", None)) == "floor_core_busy"
-    assert busy(part("here", None), part("there", None)) is None
 
 
 # --- Jain's index ----------------------------------------------------------------------------------
