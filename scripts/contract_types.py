@@ -87,7 +87,7 @@ class Module:
         fields = shape({key: schema[key] for key in ("properties", "required")})
         if fields in self.names:
             return self.names[fields]
-        if name in self.classes:
+        if name in self.classes or name in ("Document", "Part"):  # those are the bases
             name = f"{owner}{name}"
         self.names[fields] = name
         described = f"One of {owner}." if name == singular(owner) else schema["description"]

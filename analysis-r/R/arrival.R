@@ -21,7 +21,7 @@ read_arrival <- function(campaign_dir, run_id, transport, run, flows, contracts)
   if (transport == "null" || !found$has_intervals || anyNA(measure)) {
     return(found)
   }
-  read <- tryCatch(read_receiver_intervals(path, contracts), netjoule_error = conditionMessage)
+  read <- tryCatch(read_receiver_intervals(path, contracts, run), netjoule_error = conditionMessage)
   if (is.character(read)) {
     found$readable <- FALSE
     # The campaign's folder is somebody's own.
@@ -70,18 +70,13 @@ arrived_by_flow <- function(run_id, intervals, span) {
   })
 }
 
-interval_columns <- c("end", "t_start_s", "t_end_s", "bytes", "flow")
-
 #' Receivers' intervals of a run
 #'
-#' @return list rows (data.table flow, t_start_s, t_end_s (s), bytes; a file without the column
-#'   has flow 1), problems (data.table code, detail).
+#' @return list rows (data.table flow, t_start_s, t_end_s (s), bytes), problems (data.table code, detail).
 #' @noRd
-read_receiver_intervals <- function(path, contracts) {
-  read <- read_contract_csv(path, "intervals", contracts, interval_columns)
-  rows <- read$rows
-  if (!"flow" %in% names(rows)) set(rows, j = "flow", value = 1)
-  rows <- rows[which(rows$end == "receiver"), c("flow", "t_start_s", "t_end_s", "bytes"), with = FALSE]
+read_receiver_intervals <- function(path, contracts, run) {
+  read <- lift_intervals(path, contracts, run)
+  rows <- read$rows[, c("flow", "t_start_s", "t_end_s", "bytes"), with = FALSE]
   if (anyNA(rows)) {
     abort_invalid_data("The file ", path, " has a receiver's row without flow, t_start_s, t_end_s or bytes.")
   }

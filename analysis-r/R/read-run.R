@@ -19,7 +19,9 @@ window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
 read_run <- function(campaign_dir, run_id, transport, contracts = contracts_dir()) {
   run <- read_run_json(campaign_dir, run_id, "run.json", run_defects)
   flow <- read_run_json(campaign_dir, run_id, "flow.json", flow_defects)
-  result <- read_run_json(campaign_dir, run_id, "result.json", result_defects)
+  result <- read_run_json(
+    campaign_dir, run_id, "result.json", result_defects, function(doc) lift_result(doc, run$doc)
+  )
   further <- read_further_flows(campaign_dir, run_id, run$doc)
   flows <- c(list(flow$doc), further$docs)
   arrived <- read_arrival(campaign_dir, run_id, transport, run$doc, flows, contracts)
@@ -49,11 +51,12 @@ read_further_flows <- function(campaign_dir, run_id, run) {
 
 #' Read a document of a run
 #'
+#' @param lift gives a document of any version the fields that are read.
 #' @param defects called with the document: list of problems (code, detail). One whose code
 #'   invalidates takes the document away; the others are only told.
 #' @return list doc (NULL when there is none to be used), problems (list of code, detail).
 #' @noRd
-read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) list()) {
+read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) list(), lift = identity) {
   path <- file.path(campaign_dir, "runs", run_id, name)
   refused <- function(code, ...) list(doc = NULL, problems = list(list(code = code, detail = paste0(name, " ", ...))))
   if (!file.exists(path)) {
@@ -65,12 +68,13 @@ read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) li
     return(refused("half_written_run", "is not a whole JSON document"))
   }
   version <- pick_number(doc, "schema_version")
-  if (!identical(version, as.numeric(supported_schema_version))) {
+  if (!is_readable_version(name, version)) {
     return(refused(
       "schema_version_unsupported", "has schema_version ", format(version), ", this netjoule reads ",
-      supported_schema_version
+      paste(c(readable_versions[[name]], if (is.null(readable_versions[[name]])) supported_schema_version), collapse = ", ")
     ))
   }
+  doc <- lift(doc)
   found <- defects(doc)
   fatal <- Filter(function(one) one$code != "column_missing", found)
   if (length(fatal) > 0L) {

@@ -9,7 +9,8 @@ needed_columns <- list(
     status = "character", reason = "character"
   ),
   meters = c(t_s = "numeric", power_w = "numeric", flag = "character"),
-  intervals = c(end = "character", t_start_s = "numeric", t_end_s = "numeric", bytes = "numeric"),
+  intervals = c(part = "character", t_start_s = "numeric", t_end_s = "numeric", work = "numeric"),
+  intervals_1 = c(end = "character", t_start_s = "numeric", t_end_s = "numeric", bytes = "numeric"),
   radio = c(
     t_s = "numeric", phy_rate_mbps = "numeric", mcs = "numeric", streams = "numeric", width_mhz = "numeric",
     guard_interval_ns = "numeric"

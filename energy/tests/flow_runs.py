@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from netjoule_contracts.flow_work import MEGABITS_PER_BYTE
+from netjoule_contracts.flow_work import megabits
 from netjoule_contracts.lift import runs as lift
 from netjoule_energy.node_power import MeterInput
 from netjoule_energy.run_input import RunInput, run_input
@@ -64,4 +64,4 @@ class FlowRun:
 
 def in_megabits(of_bytes: Intervals) -> Intervals:
     """The same intervals in Mb."""
-    return Intervals(of_bytes.start_s, of_bytes.end_s, MEGABITS_PER_BYTE * of_bytes.work)
+    return Intervals(of_bytes.start_s, of_bytes.end_s, megabits(of_bytes.work))

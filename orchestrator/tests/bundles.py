@@ -12,6 +12,7 @@ import pytest
 
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.kinds import Kind
+from netjoule_contracts.lift.results import lifted_result
 from netjoule_energy import compute_and_write, differing
 
 
@@ -40,5 +41,5 @@ def differing_anew(campaign: Path) -> dict[str, list[str]]:
         patch.setattr(os, "fsync", lambda _: None)  # nobody cuts the power here; a disk takes long for each
         compute_and_write(campaign, list(stored))
     computed = {run_id: json.loads(path.read_text()) for run_id, path in paths.items()}
-    found = {run_id: differing(stored[run_id], computed[run_id]) for run_id in paths}
+    found = {run_id: differing(lifted_result(stored[run_id]), computed[run_id]) for run_id in paths}
     return {run_id: names for run_id, names in found.items() if names}

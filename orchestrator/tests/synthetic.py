@@ -11,13 +11,17 @@ from typing import Any
 
 from netjoule.core import files
 from netjoule.design.run_table import PlanRow
+from netjoule.execution.controls import write_controls
+from netjoule.loads import load_of
 from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.generators import interval_rows
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
+from netjoule_contracts.lift import runs as lift
 from netjoule_energy import compute_and_write
 from netjoule_synthetic import documents
 from netjoule_synthetic.clock import BOOT, ORIGIN_NS
@@ -116,6 +120,8 @@ def finished(path: Path, **changes: Any) -> Path:
             for row in mini.missing:
                 t_s = run_one(campaign, row, t_s, spans)
             write_meter(campaign, spans, t_s + 2)
+            load = load_of(campaign.workload, campaign.topology)
+            write_controls(campaign, load, [row.run_id for row in mini.missing])
             compute_and_write(campaign.path, [row.run_id for row in mini.missing])
             for row in mini.missing:
                 campaign.set_status(row.run_id, "done")
@@ -146,7 +152,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
         "t_end_s": round(idle_after + timing.idle_s, 6),
     }
     spans.append((ends[1], ends[3]))
-    rows = []
+    rows, reports = [], []
     for flow in flows_of(campaign.workload, FlowCondition.of(row.condition(campaign.seed)), ["client"]):
         of_flow = replace(
             row,
@@ -157,13 +163,15 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
         )
         report = flow_report(of_flow, campaign.workload, ends[1], ends[3])
         campaign.write_document(row.run_id, "flow", Document("flow_report", report, flow.flow))
+        reports.append(report)
         rows += intervals(report, flow.flow)
     campaign.write_intervals(row.run_id, rows)
     event = {"source": "generator", "event": "first_packet", "code": "", "detail": ""}
     campaign.append_events(
         row.run_id, [{"t_s": ends[1], **event}, {"t_s": ends[3], **event, "event": "report"}]
     )
-    campaign.write_run(run_document(campaign, row, windows))
+    run = run_document(campaign, row, windows)
+    campaign.write_run(run | lift.facts_of(run, lift.flows_of(run, reports), rows))
     return idle_after
 
 
@@ -268,13 +276,7 @@ def flow_intervals(end: str, start_ns: int, end_ns: int, messages: int, payload:
 
 
 def intervals(report: dict[str, Any], flow: int = 1) -> list[dict[str, Any]]:
-    rows = []
-    for interval in report["intervals"]:
-        row = dict(interval) | {"flow": flow}
-        row["t_start_s"] = (row.pop("start_ns") - ORIGIN_NS) / 1e9
-        row["t_end_s"] = (row.pop("end_ns") - ORIGIN_NS) / 1e9
-        rows.append(row)
-    return rows
+    return list(interval_rows(report, ORIGIN_NS, part=str(flow), node="client"))
 
 
 def write_meter(campaign: Campaign, spans: list[tuple[float, float]], until_s: float) -> None:

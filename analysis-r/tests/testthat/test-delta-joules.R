@@ -36,7 +36,7 @@ test_that("the gain that both runs share acts on their difference alone", {
 })
 
 test_that("the gain that is read is a component of the contract", {
-  node <- contract("schemas", "result.schema.json")$properties$nodes$items$properties
+  node <- contract("schemas", "result_1.schema.json")$properties$nodes$items$properties
   expect_true("gain" %in% names(node$u95_components$properties))
 })
 

@@ -122,7 +122,7 @@ test_that("the report has a section on fairness only where flows shared a path",
 })
 
 test_that("every field that is read of a flow is in the schema of result.json", {
-  fields <- contract("schemas", "result.schema.json")$properties$flows$items$properties
+  fields <- contract("schemas", "result_1.schema.json")$properties$flows$items$properties
   expect_true(all(c(flow_text, flow_numbers) %in% names(fields)))
 })
 

@@ -107,7 +107,7 @@ test_that("a run without intervals keeps its result and is not recomputed", {
 test_that("other schema versions are named: of a run it is left out, of the campaign it is refused", {
   dir <- small()
   id <- list.files(file.path(dir, "runs"))[1]
-  edit_json(file.path(dir, "runs", id, "result.json"), function(doc) replace(doc, "schema_version", 2L))
+  edit_json(file.path(dir, "runs", id, "result.json"), function(doc) replace(doc, "schema_version", 3L))
   invalid <- invalid_runs(read_campaign(dir))
   expect_identical(invalid$run_id, id)
   expect_identical(invalid$code, "schema_version_unsupported")

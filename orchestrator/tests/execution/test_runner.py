@@ -433,7 +433,7 @@ def test_intervals_are_in_campaign_time(tmp_path: Path) -> None:
         rows = files.read_table(campaign.run_dir(row.run_id) / "intervals.csv", "intervals")
         flow = json.loads((campaign.run_dir(row.run_id) / "flow.json").read_text())
         run_document = document(campaign, row.run_id)
-    assert {r["end"] for r in rows} == {"sender", "receiver"}
+    assert {(r["part"], r["node"]) for r in rows} == {("1", "client")}
     starts_s = (flow["intervals"][0]["start_ns"] - START_NS) / 1e9
     assert float(rows[0]["t_start_s"]) == pytest.approx(starts_s, abs=1e-6)
     assert run_document["t_first_packet_s"] == pytest.approx(starts_s, abs=1e-6)

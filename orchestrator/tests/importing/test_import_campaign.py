@@ -64,7 +64,7 @@ def test_goodput_holds_and_energy_is_empty_with_its_reason(imported: Path) -> No
     assert len(results) == 4
     for result in results.values():
         assert result["valid"]
-        assert result["t_a_mbps"] == pytest.approx(3.006, abs=0.003)
+        assert result["work"]["work_per_s"] == pytest.approx(3.006, abs=0.003)
         (node,) = result["nodes"]
         assert (node["ea_j_per_mbit"], node["ea_reason"]) == (None, "no_power_logged")
         assert (node["p_a_w"], node["p_i_w"], node["grade"]) == (None, None, None)
@@ -97,7 +97,7 @@ def test_ditgs_logs_become_a_campaign(tmp_path: Path) -> None:
     assert run["started_utc"].startswith("2026-11-21T16:51:32")
     (result,) = documents(out, "result.json").values()
     # Whole intervals only, so not the part of one at the flow's end.
-    assert result["t_a_mbps"] == pytest.approx(2.94, rel=0.02)
+    assert result["work"]["work_per_s"] == pytest.approx(2.94, rel=0.02)
     assert "offered_rate_assumed" in [reason["code"] for reason in result["reasons"]]
 
 

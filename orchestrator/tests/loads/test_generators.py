@@ -38,8 +38,8 @@ def report(name: str, flow: FlowSpec) -> dict[str, Any]:
     )
 
 
-@pytest.mark.parametrize(("direction", "shifted"), [("up", "receiver"), ("down", "sender")])
-def test_intervals_of_the_servers_end_get_the_controllers_clock(direction: str, shifted: str) -> None:
+@pytest.mark.parametrize(("direction", "start_s"), [("up", 1.0), ("down", 6.0)])
+def test_intervals_of_the_servers_end_get_the_controllers_clock(direction: str, start_s: float) -> None:
     flow = {
         "direction": direction,
         "clock_offset": {"offset_ns": 5_000_000_000},
@@ -47,9 +47,9 @@ def test_intervals_of_the_servers_end_get_the_controllers_clock(direction: str, 
             {"end": end, "start_ns": 7e9, "end_ns": 8e9, "bytes": 1} for end in ("sender", "receiver")
         ],
     }
-    starts_s = {row["end"]: row["t_start_s"] for row in interval_rows(flow, 1_000_000_000)}
-    assert starts_s.pop(shifted) == pytest.approx(1.0)
-    assert list(starts_s.values()) == [pytest.approx(6.0)]
+    # Of the receiver alone, which is the server of a flow up.
+    (row,) = interval_rows(flow, 1_000_000_000, node="laptop")
+    assert row["t_start_s"] == pytest.approx(start_s)
 
 
 def test_a_drift_of_the_servers_clock_is_taken_out_of_its_intervals() -> None:
@@ -58,11 +58,12 @@ def test_a_drift_of_the_servers_clock_is_taken_out_of_its_intervals() -> None:
     for elapsed_s in (-60, 0, 60):
         at_client_ns = (100 + elapsed_s) * 10**9
         at_server_ns = at_client_ns + 5 * 10**9 + elapsed_s * 50_000
-        interval = {"end": "receiver", "start_ns": at_server_ns, "end_ns": at_server_ns, "cpu_user_s": 0.1}
+        interval = {"end": "receiver", "start_ns": at_server_ns, "end_ns": at_server_ns, "bytes": 125}
         flow = {"direction": "up", "clock_offset": clock, "intervals": [interval]}
-        (row,) = interval_rows(flow, 0)
+        (row,) = interval_rows(flow, 0, part="2", node="laptop")
         assert row["t_start_s"] == row["t_end_s"] == pytest.approx(100 + elapsed_s, abs=1e-9)
-        assert set(row) == {"end", "t_start_s", "t_end_s", "flow"}  # the table has no other columns
+        assert (row["part"], row["node"], row["work"]) == ("2", "laptop", 0.001)
+        assert set(row) == {"part", "node", "t_start_s", "t_end_s", "work"}  # the table has no other columns
 
 
 # --- netjoule-traffic ------------------------------------------------------------------------------
@@ -294,7 +295,9 @@ def test_recorded_flows_fit_the_contract_and_balance(transport: str, direction: 
     assert (sender["host"], receiver["host"]) == (
         ("laptop", "rack") if direction == "up" else ("rack", "laptop")
     )
-    files.append_table(tmp_path / "intervals.csv", "intervals", interval_rows(flow, 9_000_000_000))
+    files.append_table(
+        tmp_path / "intervals.csv", "intervals", interval_rows(flow, 9_000_000_000, node="laptop")
+    )
     assert list(contracts.table_defects("intervals", tmp_path / "intervals.csv")) == []
 
 

@@ -63,7 +63,7 @@ def assert_sound(flow: dict[str, Any], folder: Path) -> None:
     assert sum(i["bytes"] for i in mine) == receiver["bytes_received_unique"]
     assert all(a["end_ns"] == b["start_ns"] for a, b in itertools.pairwise(mine))
     assert mine[-1]["end_ns"] >= sender["start_ns"] + round(flow["duration_s"] * 1e9)
-    files.append_table(folder / "intervals.csv", "intervals", interval_rows(flow, 0))
+    files.append_table(folder / "intervals.csv", "intervals", interval_rows(flow, 0, node="client"))
     assert list(contracts.table_defects("intervals", folder / "intervals.csv")) == []
 
 

@@ -155,9 +155,10 @@ def test_a_run_of_two_flows_keeps_both_reports(tmp_path: Path) -> None:
     assert [flow["transport"] for flow in asked] == ["udp", "tcp"]
     assert all(flow["t_first_packet_s"] is not None for flow in asked)
     intervals = files.read_table(folder / "intervals.csv", "intervals")
-    assert {(cells["flow"], cells["end"]) for cells in intervals} == {
-        (flow, end) for flow in ("1", "2") for end in ("sender", "receiver")
-    }
+    assert {(cells["part"], cells["node"]) for cells in intervals} == {("1", "client"), ("2", "client")}
+    work = files.read_json(folder / "run.json")["work"]
+    assert [part["part"] for part in work["parts"]] == ["1", "2"]
+    assert work["reconciles"]
     (folder / "result.json").unlink()  # the stand-in's, which is no whole one
     assert list(check_run(campaign.path, row.run_id, row, frozenset(), settled=False)) == []
 
@@ -279,23 +280,23 @@ def test_what_each_flow_got_is_in_the_result(tmp_path: Path) -> None:
     assert list(check_campaign(path)) == []
     (folder,) = path.glob("runs/*udp*")
     result = files.read_json(folder / "result.json")
-    assert result["t_a_mbps"] == pytest.approx(8 + 4, rel=1e-3)
-    assert [flow["goodput_mbps"] for flow in result["flows"]] == pytest.approx([8, 4], rel=1e-3)
-    assert result["fairness"]["jain_goodput"] == pytest.approx(12**2 / (2 * (8**2 + 4**2)), rel=1e-3)
-    assert result["fairness"]["jain_demand_met"] == pytest.approx(1, rel=1e-3)
+    assert result["work"]["work_per_s"] == pytest.approx(8 + 4, rel=1e-3)
+    assert [part["work_per_s"] for part in result["parts"]] == pytest.approx([8, 4], rel=1e-3)
+    assert result["fairness"]["jain_work"] == pytest.approx(12**2 / (2 * (8**2 + 4**2)), rel=1e-3)
+    assert result["fairness"]["jain_met"] == pytest.approx(1, rel=1e-3)
     (null,) = path.glob("runs/*null*")
     assert files.read_json(null / "result.json")["fairness"] == {
-        "jain_goodput": None,
-        "jain_demand_met": None,
+        "jain_work": None,
+        "jain_met": None,
     }
 
 
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("result.json", lambda of: of["flows"].pop(), "field flows: 1 flows, but run.json has 2"),
-        ("result.json", lambda of: of["flows"][1].update(goodput_mbps=5.0), "field flows: they got 13"),
-        ("result.json", lambda of: of["fairness"].update(jain_goodput=0.99), "field fairness.jain_goodput"),
+        ("result.json", lambda of: of["parts"].pop(), "field parts: 1 parts, but run.json has 2"),
+        ("result.json", lambda of: of["parts"][1].update(work_per_s=5.0), "field parts: they got 13"),
+        ("result.json", lambda of: of["fairness"].update(jain_work=0.99), "field fairness.jain_work"),
         ("flows/2.json", lambda of: of.update(transport="udp"), "transport"),
         ("run.json", lambda of: of["flows"][1].update(flow=3), "flows are numbered from 1"),
     ],
@@ -322,7 +323,7 @@ def test_check_finds_intervals_of_a_flow_that_is_not_there(tmp_path: Path) -> No
     path = shared_campaign(tmp_path / "c")
     (table,) = path.glob("runs/*udp*/intervals.csv")
     rows = files.read_table(table, "intervals")
-    rows[-1]["flow"] = "3"
+    rows[-1]["part"] = "3"
     table.write_text(files.table_text("intervals", rows), encoding="utf-8")
     assert any("the run has no flow 3" in str(defect) for defect in check_campaign(path))
 

@@ -17,6 +17,12 @@ def codes(report: dict[str, Any], end_ns: int = END_NS) -> list[str]:
     return [r.code for r in judge_flow(report, end_ns)]
 
 
+def short_of(report: dict[str, Any], sent: int) -> None:
+    """The flow sent so many of 1000 messages, and all of them arrived."""
+    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": sent, "messages_not_sent": 1000 - sent}
+    report["receiver"] |= {"messages_received_unique": sent, "messages_lost": 0}
+
+
 def test_a_perfect_flow_gives_no_reason() -> None:
     assert codes(flow_report(SPEC, 0)) == []
     assert codes(flow_report(FlowSpec("r", "null", 1440, 3.0, 2.6, "up", 4, 1), 0)) == []
@@ -36,14 +42,14 @@ def test_unbalanced_books_of_null_have_no_receiver() -> None:
 @pytest.mark.parametrize(("sent", "expected"), [(991, []), (989, ["generator_lagged"])])
 def test_lagging_is_marked_under_99_percent(sent: int, expected: list[str]) -> None:
     report = flow_report(SPEC, 0)
-    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": sent}
+    short_of(report, sent)
     assert codes(report) == expected
 
 
 @pytest.mark.parametrize("transport", ["dccp", "dccp-kernel", "tcp", "quic", "quic-datagram"])
 def test_congestion_control_that_sends_less_is_data_and_no_lag(transport: str) -> None:
     report = flow_report(FlowSpec("r", transport, 1440, 30.0, 2.6, "up", 4, 1), 0)
-    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}
+    short_of(report, 400)
     # It let the last message through long before the end, and the schedule was served to its end.
     report["sender"]["last_packet_ns"] = END_NS - 900_000_000
     assert codes(report) == ["transport_held_back"]
@@ -53,14 +59,14 @@ def test_congestion_control_that_sends_less_is_data_and_no_lag(transport: str) -
 @pytest.mark.parametrize(("held_back", "code"), [(0.6, "transport_held_back"), (0.1, "generator_lagged")])
 def test_a_device_slower_than_the_load_is_no_slow_host(held_back: float, code: str) -> None:
     report = flow_report(SPEC, 0)
-    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}
+    short_of(report, 400)
     report["pacing_certificate"] = {"passed": True, "held_back_not_sent_ratio": held_back, "failed": []}
     assert codes(report) == [code]
 
 
 def test_a_held_back_flow_that_ends_early_is_short_all_the_same() -> None:
     report = flow_report(FlowSpec("r", "dccp", 1440, 30.0, 2.6, "up", 4, 1), 0)
-    report["sender"] |= {"messages_scheduled": 1000, "messages_sent": 400, "messages_not_sent": 600}
+    short_of(report, 400)
     report["sender"]["end_ns"] = END_NS - 900_000_000
     assert codes(report) == ["transport_held_back", "flow_short"]
 

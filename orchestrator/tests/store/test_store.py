@@ -345,7 +345,7 @@ def test_the_data_package_lists_each_table_once_with_its_schema(campaign_dir):
     assert names == ["plan", "clocks", "meters", "radio", "intervals", "events"]
     intervals = package["resources"][4]
     assert len(intervals["path"]) == 2
-    assert intervals["schema"]["fields"][0]["name"] == "end"
+    assert intervals["schema"]["fields"][0]["name"] == "part"
     assert package["name"] == "tiny"
     assert package["description"].endswith(CELLS_ARE_DATA)
 

@@ -100,14 +100,14 @@ JSON_DEFECTS = [
         ["sender", "messages_sent"],
         1,
         "field sender",
-        "messages_scheduled is not messages_sent +",
+        "is not sent 1 +",
     ),
     (
         "@flow.json",
         ["receiver", "messages_lost"],
         1,
         "field receiver",
-        "messages_sent is not messages_received",
+        "is not received_unique",
     ),
     ("@flow.json", ["reconciles"], False, "field reconciles", "not invalid for bookkeeping_mismatch"),
     ("@flow.json", ["transport"], "tcp", "field transport", "'tcp', but run.json has 'udp'"),
@@ -115,7 +115,7 @@ JSON_DEFECTS = [
         "@flow.json",
         ["receiver", "bytes_received_unique"],
         7,
-        "intervals.csv, column bytes",
+        "intervals.csv, column work",
         "flow.json has 7",
     ),
     ("@result.json", ["window", "t_end_s"], 1e6, "field window", "beyond windows.measure"),
@@ -133,7 +133,7 @@ JSON_DEFECTS = [
         ["nodes", 0, "floor", "ea_above_floor_j_per_mbit"],
         3.5,
         "field nodes.0.floor.ea_above_floor_j_per_mbit",
-        "3.5 is not (delta_p_w - floor_w) / t_a_mbps",
+        "3.5 is not (delta_p_w - floor_w) / work_per_s",
     ),
     (
         "@result.json",
@@ -149,7 +149,7 @@ JSON_DEFECTS = [
         "field nodes.0.floor.reason",
         "'bad_luck' is not in reasons.json",
     ),
-    ("@result.json", ["transport"], "tcp", "field transport", "'tcp', but run.json has 'udp'"),
+    ("@result.json", ["arm"], "tcp", "field arm", "'tcp', but run.json has 'udp'"),
     ("@result.json", ["valid"], "yes", "field valid", "is not true or false"),
     (
         "datapackage.json",
@@ -240,7 +240,7 @@ TABLE_DEFECTS = [
         "line 3, column code",
         "'bad_luck' is not in reasons.json",
     ),
-    ("@intervals.csv", 2, "sender", "middle", "intervals.csv", "middle"),
+    ("@intervals.csv", 2, "client,", "client,x", "intervals.csv", "line 2, column t_start_s"),
 ]
 
 

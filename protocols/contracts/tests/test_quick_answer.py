@@ -48,7 +48,7 @@ def places(node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def golden(name: str) -> Any:
-    """A document of a shipped campaign, which is older than the newest contracts, and what it is lifted to."""
+    """A document of a shipped campaign of version 1, or what it is lifted to."""
     path = next(GOLDEN.rglob(f"{name.removesuffix('_1')}.json"))
     document = json.loads(path.read_text(encoding="utf-8"))
     if name == "run":

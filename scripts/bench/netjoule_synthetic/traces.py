@@ -182,7 +182,7 @@ def write_intervals(path: Path, first_tick: int, rows: IntervalRows) -> None:
     edges = [f"{(first_tick + k) / TICKS_PER_S:.6f}" for k in range(count + 1)]
     spans = [f",{a},{b}" for a, b in pairwise(edges)]
     lines = [end + span + rest for end, part in rows.items() for span, rest in zip(spans, part, strict=True)]
-    path.write_text(_header("intervals", _INTERVALS) + "".join(lines), encoding="ascii")
+    path.write_text(_header("intervals_1", _INTERVALS) + "".join(lines), encoding="ascii")
 
 
 def write_radio(design: Design, node: str, runs: int, folder: Path) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from netjoule.analysis.counted_runs import counted_results
 from netjoule.store.planfile import read_plan
+from netjoule_contracts.flow_control import GREATEST_WAKE_UPS_FACTOR
 from netjoule_contracts.types.result import Result
-from netjoule_energy import GREATEST_FLOOR_RATIO, GREATEST_WAKE_UPS_FACTOR
+from netjoule_energy import GREATEST_FLOOR_RATIO
 
 __all__ = ["FLOOR_LARGE", "floor_warnings", "warning_line"]
 
@@ -89,7 +90,7 @@ def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:
         if not null_ids or FLOOR_WAKE_UPS_DIFFER not in _codes(result):
             continue
         null = results.get(null_ids[0] or "")
-        own, of_null = result.wake_ups_per_message, null.wake_ups_per_message if null else None
+        own, of_null = (one.measures.get("wake_ups_per_message") if one else None for one in (result, null))
         if isinstance(own, float) and isinstance(of_null, float):
             least, most = sorted((own, of_null))
             found.append((most / least if least else math.inf, own, of_null, _cell_words(result)))
@@ -113,7 +114,8 @@ def _codes(result: Result) -> set[str]:
 
 
 def _cell_words(result: Result) -> str:
-    return f"{result.transport} {result.payload_bytes} B {result.offered_rate_mbps:g} Mb/s"
+    of = {name: f"{value:g}" for name, value in result.factors.items() if isinstance(value, float)}
+    return f"{result.arm} {of['payload_bytes']} B {of['offered_rate_mbps']} Mb/s"
 
 
 def warning_line(warning: Mapping[str, Any]) -> str:

@@ -151,19 +151,20 @@ def read(campaign: Path) -> Cells:
 
 def _run(block: int, result: Result, flow: Mapping[str, Any]) -> Run:
     node = result.nodes[0]
-    t_a = result.t_a_mbps if node.t_a_mbps is UNSET else node.t_a_mbps
-    ea = node.ea_j_per_mbit
+    of_run = None if result.work is None else result.work.work_per_s
+    t_a = of_run if node.work_per_s is UNSET else node.work_per_s
+    ea = node.energy_per_work_j
     if ea is None and t_a and node.delta_p_w is not None:
         # A negative difference leaves E_A empty; means without it would be biased upwards.
         ea = node.delta_p_w / t_a
     numbers = {
         "ea_j_per_mbit": ea,
         "goodput_mbps": t_a,
-        "loss_ratio": result.loss_ratio,
-        "achieved_ratio": result.achieved_ratio,
+        "loss_ratio": result.measures["loss_ratio"],
+        "achieved_ratio": result.measures["achieved_ratio"],
         "delta_p_w": node.delta_p_w,
         "floor_w": node.floor.floor_w,
-        "ea_above_floor_j_per_mbit": node.floor.ea_above_floor_j_per_mbit,
+        "ea_above_floor_j_per_mbit": node.floor.energy_per_work_above_floor_j,
         "frames_per_message": flow["frames_per_message"],
     }
     return Run(

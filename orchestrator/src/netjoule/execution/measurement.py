@@ -87,6 +87,8 @@ class Measuring:
         run.reasons += outcome.judge(windows.measure.t_end_s)
         for name in ("warm_up", "measure", "tail"):
             run.document["windows"][name] = getattr(windows, name).as_json()
+        edges = {"clock_limit_s": outcome.clock_limit_s}
+        run.document["window"] = {"kind": "fixed"} | windows.measure.as_json() | edges
         return windows.tail
 
     def _write(self, run: OpenRun, outcome: Outcome) -> None:

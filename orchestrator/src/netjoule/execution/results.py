@@ -14,8 +14,10 @@ from typing import Any, Protocol
 from netjoule.core import files
 from netjoule.core.reason import Reason, first_invalidating
 from netjoule.design.run_table import FINAL, PlanRow
+from netjoule.execution.controls import write_controls
 from netjoule.execution.progress import Kind
 from netjoule.store.campaign import Campaign
+from netjoule.workload.load import Load
 
 __all__ = ["Compute", "Results"]
 
@@ -38,6 +40,7 @@ class Results:
         compute: Compute,
         tell: _Tell,
         event: Callable[[PlanRow, str, str, Reason], None],
+        load: Load | None = None,
     ) -> None:
         """Nothing waits yet.
 
@@ -46,11 +49,13 @@ class Results:
             compute: `compute(campaign_dir, run_ids)` writes the result.json of one mini-block's runs.
             tell: told of each result, and of each repetition.
             event: writes a line of a run's events.csv (row, source, event, reason).
+            load: of the runs; without it none has a control run.
         """
         self._campaign = campaign
         self._compute = compute
         self._tell = tell
         self._event = event
+        self._load = load
         self.waiting: list[tuple[int, int]] = []  # (mini_block, attempt) with all flows done
 
     def expect(self, mini_block: int, attempt: int) -> None:
@@ -99,6 +104,8 @@ class Results:
         with_flow = [r for r in rows if self._document(r)["status"] != "failed"]
         if with_flow:
             ids = [r.run_id for r in with_flow]
+            if self._load is not None:
+                write_controls(self._campaign, self._load, [r.run_id for r in rows])
             # In a thread: the radio's records keep flowing meanwhile.
             await asyncio.to_thread(self._compute, self._campaign.path, ids)
         # A run that failed has no result; what it failed of stands in its document.

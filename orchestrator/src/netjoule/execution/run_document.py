@@ -8,12 +8,12 @@ from datetime import datetime
 from typing import Any
 
 from netjoule.design.run_table import PlanRow
-from netjoule.store.campaign import SCHEMA_VERSION
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import Topology
 
 __all__ = ["new_run_document"]
 
+SCHEMA_VERSION = 2
 WINDOWS = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 
 
@@ -38,6 +38,10 @@ def new_run_document(
         "hosts": {"client": topology.host_with("client"), "server": topology.host_with("server")},
         "radio_source": topology.radio_source,
         "windows": dict.fromkeys(WINDOWS),
+        "window": None,
+        "work": None,
+        "measures": {},
+        "control": None,
         "t_first_packet_s": None,
         "started_utc": rfc3339(now),
         "versions": {},

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from netjoule.core import files
 from netjoule.core.clock import CampaignTime
 from netjoule.core.errors import InvalidData, RunFailed
 from netjoule.core.reason import Reason
@@ -29,7 +28,7 @@ from netjoule.execution.progress import Kind, Pace, ProgressEvent, ProgressSink
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
 from netjoule.radio.log import RadioLog
-from netjoule.store.campaign import Campaign, document_name
+from netjoule.store.campaign import Campaign
 from netjoule.testbeds.host_clocks import HostClocks
 from netjoule.workload.load import Load, LoadSession
 
@@ -94,7 +93,7 @@ class Runs:
         self._flown: set[str] = set()
         self._block: int | None = None
         self._failures = 0
-        self._results = Results(campaign, compute, self._tell, self._event)
+        self._results = Results(campaign, compute, self._tell, self._event, load)
         self._clocks = HostClocks(campaign, testbed, time)
         self._measuring = Measuring(campaign, testbed, load, time, clocks=self._clocks, note=self._event)
         self._sealing = Sealing(
@@ -209,9 +208,7 @@ class Runs:
 
     def _documents(self, row: PlanRow) -> list[dict[str, Any]]:
         """What the load kept of a run, by parts."""
-        folder, load = self._campaign.run_dir(row.run_id), self._load.name
-        paths = (folder / document_name(load), *folder.glob(f"{load}s/*.json"))
-        return [files.read_json(path) for path in paths if path.exists()]
+        return list(self._campaign.read_documents(row.run_id, self._load.name).values())
 
     # -- one run ---------------------------------------------------------------------------------
 

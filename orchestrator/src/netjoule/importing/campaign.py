@@ -33,6 +33,7 @@ from netjoule.store.session import rfc3339
 from netjoule.topology.topology import IMPORTED, Topology
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
+from netjoule_contracts.lift import runs as lift
 from netjoule_energy import CampaignError, compute_and_write
 
 __all__ = ["METER", "write"]
@@ -269,7 +270,10 @@ def _write_run(campaign: Campaign, run: _Run) -> float:
         report["flow_id"] = row.run_id
     document = _document(campaign, run, report)
     campaign.write_document(row.run_id, "flow", Document("flow_report", report))
-    campaign.write_intervals(row.run_id, interval_rows(report, -round(run.t_start_s * 1e9)))
+    node = str(document["hosts"]["client"])
+    rows = list(interval_rows(report, -round(run.t_start_s * 1e9), node=node))
+    campaign.write_intervals(row.run_id, rows)
+    document |= lift.facts_of(document, lift.flows_of(document, [report]), rows)
     campaign.write_run(document)
     campaign.set_status(row.run_id, "invalid" if document["status"] == "invalid" else "done", _code(document))
     came_from = Reason("", f"from {names(flow.sources)}")

@@ -73,6 +73,6 @@ def _parts(campaign: Path, row: Row, transport: str) -> Iterator[tuple[float, fl
         ):
             result = files.read_document(campaign / "runs" / planned.run_id / "result.json", Result)
             for node in result.nodes if result.valid else ():
-                u95, parts = node.u95_ea_j_per_mbit, node.u95_components
+                u95, parts = node.u95_energy_per_work_j, node.u95_components
                 if node.meter_id == row["meter_id"] and u95 is not None and parts is not None:
                     yield parts.offset, u95

@@ -30,6 +30,7 @@ from netjoule.store.session import Session, begun, ended, rfc3339
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
+from netjoule_contracts.lift import runs as lift
 
 __all__ = ["SCHEMA_VERSION", "Campaign", "document_name"]
 
@@ -337,8 +338,9 @@ class Campaign:
     # -- runs ------------------------------------------------------------------------------------
 
     def write_run(self, document: Mapping[str, Any]) -> None:
-        """Write runs/<run_id>/run.json; ``document`` must fit the contract ``run``."""
-        self._write_run_part(str(document["run_id"]), "run.json", "run", document)
+        """Write runs/<run_id>/run.json; ``document`` must fit the contract of its version."""
+        contract = lift.contract_of("run", document)
+        self._write_run_part(str(document["run_id"]), "run.json", contract, document)
 
     def write_document(self, run_id: str, load: str, document: Document) -> None:
         """Write what a run's load keeps of a part of it; it must fit its contract.
@@ -347,6 +349,13 @@ class Campaign:
         """
         name = document_name(load, document.part)
         self._write_run_part(run_id, name, document.contract, document.content)
+
+    def read_documents(self, run_id: str, load: str) -> dict[int, dict[str, Any]]:
+        """What a load has kept of a run, by part, in order."""
+        folder = self.run_dir(run_id)
+        further = sorted(int(path.stem) for path in folder.glob(f"{load}s/*.json") if path.stem.isdecimal())
+        paths = {part: folder / document_name(load, part) for part in (1, *further)}
+        return {part: files.read_json(path) for part, path in paths.items() if path.exists()}
 
     def write_intervals(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Write runs/<run_id>/intervals.csv whole (columns of Table Schema ``intervals``)."""

@@ -8,11 +8,13 @@ schema once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
+from netjoule_contracts import reading
+from netjoule_contracts.lift import runs as lift
 
 __all__ = ["CELLS_ARE_DATA", "TABLES", "describe", "table_files"]
 
@@ -56,11 +58,19 @@ def describe(campaign: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _contract(campaign: Path, table: str, paths: Sequence[str]) -> str:
+    """The contract of a table, of an older campaign that of its version."""
+    if table != "intervals":
+        return table
+    _, header, _ = next(reading.rows(campaign / paths[0]), reading.Row(1, [], ""))
+    return lift.contract_of_intervals(header)
+
+
 def _resource(campaign: Path, table: str) -> dict[str, Any] | None:
     paths = table_files(campaign, table)
     if not paths:
         return None
-    schema = contracts.table(table)
+    schema = contracts.table(_contract(campaign, table, paths))
     return {
         "name": table,
         "title": schema.get("title", table),

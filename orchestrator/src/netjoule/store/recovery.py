@@ -13,6 +13,7 @@ from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, file_errors
 from netjoule.core.reason import first_invalidating
 from netjoule.design.run_table import PlanRow
+from netjoule_contracts.lift import runs as lift
 
 __all__ = ["cut_torn_lines", "discard", "last_logged_s", "last_time_s", "lost", "sealed_status"]
 
@@ -61,7 +62,7 @@ def sealed_status(folder: Path) -> tuple[str, str] | None:
     """Status and reason code of a run whose files are complete; None when they are not."""
     try:
         document = files.read_json(folder / "run.json")
-        contracts.validate("run", document)
+        contracts.validate(lift.contract_of("run", document), document)
     except (RunFailed, InvalidData, contracts.ContractError):
         return None
     if document["windows"]["idle_after"] is None or not (folder / "flow.json").exists():

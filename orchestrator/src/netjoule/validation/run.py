@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,9 @@ from netjoule.radio.reader_cost import ReaderCost
 from netjoule.store.campaign import document_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
+from netjoule_contracts import flow_work
+from netjoule_contracts.lift import runs as lift
+from netjoule_contracts.lift.results import lifted_result
 from netjoule_energy import agree, jain_index
 
 __all__ = ["check_run", "reason_codes"]
@@ -76,10 +80,13 @@ def check_run(
     if run.get("status") == "failed":
         return
     flows = yield from _flows(base, folder, run)
-    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", flows)
+    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run, flows)
     result: dict[str, Any] = {}
     if settled or (folder / "result.json").exists():
-        yield from tables.document(f"{base}/result.json", folder / "result.json", "result", result)
+        written: dict[str, Any] = {}
+        broken = list(tables.document(f"{base}/result.json", folder / "result.json", "result", written))
+        yield from broken
+        result = written if broken else lifted_result(written)
         yield from _result(f"{base}/result.json", result, run, meter_ids)
     status = run.get("status") if row is None else row.status
     if known is not None and status in ("done", "superseded"):
@@ -210,47 +217,44 @@ def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterato
 
 
 def _bookkeeping(file: str, flow: Mapping[str, Any]) -> Iterator[Defect]:
-    """scheduled = sent + not_sent; sent = received_unique + lost, where what is lost is counted."""
-    sender = _part(flow, "sender")
-    receiver = _part(flow, "receiver")
+    """What the load reconciles, where the run is not invalid for it."""
     try:
-        if sender["messages_scheduled"] != sender["messages_sent"] + sender["messages_not_sent"]:
-            yield Defect(file, "field sender", "messages_scheduled is not messages_sent + messages_not_sent")
-        lost = receiver.get("messages_lost", 0)
-        if (
-            lost is not None
-            and receiver
-            and sender["messages_sent"] != (receiver["messages_received_unique"] + lost)
-        ):
-            yield Defect(
-                file, "field receiver", "messages_sent is not messages_received_unique + messages_lost"
-            )
-    except (KeyError, TypeError):
-        return  # the contract has named the missing field
+        broken = flow_work.books(flow)
+    except (AttributeError, TypeError):
+        return  # the contract has named the field
+    for words in broken:
+        place = "field sender" if words.startswith("scheduled") else "field receiver"
+        yield Defect(file, place, words)
     if flow.get("reconciles") is False:
         yield Defect(file, "field reconciles", "false, but the run is not invalid for bookkeeping_mismatch")
 
 
-def _intervals(file: str, path: Path, flows: Mapping[int, Mapping[str, Any]]) -> Iterator[Defect]:
+def _intervals(
+    file: str, path: Path, run: Mapping[str, Any], flows: Mapping[int, Mapping[str, Any]]
+) -> Iterator[Defect]:
     if not path.exists():
         yield Defect(file, "", "the file is missing")
         return
-    yield from tables.table(file, path, "intervals")
-    yield from tables.rising(file, path, "t_start_s", by=("flow", "end"))
-    received = dict.fromkeys(flows, 0.0)
+    contract = lift.contract_of("intervals", run)
+    yield from tables.table(file, path, contract)
+    by = ("flow", "end") if lift.is_first(run) else ("part",)
+    yield from tables.rising(file, path, "t_start_s", by=by)
+    received = dict.fromkeys(map(str, flows), 0.0)
     for line, cells in tables.rows(path):
-        flow = int(tables.number(cells.get("flow", "1")) or 0)
-        if flow not in flows:
-            yield Defect(file, f"line {line}, column flow", f"the run has no flow {cells.get('flow')}")
+        part = cells.get("part") or str(int(tables.number(cells.get("flow", "1")) or 0))
+        if part not in received:
+            column = "flow" if lift.is_first(run) else "part"
+            yield Defect(file, f"line {line}, column {column}", f"the run has no flow {part}")
             return
-        if cells.get("end") == "receiver":
-            received[flow] += tables.number(cells.get("bytes", "")) or 0
+        with suppress(KeyError, ValueError):
+            for row in lift.lifted_intervals(run, [cells]):
+                received[part] += flow_work.bytes_of(row["work"])
     for number, flow_report in flows.items():
         expected = _part(flow_report, "receiver").get("bytes_received_unique")
-        if expected is not None and received[number] != expected:
+        if expected is not None and round(received[str(number)]) != expected:
             where = document_name("flow", number)
-            words = f"the receiver's intervals sum to {received[number]:.0f}, {where} has {expected}"
-            yield Defect(file, "column bytes", words)
+            words = f"the receiver's intervals sum to {received[str(number)]:.0f}, {where} has {expected}"
+            yield Defect(file, "column bytes" if lift.is_first(run) else "column work", words)
 
 
 def _result(
@@ -258,9 +262,12 @@ def _result(
 ) -> Iterator[Defect]:
     if not result:
         return
-    for name in ("run_id", "transport", "payload_bytes", "offered_rate_mbps"):
-        if name in run and result.get(name) != run[name]:
-            yield Defect(file, f"field {name}", f"{result.get(name)!r}, but run.json has {run[name]!r}")
+    asked = {"arm": run.get("transport")} | {name: run.get(name) for name in lift.FACTORS}
+    told = {"arm": result.get("arm"), **_part(result, "factors")}
+    for name, value in ({"run_id": run.get("run_id")} | asked).items():
+        found = result.get(name) if name == "run_id" else told.get(name)
+        if value is not None and found != value:
+            yield Defect(file, f"field {name}", f"{found!r}, but run.json has {value!r}")
     yield from _result_window(file, result, run)
     yield from _codes(file, result.get("reasons"))
     yield from _shares(file, result, run)
@@ -279,25 +286,26 @@ def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any])
 
 
 def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
-    """With several flows: one share for each flow of run.json, which together are T_A."""
-    asked, told = ([one for one in _listed(of, "flows") if isinstance(one, Mapping)] for of in (run, result))
+    """With several flows: one part for each flow of run.json, which together are the run's work."""
+    asked = [one for one in _listed(run, "flows") if isinstance(one, Mapping)]
+    told = [one for one in _listed(result, "parts") if isinstance(one, Mapping)]
     if result.get("window") is None:
         return
-    if [one.get("flow") for one in told] != [one.get("flow") for one in asked]:
-        yield Defect(file, "field flows", f"{len(told)} flows, but run.json has {len(asked)}")
+    if [one.get("part") for one in told] != [str(one.get("flow")) for one in asked]:
+        yield Defect(file, "field parts", f"{len(told)} parts, but run.json has {len(asked)} flows")
         return
-    shares = [_number(one.get("goodput_mbps")) for one in told]
-    t_a = _number(result.get("t_a_mbps"))
+    shares = [_number(one.get("work_per_s")) for one in told]
+    whole = _number(_part(result, "work").get("work_per_s"))
     known = [share for share in shares if share is not None]
-    if not told or t_a is None or len(known) < len(shares):
+    if not told or whole is None or len(known) < len(shares):
         return
-    if not math.isclose(sum(known), t_a, rel_tol=_SHARES_TOLERANCE, abs_tol=1e-9):
-        yield Defect(file, "field flows", f"they got {sum(known):g} Mb/s in all, t_a_mbps is {t_a:g}")
-    index, expected = _number(_part(result, "fairness").get("jain_goodput")), jain_index(known)
+    if not math.isclose(sum(known), whole, rel_tol=_SHARES_TOLERANCE, abs_tol=1e-9):
+        yield Defect(file, "field parts", f"they got {sum(known):g} per second in all, the run {whole:g}")
+    index, expected = _number(_part(result, "fairness").get("jain_work")), jain_index(known)
     if (index is None) != (expected is None) or (
         index is not None and expected is not None and not agree(index, expected)
     ):
-        yield Defect(file, "field fairness.jain_goodput", f"{index}, but the flows give {expected}")
+        yield Defect(file, "field fairness.jain_work", f"{index}, but the parts give {expected}")
 
 
 def _node(
@@ -310,14 +318,15 @@ def _node(
         yield Defect(
             file, f"field {place}.delta_p_w", f"{delta:.12g} is not p_a_w - p_i_w = {p_a - p_i:.12g}"
         )
-    ea, t_a = _number(node.get("ea_j_per_mbit")), _number(node.get("t_a_mbps", result.get("t_a_mbps")))
-    if ea is not None and delta is not None and t_a and not agree(ea, delta / t_a, (p_a or 0.0) / t_a):
-        yield Defect(
-            file,
-            f"field {place}.ea_j_per_mbit",
-            f"{ea:.12g} is not delta_p_w / t_a_mbps = {delta / t_a:.12g}",
-        )
-    yield from _floor(file, f"{place}.floor", _part(node, "floor"), (p_a, delta), t_a)
+    of_run = _part(result, "work").get("work_per_s")
+    rate = _number(node.get("work_per_s", of_run))
+    for name in ("energy_per_work_j", "ea_j_per_mbit"):
+        energy = _number(node.get(name))
+        if energy is None or delta is None or not rate or agree(energy, delta / rate, (p_a or 0.0) / rate):
+            continue
+        words = f"{energy:.12g} is not delta_p_w / work_per_s = {delta / rate:.12g}"
+        yield Defect(file, f"field {place}.{name}", words)
+    yield from _floor(file, f"{place}.floor", _part(node, "floor"), (p_a, delta), rate)
 
 
 def _floor(
@@ -325,22 +334,25 @@ def _floor(
     place: str,
     floor: Mapping[str, Any],
     powers_w: tuple[float | None, float | None],
-    t_a: float | None,
+    rate: float | None,
 ) -> Iterator[Defect]:
-    """A floor is given or has a reason; E_A above it is what it takes off P_A - P_I (`powers_w` has both)."""
+    """A floor is given or has a reason; energy above it is without it (`powers_w`: P_A and P_A - P_I)."""
     p_a, delta = powers_w
-    floor_w, above = (_number(floor.get(k)) for k in ("floor_w", "ea_above_floor_j_per_mbit"))
+    floor_w = _number(floor.get("floor_w"))
     code = floor.get("reason")
     if code is not None and str(code) not in reason_codes():
         yield Defect(file, f"field {place}.reason", f"{code!r} is not in reasons.json")
     if floor and (floor_w is None) == (code is None):
         words = f"{floor.get('floor_w')!r}, with the reason {code!r}: it is one or the other"
         yield Defect(file, f"field {place}.floor_w", words)
-    if above is None or floor_w is None or delta is None or not t_a:
+    if floor_w is None or delta is None or not rate:
         return
-    if not agree(above, (delta - floor_w) / t_a, max(delta, floor_w, p_a or 0.0) / t_a):
-        words = f"{above:.12g} is not (delta_p_w - floor_w) / t_a_mbps = {(delta - floor_w) / t_a:.12g}"
-        yield Defect(file, f"field {place}.ea_above_floor_j_per_mbit", words)
+    expected = (delta - floor_w) / rate
+    for name in ("energy_per_work_above_floor_j", "ea_above_floor_j_per_mbit"):
+        above = _number(floor.get(name))
+        if above is not None and not agree(above, expected, max(delta, floor_w, p_a or 0.0) / rate):
+            words = f"{above:.12g} is not (delta_p_w - floor_w) / work_per_s = {expected:.12g}"
+            yield Defect(file, f"field {place}.{name}", words)
 
 
 def _listed(document: Mapping[str, Any], name: str) -> list[Any]:

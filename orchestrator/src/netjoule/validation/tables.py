@@ -12,9 +12,19 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core import yamlfile
 from netjoule_contracts import reading
+from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.reading import Unreadable
 
-__all__ = ["Defect", "against", "counting", "device_stream", "document", "newer", "rising", "table"]
+__all__ = [
+    "Defect",
+    "against",
+    "counting",
+    "device_stream",
+    "document",
+    "newer",
+    "rising",
+    "table",
+]
 
 _CUSTOM = ("exclusiveMinimum", "pattern", "unique")
 # A stream of a long campaign has millions of lines of one writer: its form is checked on the first ones.
@@ -71,7 +81,8 @@ def against(file: str, value: Any, contract: str, prefix: str = "") -> Iterator[
     if what := newer(value, contract):
         yield Defect(file, f"field {prefix}schema_version", what)
         return
-    for place, what in yamlfile.defects(value, contract):
+    held_to = lift.contract_of(contract, value) if isinstance(value, Mapping) else contract
+    for place, what in yamlfile.defects(value, held_to):
         field = prefix + ".".join(map(str, place))
         yield Defect(file, f"field {field}" if field else "", what)
 

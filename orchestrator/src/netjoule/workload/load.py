@@ -19,6 +19,7 @@ __all__ = [
     "Document",
     "Event",
     "HostTime",
+    "Kept",
     "Load",
     "LoadSession",
     "Outcome",
@@ -116,7 +117,8 @@ class Outcome:
     Attributes:
         parts: the work is on from the start of the last to begin, and done when all have ended.
         judge: the reasons that it gives, once execution knows when the measure window ends (campaign time).
-        run_fields: fields of run.json that are known only now.
+        run_fields: fields of run.json that are known only now, `work` and `measures` among them.
+        clock_limit_s: limit of the error of the clock that the work was counted by, at an edge of a window.
         documents: what is kept of it.
         intervals: rows of intervals.csv.
         events: of its parts.
@@ -128,6 +130,15 @@ class Outcome:
     documents: Sequence[Document] = ()
     intervals: Sequence[Mapping[str, Any]] = ()
     events: Sequence[Event] = ()
+    clock_limit_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a run that has ended: run.json, and its load's document of each part that has one."""
+
+    run: Mapping[str, Any]
+    documents: Mapping[int, Mapping[str, Any]]
 
 
 class LoadSession(Protocol):
@@ -238,6 +249,10 @@ class Load(Protocol):
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
         """The first limit that no run of a mini-block kept; `runs`: the documents of each."""
+        ...
+
+    def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
+        """`control` of run.json: whether a run and the control run of its mini-block did the same work."""
         ...
 
     async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import msgspec
 
 from netjoule_contracts import validate
+from netjoule_contracts.lift.results import newest_result
 
 __all__ = ["Document", "Kind", "Part", "typed"]
 
@@ -31,10 +32,12 @@ Kind = TypeVar("Kind", bound=Document)
 
 
 def typed(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
-    """The document as an object, held to its contract.
+    """The document as an object, held to its contract; a result of an older version in the newest shape.
 
     Raises:
         ContractError: naming every offending field.
     """
+    if kind.contract == "result":
+        document = newest_result(document)
     validate(kind.contract, document)
     return msgspec.convert(document, kind)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-MEGABITS_PER_BYTE = 8e-6
 UNIT = "Mb"
 
 Document = Mapping[str, Any]
@@ -20,6 +19,16 @@ FlowPart = tuple[Document, Document]
 empty when it is missing."""
 Sizes = Mapping[str, Sequence[float]]
 """Payload bytes that arrived in each interval of a receiver, by part."""
+
+
+def megabits(size_bytes: float) -> float:
+    """Return the work that so many bytes of payload are."""
+    return 8 * size_bytes / 1e6
+
+
+def bytes_of(work: float) -> float:
+    """Return how many bytes of payload a work is."""
+    return 1e6 * work / 8
 
 
 def part_name(asked: Document) -> str:
@@ -55,7 +64,7 @@ def _part(
     return {
         "part": part_name(asked),
         "node": node_of(asked),
-        "quantity": MEGABITS_PER_BYTE * sum(arrived) if received else None,
+        "quantity": megabits(sum(arrived)) if received else None,
         "u": _u_of_edges(asked, arrived, several=several),
         "asked_per_s": asked["offered_rate_mbps"],
         "measures": measures_of(report),
@@ -69,7 +78,7 @@ def _u_of_edges(asked: Document, arrived: Sequence[float], *, several: bool) -> 
     interval, in which payload may lie anywhere.
     """
     of_edge = float(asked["payload_bytes"]) + (max(arrived) / 2 if several and len(arrived) else 0.0)
-    return MEGABITS_PER_BYTE * of_edge / math.sqrt(6)
+    return megabits(of_edge) / math.sqrt(6)
 
 
 def clock_limit_s(reports: Iterable[Document]) -> float:

@@ -83,10 +83,6 @@ def trim(out: Path) -> None:
     shutil.rmtree(out / "figures", ignore_errors=True)
     (out / ".lock").unlink(missing_ok=True)
     (out / ".testbed").unlink(missing_ok=True)
-    for path in out.glob("runs/*/flow.json"):
-        flow = json.loads(path.read_text())
-        flow["intervals"] = []  # intervals.csv has them
-        path.write_text(json.dumps(flow, indent=2, sort_keys=True) + "\n")
 
 
 def main(out: Path) -> None:

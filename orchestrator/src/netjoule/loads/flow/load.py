@@ -22,8 +22,11 @@ from netjoule.loads.flow.session import FlowSession
 from netjoule.loads.flow.verdict import kept_by_none
 from netjoule.store.campaign import document_name
 from netjoule.topology.topology import Topology
-from netjoule.workload.load import Condition, Event, Place, Unreachable
+from netjoule.workload.load import Condition, Event, Kept, Place, Unreachable
 from netjoule.workload.workload import Workload
+from netjoule_contracts.flow_control import control_of
+from netjoule_contracts.flow_work import FlowPart
+from netjoule_contracts.lift import runs as lift
 
 __all__ = ["FlowLoad"]
 
@@ -110,6 +113,10 @@ class FlowLoad:
                 run_id, other = first.setdefault(key, (condition.run_id, digest))
                 if digest != other:
                     yield file, "field schedule_digest", f"another schedule than that of run {run_id}"
+
+    def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
+        """Whether the senders of both kept pace, slept between messages and left a core free."""
+        return control_of(_flows(own), _flows(control), str(control.run["run_id"]))
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
         """The first pacing limit that no run's certificates kept."""
@@ -212,3 +219,9 @@ def _sound_report(path: Path) -> dict[str, Any] | None:
     except (NetjouleError, contracts.ContractError):
         return None
     return document
+
+
+def _flows(kept: Kept) -> list[FlowPart]:
+    """The flows of a run with their reports, {} for each that is missing."""
+    count = len(kept.run.get("flows") or (None,))
+    return lift.flows_of(kept.run, [kept.documents.get(number, {}) for number in range(1, count + 1)])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netjoule.loads.flow.condition import FlowCondition
@@ -10,8 +11,10 @@ from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
+from netjoule_contracts import flow_work
+from netjoule_contracts.lift import runs as lift
 
-__all__ = ["flow_spec", "run_fields"]
+__all__ = ["flow_spec", "run_fields", "work_fields"]
 
 
 def run_fields(workload: Workload, topology: Topology, asked: FlowCondition) -> dict[str, Any]:
@@ -19,6 +22,10 @@ def run_fields(workload: Workload, topology: Topology, asked: FlowCondition) -> 
     flows = flows_of(workload, asked, topology.hosts_with("client"))
     several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
     return {
+        "load": "flow",
+        "kind": "control" if asked.transport == lift.NULL else "work",
+        "arm": asked.transport,
+        "factors": {name: getattr(asked, name) for name in lift.FACTORS},
         "transport": asked.transport,
         "transport_options": workload.options_of(asked.transport),
         "payload_bytes": asked.payload_bytes,
@@ -28,6 +35,18 @@ def run_fields(workload: Workload, topology: Topology, asked: FlowCondition) -> 
         "generator": workload.generator_of(asked.transport),
         "ip_version": workload.ip_version,
         "pacing": asked.pace.as_json(),
+    }
+
+
+def work_fields(
+    reports: Sequence[tuple[RunFlow, Mapping[str, Any]]], rows: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What run.json says of the work of flows that have ended; `rows`: of intervals.csv."""
+    flows = [(flow.as_json(), report) for flow, report in reports]
+    received = not all(flow.transport == lift.NULL for flow, _ in reports)
+    return {
+        "work": flow_work.work_of(flows, lift.sizes_of(rows), received=received),
+        "measures": flow_work.measures_of_all(flows),
     }
 
 

@@ -10,9 +10,11 @@ from netjoule.core.errors import RunFailed
 from netjoule.core.reason import Reason
 from netjoule.loads.flow.flows import RunFlow
 from netjoule.loads.flow.generators import controller_offset_ns, interval_rows
+from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.senders import FlowGroup
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
+from netjoule_contracts.flow_work import clock_limit_s
 
 __all__ = ["FlowSession"]
 
@@ -46,12 +48,14 @@ class FlowSession:
         """Every flow's report, its times on the campaign's clock. Raises RunFailed when a flow failed."""
         reports = await self._group.reports()
         parts = [self._part(one, time, several=len(reports) > 1) for one in reports]
+        rows = [row for one in reports for row in self._interval_rows(one, time)]
         return Outcome(
             parts=parts,
             judge=lambda t_end_s: self._judged(reports, t_end_s, time),
-            run_fields=_run_fields(reports, parts),
+            run_fields=_run_fields(reports, parts) | work_fields(reports, rows),
+            clock_limit_s=clock_limit_s(report for _, report in reports),
             documents=[Document("flow_report", report, flow.flow) for flow, report in reports],
-            intervals=[row for one in reports for row in self._interval_rows(one, time)],
+            intervals=rows,
             events=_events(reports, parts),
         )
 
@@ -82,7 +86,8 @@ class FlowSession:
 
     def _interval_rows(self, reported: _Reported, time: HostTime) -> list[dict[str, Any]]:
         flow, report = reported
-        return list(interval_rows(report, time.host_ns(self._hosts[flow.client], 0.0), flow=flow.flow))
+        zero_ns = time.host_ns(self._hosts[flow.client], 0.0)
+        return list(interval_rows(report, zero_ns, part=str(flow.flow), node=flow.client))
 
 
 def _run_fields(reports: Sequence[_Reported], parts: Sequence[Part]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from netjoule.core.reason import Reason
 from netjoule.workload import transports
-from netjoule_energy.floor import LEAST_ACHIEVED_RATIO
+from netjoule_contracts.flow_control import LEAST_ACHIEVED_RATIO
+from netjoule_contracts.flow_work import books
 
 __all__ = ["judge_flow", "kept_by_none"]
 
@@ -24,8 +25,9 @@ def judge_flow(report: Mapping[str, Any], t_measure_end_ns: int) -> list[Reason]
     """
     sender = report["sender"]
     reasons = []
-    if not report["reconciles"]:
-        reasons.append(Reason("bookkeeping_mismatch", _books(report)))
+    defects = books(report)
+    if defects or not report["reconciles"]:
+        reasons.append(Reason("bookkeeping_mismatch", "; ".join(defects) or _books(report)))
     scheduled, sent = sender["messages_scheduled"], sender["messages_sent"]
     held_back = False
     if scheduled and sent / scheduled < LEAST_ACHIEVED_RATIO:

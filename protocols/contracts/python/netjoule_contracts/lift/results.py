@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from netjoule_contracts import validate
 from netjoule_contracts.flow_work import UNIT
 from netjoule_contracts.lift.runs import FACTORS, NULL, is_first
 
@@ -20,6 +21,18 @@ _RENAMED = {
     "u95_ea_above_floor_j_per_mbit": "u95_energy_per_work_above_floor_j",
 }
 """Fields of version 1 that any unit of work has now; where it is Mb they stand beside them."""
+
+
+def newest_result(result: Document) -> Document:
+    """Return result.json in the shape of the newest version; it may be broken.
+
+    Raises:
+        ContractError: when an older one does not fit its own contract.
+    """
+    if not is_first(result):
+        return result
+    validate("result_1", result)
+    return lifted_result(result)
 
 
 def lifted_result(result: Document) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from typing import Any
 
 from netjoule_contracts.flow_control import control_of
 from netjoule_contracts.flow_work import (
-    MEGABITS_PER_BYTE,
     FlowPart,
     books,
+    bytes_of,
     clock_limit_s,
     measures_of_all,
+    megabits,
     node_of,
     part_name,
     work_of,
@@ -26,6 +27,8 @@ Document = Mapping[str, Any]
 Row = Mapping[str, str]
 
 NULL = "null"
+OF_VERSION_1 = ("run", "result", "intervals")
+"""Contracts that had a version 1, which is kept under the name with _1 after it."""
 _COLUMNS = ("part", "node", "t_start_s", "t_end_s", "work")
 FACTORS = ("payload_bytes", "offered_rate_mbps", "direction")
 
@@ -36,11 +39,16 @@ def is_first(document: Document) -> bool:
 
 
 def contract_of(name: str, run: Document) -> str:
-    """Return the contract of a run's document or table: ``run``, ``result``, ``intervals``.
+    """Return the contract that holds a document, or a table beside a run.json: of an older version its own.
 
-    run: the document itself, or the run.json that a table stands beside.
+    run: the document itself, or the run.json that the table stands beside.
     """
-    return f"{name}_1" if is_first(run) else name
+    return f"{name}_1" if name in OF_VERSION_1 and is_first(run) else name
+
+
+def contract_of_intervals(header: Sequence[str]) -> str:
+    """Return the contract that a table intervals.csv with this header is of."""
+    return "intervals" if "part" in header else "intervals_1"
 
 
 def documents_of(run: Document) -> list[str]:
@@ -92,7 +100,7 @@ def lifted_intervals(run: Document, rows: Iterable[Row]) -> list[dict[str, Any]]
             "node": nodes.get(str(row.get("flow") or 1), ""),
             "t_start_s": float(row["t_start_s"]),
             "t_end_s": float(row["t_end_s"]),
-            "work": MEGABITS_PER_BYTE * float(row["bytes"]),
+            "work": megabits(float(row["bytes"])),
         }
         for row in rows
         if row["end"] == "receiver"
@@ -107,19 +115,22 @@ def lifted_run(run: Document, reports: Sequence[Document], rows: Iterable[Docume
     if not is_first(run):
         return dict(run)
     flows = flows_of(run, reports)
+    told = [*run["reasons"], *_reasons(run, flows)]
+    return {**run, "reasons": told} | facts_of(run, flows, rows)
+
+
+def sizes_of(rows: Iterable[Document]) -> dict[str, list[float]]:
+    """Return the bytes of payload in rows of intervals.csv, by part."""
     sizes: dict[str, list[float]] = {}
     for row in rows:
-        sizes.setdefault(row["part"], []).append(row["work"] / MEGABITS_PER_BYTE)
-    told = [*run["reasons"], *_reasons(run, flows)]
-    return {**run, "reasons": told} | facts_of(run, flows, sizes)
+        sizes.setdefault(row["part"], []).append(bytes_of(row["work"]))
+    return sizes
 
 
-def facts_of(
-    run: Document, flows: Sequence[FlowPart], sizes: Mapping[str, Sequence[float]]
-) -> dict[str, Any]:
+def facts_of(run: Document, flows: Sequence[FlowPart], rows: Iterable[Document]) -> dict[str, Any]:
     """Return what the newest version of run.json has of a run of flows and version 1 had not.
 
-    run: with its windows, and what was asked of its flows. sizes: payload bytes that arrived, by part.
+    run: with its windows, and what was asked of its flows. rows: of intervals.csv.
     """
     measure = (run.get("windows") or {}).get("measure")
     control = run["transport"] == NULL
@@ -131,7 +142,7 @@ def facts_of(
         "arm": run["transport"],
         "factors": {name: run[name] for name in FACTORS},
         "window": None if measure is None else {"kind": "fixed", **measure} | edges,
-        "work": work_of(flows, sizes, received=not control),
+        "work": work_of(flows, sizes_of(rows), received=not control),
         "measures": measures_of_all(flows),
         "control": None,
     }

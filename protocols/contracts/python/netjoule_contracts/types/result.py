@@ -9,7 +9,18 @@ from msgspec import UNSET, UnsetType
 
 from netjoule_contracts.documents import Document, Part
 
-__all__ = ["Fairness", "Floor", "Flow", "Integrator", "Node", "Reason", "Result", "U95Components", "Window"]
+__all__ = [
+    "Fairness",
+    "Floor",
+    "Integrator",
+    "Node",
+    "Reason",
+    "Result",
+    "ResultPart",
+    "U95Components",
+    "Window",
+    "Work",
+]
 
 
 class Result(Document, frozen=True, kw_only=True):
@@ -17,38 +28,27 @@ class Result(Document, frozen=True, kw_only=True):
 
     contract: ClassVar[str] = "result"
     # Version of this contract.
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     # Name of the run.
     run_id: str
-    # Transport.
-    transport: str
-    # Message size.
-    payload_bytes: int
-    # Offered load, payload bits.
-    offered_rate_mbps: float
-    # Direction.
-    direction: Literal["up", "down", "both"]
-    # Effective measure window: the longest span of whole receiver intervals in windows.measure; of several
-    # flows where all have one, cut at every edge of any.
+    # Load, see loads/.
+    load: str
+    # work; control: the load's control arm, whose power is the floor of its mini-block; warm_up: not counted.
+    kind: Literal["work", "control", "warm_up"]
+    # What the mini-block compares: this run's arm.
+    arm: str
+    # The run's cell: each factor but the arm, by name.
+    factors: dict[str, float | str | bool | None]
+    # Effective window. fixed: the longest span of whole intervals of the work in windows.measure, of several
+    # parts where all have one, cut at every edge of any. until_done: the window of run.json.
     window: Window | None
-    # Payload of first copies that arrived in the window over its length, of all flows of the run; null
-    # without a receiver.
-    t_a_mbps: float | None
-    # 95 % half-width of t_a_mbps.
-    u95_t_a_mbps: float | None
-    # Lost over sent messages of the run's flows.
-    loss_ratio: float | None
-    # Messages sent over messages scheduled.
-    achieved_ratio: float | None
-    # Sleeps of the senders of all flows that ended, over messages scheduled; null where the generator does
-    # not tell.
-    wake_ups_per_message: float | UnsetType | None = UNSET
-    # Those of them that came before the departure, over messages scheduled; null where the generator does not
-    # tell.
-    naps_per_message: float | UnsetType | None = UNSET
-    # Flows of the run when there are several; t_a_mbps is of all of them. Absent for one flow.
-    flows: tuple[Flow, ...] | None = None
-    # How evenly the flows shared the window; absent for one flow.
+    # Work in the window, all parts together; null without a window.
+    work: Work | None
+    # What else the load measured; held to the contract result_<load>.
+    measures: dict[str, float | None]
+    # Parts of the work when there are several; absent for one.
+    parts: tuple[ResultPart, ...] | None = None
+    # How evenly the parts shared the window; absent for one.
     fairness: Fairness | None = None
     # No reason invalidates the run.
     valid: bool
@@ -59,55 +59,55 @@ class Result(Document, frozen=True, kw_only=True):
 
 
 class Window(Part, frozen=True, kw_only=True):
-    """Effective measure window: the longest span of whole receiver intervals in windows.measure; of
-    several flows where all have one, cut at every edge of any.
+    """Effective window. fixed: the longest span of whole intervals of the work in windows.measure, of
+    several parts where all have one, cut at every edge of any. until_done: the window of run.json.
     """
 
+    # fixed: work goes on over both edges, and what counts stands in intervals.csv; until_done: from the first
+    # request to the end of the last, all of the work.
+    kind: Literal["fixed", "until_done"]
     # Start, campaign time.
     t_start_s: float
     # End, campaign time.
     t_end_s: float
 
 
-class Flow(Part, frozen=True, kw_only=True):
-    """One flow in the window."""
+class Work(Part, frozen=True, kw_only=True):
+    """Work in the window, all parts together; null without a window."""
 
-    # Number of the flow, from 1; flow 1 is the one that flow.json is of, the others are in flows/.
-    flow: int
-    # Client, a host of the topology.
-    client: str
-    # Transport.
-    transport: str
-    # Direction.
-    direction: Literal["up", "down"]
-    # Message size.
-    payload_bytes: int
-    # Offered load of this flow, payload bits.
-    offered_rate_mbps: float
-    # Payload of first copies of this flow that arrived in the window over its length; null without a
-    # receiver.
-    goodput_mbps: float | None
-    # goodput_mbps over offered_rate_mbps.
-    demand_met_ratio: float | None
-    # Lost over sent messages.
-    loss_ratio: float | None
-    # Messages sent over messages scheduled.
-    achieved_ratio: float | None
-    # Sleeps of the sender that ended, over messages scheduled; null where the generator does not tell.
-    wake_ups_per_message: float | UnsetType | None = UNSET
-    # Those of them that came before the departure, over messages scheduled; null where the generator does not
-    # tell.
-    naps_per_message: float | UnsetType | None = UNSET
+    # Work, in its unit; null where none is counted.
+    quantity: float | None
+    # Unit of the work, e.g. Mb.
+    unit: str
+    # Work over the window's length; of Mb this is T_A in Mb/s.
+    work_per_s: float | None
+    # 95 % half-width of work_per_s.
+    u95_work_per_s: float | None
+
+
+class ResultPart(Part, frozen=True, kw_only=True):
+    """One part in the window."""
+
+    # Name of the part.
+    part: str
+    # Host whose power it moved besides that of hosts that serve all.
+    node: str
+    # Its work in the window over the window's length; null where none is counted.
+    work_per_s: float | None
+    # work_per_s over what was asked.
+    met_ratio: float | None
+    # What else is known of it, by name; held to the contract result_<load>.
+    measures: dict[str, float | None]
 
 
 class Fairness(Part, frozen=True, kw_only=True):
-    """How evenly the flows shared the window; absent for one flow."""
+    """How evenly the parts shared the window; absent for one."""
 
-    # Jain's fairness index of the flows' goodputs (DEC-TR-301): 1 when all are equal, 1/flows when one has
-    # everything; null without receivers or when nothing arrived.
-    jain_goodput: float | None
-    # The same of goodput over offered load.
-    jain_demand_met: float | None
+    # Jain's fairness index of work_per_s (DEC-TR-301): 1 when all are equal, 1/parts when one has everything;
+    # null when none is counted or nothing was done.
+    jain_work: float | None
+    # The same of met_ratio.
+    jain_met: float | None
 
 
 class Reason(Part, frozen=True, kw_only=True):
@@ -130,9 +130,9 @@ class Node(Part, frozen=True, kw_only=True):
     power_source: Literal["measured", "modelled", "unknown"]
     # Where the radio figures come from; unknown only of imported results.
     radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
-    # T_A that E_A of this node refers to: on a client that of its own flows, elsewhere of all. Absent where
-    # it is the run's.
-    t_a_mbps: float | UnsetType | None = UNSET
+    # Work per second that energy per work of this node refers to: of a host that is a client alone that of
+    # its own parts, elsewhere of all. Absent where it is the run's.
+    work_per_s: float | UnsetType | None = UNSET
     # Device model; null on a real device.
     device_model: str | None
     # Form of the device model; null on a real device.
@@ -149,16 +149,26 @@ class Node(Part, frozen=True, kw_only=True):
     delta_p_w: float | None
     # Standard uncertainty of delta_p_w.
     u_delta_p_w: float | None
-    # E_A = (P_A - P_I) / T_A; null with ea_reason.
-    ea_j_per_mbit: float | None
-    # Code of reasons.json that leaves E_A empty; null when it is given. A negative difference gives
-    # below_resolution.
+    # Integral of P - P_I over the window: delta_p_w times its length.
+    e_d_j: float | None
+    # Integral of P over the window: idle energy and e_d_j.
+    e_t_j: float | None
+    # delta_p_w over work per second, J per unit of work; null with ea_reason.
+    energy_per_work_j: float | None
+    # 95 % half-width of energy_per_work_j; for a negative difference that of the empty one.
+    u95_energy_per_work_j: float | None
+    # One-sided 95 % upper limit of energy_per_work_j; only when below_resolution.
+    upper_limit_energy_per_work_j: float | None
+    # E_A = (P_A - P_I) / T_A, where the work is in Mb, as all fields in J/Mb; null with ea_reason.
+    ea_j_per_mbit: float | UnsetType | None = UNSET
+    # Code of reasons.json that leaves energy_per_work_j empty; null when it is given. A negative difference
+    # gives below_resolution.
     ea_reason: str | None
     # 95 % half-width of E_A; for a negative difference that of the empty E_A.
-    u95_ea_j_per_mbit: float | None
+    u95_ea_j_per_mbit: float | UnsetType | None = UNSET
     # One-sided 95 % upper limit of E_A; only when below_resolution.
-    ea_upper_limit_j_per_mbit: float | None
-    # 95 % half-width of E_A from each component alone.
+    ea_upper_limit_j_per_mbit: float | UnsetType | None = UNSET
+    # 95 % half-width of energy_per_work_j from each component alone.
     u95_components: U95Components | None
     # delta_p_w is under three times u_delta_p_w.
     below_resolution: bool
@@ -172,8 +182,12 @@ class Node(Part, frozen=True, kw_only=True):
     readings: int
     # Independent readings that they are worth.
     effective_readings: float
-    # Integral of P - P_I over the tail window; null when it is not covered.
+    # Integral of P - P_I over the tail; null when it is not covered.
     tail_energy_j: float | None
+    # Length of the tail, where the window is until_done.
+    tail_s: float | UnsetType | None = UNSET
+    # The tail reached its greatest length before the radio was idle.
+    tail_cut: bool | None = None
     # How far the meter's reading carries; null without E_A.
     grade: Literal["A", "B", "C", "below_resolution"] | None
     # What stands against a better grade. wide: u95 is over 5 % of E_A; few_readings: under 10 in the window.
@@ -191,19 +205,19 @@ class Node(Part, frozen=True, kw_only=True):
     lag_s: float | None = None
     # Whether a sync pulse told the lag or the passport.
     lag_source: Literal["passport", "alignment"] | None = None
-    # 95 % half-width of E_A from each term of the meter's specification alone, by the names of the passport's
-    # accuracy.terms; gain and offset of u95_components hold them all. Null when the passport lists no terms.
+    # 95 % half-width of energy_per_work_j from each term of the meter's specification alone, by the names of
+    # the passport's accuracy.terms; gain and offset of u95_components hold them all. Null when the passport
+    # lists no terms.
     specification: dict[str, float] | UnsetType | None = UNSET
     # Energy over the updates of the window by the log and by the instrument's own integrator; null without
     # one.
     integrator: Integrator | UnsetType | None = UNSET
-    # Generator floor of the mini-block at this meter: the same schedule sent to transport null, built, timed
-    # and dropped.
+    # Floor of the mini-block at this meter, from its control run.
     floor: Floor
 
 
 class U95Components(Part, frozen=True, kw_only=True):
-    """95 % half-width of E_A from each component alone."""
+    """95 % half-width of energy_per_work_j from each component alone."""
 
     # Reading part of the meter's specification, common to P_A and P_I.
     gain: float
@@ -219,8 +233,10 @@ class U95Components(Part, frozen=True, kw_only=True):
     edges: float
     # Idle power leaving the straight line between the idle windows.
     idle_drift: float
-    # One message at each edge and the residual of the receiver's clock.
+    # What an edge of the window may miscount of the work, and the residual of its clock.
     t_a: float
+    # Readings that lie on an edge of a window until done, shared by time.
+    straddle: float | None = None
 
 
 class Integrator(Part, frozen=True, kw_only=True):
@@ -239,9 +255,7 @@ class Integrator(Part, frozen=True, kw_only=True):
 
 
 class Floor(Part, frozen=True, kw_only=True):
-    """Generator floor of the mini-block at this meter: the same schedule sent to transport null, built,
-    timed and dropped.
-    """
+    """Floor of the mini-block at this meter, from its control run."""
 
     # The null run of the mini-block; null without one.
     run_id: str | None
@@ -249,15 +263,22 @@ class Floor(Part, frozen=True, kw_only=True):
     # it. Not to be taken from p_a_w: idle power moves between the runs. E_A above floor is (delta_p_w -
     # floor_w) / t_a_mbps.
     p_null_w: float | None
-    # Generator floor P_null - P_I, with the null run's own idle power.
+    # Generator floor P_null - P_I, with the null run's own idle power. Of a window until done: the control
+    # run's energy for the same work, over this window's length.
     floor_w: float | None
     # 95 % half-width of floor_w.
     u95_floor_w: float | None
-    # E_A above the floor, (P_A - P_null) / T_A, both powers above the idle power of their own run: (delta_p_w
-    # - floor_w) / T_A. Null with reason, or with ea_reason when the run has no E_A.
-    ea_above_floor_j_per_mbit: float | None
+    # Energy per work above the floor: (delta_p_w - floor_w) over work per second. Null with reason, or with
+    # ea_reason.
+    energy_per_work_above_floor_j: float | None
+    # 95 % half-width of energy_per_work_above_floor_j by the Monte Carlo of u95: gain, range error of idle
+    # power and a shared idle window are common to both runs.
+    u95_energy_per_work_above_floor_j: float | None
+    # E_A above the floor, where the work is in Mb: (P_A - P_null) / T_A, both powers above the idle power of
+    # their own run.
+    ea_above_floor_j_per_mbit: float | UnsetType | None = UNSET
     # 95 % half-width of ea_above_floor_j_per_mbit by the Monte Carlo of u95: gain, range error of idle power
     # and a shared idle window are common to both runs.
-    u95_ea_above_floor_j_per_mbit: float | None
+    u95_ea_above_floor_j_per_mbit: float | UnsetType | None = UNSET
     # Code of reasons.json that leaves the floor empty; null when it is given.
     reason: str | None

@@ -9,19 +9,40 @@ from msgspec import UNSET, UnsetType
 
 from netjoule_contracts.documents import Document, Part
 
-__all__ = ["Flow", "Hosts", "Pacing", "ReaderCpu", "Reason", "Run", "Window", "Windows"]
+__all__ = [
+    "Control",
+    "Flow",
+    "Hosts",
+    "Pacing",
+    "ReaderCpu",
+    "Run",
+    "RunWindow",
+    "Warning",
+    "Window",
+    "Windows",
+    "Work",
+    "WorkPart",
+]
 
 
 class Run(Document, frozen=True, kw_only=True):
-    """One run: its cell, its windows in campaign time and how it ended."""
+    """One run: its cell, its windows in campaign time, its work and how it ended."""
 
     contract: ClassVar[str] = "run"
     # Version of this contract.
-    schema_version: Literal[1]
-    # Name of the run, e.g. b01m003-udp-a1.
+    schema_version: Literal[2]
+    # Name of the run, e.g. b01m003-udp-a1; nobody parses it.
     run_id: str
     # Name of the campaign.
     campaign: str
+    # Load, see loads/.
+    load: str
+    # work; control: the load's control arm, whose power is the floor of its mini-block; warm_up: not counted.
+    kind: Literal["work", "control", "warm_up"]
+    # What the mini-block compares: this run's arm.
+    arm: str
+    # The run's cell: each factor but the arm, by name.
+    factors: dict[str, float | str | bool | None]
     # Block, from 1.
     block: int
     # Mini-block, from 1, unique in the campaign.
@@ -57,6 +78,15 @@ class Run(Document, frozen=True, kw_only=True):
     radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
     # Windows in campaign time; null when the run did not reach them.
     windows: Windows
+    # The window that the work was done in; null when the run did not reach it.
+    window: RunWindow | None
+    # Work done; null when the run did not come to it.
+    work: Work | None
+    # What else the load measured, by name; see loads.json.
+    measures: dict[str, float | None]
+    # The control run of the mini-block, and whether its power is this run's floor; null without one, and of a
+    # control run itself.
+    control: Control | None
     # What reading the radios took of their hosts' CPUs; absent when no reader tells it.
     reader_cpu: tuple[ReaderCpu, ...] | None = None
     # First packet, campaign time; null when none was sent.
@@ -68,7 +98,7 @@ class Run(Document, frozen=True, kw_only=True):
     # done, invalid (see reasons) or failed (no usable flow).
     status: Literal["done", "invalid", "failed"]
     # Coded reasons, see reasons.json.
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Warning, ...]
 
 
 class Flow(Part, frozen=True, kw_only=True):
@@ -137,6 +167,78 @@ class Window(Part, frozen=True, kw_only=True):
     t_end_s: float
 
 
+class RunWindow(Part, frozen=True, kw_only=True):
+    """The window that the work was done in; null when the run did not reach it."""
+
+    # fixed: work goes on over both edges, and what counts stands in intervals.csv; until_done: from the first
+    # request to the end of the last, all of the work.
+    kind: Literal["fixed", "until_done"]
+    # Start, campaign time.
+    t_start_s: float
+    # End, campaign time.
+    t_end_s: float
+    # Limit of the error of the clock that the work was counted by, at each edge.
+    clock_limit_s: float
+
+
+class Work(Part, frozen=True, kw_only=True):
+    """Work done; null when the run did not come to it."""
+
+    # Work in all, in its unit; null where none is counted, as in a control run.
+    quantity: float | None
+    # Unit of the work, e.g. Mb.
+    unit: str
+    # Standard uncertainty of the work counted in the window, all parts together.
+    u: float
+    # Whether the load's books balance; where not, reasons say so.
+    reconciles: bool
+    # How often the unit of work was done back to back in the window.
+    repeat: int | None = None
+    # What the work is made of.
+    parts: tuple[WorkPart, ...]
+
+
+class WorkPart(Part, frozen=True, kw_only=True):
+    """One part."""
+
+    # Name of the part, as in intervals.csv.
+    part: str
+    # Host whose power it moved besides that of hosts that serve all.
+    node: str
+    # Work of the part in all; null where none is counted.
+    quantity: float | None
+    # Standard uncertainty of the work counted between two edges.
+    u: float
+    # Work per second that was asked for; null where none was.
+    asked_per_s: float | None
+    # What else is known of it, by name.
+    measures: dict[str, float | None]
+
+
+class Control(Part, frozen=True, kw_only=True):
+    """The control run of the mini-block, and whether its power is this run's floor; null without one, and
+    of a control run itself.
+    """
+
+    # The control run.
+    run_id: str
+    # Whether both did the same work but for what the floor leaves out.
+    comparable: bool
+    # Code that makes them incomparable; null when they are not.
+    reason: str | None
+    # Coded warnings that hold where the floor is used.
+    warnings: tuple[Warning, ...]
+
+
+class Warning(Part, frozen=True, kw_only=True):
+    """One reason."""
+
+    # Code.
+    code: str
+    # What was seen, in words.
+    detail: str
+
+
 class ReaderCpu(Part, frozen=True, kw_only=True):
     """One reader."""
 
@@ -146,12 +248,3 @@ class ReaderCpu(Part, frozen=True, kw_only=True):
     idle_cores: float
     # CPU seconds per second in the measure window.
     measure_cores: float
-
-
-class Reason(Part, frozen=True, kw_only=True):
-    """One reason."""
-
-    # Code.
-    code: str
-    # What was seen, in words.
-    detail: str

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import netjoule_contracts as contracts
 from netjoule.hosts.host import Host
+from netjoule_contracts.flow_work import megabits
 
 __all__ = [
     "INTERVAL_S",
@@ -164,21 +164,27 @@ def controller_offset_ns(
 
 
 def interval_rows(
-    report: Mapping[str, Any], origin_ns: int, client_offset_ns: int = 0, flow: int = 1
+    report: Mapping[str, Any],
+    origin_ns: int,
+    client_offset_ns: int = 0,
+    *,
+    part: str = "1",
+    node: str,
 ) -> Iterator[dict[str, Any]]:
-    """Rows of intervals.csv, in campaign time, from a flow report.
+    """Rows of intervals.csv, in campaign time, from a flow report: what its receiver got, in Mb.
 
     Args:
         report: the flow report; its times are CLOCK_MONOTONIC of each end.
         origin_ns: CLOCK_MONOTONIC of the controller at campaign time 0.
         client_offset_ns: the client's clock minus the controller's; 0 on one kernel.
-        flow: number of the flow in its run.
+        part: number of the flow in its run.
+        node: host of its client.
     """
-    columns = {str(field["name"]) for field in contracts.table("intervals")["fields"]}
     for interval in report["intervals"]:
-        end, start_ns, end_ns = interval["end"], interval["start_ns"], interval["end_ns"]
-        row = {name: value for name, value in interval.items() if name in columns} | {"flow": flow}
-        for column, at_ns in (("t_start_s", start_ns), ("t_end_s", end_ns)):
-            zero_ns = origin_ns + controller_offset_ns(report, end, client_offset_ns, at_ns)
+        if interval["end"] != "receiver":
+            continue
+        row: dict[str, Any] = {"part": part, "node": node, "work": megabits(interval["bytes"])}
+        for column, at_ns in (("t_start_s", interval["start_ns"]), ("t_end_s", interval["end_ns"])):
+            zero_ns = origin_ns + controller_offset_ns(report, "receiver", client_offset_ns, at_ns)
             row[column] = (at_ns - zero_ns) / 1e9
         yield row

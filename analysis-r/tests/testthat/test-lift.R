@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+
+newest <- function() {
+  jsonlite::fromJSON(
+    '{"schema_version": 2, "run_id": "r", "load": "flow", "kind": "work", "arm": "udp", "factors": {},
+      "window": {"kind": "fixed", "t_start_s": 1, "t_end_s": 3},
+      "work": {"quantity": 40, "unit": "Mb", "work_per_s": 20, "u95_work_per_s": 0.2},
+      "measures": {"loss_ratio": 0.1, "achieved_ratio": 1, "wake_ups_per_message": null},
+      "parts": [{"part": "1", "node": "a", "work_per_s": 5, "met_ratio": 0.5, "measures": {"loss_ratio": 0.2}},
+                {"part": "2", "node": "b", "work_per_s": 15, "met_ratio": null, "measures": {}}],
+      "fairness": {"jain_work": 0.8, "jain_met": null},
+      "nodes": [{"meter_id": "m", "work_per_s": null, "energy_per_work_j": 0.5, "ea_j_per_mbit": 0.5,
+                 "floor": {"energy_per_work_above_floor_j": 0.25}}]}',
+    simplifyVector = FALSE
+  )
+}
+
+test_that("a result of the newest version has the fields of the first", {
+  run <- list(flows = list(list(flow = 1, transport = "udp"), list(flow = 2, transport = "tcp")))
+  found <- lift_result(newest(), run)
+  expect_equal(found$t_a_mbps, 20)
+  expect_equal(found$u95_t_a_mbps, 0.2)
+  expect_equal(found$loss_ratio, 0.1)
+  expect_true("wake_ups_per_message" %in% names(found))
+  expect_null(found$wake_ups_per_message)
+  expect_equal(found$fairness, list(jain_goodput = 0.8, jain_demand_met = NULL))
+  node <- found$nodes[[1]]
+  expect_true("t_a_mbps" %in% names(node))
+  expect_equal(node$ea_j_per_mbit, 0.5)
+  expect_equal(node$floor$ea_above_floor_j_per_mbit, 0.25)
+})
+
+test_that("what was asked of a flow comes from run.json, what it got from the result", {
+  run <- list(flows = list(list(flow = 1, transport = "udp"), list(flow = 2, transport = "tcp")))
+  flows <- lift_result(newest(), run)$flows
+  expect_equal(vapply(flows, function(flow) flow$transport, ""), c("udp", "tcp"))
+  expect_equal(vapply(flows, function(flow) flow$flow, 0), c(1, 2))
+  expect_equal(vapply(flows, function(flow) flow$goodput_mbps, 0), c(5, 15))
+  expect_equal(flows[[1]]$loss_ratio, 0.2)
+  expect_true("demand_met_ratio" %in% names(flows[[2]]))
+})
+
+test_that("a broken document is lifted as far as it goes, and one of the first version is left as it is", {
+  for (nodes in list(NULL, "x", list("x"), list(list(floor = "x")))) {
+    broken <- newest()
+    broken["nodes"] <- list(nodes)
+    broken["work"] <- list("x")
+    broken["parts"] <- list(list("x"))
+    expect_no_error(lift_result(broken, NULL))
+  }
+  first <- list(schema_version = 1, t_a_mbps = 3)
+  expect_identical(lift_result(first, NULL), first)
+})
+
+test_that("intervals of both versions are bytes of flows", {
+  contracts <- contracts_dir()
+  skip_if(is.na(contracts))
+  path <- tempfile(fileext = ".csv")
+  writeLines(c("part,node,t_start_s,t_end_s,work", "2,client,0.000000,0.100000,0.01"), path)
+  found <- lift_intervals(path, contracts, list(schema_version = 2))$rows
+  expect_equal(found$flow, 2)
+  expect_equal(found$bytes, 1250)
+  columns <- names(schema_columns("intervals_1", contracts))
+  cells <- c(end = "receiver", t_start_s = "0", t_end_s = "0.1", messages = "1", bytes = "1250", flow = "2")
+  row <- ifelse(columns %in% names(cells), cells[columns], "")
+  writeLines(c(paste(columns, collapse = ","), paste(row, collapse = ",")), path)
+  found <- lift_intervals(path, contracts, list(schema_version = 1))$rows
+  expect_equal(found$flow, 2)
+  expect_equal(found$bytes, 1250)
+})
