@@ -16,7 +16,7 @@ import netjoule_contracts as contracts
 from netjoule_contracts import reading
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["CELLS_ARE_DATA", "TABLES", "describe", "table_files"]
+__all__ = ["CELLS_ARE_DATA", "TABLES", "contract_of", "describe", "table_files"]
 
 # Contract of each table by the pattern of its path inside a campaign.
 TABLES = {
@@ -58,9 +58,9 @@ def describe(campaign: Path, document: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _contract(campaign: Path, table: str, paths: Sequence[str]) -> str:
-    """The contract of a table, of an older campaign that of its version."""
-    if table != "intervals":
+def contract_of(campaign: Path, table: str, paths: Sequence[str]) -> str:
+    """The contract of a table with these files, of an older campaign that of its version."""
+    if table != "intervals" or not paths:
         return table
     _, header, _ = next(reading.rows(campaign / paths[0]), reading.Row(1, [], ""))
     return lift.contract_of_intervals(header)
@@ -70,7 +70,7 @@ def _resource(campaign: Path, table: str) -> dict[str, Any] | None:
     paths = table_files(campaign, table)
     if not paths:
         return None
-    schema = contracts.table(_contract(campaign, table, paths))
+    schema = contracts.table(contract_of(campaign, table, paths))
     return {
         "name": table,
         "title": schema.get("title", table),

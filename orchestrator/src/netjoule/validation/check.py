@@ -316,7 +316,8 @@ def _package(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
         if campaign.get("status") in ("complete", "interrupted"):
             for name in sorted(set(files) - set(listed)):
                 yield Defect(file, f"resource {table}", f"{name!r} is not listed")
-        if resource and not _is_contract(table, resource["schema"]["fields"]):
+        contract = datapackage.contract_of(path, table, files)
+        if resource and not _is_contract(contract, resource["schema"]["fields"]):
             yield Defect(file, f"resource {table}", "its schema is not the contract's")
 
 
