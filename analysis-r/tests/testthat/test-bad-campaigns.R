@@ -248,13 +248,13 @@ test_that("a run whose intervals lack bytes that its receiver counted is left ou
 test_that("runs of several schema versions: those of this version are analysed, the others named one by one", {
   dir <- small()
   others <- c(run_like(dir, "udp"), run_like(dir, "tcp"))
-  edit_json(file.path(dir, "runs", others[1], "run.json"), function(doc) replace(doc, "schema_version", 2L))
+  edit_json(file.path(dir, "runs", others[1], "run.json"), function(doc) replace(doc, "schema_version", 3L))
   edit_json(file.path(dir, "runs", others[2], "result.json"), function(doc) replace(doc, "schema_version", 0L))
   listed <- invalid_runs(read_campaign(dir))
   expect_setequal(listed$run_id, others)
   expect_identical(unique(listed$code), "schema_version_unsupported")
   expect_setequal(listed$detail, c(
-    "run.json has schema_version 2, this netjoule reads 1", "result.json has schema_version 0, this netjoule reads 1"
+    "run.json has schema_version 3, this netjoule reads 1, 2", "result.json has schema_version 0, this netjoule reads 1, 2"
   ))
 })
 
