@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import netjoule_contracts
+from netjoule_devices.cli import main
 
 PATIENCE_S = 60
 
@@ -229,3 +230,19 @@ def test_describe_names_the_form_for_labels() -> None:
         "assumed",
     )
     assert "assumed, not measured" in documents[0]["source"]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--origin-ns", "0"], "the following arguments are required: --model"),
+        (["--model", "laptop-cpu"], "--origin-ns is needed"),
+    ],
+)
+def test_wrong_options_are_one_line(words, what, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"netjoule-device: {what}")
+    assert line.endswith("; see 'netjoule-device --help'")

@@ -10,6 +10,7 @@ import pytest
 from golden_sentences import raises
 
 from netjoule_radio.agent import VERSION, Agent, next_deadline
+from netjoule_radio.cli import main
 from netjoule_radio.snapshot import Rate, Snapshot, Station
 from netjoule_radio.source import InterfaceGone, ReadFailed, SourceMissing
 from netjoule_radio.source_choice import choose
@@ -154,3 +155,17 @@ def test_no_such_interface_ends_the_search() -> None:
 def test_the_version_is_the_packages() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["version"] == VERSION
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--interface", "wlan0", "--every-s", "0"], "--every-s 0: give 0.1 to 60 seconds"),
+        (["--every-s", "1"], "the following arguments are required: --interface"),
+    ],
+)
+def test_wrong_options_are_one_line(words: list[str], what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"netjoule-radio: {what}; see 'netjoule-radio --help'\n"

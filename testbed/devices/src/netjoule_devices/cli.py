@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from netjoule_devices.cpu_time import NamespaceCpu
 from netjoule_devices.errors import DeviceError, EnvironmentLacks, LinkLost
@@ -121,8 +121,16 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     return chosen
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as the other programs do."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2."""
+        self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
         prog="netjoule-device",
         description="Stream the power of a modelled device as NDJSON (device_stream.schema.json).",
         epilog="example: netjoule-device --model laptop-cpu --link-socket link.sock --station client "

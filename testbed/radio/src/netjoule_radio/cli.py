@@ -49,8 +49,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     sys.exit(0)
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as the other programs do."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2."""
+        self.exit(2, f"{self.prog}: {message}; see '{self.prog} --help'\n")
+
+
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="netjoule-radio",
         description="Logs a radio's rate as NDJSON until SIGTERM or the end of its standard input.",
     )
