@@ -16,14 +16,14 @@ _FLUSH_S = 0.5
 
 
 class JsonLinesWriter:
-    """``announce`` queues one event; leaving the block waits a moment for the rest to be written."""
+    """``write`` queues one event; leaving the block waits a moment for the rest to be written."""
 
     def __init__(self, descriptor: int = 1) -> None:
         self._descriptor = descriptor
         self._queue: SimpleQueue[str | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="events", daemon=True)
 
-    def announce(self, event: Mapping[str, Any]) -> None:
+    def write(self, event: Mapping[str, Any]) -> None:
         """Queue one event."""
         self._queue.put(json.dumps(event))
 

@@ -31,9 +31,9 @@ from netjoule_meters.adapters.power_analysers.ptd import Ptd
 from netjoule_meters.cli import main
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import MeterConfig
-from netjoule_meters.emulated.control import Control, ask_for_fault
+from netjoule_meters.emulated.control import Control, request_fault
 from netjoule_meters.emulated.instrument_loop import ConstantSource, Instrument, run_instrument
-from netjoule_meters.emulated.ports.baud_rate import BaudPort, heard
+from netjoule_meters.emulated.ports.baud_rate import BaudPort, as_received
 from netjoule_meters.emulated.ports.network import Port, TcpPort, UdpPort
 from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
 from netjoule_meters.emulated.registry import (
@@ -112,7 +112,7 @@ class Bench:
 
     def fault(self, name: str, index: int = -1, **values: Any) -> None:
         """Ask an instrument for a fault."""
-        ask_for_fault(self.controls[index], {"fault": name, **values})
+        request_fault(self.controls[index], {"fault": name, **values})
 
 
 @pytest.fixture
@@ -578,12 +578,14 @@ def test_a_permission_that_is_lost_while_logging_is_a_gap_not_an_end(bench):
 
 
 def test_bytes_at_the_right_rate_are_those_that_were_sent():
-    assert heard(b"*IDN?\n", 9600, 9600) == b"*IDN?\n"
+    assert as_received(b"*IDN?\n", 9600, 9600) == b"*IDN?\n"
 
 
-@pytest.mark.parametrize(("sent_bd", "heard_bd"), [(9600, 4800), (4800, 9600), (57600, 9600), (1200, 9600)])
-def test_bytes_at_a_wrong_rate_are_others(sent_bd, heard_bd):
-    taken = heard(b"230.00E+00,54.35E-03,12.50E+00\r\n", sent_bd, heard_bd)
+@pytest.mark.parametrize(
+    ("sent_bd", "received_bd"), [(9600, 4800), (4800, 9600), (57600, 9600), (1200, 9600)]
+)
+def test_bytes_at_a_wrong_rate_are_others(sent_bd, received_bd):
+    taken = as_received(b"230.00E+00,54.35E-03,12.50E+00\r\n", sent_bd, received_bd)
     assert taken and b"230" not in taken and b"\n" not in taken.strip()
 
 
@@ -601,4 +603,4 @@ def test_a_baud_rate_that_an_emulated_instrument_cannot_have(command, options, w
 
 def test_a_slow_receiver_takes_the_first_bit_of_each_pair():
     # 'U' at twice the rate: 0 1 0 1 ... each sample of the slow receiver falls on a high bit.
-    assert heard(b"U", 9600, 4800) == b"\xff"
+    assert as_received(b"U", 9600, 4800) == b"\xff"

@@ -19,7 +19,7 @@ from instrument_threads import spacing_s
 from meter_processes import COMMAND, PATIENCE_S, Process
 
 from netjoule_meters.config import MeterConfig
-from netjoule_meters.emulated.control import ask_for_fault
+from netjoule_meters.emulated.control import request_fault
 from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
 from netjoule_meters.meter_factory import open_meter
 from netjoule_meters.reading import Flag
@@ -148,11 +148,11 @@ def test_faults_of_the_instrument_are_flags(tmp_path):
     ):
         log.wait_for("ready")
         wait_for_rows(tmp_path, "hm8115", 2, log)
-        ask_for_fault(control, {"fault": "range_change"})
-        ask_for_fault(control, {"fault": "overflow", "cycles": 2})
+        request_fault(control, {"fault": "range_change"})
+        request_fault(control, {"fault": "overflow", "cycles": 2})
         count = len(rows(tmp_path, "hm8115"))
         wait_for_rows(tmp_path, "hm8115", count + 4, log)
-        ask_for_fault(control, {"fault": "garbage", "bytes": 40})
+        request_fault(control, {"fault": "garbage", "bytes": 40})
         wait_for_rows(tmp_path, "hm8115", count + 7, log)
         assert log.end() == 0
     written = rows(tmp_path, "hm8115")
@@ -317,8 +317,8 @@ def test_a_missed_radio_message_is_a_gap_row_and_history_is_none(tmp_path):
     ):
         log.wait_for("ready")
         wait_for_rows(tmp_path, "cc128", 1, log)
-        ask_for_fault(control, {"fault": "miss", "count": 1})
-        ask_for_fault(control, {"fault": "history"})
+        request_fault(control, {"fault": "miss", "count": 1})
+        request_fault(control, {"fault": "history"})
         wait_for_rows(tmp_path, "cc128", 4, log)
         assert log.end() == 0
     written = rows(tmp_path, "cc128")

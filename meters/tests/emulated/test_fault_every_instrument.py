@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from meter_processes import PATIENCE_S, Process
 
-from netjoule_meters.emulated.control import ask_for_fault
+from netjoule_meters.emulated.control import request_fault
 from netjoule_meters.emulated.registry import EMULATED
 
 WT = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.1}
@@ -60,7 +60,7 @@ def test_a_lost_cable_is_told_and_found_again(tmp_path, name):
         with Process("log", "--config", str(config), "--out", str(tmp_path)) as log:
             log.wait_for("ready")
             wait_for_good_rows(tmp_path, 3, log)
-            ask_for_fault(control, {"fault": "disconnect", "seconds": 1.0 if name not in SLOW else 8.0})
+            request_fault(control, {"fault": "disconnect", "seconds": 1.0 if name not in SLOW else 8.0})
             log.wait_for("meter", '"reconnect"')
             wait_for_good_rows(tmp_path, good_rows(tmp_path) + 2, log)
             assert log.end() == 0

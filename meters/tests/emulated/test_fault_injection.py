@@ -19,7 +19,7 @@ import pytest
 from golden_sentences import raises
 from meter_processes import PATIENCE_S, Process
 
-from netjoule_meters.emulated.control import ask_for_fault
+from netjoule_meters.emulated.control import request_fault
 from netjoule_meters.errors import MeterError
 
 FED_S = 0.05
@@ -125,7 +125,7 @@ class Bench:
 
     def ask(self, arm: Arm, fault: str, seconds: float) -> None:
         request = {"fault": fault} if fault == "garbage" else {"fault": fault, "seconds": seconds}
-        arm.faults.append((ask_for_fault(self.control(arm), request), fault, seconds))
+        arm.faults.append((request_fault(self.control(arm), request), fault, seconds))
 
     def end(self) -> dict:
         """End the logger; every arm gets its rows and events."""
@@ -245,7 +245,7 @@ def one_meter(tmp_path):
         log = stack.enter_context(Process("log", "--config", str(config), "--out", str(tmp_path)))
         log.wait_for("ready")
         wait_for_rows(tmp_path, 3)
-        yield log, lambda **request: ask_for_fault(control, request)
+        yield log, lambda **request: request_fault(control, request)
 
 
 def flags(folder: Path) -> list[str]:

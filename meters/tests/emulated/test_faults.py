@@ -9,7 +9,7 @@ import pytest
 from golden_sentences import raises
 from meter_processes import PATIENCE_S
 
-from netjoule_meters.emulated.control import Control, ask_for_fault
+from netjoule_meters.emulated.control import Control, request_fault
 from netjoule_meters.emulated.faults import FAULTS, Faults, parse_request
 from netjoule_meters.emulated.ports.network import TcpPort, UdpPort
 from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
@@ -18,38 +18,38 @@ from netjoule_meters.errors import MeterUnavailable, UsageError
 
 
 def said(faults: Faults, data: bytes, now_s: float) -> bytes:
-    faults.say(data, now_s)
-    return b"".join(piece for piece, _ in faults.due(now_s))
+    faults.queue_output(data, now_s)
+    return b"".join(piece for piece, _ in faults.output_due(now_s))
 
 
 def test_without_faults_everything_goes_through():
     faults = Faults()
     interval = PowerInterval(0, 1, 5.0)
-    assert faults.plugged(0) and faults.fed(interval, 0) is interval
-    assert faults.heard(b"*IDN?", 0) == b"*IDN?" and said(faults, b"answer", 0) == b"answer"
+    assert faults.plugged(0) and faults.filter_power(interval, 0) is interval
+    assert faults.filter_input(b"*IDN?", 0) == b"*IDN?" and said(faults, b"answer", 0) == b"answer"
     assert faults.wake_s(0) is None
 
 
 def test_a_disconnection_ends_by_itself():
     faults = Faults()
-    faults.ask({"fault": "disconnect", "seconds": 1.5}, 10.0)
+    faults.request({"fault": "disconnect", "seconds": 1.5}, 10.0)
     assert not faults.plugged(11.4) and faults.plugged(11.5)
     assert faults.wake_s(10.0) == 11.5
-    assert faults.heard(b"x", 11.0) == b"" and said(faults, b"x", 11.0) == b""
+    assert faults.filter_input(b"x", 11.0) == b"" and said(faults, b"x", 11.0) == b""
     assert said(faults, b"x", 12.0) == b"x"
 
 
 def test_silence_leaves_the_port():
     faults = Faults()
-    faults.ask({"fault": "silence", "seconds": 1}, 0.0)
-    assert faults.plugged(0.5) and faults.heard(b"x", 0.5) == b"" and said(faults, b"x", 0.5) == b""
-    assert faults.heard(b"x", 1.0) == b"x"
+    faults.request({"fault": "silence", "seconds": 1}, 0.0)
+    assert faults.plugged(0.5) and faults.filter_input(b"x", 0.5) == b"" and said(faults, b"x", 0.5) == b""
+    assert faults.filter_input(b"x", 1.0) == b"x"
 
 
 def test_frozen_power_stays_what_it_was_and_moves_on_after():
     faults = Faults()
-    faults.ask({"fault": "freeze", "seconds": 1}, 0.0)
-    powers = [faults.fed(PowerInterval(t, t + 0.5, 5.0 + t), t).power_w for t in (0.1, 0.6, 1.0)]
+    faults.request({"fault": "freeze", "seconds": 1}, 0.0)
+    powers = [faults.filter_power(PowerInterval(t, t + 0.5, 5.0 + t), t).power_w for t in (0.1, 0.6, 1.0)]
     assert powers == [5.1, 5.1, 6.0]
 
 
@@ -57,11 +57,11 @@ def test_garbage_at_once_or_ahead_of_the_next_answer_and_drawn_by_seed():
     bursts = []
     for seed in (1, 1, 2):
         faults = Faults(seed)
-        faults.ask({"fault": "garbage", "bytes": 16}, 0.0)
+        faults.request({"fault": "garbage", "bytes": 16}, 0.0)
         bursts.append(said(faults, b"", 0.0))
         assert said(faults, b"", 0.1) == b""
     assert bursts[0] == bursts[1] != bursts[2] and len(bursts[0]) == 16
-    faults.ask({"fault": "garbage", "bytes": 16, "with_answer": 1}, 1.0)
+    faults.request({"fault": "garbage", "bytes": 16, "with_answer": 1}, 1.0)
     assert said(faults, b"", 1.0) == b""
     both = said(faults, b"answer", 1.1)
     assert len(both) == 22 and both.endswith(b"answer")
@@ -69,19 +69,19 @@ def test_garbage_at_once_or_ahead_of_the_next_answer_and_drawn_by_seed():
 
 def test_dropped_answers_are_counted():
     faults = Faults()
-    faults.ask({"fault": "drop", "count": 2}, 0.0)
+    faults.request({"fault": "drop", "count": 2}, 0.0)
     assert [said(faults, answer, 0.0) for answer in (b"a", b"", b"b", b"c")] == [b"", b"", b"", b"c"]
 
 
 def test_pieces_come_one_by_one_and_in_order():
     faults = Faults(3)
-    faults.ask({"fault": "split", "seconds": 5, "gap_s": 0.02}, 0.0)
+    faults.request({"fault": "split", "seconds": 5, "gap_s": 0.02}, 0.0)
     text = b"YOKOGAWA,760401,0,F2.01\r\n"
-    faults.say(text, 0.0)
+    faults.queue_output(text, 0.0)
     pieces, unfinished, now_s, wake_s = [], [], 0.0, 0.0
     while wake_s is not None:
         now_s = wake_s
-        for piece, more in faults.due(now_s):
+        for piece, more in faults.output_due(now_s):
             pieces.append(piece)
             unfinished.append(more)
         wake_s = faults.wake_s(now_s)
@@ -104,16 +104,16 @@ def test_pieces_come_one_by_one_and_in_order():
 )
 def test_wrong_requests_are_one_sentence(data):
     with raises(UsageError):
-        Faults().ask(parse_request(data), 0.0)
+        Faults().request(parse_request(data), 0.0)
 
 
 def fed_w(faults: Faults, t_s: float) -> float:
-    return faults.fed(PowerInterval(t_s, t_s + 0.01, 1.0 + t_s), t_s).power_w
+    return faults.filter_power(PowerInterval(t_s, t_s + 0.01, 1.0 + t_s), t_s).power_w
 
 
 DEFAULTS = {
     "disconnect": lambda faults: [faults.plugged(now_s) for now_s in (1.99, 2.0)] == [False, True],
-    "silence": lambda faults: [faults.heard(b"x", now_s) for now_s in (1.99, 2.0)] == [b"", b"x"],
+    "silence": lambda faults: [faults.filter_input(b"x", now_s) for now_s in (1.99, 2.0)] == [b"", b"x"],
     "freeze": lambda faults: [fed_w(faults, t_s) for t_s in (0.0, 4.99, 5.0)] == [1.0, 1.0, 6.0],
     "garbage": lambda faults: len(said(faults, b"", 0.0)) == 24,
     "split": lambda faults: (
@@ -126,7 +126,7 @@ DEFAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_has_defaults(name):
     faults = Faults()
-    faults.ask({"fault": name}, 0.0)
+    faults.request({"fault": name}, 0.0)
     assert DEFAULTS[name](faults)
 
 
@@ -211,7 +211,7 @@ def test_requests_arrive_and_nobody_there_is_a_sentence(tmp_path):
     control.close()
     assert not control.path.exists()
     with raises(MeterUnavailable):
-        ask_for_fault(control.path, {"fault": "freeze"})
+        request_fault(control.path, {"fault": "freeze"})
 
 
 def test_a_socket_left_behind_is_replaced_and_anything_else_is_kept(tmp_path):

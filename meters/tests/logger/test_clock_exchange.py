@@ -220,16 +220,14 @@ def test_the_follower_announces_rows_and_survives_a_controller_that_is_gone(serv
     stop = threading.Event()
     told = threading.Event()
 
-    def announce(event):
+    def emit(event):
         events.append(event)
         if len(events) >= 3:
             told.set()
 
     clock = ShiftedClock(3 * SECOND)
     origin_ns = ShiftedClock(1000 * SECOND).monotonic_ns()
-    follower = ClockFollower(
-        server, clock=clock, origin_ns=origin_ns, announce=announce, host="mh", every_s=0.01
-    )
+    follower = ClockFollower(server, clock=clock, origin_ns=origin_ns, emit=emit, host="mh", every_s=0.01)
     follower.start(stop)
     assert told.wait(PATIENCE_S)
     stop.set()
@@ -257,7 +255,7 @@ def looks(offsets, monkeypatch):
 
     monkeypatch.setattr(clock_follower, "measure", ask)
     follower = ClockFollower(
-        ("controller", 5303), clock=SystemClock(), origin_ns=0, announce=events.append, every_s=0.001
+        ("controller", 5303), clock=SystemClock(), origin_ns=0, emit=events.append, every_s=0.001
     )
     follower.start(stop)
     stop.wait(PATIENCE_S)

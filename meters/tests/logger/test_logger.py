@@ -66,7 +66,7 @@ def make(tmp_path, clock, meters, events):
         origin_ns=0,
         clock=clock,
         today=date(2026, 11, 21),
-        announce=events.append,
+        emit=events.append,
         build=lambda config, _clock, _notify: by_id[config.meter_id],
     )
 

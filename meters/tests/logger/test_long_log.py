@@ -131,7 +131,7 @@ class LongLog:
             origin_ns=0,
             clock=SteppedClock(),
             today=date(2026, 11, 21),
-            announce=self.events.append,
+            emit=self.events.append,
             build=self._build,
         )
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from netjoule_radio.source import Ran
+from netjoule_radio.source import CompletedTool
 
 SNAPSHOTS = Path(__file__).parent / "data" / "snapshots"
-NO_DEVICE = Ran(237, "", "command failed: No such device (-19)\n")  # verbatim, iw 5.19
-NOT_SUPPORTED = Ran(161, "", "command failed: Operation not supported (-95)\n")
+NO_DEVICE = CompletedTool(237, "", "command failed: No such device (-19)\n")  # verbatim, iw 5.19
+NOT_SUPPORTED = CompletedTool(161, "", "command failed: Operation not supported (-95)\n")
 
 
 def recorded(name: str) -> str:
@@ -20,12 +20,12 @@ def recorded(name: str) -> str:
 class Tool:
     """A program that answers by its last arguments and remembers what it was asked."""
 
-    def __init__(self, answers: Mapping[str, Ran | str]) -> None:
+    def __init__(self, answers: Mapping[str, CompletedTool | str]) -> None:
         self.answers = dict(answers)
         self.asked: list[str] = []
 
-    def __call__(self, argv: Sequence[str]) -> Ran:
+    def __call__(self, argv: Sequence[str]) -> CompletedTool:
         words = " ".join(argv[1:])
         self.asked.append(words)
         answer = next((a for end, a in self.answers.items() if words.endswith(end)), NO_DEVICE)
-        return answer if isinstance(answer, Ran) else Ran(0, answer, "")
+        return answer if isinstance(answer, CompletedTool) else CompletedTool(0, answer, "")

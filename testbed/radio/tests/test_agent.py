@@ -67,7 +67,7 @@ class Radio:
             now_ns=lambda: self.now_ns,
             cpu_s=lambda: 0.01 * len(self.looked_at_ns),
             wait_until_ns=self.wait,
-            say=said.append,
+            emit=said.append,
         )
         agent.run()
         return said

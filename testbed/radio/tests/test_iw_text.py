@@ -3,7 +3,7 @@
 
 import pytest
 from golden_sentences import raises
-from recorded_tools import NO_DEVICE, NOT_SUPPORTED, Ran, Tool, recorded
+from recorded_tools import NO_DEVICE, NOT_SUPPORTED, CompletedTool, Tool, recorded
 
 from netjoule_radio.iw_text import SLOW_EVERY, IwSource, interface, link, power_save, rate, station_dump
 from netjoule_radio.snapshot import NO_RATE, Rate, Station
@@ -117,8 +117,8 @@ def test_power_save_and_kind_of_interface() -> None:
     assert interface("\ttype monitor\n") == ("other", None)
 
 
-def client_tool(**changed: Ran | str) -> Tool:
-    answers: dict[str, Ran | str] = {
+def client_tool(**changed: CompletedTool | str) -> Tool:
+    answers: dict[str, CompletedTool | str] = {
         "--version": "iw version 5.19\n",
         "info": recorded("ht-wlan2-info.txt"),
         "power_save": recorded("ht-wlan2-ps.txt"),
@@ -259,7 +259,7 @@ def test_an_interface_that_went_and_came_back() -> None:
 
 def test_any_other_failure_is_one_sentence() -> None:
     source = IwSource(
-        "wlan2", client_tool(station_dump=Ran(156, "", "command failed: Network is down (-100)\n"))
+        "wlan2", client_tool(station_dump=CompletedTool(156, "", "command failed: Network is down (-100)\n"))
     )
     with raises(ReadFailed) as caught:
         source.snapshot()

@@ -3,7 +3,7 @@
 
 import pytest
 from golden_sentences import raises
-from recorded_tools import Ran, Tool, recorded
+from recorded_tools import CompletedTool, Tool, recorded
 
 from netjoule_radio.iwconfig import IwconfigSource, parse_snapshot, rate
 from netjoule_radio.snapshot import NO_RATE, Rate, Station
@@ -107,14 +107,14 @@ def test_the_source_asks_once_a_look() -> None:
     ("ran", "kind"),
     [
         # Recorded.
-        (Ran(237, "", "wlan9     No such device\n\n"), InterfaceGone),
+        (CompletedTool(237, "", "wlan9     No such device\n\n"), InterfaceGone),
         (
-            Ran(161, "", "lo        no wireless extensions.\n\n"),
+            CompletedTool(161, "", "lo        no wireless extensions.\n\n"),
             ReadFailed,
         ),
     ],
 )
-def test_what_iwconfig_cannot_tell(ran: Ran, kind: type[ReadFailed]) -> None:
+def test_what_iwconfig_cannot_tell(ran: CompletedTool, kind: type[ReadFailed]) -> None:
     source = IwconfigSource("wlan9", Tool({"--version": VERSION, "wlan9": ran}))
     with raises(kind):
         source.snapshot()

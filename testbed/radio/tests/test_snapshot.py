@@ -14,7 +14,7 @@ from netjoule_radio.snapshot import (
     Snapshot,
     Station,
     checked_rate,
-    rate_alone,
+    rate_without_mode,
     was_reset,
 )
 
@@ -165,7 +165,7 @@ def test_the_time_of_association_decides_where_it_is_told() -> None:
 def test_a_rate_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Idle meets other rates than load: what working one out costs must not be in only one of both."""
     checked_rate.cache_clear()
-    rate_alone.cache_clear()
+    rate_without_mode.cache_clear()
     worked_out: list[float] = []
 
     def count(rate_mbps: float, *_: Any, **__: Any) -> tuple[()]:
@@ -176,10 +176,10 @@ def test_a_rate_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(netjoule_radio.snapshot, "rate_matches", count)
     try:
         for _ in range(3):
-            rate_alone(6.0, legacy_is_legacy=True)
-            rate_alone(81.0, legacy_is_legacy=False)
+            rate_without_mode(6.0, legacy_is_legacy=True)
+            rate_without_mode(81.0, legacy_is_legacy=False)
             checked_rate("ht", 216.0, mcs=13, width_mhz=40)
     finally:
         checked_rate.cache_clear()
-        rate_alone.cache_clear()
+        rate_without_mode.cache_clear()
     assert worked_out == [81.0, 216.0]

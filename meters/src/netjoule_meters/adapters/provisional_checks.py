@@ -26,7 +26,7 @@ class Finding(NamedTuple):
     seen: str
 
 
-def look_at(read_update: Callable[[], Reading], updates: int, where: str) -> list[Reading]:
+def sample_updates(read_update: Callable[[], Reading], updates: int, where: str) -> list[Reading]:
     """So many good readings; missed and damaged ones are passed over, up to as many again.
 
     Raises:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``emulate``: be one of the instruments of ``emulated.registry`` on a port of one's own."""
+"""``emulate``: an instrument of ``emulated.registry`` on a port of its own."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _DEFAULT_LISTEN = "127.0.0.1:0"
 
 
 _Model = Annotated[
-    str, typer.Argument(metavar="MODEL", help="Instrument to be; `list` names them, e.g. wt210.")
+    str, typer.Argument(metavar="MODEL", help="Instrument to emulate; `list` names them, e.g. wt210.")
 ]
 _PowerStream = Annotated[
-    str | None, typer.Option(help="Device stream to be fed with: a pipe, - for standard input.")
+    str | None, typer.Option(help="Its power, as netjoule-device prints it: a pipe, - for standard input.")
 ]
 _Power = Annotated[float | None, typer.Option(help="Constant power in W instead of a stream.")]
 _PowerTrace = Annotated[
@@ -43,7 +43,7 @@ _Listen = Annotated[
 _Link = Annotated[Path | None, typer.Option(help="Symbolic link to make to the pseudo-terminal.")]
 _BaudRate = Annotated[
     int | None,
-    typer.Option(help="Baud rate it is set to; a client at another one hears noise [default: any]."),
+    typer.Option(help="Baud rate it is set to; a client at another one receives noise [default: any]."),
 ]
 _Variant = Annotated[str, typer.Option(help="Which device of its kind: the preset of a socket.")]
 _Extra = Annotated[
@@ -82,7 +82,7 @@ def emulate_command(
     power_factor: _PowerFactor = 1.0,
     current_crest_factor: _CrestFactor = 1.41421356,
 ) -> None:
-    """Be a power meter that speaks the real instrument's language.
+    """Emulate a power meter: it speaks the real instrument's protocol.
 
     Ends with its power stream or trace, on SIGTERM or on SIGINT. Prints one JSON line when it is ready:
     "port" is where it is, "resource" what a configuration calls it.

@@ -48,7 +48,7 @@ def log_command(
             origin_ns=clock.monotonic_ns() if origin_ns is None else origin_ns,
             clock=clock,
             today=today(),
-            announce=events.announce,
+            emit=events.write,
             clock_server=None if clock_server is None else host_and_port(clock_server, "--clock-server"),
         )
         on_lifeline_end(logger.end)

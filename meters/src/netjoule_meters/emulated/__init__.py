@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instruments that are programs: they speak the real language of their model on a pseudo-terminal."""
+"""Instruments that are programs: they speak the protocol of the real model on real ports."""

@@ -2,7 +2,7 @@
 """Asking a running emulated instrument for a fault: JSON in datagrams on a unix socket, one each.
 
 A sender that has a name of its own gets an answer: ``{"ok": true, "t_s": ...}`` or ``{"ok": false,
-"error": ...}``; ``ask_for_fault`` is such a sender.
+"error": ...}``; ``request_fault`` is such a sender.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Control:
             self.path.unlink()
 
 
-def ask_for_fault(path: Path, request: Mapping[str, Any]) -> float:
+def request_fault(path: Path, request: Mapping[str, Any]) -> float:
     """Ask the instrument whose control socket is ``path`` for a fault; campaign time in s when it began.
 
     Raises:

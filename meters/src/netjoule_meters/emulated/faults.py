@@ -81,7 +81,7 @@ class Faults:
         self._pieces: deque[bytes] = deque()
         self._next_piece_s = _NEVER
 
-    def ask(self, request: Mapping[str, Any], now_s: float) -> None:
+    def request(self, request: Mapping[str, Any], now_s: float) -> None:
         """Have a fault from now on.
 
         Raises:
@@ -106,7 +106,7 @@ class Faults:
         """Whether the cable is in."""
         return now_s >= self._until_s["disconnect"]
 
-    def fed(self, interval: PowerInterval, now_s: float) -> PowerInterval:
+    def filter_power(self, interval: PowerInterval, now_s: float) -> PowerInterval:
         """Power as the instrument takes it in."""
         if now_s >= self._until_s["freeze"]:
             self._frozen_w = None
@@ -115,11 +115,11 @@ class Faults:
             self._frozen_w = interval.power_w
         return replace(interval, power_w=self._frozen_w)
 
-    def heard(self, data: bytes, now_s: float) -> bytes:
+    def filter_input(self, data: bytes, now_s: float) -> bytes:
         """Bytes from clients as the instrument hears them."""
         return data if self._talks(now_s) else b""
 
-    def say(self, data: bytes, now_s: float) -> None:
+    def queue_output(self, data: bytes, now_s: float) -> None:
         """Bytes that the instrument says; `due` gives them back."""
         if not self._talks(now_s):
             self._noise = b""
@@ -137,7 +137,7 @@ class Faults:
         else:
             self._pieces.append(data)
 
-    def due(self, now_s: float) -> list[tuple[bytes, bool]]:
+    def output_due(self, now_s: float) -> list[tuple[bytes, bool]]:
         """What reaches the line now, each with whether more of it follows later."""
         found = []
         while self._pieces and now_s >= self._next_piece_s:

@@ -158,9 +158,9 @@ class _InstrumentLoop:
             self._take_requests(now_s)
             self._plug(self.faults.plugged(now_s))
             more = self._feed(now_s)
-            self.instrument.receive(self.faults.heard(self.port.read(), now_s))
-            self.faults.say(self.instrument.step(now_s), now_s)
-            for data, unfinished in self.faults.due(now_s):
+            self.instrument.receive(self.faults.filter_input(self.port.read(), now_s))
+            self.faults.queue_output(self.instrument.step(now_s), now_s)
+            for data, unfinished in self.faults.output_due(now_s):
                 self.port.write(data, more=unfinished)
             if not more or self._wait(stop):
                 return
@@ -171,7 +171,7 @@ class _InstrumentLoop:
             try:
                 request = parse_request(data)
                 if not self._is_its_own(request, now_s):
-                    self.faults.ask(request, now_s)
+                    self.faults.request(request, now_s)
             except UsageError as error:
                 self.control.answer(sender, {"ok": False, "error": str(error)})
             else:
@@ -196,7 +196,7 @@ class _InstrumentLoop:
         try:
             intervals = self.source.take(now_s)
             for interval in intervals or ():
-                self.instrument.feed(self.faults.fed(interval, now_s))
+                self.instrument.feed(self.faults.filter_power(interval, now_s))
         except BadPowerStream as error:
             raise UsageError(str(error)) from error
         return intervals is not None

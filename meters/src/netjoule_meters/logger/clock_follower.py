@@ -29,7 +29,7 @@ class ClockFollower:
     """Measures against ``server`` (HOST, PORT) at the start and then from a thread until ``stop`` is set.
 
     Args:
-        announce: takes an event ``clock`` with a row of clocks.csv, or with a message when it fails.
+        emit: takes an event ``clock`` with a row of clocks.csv, or with a message when it fails.
         host: what this host is called in clocks.csv.
     """
 
@@ -39,14 +39,14 @@ class ClockFollower:
         *,
         clock: Clock,
         origin_ns: int,
-        announce: Callable[[Mapping[str, Any]], None],
+        emit: Callable[[Mapping[str, Any]], None],
         host: str | None = None,
         every_s: float = _EVERY_S,
     ) -> None:
         self._server = server
         self._clock = clock
         self._origin_ns = origin_ns
-        self._announce = announce
+        self._emit = emit
         self._host = host or socket.gethostname()
         self._every_s = every_s
         self._ours: list[Offset] = []
@@ -72,7 +72,7 @@ class ClockFollower:
             try:
                 newest = self._measured()
             except (MeterError, DialogueError) as error:
-                self._announce({"event": "clock", "message": f"{error}; the last drift is used on"})
+                self._emit({"event": "clock", "message": f"{error}; the last drift is used on"})
                 continue
             self._map.learn(newest, drift_of(self._ours))
 
@@ -85,10 +85,10 @@ class ClockFollower:
         ours = _at_our_time(measure(*self._server, clock=self._clock))
         moved = clock_was_stepped(self._row([self._ours[-1]]), self._row([ours])) if self._ours else None
         self._ours = [ours] if moved else [*self._ours, ours][-_KEPT:]
-        self._announce({"event": "clock", "row": self._row(self._ours)})
+        self._emit({"event": "clock", "row": self._row(self._ours)})
         if moved is not None:
             self._map.begin_anew(ours)
-            self._announce({"event": "clock", "message": f"{moved}; readings since the last look are unsure"})
+            self._emit({"event": "clock", "message": f"{moved}; readings since the last look are unsure"})
         return ours
 
     def _row(self, ours: Sequence[Offset]) -> dict[str, Any]:

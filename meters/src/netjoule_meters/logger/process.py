@@ -30,7 +30,7 @@ from netjoule_meters.reading import Reading
 _BACKLOG_ROWS = 500
 """So many rows not yet written are told, and each time they have doubled."""
 
-Announce = Callable[[Mapping[str, Any]], None]
+Emit = Callable[[Mapping[str, Any]], None]
 Build = Callable[[MeterConfig, Clock, Callable[[str], None]], Meter]
 
 
@@ -44,7 +44,7 @@ class Logger:
 
     Attributes:
         origin_ns: CLOCK_MONOTONIC at campaign time 0, of the controller when there is a ``clock_server``.
-        announce: takes one event, a JSON object; must not block for long.
+        emit: takes one event, a JSON object; must not block for long.
         build: makes the meter of a configuration.
         clock_server: HOST, PORT of the controller's ``clock serve`` when this is another host.
     """
@@ -54,7 +54,7 @@ class Logger:
     origin_ns: int
     clock: Clock
     today: date
-    announce: Announce
+    emit: Emit
     build: Build = _build
     clock_server: tuple[str, int] | None = None
     _follower: ClockFollower | None = None
@@ -73,7 +73,7 @@ class Logger:
             meter.cancel()
 
     def run(self) -> None:
-        """Open all meters, announce that they are ready, log until the end.
+        """Open all meters, say that they are ready, log until the end.
 
         Raises:
             MeterError: the first failure, in one sentence.
@@ -87,7 +87,7 @@ class Logger:
             if not self._stop.is_set():
                 self._open_meters()
             if not self._stop.is_set():
-                self.announce({"event": "ready", "passports": self._passports()})
+                self.emit({"event": "ready", "passports": self._passports()})
                 self._log(files)
         finally:
             for meter in self._meters:
@@ -99,13 +99,13 @@ class Logger:
         rows = {config.meter_id: file.next_seq for config, file in zip(self.configs, files, strict=True)}
         seen = zip(self.configs, self._watchers, strict=False)  # none when it was ended before it began
         summary = {config.meter_id: watcher.summary() for config, watcher in seen}
-        self.announce({"event": "ended", "rows": rows, "summary": summary})
+        self.emit({"event": "ended", "rows": rows, "summary": summary})
 
     def _follow_clock(self) -> None:
         """Measure how far the controller's clock is; from now on stamps are by its clock."""
         if self.clock_server is not None:
             self._follower = ClockFollower(
-                self.clock_server, clock=self.clock, origin_ns=self.origin_ns, announce=self.announce
+                self.clock_server, clock=self.clock, origin_ns=self.origin_ns, emit=self.emit
             )
 
     def _open_files(self) -> list[ReadingsFile]:
@@ -174,7 +174,7 @@ class Logger:
 
     def _tell(self, config: MeterConfig, remarks: Sequence[QualityEvent]) -> None:
         for remark in remarks:
-            self._announce_meter(config, remark.kind, remark.message, remark.t_ns, remark)
+            self._emit_meter(config, remark.kind, remark.message, remark.t_ns, remark)
 
     def _tell_backlog(self, config: MeterConfig, newest: Reading) -> None:
         """A disk that is behind costs memory, not readings; people should know, by one of the meters."""
@@ -184,7 +184,7 @@ class Logger:
                 return
             self._told_backlog = waiting
         text = f"{waiting} rows wait for a slow disk; none is lost while there is memory"
-        self._announce_meter(config, "slow_disk", text, newest.t_ns)
+        self._emit_meter(config, "slow_disk", text, newest.t_ns)
 
     def _controller_ns(self, t_ns: int) -> int:
         """An instant of ours by the controller's clock."""
@@ -206,11 +206,11 @@ class Logger:
 
     def _notifier(self, config: MeterConfig) -> Callable[[str], None]:
         def notify(text: str) -> None:
-            self._announce_meter(config, "note", text, self._controller_ns(self.clock.monotonic_ns()))
+            self._emit_meter(config, "note", text, self._controller_ns(self.clock.monotonic_ns()))
 
         return notify
 
-    def _announce_meter(
+    def _emit_meter(
         self, config: MeterConfig, kind: str, message: str, t_ns: int, span: QualityEvent | None = None
     ) -> None:
         """Tell one event of a meter; times in campaign time."""
@@ -220,7 +220,7 @@ class Logger:
             event["since_s"] = self._t_s(span.since_ns)
         if span is not None and span.until_ns is not None:
             event["until_s"] = self._t_s(span.until_ns)
-        self.announce(event)
+        self.emit(event)
 
     def _t_s(self, t_ns: int) -> float:
         return round(campaign_time_s(t_ns, self.origin_ns), 6)

@@ -37,7 +37,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, slots=True)
 class QualityEvent:
-    """One thing to tell: ``kind`` is a word, ``message`` a sentence; instants are CLOCK_MONOTONIC in ns.
+    """One thing to report: ``kind`` is a word, ``message`` a sentence; instants are CLOCK_MONOTONIC in ns.
 
     Attributes:
         since_ns: where the span that the remark is about begins (the last reading before a gap).
@@ -51,7 +51,7 @@ class QualityEvent:
     until_ns: int | None = None
 
 
-Tell = Callable[[QualityEvent], None]
+Report = Callable[[QualityEvent], None]
 
 
 def stuck_limit_s(setting: float | None, *, may_stand_still: bool, with_voltage: bool) -> float:
@@ -71,7 +71,7 @@ class _Spacing:
     """Gaps and jitter, from the instants of updates alone."""
 
     interval_s: float
-    tell: Tell
+    report: Report
     gaps: int = 0
     missing_updates: int = 0
     longest_gap_s: float = 0.0
@@ -97,7 +97,7 @@ class _Spacing:
             self._announced = True
             self.gaps += 1
             since = "yet" if self._last_ns is None else f"for {(t_ns - self._last_ns) / 1e9:.3f} s"
-            self.tell(QualityEvent("gap", f"no new value {since}", t_ns, self._last_ns))
+            self.report(QualityEvent("gap", f"no new value {since}", t_ns, self._last_ns))
 
     def connected_again(self, t_ns: int) -> None:
         """The connection was lost and is back."""
@@ -109,7 +109,7 @@ class _Spacing:
         last_ns, self._last_ns = self._last_ns, t_ns
         if last_ns is None:
             if self._announced:
-                self.tell(QualityEvent("gap_over", "the first value has come", t_ns, None, t_ns))
+                self.report(QualityEvent("gap_over", "the first value has come", t_ns, None, t_ns))
             self._lost = self._announced = False
             return
         spacing = (t_ns - last_ns) / 1e9 / self.interval_s
@@ -156,7 +156,7 @@ class _Spacing:
         self.gaps += 0 if self._announced else 1
         updates = f"{missing} update{'' if missing == 1 else 's'} missing"
         self._announced = False
-        self.tell(
+        self.report(
             QualityEvent(kind, f"no reading for {seconds:.3f} s, {updates}", until_ns, since_ns, until_ns)
         )
 
@@ -180,11 +180,11 @@ class _Spacing:
                 f"updates are unevenly spaced: p95 is {100 * p95:.0f} % off {self.interval_s:g} s over "
                 f"{len(off)} updates (median {median_s:.3g} s); check update_interval_s and this host's load"
             )
-            self.tell(QualityEvent("jitter", text, t_ns, self._jitter_since_ns))
+            self.report(QualityEvent("jitter", text, t_ns, self._jitter_since_ns))
         elif p95 <= JITTER_RATIO and self._jitter_since_ns is not None:
             since_ns, self._jitter_since_ns = self._jitter_since_ns, None
             text = f"updates are evenly spaced again: p95 is {100 * p95:.0f} % off {self.interval_s:g} s"
-            self.tell(QualityEvent("jitter_over", text, t_ns, since_ns, self._window_since_ns))
+            self.report(QualityEvent("jitter_over", text, t_ns, since_ns, self._window_since_ns))
 
 
 @dataclass
@@ -193,7 +193,7 @@ class _Standstill:
 
     limit_s: Callable[[Reading], float]
     least_updates: int
-    tell: Tell
+    report: Report
     _values: tuple[float | None, ...] | None = None
     _since_ns: int = 0
     _count: int = 0
@@ -206,7 +206,7 @@ class _Standstill:
             if self._told:
                 seconds = (reading.t_ns - self._since_ns) / 1e9
                 text = f"the value moves again after {seconds:.1f} s"
-                self.tell(QualityEvent("stuck_over", text, reading.t_ns, self._since_ns, reading.t_ns))
+                self.report(QualityEvent("stuck_over", text, reading.t_ns, self._since_ns, reading.t_ns))
             self._values, self._since_ns, self._count, self._told = values, reading.t_ns, 1, False
             return False
         self._count += 1
@@ -219,7 +219,7 @@ class _Standstill:
                 f"the value has not moved for {seconds:.1f} s ({reading.power_w} W in {self._count} updates)"
                 ": look at the meter's display (hold, communication), then repeat"
             )
-            self.tell(QualityEvent("stuck", text, reading.t_ns, self._since_ns))
+            self.report(QualityEvent("stuck", text, reading.t_ns, self._since_ns))
         return True
 
 
@@ -233,11 +233,11 @@ class QualityMonitor:
     """
 
     def __init__(self, interval_s: float, *, stuck_after_s: float | None, may_stand_still: bool) -> None:
-        self._remarks: list[QualityEvent] = []
-        tell = self._remarks.append
+        self._events: list[QualityEvent] = []
+        report = self._events.append
         least = _STUCK_UPDATES_BY_DEFAULT if stuck_after_s is None else _STUCK_UPDATES
         self._interval_s = interval_s
-        self._spacing = _Spacing(interval_s, tell)
+        self._spacing = _Spacing(interval_s, report)
         self._standstill = _Standstill(
             lambda reading: stuck_limit_s(
                 stuck_after_s,
@@ -245,7 +245,7 @@ class QualityMonitor:
                 with_voltage=reading.voltage_v is not None or reading.current_a is not None,
             ),
             least,
-            tell,
+            report,
         )
         self._flags: Counter[Flag] = Counter()
         self._before: Flag | None = None
@@ -261,14 +261,14 @@ class QualityMonitor:
             self._spacing.silence(reading.t_ns)
         elif reading.flag is Flag.RECONNECT:
             self._spacing.connected_again(reading.t_ns)
-            self._tell("reconnect", "connected again", reading, self._spacing.last_ns)
+            self._report("reconnect", "connected again", reading, self._spacing.last_ns)
         elif reading.flag is Flag.DUPLICATE:
             self._duplicate(reading)
         else:
             if reading.flag in _UPDATES:
                 self._spacing.update(reading.t_ns)
             if reading.flag in _SENTENCES and reading.flag is not self._before:
-                self._tell(*_SENTENCES[reading.flag], reading)
+                self._report(*_SENTENCES[reading.flag], reading)
             elif reading.flag is Flag.STALE and self._before is not Flag.STALE:
                 self._stale_by_adapter(reading)
         self._before = reading.flag
@@ -315,21 +315,21 @@ class QualityMonitor:
         told_ns = self._duplicate_told_ns
         if told_ns is None or (reading.t_ns - told_ns) / 1e9 >= _QUIET_BETWEEN_DUPLICATES_S:
             self._duplicate_told_ns = reading.t_ns
-            self._tell(
+            self._report(
                 "duplicate", f"an update was read twice ({self._flags[Flag.DUPLICATE]} so far)", reading
             )
 
     def _stale_by_adapter(self, reading: Reading) -> None:
         """The device's own clock or count stands still."""
-        if all(remark.kind != "stuck" for remark in self._remarks):
-            self._tell("stuck", "the meter repeats an old value: look at the meter", reading)
+        if all(remark.kind != "stuck" for remark in self._events):
+            self._report("stuck", "the meter repeats an old value: look at the meter", reading)
 
-    def _tell(self, kind: str, message: str, reading: Reading, since_ns: int | None = None) -> None:
-        self._remarks.append(QualityEvent(kind, message, reading.t_ns, since_ns))
+    def _report(self, kind: str, message: str, reading: Reading, since_ns: int | None = None) -> None:
+        self._events.append(QualityEvent(kind, message, reading.t_ns, since_ns))
 
     def _taken(self) -> list[QualityEvent]:
-        taken = self._remarks.copy()
-        self._remarks.clear()
+        taken = self._events.copy()
+        self._events.clear()
         return taken
 
 

@@ -56,7 +56,7 @@ def banner():
                 except TimeoutError:
                     continue
                 with client:
-                    client.settimeout(1.0)  # a client that talks first is heard, else it would be reset
+                    client.settimeout(1.0)  # a client that talks first is as_received, else it would be reset
                     with contextlib.suppress(TimeoutError):
                         client.recv(4096)
                     client.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\xff\xfe\x00\x10")

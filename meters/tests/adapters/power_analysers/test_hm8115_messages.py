@@ -16,7 +16,12 @@ from netjoule_meters.adapters.power_analysers.hm8115_messages import (
     parse_status,
 )
 from netjoule_meters.emulated.mains import Supply
-from netjoule_meters.emulated.power_analysers.hm8115_measurement import Errors, Set, line, measure
+from netjoule_meters.emulated.power_analysers.hm8115_measurement import (
+    Errors,
+    MeasurementSetup,
+    line,
+    measure,
+)
 from netjoule_meters.errors import GarbageReply
 
 
@@ -128,7 +133,7 @@ def test_weight_of_a_digit(voltage_range, current_range, weight_w):
     st.none() | st.integers(0, 9),
 )
 def test_every_line_of_the_emulated_instrument_is_read(power_w, function, current_range, with_values, seed):
-    how = Set(3, current_range, function)
+    how = MeasurementSetup(3, current_range, function)
     shown = measure(power_w, Supply(), how, Errors.drawn(seed))
     found = parse_measurement(line(shown, how, with_values=with_values))
     assert (found.voltage_range, found.current_range) == (3, current_range)

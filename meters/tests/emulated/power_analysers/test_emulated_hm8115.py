@@ -15,7 +15,7 @@ from netjoule_meters.adapters.power_analysers.hm8115 import CYCLE_S, DIGITS, REA
 from netjoule_meters.adapters.power_analysers.hm8115_messages import digit_w, parse_measurement
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.hm8115 import DIP_EVERY, DIP_LATE_S, make
-from netjoule_meters.emulated.power_analysers.hm8115_measurement import Errors, Set, measure
+from netjoule_meters.emulated.power_analysers.hm8115_measurement import Errors, MeasurementSetup, measure
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions, make_instrument
 from netjoule_meters.errors import UsageError
@@ -240,7 +240,7 @@ def test_no_bytes_from_a_client_upset_it(pieces):
 
 @pytest.mark.parametrize("seed", range(30))
 def test_each_seed_is_another_instrument_within_its_limits(seed):
-    how = Set(3, 2)
+    how = MeasurementSetup(3, 2)
     shown = measure(22.93, Supply(), how, Errors.drawn(seed))
     weight_w = digit_w(3, 2)
     assert shown.power_w is not None and shown.current_a is not None

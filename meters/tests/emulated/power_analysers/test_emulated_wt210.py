@@ -102,7 +102,7 @@ def test_items_come_in_fixed_order_and_time_as_three_fields():
     bench.ask(":MEAS:ITEM:PRES CLEAR;W ON;TIME ON;WH ON;VHZ ON;AHZ ON;DEGR ON")
     bench.ask(":INTEG:STAR")
     bench.advance(14)
-    # Shown one period late: 13 updates of 0.1 s are integrated.
+    # DisplayedValues one period late: 13 updates of 0.1 s are integrated.
     assert bench.ask(":MEAS:VAL?") == "22.95E+00, 0.0E+00,50.000E+00,9.91E+37,8.28750E-03,0,0,1"
 
 

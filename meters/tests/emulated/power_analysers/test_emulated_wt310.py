@@ -110,7 +110,7 @@ def test_integrator_counts_watt_hours_and_seconds_and_has_a_state():
     bench.ask(":NUM:NORM:NUM 7;:INTEG:TIM 0,0,2;STAR")
     bench.advance(12)
     assert bench.ask(":INTEG:STAT?") == "START"
-    # Shown one period late: 11 updates of 0.1 s at 36 W are 11 mWh.
+    # DisplayedValues one period late: 11 updates of 0.1 s at 36 W are 11 mWh.
     assert bench.ask(":NUM:NORM:VAL?").split(",")[5:] == ["11.0000E-03", "1"]
     bench.ask(":INP:VOLT:RANG 150")
     assert bench.ask(":STAT:ERR?").startswith("813")

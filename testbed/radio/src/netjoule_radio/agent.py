@@ -39,7 +39,7 @@ class Agent:
         now_ns: Callable[[], int],
         cpu_s: Callable[[], float],
         wait_until_ns: Callable[[int], bool],
-        say: Callable[[Mapping[str, Any]], None],
+        emit: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """Everything of the outside is an argument.
 
@@ -49,14 +49,14 @@ class Agent:
             now_ns: CLOCK_MONOTONIC of this host.
             cpu_s: CPU seconds used so far by this process and the programs it ran.
             wait_until_ns: returns True at that time, False as soon as the end is asked for.
-            say: takes one event.
+            emit: takes one event.
         """
         self._source = source
         self._every_ns = every_ns
         self._now_ns = now_ns
         self._cpu_s = cpu_s
         self._wait = wait_until_ns
-        self._say = say
+        self._emit = emit
         self._row_builder = RowBuilder()
         self._trouble = ""
         self.snapshots = 0
@@ -66,31 +66,31 @@ class Agent:
         """Read until the end is asked for."""
         deadline_ns = self._now_ns()
         while self._wait(deadline_ns):
-            self._look()
+            self._read()
             deadline_ns, missed = next_deadline(deadline_ns, self._every_ns, self._now_ns())
             self.missed += missed
-        self._say(self._dated({"event": "ended", "snapshots": self.snapshots}))
+        self._emit(self._dated({"event": "ended", "snapshots": self.snapshots}))
 
-    def _look(self) -> None:
+    def _read(self) -> None:
         self.snapshots += 1
         try:
             snapshot = self._source.snapshot()
         except ReadFailed as error:
             gone = isinstance(error, InterfaceGone)
-            self._tell_trouble("interface_gone" if gone else "look_failed", str(error))
+            self._report_failure("interface_gone" if gone else "look_failed", str(error))
             return
         if self._trouble:
             self._trouble = ""
-            self._say(self._dated({"event": "reading_again"}))
+            self._emit(self._dated({"event": "reading_again"}))
         stamp = self._dated({"event": "reading", "source": self._source.name})
         for row in self._row_builder.rows(snapshot, stamp["t_ns"]):
-            self._say({**stamp, **row})
+            self._emit({**stamp, **row})
 
-    def _tell_trouble(self, event: str, message: str) -> None:
+    def _report_failure(self, event: str, message: str) -> None:
         """Once for each kind of trouble; the agent goes on trying at its cadence."""
         if self._trouble != event:
             self._trouble = event
-            self._say(self._dated({"event": event, "message": message}))
+            self._emit(self._dated({"event": event, "message": message}))
 
     def _dated(self, event: dict[str, Any]) -> dict[str, Any]:
         return {

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             _agent(options, end)
     except (SourceMissing, ReadFailed) as error:
         message = _no_source(options.interface, options.source, error)
-        _say({"event": "error", "message": message})
+        _emit({"event": "error", "message": message})
         sys.exit(EXIT_HOST_LACKS)
     except BrokenPipeError:  # nobody listens any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -84,7 +84,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
 def _agent(options: argparse.Namespace, end: int) -> None:
     choice = choose(options.source, options.interface)
     with contextlib.closing(choice.source):
-        _say(_ready(options, choice.source, choice.passed_over))
+        _emit(_ready(options, choice.source, choice.passed_over))
         if options.once:  # the choice has read
             return
         watched = [end, *_lifeline()]
@@ -94,7 +94,7 @@ def _agent(options: argparse.Namespace, end: int) -> None:
             now_ns=_now_ns,
             cpu_s=_cpu_s,
             wait_until_ns=lambda deadline_ns: _wait_until(deadline_ns, watched),
-            say=_say,
+            emit=_emit,
         )
         agent.run()
 
@@ -145,7 +145,7 @@ def _boot_id() -> str:
     return ""
 
 
-def _say(event: Mapping[str, Any]) -> None:
+def _emit(event: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(event, separators=(",", ":")) + "\n")
     sys.stdout.flush()
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_alone
+from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_without_mode
 from netjoule_radio.source import InterfaceGone, ReadFailed, Run, find_tool, run_tool
 
 __all__ = ["IwSource", "interface", "link", "power_save", "rate", "station_dump"]
@@ -44,7 +44,7 @@ def rate(text: str) -> Rate:
     widths = [match for match in map(_WIDTH.fullmatch, words) if match]
     width_mhz = int(widths[0][1]) * (2 if widths[0][2] else 1) if widths else 20
     if word is None:
-        alone = rate_alone(rate_mbps, legacy_is_legacy=True)
+        alone = rate_without_mode(rate_mbps, legacy_is_legacy=True)
         return replace(alone, width_mhz=width_mhz) if widths and rate_mbps else alone
     prefix = word.removesuffix("MCS")
     guard_ns = 400 if "short-GI" in words else _GUARD_NS.get(numbers.get(f"{prefix}GI", 0), 800)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from netjoule_radio.snapshot import Rate, Role, Snapshot, Station, rate_alone
+from netjoule_radio.snapshot import Rate, Role, Snapshot, Station, rate_without_mode
 from netjoule_radio.source import InterfaceGone, ReadFailed, Run, find_tool, run_tool
 
 __all__ = ["IwconfigSource", "parse_snapshot", "rate"]
@@ -24,9 +24,9 @@ def rate(text: str) -> Rate:
     """The rate in `Bit Rate=81 Mb/s` or `Bit Rate:81 Mb/s`; one of several modes is rate_ambiguous."""
     told = re.search(r"Bit Rate[:=]\s*(\d+(?:\.\d+)?) ([GMk])b/s", text)
     if told is None:
-        return rate_alone(None, legacy_is_legacy=False)
+        return rate_without_mode(None, legacy_is_legacy=False)
     # Printed with six digits: 866.7 Mb/s, but 1.0806 Gb/s.
-    return rate_alone(round(float(told[1]) * _SCALE[told[2]], 3), legacy_is_legacy=False)
+    return rate_without_mode(round(float(told[1]) * _SCALE[told[2]], 3), legacy_is_legacy=False)
 
 
 def parse_snapshot(text: str) -> Snapshot:

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_alone
+from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_without_mode
 from netjoule_radio.source import InterfaceGone, ReadFailed, SourceMissing
 
 __all__ = ["Nl80211Source", "parse_snapshot", "rate", "station"]
@@ -74,7 +74,7 @@ def rate(value: Any) -> Rate:
     standard = next((s for s in ("S1G", "EHT", "HE", "VHT") if f"{s}_MCS" in fields), None)
     if standard is None and "MCS" not in fields:
         if width_mhz == 20:
-            return rate_alone(rate_mbps, legacy_is_legacy=True)
+            return rate_without_mode(rate_mbps, legacy_is_legacy=True)
         return checked_rate("legacy", rate_mbps, width_mhz=width_mhz)
     guard_ns = _GUARD_NS.get(fields.get(f"{standard}_GI", 0), 800)
     return checked_rate(

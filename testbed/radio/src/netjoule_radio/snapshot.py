@@ -23,7 +23,7 @@ __all__ = [
     "Snapshot",
     "Station",
     "checked_rate",
-    "rate_alone",
+    "rate_without_mode",
     "was_reset",
 ]
 
@@ -133,7 +133,7 @@ def checked_rate(
 
 
 @functools.lru_cache(maxsize=_RATES_KEPT)
-def rate_alone(phy_rate_mbps: float | None, *, legacy_is_legacy: bool) -> Rate:
+def rate_without_mode(phy_rate_mbps: float | None, *, legacy_is_legacy: bool) -> Rate:
     """A rate told without its fields: what all modes of this rate share is filled in.
 
     Args:

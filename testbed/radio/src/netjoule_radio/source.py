@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 from netjoule_radio.snapshot import Snapshot
 
 __all__ = [
+    "CompletedTool",
     "InterfaceGone",
-    "Ran",
     "ReadFailed",
     "Run",
     "Source",
@@ -38,7 +38,7 @@ class InterfaceGone(ReadFailed):
     """There is no such interface (any more)."""
 
 
-class Ran(NamedTuple):
+class CompletedTool(NamedTuple):
     """A program that ended: exit code, stdout, stderr."""
 
     status: int
@@ -46,7 +46,7 @@ class Ran(NamedTuple):
     err: str
 
 
-Run = Callable[[Sequence[str]], Ran]
+Run = Callable[[Sequence[str]], CompletedTool]
 
 
 class Source(Protocol):
@@ -72,7 +72,7 @@ def find_tool(name: str) -> str:
     return path
 
 
-def run_tool(argv: Sequence[str]) -> Ran:
+def run_tool(argv: Sequence[str]) -> CompletedTool:
     """Run a program to its end, without translation of its words. Raises ReadFailed."""
     try:
         ended = subprocess.run(
@@ -87,4 +87,6 @@ def run_tool(argv: Sequence[str]) -> Ran:
         raise ReadFailed(f"{argv[0]} did not answer within {_TOOL_LIMIT_S:g} s") from None
     except OSError as error:
         raise ReadFailed(f"{argv[0]} cannot be run: {error.strerror or error}") from None
-    return Ran(ended.returncode, ended.stdout.decode(errors="replace"), ended.stderr.decode(errors="replace"))
+    return CompletedTool(
+        ended.returncode, ended.stdout.decode(errors="replace"), ended.stderr.decode(errors="replace")
+    )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from netjoule_meters.adapters.base import Quantity, Semantics
 from netjoule_meters.adapters.dialogue_meter import LineMeter
 from netjoule_meters.adapters.energy_monitors.cc128_messages import History, Live, is_classic, parse_message
-from netjoule_meters.adapters.provisional_checks import Finding, look_at, spacing_s
+from netjoule_meters.adapters.provisional_checks import Finding, sample_updates, spacing_s
 from netjoule_meters.errors import GarbageReply, NoAnswer, ReplyTimeout, UsageError, WrongInstrument
 from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
@@ -189,7 +189,7 @@ class CC128(LineMeter):
         Raises:
             MeterError: when the instrument falls silent.
         """
-        readings = look_at(self._read_update, updates, self._transport.resource)
+        readings = sample_updates(self._read_update, updates, self._transport.resource)
         apart_s = spacing_s(readings)
         held = abs(apart_s - self.update_interval_s) <= 0.1 * self.update_interval_s
         return [

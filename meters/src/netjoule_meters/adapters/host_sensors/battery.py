@@ -16,7 +16,7 @@ from typing import ClassVar
 from netjoule_meters.adapters.base import Semantics
 from netjoule_meters.adapters.host_sensors.sysfs_meter import MICRO, SysfsMeter
 from netjoule_meters.adapters.polled import Sample
-from netjoule_meters.adapters.provisional_checks import Finding, look_at
+from netjoule_meters.adapters.provisional_checks import Finding, sample_updates
 from netjoule_meters.errors import GarbageReply, PortUnavailable, WrongMode
 from netjoule_meters.passport import Identification
 from netjoule_meters.settings import Setting
@@ -114,7 +114,7 @@ class Battery(SysfsMeter):
         Raises:
             MeterError: when the battery tells nothing any more.
         """
-        readings = look_at(self._read_update, updates, self._transport.resource)
+        readings = sample_updates(self._read_update, updates, self._transport.resource)
         moved = sum(later.power_w != earlier.power_w for earlier, later in pairwise(readings))
         looks = f"moved {moved} times in {len(readings)} looks, one every {self.update_interval_s:g} s"
         if self._has_power:

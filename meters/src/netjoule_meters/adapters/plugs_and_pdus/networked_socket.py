@@ -25,7 +25,7 @@ from netjoule_meters.adapters.plugs_and_pdus.mapping import (
 from netjoule_meters.adapters.plugs_and_pdus.presets import Preset, load_preset
 from netjoule_meters.adapters.plugs_and_pdus.response_values import NotThere, finder
 from netjoule_meters.adapters.polled import PolledMeter, Sample
-from netjoule_meters.adapters.provisional_checks import Finding, look_at
+from netjoule_meters.adapters.provisional_checks import Finding, sample_updates
 from netjoule_meters.clock import Clock
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.errors import GarbageReply, ReplyTimeout, UsageError, WrongInstrument
@@ -245,7 +245,7 @@ class NetworkedSocket(PolledMeter):
 
     def confirm(self, updates: int = 5) -> list[Finding]:
         """What so many readings show, beside each provisional statement: a person decides."""
-        readings = look_at(self._read_update, updates, self._transport.resource)
+        readings = sample_updates(self._read_update, updates, self._transport.resource)
         shown = [f"{reading.power_w:g}" for reading in readings if reading.power_w is not None]
         counted = [f"{reading.energy_j:g}" for reading in readings if reading.energy_j is not None]
         words = (

@@ -28,7 +28,7 @@ from netjoule_meters.adapters.power_analysers.hm8115_messages import (
     parse_measurement,
     parse_status,
 )
-from netjoule_meters.adapters.provisional_checks import Finding, look_at, spacing_s
+from netjoule_meters.adapters.provisional_checks import Finding, sample_updates, spacing_s
 from netjoule_meters.errors import (
     DialogueError,
     GarbageReply,
@@ -284,7 +284,7 @@ class HM8115(LineMeter):
         Raises:
             MeterError: when the instrument falls silent.
         """
-        readings = look_at(self._read_update, updates, self._transport.resource)
+        readings = sample_updates(self._read_update, updates, self._transport.resource)
         apart_s = spacing_s(readings)
         values = "with" if readings[-1].voltage_v is not None else "without"
         held = abs(apart_s - self.update_interval_s) <= 0.1 * self.update_interval_s

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
 from netjoule_meters.adapters.power_analysers import ptd_messages, wt210_accuracy, wt310_accuracy
 from netjoule_meters.adapters.power_analysers.ptd_messages import PtdIdentity, PtdRanges, PtdSample
-from netjoule_meters.adapters.provisional_checks import Finding, look_at, spacing_s
+from netjoule_meters.adapters.provisional_checks import Finding, sample_updates, spacing_s
 from netjoule_meters.adapters.range_selection import with_head_room
 from netjoule_meters.errors import (
     DialogueError,
@@ -158,7 +158,7 @@ class Ptd(DialogueMeter):
         Raises:
             MeterError: when PTDaemon falls silent.
         """
-        apart_s = spacing_s(look_at(self._read_update, updates, self._transport.resource))
+        apart_s = spacing_s(sample_updates(self._read_update, updates, self._transport.resource))
         even = abs(apart_s - self.update_interval_s) <= 0.1 * self.update_interval_s
         return [
             Finding(_SPOKEN, True, "greeting, identification, ranges and samples were understood"),

@@ -14,10 +14,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from netjoule_meters.emulated.plugs_and_pdus.http import Page
-from netjoule_meters.emulated.plugs_and_pdus.measurement import Shown
+from netjoule_meters.emulated.plugs_and_pdus.measurement import DisplayedValues
 from netjoule_meters.emulated.plugs_and_pdus.modbus import float_words
 
-Site = Callable[[str, Shown], Page | None]
+Site = Callable[[str, DisplayedValues], Page | None]
 _MAC = "02000000E301"
 _EPOCH = datetime(2020, 1, 1, tzinfo=UTC)
 _ABSENT = -1
@@ -40,7 +40,7 @@ def _whole(value: float | None, unit: float = 1.0) -> int | None:
     return None if value is None else round(value / unit)
 
 
-def netio(target: str, shown: Shown) -> Page | None:
+def netio(target: str, shown: DisplayedValues) -> Page | None:
     """NETIO: netio.json, with a second output that does not meter."""
     if target != "/netio.json":
         return None
@@ -55,7 +55,7 @@ def netio(target: str, shown: Shown) -> Page | None:
     return _json({"Agent": {**agent, "NumOutputs": 2}, "GlobalMeasure": measured, "Outputs": outputs})
 
 
-def gude(target: str, shown: Shown) -> Page | None:
+def gude(target: str, shown: DisplayedValues) -> Page | None:
     """Gude: status.json with the sensor values."""
     if target != "/status.json?components=16384":
         return None
@@ -63,7 +63,7 @@ def gude(target: str, shown: Shown) -> Page | None:
     return _json({"sensor_values": [{"type": 1, "num": 1, "values": [[{"v": value} for value in values]]}]})
 
 
-def shelly1(target: str, shown: Shown) -> Page | None:
+def shelly1(target: str, shown: DisplayedValues) -> Page | None:
     """Shelly Gen1: /status and /shelly."""
     if target == "/shelly":
         return _json({"type": "SHPLG-S (emulated)", "mac": _MAC, "auth": False, "fw": "0"})
@@ -79,7 +79,7 @@ def shelly1(target: str, shown: Shown) -> Page | None:
     )
 
 
-def shelly2(target: str, shown: Shown) -> Page | None:
+def shelly2(target: str, shown: DisplayedValues) -> Page | None:
     """Shelly Gen2: Switch.GetStatus and Shelly.GetDeviceInfo."""
     if target == "/rpc/Shelly.GetDeviceInfo":
         return _json({"id": "emulated", "mac": _MAC, "model": "SNPL (emulated)", "gen": 2, "ver": "0"})
@@ -97,7 +97,7 @@ def shelly2(target: str, shown: Shown) -> Page | None:
     )
 
 
-def tasmota(target: str, shown: Shown) -> Page | None:
+def tasmota(target: str, shown: DisplayedValues) -> Page | None:
     """Tasmota: Status 10 and Status 2; power without decimals, as delivered."""
     if target == "/cm?cmnd=Status%202":
         return _json({"StatusFWR": {"Version": "0 (emulated)"}})
@@ -113,7 +113,7 @@ def tasmota(target: str, shown: Shown) -> Page | None:
     return _json({"StatusSNS": {"Time": time, "ENERGY": energy}})
 
 
-def kasa(request: Any, shown: Shown) -> Any:
+def kasa(request: Any, shown: DisplayedValues) -> Any:
     """Kasa, newer firmware: thousandths."""
     return _kasa(
         request,
@@ -126,7 +126,7 @@ def kasa(request: Any, shown: Shown) -> Any:
     )
 
 
-def kasa_old(request: Any, shown: Shown) -> Any:
+def kasa_old(request: Any, shown: DisplayedValues) -> Any:
     """Kasa, older firmware: V, A, W, kWh."""
     return _kasa(
         request,
@@ -153,13 +153,13 @@ def _objects(values: dict[str, int | None], description: str) -> dict[str, int |
     return {**found, **{name: _ABSENT if value is None else value for name, value in values.items()}}
 
 
-def apc(shown: Shown) -> dict[str, int | str]:
+def apc(shown: DisplayedValues) -> dict[str, int | str]:
     """APC rPDU2: power of the device in hundredths of a kilowatt."""
     power = _whole(shown.power_w, 10.0)
     return _objects({"1.3.6.1.4.1.318.1.1.26.4.3.1.5.1": power}, "APC rack PDU (emulated)")
 
 
-def apc_outlet(shown: Shown) -> dict[str, int | str]:
+def apc_outlet(shown: DisplayedValues) -> dict[str, int | str]:
     """APC rPDU2 metered by outlet: outlet 1 is metered, outlet 2 has no value."""
     table = "1.3.6.1.4.1.318.1.1.26.9.4.3.1"
     values = {
@@ -173,7 +173,7 @@ def apc_outlet(shown: Shown) -> dict[str, int | str]:
     return _objects(values, "APC rack PDU (emulated)")
 
 
-def own_json(target: str, shown: Shown) -> Page | None:
+def own_json(target: str, shown: DisplayedValues) -> Page | None:
     """This program's own JSON."""
     if target != "/reading.json":
         return None
@@ -188,7 +188,7 @@ def own_json(target: str, shown: Shown) -> Page | None:
     )
 
 
-def own_csv(target: str, shown: Shown) -> Page | None:
+def own_csv(target: str, shown: DisplayedValues) -> Page | None:
     """This program's own CSV."""
     if target != "/reading.csv":
         return None
@@ -198,17 +198,17 @@ def own_csv(target: str, shown: Shown) -> Page | None:
     )
 
 
-def own_text(target: str, shown: Shown) -> Page | None:
+def own_text(target: str, shown: DisplayedValues) -> Page | None:
     """This program's own text page."""
     return Page(f"{own_line(shown)}\r\n".encode(), kind="text/plain") if target == "/reading.txt" else None
 
 
-def own_line(shown: Shown) -> str:
+def own_line(shown: DisplayedValues) -> str:
     """This program's own line of text."""
     return f"update {shown.updates} power {_text(shown.power_w)} W voltage {_text(shown.voltage_v)} V"
 
 
-def own_objects(shown: Shown) -> dict[str, int | str]:
+def own_objects(shown: DisplayedValues) -> dict[str, int | str]:
     """This program's own objects: power in mW, voltage in 0.1 V, number of the update."""
     values = {
         f"{OWN_TREE}.1.0": _whole(_step(shown.power_w, 0.1), 1e-3),
@@ -218,7 +218,7 @@ def own_objects(shown: Shown) -> dict[str, int | str]:
     return _objects(values, "socket (emulated)")
 
 
-def own_words(shown: Shown) -> dict[int, int]:
+def own_words(shown: DisplayedValues) -> dict[int, int]:
     """This program's own input registers: power at 0 and voltage at 2 as float32, the update at 4."""
     power_w = math.nan if shown.power_w is None else shown.power_w
     voltage_v = math.nan if shown.voltage_v is None else shown.voltage_v

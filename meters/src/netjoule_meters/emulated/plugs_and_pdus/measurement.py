@@ -19,7 +19,7 @@ POWER_LIMITS, VOLTAGE_LIMITS = (0.01, 0.0), (0.005, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedValues:
     """What the device has to tell.
 
     Attributes:
@@ -37,8 +37,8 @@ class Shown:
     t_s: float = 0.0
 
 
-class SocketMeasuring:
-    """Power in, `Shown` out; times are campaign seconds."""
+class SocketMeasurement:
+    """Power in, `DisplayedValues` out; times are campaign seconds."""
 
     def __init__(self, interval_s: float, supply: Supply, seed: int | None) -> None:
         limits = (POWER_LIMITS, VOLTAGE_LIMITS)
@@ -47,7 +47,7 @@ class SocketMeasuring:
         self._history = PowerHistory()
         self._grid = UpdateGrid(interval_s, self._history)
         self._stuck_until_s = 0.0
-        self.shown = Shown()
+        self.shown = DisplayedValues()
 
     def feed(self, interval: PowerInterval) -> None:
         """The next interval of true power."""
@@ -71,7 +71,7 @@ class SocketMeasuring:
         voltage_v = self._voltage.shown(self._supply.voltage_v, 0.0)
         updates = self.shown.updates + 1
         if mean_w is None:
-            self.shown = Shown(None, voltage_v, None, self.shown.energy_j, updates, now_s)
+            self.shown = DisplayedValues(None, voltage_v, None, self.shown.energy_j, updates, now_s)
             return
         power_w = self._power.shown(mean_w, 0.0)
         current_a = abs(power_w) / (voltage_v * self._supply.power_factor)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from netjoule_meters.emulated.plugs_and_pdus import device_answers
 from netjoule_meters.emulated.plugs_and_pdus.http import HttpServer, Login, Page
 from netjoule_meters.emulated.plugs_and_pdus.kasa import KasaPlug
-from netjoule_meters.emulated.plugs_and_pdus.measurement import Shown, SocketMeasuring
+from netjoule_meters.emulated.plugs_and_pdus.measurement import DisplayedValues, SocketMeasurement
 from netjoule_meters.emulated.plugs_and_pdus.modbus import ModbusServer
 from netjoule_meters.emulated.plugs_and_pdus.snmp import SnmpAgent
 from netjoule_meters.emulated.power_history import PowerInterval
@@ -27,7 +27,7 @@ _FAULT_S = 5.0
 _LONGEST_LINE = 4096
 
 
-class Face(Protocol):
+class Frontend(Protocol):
     """The protocol of a device: bytes in, bytes out."""
 
     faults: tuple[str, ...]
@@ -36,19 +36,19 @@ class Face(Protocol):
         """Bytes from a client."""
         ...
 
-    def answers(self, shown: Shown, trouble: str) -> bytes:
+    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
         """What to send; ``trouble`` is a fault of ``faults`` or empty."""
         ...
 
 
-class HttpFace:
+class HttpFrontend:
     """Pages of JSON or text."""
 
     faults: tuple[str, ...] = ("http_500", "wrong_json")
 
     def __init__(self, site: device_answers.Site, login: Login | None) -> None:
         self._site = site
-        self._shown = Shown()
+        self._shown = DisplayedValues()
         self._trouble = ""
         self._server = HttpServer(self._page, login)
 
@@ -56,7 +56,7 @@ class HttpFace:
         """Bytes from a client."""
         self._server.receive(data)
 
-    def answers(self, shown: Shown, trouble: str) -> bytes:
+    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
         """Pages that were asked for."""
         self._shown, self._trouble = shown, trouble
         return self._server.answers()
@@ -70,14 +70,14 @@ class HttpFace:
         return page
 
 
-class SnmpFace:
+class SnmpFrontend:
     """One agent."""
 
     faults: tuple[str, ...] = ("snmp_error",)
 
-    def __init__(self, objects: Callable[[Shown], Mapping[str, int | str]], community: str) -> None:
+    def __init__(self, objects: Callable[[DisplayedValues], Mapping[str, int | str]], community: str) -> None:
         self._datagrams: list[bytes] = []
-        self._shown = Shown()
+        self._shown = DisplayedValues()
         self._agent = SnmpAgent(lambda: objects(self._shown), community)
 
     def receive(self, data: bytes) -> None:
@@ -85,57 +85,57 @@ class SnmpFace:
         if data:
             self._datagrams.append(data)
 
-    def answers(self, shown: Shown, trouble: str) -> bytes:
+    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
         """The answer to the last datagram; a port sends one at a time."""
         self._shown, self._agent.fail = shown, bool(trouble)
         waiting, self._datagrams = self._datagrams, []
         return self._agent.answer(waiting[-1]) if waiting else b""
 
 
-class ModbusFace:
+class ModbusFrontend:
     """One Modbus/TCP server."""
 
     faults: tuple[str, ...] = ("modbus_exception",)
 
-    def __init__(self, words: Callable[[Shown], Mapping[int, int]]) -> None:
-        self._shown = Shown()
+    def __init__(self, words: Callable[[DisplayedValues], Mapping[int, int]]) -> None:
+        self._shown = DisplayedValues()
         self._server = ModbusServer(lambda: words(self._shown))
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
         self._server.receive(data)
 
-    def answers(self, shown: Shown, trouble: str) -> bytes:
+    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
         """Frames."""
         self._shown, self._server.fail = shown, bool(trouble)
         return self._server.answers()
 
 
-class KasaFace:
+class KasaFrontend:
     """One plug."""
 
     faults: tuple[str, ...] = ()
 
-    def __init__(self, answer: Callable[[Any, Shown], Any]) -> None:
-        self._shown = Shown()
+    def __init__(self, answer: Callable[[Any, DisplayedValues], Any]) -> None:
+        self._shown = DisplayedValues()
         self._plug = KasaPlug(lambda request: answer(request, self._shown))
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
         self._plug.receive(data)
 
-    def answers(self, shown: Shown, trouble: str) -> bytes:
+    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
         """Frames."""
         self._shown = shown
         return self._plug.answers()
 
 
-class TextFace:
+class TextFrontend:
     """A console: a line READ is answered with a line of text."""
 
     faults: tuple[str, ...] = ("babble",)
 
-    def __init__(self, text: Callable[[Shown], str]) -> None:
+    def __init__(self, text: Callable[[DisplayedValues], str]) -> None:
         self._text = text
         self._received = b""
 
@@ -143,7 +143,7 @@ class TextFace:
         """Bytes from a client."""
         self._received = (self._received + data)[-_LONGEST_LINE:]
 
-    def answers(self, shown: Shown, trouble: str) -> bytes:
+    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
         """A line for each READ."""
         *lines, self._received = self._received.split(b"\n")
         text = "self-test passed" if trouble else self._text(shown)
@@ -154,9 +154,9 @@ class TextFace:
 class EmulatedSocket:
     """One device: what it measures, behind its protocol."""
 
-    def __init__(self, measuring: SocketMeasuring, face: Face) -> None:
+    def __init__(self, measuring: SocketMeasurement, face: Frontend) -> None:
         self._measuring = measuring
-        self._face = face
+        self._frontend = face
         self._trouble = ""
         self._trouble_until_s = -math.inf
 
@@ -166,13 +166,13 @@ class EmulatedSocket:
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
-        self._face.receive(data)
+        self._frontend.receive(data)
 
     def step(self, now_s: float) -> bytes:
         """Measure what is due and answer."""
         self._measuring.advance(now_s)
         trouble = self._trouble if now_s < self._trouble_until_s else ""
-        return self._face.answers(self._measuring.shown, trouble)
+        return self._frontend.answers(self._measuring.shown, trouble)
 
     def wake_s(self, now_s: float) -> float | None:
         """When the next update is due."""
@@ -184,7 +184,7 @@ class EmulatedSocket:
         if name == "stuck":
             self._measuring.stick(until_s)
             return True
-        if name not in self._face.faults:
+        if name not in self._frontend.faults:
             return False
         self._trouble, self._trouble_until_s = name, until_s
         return True
@@ -216,24 +216,26 @@ def _make(options: EmulationOptions, usual_variant: str, usual_interval_s: float
     variant = options.variant or usual_variant
     interval_s = usual_interval_s if options.update_interval_s is None else options.update_interval_s
     extra = options.known_extra("socket", ("username", "password", "community"))
-    return EmulatedSocket(SocketMeasuring(interval_s, options.supply, options.seed), _face(variant, extra))
+    return EmulatedSocket(
+        SocketMeasurement(interval_s, options.supply, options.seed), _frontend(variant, extra)
+    )
 
 
-def _face(variant: str, extra: Mapping[str, Any]) -> Face:
+def _frontend(variant: str, extra: Mapping[str, Any]) -> Frontend:
     if variant in _SITES:
-        return HttpFace(_SITES[variant], _login(variant, extra))
+        return HttpFrontend(_SITES[variant], _login(variant, extra))
     if variant in ("kasa", "kasa_old"):
-        return KasaFace(device_answers.kasa if variant == "kasa" else device_answers.kasa_old)
+        return KasaFrontend(device_answers.kasa if variant == "kasa" else device_answers.kasa_old)
     if variant == "modbus":
-        return ModbusFace(device_answers.own_words)
+        return ModbusFrontend(device_answers.own_words)
     if variant == "tcp_text":
-        return TextFace(device_answers.own_line)
+        return TextFrontend(device_answers.own_line)
     objects = {
         "apc": device_answers.apc,
         "apc_outlet": device_answers.apc_outlet,
         "snmp": device_answers.own_objects,
     }[variant]
-    return SnmpFace(objects, str(extra.get("community", "public")))
+    return SnmpFrontend(objects, str(extra.get("community", "public")))
 
 
 def _login(variant: str, extra: Mapping[str, Any]) -> Login | None:

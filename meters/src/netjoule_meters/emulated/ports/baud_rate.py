@@ -31,14 +31,14 @@ def require_baud_rate(baud_rate: int) -> None:
         raise UsageError(f"no serial port runs at {baud_rate} Bd: choose one of {', '.join(map(str, known))}")
 
 
-def heard(data: bytes, sent_bd: int, heard_bd: int) -> bytes:
-    """``data``, sent with 8N1 at ``sent_bd``, as a receiver at ``heard_bd`` takes it."""
-    if sent_bd == heard_bd:
+def as_received(data: bytes, sent_bd: int, received_bd: int) -> bytes:
+    """``data``, sent with 8N1 at ``sent_bd``, as a receiver at ``received_bd`` takes it."""
+    if sent_bd == received_bd:
         return data
     levels = [1]
     for byte in data:
         levels += [0, *(byte >> bit & 1 for bit in range(8)), 1]
-    bit_length = sent_bd / heard_bd  # of a heard bit, in bits as sent
+    bit_length = sent_bd / received_bd  # of a received bit, in bits as sent
     taken = bytearray()
     position = 1
     while (start := _falling_edge(levels, position)) is not None:
@@ -78,11 +78,11 @@ class BaudPort:
 
     def read(self) -> bytes:
         """What the instrument hears."""
-        return heard(self.port.read(), self._client_bd(), self.baud_rate)
+        return as_received(self.port.read(), self._client_bd(), self.baud_rate)
 
     def write(self, data: bytes, more: bool = False) -> None:
         """Send what the client hears."""
-        self.port.write(heard(data, self.baud_rate, self._client_bd()), more)
+        self.port.write(as_received(data, self.baud_rate, self._client_bd()), more)
 
     def hang_up(self) -> None:
         """As the pseudo-terminal does."""

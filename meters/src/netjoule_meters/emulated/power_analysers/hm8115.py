@@ -20,9 +20,9 @@ from netjoule_meters.emulated.declared_dialogue import DeclaredDialogue, load_de
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.ports.serial_line import XOFF, XON, SerialLine
 from netjoule_meters.emulated.power_analysers.hm8115_measurement import (
+    DisplayedValues,
     Errors,
-    Set,
-    Shown,
+    MeasurementSetup,
     line,
     measure,
     spike,
@@ -128,14 +128,14 @@ class EmulatedHM8115:
         for with_values in forms:
             self._send(line(shown, how, with_values=with_values), now_s, not_before_s)
 
-    def _how(self) -> Set:
+    def _how(self) -> MeasurementSetup:
         values = self._dialogue.values
-        return Set(values["voltage_range"], values["current_range"], values["function"])
+        return MeasurementSetup(values["voltage_range"], values["current_range"], values["function"])
 
-    def _spoilt(self, shown: Shown) -> Shown:
+    def _spoilt(self, shown: DisplayedValues) -> DisplayedValues:
         if self._overflow_cycles > 0:
             self._overflow_cycles -= 1
-            return Shown(shown.voltage_v, None, None)
+            return DisplayedValues(shown.voltage_v, None, None)
         if self._spike_due:
             self._spike_due = False
             return spike(shown)

@@ -46,7 +46,7 @@ class Errors:
 
 
 @dataclass(frozen=True, slots=True)
-class Set:
+class MeasurementSetup:
     """How it is set: numbers of its ranges and its function by the word of its status."""
 
     voltage_range: int
@@ -60,7 +60,7 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedValues:
     """One value of each quantity; None where it is over-range."""
 
     voltage_v: float | None
@@ -73,27 +73,27 @@ def true_current_a(power_w: float, supply: Supply) -> float:
     return abs(power_w) / (supply.voltage_v * supply.power_factor)
 
 
-def measure(power_w: float, supply: Supply, how: Set, errors: Errors) -> Shown:
+def measure(power_w: float, supply: Supply, how: MeasurementSetup, errors: Errors) -> DisplayedValues:
     """What it makes of a true mean power."""
     current_a = true_current_a(power_w, supply)
     over_v = supply.voltage_v > OVERRANGE_RATIO * VOLTAGE_RANGES_V[how.voltage_range]
     over_a = current_a > OVERRANGE_RATIO * CURRENT_RANGES_A[how.current_range]
     weight_v, weight_a = digit_v(how.voltage_range), digit_a(how.current_range)
     weight_w = digit_w(how.voltage_range, how.current_range)
-    return Shown(
+    return DisplayedValues(
         None if over_v else _rounded(errors.voltage.shown(supply.voltage_v, weight_v), weight_v),
         None if over_a else _rounded(errors.current.shown(current_a, weight_a), weight_a),
         None if over_v or over_a else _rounded(errors.power.shown(power_w, weight_w), weight_w),
     )
 
 
-def spike(shown: Shown) -> Shown:
+def spike(shown: DisplayedValues) -> DisplayedValues:
     """What stands in the first line after a range change."""
     voltage_v = shown.voltage_v or 0.0
-    return Shown(shown.voltage_v, SPIKE_A, SPIKE_A * voltage_v)
+    return DisplayedValues(shown.voltage_v, SPIKE_A, SPIKE_A * voltage_v)
 
 
-def line(shown: Shown, how: Set, *, with_values: bool) -> str:
+def line(shown: DisplayedValues, how: MeasurementSetup, *, with_values: bool) -> str:
     """A line of values, in one of the two forms."""
     value = f"{_KEYS[how.function]}={_function_text(shown, how)}"
     if not with_values:
@@ -103,7 +103,7 @@ def line(shown: Shown, how: Set, *, with_values: bool) -> str:
     return f"U{how.voltage_range}={voltage} I{how.current_range}={current} {value}"
 
 
-def _function_text(shown: Shown, how: Set) -> str:
+def _function_text(shown: DisplayedValues, how: MeasurementSetup) -> str:
     if shown.power_w is None or shown.voltage_v is None or shown.current_a is None:
         return OVERRANGE_TEXT
     weight_w = digit_w(how.voltage_range, how.current_range)
@@ -119,11 +119,11 @@ def _function_text(shown: Shown, how: Set) -> str:
     return _text(min(1.0, abs(shown.power_w) / apparent_va), 0.01)
 
 
-def _voltage_text(voltage_v: float | None, how: Set) -> str:
+def _voltage_text(voltage_v: float | None, how: MeasurementSetup) -> str:
     return OVERRANGE_TEXT if voltage_v is None else _text(voltage_v, digit_v(how.voltage_range))
 
 
-def _current_text(current_a: float | None, how: Set) -> str:
+def _current_text(current_a: float | None, how: MeasurementSetup) -> str:
     """The least range is written in mA."""
     if current_a is None:
         return OVERRANGE_TEXT

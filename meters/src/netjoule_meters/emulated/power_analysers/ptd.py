@@ -21,9 +21,9 @@ from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.wt210_measurement import (
     RANGE_RATIO,
     READING_RATIO,
+    DisplayedValues,
     Errors,
     Ranges,
-    Shown,
     measure,
 )
 from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
@@ -148,7 +148,7 @@ class EmulatedPtd:
             f"Mark,{measurement.mark}"
         )
 
-    def _measure(self, mean_w: float) -> Shown:
+    def _measure(self, mean_w: float) -> DisplayedValues:
         current_a = abs(mean_w) / (self._supply.voltage_v * self._supply.power_factor)
         if self._auto["V"]:
             self._voltage_range_v = _upwards(VOLTAGE_RANGES_V, self._supply.voltage_v) or VOLTAGE_RANGES_V[-1]
@@ -276,7 +276,7 @@ def make(options: EmulationOptions) -> EmulatedPtd:
     return EmulatedPtd(update_interval_s=interval_s, seed=options.seed, supply=options.supply)
 
 
-def _text(shown: Shown | None, item: str) -> str:
+def _text(shown: DisplayedValues | None, item: str) -> str:
     """A value as PTDaemon writes it; -1 where the analyser shows none."""
     value = Gap.NO_DATA if shown is None else parse_value(shown.texts[item])
     return "-1.000000" if isinstance(value, Gap) else f"{value:.6f}"

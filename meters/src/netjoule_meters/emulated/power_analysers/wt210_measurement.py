@@ -64,7 +64,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedValues:
     """One update: texts by item, the power behind them (W; None: no number) and condition bits."""
 
     texts: dict[str, str]
@@ -75,7 +75,7 @@ class Shown:
 OVERRANGE_BIT, PEAK_VOLTAGE_BIT, PEAK_CURRENT_BIT = 1 << 6, 1 << 7, 1 << 8
 
 
-def measure(power_w: float, supply: Supply, ranges: Ranges, errors: Errors) -> Shown:
+def measure(power_w: float, supply: Supply, ranges: Ranges, errors: Errors) -> DisplayedValues:
     """Everything the instrument shows for a true mean power, W."""
     true_a = abs(power_w) / (supply.voltage_v * supply.power_factor)
     voltage_v = errors.voltage.shown(supply.voltage_v, ranges.voltage_v)
@@ -88,7 +88,7 @@ def measure(power_w: float, supply: Supply, ranges: Ranges, errors: Errors) -> S
         over_v, over_a = _overranges(supply, true_a, ranges)
         texts["V"] = over if over_v else nr3(voltage_v, ranges.voltage_v)
         texts["A"] = over if over_a else nr3(current_a, ranges.current_a)
-        return Shown({**texts, **_further(supply, true_a, ranges)}, None, conditions)
+        return DisplayedValues({**texts, **_further(supply, true_a, ranges)}, None, conditions)
     texts = {
         "V": nr3(voltage_v, ranges.voltage_v),
         "A": nr3(current_a, ranges.current_a),
@@ -96,12 +96,12 @@ def measure(power_w: float, supply: Supply, ranges: Ranges, errors: Errors) -> S
         **_computed(voltage_v, current_a, shown_w, ranges),
         **_further(supply, true_a, ranges),
     }
-    return Shown(texts, quantised(shown_w, ranges.power_w), conditions)
+    return DisplayedValues(texts, quantised(shown_w, ranges.power_w), conditions)
 
 
-def nothing_to_show(items: tuple[str, ...]) -> Shown:
+def nothing_to_show(items: tuple[str, ...]) -> DisplayedValues:
     """An update for which the instrument has no data."""
-    return Shown(dict.fromkeys(items, gap_text(overrange=False)), None, 0)
+    return DisplayedValues(dict.fromkeys(items, gap_text(overrange=False)), None, 0)
 
 
 def _overranges(supply: Supply, true_a: float, ranges: Ranges) -> tuple[bool, bool]:

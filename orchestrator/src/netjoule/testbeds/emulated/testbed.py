@@ -225,7 +225,7 @@ class EmulatedTestbed:
 
     async def _inject(self, meter: Meter) -> None:
         """Ask a meter's instrument for the faults that the topology lists, each at its time."""
-        from netjoule_meters.emulated.control import ask_for_fault
+        from netjoule_meters.emulated.control import request_fault
         from netjoule_meters.errors import MeterError
 
         clock = SystemClock()
@@ -234,7 +234,7 @@ class EmulatedTestbed:
             await clock.sleep_until_ns(up_ns + round(t_s * 1e9))
             detail = f"{meter.meter_id}: {json.dumps(request)}"
             try:
-                await asyncio.to_thread(ask_for_fault, fault_socket(self._port_of(meter)), request)
+                await asyncio.to_thread(request_fault, fault_socket(self._port_of(meter)), request)
             except MeterError as error:
                 detail += f" was refused: {error}"
             now_s = self.session.t_s(clock.monotonic_ns())
