@@ -47,10 +47,10 @@ pub(crate) fn finish(
     limits: &Limits,
     output: Output,
 ) -> Outcome<u8> {
-    output.intervals(&halves.intervals[halves.from_peer.clone()])?;
+    output.events("interval", &halves.intervals[halves.from_peer.clone()])?;
     let end_reason = halves.end_reason;
     let report = report(request, ip_version, clock_offset, halves, limits);
-    output.report(&report)?;
+    output.document("report", &report)?;
     let broken = not_certified(&report);
     broken.iter().for_each(|sentence| output.complain(sentence));
     match end_reason {

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 
 use crate::failure::{Code, Failure, Outcome};
-use crate::places::wait_for;
+use crate::process::wait_for;
 
 /// From now on what is printed is appended to the file.
 ///

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a flow takes of its host, from its first moment on: what [`crate::usage`] reads, and the cycles of its thread.
 
+use serde::{Deserialize, Serialize};
+
 use crate::cycles::CycleCounter;
-use crate::report::Cpu;
-use crate::usage::{Usage, UsageReader};
+use crate::usage::{Usage, UsageReader, Used};
 
 /// Running account of one end of a flow.
 #[derive(Debug)]
@@ -38,6 +39,42 @@ impl Costs {
     }
 }
 
+/// What an end took of its host from start to end.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// CPU time, context switches, interrupts.
+    #[serde(flatten)]
+    pub used: Used,
+    /// CPU cycles of the thread that runs the flow.
+    pub cycles: Option<u64>,
+    /// Over payload bytes sent, or received for the first time.
+    pub cycles_per_byte: Option<f64>,
+    /// "user_and_kernel", or "user" where the kernel keeps its own back; missing without a counter.
+    pub cycles_scope: Option<String>,
+    /// Why there are no cycles.
+    pub cycles_reason: Option<String>,
+}
+
+impl Cpu {
+    /// From what was used, and the counter that was started with the flow, over the flow's payload bytes.
+    pub fn new(used: Used, counter: Result<CycleCounter, String>, payload_bytes: u64) -> Self {
+        let told = counter.and_then(|mut counter| Ok((counter.read()?, counter.scope())));
+        let (cycles, scope, reason) = match told {
+            Ok((cycles, scope)) => (Some(cycles), Some(scope.name().to_owned()), None),
+            Err(reason) => (None, None, Some(reason)),
+        };
+        Self {
+            used,
+            cycles,
+            cycles_per_byte: cycles
+                .filter(|_| payload_bytes > 0)
+                .map(|cycles| cycles as f64 / payload_bytes as f64),
+            cycles_scope: scope,
+            cycles_reason: reason,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,7 +86,21 @@ mod tests {
         let between = costs.read();
         assert!(between.cpu.total_ns >= start.cpu.total_ns);
         let (cpu, end) = costs.close(0);
-        assert!(cpu.cpu_s > 0.0 && end.cpu.total_ns > start.cpu.total_ns);
+        assert!(cpu.used.cpu_s > 0.0 && end.cpu.total_ns > start.cpu.total_ns);
         assert_eq!(cpu.cycles_per_byte, None, "nothing was carried");
+    }
+
+    #[test]
+    fn cycles_are_told_per_byte_or_why_they_are_not() {
+        let cpu = Cpu::new(Used::default(), Err("no counter".into()), 100);
+        assert_eq!(
+            (cpu.cycles, cpu.cycles_per_byte, cpu.cycles_reason),
+            (None, None, Some("no counter".into()))
+        );
+        let counter = CycleCounter::start();
+        let has_counter = counter.is_ok();
+        let cpu = Cpu::new(Used::default(), counter, 100);
+        assert_eq!((cpu.cycles.is_some(), cpu.cycles_reason.is_none()), (has_counter, has_counter));
+        assert_eq!(cpu.cycles_per_byte, cpu.cycles.map(|cycles| cycles as f64 / 100.0));
     }
 }

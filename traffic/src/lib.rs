@@ -14,10 +14,9 @@
 //! `partial` prints what there is when a flow fails, [`selftest`] certifies a host, [`profile`] makes profiles of
 //! captures.
 
-mod accepted;
+pub mod arguments;
 mod assemble;
 pub mod background;
-mod batch;
 pub mod capture;
 pub mod carriers;
 pub mod catalogue;
@@ -36,7 +35,6 @@ mod event_log;
 pub mod failure;
 pub mod fairness;
 pub mod host;
-mod instruments;
 pub mod intervals;
 pub mod ipdv;
 pub mod iperf3;
@@ -46,9 +44,8 @@ pub mod loss;
 pub mod output;
 pub mod pacing;
 mod partial;
-mod places;
+mod process;
 pub mod profile;
-mod pump;
 pub mod realtime;
 pub mod receiver;
 pub mod registry;

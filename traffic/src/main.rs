@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
+use netjoule_traffic::arguments::ServeArgs;
 use netjoule_traffic::background::{self, Background};
-use netjoule_traffic::cli::{self, Command, ServeArgs};
+use netjoule_traffic::cli::{self, Command};
 use netjoule_traffic::failure::{Code, Failure, Outcome};
 use netjoule_traffic::output::Output;
 use netjoule_traffic::wait::Signals;

@@ -3,7 +3,6 @@
 //! (protocols/contracts/schemas/partial_flow_report.schema.json). Pure but for the printing.
 
 use serde::Serialize;
-use serde_json::json;
 
 use crate::assemble::Halves;
 use crate::control::FlowRequest;
@@ -61,7 +60,7 @@ pub(crate) fn print(
     failure: &Failure,
     output: Output,
 ) -> Outcome<()> {
-    output.event("partial_report", json!(report(request, remains, failure)))
+    output.document("partial_report", &report(request, remains, failure))
 }
 
 fn report<'a>(request: &'a FlowRequest, mut remains: Remains, failure: &'a Failure) -> PartialReport<'a> {

@@ -17,10 +17,9 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::load::{self, Load};
 use crate::output::{self, Output};
-use crate::pacing::Mode;
+use crate::pacing::{Mode, LONGEST_WINDOW_US};
 use crate::report::Pacing;
 use crate::schedule::profile::Profile;
-use crate::sender::LONGEST_WINDOW_US;
 use crate::units;
 
 /// Version of the document that `--json` prints.

@@ -72,7 +72,7 @@ mod tests {
     use std::io::Read;
 
     use super::*;
-    use crate::places::wait_for;
+    use crate::process::wait_for;
 
     const LINES: usize = 50;
     const LETTERS: usize = 20_000;

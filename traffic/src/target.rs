@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use netjoule_sockets::socket;
 use netjoule_transport::{IpVersion, Values};
 
-use crate::cli::{host_and_port, SendArgs};
+use crate::arguments::SendArgs;
 use crate::control::{self, FlowRequest};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
@@ -131,4 +131,47 @@ fn addresses(host: &str, port: u16) -> Outcome<Vec<SocketAddr>> {
         .to_socket_addrs()
         .map(Iterator::collect)
         .map_err(|error| Failure::new(Code::Refused, format!("cannot resolve {host}: {error}")))
+}
+
+/// A host with an optional port, as in `10.0.0.1`, `host:5301`, `fe80::1`, `[fe80::1]:5301`.
+fn host_and_port(text: &str) -> Result<(&str, Option<u16>), String> {
+    let bad_port = |port: &str| format!("{port:?} in {text:?} is not a port");
+    let bad_host = || format!("{text:?} names no host");
+    let (host, port) = if let Some(rest) = text.strip_prefix('[') {
+        let (host, port) = rest.split_once(']').ok_or_else(bad_host)?;
+        match port.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None if port.is_empty() => (host, None),
+            None => return Err(bad_host()),
+        }
+    } else {
+        match text.split_once(':') {
+            // More than one colon: a bare IPv6 address.
+            Some((_, rest)) if rest.contains(':') => (text, None),
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        }
+    };
+    if host.is_empty() {
+        return Err(bad_host());
+    }
+    let port = port.map(|port| port.parse().map_err(|_| bad_port(port))).transpose()?;
+    Ok((host, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_come_with_and_without_ports() {
+        assert_eq!(host_and_port("10.0.0.1"), Ok(("10.0.0.1", None)));
+        assert_eq!(host_and_port("server:5301"), Ok(("server", Some(5301))));
+        assert_eq!(host_and_port("fd77::1"), Ok(("fd77::1", None)));
+        assert_eq!(host_and_port("[fd77::1]:80"), Ok(("fd77::1", Some(80))));
+        assert_eq!(host_and_port("[fd77::1]"), Ok(("fd77::1", None)));
+        for bad in ["", ":80", "server:", "server:99999", "[::1", "[::1]x", "[]:1"] {
+            assert!(host_and_port(bad).is_err(), "{bad}");
+        }
+    }
 }

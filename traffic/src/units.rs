@@ -133,6 +133,47 @@ fn prefix(suffix: &str, base: u128) -> (u128, &str) {
     binary.or_else(plain).map_or((1, suffix), |(base, power, unit)| (base.pow(power), unit))
 }
 
+/// In what people read rates (`-f`): k, m, g, t bits or K, M, G, T bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format(char);
+
+impl Default for Format {
+    fn default() -> Self {
+        Self('m')
+    }
+}
+
+impl std::fmt::Display for Format {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+impl std::str::FromStr for Format {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let letter = text.chars().next().filter(|letter| text.len() == 1 && "kmgtKMGT".contains(*letter));
+        letter.map(Self).ok_or("is no unit: k, m, g or t for bits, K, M, G or T for bytes per second")
+    }
+}
+
+impl Format {
+    /// A rate with its unit.
+    pub(crate) fn rate(self, mbps: f64) -> String {
+        let (prefix, scale) = match self.0.to_ascii_lowercase() {
+            'k' => ("k", 1e3),
+            'g' => ("G", 1e-3),
+            't' => ("T", 1e-6),
+            _ => ("M", 1.0),
+        };
+        match self.0.is_ascii_uppercase() {
+            true => format!("{:.4} {prefix}B/s", mbps * scale / 8.0),
+            false => format!("{:.4} {prefix}b/s", mbps * scale),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

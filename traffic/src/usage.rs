@@ -8,6 +8,8 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::host::{self, CpuTime};
 
 /// Reading /proc/stat may take one in so many parts of the time: it is slow on hosts with many CPUs and interrupts.
@@ -38,7 +40,7 @@ pub struct Usage {
 }
 
 /// What was used between two readings.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// CPU time of this process, s.
     pub cpu_s: f64,

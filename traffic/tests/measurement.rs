@@ -200,7 +200,7 @@ fn capture_flows() {
 fn captured_frames(path: &std::path::Path) -> Vec<usize> {
     let mut frames = Vec::new();
     let file = std::fs::File::open(path).unwrap();
-    netjoule_traffic::dissect::capture::for_each_frame(file, |frame| {
+    netjoule_traffic::capture::frames::for_each_frame(file, |frame| {
         frames.push(frame.bytes.len());
         true
     })

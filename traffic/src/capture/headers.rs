@@ -3,8 +3,8 @@
 
 use netjoule_sockets::datagram::UDP_HEADER_BYTES;
 
-use crate::dissect::capture::Frame;
-use crate::dissect::network::{self, Fragment, NotIp, DCCP, UDP};
+use crate::capture::frames::Frame;
+use crate::capture::network::{self, Fragment, NotIp, DCCP, UDP};
 
 const TCP: u8 = 6;
 const SCTP: u8 = 132;

@@ -5,9 +5,12 @@
 //! A thread of its own writes, so that the flow never waits for the file. Its CPU time counts as this process's, and the
 //! kernel copies each packet once more: capturing adds to the energy that is measured meanwhile.
 
+pub mod file;
 mod filter;
+pub mod frames;
 mod headers;
 mod libpcap;
+pub mod network;
 mod pcapng;
 
 use std::fs::File;
@@ -200,7 +203,7 @@ fn write_packet(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dissect::capture::for_each_frame;
+    use crate::capture::frames::for_each_frame;
     use std::net::UdpSocket;
 
     /// Over loopback where this user may capture; elsewhere the refusal must be a sentence with the way out.

@@ -105,7 +105,7 @@ fn pad(body: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dissect::capture::for_each_frame;
+    use crate::capture::frames::for_each_frame;
     use pcap_parser::pcapng::Block;
     use pcap_parser::{create_reader, PcapBlockOwned, PcapError};
     use proptest::prelude::*;

@@ -6,10 +6,12 @@ use std::collections::VecDeque;
 
 use hdrhistogram::Histogram;
 
-use crate::accepted::REMEMBERED;
-use crate::certificate::{Basis, Errors, Limits, PacingCertificate, Trains};
+use super::document::{Basis, Errors, Limits, PacingCertificate, Trains};
 use crate::distribution::Distribution;
 use crate::schedule::Schedule;
+
+/// Sizes that are remembered: more than any transport holds back (the longest queue has 256 messages).
+pub(crate) const REMEMBERED: usize = 1024;
 
 /// Longest train that is told apart.
 const LONGEST_TRAIN: u64 = 1 << 40;

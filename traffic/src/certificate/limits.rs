@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a pacing certificate may be held to: `pacing_limits` of a workload, `--pacing-limit` on the command line.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::certificate::PacingCertificate;
+use super::document::{Limits, PacingCertificate};
 
 /// On which side of its limit a figure must stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,11 +87,6 @@ impl FromStr for Limit {
     }
 }
 
-/// Limits by name; a name stands once.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Limits(BTreeMap<String, f64>);
-
 impl FromIterator<Limit> for Limits {
     fn from_iter<I: IntoIterator<Item = Limit>>(limits: I) -> Self {
         Self(limits.into_iter().map(|limit| (limit.name.to_owned(), limit.value)).collect())
@@ -110,11 +101,6 @@ pub struct Verdict {
 }
 
 impl Limits {
-    /// Nothing is asked.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Hold a certificate to them. A figure that is missing, because nothing left or nobody saw when, keeps no limit. With
     /// any limit nothing may have left early: that is promised by every pacing.
     pub fn judge(&self, found: &PacingCertificate) -> Verdict {
@@ -126,10 +112,14 @@ impl Limits {
     }
 }
 
-impl fmt::Display for Limits {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<String> = self.0.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        formatter.write_str(&words.join(", "))
+impl PacingCertificate {
+    /// The same with the verdict of `limits`; none when there are none.
+    pub fn judged(mut self, limits: &Limits) -> Self {
+        let verdict = limits.judge(&self);
+        self.passed = (!limits.is_empty()).then_some(verdict.failed.is_empty());
+        self.failed = verdict.failed;
+        self.limits = limits.clone();
+        self
     }
 }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State};
 use serde_json::json;
 
-use super::greet::{greet, tell_profile};
+use super::greet::{greet, tell_profile, ANSWER_NS};
 use super::hold::{linger, wait_for_go};
-use super::ANSWER_NS;
+use crate::arguments::SendArgs;
 use crate::assemble::{self, Halves};
 use crate::capture::Capture;
-use crate::cli::SendArgs;
 use crate::control::channel::Channel;
 use crate::control::secret::Secret;
 use crate::control::{self, FlowRequest, Message};

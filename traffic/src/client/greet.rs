@@ -3,7 +3,6 @@
 
 use netjoule_transport::PollFd;
 
-use super::ANSWER_NS;
 use crate::control::channel::Channel;
 use crate::control::greeting::{Call, Reply};
 use crate::control::secret::Secret;
@@ -12,6 +11,9 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::report::Generator;
 use crate::wait::Waiter;
+
+/// How long the server may take to answer, and the data path to open, ns.
+pub(super) const ANSWER_NS: i64 = 10_000_000_000;
 
 /// Send the profile that the server is to send by, if it is.
 pub(super) fn tell_profile(channel: &mut Channel, text: &str) -> Outcome<()> {

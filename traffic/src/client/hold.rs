@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a held flow waits for: "go" before it, "end" or its time after it.
 
-use crate::cli::SendArgs;
+use crate::arguments::SendArgs;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::session::{Scope, Session};

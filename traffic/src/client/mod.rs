@@ -14,7 +14,7 @@ mod null;
 
 use netjoule_transport::Protocol;
 
-use crate::cli::SendArgs;
+use crate::arguments::SendArgs;
 use crate::control::secret::Secret;
 use crate::failure::{Code, Failure, Outcome};
 use crate::load::Load;
@@ -25,9 +25,6 @@ use crate::sender;
 use crate::target::Target;
 use crate::wait::Signals;
 use flow::Flow;
-
-/// How long the server may take to answer, and the data path to open, ns.
-const ANSWER_NS: i64 = 10_000_000_000;
 
 /// Run `send`; the exit code.
 pub fn run(args: &SendArgs, signals: &Signals, output: Output) -> Outcome<u8> {

@@ -7,8 +7,8 @@ use netjoule_transport::{FlowSpec, IpVersion, Kind, Protocol, Role, Values};
 use serde_json::json;
 
 use super::hold::{linger, wait_for_go};
+use crate::arguments::{SendArgs, PORT};
 use crate::assemble::{self, Halves};
-use crate::cli::{SendArgs, PORT};
 use crate::clock_offset::ClockOffset;
 use crate::failure::Outcome;
 use crate::host;

@@ -4,8 +4,8 @@
 use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
 
-use super::line::printable;
 use super::request::{FlowRequest, INTERVALS};
+use super::text::printable;
 use crate::clock_offset::Exchange;
 use crate::failure::{Code, Failure};
 use crate::intervals::Interval;

@@ -25,8 +25,8 @@
 //! | question | module |
 //! | --- | --- |
 //! | what can be said? | [`message`] |
-//! | what can be asked for, and what is allowed? | [`request`] |
-//! | how does it look on the wire? | [`line`] |
+//! | what can be asked for, and what is allowed? | [`request`], of a profile [`profile`] |
+//! | how does it look on the wire? | [`line`], [`text`] |
 //! | how do lines travel? | [`channel`] |
 //! | how do the two ends greet each other? | [`greeting`], with a [`secret`] where there is one |
 //! | who may say what, and when? | [`order`] |
@@ -36,12 +36,16 @@ pub mod greeting;
 pub mod line;
 pub mod message;
 pub mod order;
+pub mod profile;
 pub mod request;
 pub mod secret;
+pub mod text;
 
-pub use line::{decode, encode, expect_hello, from_hex, hex, take_line, token_from, token_text, LINE_BYTES};
+pub use line::{decode, encode, expect_hello, take_line, LINE_BYTES};
 pub use message::{
     failure_message, refusal, Hello, Message, Welcome, INTERVALS_PER_LINE, PROFILE_CHARACTERS_PER_LINE,
     PROTOCOL, SAMPLES, SAMPLES_PER_LINE, VERSION,
 };
+pub use profile::ProfileRequest;
 pub use request::{Caps, FlowRequest, INTERVALS, LONGEST_INTERVAL_NS};
+pub use text::{from_hex, hex, token_from, token_text};

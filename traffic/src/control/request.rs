@@ -5,8 +5,8 @@ use netjoule_transport::message::{HEADER_BYTES, SEQUENCE_LIMIT};
 use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
 
+use super::profile::ProfileRequest;
 use crate::failure::{Code, Failure, Outcome};
-use crate::load::ProfileRequest;
 use crate::pacing::Mode;
 use crate::report::Direction;
 use crate::schedule::profile::LONGEST_TEXT_BYTES;

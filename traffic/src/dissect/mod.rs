@@ -3,16 +3,14 @@
 //!
 //! | question | module |
 //! | --- | --- |
-//! | which frames are in the file? | [`capture`] |
-//! | which IP packet is in a frame? | [`network`] |
+//! | which frames are in the file? | [`crate::capture::frames`] |
+//! | which IP packet is in a frame? | [`crate::capture::network`] |
 //! | which DCCP packet is in it, and is its checksum right? | [`packet`] |
 //! | how is it told? | [`report`] |
 //!
 //! Memory does not grow with the file. A capture taken on a sender that leaves UDP segmentation to its network device
 //! shows trains of datagrams as one; that cannot be told from the file.
 
-pub mod capture;
-pub mod network;
 pub mod packet;
 pub mod report;
 
@@ -22,10 +20,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::capture::file::refuse_compressed;
+use crate::capture::network::Transported;
+use crate::capture::{frames, network};
 use crate::failure::{Code, Failure, Outcome};
 use crate::output::Output;
-use crate::profile::refuse_compressed;
-use network::Transported;
 use packet::{Encapsulation, Seen};
 use report::{Reporter, Style};
 
@@ -72,7 +71,7 @@ pub fn dissect(
 ) -> io::Result<Option<String>> {
     let mut reporter = Reporter::new(style, out);
     let mut written = Ok(());
-    let read = capture::for_each_frame(file, |frame| {
+    let read = frames::for_each_frame(file, |frame| {
         reporter.frame(frame);
         written = match network::find(frame) {
             Ok(transported) => carried(&transported, udp_ports)

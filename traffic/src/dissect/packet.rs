@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use netjoule_dccp::encapsulation::{self, UdpChecksum, UDP_HEADER_BYTES};
 use netjoule_dccp::{checksum, Packet};
 
-use super::network::{Fragment, Transported};
+use crate::capture::network::{Fragment, Transported};
 
 /// What carries the DCCP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

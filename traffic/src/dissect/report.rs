@@ -7,9 +7,9 @@ use netjoule_dccp::describe::{self, Summary};
 use netjoule_dccp::Packet;
 use serde_json::{json, Map, Value};
 
-use super::capture::Frame;
-use super::network::Transported;
 use super::packet::{Encapsulation, Judgement, Seen, Verdict};
+use crate::capture::frames::Frame;
+use crate::capture::network::Transported;
 
 const NS_PER_S: i128 = 1_000_000_000;
 /// First second of the year 10000, which RFC 3339 cannot write.

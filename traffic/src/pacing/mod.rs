@@ -7,3 +7,6 @@ mod pacer;
 
 pub use mode::{BadMode, Mode, LARGEST_BURST, SPIN_US};
 pub use pacer::{Pacer, PacerWork, Rest};
+
+/// Longest coalescing window, us.
+pub const LONGEST_WINDOW_US: u64 = 1_000_000;

@@ -11,8 +11,8 @@ use std::fmt;
 use std::io::Read;
 use std::net::SocketAddr;
 
-use crate::dissect::capture::{self, Frame};
-use crate::dissect::network::{self, Fragment, NotIp, Transported};
+use crate::capture::frames::{self, Frame};
+use crate::capture::network::{self, Fragment, NotIp, Transported};
 use crate::profile::views::Views;
 
 /// IP protocol number of TCP.
@@ -96,7 +96,7 @@ impl Flows {
         let (mut places, mut views) = (HashMap::new(), Views::default());
         let mut messages = 0;
         let mut damage = None;
-        let read = capture::for_each_frame(file, |frame| {
+        let read = frames::for_each_frame(file, |frame| {
             flows.frames = frame.number;
             let taken = flows.take(frame, &mut places, &mut views);
             messages += usize::from(taken == Ok(true));

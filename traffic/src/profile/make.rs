@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use netjoule_transport::message::{HEADER_BYTES, LONGEST_STATED_BYTES};
 
 use crate::schedule::document::{Distribution, Document, Law, Messages, Trace};
-use crate::schedule::profile::Departure;
+use crate::schedule::Departure;
 use crate::schedule::{text, trace};
 
 use super::flows::Flow;

@@ -13,13 +13,13 @@ mod flows;
 mod make;
 mod views;
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{json, Value};
 
+use crate::capture::file::{is_capture, opened, refuse_compressed};
 use crate::failure::{Code, Failure, Outcome};
 use crate::load::{self, Load};
 use crate::output::{self, Output};
@@ -32,22 +32,7 @@ use make::Departures;
 
 /// Exit code of a file that holds no flow, or ends too early.
 const INVALID_DATA: u8 = 4;
-/// First bytes of capture files: pcapng, and classic pcap with us or ns in either byte order.
-const CAPTURE_MAGIC: [[u8; 4]; 5] = [
-    [0x0a, 0x0d, 0x0d, 0x0a],
-    [0xa1, 0xb2, 0xc3, 0xd4],
-    [0xd4, 0xc3, 0xb2, 0xa1],
-    [0xa1, 0xb2, 0x3c, 0x4d],
-    [0x4d, 0x3c, 0xb2, 0xa1],
-];
-/// First bytes of compressed files, with the format's name and what unpacks it.
-const COMPRESSED: [(&[u8], &str, &str); 5] = [
-    (&[0x1f, 0x8b], "gzip", "gunzip"),
-    (&[0x28, 0xb5, 0x2f, 0xfd], "zstd", "unzstd"),
-    (&[0xfd, b'7', b'z', b'X', b'Z', 0], "xz", "unxz"),
-    (&[0x04, 0x22, 0x4d, 0x18], "lz4", "unlz4"),
-    (b"BZh", "bzip2", "bunzip2"),
-];
+
 /// Flows that people are shown.
 const SHOWN_FLOWS: usize = 10;
 /// How much of an endless profile is looked at unless told, ns.
@@ -87,7 +72,7 @@ pub struct ProfileArgs {
 
 fn cut_bytes(text: &str) -> Result<u64, String> {
     let bytes = units::size_bytes(text).map_err(|error| error.to_string())?;
-    let sizes = crate::schedule::profile::MESSAGE_BYTES;
+    let sizes = crate::schedule::departure::MESSAGE_BYTES;
     match sizes.contains(&bytes) {
         true => Ok(bytes),
         false => Err(format!("must be between {} and {}", sizes.start(), sizes.end())),
@@ -284,34 +269,4 @@ fn gap_line(schedule: &Schedule) -> Option<String> {
         ms(0.99)?,
         ms(1.0)?
     ))
-}
-
-fn is_capture(path: &Path) -> Outcome<bool> {
-    let mut magic = [0; 4];
-    let read = opened(path)?.read(&mut magic);
-    let length =
-        read.map_err(|error| Failure::new(Code::Usage, format!("cannot read {}: {error}", path.display())))?;
-    Ok(length == magic.len() && CAPTURE_MAGIC.contains(&magic))
-}
-
-/// Refuse a compressed file for that reason.
-///
-/// # Errors
-/// [`Code::Usage`] with the file's name.
-pub(crate) fn refuse_compressed(path: &Path) -> Outcome<()> {
-    let mut magic = [0; 6];
-    // What cannot be read is told by who reads it.
-    let length = File::open(path).and_then(|mut file| file.read(&mut magic)).unwrap_or(0);
-    match COMPRESSED.iter().find(|(begin, ..)| magic[..length].starts_with(begin)) {
-        None => Ok(()),
-        Some((_, name, program)) => {
-            let what = format!("{} is compressed ({name}): unpack it first ({program})", path.display());
-            Err(Failure::new(Code::Usage, what))
-        }
-    }
-}
-
-fn opened(path: &Path) -> Outcome<File> {
-    File::open(path)
-        .map_err(|error| Failure::new(Code::Usage, format!("cannot open {}: {error}", path.display())))
 }

@@ -10,8 +10,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
-use crate::dissect::capture::Frame;
-use crate::dissect::network::{self, Transported};
+use crate::capture::frames::Frame;
+use crate::capture::network::{self, Transported};
 
 /// Looks at one packet lie within this time, ns: a path through a host takes well under a second.
 const WITHIN_NS: i128 = 1_000_000_000;
@@ -82,7 +82,7 @@ fn name_of(packet: &Transported<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dissect::network::Fragment;
+    use crate::capture::network::Fragment;
 
     /// A look at the packet with this payload through an interface, in or out.
     fn look(views: &mut Views, interface: u8, out: bool, payload: &[u8], time_ns: i128) -> bool {

@@ -6,14 +6,13 @@ use netjoule_transport::Values;
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::PacingCertificate;
-use crate::cycles::CycleCounter;
+use crate::costs::Cpu;
 use crate::delay::{DelaySummary, DelayVariation};
 use crate::departure::DepartureSummary;
 use crate::ipdv::IpdvSummary;
 use crate::loss::BurstSummary;
 use crate::pacing::PacerWork;
 use crate::realtime::Realtime;
-use crate::usage::Used;
 
 /// The sending end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -106,59 +105,6 @@ pub struct ReceiverPart {
     pub transport_stats: Values,
 }
 
-/// What an end took of its host from start to end.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cpu {
-    /// CPU time of the process, s.
-    pub cpu_s: f64,
-    /// In user space, s; missing when too little was used for a sample.
-    pub cpu_user_s: Option<f64>,
-    /// In the kernel, s; missing likewise.
-    pub cpu_system_s: Option<f64>,
-    /// Context switches because the process waited.
-    pub context_switches_voluntary: u64,
-    /// Context switches because another process was due.
-    pub context_switches_involuntary: u64,
-    /// Time of all CPUs of the host in interrupt handlers, s.
-    pub host_irq_s: Option<f64>,
-    /// Time of all CPUs of the host in soft interrupts, s.
-    pub host_softirq_s: Option<f64>,
-    /// CPU cycles of the thread that runs the flow.
-    pub cycles: Option<u64>,
-    /// Over payload bytes sent, or received for the first time.
-    pub cycles_per_byte: Option<f64>,
-    /// "user_and_kernel", or "user" where the kernel keeps its own back; missing without a counter.
-    pub cycles_scope: Option<String>,
-    /// Why there are no cycles.
-    pub cycles_reason: Option<String>,
-}
-
-impl Cpu {
-    /// From what was used, and the counter that was started with the flow, over the flow's payload bytes.
-    pub fn new(used: Used, counter: Result<CycleCounter, String>, payload_bytes: u64) -> Self {
-        let told = counter.and_then(|mut counter| Ok((counter.read()?, counter.scope())));
-        let (cycles, scope, reason) = match told {
-            Ok((cycles, scope)) => (Some(cycles), Some(scope.name().to_owned()), None),
-            Err(reason) => (None, None, Some(reason)),
-        };
-        Self {
-            cpu_s: used.cpu_s,
-            cpu_user_s: used.cpu_user_s,
-            cpu_system_s: used.cpu_system_s,
-            context_switches_voluntary: used.context_switches_voluntary,
-            context_switches_involuntary: used.context_switches_involuntary,
-            host_irq_s: used.host_irq_s,
-            host_softirq_s: used.host_softirq_s,
-            cycles,
-            cycles_per_byte: cycles
-                .filter(|_| payload_bytes > 0)
-                .map(|cycles| cycles as f64 / payload_bytes as f64),
-            cycles_scope: scope,
-            cycles_reason: reason,
-        }
-    }
-}
-
 /// Who stamped the arrivals that a transport's statistics count: "kernel", "read" or "mixed"; `None` when they count none.
 pub fn arrival_stamp_source(transport_stats: &Values) -> Option<String> {
     let count = |name: &str| transport_stats.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
@@ -174,20 +120,6 @@ pub fn arrival_stamp_source(transport_stats: &Values) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cycles_are_told_per_byte_or_why_they_are_not() {
-        let cpu = Cpu::new(Used::default(), Err("no counter".into()), 100);
-        assert_eq!(
-            (cpu.cycles, cpu.cycles_per_byte, cpu.cycles_reason),
-            (None, None, Some("no counter".into()))
-        );
-        let counter = CycleCounter::start();
-        let has_counter = counter.is_ok();
-        let cpu = Cpu::new(Used::default(), counter, 100);
-        assert_eq!((cpu.cycles.is_some(), cpu.cycles_reason.is_none()), (has_counter, has_counter));
-        assert_eq!(cpu.cycles_per_byte, cpu.cycles.map(|cycles| cycles as f64 / 100.0));
-    }
 
     #[test]
     fn who_stamped_arrivals_is_told_from_the_counts() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether a flow's counts agree: what both ends counted, against the schedule and against each other. Pure.
 
+use super::ends::{ReceiverPart, SenderPart};
 use crate::intervals::{End, Interval};
-use crate::report::{ReceiverPart, SenderPart};
 
 /// Sizes of the messages of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ mod tests {
     use netjoule_transport::Values;
 
     use super::*;
-    use crate::report::Cpu;
+    use crate::costs::Cpu;
 
     fn parts() -> (SenderPart, ReceiverPart, Vec<Interval>) {
         let sender = SenderPart {

@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::goodput_mbps;
 use crate::intervals::{End, Interval};
 
 /// Both ends without the intervals that are marked as omitted.
@@ -66,6 +65,14 @@ impl Sums {
     }
 }
 
+/// Payload rate in Mb/s; 0 for an empty span.
+pub fn goodput_mbps(bytes: u64, span_ns: i64) -> f64 {
+    if span_ns <= 0 {
+        return 0.0;
+    }
+    bytes as f64 * 8e3 / span_ns as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,5 +100,11 @@ mod tests {
         assert_eq!((sums.sender.goodput_mbps, sums.sender.messages_lost), (10_000.0, None));
         let receiver = sums.receiver.unwrap();
         assert_eq!((receiver.messages_lost, receiver.goodput_mbps), (Some(0), 10_000.0));
+    }
+
+    #[test]
+    fn goodput_is_payload_bits_over_time() {
+        assert_eq!(goodput_mbps(1_250_000, 1_000_000_000), 10.0);
+        assert_eq!(goodput_mbps(1, 0), 0.0);
     }
 }

@@ -163,6 +163,20 @@ impl<'de> Deserialize<'de> for Distribution {
     }
 }
 
+/// What is wrong with a profile, and in which field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("field {field}: {what}")]
+pub struct ProfileError {
+    field: String,
+    what: String,
+}
+
+impl ProfileError {
+    pub(crate) fn new(field: &str, what: impl Into<String>) -> Self {
+        Self { field: field.into(), what: what.into() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

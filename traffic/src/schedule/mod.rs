@@ -10,6 +10,7 @@
 //! | are two schedules the same? | `digest` |
 
 mod constant;
+pub mod departure;
 mod digest;
 pub mod document;
 mod fixed_point;
@@ -30,6 +31,8 @@ use digest::Digest;
 use profile::Profile;
 use table::Table;
 
+pub use departure::Departure;
+pub use document::ProfileError;
 pub use table::{TooLong, MOST_MESSAGES};
 
 /// Deadlines and sizes of a flow's messages; cheap to clone.

@@ -5,19 +5,16 @@
 //! way changes it: every transport and null get the same one. So the buffer of a video player, too, is that of a player
 //! whose chunks arrive at the profile's download rate.
 
-use std::ops::RangeInclusive;
-
-use netjoule_transport::message::{HEADER_BYTES, LONGEST_STATED_BYTES};
-
-use super::document::{self, Document};
+use super::departure::{Departure, MESSAGE_BYTES};
+use super::document::{self, Document, ProfileError};
 use super::random::{Purpose, Random};
+use super::shapes::Player;
 use super::trace;
 use super::variate::{Sampler, Unit};
 
 /// Longest text of a profile in bytes.
 pub const LONGEST_TEXT_BYTES: usize = 4 << 20;
-/// Sizes that a message of a profile may have, in bytes.
-pub(crate) const MESSAGE_BYTES: RangeInclusive<u64> = HEADER_BYTES as u64..=LONGEST_STATED_BYTES as u64;
+
 /// Longest time in a profile: a day.
 const LONGEST_NS: u64 = 86_400_000_000_000;
 const LARGEST_CHUNK_BYTES: u64 = 1_000_000_000;
@@ -36,34 +33,11 @@ const MESSAGE: Unit = Unit {
 const CHUNK: Unit = Unit { greatest: LARGEST_CHUNK_BYTES, ..MESSAGE };
 const RATE: Unit = Unit { scale: 1e6, least: 1, greatest: GREATEST_RATE_BPS, wants_max: true, name: "Mb/s" };
 
-/// What is wrong with a profile, and in which field.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("field {field}: {what}")]
-pub struct ProfileError {
-    field: String,
-    what: String,
-}
-
-impl ProfileError {
-    pub(crate) fn new(field: &str, what: impl Into<String>) -> Self {
-        Self { field: field.into(), what: what.into() }
-    }
-}
-
 /// A checked profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     document: Document,
     shape: Shape,
-}
-
-/// One message of a schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Departure {
-    /// When it is due, ns after the start of the flow.
-    pub due_ns: u64,
-    /// Its size.
-    pub bytes: u16,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -72,17 +46,6 @@ pub(super) enum Shape {
     TalkSpurts { on: Sampler, off: Sampler, size: Sampler, gap: Sampler },
     VideoChunks(Player),
     Trace { departures: Vec<Departure>, period_ns: Option<u64> },
-}
-
-/// A video player and what it fetches.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Player {
-    pub(super) chunk: Sampler,
-    pub(super) chunk_ns: u64,
-    pub(super) message_bytes: u64,
-    pub(super) download_bps: u64,
-    pub(super) start_buffer_ns: u64,
-    pub(super) greatest_buffer_ns: u64,
 }
 
 impl Profile {
@@ -161,12 +124,6 @@ impl Profile {
             Shape::VideoChunks(player) => Box::new(super::shapes::video(player, sizes)),
             Shape::Trace { departures, period_ns } => Box::new(super::shapes::replay(departures, *period_ns)),
         }
-    }
-}
-
-impl Player {
-    fn greatest_message_bytes(&self) -> u64 {
-        self.message_bytes.min(self.chunk.greatest()).max(*MESSAGE_BYTES.start())
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The departures of each shape of profile, one after the other. Pure integer arithmetic.
 
-use super::profile::{Departure, Player, MESSAGE_BYTES};
+use super::departure::{Departure, MESSAGE_BYTES};
 use super::random::Random;
 use super::variate::Sampler;
 
@@ -86,7 +86,23 @@ pub(super) fn replay(
     })
 }
 
+/// A video player and what it fetches.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Player {
+    pub(super) chunk: Sampler,
+    pub(super) chunk_ns: u64,
+    pub(super) message_bytes: u64,
+    pub(super) download_bps: u64,
+    pub(super) start_buffer_ns: u64,
+    pub(super) greatest_buffer_ns: u64,
+}
+
 impl Player {
+    /// Greatest message that it asks for, in bytes.
+    pub(super) fn greatest_message_bytes(&self) -> u64 {
+        self.message_bytes.min(self.chunk.greatest()).max(*MESSAGE_BYTES.start())
+    }
+
     /// Time from the first bit of `bytes` to the last, rounded up: never early.
     fn download_ns(&self, bytes: u64) -> u64 {
         let bits = 8 * u128::from(bytes);

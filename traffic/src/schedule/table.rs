@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A schedule written out: when each message is due and how large it is. Computed before the flow, in bounded memory.
 
+use super::departure::Departure;
 use super::digest::Digest;
-use super::profile::Departure;
 
 /// Most messages of a written-out schedule: 10 bytes each, so 200 MB.
 pub const MOST_MESSAGES: usize = 20_000_000;

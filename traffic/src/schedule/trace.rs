@@ -6,7 +6,7 @@
 
 use serde::Deserialize;
 
-use super::profile::{Departure, MESSAGE_BYTES};
+use super::departure::{Departure, MESSAGE_BYTES};
 
 /// Header of the CSV.
 pub const HEADER: &str = "t_s,bytes";

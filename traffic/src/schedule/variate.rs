@@ -7,9 +7,8 @@
 //! is x / 2^64 with x from 1, so an exponential variate is at most 44 times its mean. A constant takes no draw, a normal
 //! variate as many as its method throws away and one, any other value one.
 
-use super::document::{Distribution, Law};
+use super::document::{Distribution, Law, ProfileError};
 use super::fixed_point::{exp2, log2, natural, FRACTION_BITS};
-use super::profile::ProfileError;
 use super::random::Random;
 
 /// Fraction bits of means, standard deviations and scales.

@@ -8,18 +8,19 @@ use std::os::fd::AsRawFd;
 use netjoule_transport::PollFd;
 use serde_json::json;
 
-use super::Server;
+use super::descriptors;
+use super::flow;
+use super::lobby::{self, Entry, Lobby};
+use super::places::{Ended, Most, Places};
+use super::shared::Server;
+use super::visit;
+use crate::arguments::{ServeArgs, MOST_FLOWS};
 use crate::background::Background;
-use crate::cli::ServeArgs;
 use crate::control::failure_message;
 use crate::control::greeting::Guest;
 use crate::control::secret::Secret;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::places::{Ended, Most, Places, MOST_FLOWS};
-use crate::server::descriptors;
-use crate::server::lobby::{self, Entry, Lobby};
-use crate::server::visit;
 use crate::stdout_turns;
 use crate::wait::Waiter;
 
@@ -159,7 +160,7 @@ impl Doorkeeper<'_> {
         self.has_served = true;
         let started = self.places.start(peer, &flow, || {
             self.lobby.close();
-            waiting.take().is_some_and(|(stream, guest)| self.server.serve(stream, &guest))
+            waiting.take().is_some_and(|(stream, guest)| flow::serve(&self.server, stream, &guest))
         });
         if let (Err(failure), Some((mut stream, _))) = (started, waiting) {
             lobby::tell(&mut stream, &failure_message(&failure));

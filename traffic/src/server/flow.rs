@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A flow, from the asked end: it is welcomed, waits for the client's go, sends or receives, and tells its half.
 
-use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport};
-use serde_json::Value;
+use std::net::TcpStream;
 
-use super::Server;
+use netjoule_transport::{FlowSpec, IpVersion, Protocol, Role, State, Transport};
+use serde_json::{json, Value};
+
+use super::shared::Server;
+use super::visit;
 use crate::control::channel::Channel;
+use crate::control::greeting::Guest;
+use crate::control::order::Side;
 use crate::control::secret::Proof;
 use crate::control::{
     self, failure_message, FlowRequest, Message, Welcome, INTERVALS_PER_LINE, SAMPLES_PER_LINE,
@@ -15,6 +20,7 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::host;
 use crate::intervals::Interval;
 use crate::output::Output;
+use crate::realtime;
 use crate::receiver::{self, Expectation};
 use crate::registry;
 use crate::report::{Direction, EndReason, Generator, PathFacts, SenderPart};
@@ -39,20 +45,58 @@ fn hold_ns(told_s: Option<u32>, has_proved_the_secret: bool) -> i64 {
     i64::from(told_s.unwrap_or(usual_s)) * 1_000_000_000
 }
 
-pub(super) struct Flow<'a> {
+/// Serve one flow whatever happens; true when this process was told to stop meanwhile.
+pub(super) fn serve(server: &Server<'_>, stream: TcpStream, guest: &Guest) -> bool {
+    let hello = &guest.hello;
+    let id = &hello.flow.flow_id;
+    let peer = stream.peer_addr().map_or_else(|_| "a client that has gone".into(), |peer| peer.to_string());
+    let _ = server.output.say(|| visit::begun(&peer, &hello.flow));
+    let _ = server.output.event(
+        "flow_started",
+        json!({ "flow_id": id, "transport": hello.flow.transport, "process": std::process::id() }),
+    );
+    let (mut interrupted, mut half) = (false, None);
+    let outcome = Channel::new(stream, Side::Client).and_then(|mut channel| {
+        let entered = if server.args.realtime { realtime::enter() } else { Ok(()) };
+        if let Err(failure) = entered {
+            let _ = channel.send(&failure_message(&failure));
+            return Err(failure);
+        }
+        let mut flow = Flow::open(server, channel, &hello.flow, guest.proof.as_ref())?;
+        let outcome = flow.run();
+        if let Err(failure) = &outcome {
+            let _ = flow.session.tell(&failure_message(failure));
+        }
+        flow.close(outcome.is_ok());
+        interrupted = flow.session.heard.interrupted;
+        half = flow.half.take();
+        outcome
+    });
+    match &outcome {
+        Ok(reason) => {
+            let fields = json!({ "flow_id": id, "end_reason": reason });
+            let _ = server.output.event("flow_finished", fields);
+            let _ = server.output.say(|| visit::ended(&peer, half.as_ref()));
+        }
+        Err(failure) => server.tell_failure(id, failure, half),
+    }
+    interrupted
+}
+
+struct Flow<'a> {
     protocol: &'a dyn Protocol,
     request: &'a FlowRequest,
-    pub(super) session: Session<'a>,
+    session: Session<'a>,
     /// How long the client may keep its place when nothing is sent, ns.
     hold_ns: i64,
     /// The client left without a goodbye: it is dead, or was killed.
     deserted: bool,
     /// This end's half of the report, by its name there, until the client has it.
-    pub(super) half: Option<(&'static str, Value)>,
+    half: Option<(&'static str, Value)>,
 }
 
 impl<'a> Flow<'a> {
-    pub(super) fn open(
+    fn open(
         server: &'a Server<'a>,
         mut channel: Channel,
         request: &'a FlowRequest,
@@ -120,7 +164,7 @@ impl<'a> Flow<'a> {
         Ok((protocol, transport))
     }
 
-    pub(super) fn run(&mut self) -> Outcome<EndReason> {
+    fn run(&mut self) -> Outcome<EndReason> {
         self.session.wait_for("the client's data", OPEN_NS, |session| Ok(session.state == State::Open))?;
         let mut schedule = None;
         if self.request.direction == Direction::Down {
@@ -145,7 +189,7 @@ impl<'a> Flow<'a> {
 
     /// Close the data connection. After a whole flow the client does so first, and a transport with a connection parts
     /// in peace; where the client is there no more, nobody waits for its answer.
-    pub(super) fn close(&mut self, is_whole: bool) {
+    fn close(&mut self, is_whole: bool) {
         let in_peace = is_whole && !self.deserted;
         if in_peace && !self.session.transport.parted() {
             self.session.await_close();

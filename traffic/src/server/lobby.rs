@@ -11,12 +11,12 @@ use std::os::fd::AsRawFd;
 
 use netjoule_transport::PollFd;
 
+use super::crowd::{self, Crowd};
 use crate::control::greeting::{Greeting, Guest, Step};
 use crate::control::secret::Secret;
 use crate::control::{self, Message};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::server::crowd::{self, Crowd};
 
 /// How long a client may take for its whole greeting, ns.
 pub(crate) const GREETING_NS: i64 = 5_000_000_000;

@@ -10,33 +10,21 @@
 //! | what becomes of a flow? | `flow` |
 //! | what is a person told of it? | `visit` |
 
-pub(crate) mod crowd;
+mod crowd;
 mod descriptors;
 mod doorkeeper;
 mod flow;
 mod lobby;
+mod places;
+mod shared;
 mod visit;
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
-
-use netjoule_transport::{FlowSpec, IpVersion, Protocol, Transport, TransportError};
-use serde_json::{json, Value};
-
+use crate::arguments::ServeArgs;
 use crate::background::Background;
-use crate::cli::ServeArgs;
-use crate::control::channel::Channel;
-use crate::control::greeting::Guest;
-use crate::control::order::Side;
-use crate::control::{failure_message, Caps, FlowRequest};
-use crate::failure::{Code, Failure, Outcome};
-use crate::host;
+use crate::failure::Outcome;
 use crate::output::Output;
-use crate::realtime;
 use crate::wait::Signals;
-use flow::Flow;
-
-/// Greatest payload rate where nobody says, bit/s.
-const MAX_RATE_BPS: u64 = 10_000_000_000;
+use shared::Server;
 
 /// Run `serve`; the exit code. `background`: where it leaves its terminal once it listens.
 pub fn run(
@@ -46,117 +34,4 @@ pub fn run(
     background: Option<Background>,
 ) -> Outcome<u8> {
     doorkeeper::run(Server { args, signals, output }, background)
-}
-
-/// What every flow of this server shares.
-pub(crate) struct Server<'a> {
-    pub(crate) args: &'a ServeArgs,
-    pub(crate) signals: &'a Signals,
-    pub(crate) output: Output,
-}
-
-impl Server<'_> {
-    /// Serve one flow whatever happens; true when this process was told to stop meanwhile.
-    pub(crate) fn serve(&self, stream: TcpStream, guest: &Guest) -> bool {
-        let hello = &guest.hello;
-        let id = &hello.flow.flow_id;
-        let peer =
-            stream.peer_addr().map_or_else(|_| "a client that has gone".into(), |peer| peer.to_string());
-        let _ = self.output.say(|| visit::begun(&peer, &hello.flow));
-        let _ = self.output.event(
-            "flow_started",
-            json!({ "flow_id": id, "transport": hello.flow.transport, "process": std::process::id() }),
-        );
-        let (mut interrupted, mut half) = (false, None);
-        let outcome = Channel::new(stream, Side::Client).and_then(|mut channel| {
-            let entered = if self.args.realtime { realtime::enter() } else { Ok(()) };
-            if let Err(failure) = entered {
-                let _ = channel.send(&failure_message(&failure));
-                return Err(failure);
-            }
-            let mut flow = Flow::open(self, channel, &hello.flow, guest.proof.as_ref())?;
-            let outcome = flow.run();
-            if let Err(failure) = &outcome {
-                let _ = flow.session.tell(&failure_message(failure));
-            }
-            flow.close(outcome.is_ok());
-            interrupted = flow.session.heard.interrupted;
-            half = flow.half.take();
-            outcome
-        });
-        match &outcome {
-            Ok(reason) => {
-                let fields = json!({ "flow_id": id, "end_reason": reason });
-                let _ = self.output.event("flow_finished", fields);
-                let _ = self.output.say(|| visit::ended(&peer, half.as_ref()));
-            }
-            Err(failure) => self.tell_failure(id, failure, half),
-        }
-        interrupted
-    }
-
-    /// Say that a flow failed; `half` is this end's half of its report as far as it came.
-    pub(crate) fn tell_failure(&self, flow_id: &str, failure: &Failure, half: Option<(&'static str, Value)>) {
-        self.output.complain(&format!("flow {flow_id} failed: {failure}"));
-        let mut fields =
-            json!({ "flow_id": flow_id, "code": failure.code.name(), "message": failure.message });
-        if let Some((name, part)) = half {
-            fields[name] = part;
-        }
-        let _ = self.output.event("flow_failed", fields);
-    }
-
-    fn caps(&self) -> Caps {
-        Caps {
-            duration_ns: u64::from(self.args.max_duration_s) * 1_000_000_000,
-            rate_bps: self.args.max_rate.unwrap_or(MAX_RATE_BPS),
-            unpaced: self.args.max_rate.is_none(),
-            messages: self.args.max_messages,
-        }
-    }
-
-    /// Listen for the data where the client will look for it, as far as --bind allows.
-    fn listen(
-        &self,
-        protocol: &dyn Protocol,
-        request: &FlowRequest,
-        allowed_peer: Option<IpAddr>,
-        spec: &FlowSpec,
-    ) -> Outcome<Box<dyn Transport>> {
-        let bind = self.args.bind;
-        let wanted = if bind.is_unspecified() { request.data_address } else { bind };
-        if IpVersion::of(wanted) != IpVersion::of(request.data_address)
-            || (bind.is_ipv4() && wanted.is_ipv6())
-        {
-            return Err(Failure::new(
-                Code::Refused,
-                format!("the server is bound to {bind} and does not serve data on {}", request.data_address),
-            ));
-        }
-        let at = |ip| SocketAddr::new(ip, self.args.data_port);
-        let mut listening = protocol.listen(at(wanted), allowed_peer, spec, host::now_ns());
-        if listening.is_err() && bind.is_unspecified() {
-            // Behind address translation the client's name for us is not ours.
-            listening = protocol.listen(at(bind), allowed_peer, spec, host::now_ns());
-        }
-        listening.map_err(|error| self.without_port(error))
-    }
-
-    /// A failure to listen; when it is for want of a port or a descriptor, with what to do about it.
-    fn without_port(&self, error: TransportError) -> Failure {
-        let hint = match &error {
-            TransportError::Io { source, .. } => match (source.raw_os_error(), self.args.data_port) {
-                (Some(libc::EADDRINUSE), 0) => "every port is in use: net.ipv4.ip_local_port_range",
-                (Some(libc::EADDRINUSE), _) => "another program or flow has it: serve --data-port",
-                (Some(libc::EMFILE), _) => "it may open no further file: ulimit -n",
-                (Some(libc::ENFILE | libc::ENOBUFS | libc::ENOMEM), _) => {
-                    "its host has no memory or files left"
-                }
-                _ => return error.into(),
-            },
-            _ => return error.into(),
-        };
-        let message = format!("the server has no port for the data now: {error} ({hint})");
-        Failure::new(Code::Refused, message)
-    }
 }

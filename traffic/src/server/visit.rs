@@ -6,8 +6,7 @@ use std::net::SocketAddr;
 use serde_json::Value;
 
 use crate::control::FlowRequest;
-use crate::output::offered;
-use crate::report::Direction;
+use crate::report::{offered, Direction};
 
 /// Where clients are awaited.
 pub(super) fn awaited(control: SocketAddr) -> String {

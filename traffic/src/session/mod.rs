@@ -201,8 +201,8 @@ impl<'a> Session<'a> {
                 self.tell(&Message::Live { intervals: some.to_vec() })?;
             }
         }
-        output.intervals(intervals)?;
-        output.intervals(&std::mem::take(&mut self.heard.live))
+        output.events("interval", intervals)?;
+        output.events("interval", &std::mem::take(&mut self.heard.live))
     }
 
     /// The books are closed: from now on what still arrives is thrown away, so that it does not keep the socket readable.

@@ -5,13 +5,13 @@ use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use crate::arguments::SendArgs;
 use crate::assemble::not_certified;
 use crate::background::take_as_own;
-use crate::cli::SendArgs;
 use crate::client;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::places::{lead_own_life, wait_for};
+use crate::process::{lead_own_life, wait_for};
 use crate::several::member_event::{self, MemberEvent};
 use crate::several::together::Finished;
 use crate::wait::Signals;

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use netjoule_transport::Protocol;
 
-use crate::cli::SendArgs;
+use crate::arguments::{SendArgs, MOST_FLOWS};
 use crate::failure::{Code, Failure, Outcome};
-use crate::places::MOST_FLOWS;
 use crate::registry;
 use crate::units;
 

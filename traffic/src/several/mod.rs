@@ -19,7 +19,7 @@ use std::path::Path;
 use netjoule_transport::PollFd;
 use serde_json::json;
 
-use crate::cli::SendArgs;
+use crate::arguments::SendArgs;
 use crate::client;
 use crate::control;
 use crate::failure::{Code, Failure, Outcome};
@@ -27,7 +27,7 @@ use crate::host;
 use crate::load;
 use crate::output::{self, Output};
 use crate::registry;
-use crate::report::EndReason;
+use crate::report::{self, EndReason};
 use crate::wait::{Signals, Waiter};
 use complaints::Complaints;
 use member::Member;
@@ -327,8 +327,8 @@ impl Group<'_> {
         let is_alone = self.members.len() == 1;
         for (number, report) in flows {
             let number = if is_alone { String::new() } else { format!("[{number:>3}] ") };
-            let details = if self.args.verbose { output::plain_details(report) } else { String::new() };
-            for line in output::plain_report(report).lines().chain(details.lines()) {
+            let details = if self.args.verbose { report::plain_details(report) } else { String::new() };
+            for line in report::plain_report(report).lines().chain(details.lines()) {
                 output::write(&format!("{number}{line}"))?;
             }
         }

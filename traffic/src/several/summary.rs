@@ -4,8 +4,7 @@
 use serde::Serialize;
 
 use crate::fairness::jain_index;
-use crate::output::offered;
-use crate::report::{Direction, EndReason};
+use crate::report::{offered, Direction, EndReason};
 use crate::several::together::{self, Finished};
 
 /// Version of the document.
@@ -171,8 +170,8 @@ fn line(flow: usize, finished: &Finished, window_ns: Option<(i64, i64)>) -> Flow
             .zip(report.offered_rate_mbps.filter(|mbps| *mbps > 0.0))
             .map(|(goodput_mbps, offered_mbps)| goodput_mbps / offered_mbps),
         loss_ratio: receiver.and_then(|receiver| receiver.loss_ratio),
-        sender_cpu_s: report.sender.cpu.cpu_s,
-        receiver_cpu_s: receiver.map(|receiver| receiver.cpu.cpu_s),
+        sender_cpu_s: report.sender.cpu.used.cpu_s,
+        receiver_cpu_s: receiver.map(|receiver| receiver.cpu.used.cpu_s),
         end_reason: report.end_reason,
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use crate::intervals::{End, Interval};
-use crate::output::Format;
 use crate::report::{goodput_mbps, Direction, EndReason, FlowReport};
+use crate::units::Format;
 
 /// What an end moved in a span of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

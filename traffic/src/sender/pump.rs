@@ -7,17 +7,17 @@
 use netjoule_transport::message::Header;
 use netjoule_transport::{BatchOutcome, SendOutcome, State, Stop};
 
-use crate::accepted::Accepted;
-use crate::batch::Batch;
+use super::accepted::Accepted;
+use super::batch::Batch;
+use super::instruments::{Instruments, Readings};
+use super::plan::Plan;
 use crate::certificate::{Basis, Certifier, HandOver, PacingCertificate, Totals};
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::instruments::{Instruments, Readings};
 use crate::intervals::{Interval, Series};
 use crate::output::Output;
 use crate::pacing::{Mode, Pacer, PacerWork, Rest};
 use crate::report::EndReason;
-use crate::sender::Plan;
 use crate::session::{Scope, Session};
 
 /// Messages due before the end that were held up may still leave this long after it, ns.
@@ -332,7 +332,7 @@ impl<'a> Pump<'a> {
     pub(crate) fn finish(self, end_ns: i64) -> (PacingCertificate, Readings, Series) {
         let Counts { scheduled, sent, start_ns, bytes_sent, .. } = self.counts();
         let readings = self.instruments.close(bytes_sent);
-        let totals = Totals { scheduled, sent, cpu_s: readings.cpu.cpu_s, span_ns: end_ns - start_ns };
+        let totals = Totals { scheduled, sent, cpu_s: readings.cpu.used.cpu_s, span_ns: end_ns - start_ns };
         (self.certifier.finish(&self.plan.schedule, &totals), readings, self.series)
     }
 

@@ -1,76 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The sending end: what is asked, the flow itself ([`Pump`]), the wait until everything has left, and the report.
 
+mod accepted;
+mod batch;
+mod instruments;
+mod plan;
+mod pump;
+
+pub use plan::Plan;
+
 use netjoule_transport::{IpVersion, Kind, PacketisationSource, Protocol, State, Values};
 
-use crate::batch::Batch;
-use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
 use crate::host;
-use crate::instruments::Instruments;
 use crate::intervals::{self, Interval};
 use crate::output::Output;
 use crate::pacing::Mode;
-use crate::pump::{Counts, Pump};
 use crate::realtime::Realtime;
 use crate::report::{goodput_mbps, EndReason, PathFacts, SenderPart};
-use crate::schedule::Schedule;
 use crate::session::{Scope, Session};
 use crate::traces::CongestionSample;
+use batch::Batch;
+use instruments::Instruments;
+use pump::{Counts, Pump};
 
-/// Longest coalescing window, us.
-pub const LONGEST_WINDOW_US: u64 = 1_000_000;
 /// How long the end of a flow may wait for data to leave, ns.
 const DATAGRAM_DRAIN_NS: i64 = 2_000_000_000;
 const STREAM_DRAIN_NS: i64 = 30_000_000_000;
 /// How often a transport without a timer of its own is asked whether it has drained, ns.
 const DRAIN_STEP_NS: i64 = 1_000_000;
-
-/// What to send and when.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// Deadlines and sizes.
-    pub schedule: Schedule,
-    /// Size of the largest message.
-    pub message_bytes: usize,
-    /// Length of the flow in ns.
-    pub duration_ns: i64,
-    /// How messages are timed.
-    pub pacing: Mode,
-    /// Messages due within this window leave together, in ns.
-    pub window_ns: i64,
-    /// Length of an interval in ns.
-    pub interval_ns: i64,
-    /// Intervals that begin before this, ns after the start, are in no sum.
-    pub omit_ns: i64,
-    /// Seed of the payload bytes.
-    pub seed: u64,
-    /// Hand trains to the kernel.
-    pub gso: bool,
-    /// Datagrams or stream.
-    pub kind: Kind,
-    /// Sample congestion control once per interval.
-    pub traces: bool,
-}
-
-impl Plan {
-    /// The plan of a checked request and its schedule.
-    pub fn of(request: &FlowRequest, schedule: Schedule, kind: Kind) -> Self {
-        Self {
-            schedule,
-            message_bytes: request.payload_bytes as usize,
-            duration_ns: request.duration_ns as i64,
-            pacing: request.pacing,
-            window_ns: request.window_us.min(LONGEST_WINDOW_US) as i64 * 1_000,
-            interval_ns: request.interval_ns as i64,
-            omit_ns: request.omit_ns as i64,
-            seed: request.seed,
-            gso: request.gso,
-            kind,
-            traces: request.traces,
-        }
-    }
-}
 
 /// The sending end's half of the report.
 #[derive(Debug)]

@@ -3,11 +3,10 @@
 
 use netjoule_transport::{Departure, Transport};
 
-use crate::costs::Costs;
+use crate::costs::{Costs, Cpu};
 use crate::departure::{Departed, DepartureSummary};
 use crate::failure::Outcome;
 use crate::output::Output;
-use crate::report::Cpu;
 use crate::traces::{CongestionSample, Traces};
 use crate::usage::Usage;
 
@@ -51,7 +50,8 @@ impl Instruments {
     /// An interval has begun: look at the transport, and print what was asked for.
     pub(crate) fn look(&mut self, transport: &mut dyn Transport, now_ns: i64, output: Output) -> Outcome<()> {
         self.traces.sample(transport, now_ns);
-        output.congestion(self.traces.fresh())
+        // For machines only: a person reads them in the report.
+        output.events("congestion", self.traces.fresh())
     }
 
     /// A message left the host.

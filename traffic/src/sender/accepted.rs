@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Sizes that are remembered: more than any transport holds back (the longest queue has 256 messages).
-pub(crate) const REMEMBERED: usize = 1024;
+use crate::certificate::REMEMBERED;
 
 /// Messages that the transport accepted.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use etherparse::{EtherType, Ipv6ExtensionSlice, LaxIpPayloadSlice, LaxNetSlice, LaxSlicedPacket};
 
-use super::capture::Frame;
+use super::frames::Frame;
 
 /// IP protocol numbers.
 pub const DCCP: u8 = 33;

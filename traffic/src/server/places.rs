@@ -11,16 +11,14 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use netjoule_transport::PollFd;
 
+use super::crowd::Crowd;
+use crate::arguments::MOST_FLOWS;
 use crate::control::FlowRequest;
 use crate::failure::{Code, Failure, Outcome};
-use crate::server::crowd::Crowd;
+use crate::process::{lead_own_life, wait_for, BROKEN};
 
-/// Most flows that a server has on at once, and that a command may ask for.
-pub(crate) const MOST_FLOWS: usize = 64;
 /// Exit status of a flow's process that was told to stop.
 const INTERRUPTED: i32 = 1;
-/// Exit status of one that broke (as Rust's own).
-const BROKEN: i32 = 101;
 
 /// Room for flows.
 #[derive(Debug)]
@@ -164,39 +162,11 @@ impl Places {
     }
 }
 
-/// What a flow's process does first: it ends with the process that started it, and what a terminal says to that one's group
-/// it hears from that one, once.
-pub(crate) fn lead_own_life(server: libc::pid_t) {
-    // SAFETY: plain integers and constants.
-    unsafe {
-        libc::setpgid(0, 0);
-        // Words on a terminal that stops background groups (stty tostop) must not stop the flow.
-        libc::signal(libc::SIGTTOU, libc::SIG_IGN);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        // It may have ended before that took effect.
-        if libc::getppid() != server {
-            libc::_exit(BROKEN);
-        }
-    }
-}
-
 /// Ends this process; its leash with it.
 fn end(tether: PipeWriter, status: i32) -> ! {
     // Held open until here, and closed by the kernel with everything else.
     std::mem::forget(tether);
     std::process::exit(status)
-}
-
-/// Status of a child that has ended or is ending.
-pub(crate) fn wait_for(process: libc::pid_t) -> Option<libc::c_int> {
-    let mut status = 0;
-    // SAFETY: writes into a live integer.
-    while unsafe { libc::waitpid(process, &mut status, 0) } < 0 {
-        if std::io::Error::last_os_error().kind() != std::io::ErrorKind::Interrupted {
-            return None;
-        }
-    }
-    Some(status)
 }
 
 fn how_it_ended(status: Option<libc::c_int>, flow_id: &str) -> Ended {
