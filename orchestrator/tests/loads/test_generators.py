@@ -113,7 +113,7 @@ def test_a_sender_that_drains_is_waited_for_longer_than_both_ends_take() -> None
     sources = Path(__file__).parents[3] / "traffic" / "src"
     waits_s = [
         int(re.findall(rf"const {name}: i64 = ([0-9_]+);", (sources / file).read_text())[0]) * 1e-9
-        for file, name in (("sender.rs", "STREAM_DRAIN_NS"), ("receiver.rs", "OVERTIME_NS"))
+        for file, name in (("sender/mod.rs", "STREAM_DRAIN_NS"), ("receiver/mod.rs", "OVERTIME_NS"))
     ]
     assert sum(waits_s) < netjoule_traffic.REPORT_GRACE_S
 
