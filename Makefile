@@ -55,7 +55,7 @@ lint: ## formats, lints and types of all languages
 lint-rust:
 	cargo fmt --check
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
-	cargo check --quiet --release --locked --no-default-features --manifest-path traffic/fuzz/Cargo.toml --target-dir target
+	cargo check --quiet --release --locked --no-default-features --manifest-path traffic/flow/fuzz/Cargo.toml --target-dir target
 
 lint-python:
 	$(PY) -m ruff check .

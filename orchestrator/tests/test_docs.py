@@ -115,7 +115,7 @@ def test_words_of_the_measurement_are_defined_where_a_page_first_uses_them() -> 
     assert list(undefined("A floor of **blocks** and `arms`.")) == ["floor of **blocks** and ."]
 
 
-def test_every_flag_that_the_readme_of_traffic_names_is_one() -> None:
+def test_every_flag_that_the_page_on_traffic_names_is_one() -> None:
     program = programs.find("netjoule-traffic")
 
     def help_of(*words: str) -> str:
@@ -128,7 +128,7 @@ def test_every_flag_that_the_readme_of_traffic_names_is_one() -> None:
             r"(?<!\S)--?[A-Za-z0-9][a-z0-9-]*", " ".join(help_of(*v) for v in [(), *([v] for v in verbs)])
         )
     )
-    text = (ROOT / "traffic" / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "traffic.md").read_text(encoding="utf-8")
     code = [*_FENCE.findall(text), *re.findall(r"`[^`\n]+`", _FENCE.sub("", text))]
     named = set(re.findall(r"(?<![\w-])--?[A-Za-z4-6][a-z0-9-]*", " ".join(code)))
     assert len(named) > 40

@@ -110,7 +110,7 @@ def test_pacing_window_and_limits_go_out_as_the_workload_has_them() -> None:
 
 
 def test_a_sender_that_drains_is_waited_for_longer_than_both_ends_take() -> None:
-    sources = Path(__file__).parents[3] / "traffic" / "src"
+    sources = Path(__file__).parents[3] / "traffic" / "flow" / "src"
     waits_s = [
         int(re.findall(rf"const {name}: i64 = ([0-9_]+);", (sources / file).read_text())[0]) * 1e-9
         for file, name in (("sender/mod.rs", "STREAM_DRAIN_NS"), ("receiver/mod.rs", "OVERTIME_NS"))
@@ -119,7 +119,7 @@ def test_a_sender_that_drains_is_waited_for_longer_than_both_ends_take() -> None
 
 
 def test_a_server_sends_any_schedule_that_a_sender_of_ours_does() -> None:
-    source = Path(__file__).parents[3] / "traffic" / "src" / "schedule" / "table.rs"
+    source = Path(__file__).parents[3] / "traffic" / "flow" / "src" / "schedule" / "table.rs"
     (most,) = re.findall(r"const MOST_MESSAGES: usize = ([0-9_]+);", source.read_text())
     assert int(most) == netjoule_traffic.MAX_MESSAGES
 

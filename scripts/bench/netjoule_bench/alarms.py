@@ -87,7 +87,7 @@ def judged(taken: Mapping[str, Sequence[Waking]], least: float) -> Section:
         ],
         note="CPU of the flow, or the loop, alone (CLOCK_PROCESS_CPUTIME_ID, the figure of "
         "/proc/PID/schedstat). Ours also builds, times and counts the messages of each wake-up. The loop "
-        "(traffic/examples/two_alarms.rs) sets two absolute alarms and waits. A window allows for "
+        "(traffic/flow/examples/two_alarms.rs) sets two absolute alarms and waits. A window allows for "
         f"{least:.3f} wake-ups per message at the fewest; ours ends windows early by as much as wake-ups are "
         "late. This replaces a target of 0.9 of iperf3's CPU at this window, which a virtual machine's timer "
         "puts out of reach.",
