@@ -54,6 +54,7 @@ lint: ## formats, lints and types of all languages
 
 lint-rust:
 	cargo fmt --check
+	$(PY) scripts/rust_circles.py
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
 	cargo check --quiet --release --locked --no-default-features --manifest-path traffic/flow/fuzz/Cargo.toml --target-dir target
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! DCCP flows on the user-space stack: both congestion controls, both ways, over UDP and over raw IP.
 
-mod common;
+mod harness;
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use common::{assert_honest, has_ipv6, send, Client, Finished, Server};
+use harness::{assert_honest, has_ipv6, send, Client, Finished, Server};
 use serde_json::Value;
 
 /// Arguments of a DCCP flow to `server`, with `more`.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What goes wrong ends with one clear line and the right exit code.
 
-mod common;
+mod harness;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 
-use common::{assert_honest, send, Client, Finished, Server};
+use harness::{assert_honest, send, Client, Finished, Server};
 use serde_json::Value;
 
 #[track_caller]
@@ -110,7 +110,7 @@ fn strangers_at_the_control_port_get_a_sentence_and_do_no_harm() {
 
 /// What the program says when it is called with these words: exit code, stdout, stderr.
 fn called(words: &[&str]) -> (i32, String, String) {
-    let output = Command::new(common::BINARY).args(words).stdin(Stdio::null()).output().unwrap();
+    let output = Command::new(harness::BINARY).args(words).stdin(Stdio::null()).output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Real flows over loopback: every transport, both directions, both IP versions.
 
-mod common;
+mod harness;
 
-use common::{assert_honest, has_ipv6, send, transports, Server};
+use harness::{assert_honest, has_ipv6, send, transports, Server};
 use netjoule_traffic::schedule::Schedule;
 use serde_json::Value;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Held flows, interrupted flows, killed ends: each end finds its way back.
 
-mod common;
+mod harness;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assert_honest, send, terminate, transports, Client, Server};
+use harness::{assert_honest, send, terminate, transports, Client, Server};
 
 /// Arguments of a flow that would take far longer than a test.
 fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
@@ -95,7 +95,7 @@ fn an_interrupted_client_reports_in_part_and_exits_1() {
 fn the_sum_of_a_stopped_flow_ends_when_it_stopped() {
     let server = Server::start("127.0.0.1", &[]);
     let flow = ["send", "--to", &server.control, "-b", "1M", "-t", "30"];
-    let mut client = Command::new(common::BINARY).args(flow).stdout(Stdio::piped()).spawn().unwrap();
+    let mut client = Command::new(harness::BINARY).args(flow).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(client.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.starts_with("[  1] ") && line.contains("0.00-1.00")), "no interval");
     terminate(&client);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is measured beside the counts: times, their variation, what a flow takes of its host, congestion control.
 
-mod common;
+mod harness;
 
-use common::network::in_own_network;
-use common::{assert_honest, not_run, send, transports, Server};
+use harness::network::in_own_network;
+use harness::{assert_honest, not_run, send, transports, Server};
 use serde_json::Value;
 
 fn number(value: &Value) -> f64 {

@@ -2,11 +2,11 @@
 //! The pacing menu over loopback: every mode names itself and certifies itself; what a host lacks is said. No test asks how
 //! sharp this host is.
 
-mod common;
+mod harness;
 
 use std::process::{Command, Output};
 
-use common::{assert_honest, send, transports, Server};
+use harness::{assert_honest, send, transports, Server};
 use serde_json::Value;
 
 /// 100 messages, a millisecond apart.
@@ -187,7 +187,7 @@ fn a_selftest_certifies_null_and_loopback_and_its_exit_code_says_so() {
         let output = selftest(&["--json", "--pacing", "hybrid", "--pacing-limit", limit]);
         assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        common::assert_fits("selftest", &document);
+        harness::assert_fits("selftest", &document);
         assert_eq!((&document["passed"], &document["pacing"]["mode"]), (&passed.into(), &"hybrid".into()));
         let transports: Vec<_> =
             document["flows"].as_array().unwrap().iter().map(|flow| &flow["transport"]).collect();
@@ -234,8 +234,8 @@ fn a_sender_that_nothing_keeps_from_its_deadlines_says_so_or_what_the_host_lacks
         if unsafe { libc::geteuid() } == 0 { "setpriv --bounding-set -sys_nice,-ipc_lock" } else { "" };
     let line = format!("ulimit -r 0; exec {drop} \"$0\" \"$@\"");
     let mut anybody = Command::new("sh");
-    anybody.args(["-c", &line, common::BINARY]);
-    let refused = common::Client::start_by(anybody, &args).finish();
+    anybody.args(["-c", &line, harness::BINARY]);
+    let refused = harness::Client::start_by(anybody, &args).finish();
     assert_eq!((refused.code, refused.stderr.lines().count()), (3, 1), "{}", refused.stderr);
     assert!(refused.stderr.contains("SCHED_FIFO is not allowed"), "{}", refused.stderr);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Several flows of one command over loopback: side by side, both ways, one report each and one summary.
 
-mod common;
+mod harness;
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use common::network::{in_own_network, run, Cable, FAR};
-use common::{assert_fits, assert_honest, not_run, send, terminate, Client, Finished, Server, TRANSPORTS};
+use harness::network::{in_own_network, run, Cable, FAR};
+use harness::{assert_fits, assert_honest, not_run, send, terminate, Client, Finished, Server, TRANSPORTS};
 use netjoule_traffic::parallel::fairness::jain_index;
 use serde_json::Value;
 
@@ -271,7 +271,7 @@ fn a_flow_that_breaks_while_it_is_held_ends_the_others() {
     let mut client = Client::start(&["--to", &server.control, "-P", "2", "-t", "0.2", "--hold"]);
     client.expect("flows_ready");
     let process = server.expect("flow_started")["process"].as_u64().unwrap() as u32;
-    common::signal(process, libc::SIGKILL);
+    harness::signal(process, libc::SIGKILL);
     // Nobody says "go" or "end".
     let finished = client.finish();
     assert_eq!(finished.code, 1, "{}", finished.stderr);
@@ -289,7 +289,7 @@ fn a_flow_that_breaks_on_its_way_takes_no_other_along() {
         begun.insert(client.expect("started")["flow"].as_u64());
     }
     let udp = (0..2).map(|_| server.expect("flow_started")).find(|flow| flow["transport"] == "udp").unwrap();
-    common::signal(udp["process"].as_u64().unwrap() as u32, libc::SIGKILL);
+    harness::signal(udp["process"].as_u64().unwrap() as u32, libc::SIGKILL);
     let finished = client.finish();
     assert_eq!(finished.code, 1, "{}", finished.stderr);
     assert!(finished.stderr.contains("flow 1 (udp up)"), "{}", finished.stderr);
@@ -348,7 +348,7 @@ fn no_flow_outlives_the_command() {
     let mut server = Server::start("127.0.0.1", &["--max-flows", "2"]);
     let mut client = Client::start(&["--to", &server.control, "-P", "2", "-b", "1M", "-t", "600"]);
     client.expect("interval");
-    common::signal(client.child.id(), libc::SIGKILL);
+    harness::signal(client.child.id(), libc::SIGKILL);
     client.finish();
     for _ in 0..2 {
         // A flow may see its pipe end before it is killed, and say so.
@@ -364,7 +364,7 @@ fn who_stops_reading_ends_the_flows() {
     let mut server = Server::start("127.0.0.1", &["--max-flows", "2"]);
     let mut command = std::process::Command::new("sh");
     // Once there is an interval both flows are on: they begin together.
-    command.args(["-c", "\"$0\" \"$@\" | grep -m 1 interval", common::BINARY]);
+    command.args(["-c", "\"$0\" \"$@\" | grep -m 1 interval", harness::BINARY]);
     let client = Client::start_by(command, &["--to", &server.control, "-P", "2", "-b", "1M", "-t", "600"]);
     let finished = client.finish();
     assert!(finished.stderr.contains("stdout was closed"), "{}", finished.stderr);
@@ -457,7 +457,7 @@ fn each_flow_is_captured_in_a_file_of_its_own() {
 #[test]
 fn a_person_sees_each_flow_by_its_number_and_the_sum() {
     let server = Server::start("127.0.0.1", &["--max-flows", "2"]);
-    let output = std::process::Command::new(common::BINARY)
+    let output = std::process::Command::new(harness::BINARY)
         .args(["send", "--to", &server.control, "-P", "2", "-b", "1M", "-t", "0.5", "-i", "0.1"])
         .output()
         .unwrap();

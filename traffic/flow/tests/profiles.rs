@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Flows by a profile: one schedule for every transport and null, books that balance in bytes of several sizes.
 
-mod common;
+mod harness;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use common::{assert_honest, send, transports, Client, Finished, Server};
+use harness::{assert_honest, send, transports, Client, Finished, Server};
 use serde_json::Value;
 
 /// Sizes from 16 to 1000 bytes at about 500 messages a second.
@@ -76,7 +76,7 @@ fn a_selftest_certifies_the_schedule_of_a_profile() {
     let args = ["--profile", file.path(), "--schedule-seed", "42", "-t", "0.4", "--transport", "null"];
     let flow = send(&args);
     let document = selftest(BUSY, &["--pacing-limit", "min_achieved_ratio=0"]);
-    common::assert_fits("selftest", &document);
+    harness::assert_fits("selftest", &document);
     assert_eq!(document["payload_bytes"], 1000);
     assert_eq!(document["offered_rate_mbps"], flow.report()["offered_rate_mbps"]);
     for certified in document["flows"].as_array().unwrap() {

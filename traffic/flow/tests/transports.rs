@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can be chosen about a transport reaches it, and the report says so; what a host lacks is told before any flow.
 
-mod common;
+mod harness;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{assert_honest, send, Finished, Server};
+use harness::{assert_honest, send, Finished, Server};
 use serde_json::{json, Value};
 
 /// What `transports` says with this flag.

@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn shared_vectors_hold() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/vectors/units.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/contracts/vectors/units.json");
         let vectors: Vectors = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert!(vectors.cases.len() > 40);
         for case in vectors.cases {

@@ -25,7 +25,7 @@ mod tests {
 
     #[test]
     fn it_agrees_with_the_shared_vectors() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/vectors/fairness.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/contracts/vectors/fairness.json");
         let document: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         for case in document["cases"].as_array().unwrap() {
             let shares: Vec<f64> =

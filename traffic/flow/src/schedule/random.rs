@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn vectors() -> Vectors {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/vectors/random.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/contracts/vectors/random.json");
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
     }
 

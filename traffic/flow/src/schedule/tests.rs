@@ -26,7 +26,7 @@ struct Case {
 }
 
 fn vectors() -> Vec<Case> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../protocols/contracts/vectors/schedules.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../protocols/contracts/vectors/schedules.json");
     serde_json::from_str::<Vectors>(&std::fs::read_to_string(path).unwrap()).unwrap().cases
 }
 

@@ -11,8 +11,8 @@ use netjoule_transport::{FlowSpec, Role, State, Values, TOKEN_BYTES};
 use serde_json::json;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::common::network::in_own_network;
-use crate::common::Server;
+use crate::harness::network::in_own_network;
+use crate::harness::Server;
 use crate::reflection::{welcome, Welcome};
 
 /// Two crowds of so many: as many as a server listens to at once.

@@ -4,8 +4,8 @@
 
 use serde_json::{json, Value};
 
-use crate::common::Server;
 use crate::conversation::{hello, request, Conversation};
+use crate::harness::Server;
 use crate::reflection::{handshake, socket, welcomed};
 
 /// About three million messages in 30 s.

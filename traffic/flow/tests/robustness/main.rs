@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a server and a client do when others misbehave, or the host or the path does: the real binary, real connections.
 
-#[path = "../common/mod.rs"]
-mod common;
+#[path = "../harness/mod.rs"]
+mod harness;
 
 mod clocks;
 mod conversation;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use netjoule_transport::candidates::CANDIDATES;
 use serde_json::json;
 
-use crate::common::{assert_honest, send, signal, Client, Server, BINARY};
 use crate::conversation::{hello, request, Conversation};
+use crate::harness::{assert_honest, send, signal, Client, Server, BINARY};
 use crate::reflection::welcomed;
 use crate::rubbish::most_resident_kb;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::network::{in_own_network, run, Cable, FAR};
-use crate::common::{assert_honest, send, Client, Finished, Server, TRANSPORTS};
+use crate::harness::network::{in_own_network, run, Cable, FAR};
+use crate::harness::{assert_honest, send, Client, Finished, Server, TRANSPORTS};
 
 /// Reads this many of a client's intervals of 0.1 s.
 fn watch(client: &mut Client, intervals: usize) {

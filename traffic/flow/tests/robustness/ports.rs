@@ -3,8 +3,8 @@
 
 use std::net::{TcpListener, UdpSocket};
 
-use crate::common::network::in_own_network;
-use crate::common::{assert_honest, send, transports, Server};
+use crate::harness::network::in_own_network;
+use crate::harness::{assert_honest, send, transports, Server};
 
 #[test]
 fn a_data_port_that_another_program_has_is_refused_by_number() {

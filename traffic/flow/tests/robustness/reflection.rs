@@ -9,8 +9,8 @@ use std::time::Duration;
 use netjoule_transport::Values;
 use serde_json::{json, Value};
 
-use crate::common::Server;
 use crate::conversation::{hello, request, Conversation};
+use crate::harness::Server;
 
 /// What a server said to somebody who asked for a flow.
 pub(crate) struct Welcome {
@@ -136,7 +136,7 @@ fn a_stranger_cannot_take_a_stream_even_with_the_token() {
 
 #[test]
 fn the_control_connection_says_less_than_it_hears_until_the_greeting_is_over() {
-    let mut variable = std::process::Command::new(crate::common::BINARY);
+    let mut variable = std::process::Command::new(crate::harness::BINARY);
     variable.env("SHARED", "correct horse battery staple");
     let server = Server::start_by(variable, "127.0.0.1", &["--secret", "env:SHARED"]);
     let mut stranger = Conversation::begin(&server.control);

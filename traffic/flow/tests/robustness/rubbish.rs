@@ -4,8 +4,8 @@
 
 use serde_json::{json, Value};
 
-use crate::common::{assert_honest, send, Server};
 use crate::conversation::{hello, request, Conversation};
+use crate::harness::{assert_honest, send, Server};
 
 /// More than the server has when it has just begun, less than any of these could make it take unbounded.
 const MOST_RESIDENT_KB: u64 = 64 << 10;

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::common::{assert_honest, send, Client, Finished, Server, BINARY};
 use crate::conversation::{hello, request, Conversation};
+use crate::harness::{assert_honest, send, Client, Finished, Server, BINARY};
 
 const SECRET: &str = "correct horse battery staple";
 const OTHER: &str = "incorrect horse battery staple";

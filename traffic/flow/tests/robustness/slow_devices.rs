@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use crate::common::network::{in_own_network, run, Cable, FAR};
-use crate::common::{assert_honest, send, Server};
+use crate::harness::network::{in_own_network, run, Cable, FAR};
+use crate::harness::{assert_honest, send, Server};
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))

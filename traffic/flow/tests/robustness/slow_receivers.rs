@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{assert_honest, signal, Client, Server};
+use crate::harness::{assert_honest, signal, Client, Server};
 use crate::rubbish::resident_kb;
 
 /// How long it stands still: several times what any buffer on the way holds at the rate of the flow.

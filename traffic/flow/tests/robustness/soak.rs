@@ -2,7 +2,7 @@
 //! Some seconds at 10,000 messages a second, and at a load that is never met: neither end grows. The first over 20 minutes
 //! is `make soak`.
 
-use crate::common::{assert_honest, Client, Finished, Server};
+use crate::harness::{assert_honest, Client, Finished, Server};
 use crate::rubbish::resident_kb;
 
 /// Intervals of a second before memory is looked at, as the first two minutes of the long run are.

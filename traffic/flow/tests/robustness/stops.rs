@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::common::{assert_honest, send, signal, transports, Client, Server, BINARY};
+use crate::harness::{assert_honest, send, signal, transports, Client, Server, BINARY};
 
 fn long_flow<'a>(server: &'a Server, transport: &'a str) -> [&'a str; 8] {
     ["--transport", transport, "--to", &server.control, "-b", "1M", "-t", "600"]
