@@ -135,7 +135,7 @@ impl End {
     }
 
     fn listen_step(&mut self, mut listener: Candidates) -> Result<Phase> {
-        let proven = listener.step(&mut |candidate| hear(candidate, &self.preface))?;
+        let proven = listener.step(&mut |candidate| read_preface(candidate, &self.preface))?;
         let Some(Candidate { socket, from, .. }) = proven else { return Ok(Phase::Listening(listener)) };
         kernel::prepare(&socket, self.choice)?;
         self.peer = Some(from);
@@ -189,7 +189,7 @@ impl End {
 }
 
 /// Whether a candidate is proven. Its first message must be the preface, whole.
-fn hear(candidate: &mut Candidate, expected: &Preface) -> Verdict {
+fn read_preface(candidate: &mut Candidate, expected: &Preface) -> Verdict {
     let mut bytes = [0; PREFACE_BYTES];
     match kernel::receive(&candidate.socket, &mut bytes) {
         Ok(Read::Nothing) => Verdict::More,
