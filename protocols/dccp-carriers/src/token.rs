@@ -9,6 +9,7 @@
 //! ```
 //! Messages of a flow start with a zero byte, so none is taken for one of these.
 
+use netjoule_transport::backoff::Backoff;
 use netjoule_transport::TOKEN_BYTES;
 
 const MAGIC: &[u8; 4] = b"NJDC";
@@ -17,9 +18,6 @@ pub(crate) const MESSAGE_BYTES: usize = MAGIC.len() + 1 + TOKEN_BYTES;
 
 const ASK: u8 = 1;
 const ANSWER: u8 = 2;
-
-const FIRST_RETRY_NS: i64 = 100_000_000;
-const LONGEST_RETRY_NS: i64 = 800_000_000;
 
 pub(crate) type Token = [u8; TOKEN_BYTES];
 pub(crate) type Message = [u8; MESSAGE_BYTES];
@@ -77,28 +75,22 @@ impl Verifier {
 #[derive(Debug, Clone)]
 pub(crate) struct Prover {
     token: Token,
-    retry_ns: i64,
-    due_ns: i64,
+    backoff: Backoff,
 }
 
 impl Prover {
     pub(crate) fn new(token: Token, now_ns: i64) -> Self {
-        Self { token, retry_ns: FIRST_RETRY_NS, due_ns: now_ns }
+        Self { token, backoff: Backoff::new(now_ns) }
     }
 
     /// When [`Self::on_time`] has something to say.
     pub(crate) fn due_ns(&self) -> i64 {
-        self.due_ns
+        self.backoff.due_ns()
     }
 
     /// The question when it is due at `now_ns`.
     pub(crate) fn on_time(&mut self, now_ns: i64) -> Option<Message> {
-        if now_ns < self.due_ns {
-            return None;
-        }
-        self.due_ns = now_ns + self.retry_ns;
-        self.retry_ns = (self.retry_ns * 2).min(LONGEST_RETRY_NS);
-        Some(encode(ASK, &self.token))
+        self.backoff.take_due(now_ns).then(|| encode(ASK, &self.token))
     }
 
     /// Whether the server accepted.

@@ -28,6 +28,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backoff;
 pub mod candidates;
 pub mod deframer;
 mod error;

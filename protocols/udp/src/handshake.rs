@@ -13,15 +13,13 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use netjoule_transport::backoff::Backoff;
 use netjoule_transport::TOKEN_BYTES;
 
 const MAGIC: &[u8; 4] = b"NJUD";
 const NONCE_BYTES: usize = 16;
 /// Length of every handshake datagram in bytes.
 pub const DATAGRAM_BYTES: usize = MAGIC.len() + 1 + TOKEN_BYTES + NONCE_BYTES;
-
-const FIRST_RETRY_NS: i64 = 100_000_000;
-const LONGEST_RETRY_NS: i64 = 800_000_000;
 
 pub(crate) type Token = [u8; TOKEN_BYTES];
 pub(crate) type Nonce = [u8; NONCE_BYTES];
@@ -120,28 +118,22 @@ impl Acceptor {
 pub(crate) struct Initiator {
     token: Token,
     nonce: Option<Nonce>,
-    retry_ns: i64,
-    due_ns: i64,
+    backoff: Backoff,
 }
 
 impl Initiator {
     pub(crate) fn new(token: Token, now_ns: i64) -> Self {
-        Self { token, nonce: None, retry_ns: FIRST_RETRY_NS, due_ns: now_ns }
+        Self { token, nonce: None, backoff: Backoff::new(now_ns) }
     }
 
     /// When [`Self::on_time`] has something to send.
     pub(crate) fn due_ns(&self) -> i64 {
-        self.due_ns
+        self.backoff.due_ns()
     }
 
     /// The datagram that is due at `now_ns`, if one is: HELLO until challenged, then PROOF.
     pub(crate) fn on_time(&mut self, now_ns: i64) -> Option<Datagram> {
-        if now_ns < self.due_ns {
-            return None;
-        }
-        self.due_ns = now_ns + self.retry_ns;
-        self.retry_ns = (self.retry_ns * 2).min(LONGEST_RETRY_NS);
-        Some(match &self.nonce {
+        self.backoff.take_due(now_ns).then(|| match &self.nonce {
             None => encode(Step::Hello, &self.token, &[0; NONCE_BYTES]),
             Some(nonce) => encode(Step::Proof, &self.token, nonce),
         })
@@ -153,7 +145,7 @@ impl Initiator {
             Some((Step::Challenge, nonce)) => {
                 if self.nonce != Some(nonce) {
                     self.nonce = Some(nonce);
-                    self.due_ns = now_ns;
+                    self.backoff.hurry(now_ns);
                 }
                 false
             }
@@ -166,6 +158,7 @@ impl Initiator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netjoule_transport::backoff::FIRST_RETRY_NS;
     use proptest::prelude::*;
 
     const TOKEN: Token = [7; TOKEN_BYTES];
