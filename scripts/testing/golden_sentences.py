@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences that people read, held to one file per room: ``sentences.json`` in the room's folder of tests.
 
+Tests of several rooms have one in each room's folder; an empty one (``{}``) begins it.
+
 Tests assert codes, values and states themselves; what is said stands in that file, by test and in order,
 where it can be read as a whole. To rewrite it on purpose run the room's tests once with
 NETJOULE_REWRITE_GOLDEN=1 and review the difference. Paths and ports of one run have stand-ins.
@@ -27,6 +29,7 @@ _STAND_INS = (
     (re.compile(r"/tmp/tmp\w{8}"), "TMP"),
     (re.compile(r"(127\.0\.0\.1'?[:,] ?|\bport (?=\d{5}\b))\d+"), r"\1PORT"),
     (re.compile(r"/dev/pts/\d+"), "/dev/pts/N"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "SHA256"),
 )
 _said: dict[str, int] = {}
 """How many sentences of the running test were compared already."""
@@ -73,7 +76,9 @@ def _running_test() -> tuple[Path, str]:
     """The golden file of the running test's room, and the test by its file there."""
     named, _, test = os.environ["PYTEST_CURRENT_TEST"].rpartition(" (")[0].partition("::")
     file = ROOT / named
-    folder = next(parent for parent in file.parents if parent.name == "tests")
+    tests = next(parent for parent in file.parents if parent.name == "tests")
+    of_room = tests / file.relative_to(tests).parts[0]
+    folder = of_room if (of_room / "sentences.json").exists() else tests
     return folder / "sentences.json", f"{file.relative_to(folder).as_posix()}::{test}"
 
 

@@ -7,6 +7,7 @@ import shutil
 
 import coursework_folders as folders
 import pytest
+from golden_sentences import same_sentence
 
 import netjoule_contracts as contracts
 from netjoule.cli.app import run_command
@@ -27,7 +28,7 @@ def test_right_answers_pass(handed_in, capsys):
         "undecided": 0,
     }
     assert run_command(["coursework", "check", str(handed_in)]) == 0
-    assert f"all {len(folders.NAMES)} answers are right" in capsys.readouterr().out
+    same_sentence(capsys.readouterr().out)
 
 
 def wrong(question, answer):
@@ -52,8 +53,7 @@ def test_each_wrong_answer_is_told_with_what_to_look_at_and_without_what_is_righ
         answer = right[name][question.name]
         if isinstance(answer, float):
             assert f"{answer:.2g}" not in re.findall(r"\d[\d.]*", event["words"]), question.name
-    total = len(folders.NAMES)
-    assert f"0 of {total} answers are right, {total} wrong, 0 missing" in seen.err
+    same_sentence(seen.err)
 
 
 @pytest.mark.parametrize(("exercise", "question"), folders.QUESTIONS, ids=folders.NAMES)
@@ -115,7 +115,7 @@ def test_one_exercise_can_be_checked_alone(handed_in, right, capsys):
     assert folders.checked(handed_in, "--exercise", "envelope") == 0
     assert set(folders.verdicts(folders.events(capsys)).values()) == {"right"}
     assert folders.checked(handed_in, "--exercise", "swimming") == 2
-    assert "no exercise 'swimming'; there are envelope, floor, congestion" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_one_exercise_can_be_checked_alone(handed_in, right, capsys):
 def test_a_known_slip_is_named(factor, words):
     number = Number(0.37, 0.02)
     assert not number.holds(0.37 * factor)
-    assert words in number.slip(0.37 * factor)
+    same_sentence(number.slip(0.37 * factor))
     assert bool(number.slip(0.37 * factor)) == bool(words)
 
 
@@ -156,4 +156,4 @@ def test_the_version_that_is_known_is_the_contracts(handed_in, monkeypatch, caps
     path = handed_in / "answers.yaml"
     path.write_text(path.read_text().replace("schema_version: 1", "schema_version: 3"))
     assert folders.checked(handed_in) == 4
-    assert "version 3 is newer than the 2 known here" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)

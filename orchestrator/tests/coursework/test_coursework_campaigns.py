@@ -5,6 +5,7 @@ import json
 
 import coursework_folders as folders
 import pytest
+from golden_sentences import same_sentence
 
 from netjoule.coursework.exercises import EXERCISES
 
@@ -23,41 +24,32 @@ def spoil(folder, change):
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    "change",
     [
-        (lambda d: d["workload"].update(transports=["udp", "tcp"]), "its transports are not quic, tcp, udp"),
-        (lambda d: d["workload"].update(payload_bytes=[64, 64]), "its payload_bytes are not 64, 1440"),
-        (
-            lambda d: d["workload"].update(offered_rate_mbps=[6, 12]),
-            "its offered_rate_mbps are not 6.0, 12.0",
-        ),
-        (lambda d: d["workload"].update(offered_rate_mbps=[[6], 12, 24]), "its offered_rate_mbps are not"),
-        (lambda d: d["workload"].update(blocks=2), "its blocks are not 3 to 40"),
-        (lambda d: d["workload"].update(blocks=10**5), "its blocks are not 3 to 40"),
-        (lambda d: d["workload"].update(pacing=["absolute", "spin"]), "its pacing is not absolute"),
-        (lambda d: d["workload"].update(window_us=list(range(1000))), "its window_us is not 0"),
-        (lambda d: d["workload"].update(parallel=64), "its parallel is not 1"),
-        (lambda d: d["workload"].update(direction="down"), "its direction is not up"),
-        (lambda d: d["workload"].update(generator="iperf3"), "its generator is not netjoule-traffic"),
-        (lambda d: d["workload"].update(profile={"x": 1}), "it has a profile"),
-        (lambda d: d["topology"]["link"].update(preset="seed-like"), "its link is not ideal-216"),
-        (lambda d: d["topology"].pop("link"), "its link is not ideal-216"),
-        (
-            lambda d: d["topology"]["link"].update(overrides={"mcs": 1}),
-            "parameters of its link are changed",
-        ),
-        (
-            lambda d: d.update(status="interrupted"),
-            "is not finished; go on with 'netjoule resume",
-        ),
-        (lambda d: d.update(seed="x"), "seed: 'x' is not of type 'integer'"),
-        (lambda d: d.update(schema_version=2), "schema_version: 1 was expected"),
-        (lambda d: d.update(seed=d["seed"] + 1), "'netjoule check"),
+        lambda d: d["workload"].update(transports=["udp", "tcp"]),
+        lambda d: d["workload"].update(payload_bytes=[64, 64]),
+        lambda d: d["workload"].update(offered_rate_mbps=[6, 12]),
+        lambda d: d["workload"].update(offered_rate_mbps=[[6], 12, 24]),
+        lambda d: d["workload"].update(blocks=2),
+        lambda d: d["workload"].update(blocks=10**5),
+        lambda d: d["workload"].update(pacing=["absolute", "spin"]),
+        lambda d: d["workload"].update(window_us=list(range(1000))),
+        lambda d: d["workload"].update(parallel=64),
+        lambda d: d["workload"].update(direction="down"),
+        lambda d: d["workload"].update(generator="iperf3"),
+        lambda d: d["workload"].update(profile={"x": 1}),
+        lambda d: d["topology"]["link"].update(preset="seed-like"),
+        lambda d: d["topology"].pop("link"),
+        lambda d: d["topology"]["link"].update(overrides={"mcs": 1}),
+        lambda d: d.update(status="interrupted"),
+        lambda d: d.update(seed="x"),
+        lambda d: d.update(schema_version=2),
+        lambda d: d.update(seed=d["seed"] + 1),
     ],
 )
-def test_another_campaign_is_refused(handed_in, change, sentence, capsys):
+def test_another_campaign_is_refused(handed_in, change, capsys):
     spoil(handed_in, change)
-    assert sentence in refused(handed_in, capsys)
+    same_sentence(refused(handed_in, capsys))
 
 
 def test_a_campaign_with_a_defect_is_refused(handed_in, capsys):
@@ -65,7 +57,7 @@ def test_a_campaign_with_a_defect_is_refused(handed_in, capsys):
     folders.edit(run / "result.json", lambda d: d["nodes"][0].update(delta_p_w=77.0))
     said = refused(handed_in, capsys)
     assert "delta_p_w" in said
-    assert f"'netjoule check {handed_in / 'floor'}' names each" in said
+    same_sentence(said)
 
 
 def test_a_link_that_does_not_saturate_as_its_model_is_no_campaign(tmp_path, right, capsys):
@@ -76,11 +68,7 @@ def test_a_link_that_does_not_saturate_as_its_model_is_no_campaign(tmp_path, rig
     folders.fly(tmp_path, "congestion", design["congestion"])
     folders.answer(tmp_path, right)
     said = refused(tmp_path, capsys, "--exercise", "congestion")
-    assert (
-        "not as its model must have it: udp, 64 B, 20 Mb/s brings 3 Mb/s, and the link's cap is 6.14 Mb/s"
-        in said
-    )
-    assert "close other programs and run it again" in said
+    same_sentence(said)
 
 
 def test_a_floor_that_is_empty_everywhere_is_no_campaign(tmp_path, right, capsys):
@@ -88,9 +76,7 @@ def test_a_floor_that_is_empty_everywhere_is_no_campaign(tmp_path, right, capsys
     folders.fly(tmp_path, "floor", design)
     folders.answer(tmp_path, right)
     said = refused(tmp_path, capsys, "--exercise", "floor")
-    assert (
-        "the campaign answers nothing: no run of udp, 64 B, 12 Mb/s has floor_w (floor_achieved_low)" in said
-    )
+    same_sentence(said)
 
 
 def test_a_floor_that_a_device_without_a_cpu_term_has_is_no_campaign(tmp_path, right, capsys):
@@ -100,7 +86,7 @@ def test_a_floor_that_a_device_without_a_cpu_term_has_is_no_campaign(tmp_path, r
     design = folders.designs(meters=(Meter("client-cross-factor", power=power),), block_sd_ratio=0.0)
     folders.fly(tmp_path, "floor", design["floor"])
     folders.answer(tmp_path, right)
-    assert "not between 0 and P_A - P_I" in refused(tmp_path, capsys, "--exercise", "floor")
+    same_sentence(refused(tmp_path, capsys, "--exercise", "floor"))
 
 
 def test_a_question_that_the_campaign_does_not_decide_is_neither_right_nor_wrong(tmp_path, capsys):
@@ -117,7 +103,7 @@ def test_a_question_that_the_campaign_does_not_decide_is_neither_right_nor_wrong
         "congestion.tcp_brings_more_because"
     }
     assert found["congestion.tcp_brings_more_because"] == "undecided"
-    assert f"1 of {len(folders.NAMES)} questions cannot be decided" in seen.err
+    same_sentence(seen.err)
 
 
 def designs_of(changed):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import coursework_folders as folders
 import pytest
+from golden_sentences import same_sentence
 
 from netjoule.cli.app import run_command
 from netjoule.coursework import handin
@@ -47,14 +48,14 @@ def refused(folder, capfd, code=4):
 
 
 def test_a_folder_that_is_not_there_is_a_wrong_command(tmp_path, capfd):
-    assert "there is no folder" in refused(tmp_path / "nowhere", capfd, code=2)
+    same_sentence(refused(tmp_path / "nowhere", capfd, code=2))
     (tmp_path / "file").write_text("x")
-    assert "there is no folder" in refused(tmp_path / "file", capfd, code=2)
+    same_sentence(refused(tmp_path / "file", capfd, code=2))
 
 
 def test_a_folder_without_answers_is_no_coursework(tmp_path, capfd):
     said = refused(tmp_path, capfd)
-    assert "it is not a coursework: it has no answers.yaml; 'netjoule coursework start DIR' makes one" in said
+    same_sentence(said)
 
 
 def test_a_link_for_answers_is_not_followed(handed_in, tmp_path, capfd):
@@ -63,26 +64,26 @@ def test_a_link_for_answers_is_not_followed(handed_in, tmp_path, capfd):
     (handed_in / "answers.yaml").unlink()
     (handed_in / "answers.yaml").symlink_to(secret)
     said = refused(handed_in, capfd)
-    assert "a symbolic link has no place here" in said
+    same_sentence(said)
     assert "topsecret" not in said
 
 
 def test_a_dangling_link_is_a_link_too(handed_in, capfd):
     (handed_in / "answers.yaml").unlink()
     (handed_in / "answers.yaml").symlink_to("nowhere")
-    assert "a symbolic link has no place here" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 @pytest.mark.parametrize(
-    ("place", "sentence"),
+    "place",
     [
-        ("envelope", "a symbolic link stands where a folder belongs"),
-        ("envelope/campaign.json", "a symbolic link has no place in a campaign"),
-        ("envelope/runs", "a symbolic link has no place in a campaign"),
-        ("envelope/figures", "a symbolic link has no place in a campaign"),
+        "envelope",
+        "envelope/campaign.json",
+        "envelope/runs",
+        "envelope/figures",
     ],
 )
-def test_links_in_a_campaign_are_not_followed(handed_in, flown, place, sentence, capfd):
+def test_links_in_a_campaign_are_not_followed(handed_in, flown, place, capfd):
     path = handed_in / place
     if path.is_dir():
         shutil.rmtree(path)
@@ -90,7 +91,7 @@ def test_links_in_a_campaign_are_not_followed(handed_in, flown, place, sentence,
         path.unlink(missing_ok=True)
     path.symlink_to(flown / place)
     said = refused(handed_in, capfd)
-    assert sentence in said
+    same_sentence(said)
     assert str(path) in said
 
 
@@ -111,21 +112,21 @@ def test_a_pipe_is_not_waited_for(handed_in, place, capfd):
 def test_a_folder_for_answers_is_refused(handed_in, capfd):
     (handed_in / "answers.yaml").unlink()
     (handed_in / "answers.yaml").mkdir()
-    assert "it is no plain file" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 def test_what_is_too_big_is_not_read(handed_in, capfd):
     with (handed_in / "envelope/meters/client-cpu.csv").open("r+b") as handle:
         handle.truncate(10**9)  # sparse
-    assert "1000 MB are too much for one file" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
     (handed_in / "answers.yaml").write_bytes(b"#" * 200_000)
-    assert "longer than 100 kB" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 def test_too_many_files_or_levels_are_refused(handed_in, monkeypatch, capfd):
     deep = handed_in / "envelope/runs" / "/".join("abcdefgh")
     deep.mkdir(parents=True)
-    assert "its folders lie too deep" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
     monkeypatch.setattr(handin, "_MOST_FILES", 50)
     shutil.rmtree(handed_in / "envelope/runs/a")
     assert "over 50 files" in refused(handed_in, capfd)
@@ -153,91 +154,85 @@ HEAD = "schema_version: 1\nkind: coursework_answers\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    "text",
     [
-        ("", "not a YAML mapping"),
-        ("- 1\n", "not a YAML mapping"),
-        ("a: [", "not YAML"),
-        (BOMB, "an alias inside an anchored value"),
-        ("[" * 10_000, "nested too deeply"),
-        ("x: " + "1" * 10_000, "not YAML"),
-        (HEAD, "the field 'exercises' is missing"),
-        (HEAD + "exercises: 3\n", "3 is not a mapping"),
-        (HEAD + "exercises: {swimming: {}}\n", "unknown field; known here: envelope, floor, congestion"),
-        (HEAD + "exercises: {envelope: {x: 1}}\n", "unknown field; known here: least_ea_payload_bytes"),
-        (HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: .nan}}\n", ".nan is not a finite number"),
-        (HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: .inf}}\n", ".inf is not a finite number"),
-        (
-            HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: " + "9" * 400 + "}}\n",
-            "a number of 400 digits",
-        ),
-        (HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: '0.1'}}\n", "'0.1' is not a number or empty"),
-        (HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: true}}\n", "True is not a number or empty"),
-        (HEAD + "exercises: {envelope: {least_ea_payload_bytes: 65}}\n", "65 is not one of 64, 1440"),
-        (HEAD + "exercises: {envelope: {dearest_transport: no}}\n", "False is not"),
-        (HEAD + "exercises: {}\nexercises: {}\n", "the field stands twice"),
-        (
-            "schema_version: 2\nkind: coursework_answers\nexercises: {}\n",
-            "version 2 is newer than the 1",
-        ),
-        ("schema_version: 0\nkind: coursework_answers\nexercises: {}\n", "0 must be 1"),
-        ("schema_version: 1\nkind: campaign\nexercises: {}\n", "'campaign' must be 'coursework_answers'"),
-        (HEAD + "? [a, b]\n: 1\nexercises: {}\n", "not YAML"),
-        (HEAD + "exercises: {}\n2026-11-23: x\n", "unknown field"),
-        (HEAD + 'exercises: {}\n"\\e[31mred\\u202e": 1\n', r"\x1b[31mred\u202e"),
-        (HEAD + 'exercises: {envelope: {dearest_transport: "\\e[2J"}}\n', r"x1b[2J"),
+        "",
+        "- 1\n",
+        "a: [",
+        BOMB,
+        "[" * 10_000,
+        "x: " + "1" * 10_000,
+        HEAD,
+        HEAD + "exercises: 3\n",
+        HEAD + "exercises: {swimming: {}}\n",
+        HEAD + "exercises: {envelope: {x: 1}}\n",
+        HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: .nan}}\n",
+        HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: .inf}}\n",
+        HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: " + "9" * 400 + "}}\n",
+        HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: '0.1'}}\n",
+        HEAD + "exercises: {envelope: {udp_ea_j_per_mbit: true}}\n",
+        HEAD + "exercises: {envelope: {least_ea_payload_bytes: 65}}\n",
+        HEAD + "exercises: {envelope: {dearest_transport: no}}\n",
+        HEAD + "exercises: {}\nexercises: {}\n",
+        "schema_version: 2\nkind: coursework_answers\nexercises: {}\n",
+        "schema_version: 0\nkind: coursework_answers\nexercises: {}\n",
+        "schema_version: 1\nkind: campaign\nexercises: {}\n",
+        HEAD + "? [a, b]\n: 1\nexercises: {}\n",
+        HEAD + "exercises: {}\n2026-11-23: x\n",
+        HEAD + 'exercises: {}\n"\\e[31mred\\u202e": 1\n',
+        HEAD + 'exercises: {envelope: {dearest_transport: "\\e[2J"}}\n',
     ],
 )
-def test_answers_that_do_not_fit_are_refused(handed_in, text, sentence, capfd):
+def test_answers_that_do_not_fit_are_refused(handed_in, text, capfd):
     (handed_in / "answers.yaml").write_text(text)
     said = refused(handed_in, capfd)
-    assert sentence in said
+    same_sentence(said)
     assert "answers.yaml" in said
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a: \xc3\x28\n", HEAD.encode("utf-16")])
 def test_answers_of_another_encoding_are_refused(handed_in, content, capfd):
     (handed_in / "answers.yaml").write_bytes(content)
-    assert "not UTF-8; save the file with this encoding" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 def test_control_characters_are_refused(handed_in, capfd):
     (handed_in / "answers.yaml").write_bytes(HEAD.encode() + b"exercises: {} # \x1b]0;x\x07\n")
-    assert "may not stand in it" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 # -- campaigns --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("place", "content", "sentence"),
+    ("place", "content"),
     [
-        ("campaign.json", None, "it cannot be read"),
-        ("campaign.json", b"[" * 100_000, "not JSON"),
-        ("campaign.json", b"[]", "not a JSON object"),
-        ("campaign.json", b'{"seed": ' + b"1" * 10_000 + b"}", "a number of 10000 digits"),
-        ("campaign.json", b"\xff", "line 1: not UTF-8"),
-        ("campaign.json", b" " * 2_000_000, "longer than 1000 kB"),
-        ("campaign.json", b'{"schema_version": 7}', "names all defects"),
-        ("plan.csv", None, "the file is missing"),
-        ("plan.csv", b"\xff\xfe", "plan.csv"),
-        ("runs/*/result.json", None, "the file is missing"),
-        ("runs/*/result.json", b'{"t_a_mbps": NaN}', "NaN is not finite"),
-        ("runs/*/result.json", b'{"t_a_mbps": 1e999}', "1e999 is not finite"),
-        ("runs/*/result.json", b"[" * 100_000, "not JSON"),
-        ("runs/*/result.json", b'{"x": ' + b"1" * 10_000 + b"}", "a number of 10000 digits"),
-        ("runs/*/flow.json", b"\x80\x03c__builtin__\nprint\n", "runs/"),
-        ("meters/client-cpu.csv", b"t_s\n" + b'"' * 200_000, "meters/client-cpu.csv"),
-        ("datapackage.json", b"{}", "datapackage.json"),
+        ("campaign.json", None),
+        ("campaign.json", b"[" * 100_000),
+        ("campaign.json", b"[]"),
+        ("campaign.json", b'{"seed": ' + b"1" * 10_000 + b"}"),
+        ("campaign.json", b"\xff"),
+        ("campaign.json", b" " * 2_000_000),
+        ("campaign.json", b'{"schema_version": 7}'),
+        ("plan.csv", None),
+        ("plan.csv", b"\xff\xfe"),
+        ("runs/*/result.json", None),
+        ("runs/*/result.json", b'{"t_a_mbps": NaN}'),
+        ("runs/*/result.json", b'{"t_a_mbps": 1e999}'),
+        ("runs/*/result.json", b"[" * 100_000),
+        ("runs/*/result.json", b'{"x": ' + b"1" * 10_000 + b"}"),
+        ("runs/*/flow.json", b"\x80\x03c__builtin__\nprint\n"),
+        ("meters/client-cpu.csv", b"t_s\n" + b'"' * 200_000),
+        ("datapackage.json", b"{}"),
     ],
 )
-def test_files_of_a_campaign_that_do_not_fit_are_refused(handed_in, place, content, sentence, capfd):
+def test_files_of_a_campaign_that_do_not_fit_are_refused(handed_in, place, content, capfd):
     path = sorted((handed_in / "envelope").glob(place))[0]
     if content is None:
         path.unlink()
     else:
         path.write_bytes(content)
-    assert sentence in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 def test_texts_of_a_campaign_reach_no_terminal(handed_in, capfd):
@@ -250,7 +245,7 @@ def test_a_plan_without_end_is_not_expanded(handed_in, capfd):
     modes = [f"burst:{n}" for n in range(1, 10_001)]
     change = {"pacing": modes, "window_us": list(range(100_000))}
     folders.edit(handed_in / "envelope/campaign.json", lambda d: d["workload"].update(change))
-    assert "its pacing is not absolute" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
 
 
 # -- nothing is executed ----------------------------------------------------------------------------
@@ -350,7 +345,7 @@ def test_nothing_of_it_is_executed_and_nothing_else_is_opened(handed_in, tmp_pat
 def test_tags_of_yaml_make_nothing(handed_in, tmp_path, tag, capfd):
     canary = tmp_path / "canary"
     (handed_in / "answers.yaml").write_text(f"{HEAD}exercises: {tag} ['touch {canary}']\n")
-    assert "not YAML: could not determine a constructor" in refused(handed_in, capfd)
+    same_sentence(refused(handed_in, capfd))
     assert not canary.exists()
 
 
@@ -361,4 +356,4 @@ def test_a_folder_that_cannot_be_listed_is_refused_with_what_to_do(handed_in, mo
     (handed_in / "floor").mkdir(exist_ok=True)
     monkeypatch.setattr(os, "scandir", refuse)
     assert folders.checked(handed_in, "--exercise", "floor") == 4
-    assert "floor: it cannot be read: Permission denied; hand in the folder as" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)

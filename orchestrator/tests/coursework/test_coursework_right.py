@@ -7,6 +7,7 @@ import subprocess
 
 import coursework_folders as folders
 import pytest
+from golden_sentences import raises, same_sentence
 
 from netjoule.analysis import analysis
 from netjoule.core import programs
@@ -21,7 +22,7 @@ def test_intervals_are_those_of_printed_tables():
     for degrees, printed in folders.T_975.items():
         assert t_quantile(degrees) == pytest.approx(printed, abs=6e-5)
     assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
-    with pytest.raises(ValueError, match="two blocks"):
+    with raises(ValueError):
         half_width([1.0])
     assert told_apart([(2.0, 1.0), (2.1, 1.05), (2.2, 1.1)])
     assert not told_apart([(1.0, 2.0), (2.0, 1.0), (3.0, 3.1)])
@@ -47,7 +48,7 @@ def test_a_floor_that_a_run_was_refused_for_its_outcome_is_the_cells_no_more():
         return Cell(("udp", 64, 12.0), runs).mean("floor_w")
 
     assert floor_of("null_run_invalid") == 0.3
-    with pytest.raises(CannotTell, match=r"not every run has it \(floor_core_busy\)"):
+    with raises(CannotTell):
         floor_of("floor_core_busy")
 
 
@@ -75,16 +76,16 @@ def test_a_cell_counts_blocks_once_and_says_what_it_lacks():
     key = ("udp", 64, 12.0)
     runs = (Run(1, {"floor_w": 1.0}), Run(1, {"floor_w": 3.0}), Run(2, {"floor_w": 5.0}), Run(3, {}))
     assert Cell(key, runs).mean("floor_w") == pytest.approx(3.5)
-    with pytest.raises(CannotTell, match=r"no run of udp, 64 B, 12 Mb/s has loss_ratio$"):
+    with raises(CannotTell):
         Cell(key, runs).mean("loss_ratio")
     spun = Cell(key, (Run(1, {}, floor_reason="floor_spinning"),))
-    with pytest.raises(CannotTell, match=r"has floor_w \(floor_spinning\)"):
+    with raises(CannotTell):
         spun.mean("floor_w")
-    with pytest.raises(CannotTell, match="extrapolated"):
+    with raises(CannotTell):
         Cell(key, (Run(1, {"floor_w": 1.0}, hollow=True),)).mean("floor_w")
-    with pytest.raises(CannotTell, match="no run of udp, 64 B, 12 Mb/s counts"):
+    with raises(CannotTell):
         Cells([]).at("udp", 64, 12)
-    with pytest.raises(CannotTell, match="needs two"):
+    with raises(CannotTell):
         Cell(key, (Run(1, {"loss_ratio": 0.1}),)).half_width("loss_ratio")
 
 
@@ -94,7 +95,7 @@ def test_a_share_that_rounds_to_nothing_may_not_be_below_0():
     assert none.holds(0)
     assert none.holds(0.001)
     assert not none.holds(-0.0001)
-    assert none.slip(-0.0001) == "it cannot be below 0"
+    same_sentence(none.slip(-0.0001))
     assert none.slip(0.01) == ""
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from golden_sentences import same_sentence
 
 from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
@@ -62,18 +63,18 @@ def test_a_complete_host(host, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "what", "words"),
+    ("name", "body", "what"),
     [
-        ("netjoule-link", "exit 1\n", "netjoule-link", "does not run"),
-        ("Rscript", "echo 4.2.2 ggplot2 netjoule\n", "R", "R 4.2.2 without ggplot2, netjoule"),
-        ("Rscript", "exit 1\n", "R", "does not run"),
+        ("netjoule-link", "exit 1\n", "netjoule-link"),
+        ("Rscript", "echo 4.2.2 ggplot2 netjoule\n", "R"),
+        ("Rscript", "exit 1\n", "R"),
     ],
 )
-def test_what_is_broken_is_named_with_what_to_do(host, tmp_path, name, body, what, words):
+def test_what_is_broken_is_named_with_what_to_do(host, tmp_path, name, body, what):
     program(host, name, body)
     found = findings(tmp_path)[what]
     assert not found.ok
-    assert words in found.seen
+    same_sentence(found.seen)
     assert found.fix
 
 
@@ -93,7 +94,7 @@ def test_the_command_exits_3_only_for_what_is_needed(host, tmp_path, capsys):
     program(host, "netjoule-traffic", "exit 1\n")
     assert run_command(["doctor", "--results", str(tmp_path), "--json"]) == 3
     seen = capsys.readouterr()
-    assert "this host lacks: netjoule-traffic" in seen.err
+    same_sentence(seen.err)
     by_name = {f["name"]: f for f in map(json.loads, seen.out.splitlines())}
     assert by_name["netjoule-traffic"]["ok"] is False
 
@@ -102,10 +103,11 @@ def test_a_results_folder_that_is_not_ours_is_a_finding(monkeypatch, tmp_path):
     def closed(_self):
         raise PermissionError
 
-    monkeypatch.setattr(doctor.Path, "exists", closed)
-    found = doctor._disk(tmp_path / "x")
+    with monkeypatch.context() as patch:
+        patch.setattr(doctor.Path, "exists", closed)
+        found = doctor._disk(tmp_path / "x")
     assert (found.ok, found.needed) == (False, True)
-    assert found.seen == f"{tmp_path / 'x'}: permission denied"
+    same_sentence(found.seen)
 
 
 def test_carriers_of_dccp_say_why_not(host, tmp_path):
@@ -113,7 +115,7 @@ def test_carriers_of_dccp_say_why_not(host, tmp_path):
     assert found["dccp over UDP (RFC 6773)"].seen == "yes"
     raw = found["dccp over raw IP (protocol 33)"]
     assert (raw.ok, raw.needed, raw.seen) == (False, False, "no CAP_NET_RAW")
-    assert found["dccp-kernel"].seen == "removed in Linux 6.16"
+    same_sentence(found["dccp-kernel"].seen)
 
 
 def test_raw_sockets_of_the_sandbox_count(host, tmp_path, monkeypatch):
@@ -149,21 +151,21 @@ KERNEL = kernel.Kernel("linux-image-x", "6.1.1-1", "6.1.0-1-amd64", Path("/k"), 
 
 
 @pytest.mark.parametrize(
-    ("image", "words"),
+    "image",
     [
-        (None, "no kernel yet"),
-        (KERNEL, "QEMU emulator 7; Linux 6.1.0-1-amd64"),
-        (replace(KERNEL, release="6.16.3-amd64"), "Linux 6.16.3-amd64, without DCCP"),
+        None,
+        KERNEL,
+        replace(KERNEL, release="6.16.3-amd64"),
     ],
 )
-def test_the_guest_says_what_it_boots(host, tmp_path, monkeypatch, image, words):
+def test_the_guest_says_what_it_boots(host, tmp_path, monkeypatch, image):
     monkeypatch.setattr(kernel, "cached", lambda: image)
     monkeypatch.setattr(trial, "verdict", lambda _kernel, _say: trial.Verdict(False, "no /dev/kvm"))
     found = findings(tmp_path)
     assert found["guest"].ok
-    assert words in found["guest"].seen
+    same_sentence(found["guest"].seen)
     if image is not None:
-        assert found["guest with KVM"].seen.startswith("no /dev/kvm; the guest runs in software emulation")
+        same_sentence(found["guest with KVM"].seen)
 
 
 def test_no_qemu_is_a_note_with_the_package(host, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from golden_sentences import raises, same_sentence
 
 from netjoule.analysis import analysis
 from netjoule.cli.app import run_command
@@ -43,9 +44,7 @@ def test_a_percentage_is_read_with_or_without_its_sign(text, value):
 
 @pytest.mark.parametrize("text", ["", "0", "0%", "100%", "-3%", "three", "3%%", "1e2", "nan"])
 def test_what_is_no_percentage_is_refused(text):
-    with pytest.raises(
-        UsageError, match=r"--mde: .* is no percentage over 0 and under 100; say for example 3%"
-    ):
+    with raises(UsageError):
         sample_size.percent(text, "--mde")
 
 
@@ -70,9 +69,9 @@ def test_the_blocks_are_told_with_their_time(rscript, campaign_dir, capsys):
     size = forecast(workload, synthetic.topology())
     sample_size.tell(Request("3%", campaign_dir, None), workload, size, Output())
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "blocks     12 blocks find it."
-    assert lines[1].strip() == "TCP against UDP: 12"
-    assert lines[2].strip().startswith("12 blocks take ")
+    same_sentence(lines[0])
+    same_sentence(lines[1].strip())
+    same_sentence(lines[2].strip())
     sample_size.tell(Request("3%", campaign_dir, None), workload, size, Output(json_lines=True))
     assert json.loads(capsys.readouterr().out) == ANSWER
 
@@ -86,18 +85,18 @@ def test_without_an_end_there_is_no_time(rscript, campaign_dir, capsys):
 
 
 @pytest.mark.parametrize(
-    ("request_", "words"),
+    "request_",
     [
-        (Request("3%", None, None), "--mde needs a pilot.*name one with --pilot"),
-        (Request(None, Path("x"), None), "none is given; add for example --mde 3%"),
-        (Request(None, None, "80%"), "none is given; add for example --mde 3%"),
-        (Request("3%", Path("nowhere"), None), "nowhere is not a campaign"),
-        (Request("3%", Path("nowhere"), "0%"), "--power: '0%' is no percentage"),
+        Request("3%", None, None),
+        Request(None, Path("x"), None),
+        Request(None, None, "80%"),
+        Request("3%", Path("nowhere"), None),
+        Request("3%", Path("nowhere"), "0%"),
     ],
 )
-def test_options_that_do_not_fit_are_usage_errors(request_, words):
+def test_options_that_do_not_fit_are_usage_errors(request_):
     workload = synthetic.workload()
-    with pytest.raises(UsageError, match=words):
+    with raises(UsageError):
         sample_size.tell(request_, workload, forecast(workload, synthetic.topology()), Output())
 
 
@@ -107,15 +106,14 @@ def test_an_answer_that_was_printed_ends_with_0(rscript, campaign_dir, monkeypat
     rscript(f"echo '{json.dumps(ANSWER | {'words': words})}'\n")
     assert run_command(["plan", "demo", "--mde", "3%", "--pilot", str(campaign_dir)]) == 0
     seen = capsys.readouterr()
-    assert "12 blocks find it." in seen.out
-    assert "3 blocks can give p = 0.25 at least" in seen.out
+    same_sentence(seen.out)
     assert seen.err == ""
 
 
 def test_a_pilot_that_decides_nothing_is_invalid_data(rscript, campaign_dir):
     workload = synthetic.workload()
     rscript('echo \'{"event":"error","message":"The pilot has no two blocks."}\'\nexit 4\n')
-    with pytest.raises(InvalidData, match="no two blocks"):
+    with raises(InvalidData):
         sample_size.tell(
             Request("3%", campaign_dir, None), workload, forecast(workload, synthetic.topology()), Output()
         )
@@ -172,4 +170,4 @@ def test_the_family_is_told_by_analyse(campaign_dir, monkeypatch, capsys):
     assert [c["transport"] for c in contrasts] == ["tcp", "quic", "dccp"]
     assert contrasts[0]["p_holm"] == 0.047
     assert run_command(["analyse", str(campaign_dir), "--margin", "wide"]) == 2
-    assert "--margin: 'wide' is no percentage" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import sshd
 import synthetic
+from golden_sentences import raises, same_sentence
 from lab_topology import LAB
 from runner_fakes import certificate
 
@@ -144,9 +145,7 @@ def test_limits_that_were_not_kept_are_an_answer_and_end_with_exit_4(
     answers(tmp_path, monkeypatch, document(passed=False), code=4)
     of = workload(payload_bytes=[64], offered_rate_mbps=[3])
     found = certify(of, synthetic.topology(), 0.2, silent)
-    with pytest.raises(
-        InvalidData, match="host bench: 1 of 1 schedules were not kept; free the host"
-    ) as caught:
+    with raises(InvalidData) as caught:
         require_passed(found)
     assert caught.value.exit_code == 4
 
@@ -157,7 +156,7 @@ def test_a_host_that_cannot_be_asked_says_why(
 ) -> None:
     said = {"event": "error", "code": "host_lacks", "message": "so_txtime needs fq"}
     answers(tmp_path, monkeypatch, said, code=code)
-    with pytest.raises(kind, match="host this host: so_txtime needs fq"):
+    with raises(kind):
         certify(workload(), synthetic.topology(), 0.2, silent)
 
 
@@ -166,7 +165,7 @@ def test_an_answer_that_is_none_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:
     answers(tmp_path, monkeypatch, answer)
-    with pytest.raises(RunFailed, match="gave no result"):
+    with raises(RunFailed):
         certify(workload(), synthetic.topology(), 0.2, silent)
 
 
@@ -176,7 +175,7 @@ def test_a_program_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: py
     program.write_text("#!/bin/sh\nexec sleep 600\n")
     program.chmod(0o755)
     monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
-    with pytest.raises(RunFailed, match="did not end in time"):
+    with raises(RunFailed):
         certify(workload(), synthetic.topology(), 0.1, silent)
 
 
@@ -205,7 +204,7 @@ def test_the_command_prints_lines_for_machines_and_its_exit_code(
     seen = capsys.readouterr()
     (line,) = [json.loads(text) for text in seen.out.splitlines()]
     assert (line["event"], line["passed"]) == ("selftest", False)
-    assert "schedules were not kept" in seen.err
+    same_sentence(seen.err)
 
 
 def test_this_build_certifies_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +270,7 @@ def test_one_that_cannot_be_asked_ends_the_others(tmp_path: Path, monkeypatch: p
     first = f"[ $(wc -l <{calls}) = 1 ] && exec sleep 600\ncat"
     program.write_text(program.read_text().replace("\ncat", "\n" + first))
     of = workload(payload_bytes=[64], offered_rate_mbps=[3], parallel=2)
-    with pytest.raises(HostLacks, match="no room"):
+    with raises(HostLacks):
         certify(of, synthetic.topology(), 0.2, silent)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from golden_sentences import raises, same_sentence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -220,7 +221,7 @@ def test_ipv6_is_told_by_the_addresses() -> None:
 
 
 def test_an_interrupted_test_is_no_result() -> None:
-    with pytest.raises(InvalidData, match="its test failed: interrupt - the client has terminated"):
+    with raises(InvalidData):
         read_all([IPERF3 / "interrupted.json"], Options())
 
 
@@ -231,25 +232,25 @@ def test_dccp_of_the_fork_is_its_own_generator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "change",
     [
-        (lambda d: d.update(error="unable to connect"), "its test failed: unable to connect"),
-        (lambda d: d.update(end={}), "did not run to its end"),
-        (lambda d: d["start"].pop("test_start"), "field start.test_start: it is missing"),
-        (lambda d: d["end"].pop("sum_sent"), "field end.sum_sent.*missing"),
-        (lambda d: d["start"]["test_start"].update(protocol="SCTP"), "no results of iperf3 over sctp"),
-        (lambda d: d["start"]["test_start"].update(blksize=8), "its messages have 8 bytes"),
-        (lambda d: d["end"]["sum_sent"].update(bytes=-1), "field end.sum_sent.bytes: -1 is not between"),
-        (lambda d: d["end"]["sum_sent"].update(seconds=float("nan")), "no number: NaN"),
-        (lambda d: d["intervals"][0].update(streams=3), "field intervals.0.streams: it is no list"),
+        lambda d: d.update(error="unable to connect"),
+        lambda d: d.update(end={}),
+        lambda d: d["start"].pop("test_start"),
+        lambda d: d["end"].pop("sum_sent"),
+        lambda d: d["start"]["test_start"].update(protocol="SCTP"),
+        lambda d: d["start"]["test_start"].update(blksize=8),
+        lambda d: d["end"]["sum_sent"].update(bytes=-1),
+        lambda d: d["end"]["sum_sent"].update(seconds=float("nan")),
+        lambda d: d["intervals"][0].update(streams=3),
     ],
 )
 def test_a_report_that_cannot_be_used_says_why(
-    change: Callable[[dict[str, Any]], object], words: str, tmp_path: Path
+    change: Callable[[dict[str, Any]], object], tmp_path: Path
 ) -> None:
     # TCP: its end has no plain "sum" to fall back on.
     path = changed(IPERF3 / "tcp-up.json", tmp_path / "broken.json", change)
-    with pytest.raises(InvalidData, match=words) as caught:
+    with raises(InvalidData) as caught:
         read_all([path], Options())
     assert "broken.json" in str(caught.value)
 
@@ -263,27 +264,27 @@ def test_a_test_that_failed_is_left_out_of_a_folder(tmp_path: Path) -> None:
     assert len(found.left_out) == 2
     assert any("refused.json: its test failed" in words for words in found.left_out)
     assert any("notes.txt: it is neither" in words for words in found.left_out)
-    with pytest.raises(InvalidData, match="its test failed"):
+    with raises(InvalidData):
         read_all([tmp_path / "refused.json"], Options())
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ('{"start": {', "cut off in the middle"),
-        ('{"start": nonsense', "it is no JSON"),
-        ('{"results": 3}', "no report of iperf3"),
-        ('{"event":"start","data":{}}', "lines of --json-stream"),
-        (f'{{"start": {"9" * 4400}}}', "x.json, line 1: a number of 4400 digits; 100 are the most$"),
-        ("[" * 100_000, "neither iperf3's JSON"),
-        ('{"start":' * 100_000, "nested too deeply"),
-        ("", "neither iperf3's JSON"),
+        '{"start": {',
+        '{"start": nonsense',
+        '{"results": 3}',
+        '{"event":"start","data":{}}',
+        f'{{"start": {"9" * 4400}}}',
+        "[" * 100_000,
+        '{"start":' * 100_000,
+        "",
     ],
 )
-def test_rubbish_is_one_sentence(text: str, words: str, tmp_path: Path) -> None:
+def test_rubbish_is_one_sentence(text: str, tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(InvalidData, match=words):
+    with raises(InvalidData):
         read_all([path], Options())
 
 
@@ -339,12 +340,12 @@ def test_losses_show_with_both_logs_and_with_the_receivers() -> None:
 
 
 def test_a_senders_log_by_itself_is_no_result() -> None:
-    with pytest.raises(InvalidData, match="what arrived is not known; import it with the log of ITGRecv"):
+    with raises(InvalidData):
         read_all(logs("udp")[:1], UDP)
 
 
 def test_ditgs_transport_must_be_told() -> None:
-    with pytest.raises(UsageError, match="--transport udp, tcp or dccp-kernel"):
+    with raises(UsageError):
         read_all(logs("udp"), Options())
 
 
@@ -377,7 +378,7 @@ def test_two_flows_of_one_log_are_two_runs(tmp_path: Path) -> None:
 def test_a_broken_line_of_ditg_is_named(line: str, tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text((DITG / "udp-receiver.txt").read_text() + line)
-    with pytest.raises(InvalidData, match=r"log.txt, line 129: it is no line of a decoded log"):
+    with raises(InvalidData):
         read_all([log], UDP)
 
 
@@ -432,7 +433,7 @@ def test_a_measurement_of_one_message_has_no_rate(tmp_path: Path) -> None:
     folder = measurement("udp-up", tmp_path)
     scalars = folder / "udp-up-active.sca"
     scalars.write_text(scalars.read_text().replace("1795279807894876", "1795279806906311"))
-    assert "a single moment, so no rate" in read_all([folder], UDP).left_out[0]
+    same_sentence(read_all([folder], UDP).left_out[0])
 
 
 @pytest.mark.parametrize(
@@ -455,7 +456,7 @@ def test_without_a_configuration_the_user_says_the_transport(tmp_path: Path) -> 
     assert flow.report["generator"] == {"name": "netperfmeter", "version": "1.9.4"}
     found = read_all([folder], Options())
     assert found.flows == []
-    assert "name it: --transport" in found.left_out[0]
+    same_sentence(found.left_out[0])
 
 
 def test_compressed_files_are_read(tmp_path: Path) -> None:
@@ -467,9 +468,9 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     assert only(read_all([folder], UDP)).report == plain
     cut = folder / "udp-up-active.sca.bz2"
     cut.write_bytes(cut.read_bytes()[:-20])
-    with pytest.raises(InvalidData, match="bzip2 compression is cut off"):
+    with raises(InvalidData):
         read_all([cut], UDP)
-    assert "bzip2 compression is cut off" in read_all([folder], UDP).left_out[0]
+    same_sentence(read_all([folder], UDP).left_out[0])
 
 
 def test_a_missing_file_of_a_measurement_is_named(tmp_path: Path) -> None:
@@ -478,36 +479,33 @@ def test_a_missing_file_of_a_measurement_is_named(tmp_path: Path) -> None:
     found = read_all([folder], UDP)
     assert found.flows == []
     assert "lacks udp-up-passive-00000000-0000.vec" in found.left_out[0]
-    with pytest.raises(InvalidData, match="active side are not among the files"):
+    with raises(InvalidData):
         read_all([folder / "udp-up-passive.sca"], UDP)
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "words"),
+    ("file", "old", "new"),
     [
         (
             "udp-up-active.sca",
             "1795279806906311",
             "nan",
-            "'First Transmission' of flow 0 is nan, out of",
         ),
-        ("udp-up-active.sca", "1795279806906311", "x", "a figure of flow 0 is no number"),
-        ("udp-up-active.sca", "1795279806906311", "1795079806906311", "times 200001 s apart"),
-        ("udp-up-active.sca", '"First Transmission"', '"First"', "flow 0 lacks 'First Transmission'"),
-        ("udp-up-passive-00000000-0000.vec", "70560 49 0", "70560 4900000000 0", "count of packets"),
-        ("udp-up-passive-00000000-0000.vec", "000001 1795", "000001 broken ", "a line of it is broken"),
+        ("udp-up-active.sca", "1795279806906311", "x"),
+        ("udp-up-active.sca", "1795279806906311", "1795079806906311"),
+        ("udp-up-active.sca", '"First Transmission"', '"First"'),
+        ("udp-up-passive-00000000-0000.vec", "70560 49 0", "70560 4900000000 0"),
+        ("udp-up-passive-00000000-0000.vec", "000001 1795", "000001 broken "),
     ],
 )
-def test_rubbish_in_a_measurement_is_one_sentence(
-    file: str, old: str, new: str, words: str, tmp_path: Path
-) -> None:
+def test_rubbish_in_a_measurement_is_one_sentence(file: str, old: str, new: str, tmp_path: Path) -> None:
     folder = measurement("udp-up", tmp_path)
     text = (folder / file).read_text()
     assert old in text
     (folder / file).write_text(text.replace(old, new, 1))
     found = read_all([folder], UDP)
     assert found.flows == []
-    assert words in found.left_out[0]
+    same_sentence(found.left_out[0])
 
 
 def two_flows(tmp_path: Path, *protocols: str) -> Path:
@@ -545,7 +543,7 @@ def test_a_flow_of_a_transport_that_is_not_held_is_left_out_and_named(other: str
 
 
 def test_a_measurement_with_no_flow_that_is_held_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidData, match="netperfmeter over sctp, only over"):
+    with raises(InvalidData):
         read_all(sorted(two_flows(tmp_path, "SCTP", "MPTCP").iterdir()), Options())
 
 

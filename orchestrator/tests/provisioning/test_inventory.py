@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 from lab_topology import LAB, changed
 
 from netjoule.cli.app import run_command
@@ -119,12 +120,12 @@ def test_every_variable_is_read_by_a_role():
 
 
 def test_what_cannot_be_provisioned_is_refused():
-    with pytest.raises(UsageError, match="there is nothing to provision"):
+    with raises(UsageError):
         inventory.check_provisionable(topology.load(SHIPPED))
     document = changed(("kind", "guest"))
     del document["hosts"]["ap"]["control_address"]
     loaded = topology.Topology.from_document(document, where="lab.yaml")
-    with pytest.raises(UsageError, match=r"hosts\.ap: the field 'control_address' is missing"):
+    with raises(UsageError):
         inventory.check_provisionable(loaded)
 
 

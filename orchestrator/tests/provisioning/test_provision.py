@@ -6,6 +6,7 @@ import os
 import signal
 
 import pytest
+from golden_sentences import same_sentence
 from lab_topology import LAB
 from runner_fakes import new_campaign
 from synthetic import workload
@@ -91,7 +92,7 @@ def test_what_was_done_is_said(rack, playbook, capsys):
     )
     assert run_command(["provision", "--testbed", rack]) == 0
     seen = capsys.readouterr()
-    assert seen.out == "2 hosts provisioned: 3 changes (1 tasks, 0 s)\n"
+    same_sentence(seen.out)
     assert seen.err.splitlines() == ["Hosts:", "  changed  ap               Set the kernel"]
     words = (folder / "arguments").read_text().split()
     assert words[:2] == ["-i", rack]
@@ -99,20 +100,20 @@ def test_what_was_done_is_said(rack, playbook, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "book", "words", "told"),
+    ("options", "book", "words"),
     [
-        (["--check"], "site.yml", ["--check"], "2 hosts provisioned: 3 changes would be made"),
-        (["--limit", "client"], "site.yml", ["--limit", "client"], "2 hosts provisioned"),
-        (["--limit", SHELF, "--teardown"], "teardown.yml", ["--limit", SHELF], "2 hosts torn down"),
+        (["--check"], "site.yml", ["--check"]),
+        (["--limit", "client"], "site.yml", ["--limit", "client"]),
+        (["--limit", SHELF, "--teardown"], "teardown.yml", ["--limit", SHELF]),
     ],
 )
-def test_options_become_ansibles(rack, playbook, capsys, options, book, words, told):
+def test_options_become_ansibles(rack, playbook, capsys, options, book, words):
     folder = playbook(START, END)
     assert run_command(["provision", "--testbed", rack, *options]) == 0
     _, _, *rest = (folder / "arguments").read_text().split()
     assert rest[:-1] == words
     assert rest[-1].endswith(book)
-    assert told in capsys.readouterr().out
+    same_sentence(capsys.readouterr().out)
 
 
 def test_machines_get_the_events_as_they_are(rack, playbook, capsys):
@@ -174,38 +175,32 @@ def test_remedies_of_logins(said, advice):
 
 # What Ansible 2.19 says of its own workings, and what the user reads instead.
 @pytest.mark.parametrize(
-    ("status", "said", "read"),
+    ("status", "said"),
     [
         (
             "unreachable",
             "Task failed: Failed to create temporary directory. In some cases, you may have been able to "
             "authenticate and did not have permissions on the target directory. Consider changing ...",
-            "ap: cannot be logged in to: no folder for temporary files can be made there; its disk is full "
-            "or read-only: see 'df' there, make room and repeat the command (task: Set)",
         ),
         (
             "unreachable",
             'Data could not be sent to remote host "192.0.2.1". Make sure this host can be reached ...',
-            "ap: cannot be logged in to: the connection broke off; was it switched off, or is its memory "
-            "full ('dmesg' there)? Repeat the command when it is up (task: Set)",
         ),
         (
             "failed",
             "Task failed: Action failed: The module interpreter '/usr/bin/python3' was not found. "
             "Consider overriding the configured interpreter path for this host. See stdout/stderr for ...",
-            "ap: /usr/bin/python3 is not there; install python3 there (task: Set)",
         ),
         (
             "unreachable",
             f"Failed to connect to the host via ssh: {ANOTHER_KEY}",
-            f"ap: cannot be logged in to: {NOT_THE_KNOWN_KEY}, then 'ssh-keygen -R 192.0.2.1' (task: Set)",
         ),
     ],
 )
-def test_ansibles_own_words_become_a_sentence(rack, playbook, capsys, status, said, read):
+def test_ansibles_own_words_become_a_sentence(rack, playbook, capsys, status, said):
     playbook(START, result("ap", "Set", status, said), END, code=2)
     assert run_command(["provision", "--testbed", rack]) == 1
-    assert capsys.readouterr().err.splitlines()[0] == read
+    same_sentence(capsys.readouterr().err.splitlines()[0])
 
 
 @pytest.mark.parametrize(
@@ -243,10 +238,10 @@ def test_sigterm_ends_ansible_too(rack, playbook):
 def test_ansible_that_comes_to_no_host_is_quoted(rack, playbook, capsys):
     playbook(stderr="[WARNING]: something\n[ERROR]: rack.yaml, line 3: no such thing\n", code=1)
     assert run_command(["provision", "--testbed", rack]) == 1
-    assert capsys.readouterr().err == "netjoule: ansible-playbook: rack.yaml, line 3: no such thing\n"
+    same_sentence(capsys.readouterr().err)
     playbook(code=7)
     assert run_command(["provision", "--testbed", rack]) == 1
-    assert "ended with code 7" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
 
 
 def test_the_environment_holds_secrets_and_no_settings_of_another_ansible(rack, playbook, monkeypatch):
@@ -278,20 +273,17 @@ def test_variables_beside_a_topology_are_read_when_they_are_trusted(rack, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (
-            ["provision", "--limit", "clients"],
-            "--limit clients: rack has no such role or host; roles: access_point",
-        ),
-        (["provision", "--testbed", "testbed-topology.yaml"], "there is nothing to provision"),
-        (["doctor", "--testbed", "testbed-topology.yaml"], "there is nothing to provision"),
+        ["provision", "--limit", "clients"],
+        ["provision", "--testbed", "testbed-topology.yaml"],
+        ["doctor", "--testbed", "testbed-topology.yaml"],
     ],
 )
-def test_what_cannot_be_provisioned_is_refused_before_ansible_starts(rack, playbook, capsys, words, message):
+def test_what_cannot_be_provisioned_is_refused_before_ansible_starts(rack, playbook, capsys, words):
     folder = playbook(START, END)
     assert run_command([*words, *([] if "--testbed" in words else ["--testbed", rack])]) == 2
-    assert message in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
     assert not (folder / "arguments").exists()
 
 
@@ -310,10 +302,7 @@ def test_doctor_lists_each_comparison_and_exits_3(rack, playbook, capsys):
         ["ok", "ap: the clock's offset         as the topology says"],
         ["LACK", "laptop: the path MTU           10.78.0.2 does not answer laptop"],
     ]
-    assert seen.err == (
-        f"netjoule: the testbed is not as {rack} says: laptop: the path MTU; "
-        f"'netjoule provision --testbed {rack}' sets right what it can\n"
-    )
+    same_sentence(seen.err)
     assert (folder / "arguments").read_text().split()[-1].endswith("ansible/verify.yml")
     playbook(START, comparisons[0], END)
     assert run_command(["doctor", "--testbed", rack, "--json"]) == 0
@@ -344,10 +333,7 @@ def test_doctor_tells_a_host_that_it_cannot_use_as_provision_does(rack, playbook
         "LACK laptop: Read the kernel's settings Missing sudo password; ssh.become needs sudo without a "
         "password; or log in as root (ssh.user: root)",
     ]
-    assert seen.err == (
-        f"netjoule: ap, board, laptop cannot be compared with {rack}; "
-        "repeat the command when the cause is away\n"
-    )
+    same_sentence(seen.err)
 
 
 def test_doctor_ends_with_what_provisioning_sets_right_and_what_it_cannot(rack, playbook, capsys):
@@ -355,10 +341,7 @@ def test_doctor_ends_with_what_provisioning_sets_right_and_what_it_cannot(rack, 
     unasked = result("laptop", "Read the routes", "failed", "[Errno 2] No such file or directory: b'ip'")
     playbook(START, result("ap", "Read the routes", "unreachable", refused), unasked, END, code=4)
     assert run_command(["doctor", "--testbed", rack]) == 3
-    assert capsys.readouterr().err == (
-        f"netjoule: the testbed is not as {rack} says: laptop: Read the routes; ap cannot be compared; when "
-        f"the cause of that is away, 'netjoule provision --testbed {rack}' sets right what it can\n"
-    )
+    same_sentence(capsys.readouterr().err)
 
 
 def test_the_words_of_a_check_get_no_remedy_for_a_login(rack, playbook, capsys):
@@ -407,7 +390,7 @@ def test_a_campaign_begins_and_goes_on_only_where_the_hosts_are_as_described(
     folder = playbook(START, good, bad, END, code=2)
     assert run_command(commands[command]) == 3
     said = capsys.readouterr().err
-    assert "laptop: the path MTU: 10.78.0.2 does not answer laptop\n" in said
+    same_sentence(said)
     assert ("campaign.json says: laptop: the path MTU" in said) == (command == "resume")
     assert (folder / "arguments").read_text().split()[-1].endswith("ansible/verify.yml")
     assert went == []
@@ -433,7 +416,7 @@ def test_resume_sees_the_variables_beside_the_topology_that_the_campaign_began_w
         (folder / name).parent.mkdir()
         (folder / name).write_text(text)
     assert run_command(commands["run"]) == 0
-    assert "group_vars beside the topology is not read, as it may run programs" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
     saw = "cat group_vars/all.yml; echo; ls"
     (folder / "ansible-playbook").write_text(
         f'#!/bin/sh\ncd "$(dirname "$2")" && ({saw}) >{folder}/saw\ncat {folder}/said\n'
@@ -446,12 +429,12 @@ def test_resume_sees_the_variables_beside_the_topology_that_the_campaign_began_w
     assert str(folder) not in (folder / "new/campaign.json").read_text()
     said = capsys.readouterr().err
     assert "is gone" not in said
-    assert "host_vars beside the topology is read: what its templates name runs on this machine" in said
+    same_sentence(said)
 
     (folder / "new/.testbed").write_text("/no/such/folder/rack.yaml\n")
     assert run_command(resume) == 0
     assert (folder / "saw").read_text().split() == ["rack.yaml"]
-    assert "/no/such/folder is gone: variables that stood there" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("touched", [False, True])
@@ -467,7 +450,7 @@ def test_a_campaign_whose_hosts_another_takes_first_leaves_no_folder(
     monkeypatch.setattr(runner, "run_campaign", run_campaign)
     folder = playbook(START, END)
     assert run_command(commands["run"]) == 2
-    assert "host ap: it is in use by another" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
     assert (folder / "new").exists() == touched
 
 
@@ -494,5 +477,5 @@ def test_a_campaign_whose_hosts_are_out_of_reach_leaves_no_folder(tmp_path, caps
     words = ["run", str(tmp_path / "workload.yaml"), "--testbed", str(tmp_path / "rack.yaml")]
     for _ in range(2):
         assert run_command([*words, "--out", str(tmp_path / "new"), *verify]) == 1
-        assert "host laptop (root@127.0.0.1:1): it cannot be reached over SSH" in capsys.readouterr().err
+        same_sentence(capsys.readouterr().err)
     assert not (tmp_path / "new").exists()

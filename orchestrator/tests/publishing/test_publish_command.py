@@ -7,6 +7,7 @@ import json
 import pytest
 import synthetic
 from bundles import unpacked
+from golden_sentences import same_sentence
 
 from netjoule.cli.app import run_command
 from netjoule.publishing.kinds import Kind
@@ -24,10 +25,7 @@ def test_the_command_tells_what_it_did(canary_campaign, tmp_path, capsys):
     assert run_command([*words, "--author", "Doe, Jo"]) == 0
     said = capsys.readouterr().out
     assert "kept: ip, mac" in said
-    assert "masked: ssid 8, host" in said
-    assert "left out: notes-of-user-2.txt" in said
-    assert "though topology.yaml names it: calibration of meter host-1-power" in said
-    assert "licence of the data: none, so others may not reuse them" in said
+    same_sentence(said)
     assert "b.zip" in said.splitlines()[-1]
     assert not any(name in said for name in ("kanari", "KNRI"))
 
@@ -35,7 +33,7 @@ def test_the_command_tells_what_it_did(canary_campaign, tmp_path, capsys):
 def test_a_licence_is_given_by_its_identifier(campaign_dir, tmp_path, capsys):
     words = ["publish", str(campaign_dir), "--out", str(tmp_path / "b.zip"), "--licence", "cc-by-4.0"]
     assert run_command(words) == 0
-    assert "licence of the data: CC-BY-4.0\n" in capsys.readouterr().out
+    same_sentence(capsys.readouterr().out)
 
 
 def test_it_warns_of_names_that_are_masked_in_fields_only():
@@ -66,8 +64,7 @@ def test_the_words_that_may_tell_are_on_the_terminal(campaign_dir, tmp_path, cap
     path.write_text(json.dumps(document))
     assert run_command(["publish", str(campaign_dir), "--out", str(tmp_path / "b.zip")]) == 0
     said = capsys.readouterr().out
-    assert "'annaberg' has a masked name as a part" in said
-    assert "what env:NETJOULE_TEST_PLUG means may stay in running text" in said
+    same_sentence(said)
     assert "lab:" not in said
 
 
@@ -129,27 +126,24 @@ def test_a_refusal_writes_out_what_a_terminal_would_obey(campaign_dir, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (
-            ["--include", "ssid,names"],
-            "no kind 'names' to include; there are ssid, mac, ip, host, user, serial",
-        ),
-        (["--licence", "mine"], "no licence 'mine' for data; there are CC-BY-4.0"),
-        (["--author", ", Jo"], "--author ', Jo' is no name"),
-        (["--author", "Doe,"], "is no name"),
+        ["--include", "ssid,names"],
+        ["--licence", "mine"],
+        ["--author", ", Jo"],
+        ["--author", "Doe,"],
     ],
 )
-def test_what_cannot_be_meant_is_a_usage_error(campaign_dir, words, message, capsys):
+def test_what_cannot_be_meant_is_a_usage_error(campaign_dir, words, capsys):
     assert run_command(["publish", str(campaign_dir), *words]) == 2
-    assert message in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
 
 
 def test_a_campaign_that_lacks_runs_is_published_only_when_asked_for(tmp_path, capsys):
     synthetic.create(tmp_path / "c").close()
     assert run_command(["publish", str(tmp_path / "c")]) == 4
     said = capsys.readouterr().err
-    assert "incomplete: 0 of " in said
+    same_sentence(said)
     assert "netjoule resume" in said
     assert not list(tmp_path.glob("*.zip"))
     assert (
@@ -159,4 +153,4 @@ def test_a_campaign_that_lacks_runs_is_published_only_when_asked_for(tmp_path, c
 
 def test_a_folder_that_is_no_campaign_is_refused(tmp_path, capsys):
     assert run_command(["publish", str(tmp_path)]) == 2
-    assert "is not a campaign" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)

@@ -7,6 +7,7 @@ import re
 from urllib.parse import quote
 
 import pytest
+from golden_sentences import raises, same_sentence
 from hypothesis import given
 from hypothesis import strategies as st
 from masked_texts import masked
@@ -134,7 +135,7 @@ def test_a_name_that_is_a_word_of_netjoule_spoils_no_text(name):
     text, host = masked("netjoule-traffic: udp absolute, power of run b01m001-udp-a1", host=name)
     assert host == "host-1"
     assert text.replace("host-1", name) == "netjoule-traffic: udp absolute, power of run b01m001-udp-a1"
-    assert "netjoule-traffic: udp absolute, power" in text
+    same_sentence(text)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_numbers_and_what_stands_inside_are_masked_by_their_fields(before, after
 
 
 def test_two_keys_with_one_stand_in_are_refused():
-    with pytest.raises(InvalidData, match="'LAB1' and 'lab1' are one name, 'host-1'"):
+    with raises(InvalidData):
         masked(json.dumps({"hosts": {"LAB1": {}, "lab1": {}}}))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import canaries
 import pytest
 from bundles import published
+from golden_sentences import raises
 
 from netjoule.cli.app import run_command
 from netjoule.core import files
@@ -45,7 +46,7 @@ def test_a_campaign_whose_readings_were_cut_off_is_refused(campaign_dir, tmp_pat
     readings = campaign_dir / "meters" / "m.csv"
     kept = readings.read_bytes()[:705]
     readings.write_bytes(kept[: kept.rfind(b"\n") + 1])
-    with pytest.raises(InvalidData, match=r"meters/m.csv, run .*: readings cover \d+ % of"):
+    with raises(InvalidData):
         publish(campaign_dir, tmp_path / "b.zip")
     assert not (tmp_path / "b.zip").exists()
 
@@ -64,10 +65,10 @@ def test_a_name_that_can_be_no_bundle_is_refused_before_any_work(campaign_dir, t
 def test_nothing_is_overwritten(campaign_dir, tmp_path):
     taken = tmp_path / "b.zip"
     taken.write_text("mine")
-    with pytest.raises(UsageError, match="exists"):
+    with raises(UsageError):
         publish(campaign_dir, taken)
     (tmp_path / "c.zip").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="exists"):
+    with raises(UsageError):
         publish(campaign_dir, tmp_path / "c.zip")
     assert taken.read_text() == "mine"
 
@@ -85,7 +86,7 @@ def test_a_name_that_is_taken_meanwhile_is_left_alone(campaign_dir, tmp_path, mo
     monkeypatch.setattr(archive, "written", written)
     if not links:
         monkeypatch.setattr(archive.os, "link", refusing(errno.EPERM))
-    with pytest.raises(UsageError, match="exists"):
+    with raises(UsageError):
         publish(campaign_dir, place / "b.zip")
     assert [path.name for path in place.iterdir()] == ["b.zip"]
     assert (place / "b.zip").read_text() == "mine"
@@ -114,7 +115,7 @@ def test_a_full_disk_leaves_nothing(campaign_dir, tmp_path, monkeypatch, where):
         monkeypatch.setattr(archive.shutil, "copyfileobj", refusing(errno.ENOSPC))
     else:
         monkeypatch.setattr(archive.os, "link", refusing(errno.ENOSPC))
-    with pytest.raises(RunFailed, match="the disk is full; nothing was left behind; free some space"):
+    with raises(RunFailed):
         publish(campaign_dir, place / "b.zip")
     assert nothing_left(place)
 
@@ -157,7 +158,7 @@ def with_a_handler(check):
 def test_a_campaign_that_is_being_written_is_refused(campaign_dir, tmp_path):
     with (campaign_dir / ".lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        with pytest.raises(UsageError, match="another netjoule is writing"):
+        with raises(UsageError):
             publish(campaign_dir, tmp_path / "b.zip")
 
 
@@ -166,7 +167,7 @@ def test_nobody_may_write_the_campaign_until_the_bundle_is_packed(campaign_dir, 
     whole = archive.written
 
     def written(*arguments):
-        with pytest.raises(UsageError, match="another netjoule is writing"):
+        with raises(UsageError):
             files.take_lock(campaign_dir)
         os.close(files.take_lock(campaign_dir, shared=True))  # readers do not mind each other
         whole(*arguments)
@@ -185,7 +186,7 @@ def test_the_campaign_stays_as_it_was(canary_campaign, tmp_path):
 def test_a_link_out_of_the_campaign_is_refused(campaign_dir, tmp_path):
     (campaign_dir / "meters" / "m.csv").unlink()
     (campaign_dir / "meters" / "m.csv").symlink_to("/etc/hostname")
-    with pytest.raises(InvalidData, match="symbolic link"):
+    with raises(InvalidData):
         publish(campaign_dir, tmp_path / "b.zip")
 
 
@@ -193,7 +194,7 @@ def test_the_last_check_finds_what_masking_missed(canary_campaign, tmp_path, mon
     monkeypatch.setattr("netjoule.publishing.masking.Masker.free", lambda _, text: text)
     place = tmp_path / "made"
     place.mkdir()
-    with pytest.raises(RunFailed, match="a defect of netjoule"):
+    with raises(RunFailed):
         publish(canary_campaign, place / "b.zip")
     assert nothing_left(place)
 
@@ -225,7 +226,7 @@ def test_the_last_check_finds_every_kind(of, left):
 def test_the_last_check_searches_what_is_written_beside_the_campaign(canary_campaign, tmp_path, monkeypatch):
     of_readme = papers._readme
     monkeypatch.setattr(papers, "_readme", lambda *given: [*of_readme(*given), "at 10.123.45.67"])
-    with pytest.raises(RunFailed, match=r"README\.md: it would still hold"):
+    with raises(RunFailed):
         publish(canary_campaign, tmp_path / "b.zip")
 
 
@@ -242,7 +243,7 @@ def test_a_network_called_as_netjoule_writes_is_masked_and_no_obstacle(campaign_
 def test_what_an_author_shares_with_a_masked_name_hides_no_other_name(canary_campaign, tmp_path, monkeypatch):
     of_readme = papers._readme
     monkeypatch.setattr(papers, "_readme", lambda *given: [*of_readme(*given), "at 10.123.45.67"])
-    with pytest.raises(RunFailed, match=r"README\.md: it would still hold"):
+    with raises(RunFailed):
         publish(canary_campaign, tmp_path / "b.zip", authors=("Doe, 1", "10, ."))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from golden_sentences import raises
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import InvalidData
@@ -127,5 +128,5 @@ def test_a_spoilt_file_is_refused_with_the_place(tmp_path, monkeypatch):
     place = tmp_path / Path(published.FILE).name
     place.write_text(json.dumps(spoilt))
     monkeypatch.setattr(published.programs, "shipped", lambda _: place)
-    with pytest.raises(InvalidData, match=r"udp-dccp-80211n.json: savings.minutes: 'many' is not"):
+    with raises(InvalidData):
         published.read()

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from golden_sentences import same_sentence
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -173,7 +174,7 @@ def test_rounding_is_within_half_a_digit_and_cutting_off_never_adds(value, like)
 
 def test_a_number_that_neither_rounds_nor_is_cut_off_is_told():
     found = judge([Fraction(5), Fraction(10)], ["5", "12"], 1, "rounded")
-    assert found.words == "10 computed, which gives 10; from the printed 5 it would be 10"
+    same_sentence(found.words)
 
 
 # -- one's own difference -------------------------------------------------------------------------------
@@ -190,13 +191,9 @@ def test_uncertainty_goes_through_every_step_as_a_share(minutes, rate, household
 def test_a_given_difference_keeps_its_uncertainty(capsys):
     assert run_command(["savings", "--difference", "-0.12", "--u95", "0.03"]) == 0
     own, published, _ = capsys.readouterr().out.partition("\nPublished: ")
-    assert own.startswith("With the difference given:\n")  # one's own figure comes first
+    same_sentence(own)  # one's own figure comes first
     assert published
-    assert "0.120 ± 0.030 J/Mb saved" in own
-    assert "0.078 ± 0.020 TJ" in own
-    assert "0.0217 ± 0.0054 GWh" in own
-    assert "5.1 ± 1.3 homes" in own
-    assert "one metered end and one direction, those that the given difference is of" in own
+    same_sentence(own)
     assert "in this model" not in own.lower()
 
 
@@ -269,46 +266,37 @@ def test_the_bounds_themselves_are_computed(difference, u95, size, household, ca
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (["--campaign", "nowhere"], "nowhere is not a campaign"),
-        (["--campaign", "x", "--difference", "1", "--u95", "1"], "the difference is given twice"),
-        (["--difference", "1"], "--difference without --u95; give both"),
-        (["--u95", "1"], "--u95 without --difference; give both"),
-        (["--transport", "tcp"], "a cell is chosen, but no campaign"),
-        (["--minutes", "5"], "--minutes without a difference of your own"),
-        (
-            ["--difference", "1", "--u95", "1", "--household-kwh", "0"],
-            "--household-kwh is 0; give a number above 0",
-        ),
-        (["--difference", "1", "--u95", "1", "--bit-rate-kbps", "nan"], "--bit-rate-kbps is nan"),
-        (["--difference", "inf", "--u95", "1"], "--difference is inf"),
-        (["--difference", "1", "--u95", "-1"], "Invalid value for '--u95'"),
-        (["--difference", "1", "--u95", "nan"], "Invalid value for '--u95'"),
-        (["--difference", "1", "--u95", "inf"], "--u95 is inf; give a finite number of J/Mb"),
-        (["--difference", "nan", "--u95", "1"], "--difference is nan; give a finite number of J/Mb"),
-        (["--difference", "1e999", "--u95", "1"], "--difference is inf; give a finite number of J/Mb"),
-        (
-            ["--difference=-1e300", "--u95", "1"],
-            "--difference is -1e+300; give a finite number of J/Mb: 0, or of a size from 1e-12 to 1e+18",
-        ),
-        (["--difference", "1", "--u95", "1e300"], "--u95 is 1e+300; give a finite number of J/Mb"),
-        (["--difference", "1", "--u95", "5e-324"], "--u95 is 4.94066e-324; give a finite number of J/Mb"),
+        ["--campaign", "nowhere"],
+        ["--campaign", "x", "--difference", "1", "--u95", "1"],
+        ["--difference", "1"],
+        ["--u95", "1"],
+        ["--transport", "tcp"],
+        ["--minutes", "5"],
+        ["--difference", "1", "--u95", "1", "--household-kwh", "0"],
+        ["--difference", "1", "--u95", "1", "--bit-rate-kbps", "nan"],
+        ["--difference", "inf", "--u95", "1"],
+        ["--difference", "1", "--u95", "-1"],
+        ["--difference", "1", "--u95", "nan"],
+        ["--difference", "1", "--u95", "inf"],
+        ["--difference", "nan", "--u95", "1"],
+        ["--difference", "1e999", "--u95", "1"],
+        ["--difference=-1e300", "--u95", "1"],
+        ["--difference", "1", "--u95", "1e300"],
+        ["--difference", "1", "--u95", "5e-324"],
         *(
-            (
-                ["--difference", "1", "--u95", "1", f"--{name}", value],
-                f"--{name} is {shown}; give a number above 0, from 1e-12 to 1e+18",
-            )
+            ["--difference", "1", "--u95", "1", f"--{name}", value]
             for name in ("minutes", "bit-rate-kbps", "household-kwh")
-            for value, shown in (("nan", "nan"), ("inf", "inf"), ("1e308", "1e+308"), ("1e-300", "1e-300"))
+            for value in ("nan", "inf", "1e308", "1e-300")
         ),
-        (["--campaign", "x", "--offered-rate-mbps", "nan"], "--offered-rate-mbps is nan; give a number"),
-        (["--campaign", "x", "--offered-rate-mbps", "1e308"], "--offered-rate-mbps is 1e+308; give a number"),
+        ["--campaign", "x", "--offered-rate-mbps", "nan"],
+        ["--campaign", "x", "--offered-rate-mbps", "1e308"],
     ],
 )
-def test_what_makes_no_sense_is_one_line_and_exit_2(words, message, capsys):
+def test_what_makes_no_sense_is_one_line_and_exit_2(words, capsys):
     assert run_command(["savings", *words]) == 2
     seen = capsys.readouterr()
     assert seen.out == ""
     assert seen.err.count("\n") == 1
-    assert message in seen.err
+    same_sentence(seen.err)

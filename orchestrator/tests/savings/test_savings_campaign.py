@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises, same_sentence
 
 from netjoule.cli.app import run_command
 from netjoule.core import files
@@ -73,24 +74,21 @@ def documents(text: str) -> list[dict]:
 def test_the_difference_of_a_campaign_says_whose_and_which(analysed, capsys):
     assert run_command(["savings", "--campaign", analysed({})]) == 0
     own = capsys.readouterr().out.partition("\n\nPublished: ")[0]
-    assert "dccp against udp at client (meter m; power measured, radio real), " in own
-    assert "300 bytes, 0.065 Mb/s up, 5 pairs" in own
-    assert "5.1 ± 1.3 homes" in own
-    assert "one metered end (client, by meter m) and one direction (up)" in own
+    same_sentence(own)
     assert "in this model" not in own.lower()
 
 
 def test_a_modelled_difference_says_so_at_every_number_and_verdict(analysed, capsys):
     assert run_command(["savings", "--campaign", analysed(MODELLED)]) == 0
     own = capsys.readouterr().out.partition("\n\nPublished: ")[0].splitlines()
-    assert "in this model, dccp against udp" in own[0]
+    same_sentence(own[0])
     told = [line for line in own if "±" in line and "half-width" not in line]
     assert len(told) == 3
     assert all("in this model" in line for line in told)
     assert (
         "  In this model, the interval of the saving is above zero: dccp takes less energy than UDP." in own
     )
-    assert own[-1].startswith("  In this model: power or radio is modelled, the model's own error is not in")
+    same_sentence(own[-1])
 
 
 @pytest.mark.parametrize("change", [{"power_source": "modelled"}, {"radio_source": "link-model"}])
@@ -148,7 +146,7 @@ def test_a_single_block_has_no_interval(analysed, capsys):
         == 0
     )
     own = capsys.readouterr().out.partition("\n\nPublished: ")[0]
-    assert "There is no interval" in own
+    same_sentence(own)
     assert "±" not in own
     assert "1 pair:" in own
 
@@ -226,7 +224,7 @@ def test_a_cell_below_resolution_is_refused_with_what_to_do(analysed, capsys):
     assert run_command(["savings", "--campaign", analysed(BELOW)]) == 4
     seen = capsys.readouterr()
     assert seen.out == ""
-    assert "300 bytes 0.065 Mb/s up at meter m: 3 runs are below the meter's resolution" in seen.err
+    same_sentence(seen.err)
     assert "finer meter" in seen.err
 
 
@@ -246,70 +244,70 @@ def test_a_number_of_the_table_that_no_device_has_is_refused(analysed, column, v
     assert run_command(["savings", "--campaign", analysed({column: value})]) == 4
     seen = capsys.readouterr()
     assert seen.err.count("\n") == 1
-    assert f"{column} of {value} J/Mb is of no device" in seen.err
+    same_sentence(seen.err)
 
 
 def test_a_radio_without_air_time_is_refused_for_that():
-    with pytest.raises(InvalidData, match=r"frames without air time"):
+    with raises(InvalidData):
         choose([ROW | BELOW | {"radio_source": "hwsim"}], Wanted(), 0.065, "x")
 
 
 @pytest.mark.parametrize(
-    ("change", "flows"),
+    "change",
     [
-        ({"direction": "both"}, "both directions"),
-        ({"flows_at_once": "udp up 5 Mb/s + tcp up 100 Mb/s"}, r"udp up 5 Mb/s \+ tcp up 100 Mb/s"),
+        {"direction": "both"},
+        {"flows_at_once": "udp up 5 Mb/s + tcp up 100 Mb/s"},
     ],
 )
-def test_several_flows_at_once_are_not_one_direction_of_a_call(change, flows):
-    with pytest.raises(InvalidData, match=rf"several flows at once \({flows}\); measure one flow at a time"):
+def test_several_flows_at_once_are_not_one_direction_of_a_call(change):
+    with raises(InvalidData):
         choose([ROW | change], Wanted(), 0.065, "x")
 
 
 def test_runs_of_which_nothing_arrived_are_not_said_to_be_below_resolution():
-    with pytest.raises(InvalidData, match="its runs have no E_A"):
+    with raises(InvalidData):
         choose([ROW | {"method": "no_ratio", "difference_j_per_mbit": ""}], Wanted(), 0.065, "x")
 
 
 def test_no_pair_is_refused_with_the_pairs_that_there_are():
-    with pytest.raises(UsageError, match=r"no pair of udp and dccp; .* --transport: quic, tcp"):
+    with raises(UsageError):
         choose([ROW | {"transport": t} for t in ("tcp", "quic")], Wanted(), 0.065, "x")
-    with pytest.raises(InvalidData, match=r"nor of udp and anything else"):
+    with raises(InvalidData):
         choose([], Wanted(), 0.065, "x")
 
 
 def test_several_cells_are_refused_by_name():
     rows = [ROW | {"payload_bytes": size} for size in ("64", "1440")]
-    with pytest.raises(UsageError, match=r"2 cells .*: 1440 bytes 0.065 Mb/s up; 64 bytes .*--payload-bytes"):
+    with raises(UsageError):
         choose(rows, Wanted(), 0.065, "x")
     (found,), _ = choose(rows, Wanted(payload_bytes=64), 0.065, "x")
     assert found.payload_bytes == 64
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"),
+    "wanted",
     [
-        (Wanted(meter_id="z"), "--meter z; there are m"),
-        (Wanted(payload_bytes=64), "--payload-bytes 64; there are 300"),
-        (Wanted(offered_rate_mbps=6.0), "--offered-rate-mbps 6; there are 0.065"),
-        (Wanted(direction="down"), "--direction down; there are up"),
-        (Wanted(pacing="spin"), "--pacing spin; there are absolute"),
+        Wanted(meter_id="z"),
+        Wanted(payload_bytes=64),
+        Wanted(offered_rate_mbps=6.0),
+        Wanted(direction="down"),
+        Wanted(pacing="spin"),
     ],
 )
-def test_a_choice_that_is_not_there_is_refused_with_those_that_are(wanted, words):
-    with pytest.raises(UsageError, match=words):
+def test_a_choice_that_is_not_there_is_refused_with_those_that_are(wanted):
+    with raises(UsageError):
         choose([ROW], wanted, 0.065, "x")
 
 
 def test_a_campaign_that_is_not_analysed_or_by_an_older_netjoule(campaign_dir, analysed, capsys):
     assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
-    assert "the campaign is not analysed; run 'netjoule analyse" in capsys.readouterr().err
+    same_sentence(capsys.readouterr().err)
     path = Path(analysed({})) / DELTA_FILE
     whole = path.read_bytes()
     for column in (b"pacing", b"method", b"u95_difference_j_per_mbit"):
         path.write_bytes(whole.replace(column, b"another", 1))
         assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
-        assert "not that of 'delta_ea'; run 'netjoule analyse" in capsys.readouterr().err
+        same_sentence(capsys.readouterr().err)
     path.write_bytes(whole.replace(b"client", b"cli\xe9nt"))
     assert run_command(["savings", "--campaign", str(campaign_dir)]) == 4
     assert "not UTF-8" in capsys.readouterr().err
