@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from netjoule_energy.floor import GREATEST_FLOOR_RATIO
     from netjoule_energy.parts import jain_index
     from netjoule_energy.result import FloorResult, NodeResult, Reason, Result
+    from netjoule_energy.until_done import repeats_needed
 
 _HOMES = {
     "BARKER_13": "alignment",
@@ -43,6 +44,7 @@ _HOMES = {
     "find_lag": "alignment",
     "jain_index": "parts",
     "read_campaign": "campaign_files",
+    "repeats_needed": "until_done",
     "uncovered": "coverage",
 }
 
@@ -67,6 +69,7 @@ __all__ = [
     "find_lag",
     "jain_index",
     "read_campaign",
+    "repeats_needed",
     "uncovered",
 ]
 

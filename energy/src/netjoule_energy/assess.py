@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from netjoule_energy.node_floor import ControlPower
-from netjoule_energy.node_power import node_power
-from netjoule_energy.node_result import node_reasons, node_result, without_part
+from netjoule_energy.node_power import MeterInput, NodePower, node_power
+from netjoule_energy.node_result import node_reasons, node_result, short_work, without_part
 from netjoule_energy.parts import fairness, shares
 from netjoule_energy.result import NodeResult, Reason, Result, Work
 from netjoule_energy.run_input import RunInput
@@ -39,7 +39,7 @@ def assess_run(
     u95_rate = None if rate is None else u95_throughput(rate, rng)
     nodes = []
     for meter in source.meters:
-        power = node_power(meter, span.window, _windows(source))
+        power = _power(source, meter, span.window)
         own = source.throughput_of_node(span, meter.node, rate)
         node = node_result(source, meter, power, own, of_control=of_control, rng=rng)
         if own is not rate:
@@ -47,7 +47,7 @@ def assess_run(
         if meter.node in source.idle_clients:
             node = without_part(node)
         nodes.append(node)
-        reasons += [*power.reasons, *node_reasons(node)]
+        reasons += [*power.reasons, *node_reasons(node), *short_work(meter, power)]
     if any(node.floor.floor_w is not None for node in nodes) and not source.is_control:
         warnings = source.run["control"]["warnings"]
         reasons += [Reason(str(r["code"]), str(r["detail"])) for r in warnings]
@@ -94,6 +94,12 @@ def _work(source: RunInput, span: MeasuredSpan, u95_rate: float | None) -> Work 
     return None if work is None else Work(span.work, work["unit"], span.work_per_s, u95_rate)
 
 
+def _power(source: RunInput, meter: MeterInput, window: Window) -> NodePower:
+    tail_max_s = (source.run["window"] or {}).get("tail_max_s")
+    done = source.until_done
+    return node_power(meter, window, _windows(source), until_done=done, tail_max_s=tail_max_s)
+
+
 def _windows(source: RunInput) -> dict[str, Window | None]:
     return {name: source.window(name) for name in ("idle_before", "idle_after", "tail")}
 
@@ -116,8 +122,9 @@ def _control_power(control: RunInput | None, invalidating: Collection[str]) -> C
     measure = control.measure
     nodes = {}
     if measure is not None:
-        nodes = {meter.meter_id: node_power(meter, measure, _windows(control)) for meter in control.meters}
+        nodes = {meter.meter_id: _power(control, meter, measure) for meter in control.meters}
     codes = {reason["code"] for reason in control.run["reasons"]}
     codes |= {reason.code for power in nodes.values() for reason in power.reasons}
     valid = control.run["status"] == "done" and measure is not None and not codes & set(invalidating)
-    return ControlPower(nodes, valid)
+    rate = None if measure is None else control.span(measure).work_per_s
+    return ControlPower(nodes, valid, rate if control.until_done else None)

@@ -23,10 +23,13 @@ from netjoule_energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERV
 from netjoule_energy.resolution import counter_step_j, step_of_decimals
 from netjoule_energy.series import lines_between
 from netjoule_energy.uncertainty import Accuracy, SpecificationTerm
+from netjoule_energy.until_done import RadioStates
 from netjoule_energy.windows import FloatArray
 
 PROVISIONAL = "provisional"
 """First word of an accuracy's source that no document at hand confirms."""
+IDLE_STATE = "idle"
+"""Of a radio's log: the state in which a tail ends."""
 METER_COLUMNS = ("t_s", "power_w", "flag")
 
 
@@ -320,6 +323,27 @@ def demand(path: Path, header: Sequence[str], columns: Sequence[str]) -> None:
     missing = [name for name in columns if name not in header]
     if missing:
         raise CampaignError(f"{path} lacks the column {', '.join(missing)}; its header is {header}")
+
+
+def read_states(campaign: Path, node: str, t_from_s: float, t_to_s: float) -> RadioStates | None:
+    """Return the states of a node's radio that can touch [t_from_s, t_to_s]; None where no log tells them."""
+    path = campaign / "radio" / f"{node}.csv"
+    if not path.exists():
+        return None
+    header = _header(path, ("t_s",))
+    if "state" not in header:
+        return None
+    t_at, state_at = header.index("t_s"), header.index("state")
+    found: list[tuple[float, bool]] = []
+    with readable(path):
+        for _, cells, defect in reading.rows(path):
+            t_s = None if defect or len(cells) != len(header) else _number([cells[t_at].encode()])
+            if t_s is not None and t_s <= t_to_s:
+                found.append((t_s, cells[state_at] == IDLE_STATE))
+    # The last state before the stretch holds when it begins.
+    first = max((k for k, (t_s, _) in enumerate(found) if t_s <= t_from_s), default=0)
+    kept = found[first:]
+    return RadioStates(np.array([t for t, _ in kept]), np.array([idle for _, idle in kept], dtype=np.bool_))
 
 
 def check(path: Path, contract: str, document: dict[str, Any]) -> None:

@@ -18,10 +18,14 @@ from netjoule_energy.windows import EDGE_TOLERANCE_S
 
 @dataclass(frozen=True, slots=True)
 class ControlPower:
-    """The control run of a mini-block: its power by meter_id; whether it counts."""
+    """The control run of a mini-block: its power by meter_id; whether it counts.
+
+    work_per_s: of a window until done; its energy is then taken for the same work.
+    """
 
     nodes: Mapping[str, NodePower]
     valid: bool
+    work_per_s: float | None = None
 
 
 def node_floor(
@@ -48,12 +52,17 @@ def node_floor(
         return empty_floor(run_id, "null_run_invalid")
     if not control["comparable"]:
         return empty_floor(run_id, str(control["reason"]))
-    floor_w = own.budget.delta_w
+    scale = 1.0
+    if of_control.work_per_s and rate is not None:
+        scale = rate.work_per_s / of_control.work_per_s
+    floor_w = scale * own.budget.delta_w
     if power.budget is None:
-        widths = floor_spread(own.budget, own.budget, meter.accuracy, None, rng=rng)
+        widths = floor_spread(own.budget, own.budget, meter.accuracy, None, scale=scale, rng=rng)
     else:
         shared = shared_idle(power, own)
-        widths = floor_spread(power.budget, own.budget, meter.accuracy, rate, shared=shared, rng=rng)
+        widths = floor_spread(
+            power.budget, own.budget, meter.accuracy, rate, shared=shared, scale=scale, rng=rng
+        )
     above = None
     if power.budget is not None and rate is not None:
         above = (power.budget.delta_w - floor_w) / rate.work_per_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netjoule_energy.extrapolation import DeviceSamples
 from netjoule_energy.idle import Idle, has_drifted, interpolate
@@ -15,6 +15,7 @@ from netjoule_energy.power import Readings, WindowMean, mean_power
 from netjoule_energy.resolution import half_widths_w
 from netjoule_energy.result import Reason
 from netjoule_energy.uncertainty import Accuracy, PowerBudget, PowerTerm, power_budget, power_term
+from netjoule_energy.until_done import RadioStates, Tail, straddle_half_widths_w, tail_of
 from netjoule_energy.windows import Window
 
 UNKNOWN_POWER = "unknown"
@@ -27,7 +28,7 @@ class MeterInput:
 
     quantity: active_power or apparent_power. u_lag_s: standard uncertainty in s of a lag that a sync pulse
     gave; None for the lag of the passport. step: least step of the readings, W (of a counter J), 0 when
-    nothing is known of one.
+    nothing is known of one. states: of the radio at its node, None where no log tells them.
     """
 
     meter_id: str
@@ -41,6 +42,7 @@ class MeterInput:
     quantity: str = "active_power"
     u_lag_s: float | None = None
     step: float = 0.0
+    states: RadioStates | None = None
 
     @property
     def logged(self) -> bool:
@@ -68,6 +70,7 @@ class NodePower:
     tail_energy_j: float | None
     integrator: IntegratorCheck | None
     reasons: tuple[Reason, ...]
+    tail: Tail | None = None
 
     @property
     def delta_w(self) -> float | None:
@@ -77,11 +80,19 @@ class NodePower:
         return self.active.mean_w - self.idle.at_middle_w
 
 
-def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window | None]) -> NodePower:
+def node_power(
+    meter: MeterInput,
+    measure: Window,
+    windows: Mapping[str, Window | None],
+    *,
+    until_done: bool = False,
+    tail_max_s: float | None = None,
+) -> NodePower:
     """Return the power of one run at one meter.
 
-    measure: the effective measure window. windows: idle_before, idle_after and tail of run.json, None where
-    the run did not reach them.
+    measure: the effective measure window; until_done: it holds all of the work. windows: idle_before,
+    idle_after and tail of run.json, None where the run did not reach them. tail_max_s: greatest length of a
+    tail that the radio's states end.
     """
     active = mean_power(meter.readings, measure)
     if not meter.logged:
@@ -95,10 +106,13 @@ def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window 
         *_idle_reasons(meter.meter_id, "idle_after", after),
     ]
     own_scatter = estimate([active.values_w])
-    idle, budget = _idle_and_budget(meter, active, before, after)
+    straddle = straddle_half_widths_w(meter.readings, measure) if until_done else ()
+    idle, budget = _idle_and_budget(meter, active, before, after, straddle)
     if idle is not None and has_drifted(idle.line, idle.u_difference_w):
         reasons.append(_drift(meter.meter_id, idle.line))
     line = None if idle is None else idle.line
+    planned = windows.get("tail")
+    tail = None if planned is None or not until_done else tail_of(planned, meter.states, tail_max_s)
     integrator = check_integrator(meter.readings, measure)
     if integrator is not None and not integrator.agrees:
         reasons.append(_integrator_reason(meter.meter_id, integrator))
@@ -109,9 +123,10 @@ def node_power(meter: MeterInput, measure: Window, windows: Mapping[str, Window 
         idle=line,
         budget=budget,
         effective_readings=own_scatter.effective_readings(active.weights_s),
-        tail_energy_j=tail_energy_j(meter.readings, windows.get("tail"), line),
+        tail_energy_j=_tail_energy_j(meter.readings, tail, planned, line),
         integrator=integrator,
         reasons=tuple(reasons),
+        tail=tail,
     )
 
 
@@ -124,7 +139,11 @@ class _IdleLine:
 
 
 def _idle_and_budget(
-    meter: MeterInput, active: WindowMean, before: WindowMean | None, after: WindowMean | None
+    meter: MeterInput,
+    active: WindowMean,
+    before: WindowMean | None,
+    after: WindowMean | None,
+    straddle_half_widths_w: tuple[float, ...] = (),
 ) -> tuple[_IdleLine | None, PowerBudget | None]:
     if before is None or after is None or before.mean_w is None or after.mean_w is None:
         return None, None
@@ -138,11 +157,20 @@ def _idle_and_budget(
     if active.mean_w is None:
         return idle, None
     active_term = _term(meter, active, own_scatter if own_scatter.known else idle_scatter)
+    active_term = replace(active_term, straddle_half_widths_w=straddle_half_widths_w)
     return idle, power_budget(active_term, before_term, after_term, line, u_difference_w)
 
 
 def _term(meter: MeterInput, mean: WindowMean, scatter: Scatter) -> PowerTerm:
     return power_term(mean, scatter, meter.edge_shift_s, half_widths_w(meter.readings, mean, meter.step))
+
+
+def _tail_energy_j(
+    readings: Readings, tail: Tail | None, planned: Window | None, idle: Idle | None
+) -> float | None:
+    if tail is None:
+        return tail_energy_j(readings, planned, idle)
+    return 0.0 if tail.window is None else tail_energy_j(readings, tail.window, idle)
 
 
 def tail_energy_j(readings: Readings, tail: Window | None, idle: Idle | None) -> float | None:

@@ -21,6 +21,7 @@ from netjoule_energy.uncertainty import (
     specification_u95,
     spread,
 )
+from netjoule_energy.until_done import LEAST_UPDATES, updates_in
 
 RADIO_WITHOUT_AIR_TIME = "hwsim"
 APPARENT_POWER = "apparent_power"
@@ -89,6 +90,8 @@ def node_result(
         lag_source="passport" if meter.u_lag_s is None else "alignment",
         specification=_specification(meter, delta_w, priced),
         integrator=power.integrator,
+        tail_s=None if power.tail is None else power.tail.length_s,
+        tail_cut=None if power.tail is None else power.tail.cut,
         floor=_floor(source, meter, power, priced, of_control=of_control, rng=rng),
     )
 
@@ -134,10 +137,17 @@ def _grade(
         u95,
         accuracy_known=meter.accuracy.known,
         below_resolution=below,
-        readings=power.active.readings,
+        readings=_updates(meter, power),
         apparent_power=meter.quantity == APPARENT_POWER,
         accuracy_provisional=meter.accuracy.provisional,
     )
+
+
+def _updates(meter: MeterInput, power: NodePower) -> int:
+    """Readings that a grade goes by: of a window until done the updates that fit in it."""
+    if power.tail is None:
+        return power.active.readings
+    return min(power.active.readings, updates_in(power.active.window, meter.readings.update_interval_s))
 
 
 def _specification(
@@ -180,7 +190,19 @@ def node_reasons(node: NodeResult) -> list[Reason]:
     if node.hollow and node.extrapolated_ratio is not None:
         detail = f"meter {node.meter_id}: {100 * node.extrapolated_ratio:.1f} % of the window is extrapolated"
         reasons.append(Reason("extrapolated_model", detail))
+    if node.tail_cut:
+        detail = f"meter {node.meter_id}: the radio was not idle {node.tail_s:.3f} s after the work"
+        reasons.append(Reason("tail_cut", detail))
     return [*reasons, *_floor_warning(node)]
+
+
+def short_work(meter: MeterInput, power: NodePower) -> list[Reason]:
+    """Warn of a window until done that is too short for its meter."""
+    updates = updates_in(power.active.window, meter.readings.update_interval_s) if meter.logged else 0
+    if power.tail is None or updates >= LEAST_UPDATES:
+        return []
+    found = f"the work took {updates} of its updates, {LEAST_UPDATES} are wanted"
+    return [Reason("work_short", f"meter {meter.meter_id}: {found}")]
 
 
 def _floor_warning(node: NodeResult) -> list[Reason]:

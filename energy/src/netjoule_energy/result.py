@@ -105,6 +105,8 @@ class NodeResult:
     specification: dict[str, float] | None
     integrator: IntegratorCheck | None
     floor: FloorResult
+    tail_s: float | None = None
+    tail_cut: bool | None = None
     work_per_s: float | None = None
 
 
@@ -154,8 +156,11 @@ _OF_MEGABITS = {
 
 def _node_document(node: NodeResult, *, in_megabits: bool) -> dict[str, Any]:
     body = {**asdict(node), "grade_limits": list(node.grade_limits)}
-    if node.work_per_s is None:
-        del body["work_per_s"]
+    for name in ("work_per_s", "tail_cut"):
+        if body[name] is None:
+            del body[name]
+    if node.tail_cut is None:
+        del body["tail_s"]
     if in_megabits:
         for part in (body, body["floor"]):
             part |= {ea: part[name] for name, ea in _OF_MEGABITS.items() if name in part}

@@ -21,10 +21,12 @@ from netjoule_energy.campaign_files import (
     demand,
     read_document,
     read_meter,
+    read_states,
     readable,
 )
+from netjoule_energy.node_power import MeterInput
 from netjoule_energy.parts import idle_clients
-from netjoule_energy.run_input import RunInput, run_input
+from netjoule_energy.run_input import UNTIL_DONE, RunInput, run_input
 from netjoule_energy.windows import Intervals
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -95,6 +97,10 @@ class Runs:
                 found.setdefault(lift.mini_block_of(run), str(run["run_id"]))
         return found
 
+    def _meter(self, passport: dict[str, Any], t_from_s: float, t_to_s: float) -> MeterInput:
+        lag = self._known.lags.get(str(passport["meter_id"]))
+        return read_meter(self._campaign, passport, t_from_s, t_to_s, lag)
+
     def _read_anew(self, run_id: str) -> _Read:
         folder = run_folder(self._campaign, run_id)
         run = read_run(self._campaign, run_id)
@@ -102,12 +108,12 @@ class Runs:
         rows = _rows(folder / "intervals.csv", run)
         lifted = lift.lifted_run(run, documents, rows)
         t_from_s, t_to_s = _extent(run)
-        meters = tuple(
-            read_meter(
-                self._campaign, passport, t_from_s, t_to_s, self._known.lags.get(str(passport["meter_id"]))
+        meters = tuple(self._meter(passport, t_from_s, t_to_s) for passport in self._known.passports)
+        if lifted["window"] is not None and lifted["window"]["kind"] == UNTIL_DONE:
+            meters = tuple(
+                replace(meter, states=read_states(self._campaign, meter.node, t_from_s, t_to_s))
+                for meter in meters
             )
-            for passport in self._known.passports
-        )
         source = run_input(lifted, _by_part(folder / "intervals.csv", rows), meters)
         idle = idle_clients(self._known.clients, source.parts)
         return _Read(run, documents, replace(source, idle_clients=idle))

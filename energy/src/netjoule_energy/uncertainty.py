@@ -11,7 +11,8 @@ edges       a window edge lies anywhere within one update interval of where the 
             the uncertainty of a lag that was measured.
 timebase    the clock that the window's length is taken from may run fast or slow.
 idle_drift  idle power between the two idle windows may leave the straight line.
-t_a         one message at each edge of the window, and the residual of the receiver's clock.
+t_a         what an edge of the window may miscount of the work, and the residual of its clock.
+straddle    readings on an edge of a window until done are shared by time; of such windows alone.
 
 Limits +-a of a specification are rectangular: u = a / sqrt(3). Gain and offset hold the whole specification;
 its terms (range, power factor, crest factor, time since calibration ...) are listed beside them where the
@@ -72,12 +73,14 @@ class PowerTerm:
 
     noise: distribution of the error of the mean. edge_half_widths_w: largest error in W that each edge
     can cause. resolution_half_widths_w: of the rectangular errors that the meter's least step leaves.
+    straddle_half_widths_w: of those that readings on an edge leave, of a window until done.
     """
 
     mean_w: float
     noise: MeanNoise
     edge_half_widths_w: tuple[float, float]
     resolution_half_widths_w: tuple[float, ...] = ()
+    straddle_half_widths_w: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +150,10 @@ class _Draws:
     resolution: FloatArray
     edges: FloatArray
     idle_drift: FloatArray
+    straddle: FloatArray
 
     def total(self) -> FloatArray:
-        return self.noise + self.offset + self.resolution + self.edges + self.idle_drift
+        return self.noise + self.offset + self.resolution + self.edges + self.idle_drift + self.straddle
 
 
 def power_term(
@@ -210,13 +214,15 @@ def spread(
         "idle_drift": (delta + errors.idle_drift) / throughput.work_per_s,
         "t_a": delta / t_a,
     }
+    if budget.active.straddle_half_widths_w:
+        parts["straddle"] = (delta + errors.straddle) / throughput.work_per_s
     # The limit never falls below what the meter could have seen: a negative difference is taken as none.
     limit = (max(delta, 0.0) + errors.total()) * (1 + gain) / rate
     return Spread(
         u_delta_w=u_delta_w,
         u95_ea=half_width_95(deltas / rate),
         ea_upper=float(np.quantile(limit, 0.95)),
-        u95_by_component={name: half_width_95(parts[name]) for name in COMPONENTS},
+        u95_by_component={name: half_width_95(part) for name, part in parts.items()},
     )
 
 
@@ -248,6 +254,7 @@ def floor_spread(
     throughput: Throughput | None,
     *,
     shared: SharedIdle = SharedIdle.NONE,
+    scale: float = 1.0,
     rng: np.random.Generator,
     draws: int = DRAWS,
 ) -> FloorSpread:
@@ -255,6 +262,7 @@ def floor_spread(
 
     Drawn once for both runs: the gain, the range error of idle power (two idle powers are one reading on one
     range) and the idle window that the two share, if any. Everything else is drawn for each run.
+    scale: of the null run's power above idle, so that its energy is that for the same work.
     """
     gain = 1 + _rectangular(rng, accuracy.reading_ratio if accuracy.known else 0.0, draws)
     idle_offset = _offset(accuracy, rng, draws)
@@ -269,7 +277,7 @@ def floor_spread(
         drift = _rectangular(rng, budget.drift_half_width_w, draws)
         return (budget.delta_w + active - idle + drift) * gain
 
-    floor = above_idle(null, null_before, null_after)
+    floor = scale * above_idle(null, null_before, null_after)
     u95_floor_w = half_width_95(floor)
     if throughput is None or throughput.work_per_s <= 0:
         return FloorSpread(u95_floor_w, None)
@@ -294,12 +302,18 @@ def _draw(budget: PowerBudget, accuracy: Accuracy, rng: np.random.Generator, dra
     edges = joined(lambda term: _rectangles(rng, term.edge_half_widths_w, draws))
     resolution = joined(lambda term: _rectangles(rng, term.resolution_half_widths_w, draws))
     offset = _offset(accuracy, rng, draws) - _offset(accuracy, rng, draws)
-    return _Draws(noise, offset, resolution, edges, _rectangular(rng, budget.drift_half_width_w, draws))
+    drift = _rectangular(rng, budget.drift_half_width_w, draws)
+    straddle = _rectangles(rng, budget.active.straddle_half_widths_w, draws)
+    return _Draws(noise, offset, resolution, edges, drift, straddle)
 
 
 def _window_error(term: PowerTerm, rng: np.random.Generator, draws: int) -> FloatArray:
     """Errors of the mean power of one window in W, but for gain and offset."""
-    half_widths = (*term.edge_half_widths_w, *term.resolution_half_widths_w)
+    half_widths = (
+        *term.edge_half_widths_w,
+        *term.resolution_half_widths_w,
+        *term.straddle_half_widths_w,
+    )
     return term.noise.draw(rng, draws) + _rectangles(rng, half_widths, draws)
 
 

@@ -179,6 +179,8 @@ class RunWindow(Part, frozen=True, kw_only=True):
     t_end_s: float
     # Limit of the error of the clock that the work was counted by, at each edge.
     clock_limit_s: float
+    # Greatest length of the tail behind a window until done; absent where the plan's tail is taken.
+    tail_max_s: float | None = None
 
 
 class Work(Part, frozen=True, kw_only=True):
