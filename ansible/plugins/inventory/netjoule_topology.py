@@ -70,9 +70,7 @@ def _described(path: str) -> dict[str, Any]:
     own = Path(sys.executable).parent / "netjoule"
     command = [str(own) if own.is_file() else "netjoule", "provision", "--inventory", "--testbed", path]
     try:
-        ended = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
-        )
+        ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     except OSError as error:
         raise AnsibleParserError(
             "the Python that runs Ansible has no netjoule; use `netjoule provision`, or install "
