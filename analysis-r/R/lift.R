@@ -96,3 +96,81 @@ lift_intervals <- function(path, contracts, run) {
   set(rows, j = "bytes", value = round(rows$work / 8e-6))
   list(rows = rows, problems = read$problems)
 }
+
+# Columns of a plan that are factors of flows, where no contract tells more.
+flow_factors <- c(
+  transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
+  parallel = "numeric", pacing = "character", window_us = "numeric", gso = "logical", congestion_control = "character",
+  profile = "character"
+)
+
+#' Runs of a campaign with their factors and status
+#'
+#' An older plan.csv held the status of each run; now status.csv has a row for each change of it, and the last row
+#' of a run holds. The arm becomes a column of its factor's name again.
+#'
+#' @param campaign_dir folder of the campaign.
+#' @param meta its campaign.json.
+#' @param contracts folder of the contracts or NA.
+#' @return list(rows = data.table with the columns of the contract plan_1, in the order of execution,
+#'   problems = data.table(code, detail)).
+#' @noRd
+read_plan <- function(campaign_dir, meta, contracts) {
+  path <- file.path(campaign_dir, "plan.csv")
+  if (!file.exists(path) || dir.exists(path) || !"arm" %in% csv_header(path)) {
+    return(read_contract_csv(path, "plan_1", contracts))
+  }
+  plan <- read_contract_csv(path, "plan", contracts)
+  settled <- read_status(campaign_dir, contracts)
+  rows <- in_order_of_execution(plan$rows)
+  factor <- pick_text(meta$workload, "arm")
+  rows[, (if (is.na(factor)) "transport" else factor) := arm]
+  maker <- pick(meta$workload, "generator", default = "netjoule-traffic")
+  rows[, generator := fifelse(kind == "control", "netjoule-traffic", maker)]
+  rows[, c("status", "reason") := list("planned", NA_character_)]
+  known <- match(rows$run_id, settled$rows$run_id)
+  rows[!is.na(known), c("status", "reason") := settled$rows[known[!is.na(known)], list(status, reason)]]
+  rows[, latest := max(attempt), by = "mini_block"]
+  rows[status == "valid", status := fifelse(attempt < latest, "superseded", "done")]
+  rows[, latest := NULL]
+  list(rows = rows[], problems = unique(rbind(plan$problems, settled$problems)))
+}
+
+# A repeat stands at the end of the file, and was run at the end of its block.
+in_order_of_execution <- function(rows) {
+  place <- seq_len(nrow(rows))
+  first <- rows$attempt == 1
+  ends <- tapply(place[first], rows$block[first], max)
+  after <- ends[as.character(rows$block)] + place / (nrow(rows) + 1)
+  rows[order(ifelse(first, place, after))]
+}
+
+read_status <- function(campaign_dir, contracts) {
+  path <- file.path(campaign_dir, "status.csv")
+  if (!file.exists(path)) {
+    none <- data.table(run_id = character(), status = character(), reason = character())
+    return(list(rows = none, problems = problem_rows(list())))
+  }
+  read <- read_contract_csv(path, "status", contracts)
+  # A late writer of an older session changes nothing.
+  newest <- read$rows[read$rows[, .I[owner_token >= cummax(owner_token)], by = "run_id"]$V1]
+  list(rows = newest[, .SD[.N], by = "run_id"], problems = read$problems)
+}
+
+#' Types of the columns of a plan that are factors
+#'
+#' @param header columns of the file.
+#' @return named character vector, as [schema_columns()].
+#' @noRd
+factor_columns <- function(header, contracts) {
+  factors <- pick(read_contract_json("factors.json", contracts = contracts), "factors", default = list())
+  r_types <- c(integer = "numeric", number = "numeric", boolean = "logical")
+  types <- vapply(factors, function(one) {
+    kind <- unlist(one$value$type)
+    if (length(kind) == 1L && kind %in% names(r_types)) unname(r_types[kind]) else "character"
+  }, "")
+  types <- stats::setNames(types, vapply(factors, function(one) one$name, ""))
+  types <- c(types, flow_factors[setdiff(names(flow_factors), names(types))])
+  others <- setdiff(header, names(types))
+  c(types[intersect(header, names(types))], stats::setNames(rep("character", length(others)), others))
+}

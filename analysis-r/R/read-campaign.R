@@ -27,7 +27,7 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NUL
     )
   }
   meta <- read_meta(campaign_dir)
-  plan <- read_contract_csv(file.path(campaign_dir, "plan.csv"), "plan", contracts)
+  plan <- read_plan(campaign_dir, meta, contracts)
   assert_path_ids(plan$rows$run_id, "The run id")
   assert_unique_runs(plan$rows, campaign_dir)
   assert_whole_plan(plan$rows, campaign_dir)
@@ -76,7 +76,7 @@ assert_unique_runs <- function(plan, campaign_dir) {
 
 # A run that does not say what it is would fall out of every table without a word.
 assert_whole_plan <- function(plan, campaign_dir) {
-  for (column in setdiff(names(needed_columns$plan), "reason")) {
+  for (column in setdiff(names(needed_columns$plan_1), "reason")) {
     empty <- which(is.na(plan[[column]]))
     if (length(empty) > 0L) {
       abort_invalid_data(

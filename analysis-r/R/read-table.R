@@ -5,6 +5,11 @@
 needed_columns <- list(
   plan = c(
     run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
+    load = "character", kind = "character", arm = "character"
+  ),
+  status = c(run_id = "character", owner_token = "numeric", status = "character", reason = "character"),
+  plan_1 = c(
+    run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
     transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
     status = "character", reason = "character"
   ),
@@ -23,7 +28,7 @@ needed_columns <- list(
 #' off by a killed writer is dropped and reported.
 #'
 #' @param path file.
-#' @param table contract: plan, meters, intervals, radio.
+#' @param table contract: plan, plan_1, status, meters, intervals, radio.
 #' @param contracts folder of the contracts or NA.
 #' @param columns of these alone the rows are made, where the file has them: a log of 18 million readings fills
 #'   2 GB with all its columns. NULL takes every column of the contract.
@@ -52,6 +57,7 @@ read_contract_csv <- function(path, table, contracts = contracts_dir(), columns 
     problems <- list(list(code = "column_missing", detail = paste0(basename(path), ": ", toString(wanting))))
   }
   types <- c(schema, needed[setdiff(names(needed), names(schema))])
+  if (table == "plan") types <- c(types, factor_columns(setdiff(header, names(types)), contracts))
   types <- types[intersect(header, names(types))]
   if (!is.null(columns)) types <- types[names(types) %in% columns]
   whole <- ends_with_newline(path)

@@ -6,7 +6,6 @@ What is right is worked out here without the code under test, from result.json a
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import yaml
+from plans import plan
 
 from netjoule.cli.app import run_command
 from netjoule.coursework.exercises import EXERCISES
@@ -124,11 +124,10 @@ def answer(folder: Path, exercises: dict[str, Any]) -> None:
 
 def runs(campaign: Path) -> Iterator[tuple[dict[str, str], dict[str, Any], dict[str, Any]]]:
     """Plan row, result and flow of each run that counts."""
-    with (campaign / "plan.csv").open(newline="") as handle:
-        for row in csv.DictReader(handle):
-            folder = campaign / "runs" / row["run_id"]
-            if row["status"] == "done":
-                yield row, *(json.loads((folder / f"{name}.json").read_text()) for name in ("result", "flow"))
+    for row in plan(campaign):
+        folder = campaign / "runs" / row["run_id"]
+        if row["status"] == "valid":
+            yield row, *(json.loads((folder / f"{name}.json").read_text()) for name in ("result", "flow"))
 
 
 def values(campaign: Path, cell: tuple[str, int, float], name: str) -> list[float]:

@@ -69,14 +69,14 @@ def floor(found: Cells) -> Iterator[str]:
 def cpu(campaign: Path, payload_bytes: int) -> Iterator[str]:
     """CPU time of the sender in us (user + system) and its sleeps per message sent, by load and transport."""
     spent: dict[tuple[str, float], list[tuple[float, float, float]]] = defaultdict(list)
-    for row in read_plan(campaign / "plan.csv"):
-        if row.status != "done" or row.payload_bytes != payload_bytes:
+    for row in read_plan(campaign):
+        if row.status != "valid" or row.cell["payload_bytes"] != payload_bytes:
             continue
         flow = files.read_json(campaign / "runs" / row.run_id / "flow.json")
         sender, sent = flow["sender"], flow["sender"]["messages_sent"]
         user, system = (1e6 * sender[name] / sent for name in ("cpu_user_s", "cpu_system_s"))
         slept = sender["context_switches_voluntary"] / sent
-        spent[row.transport, row.offered_rate_mbps].append((user, system, slept))
+        spent[row.arm, row.cell["offered_rate_mbps"]].append((user, system, slept))
 
     def value(transport: str, load: float) -> str:
         user, system, slept = map(fmean, zip(*spent[transport, load], strict=True))

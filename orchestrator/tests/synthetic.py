@@ -19,8 +19,9 @@ from netjoule.loads.flow.generators import interval_rows
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.topology.topology import Topology
+from netjoule.workload.cell import Cell
 from netjoule.workload.load import Document
-from netjoule.workload.workload import Workload
+from netjoule.workload.workload import Pace, Workload
 from netjoule_contracts.lift import runs as lift
 from netjoule_energy import compute_and_write
 from netjoule_synthetic import documents
@@ -124,7 +125,7 @@ def finished(path: Path, **changes: Any) -> Path:
             write_controls(campaign, load, [row.run_id for row in mini.missing])
             compute_and_write(campaign.path, [row.run_id for row in mini.missing])
             for row in mini.missing:
-                campaign.set_status(row.run_id, "done")
+                campaign.set_status(row.run_id, "valid")
         write_logs(campaign, t_s + 2)
         campaign.end_session(
             session,
@@ -154,13 +155,8 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
     spans.append((ends[1], ends[3]))
     rows, reports = [], []
     for flow in flows_of(campaign.workload, FlowCondition.of(row.condition(campaign.seed)), ["client"]):
-        of_flow = replace(
-            row,
-            transport=flow.transport,
-            direction=flow.direction,
-            payload_bytes=flow.payload_bytes,
-            offered_rate_mbps=flow.offered_rate_mbps,
-        )
+        asked = {name: getattr(flow, name) for name in ("direction", "payload_bytes", "offered_rate_mbps")}
+        of_flow = replace(row, arm=flow.transport, cell=Cell({**row.cell, **asked}))
         report = flow_report(of_flow, campaign.workload, ends[1], ends[3])
         campaign.write_document(row.run_id, "flow", Document("flow_report", report, flow.flow))
         reports.append(report)
@@ -185,13 +181,16 @@ def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) ->
     """What netjoule-traffic reports of a flow that loses nothing; DCCP is held back over 6 Mb/s."""
     start_ns, end_ns = (ORIGIN_NS + round(t * 1e9) for t in (t_start_s, t_end_s))
     duration_s = t_end_s - t_start_s
-    scheduled = round(row.offered_rate_mbps * 1e6 * duration_s / 8 / row.payload_bytes)
-    options = of.options_of(row.transport)
-    messages = round(scheduled * min(1, HELD_BACK_MBPS / row.offered_rate_mbps)) if options else scheduled
-    sent_bytes = messages * row.payload_bytes
+    scheduled = round(row.cell["offered_rate_mbps"] * 1e6 * duration_s / 8 / row.cell["payload_bytes"])
+    options = of.options_of(row.arm)
+    messages = (
+        round(scheduled * min(1, HELD_BACK_MBPS / row.cell["offered_rate_mbps"])) if options else scheduled
+    )
+    payload = row.cell["payload_bytes"]
+    sent_bytes = messages * payload
     goodput = sent_bytes * 8e-6 / duration_s
     cpu = {"cpu_s": 0.1, "cpu_user_s": 0.04, "cpu_system_s": 0.06}
-    is_null = row.transport == "null"
+    is_null = row.arm == "null"
     receiver = {
         "host": "server",
         "boot_id": BOOT,
@@ -213,19 +212,19 @@ def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) ->
     return {
         "schema_version": 1,
         "kind": "flow_report",
-        "generator": {"name": row.generator, "version": "0.1.0"},
+        "generator": {"name": of.generator_of(row.arm), "version": "0.1.0"},
         "flow_id": row.run_id,
-        "transport": row.transport,
+        "transport": row.arm,
         "transport_options": {**options, "peer_carrier": options["carrier"]} if options else {},
-        "direction": row.direction,
+        "direction": row.cell["direction"],
         "ip_version": None if is_null else of.ip_version,
         "mtu_bytes": None if is_null else 1500,
-        "payload_bytes": row.payload_bytes,
-        "offered_rate_mbps": row.offered_rate_mbps,
+        "payload_bytes": row.cell["payload_bytes"],
+        "offered_rate_mbps": row.cell["offered_rate_mbps"],
         "duration_s": duration_s,
         "interval_s": 0.1,
         "seed": row.seed,
-        "pacing": row.pace.as_json(),
+        "pacing": Pace.of(row.cell).as_json(),
         "nodelay": None,
         "frames_per_message": None if is_null else 1.0,
         "mean_ip_packet_bytes": None if is_null else 1028.0,
@@ -248,7 +247,9 @@ def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) ->
         },
         "receiver": None if is_null else receiver,
         "intervals": [
-            i for end in ends for i in flow_intervals(end, start_ns, end_ns, messages, row.payload_bytes)
+            i
+            for end in ends
+            for i in flow_intervals(end, start_ns, end_ns, messages, row.cell["payload_bytes"])
         ],
         "reconciles": True,
         "end_reason": "duration",

@@ -36,7 +36,7 @@ test_that("synthetic campaigns have the fields of the schemas, no more and no fe
 test_that("the headers of synthetic tables are those of the Table Schemas", {
   dir <- synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1)
   files <- c(
-    plan = "plan.csv", meters = "meters/client-wt210.csv", radio = "radio/client.csv",
+    plan_1 = "plan.csv", meters = "meters/client-wt210.csv", radio = "radio/client.csv",
     intervals_1 = file.path("runs", grep("udp", list.files(file.path(dir, "runs")), value = TRUE)[1], "intervals.csv")
   )
   for (table in names(files)) {

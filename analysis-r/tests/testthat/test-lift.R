@@ -68,3 +68,64 @@ test_that("intervals of both versions are bytes of flows", {
   expect_equal(found$flow, 2)
   expect_equal(found$bytes, 1250)
 })
+
+# A campaign whose plan.csv held the status, written anew as campaigns are now; `status` as rows of status.csv.
+renewed <- function(dir) {
+  old <- fread(file.path(dir, "plan.csv"), colClasses = "character", na.strings = NULL)
+  factors <- intersect(setdiff(names(flow_factors), "transport"), names(old))
+  plan <- old[, c("run_id", "block", "mini_block", "order", "attempt"), with = FALSE]
+  plan[, `:=`(load = "flow", kind = ifelse(old$transport == "null", "control", "work"), arm = old$transport)]
+  plan <- cbind(plan, old[, c("seed", factors), with = FALSE])
+  fwrite(plan[order(attempt)], file.path(dir, "plan.csv"))
+  rows <- old[!status %in% "planned", list(
+    t_utc = "2026-11-21T00:00:00.000Z", run_id, attempt, session = 1, rig = "rig1", owner_token = 1,
+    status = ifelse(status %in% c("done", "superseded"), "valid", status), reason
+  )]
+  under_way <- copy(rows)[, `:=`(status = "running", reason = "")]
+  fwrite(rbind(under_way, rows), file.path(dir, "status.csv"), quote = FALSE)
+  dir
+}
+
+repeated <- function() {
+  dir <- synthetic_campaign(blocks = 2, payload_bytes = 64, offered_rate_mbps = c(1, 10))
+  edit_csv(file.path(dir, "plan.csv"), function(rows) {
+    again <- rows[rows$mini_block == 1, ]
+    again$attempt <- 2
+    again$run_id <- sub("-a1$", "-a2", again$run_id)
+    again$status <- "planned"
+    rows$status[rows$mini_block == 1] <- c("invalid", rep("superseded", sum(rows$mini_block == 1) - 1))
+    rows$reason[rows$mini_block == 1][1] <- "idle_drift"
+    rbind(rows[rows$block == 1, ], again, rows[rows$block == 2, ])
+  })
+  dir
+}
+
+test_that("a campaign reads the same whether its plan holds the status or status.csv does", {
+  dir <- repeated()
+  before <- read_campaign(dir)
+  after <- read_campaign(renewed(dir))
+  expect_true(all(c("invalid", "superseded", "planned", "done") %in% before$plan$status))
+  shared <- intersect(names(before$plan), names(after$plan))
+  expect_true(all(names(needed_columns$plan_1) %in% shared))
+  plain <- function(plan) as.data.frame(plan[, shared, with = FALSE])
+  expect_equal(plain(after$plan), plain(before$plan))
+  expect_equal(as.data.frame(summarise_ea(after)), as.data.frame(summarise_ea(before)))
+})
+
+test_that("a row of an older owner is ignored, and one cut off by a killed writer is dropped", {
+  dir <- renewed(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1))
+  path <- file.path(dir, "status.csv")
+  run <- read_campaign(dir)$plan$run_id[1]
+  cat("2026-11-21T00:00:01.000Z,", run, ",1,0,rig1,0,invalid,idle_drift\n", sep = "", file = path, append = TRUE)
+  expect_identical(read_campaign(dir)$plan$status[1], "done")
+  cat("2026-11-21T00:00:02.000Z,", run, ",1,2,rig1,2,inva", sep = "", file = path, append = TRUE)
+  campaign <- read_campaign(dir)
+  expect_identical(campaign$plan$status[1], "done")
+  expect_identical(campaign$problems$code, "half_written_row")
+})
+
+test_that("a campaign without any status has runs that are planned", {
+  dir <- renewed(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1))
+  unlink(file.path(dir, "status.csv"))
+  expect_setequal(read_campaign(dir)$plan$status, "planned")
+})

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,13 @@ from netjoule.analysis.counted_runs import uncounted_line
 from netjoule.cli.app import run_command
 from netjoule.design.run_table import with_repeats
 from netjoule.hosts import sandbox
-from netjoule.store.planfile import read_plan, write_plan
+from netjoule.store.planfile import Owner, append_status, read_plan, write_plan
 
 READERS = ["check", "analyse", "report", "publish"]
 
 
 def done(campaign: Path, transport: str) -> str:
-    return next(row.run_id for row in read_plan(campaign / "plan.csv") if row.transport == transport)
+    return next(row.run_id for row in read_plan(campaign) if row.arm == transport)
 
 
 def counting_out(*run_ids: str):
@@ -91,10 +92,11 @@ def test_how_many_runs_do_not_count_is_told_on_stderr_and_nothing_where_all_do(
 
 
 def test_a_run_that_was_repeated_is_no_loss(campaign_dir):
-    path = campaign_dir / "plan.csv"
-    rows = read_plan(path)
+    rows = read_plan(campaign_dir)
     again = with_repeats([replace(row, status="invalid") for row in rows], 1, 2)
-    write_plan(path, [replace(row, status="done") if row.attempt == 2 else row for row in again])
+    write_plan(campaign_dir, again)
+    settled = [replace(row, status="valid") if row.attempt == 2 else row for row in again]
+    append_status(campaign_dir, settled, Owner(1, 1), datetime.now(UTC))
     counting_out(*(row.run_id for row in rows))("analyse", campaign_dir, None)
     assert uncounted_line(campaign_dir) == ""
     counting_out(*(row.run_id for row in again))("analyse", campaign_dir, None)

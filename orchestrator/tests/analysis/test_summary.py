@@ -2,6 +2,9 @@
 """Grades, warnings and verdicts in words, out of the results of a campaign."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +23,8 @@ from netjoule.analysis.summary import (
 )
 from netjoule.core.console import Output
 from netjoule.design.run_table import PlanRow
-from netjoule.store.planfile import write_plan
+from netjoule.store.planfile import Owner, append_status, write_plan
+from netjoule.workload.cell import Cell
 from netjoule_contracts import transports
 
 
@@ -57,15 +61,27 @@ def floored(campaign: Path, run_id: str, floor_w: float | None, *codes: str, **c
     (folder / "result.json").write_text(json.dumps(document))
 
 
+def planned(run_id: str, mini_block: int, cell: Cell) -> PlanRow:
+    """A valid run."""
+    return PlanRow(run_id, 1, mini_block, 1, 1, "flow", "work", "udp", 1, cell, status="valid")
+
+
+def write(campaign: Path, rows: Sequence[PlanRow]) -> None:
+    """Its plan with the status of each run."""
+    write_plan(campaign, rows)
+    append_status(campaign, rows, Owner(1, 1), datetime.now(UTC))
+
+
 def warned(campaign: Path, *superseded: str) -> list[dict[str, Any]]:
     """Warnings of a campaign whose plan has all runs that were written."""
     names = sorted(path.name for path in (campaign / "runs").iterdir())
     rows = []
     for order, name in enumerate(names, start=1):
-        status = "superseded" if name in superseded else "done"
-        cell = ("udp", 63 + order, 1.0, "up", "netjoule-traffic", 1)  # each run has its own
-        rows.append(PlanRow(name, 1, 1, order, 1, *cell, status=status))
-    write_plan(campaign / "plan.csv", rows)
+        # Each run has its own cell; a valid one whose mini-block was repeated is superseded.
+        rows.append(planned(name, order, Cell({"payload_bytes": 63 + order})))
+        if name in superseded:
+            rows.append(replace(planned(f"{name}-again", order, rows[-1].cell), attempt=2))
+    write(campaign, rows)
     return floor_warnings(campaign)
 
 
@@ -104,9 +120,9 @@ def test_cells_with_a_run_that_was_refused_a_floor_for_its_outcome_are_not_warne
     for run_id, window_us, floor_w, node in runs:
         transport = run_id[8:11]
         floored(tmp_path, run_id, floor_w, "floor_large", transport=transport, node=node)
-        cell = (transport, 64, 1.0, "up", "netjoule-traffic", 1)
-        rows.append(PlanRow(run_id, 1, 1, 1, 1, *cell, status="done", window_us=window_us))
-    write_plan(tmp_path / "plan.csv", rows)
+        cell = Cell({"payload_bytes": 64, "window_us": window_us})
+        rows.append(replace(planned(run_id, len(rows) + 1, cell), arm=transport))
+    write(tmp_path, rows)
     (warning,) = floor_warnings(tmp_path)
     assert (warning["runs"], warning["of_runs"]) == (2, 2)
     assert (warning["floor_ratio"], warning["cell"]) == (pytest.approx(0.4), "tcp 64 B 1 Mb/s")

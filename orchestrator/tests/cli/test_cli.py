@@ -174,12 +174,14 @@ def test_check_exits_0_or_4(campaign_dir, capsys):
 
 
 def test_check_of_a_campaign_that_is_not_whole_says_how_much_is_there(campaign_dir, capsys):
-    plan_csv = campaign_dir / "plan.csv"
-    plan_csv.write_text(plan_csv.read_text().replace(",done,", ",planned,", 1))
+    table = campaign_dir / "status.csv"
+    first = read_plan(campaign_dir)[0].run_id
+    lines_of_others = [x for x in table.read_text().splitlines(keepends=True) if first not in x]
+    table.write_text("".join(lines_of_others))
     document = json.loads((campaign_dir / "campaign.json").read_text())
     (campaign_dir / "campaign.json").write_text(json.dumps(document | {"status": "interrupted"}))
     for run in (campaign_dir / "runs").iterdir():
-        if f"{run.name}," in next(x for x in plan_csv.read_text().splitlines() if ",planned," in x):
+        if run.name == first:
             shutil.rmtree(run)
             (campaign_dir / "datapackage.json").unlink()
     assert run_command(["check", str(campaign_dir)]) == 4
@@ -239,9 +241,9 @@ def perfect(campaign, sink):
     total = len(campaign.rows())
     node = {"meter_id": "m", "ea_j_per_mbit": 0.0625, "u95_ea_j_per_mbit": 0.004, "power_source": "modelled"}
     for done, row in enumerate(campaign.rows(), start=1):
-        if row.status != "done":
+        if row.status != "valid":
             t_s = synthetic.run_one(campaign, row, t_s, [])
-            campaign.set_status(row.run_id, "done")
+            campaign.set_status(row.run_id, "valid")
             sink(ProgressEvent("run_result", t_s, done, total, 4.0, row, "valid", [node]))
     campaign.end_session(
         session, end="complete", monotonic_ns=synthetic.ORIGIN_NS + 10**11, utc=synthetic.START
@@ -319,7 +321,7 @@ def test_a_stopped_campaign_says_how_to_go_on_and_does(files, tmp_path, inside, 
         session = synthetic.begin(campaign)
         row = campaign.rows()[0]
         synthetic.run_one(campaign, row, 1.0, [])
-        campaign.set_status(row.run_id, "done")
+        campaign.set_status(row.run_id, "valid")
         campaign.end_session(
             session, end="stopped", monotonic_ns=synthetic.ORIGIN_NS + 10**10, utc=synthetic.START
         )
@@ -365,7 +367,7 @@ def test_resume_says_what_it_cut_and_what_it_runs_again(campaign_dir, inside, mo
     assert f"{readings}: cut {torn} bytes of an unfinished last line; what is left ends at " in said
     left, until = re.search(r"ends at (\S+) s of (\S+) s\n", said).groups()
     assert float(left) == float(readings.read_text().splitlines()[-1].split(",")[0]) < float(until)
-    for row in read_plan(campaign_dir / "plan.csv"):
+    for row in read_plan(campaign_dir):
         assert f"run {row.run_id} is run again: meter m: readings cover" in said
     assert "are finished" not in said
 
@@ -374,8 +376,8 @@ def test_invalid_runs_that_no_repeat_cured_are_counted_by_reason(files, inside, 
     def unlucky(campaign, sink):
         while (mini := campaign.next_mini_block()) is not None:
             for row in mini.missing:
-                lucky = row.transport == "udp"
-                campaign.set_status(row.run_id, "done" if lucky else "invalid", "" if lucky else "meter_gap")
+                lucky = row.arm == "udp"
+                campaign.set_status(row.run_id, "valid" if lucky else "invalid", "" if lucky else "meter_gap")
         return Outcome("complete", 1, 3)
 
     monkeypatch.setattr(runner, "run_campaign", unlucky)

@@ -27,8 +27,8 @@ LONG_NUMBER = "9" * 4300
 
 
 def run_of(campaign: Path, transport: str = "udp") -> Path:
-    rows = read_plan(campaign / "plan.csv")
-    return campaign / "runs" / next(row.run_id for row in rows if row.transport == transport)
+    rows = read_plan(campaign)
+    return campaign / "runs" / next(row.run_id for row in rows if row.arm == transport)
 
 
 def defects(campaign: Path) -> list[str]:
@@ -206,7 +206,7 @@ def test_each_bad_file_is_named_and_later_ones_still_are(campaign_dir):
 @pytest.mark.parametrize(
     ("rubbish", "said"),
     [
-        (lambda text: text.replace(",done,", ",dnoe,", 1), "plan.csv, line 2, column status"),
+        (lambda text: text.replace(",work,", ",wrok,", 1), "plan.csv, line 2, column kind"),
         (lambda text: text + "x" * 140_000 + "\n", "a cell of more than 131072 characters"),
     ],
 )

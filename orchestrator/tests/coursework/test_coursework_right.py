@@ -8,6 +8,7 @@ import subprocess
 import coursework_folders as folders
 import pytest
 from golden_sentences import raises, same_sentence
+from plans import plan
 
 from netjoule.analysis import analysis
 from netjoule.core import programs
@@ -104,8 +105,7 @@ def test_invalid_and_superseded_runs_do_not_count(tmp_path):
 
     design = folders.designs(invalid_share=0.5, invalid_error_w=50.0)["envelope"]
     folders.fly(tmp_path, "envelope", design)
-    with (tmp_path / "envelope/plan.csv").open(newline="") as handle:
-        assert {"invalid", "superseded"} <= {row["status"] for row in csv.DictReader(handle)}
+    assert {"invalid", "superseded"} <= {row["status"] for row in plan(tmp_path / "envelope")}
     found = cells.read(tmp_path / "envelope").at("udp", 64, 12)
     expected = folders.values(tmp_path / "envelope", ("udp", 64, 12.0), "ea_j_per_mbit")
     assert list(found.by_block("ea_j_per_mbit").values()) == pytest.approx(expected)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from netjoule.cli import launch, plan
 from netjoule.design.duration import forecast, least_p
 from netjoule.design.run_table import FINAL, PlanRow, expand, next_mini_block, with_repeats
+from netjoule.workload.cell import Cell
 from netjoule.workload.workload import Pace, Workload
 
 TRANSPORTS = ["udp", "tcp", "quic", "null"]
@@ -53,15 +54,10 @@ def by(rows, *names):
 @given(workloads, seeds)
 def test_each_block_holds_every_cell_once_with_every_transport(workload, seed):
     rows = expand(workload, seed)
-    wanted = {
-        (p, float(r), pace, t)
-        for p in workload.payload_bytes
-        for r in workload.offered_rate_mbps
-        for pace in workload.paces
-        for t in workload.transports
-    }
+    wanted = {(cell, t) for cell in workload.cells for t in workload.transports}
+    assert len(wanted) == workload.runs // workload.blocks
     for block in by(rows, "block").values():
-        cells = [(r.payload_bytes, r.offered_rate_mbps, r.pace, r.transport) for r in block]
+        cells = [(r.cell, r.arm) for r in block]
         assert len(cells) == len(set(cells))
         assert set(cells) == wanted
 
@@ -70,8 +66,16 @@ def test_each_block_holds_every_cell_once_with_every_transport(workload, seed):
 def test_a_mini_block_is_one_cell_back_to_back_with_every_transport(workload, seed):
     rows = expand(workload, seed)
     for mini_block in by(rows, "mini_block").values():
-        assert len({(r.block, r.payload_bytes, r.offered_rate_mbps, r.pace) for r in mini_block}) == 1
-        assert sorted(r.transport for r in mini_block) == sorted(workload.transports)
+        assert (
+            len(
+                {
+                    (r.block, r.cell["payload_bytes"], r.cell["offered_rate_mbps"], Pace.of(r.cell))
+                    for r in mini_block
+                }
+            )
+            == 1
+        )
+        assert sorted(r.arm for r in mini_block) == sorted(workload.transports)
         assert [r.order for r in mini_block] == list(range(1, len(mini_block) + 1))
     numbers = [r.mini_block for r in rows]
     assert numbers == sorted(numbers)
@@ -87,10 +91,11 @@ def test_the_seed_decides_everything(workload, seed):
 def test_another_seed_shuffles_mini_blocks_and_transports():
     workload = make(rates=(1, 3, 10, 30), blocks=1)
     orders = [
-        [(r.payload_bytes, r.offered_rate_mbps, r.transport) for r in expand(workload, s)] for s in (1, 2)
+        [(r.cell["payload_bytes"], r.cell["offered_rate_mbps"], r.arm) for r in expand(workload, s)]
+        for s in (1, 2)
     ]
     assert orders[0] != orders[1]
-    first_transports = {expand(workload, seed)[0].transport for seed in range(40)}
+    first_transports = {expand(workload, seed)[0].arm for seed in range(40)}
     assert first_transports == set(TRANSPORTS)
 
 
@@ -98,7 +103,8 @@ def test_blocks_are_shuffled_independently():
     workload = make(rates=tuple(range(1, 13)), blocks=2)
     blocks = by(expand(workload, 7), "block")
     order = [
-        [(r.payload_bytes, r.offered_rate_mbps) for r in rows if r.order == 1] for rows in blocks.values()
+        [(r.cell["payload_bytes"], r.cell["offered_rate_mbps"]) for r in rows if r.order == 1]
+        for rows in blocks.values()
     ]
     assert order[0] != order[1]
     assert sorted(order[0]) == sorted(order[1])
@@ -113,8 +119,10 @@ def test_adding_a_rate_to_a_workload_keeps_run_seeds_of_the_first_mini_block():
 def test_a_list_of_pacings_makes_a_mini_block_of_each_and_is_counted():
     workload = make(sizes=(64,), rates=(1,), blocks=1, pacing=["absolute", "spin"], gso=[False, True])
     rows = expand(workload, 1)
-    assert {r.pace for r in rows} == {Pace(m, 0, g) for m in ("absolute", "spin") for g in (False, True)}
-    assert {len({r.pace for r in mini}) for mini in by(rows, "mini_block").values()} == {1}
+    assert {Pace.of(r.cell) for r in rows} == {
+        Pace(m, 0, g) for m in ("absolute", "spin") for g in (False, True)
+    }
+    assert {len({Pace.of(r.cell) for r in mini}) for mini in by(rows, "mini_block").values()} == {1}
     size = forecast(workload, synthetic.topology())
     assert (size.mini_blocks, size.runs) == (4, len(rows))
 
@@ -122,12 +130,14 @@ def test_a_list_of_pacings_makes_a_mini_block_of_each_and_is_counted():
 def test_a_repeat_keeps_the_pacing():
     rows = expand(make(rates=(1,), sizes=(64,), blocks=1, pacing="burst:4", window_us=50), 1)
     again = with_repeats(settle(rows, rest="invalid"), 1, 2)
-    assert {r.pace for r in again} == {Pace("burst:4", 50)}
+    assert {Pace.of(r.cell) for r in again} == {Pace("burst:4", 50)}
 
 
 def test_a_workload_with_one_pacing_keeps_the_plan_that_its_seed_always_gave():
     plain = expand(make(), 5)
-    assert [replace(r, pacing="absolute") for r in expand(make(pacing="spin"), 5)] == list(plain)
+    assert [
+        replace(r, cell=Cell({**r.cell, "pacing": "absolute"})) for r in expand(make(pacing="spin"), 5)
+    ] == list(plain)
 
 
 def test_run_ids_say_block_mini_block_transport_and_attempt():
@@ -153,7 +163,7 @@ def test_next_is_the_first_mini_block_that_is_not_finished():
     assert first.mini_block == 1
     assert first.missing == first.rows
     assert not first.resumed
-    done = tuple(replace(r, status="done") if r.mini_block == 1 else r for r in rows)
+    done = tuple(replace(r, status="valid") if r.mini_block == 1 else r for r in rows)
     second = next_mini_block(done)
     assert second is not None
     assert second.mini_block == 2
@@ -161,7 +171,7 @@ def test_next_is_the_first_mini_block_that_is_not_finished():
 
 def test_a_half_done_mini_block_gives_only_its_missing_runs():
     rows = expand(make(), 5)
-    rows = tuple(replace(r, status="done") if r.mini_block == 1 and r.order <= 2 else r for r in rows)
+    rows = tuple(replace(r, status="valid") if r.mini_block == 1 and r.order <= 2 else r for r in rows)
     mini = next_mini_block(rows)
     assert mini is not None
     assert mini.resumed
@@ -170,22 +180,20 @@ def test_a_half_done_mini_block_gives_only_its_missing_runs():
 
 
 def test_nothing_is_next_when_all_is_final():
-    rows = settle(expand(make(), 5), rest="done")
+    rows = settle(expand(make(), 5), rest="valid")
     assert next_mini_block(rows) is None
 
 
 def test_an_invalid_run_repeats_its_mini_block_at_the_end_of_its_block():
     rows = expand(make(), 5)
-    rows = tuple(replace(r, status="done") if r.mini_block == 1 else r for r in rows)
+    rows = tuple(replace(r, status="valid") if r.mini_block == 1 else r for r in rows)
     bad = rows[1].run_id
     rows = tuple(replace(r, status="invalid", reason="idle_drift") if r.run_id == bad else r for r in rows)
     out = with_repeats(rows, 5, 3)
     added = [r for r in out if r.attempt == 2]
-    assert {r.transport for r in added} == set(TRANSPORTS)
+    assert {r.arm for r in added} == set(TRANSPORTS)
     assert {r.mini_block for r in added} == {1}
-    assert {(r.payload_bytes, r.offered_rate_mbps) for r in added} == {
-        (rows[0].payload_bytes, rows[0].offered_rate_mbps)
-    }
+    assert {r.cell for r in added} == {rows[0].cell}
     places = [i for i, r in enumerate(out) if r.attempt == 2]
     last_of_block = max(i for i, r in enumerate(out) if r.block == 1)
     assert places == list(range(last_of_block - 3, last_of_block + 1))
@@ -195,10 +203,10 @@ def test_an_invalid_run_repeats_its_mini_block_at_the_end_of_its_block():
 
 
 def test_a_run_of_an_older_attempt_that_was_run_again_stays_out_of_the_pairs():
-    rows = [replace(r, status="done") for r in expand(make(sizes=(64,), rates=(1,), blocks=1), 7)]
+    rows = [replace(r, status="valid") for r in expand(make(sizes=(64,), rates=(1,), blocks=1), 7)]
     rows[0] = replace(rows[0], status="invalid", reason="meter_gap")
-    repeated = [replace(r, status="done" if r.attempt == 2 else r.status) for r in with_repeats(rows, 7, 3)]
-    again = [replace(r, status="done") if r.run_id == rows[1].run_id else r for r in repeated]
+    repeated = [replace(r, status="valid" if r.attempt == 2 else r.status) for r in with_repeats(rows, 7, 3)]
+    again = [replace(r, status="valid") if r.run_id == rows[1].run_id else r for r in repeated]
     assert with_repeats(again, 7, 3) == tuple(repeated)
 
 
@@ -222,7 +230,7 @@ def test_repeating_is_idempotent_and_ends(workload, seed, data):
         verdict = dict(zip([r.run_id for r in mini.missing], outcome, strict=True))
         rows = tuple(
             replace(
-                r, status="done" if verdict[r.run_id] else "invalid", reason="" if verdict[r.run_id] else "x"
+                r, status="valid" if verdict[r.run_id] else "invalid", reason="" if verdict[r.run_id] else "x"
             )
             if r.run_id in verdict
             else r

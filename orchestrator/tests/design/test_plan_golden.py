@@ -26,8 +26,10 @@ SEEDS = (1, 987654321)
 def cells(row: PlanRow) -> list[object]:
     """What a run is, in the order in which plan.csv of version 0.1 had it."""
     where = [row.run_id, row.block, row.mini_block, row.order, row.attempt]
-    what = [row.transport, row.payload_bytes, row.offered_rate_mbps, row.direction, row.generator]
-    return [*where, *what, row.seed, row.pacing, row.window_us, row.gso]
+    what = [row.cell[name] for name in ("payload_bytes", "offered_rate_mbps", "direction")]
+    paced = [row.cell[name] for name in ("pacing", "window_us", "gso")]
+    # Every shipped workload had the generator that is the default.
+    return [*where, row.arm, *what, "netjoule-traffic", row.seed, *paced]
 
 
 def digest(rows: Iterable[PlanRow]) -> str:
@@ -41,7 +43,7 @@ def repeated(rows: tuple[PlanRow, ...], seed: int) -> tuple[PlanRow, ...]:
     for _ in range(2):
         last = max(row.attempt for row in rows if row.mini_block == 1)
         rows = tuple(
-            replace(row, status="invalid" if row.order == 1 else "done")
+            replace(row, status="invalid" if row.order == 1 else "valid")
             if (row.mini_block, row.attempt) == (1, last)
             else row
             for row in rows

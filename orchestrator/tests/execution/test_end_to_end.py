@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plans import plan
 from sandbox_processes import child, host_state, parent, pids_in, program, wait_gone
-from tiny_campaign import SEED, TIMING, Inputs, netjoule, table, written
+from tiny_campaign import SEED, TIMING, Inputs, netjoule, written
 
 from netjoule.core.errors import HostLacks
 from netjoule.loads.flow import generators
@@ -42,10 +43,6 @@ def inputs(
     return written(folder, meters, link=link, **load)
 
 
-def plan(campaign: Path) -> list[dict[str, str]]:
-    return table(campaign / "plan.csv")
-
-
 def result(campaign: Path, run_id: str) -> dict[str, Any]:
     return dict(json.loads((campaign / "runs" / run_id / "result.json").read_text()))
 
@@ -59,7 +56,7 @@ def assert_complete(campaign: Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
     latest = {row["mini_block"]: row["attempt"] for row in plan(campaign)}
     kept = [row for row in plan(campaign) if row["attempt"] == latest[row["mini_block"]]]
-    assert {row["status"] for row in kept} == {"done"}
+    assert {row["status"] for row in kept} == {"valid"}
 
 
 # --- energy against closed forms -------------------------------------------------------------------
@@ -88,7 +85,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def runs_of(campaign: Path, transport: str) -> list[str]:
     return [
-        row["run_id"] for row in plan(campaign) if row["transport"] == transport and row["status"] == "done"
+        row["run_id"] for row in plan(campaign) if row["transport"] == transport and row["status"] == "valid"
     ]
 
 
@@ -362,7 +359,7 @@ def sessions() -> Iterator[list[Session]]:
 
 def finished(campaign: Path) -> set[str]:
     """Runs that the plan calls done, also where their mini-block was repeated."""
-    return {row["run_id"] for row in plan(campaign) if row["status"] in ("done", "superseded")}
+    return {row["run_id"] for row in plan(campaign) if row["status"] in ("valid", "superseded")}
 
 
 def raw_data(campaign: Path, run_ids: Iterable[str]) -> dict[str, bytes]:

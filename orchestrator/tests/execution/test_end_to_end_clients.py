@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from plans import plan
 from sandbox_processes import host_state
 from tiny_campaign import SEED, netjoule, table, written
 
@@ -56,7 +57,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def results(campaign: Path, transport: str) -> list[dict[str, Any]]:
     """Results of the runs that count, by their offered rate."""
-    rows = [r for r in table(campaign / "plan.csv") if r["transport"] == transport and r["status"] == "done"]
+    rows = [r for r in plan(campaign) if r["transport"] == transport and r["status"] == "valid"]
     rows.sort(key=lambda row: float(row["offered_rate_mbps"]))
     found = [json.loads((campaign / "runs" / r["run_id"] / "result.json").read_text()) for r in rows]
     assert len(found) == len(RATES_MBPS)
@@ -142,7 +143,7 @@ def test_ranges_and_lags_of_the_meters_on_every_client_are_found(measured: Path)
 
 def test_a_client_that_takes_no_part_is_read_idle(tmp_path: Path) -> None:
     out = campaign(tmp_path, transports=["udp"], offered_rate_mbps=[20])
-    (row,) = [row for row in table(out / "plan.csv") if row["status"] == "done"]
+    (row,) = [row for row in plan(out) if row["status"] == "valid"]
     document = json.loads((out / "runs" / row["run_id"] / "result.json").read_text())
     assert radio_power_w(out, "client", document["window"]) > 0.2
     assert radio_power_w(out, "tablet", document["window"]) == 0

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tiny_campaign import SEED, netjoule, table, written
+from plans import plan
+from tiny_campaign import SEED, netjoule, written
 
 from netjoule_energy import jain_index
 
@@ -32,7 +33,7 @@ def run(folder: Path, **load: Any) -> Path:
 
 
 def result(campaign: Path, transport: str) -> dict[str, Any]:
-    rows = [r for r in table(campaign / "plan.csv") if r["transport"] == transport and r["status"] == "done"]
+    rows = [r for r in plan(campaign) if r["transport"] == transport and r["status"] == "valid"]
     return dict(json.loads((campaign / "runs" / rows[-1]["run_id"] / "result.json").read_text()))
 
 

@@ -245,7 +245,7 @@ def test_a_flow_that_fails_with_its_host_is_repeated_however_often(tmp_path: Pat
     assert outcome.end == "complete"
     assert {row.reason for row in rows if row.status == "invalid"} == {"host_unreachable"}
     latest = {row.mini_block: row.attempt for row in rows}
-    assert {r.status for r in rows if r.attempt == latest[r.mini_block]} == {"done"}
+    assert {r.status for r in rows if r.attempt == latest[r.mini_block]} == {"valid"}
     assert script.collected > 0
 
 
@@ -282,7 +282,7 @@ def test_a_host_lost_between_runs_is_waited_for(tmp_path: Path, monkeypatch, wha
         outcome, _ = fakes.run(campaign, fakes.Script(), on_up=testbeds.append)
         rows = campaign.rows()
     assert outcome.end == "complete"
-    assert [(row.status, row.attempt) for row in rows] == [("done", 1)] * 4
+    assert [(row.status, row.attempt) for row in rows] == [("valid", 1)] * 4
     assert Silent.times[what] == 0
     assert testbeds[0].waited == len(rows) + 8
 
@@ -325,11 +325,11 @@ def test_a_host_that_is_given_up_ends_the_session_and_resume_goes_on(tmp_path: P
             fakes.run(campaign, script, on_up=testbeds.append)
         kept = {row.run_id: (campaign.run_dir(row.run_id) / "run.json") for row in campaign.rows()[:2]}
         before = {run_id: path.read_bytes() for run_id, path in kept.items()}
-        assert [row.status for row in campaign.rows()] == ["done", "done", "planned", "planned"]
+        assert [row.status for row in campaign.rows()] == ["valid", "valid", "planned", "planned"]
     assert caught.value.code == "host_unreachable"
     with fakes.Campaign.open(tmp_path / "c") as campaign:
         outcome, _ = fakes.run(campaign, fakes.Script())
-        assert [row.status for row in campaign.rows()] == ["done"] * 4
+        assert [row.status for row in campaign.rows()] == ["valid"] * 4
         assert [session["end"] for session in campaign.document["sessions"]] == ["failed", "complete"]
     assert outcome.end == "complete"
     assert {run_id: path.read_bytes() for run_id, path in kept.items()} == before

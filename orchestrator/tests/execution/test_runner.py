@@ -48,7 +48,7 @@ def test_a_campaign_runs_every_row_once_and_completes(tmp_path: Path) -> None:
         rows = campaign.rows()
     assert outcome == runner.Outcome("complete", 8, 0)
     assert script.of("go") == [r.run_id for r in rows]
-    assert {r.status for r in rows} == {"done"}
+    assert {r.status for r in rows} == {"valid"}
     assert sorted(script.of("compute")) == sorted(r.run_id for r in rows)
     assert script.of("open") == script.of("end")
     assert campaign.document["status"] == "complete"
@@ -137,14 +137,14 @@ def test_a_failed_sender_repeats_its_mini_block_at_the_end_of_the_block(tmp_path
         failed = document(campaign, bad.run_id)
         told = events_of(campaign, bad.run_id)
     assert outcome == runner.Outcome("complete", 8, 1)
-    assert (bad.transport, bad.attempt, bad.reason) == ("udp", 1, "flow_lost_control")
+    assert (bad.arm, bad.attempt, bad.reason) == ("udp", 1, "flow_lost_control")
     assert failed["status"] == "failed"
     assert failed["reasons"][0]["code"] == "flow_lost_control"
     assert [e["code"] for e in told if e["event"] == "run_failed"] == ["flow_lost_control"]
     repeats = [r for r in rows if r.attempt == 2]
-    assert {r.transport for r in repeats} == {"udp", "null"}
+    assert {r.arm for r in repeats} == {"udp", "null"}
     assert {r.mini_block for r in repeats} == {bad.mini_block}
-    assert {r.status for r in repeats} == {"done"}
+    assert {r.status for r in repeats} == {"valid"}
     order = script.of("go")
     first_of_block_2 = next(i for i, run_id in enumerate(order) if run_id.startswith("b02"))
     assert max(order.index(r.run_id) for r in repeats) == first_of_block_2 - 1
@@ -174,10 +174,10 @@ def test_an_invalid_result_repeats_too_and_stops_after_three_attempts(tmp_path: 
     with new_campaign(tmp_path / "c", workload(offered_rate_mbps=[1])) as campaign:
         outcome, events = run(campaign, script)
         rows = campaign.rows()
-        final = [document(campaign, r.run_id) for r in rows if r.transport == "udp"]
-    assert [r.status for r in rows if r.transport == "udp"] == ["invalid"] * 3
-    assert {r.reason for r in rows if r.transport == "udp"} == {"idle_drift"}
-    assert [r.status for r in rows if r.transport == "null"] == ["superseded", "superseded", "done"]
+        final = [document(campaign, r.run_id) for r in rows if r.arm == "udp"]
+    assert [r.status for r in rows if r.arm == "udp"] == ["invalid"] * 3
+    assert {r.reason for r in rows if r.arm == "udp"} == {"idle_drift"}
+    assert [r.status for r in rows if r.arm == "null"] == ["superseded", "superseded", "valid"]
     assert [d["reasons"][0]["code"] for d in final] == ["idle_drift"] * 3
     assert {d["status"] for d in final} == {"invalid"}
     assert outcome == runner.Outcome("complete", 1, 3)
@@ -273,7 +273,7 @@ def test_books_that_do_not_balance_invalidate(tmp_path: Path) -> None:
             }
         )
         run(campaign, script)
-        udp = [r for r in campaign.rows() if r.transport == "udp"]
+        udp = [r for r in campaign.rows() if r.arm == "udp"]
     assert {r.reason for r in udp} == {"bookkeeping_mismatch"}
 
 
@@ -310,7 +310,7 @@ def test_a_dead_link_is_named_and_finished_runs_are_kept(tmp_path: Path) -> None
     with Campaign.open(tmp_path / "c") as campaign:
         # The second run had its closing idle window, the third did not come to its end.
         statuses = [r.status for r in campaign.rows()]
-        assert statuses[:2] == ["done", "done"]
+        assert statuses[:2] == ["valid", "valid"]
         assert statuses[3] == "planned"
 
 
@@ -327,7 +327,7 @@ def test_resume_runs_only_what_is_missing(tmp_path: Path) -> None:
     with new_campaign(path, workload(blocks=2)) as campaign:
         with pytest.raises(asyncio.CancelledError):
             run(campaign, script)
-        kept = {r.run_id for r in campaign.rows() if r.status == "done"}
+        kept = {r.run_id for r in campaign.rows() if r.status == "valid"}
         raw = {i: (campaign.run_dir(i) / "flow.json").read_bytes() for i in kept}
     assert len(kept) == 3
     again = Script(clock=script.clock)
@@ -363,7 +363,7 @@ def test_resume_runs_again_what_was_deleted_or_lost_its_readings(tmp_path: Path)
         outcome, _ = run(campaign, again)
         assert outcome == runner.Outcome("complete", len(ids), 0)
         assert again.of("go") == [ids[1], ids[-1]]
-        assert {row.status for row in campaign.rows()} == {"done"}
+        assert {row.status for row in campaign.rows()} == {"valid"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -429,7 +429,7 @@ def test_intervals_are_in_campaign_time(tmp_path: Path) -> None:
     script = Script()
     with new_campaign(tmp_path / "c") as campaign:
         run(campaign, script)
-        row = next(r for r in campaign.rows() if r.transport == "udp")
+        row = next(r for r in campaign.rows() if r.arm == "udp")
         rows = files.read_table(campaign.run_dir(row.run_id) / "intervals.csv", "intervals")
         flow = json.loads((campaign.run_dir(row.run_id) / "flow.json").read_text())
         run_document = document(campaign, row.run_id)

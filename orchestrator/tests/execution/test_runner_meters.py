@@ -68,7 +68,7 @@ def test_a_run_whose_clock_is_unsure_is_not_sent_and_is_repeated(tmp_path: Path)
     assert rows[0].run_id not in script.of("go")
     assert "clock of client is known to 1" in first["reasons"][0]["detail"]
     assert len(clocks) >= len(rows) and float(clocks[0]["residual_s"]) == 1.0
-    assert all(r.status == "done" for r in rows if r.attempt == 2)
+    assert all(r.status == "valid" for r in rows if r.attempt == 2)
 
 
 def test_a_clock_that_stays_unsure_ends_the_campaign_with_the_next_step(tmp_path: Path) -> None:

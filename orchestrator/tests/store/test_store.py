@@ -11,13 +11,17 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from plans import set_in_status
 
+import netjoule_contracts as contracts
 from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, UsageError
 from netjoule.store.campaign import Campaign
-from netjoule.store.datapackage import CELLS_ARE_DATA
-from netjoule.store.planfile import read_plan
+from netjoule.store.datapackage import CELLS_ARE_DATA, describe
+from netjoule.store.planfile import read_plan, write_plan
 from netjoule.testbeds.emulated.config import device_model_entry
+from netjoule.validation.check import check_campaign
+from netjoule.workload.cell import Cell
 
 
 def load(path: Path) -> dict:
@@ -27,7 +31,7 @@ def load(path: Path) -> dict:
 def test_plan_and_campaign_are_on_disk_before_anything_runs(tmp_path):
     with synthetic.create(tmp_path / "c") as campaign:
         assert campaign.name == "c"
-        rows = read_plan(tmp_path / "c" / "plan.csv")
+        rows = read_plan(tmp_path / "c")
         assert tuple(rows) == campaign.rows()
     document = load(tmp_path / "c" / "campaign.json")
     assert document["status"] == "created"
@@ -87,7 +91,7 @@ def test_status_is_on_disk_at_once_and_invalid_needs_a_reason(tmp_path):
     with synthetic.create(tmp_path / "c") as campaign:
         run_id = campaign.rows()[0].run_id
         campaign.set_status(run_id, "invalid", "idle_drift")
-        assert read_plan(tmp_path / "c" / "plan.csv")[0].reason == "idle_drift"
+        assert read_plan(tmp_path / "c")[0].reason == "idle_drift"
         with pytest.raises(RunFailed, match="needs a reason"):
             campaign.set_status(run_id, "invalid")
 
@@ -95,12 +99,12 @@ def test_status_is_on_disk_at_once_and_invalid_needs_a_reason(tmp_path):
 def test_an_invalid_mini_block_comes_again_and_the_repeat_is_in_plan_csv(tmp_path):
     with synthetic.create(tmp_path / "c") as campaign:
         first, second = campaign.rows()
-        campaign.set_status(first.run_id, "done")
+        campaign.set_status(first.run_id, "valid")
         campaign.set_status(second.run_id, "invalid", "meter_gap")
         mini = campaign.next_mini_block()
         assert mini is not None
         assert mini.attempt == 2
-        statuses = [r.status for r in read_plan(tmp_path / "c" / "plan.csv")]
+        statuses = [r.status for r in read_plan(tmp_path / "c")]
         assert statuses == ["superseded", "invalid", "planned", "planned"]
 
 
@@ -191,7 +195,7 @@ def test_a_sealed_run_is_not_repeated(campaign_dir):
         campaign.set_status(run_id, "running")
         (campaign.run_dir(run_id) / "result.json").unlink()
     with Campaign.open(campaign_dir) as campaign:
-        assert campaign.row(run_id).status == "done"
+        assert campaign.row(run_id).status == "valid"
         assert campaign.finished_without_result() == (run_id,)
         assert campaign.next_mini_block() is None
 
@@ -213,18 +217,18 @@ def test_runs_whose_readings_were_cut_off_are_planned_again(campaign_dir):
 
 def test_only_the_runs_after_the_cut_are_planned_again(campaign_dir):
     readings = campaign_dir / "meters" / "m.csv"
-    first, second = read_plan(campaign_dir / "plan.csv")
+    first, second = read_plan(campaign_dir)
     end_s = load(campaign_dir / "runs" / first.run_id / "run.json")["windows"]["idle_after"]["t_end_s"]
     lines = readings.read_text().splitlines(keepends=True)
     readings.write_text(lines[0] + "".join(x for x in lines[1:] if float(x.split(",")[0]) < end_s + 0.2))
     with Campaign.open(campaign_dir) as campaign:
         assert list(campaign.lost) == [second.run_id]
-        assert [row.status for row in campaign.rows()] == ["done", "planned"]
+        assert [row.status for row in campaign.rows()] == ["valid", "planned"]
 
 
 @pytest.mark.parametrize("name", ["", "run.json", "flow.json", "intervals.csv"])
 def test_a_run_whose_files_are_gone_is_planned_again(campaign_dir, name):
-    run_id = read_plan(campaign_dir / "plan.csv")[0].run_id
+    run_id = read_plan(campaign_dir)[0].run_id
     gone = campaign_dir / "runs" / run_id / name
     if name:
         gone.unlink()
@@ -232,7 +236,7 @@ def test_a_run_whose_files_are_gone_is_planned_again(campaign_dir, name):
         shutil.rmtree(gone)
     with Campaign.open(campaign_dir) as campaign:
         assert campaign.lost == {run_id: "its files are gone"}
-        assert [row.status for row in campaign.rows()] == ["planned", "done"]
+        assert [row.status for row in campaign.rows()] == ["planned", "valid"]
         mini = campaign.next_mini_block()
         assert mini is not None
         assert [row.run_id for row in mini.missing] == [run_id]
@@ -276,7 +280,7 @@ campaign = synthetic.create(Path(sys.argv[1]), workload=synthetic.workload(block
 print("ready", flush=True)
 for i in itertools.count():
     row = campaign.rows()[i % len(campaign.rows())]
-    campaign.set_status(row.run_id, ("running", "done", "planned")[i % 3])
+    campaign.set_status(row.run_id, ("running", "valid")[i % 2])
     campaign.append_clocks([{"t_s": float(i), "host": "client", "offset_s": 0.0, "residual_s": 0.0,
                              "method": "same_boot"}] * 50)
 """
@@ -296,7 +300,7 @@ def test_kill_nine_at_any_moment_leaves_a_campaign_that_opens(tmp_path, bytes_wr
     process.stdout.close()
     with Campaign.open(place) as campaign:
         assert len(campaign.rows()) == 40
-        assert all(r.status in ("planned", "done") for r in campaign.rows())
+        assert all(r.status in ("planned", "valid") for r in campaign.rows())
     rows = files.read_table(clocks, "clocks")
     assert [float(r["t_s"]) for r in rows] == sorted(float(r["t_s"]) for r in rows)
 
@@ -342,8 +346,9 @@ def test_times_have_six_decimals_and_missing_is_empty(campaign_dir):
 def test_the_data_package_lists_each_table_once_with_its_schema(campaign_dir):
     package = load(campaign_dir / "datapackage.json")
     names = [r["name"] for r in package["resources"]]
-    assert names == ["plan", "clocks", "meters", "radio", "intervals", "events"]
-    intervals = package["resources"][4]
+    assert names == ["plan", "status", "clocks", "meters", "radio", "intervals", "events"]
+    intervals = package["resources"][5]
+    assert [field["name"] for field in package["resources"][0]["schema"]["fields"]][-7:] == FACTORS
     assert len(intervals["path"]) == 2
     assert intervals["schema"]["fields"][0]["name"] == "part"
     assert package["name"] == "tiny"
@@ -363,8 +368,100 @@ def test_the_end_of_a_session_knows_whether_the_plan_is_done(campaign_dir):
         assert any(r.attempt == 2 for r in campaign.rows())
 
 
+FACTORS = ["payload_bytes", "offered_rate_mbps", "direction", "parallel", "pacing", "window_us", "gso"]
+
+
 def test_rows_survive_the_csv(tmp_path):
+    cell = Cell(
+        {"payload_bytes": 64, "offered_rate_mbps": 0.031, "gso": True, "path": {"rtt_ms": 10}, "SPIN": "1"}
+    )
     with synthetic.create(tmp_path / "c") as campaign:
-        rows = [replace(r, offered_rate_mbps=0.031) for r in campaign.rows()]
-        campaign._set_rows(rows)
-        assert read_plan(tmp_path / "c" / "plan.csv") == rows
+        rows = [replace(r, cell=cell) for r in campaign.rows()]
+    write_plan(tmp_path / "c", rows)
+    assert read_plan(tmp_path / "c") == rows
+    write_plan(tmp_path / "c", [replace(r, cell=Cell({"mood": "good"})) for r in rows])
+    with pytest.raises(InvalidData, match="the header is"):
+        read_plan(tmp_path / "c")
+
+
+def test_repeats_and_states_are_appended_and_nothing_is_written_anew(tmp_path):
+    with synthetic.create(tmp_path / "c", workload=synthetic.workload(blocks=2)) as campaign:
+        first, second, *_ = campaign.rows()
+        before = [(tmp_path / "c" / name).read_bytes() for name in ("plan.csv",)]
+        campaign.set_status(first.run_id, "valid")
+        states = (tmp_path / "c" / "status.csv").read_bytes()
+        campaign.set_status(second.run_id, "invalid", "meter_gap")
+        campaign.next_mini_block()
+        assert (tmp_path / "c" / "plan.csv").read_bytes().startswith(before[0])
+        assert (tmp_path / "c" / "status.csv").read_bytes().startswith(states)
+        # A repeat stands at the end of the file and is run at the end of its block.
+        ids = [line.split(",")[0] for line in (tmp_path / "c" / "plan.csv").read_text().splitlines()]
+        assert [name[-2:] for name in ids[-2:]] == ["a2", "a2"]
+        assert [(r.block, r.attempt) for r in read_plan(tmp_path / "c")] == [(1, 1)] * 2 + [(1, 2)] * 2 + [
+            (2, 1)
+        ] * 2
+        assert tuple(read_plan(tmp_path / "c")) == campaign.rows()
+
+
+def test_a_repeat_that_a_crash_cut_is_completed(tmp_path):
+    with synthetic.create(tmp_path / "c") as campaign:
+        first, second = campaign.rows()
+        campaign.set_status(first.run_id, "valid")
+        campaign.set_status(second.run_id, "invalid", "meter_gap")
+        campaign.next_mini_block()
+        whole = sorted(row.run_id for row in campaign.rows())
+    plan = tmp_path / "c" / "plan.csv"
+    text = plan.read_text()
+    for cut in range(len(text) - text.rindex("\n", 0, -1)):
+        plan.write_text(text[: len(text) - cut])
+        with Campaign.open(tmp_path / "c") as campaign:
+            assert campaign.next_mini_block() is not None
+            assert sorted(row.run_id for row in campaign.rows()) == whole
+        assert sorted(plan.read_text().splitlines()) == sorted(text.splitlines())
+
+
+def test_a_row_with_an_older_token_is_ignored(tmp_path):
+    with synthetic.create(tmp_path / "c") as campaign:
+        synthetic.begin(campaign)
+        synthetic.begin(campaign)
+        run_id = campaign.rows()[0].run_id
+        campaign.set_status(run_id, "valid")
+    set_in_status(tmp_path / "c", run_id, "invalid", "idle_drift")  # of session 1, which is over
+    assert read_plan(tmp_path / "c")[0].status == "valid"
+
+
+# -- campaigns of before there was status.csv --------------------------------------------------------
+
+
+def older(campaign: Path) -> Path:
+    """A campaign as version 0.1 wrote it: the status of each run stands in plan.csv."""
+    rows = read_plan(campaign)
+    names = [f["name"] for f in contracts.table("plan_1")["fields"]]
+    lines = [",".join(names)]
+    for row in rows:
+        status = "done" if row.status == "valid" else row.status
+        cells = row.as_json() | {"transport": row.arm, "generator": "netjoule-traffic", "status": status}
+        lines.append(",".join(files._cell(name, cells[name]) for name in names))
+    (campaign / "plan.csv").write_text("\n".join([*lines, ""]))
+    (campaign / "status.csv").unlink()
+    with Campaign.read(campaign) as reader:
+        package = describe(campaign, reader.document)
+    (campaign / "datapackage.json").write_text(json.dumps(package))
+    return campaign
+
+
+def test_an_older_campaign_reads_as_it_did(campaign_dir):
+    before = read_plan(campaign_dir)
+    assert read_plan(older(campaign_dir)) == before
+    assert [str(defect) for defect in check_campaign(campaign_dir)] == []
+    with Campaign.open(campaign_dir) as campaign:
+        assert campaign.next_mini_block() is None
+
+
+def test_an_older_campaign_that_is_not_finished_is_refused_with_the_version_that_can(campaign_dir, capsys):
+    document = load(older(campaign_dir) / "campaign.json") | {"status": "interrupted"}
+    (campaign_dir / "campaign.json").write_text(json.dumps(document))
+    before = {p: p.read_bytes() for p in campaign_dir.rglob("*") if p.is_file()}
+    with pytest.raises(UsageError, match=r"cannot continue it; finish it with netjoule 0\.1\.0$"):
+        Campaign.open(campaign_dir)
+    assert {p: p.read_bytes() for p in campaign_dir.rglob("*") if p.is_file()} == before

@@ -34,7 +34,7 @@ def test_checking_changes_nothing(campaign_dir):
 
 
 def row_of(campaign: Path, transport: str) -> PlanRow:
-    return next(r for r in read_plan(campaign / "plan.csv") if r.transport == transport)
+    return next(r for r in read_plan(campaign) if r.arm == transport)
 
 
 def udp(campaign: Path, name: str) -> str:
@@ -86,7 +86,7 @@ JSON_DEFECTS = [
     ("@run.json", ["windows", "measure", "t_end_s"], 0.1, "field windows.measure", "ends before it starts"),
     ("@run.json", ["payload_bytes"], 64, "field payload_bytes", "64, but plan.csv has 1000"),
     ("@run.json", ["run_id"], "b01m001-tcp-a1", "field run_id", "stands in the folder of"),
-    ("@run.json", ["status"], "invalid", "field status", "'invalid', but plan.csv has 'done'"),
+    ("@run.json", ["status"], "invalid", "field status", "'invalid', but status.csv has 'valid'"),
     ("@run.json", ["status"], "lovely", "field status", "'lovely' is not one of"),
     (
         "@run.json",
@@ -153,13 +153,13 @@ JSON_DEFECTS = [
     ("@result.json", ["valid"], "yes", "field valid", "is not true or false"),
     (
         "datapackage.json",
-        ["resources", 2, "path"],
+        ["resources", 3, "path"],
         "../../etc/passwd",
         "resource meters",
         "is not a file of this",
     ),
-    ("datapackage.json", ["resources", 2, "path"], [], "resource meters", "'meters/m.csv' is not listed"),
-    ("datapackage.json", ["resources", 2, "schema", "fields"], [], "resource meters", "not the contract's"),
+    ("datapackage.json", ["resources", 3, "path"], [], "resource meters", "'meters/m.csv' is not listed"),
+    ("datapackage.json", ["resources", 3, "schema", "fields"], [], "resource meters", "not the contract's"),
     ("datapackage.json", ["resources"], 3, "datapackage.json", "not a data package"),
 ]
 
@@ -207,23 +207,21 @@ def test_a_number_that_json_does_not_have_is_named(campaign_dir, number):
 
 def replace_line(path: Path, number: int, old: str, new: str) -> None:
     lines = path.read_text().splitlines(keepends=True)
-    assert old in lines[number - 1]
-    lines[number - 1] = lines[number - 1].replace(old, new, 1)
+    place = number if number < 0 else number - 1
+    assert old in lines[place]
+    lines[place] = lines[place].replace(old, new, 1)
     path.write_text("".join(lines))
 
 
 TABLE_DEFECTS = [
     ("plan.csv", 1, "run_id", "runid", "plan.csv, line 1", "wants"),
-    ("plan.csv", 2, "done", "doen", "line 2, column status", "'doen' is not one of"),
-    ("plan.csv", 2, "done", "planned", "line 2, column status", "'planned' in a complete campaign"),
-    (
-        "plan.csv",
-        2,
-        "done,",
-        "invalid,bad_luck",
-        "line 2, column reason",
-        "'bad_luck' is not in reasons.json",
-    ),
+    ("plan.csv", 2, "work", "wrok", "line 2, column kind", "'wrok' is not one of"),
+    ("plan.csv", 2, ",up,", ",side,", "line 2, column direction", "'side' is not one of"),
+    ("status.csv", -1, ",valid,", ",vaild,", "column status", "'vaild' is not one of"),
+    ("status.csv", -1, ",valid,", ",running,", "status.csv, run b", "'running' in a complete campaign"),
+    ("status.csv", -1, ",valid,", ",invalid,bad_luck", "column reason", "'bad_luck' is not in reasons.json"),
+    ("status.csv", -1, ",b01", ",b09", "column run_id", "plan.csv has no run 'b09"),
+    ("status.csv", -1, ",1,1,rig1", ",2,1,rig1", "column attempt", "not that of the run in plan.csv"),
     ("meters/m.csv", 4, ",", ",x", "line 4, column seq", "'x2' is not a valid integer"),
     ("meters/m.csv", 9, "0.8", "0.1", "line 9, column t_s", "after"),
     ("meters/m.csv", 9, ",7,", ",8,", "line 9, column seq", "a row is missing or doubled"),
@@ -259,8 +257,8 @@ def test_events_may_tell_of_the_past(campaign_dir):
     assert defects(campaign_dir) == []
 
 
-MISSING = ["plan.csv", "@run.json", "@flow.json", "@intervals.csv", "@result.json", "meters/m.csv",
-           "devices/m.ndjson", "datapackage.json"]  # fmt: skip
+MISSING = ["plan.csv", "status.csv", "@run.json", "@flow.json", "@intervals.csv", "@result.json",
+           "meters/m.csv", "devices/m.ndjson", "datapackage.json"]  # fmt: skip
 
 
 @pytest.mark.parametrize("file", MISSING)
@@ -298,7 +296,9 @@ def test_a_run_the_plan_does_not_know_is_named(campaign_dir):
 
 
 def test_a_run_that_did_not_happen_yet_has_no_run_json(campaign_dir):
-    replace_line(campaign_dir / "plan.csv", 2, "done", "planned")
+    run_id = row_of(campaign_dir, "udp").run_id
+    lines = (campaign_dir / "status.csv").read_text().splitlines(keepends=True)
+    (campaign_dir / "status.csv").write_text("".join(line for line in lines if run_id not in line))
     assert any("says the run did not happen yet" in d for d in defects(campaign_dir))
 
 
@@ -310,7 +310,7 @@ def test_two_rows_of_one_run_are_named(campaign_dir):
 
 def test_a_repeat_of_a_valid_mini_block_is_named(campaign_dir):
     lines = (campaign_dir / "plan.csv").read_text().splitlines(keepends=True)
-    again = [line.replace("-a1,1,1,", "-a2,1,1,").replace(",1,1,udp", ",1,2,udp") for line in lines[1:]]
+    again = [line.replace("-a1,1,1,", "-a2,1,1,") for line in lines[1:]]
     again = [",".join([*line.split(",")[:4], "2", *line.split(",")[5:]]) for line in again]
     (campaign_dir / "plan.csv").write_text("".join([*lines, *again]))
     found = defects(campaign_dir)
@@ -350,7 +350,7 @@ def test_an_interrupted_campaign_may_lack_results_that_resume_will_compute(campa
 
 def test_runs_whose_windows_no_reading_covers_are_named(campaign_dir):
     readings = campaign_dir / "meters" / "m.csv"
-    first, second = read_plan(campaign_dir / "plan.csv")
+    first, second = read_plan(campaign_dir)
     end_s = json.loads((campaign_dir / f"runs/{first.run_id}/run.json").read_text())["windows"]["idle_after"]
     lines = readings.read_text().splitlines(keepends=True)
     whole = [line for line in lines[1:] if float(line.split(",")[0]) < end_s["t_end_s"] + 0.2]
@@ -369,12 +369,20 @@ def test_runs_whose_windows_no_reading_covers_are_named(campaign_dir):
 
 def test_a_campaign_is_unfinished_while_runs_are_missing(campaign_dir):
     assert unfinished(campaign_dir) == ""
-    plan_csv = campaign_dir / "plan.csv"
-    whole = plan_csv.read_text()
-    for status, reason in (("planned", ""), ("running", ""), ("invalid", "meter_gap")):
-        plan_csv.write_text(whole.replace(",done,", f",{status},{reason}", 1))
+    table = campaign_dir / "status.csv"
+    whole = table.read_text()
+    of_last = whole.splitlines()[-1].split(",")[1]
+    without = [line for line in whole.splitlines(keepends=True) if f",{of_last}," not in line]
+    running, invalid = (f",{status}" for status in ("running,", "invalid,meter_gap"))
+    last = whole.replace(",valid,", "\0", 1).rpartition(",valid,")
+    for text, there in (
+        ("".join(without), 1),
+        (running.join(last[::2]).replace("\0", ",valid,"), 1),
         # An invalid run repeats its mini-block, of which nothing is there.
-        assert unfinished(campaign_dir) == f"incomplete: {0 if reason else 1} of 2 runs"
-    plan_csv.write_text(whole)
+        (invalid.join(last[::2]).replace("\0", ",valid,"), 0),
+    ):
+        table.write_text(text)
+        assert unfinished(campaign_dir) == f"incomplete: {there} of 2 runs"
+    table.write_text(whole)
     shutil.rmtree((campaign_dir / udp(campaign_dir, "x")).parent)
     assert unfinished(campaign_dir) == "incomplete: 1 of 2 runs"

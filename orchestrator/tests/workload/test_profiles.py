@@ -239,7 +239,7 @@ def test_a_mini_block_has_one_schedule_seed_and_every_other_another() -> None:
     assert [len(found) for found in seeds.values()] == [1, 1, 1]
     assert len(set.union(*seeds.values())) == 3
     again = run_table.with_repeats(
-        [replace(row, status="invalid" if row.transport == "udp" else "done") for row in rows], 11, 2
+        [replace(row, status="invalid" if row.arm == "udp" else "valid") for row in rows], 11, 2
     )
     repeated = next(row for row in again if row.attempt == 2)
     assert first_spec(load, repeated, 11).schedule_seed in seeds[repeated.mini_block]
@@ -338,7 +338,7 @@ def test_a_flow_that_ends_in_silence_is_not_short() -> None:
 def _campaign(folder: Path, **changes: Any) -> Path:
     """A finished campaign with a profile; its flows say what they were asked."""
     path = synthetic.finished(folder, workload=with_profile(**changes))
-    for row in read_plan(path / "plan.csv"):
+    for row in read_plan(path):
         run = path / "runs" / row.run_id
         for place, file in enumerate([run / "flow.json", *sorted(run.glob("flows/*.json"))]):
             file.write_text(json.dumps(_with_schedule(files.read_json(file), row, place)))
@@ -365,7 +365,7 @@ def _with_schedule(report: dict[str, Any], row: PlanRow, place: int) -> dict[str
 def test_check_finds_another_schedule_in_a_mini_block(tmp_path: Path) -> None:
     path = _campaign(tmp_path / "c")
     assert list(check_campaign(path)) == []
-    udp = next(row for row in read_plan(path / "plan.csv") if row.transport == "udp")
+    udp = next(row for row in read_plan(path) if row.arm == "udp")
     file = path / "runs" / udp.run_id / "flow.json"
     report = files.read_json(file)
     file.write_text(json.dumps(report | {"schedule_digest": "fnv1a64:0000000000000000"}))
@@ -378,7 +378,7 @@ def test_check_finds_another_schedule_in_a_mini_block(tmp_path: Path) -> None:
 def test_check_holds_each_of_several_flows_to_the_schedule_of_its_place(tmp_path: Path) -> None:
     path = _campaign(tmp_path / "c", parallel=2)
     assert list(check_campaign(path)) == []
-    udp = next(row for row in read_plan(path / "plan.csv") if row.transport == "udp")
+    udp = next(row for row in read_plan(path) if row.arm == "udp")
     file = path / "runs" / udp.run_id / "flows" / "2.json"
     report = files.read_json(file)
     first = files.read_json(path / "runs" / udp.run_id / "flow.json")

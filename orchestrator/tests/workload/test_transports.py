@@ -76,8 +76,7 @@ from netjoule.loads.flow import capabilities
 from netjoule.workload import transports
 from netjoule.workload.abilities import ABILITIES
 wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"frisbee": {"spin": True}})
-(column,) = (f for f in contracts.table("plan")["fields"] if f["name"] == "transport")
-assert "frisbee" in column["constraints"]["enum"]
+assert "frisbee" in contracts.factors()["transport"]["value"]["enum"]
 assert "frisbee" in ABILITIES["netjoule-traffic"].transports
 print(wanted.options_of("frisbee"), capabilities.needed(wanted))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))

@@ -107,7 +107,7 @@ def _counts(design: Design, plan: Sequence[PlanRow]) -> dict[_Flow, Counts]:
 
 
 def _flow_of(row: PlanRow) -> _Flow:
-    return row.transport, row.payload_bytes, row.offered_rate_mbps
+    return row.arm, row.cell["payload_bytes"], row.cell["offered_rate_mbps"]
 
 
 def _write_logs(campaign: Campaign, design: Design, plan: Sequence[PlanRow]) -> list[Means]:
@@ -124,7 +124,7 @@ def _write_logs(campaign: Campaign, design: Design, plan: Sequence[PlanRow]) -> 
 
 def _write_runs(folder: Path, made: _Made) -> None:
     """The folder of every run. Not through the store: holding each document to its contract takes long."""
-    nulls = {(r.mini_block, r.attempt): k for k, r in enumerate(made.plan) if r.transport == NULL}
+    nulls = {(r.mini_block, r.attempt): k for k, r in enumerate(made.plan) if r.arm == NULL}
     for place, row in enumerate(made.plan):
         run = folder / "runs" / row.run_id
         run.mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 
 from netjoule.design.run_table import PlanRow
 from netjoule.store.session import rfc3339
-from netjoule.workload.workload import Workload
+from netjoule.workload.workload import Pace, Workload
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter
 from netjoule_synthetic.truth import Counts, Layout
@@ -138,21 +138,21 @@ def run_document(campaign: str, of: Workload, row: PlanRow, found: Mapping[str, 
         "mini_block": row.mini_block,
         "attempt": row.attempt,
         "order": row.order,
-        "transport": row.transport,
-        "transport_options": of.options_of(row.transport),
-        "payload_bytes": row.payload_bytes,
-        "offered_rate_mbps": row.offered_rate_mbps,
-        "direction": row.direction,
-        "generator": row.generator,
+        "transport": row.arm,
+        "transport_options": of.options_of(row.arm),
+        "payload_bytes": row.cell["payload_bytes"],
+        "offered_rate_mbps": row.cell["offered_rate_mbps"],
+        "direction": row.cell["direction"],
+        "generator": of.generator_of(row.arm),
         "ip_version": of.ip_version,
-        "pacing": row.pace.as_json(),
+        "pacing": Pace.of(row.cell).as_json(),
         "seed": row.seed,
         "hosts": {"client": "client", "server": "server"},
         "radio_source": "link-model",
         "windows": dict(found),
         "t_first_packet_s": found["warm_up"]["t_start_s"],
         "started_utc": rfc3339(CREATED),
-        "versions": {row.generator: _VERSION},
+        "versions": {of.generator_of(row.arm): _VERSION},
         "status": "invalid" if invalid else "done",
         "reasons": _spoiled(row),
     }
@@ -167,33 +167,33 @@ def flow_report(of: Workload, row: PlanRow, counts: Counts, parts: Layout, place
     start_ns = ORIGIN_NS + (parts.start(place) + parts.idle) * 10**9 // TICKS_PER_S
     end_ns = start_ns + parts.flow * 10**9 // TICKS_PER_S
     duration_s = parts.flow / TICKS_PER_S
-    is_null = row.transport == NULL
-    options = of.options_of(row.transport)
+    is_null = row.arm == NULL
+    options = of.options_of(row.arm)
     answered = {"peer_carrier": options["carrier"]} if "carrier" in options else {}
     ends: dict[str, Any] = {"boot_id": BOOT, "first_packet_ns": start_ns, "last_packet_ns": end_ns}
-    frames = row.payload_bytes / 1448 if row.transport in _STREAMS else 1.0
+    frames = row.cell["payload_bytes"] / 1448 if row.arm in _STREAMS else 1.0
     sender = {"host": "client", **ends, "start_ns": start_ns, "end_ns": end_ns}
-    sender |= _sender_counts(counts, row.payload_bytes, duration_s)
-    receiver = {"host": "server", **ends} | _receiver_counts(counts, row.payload_bytes, duration_s)
+    sender |= _sender_counts(counts, row.cell["payload_bytes"], duration_s)
+    receiver = {"host": "server", **ends} | _receiver_counts(counts, row.cell["payload_bytes"], duration_s)
     return {
         "schema_version": 1,
         "kind": "flow_report",
-        "generator": {"name": row.generator, "version": _VERSION},
+        "generator": {"name": of.generator_of(row.arm), "version": _VERSION},
         "flow_id": row.run_id,
-        "transport": row.transport,
+        "transport": row.arm,
         "transport_options": {**options, **answered},
-        "direction": row.direction,
+        "direction": row.cell["direction"],
         "ip_version": None if is_null else of.ip_version,
         "mtu_bytes": None if is_null else 1500,
-        "payload_bytes": row.payload_bytes,
-        "offered_rate_mbps": row.offered_rate_mbps,
+        "payload_bytes": row.cell["payload_bytes"],
+        "offered_rate_mbps": row.cell["offered_rate_mbps"],
         "duration_s": duration_s,
         "interval_s": 1 / TICKS_PER_S,
         "seed": row.seed,
-        "pacing": row.pace.as_json(),
-        "nodelay": True if row.transport in _STREAMS else None,
+        "pacing": Pace.of(row.cell).as_json(),
+        "nodelay": True if row.arm in _STREAMS else None,
         "frames_per_message": None if is_null else frames,
-        "mean_ip_packet_bytes": None if is_null else row.payload_bytes / frames + 28,
+        "mean_ip_packet_bytes": None if is_null else row.cell["payload_bytes"] / frames + 28,
         "packetisation_source": "unknown" if is_null else "computed",
         "clock_offset": {"offset_ns": 0, "residual_ns": 0, "method": "same_boot"},
         "sender": sender,
@@ -248,7 +248,7 @@ def result(
     measure_s: float,
 ) -> dict[str, Any]:
     """result.json; ``nodes`` from ``results.node``."""
-    goodput = None if row.transport == NULL else counts.goodput_mbps(measure_s)
+    goodput = None if row.arm == NULL else counts.goodput_mbps(measure_s)
     reasons = _spoiled(row)
     if goodput is None:
         told = "null is the generator floor of its mini-block"
@@ -265,10 +265,10 @@ def result(
     return {
         "schema_version": 1,
         "run_id": row.run_id,
-        "transport": row.transport,
-        "payload_bytes": row.payload_bytes,
-        "offered_rate_mbps": row.offered_rate_mbps,
-        "direction": row.direction,
+        "transport": row.arm,
+        "payload_bytes": row.cell["payload_bytes"],
+        "offered_rate_mbps": row.cell["offered_rate_mbps"],
+        "direction": row.cell["direction"],
         "window": windows(parts, place)["measure"],
         "t_a_mbps": goodput,
         "u95_t_a_mbps": None if goodput is None else 0.001 * goodput,

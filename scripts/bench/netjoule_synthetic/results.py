@@ -127,7 +127,7 @@ def _ea(meter: Meter, row: PlanRow, delta_w: float, goodput_mbps: float) -> dict
         "grade": None,
         "grade_limits": [],
     }
-    if row.transport == NULL:
+    if row.arm == NULL:
         return found
     u95_w = 2 * meter.u_delta_p_w
     return found | {
@@ -152,7 +152,7 @@ def _floor(
 ) -> dict[str, Any]:
     reason = _refusal(row, counts, null)
     found: dict[str, Any] = {
-        "run_id": row.run_id if row.transport == NULL else null.row.run_id if null else None,
+        "run_id": row.run_id if row.arm == NULL else null.row.run_id if null else None,
         "p_null_w": None,
         "floor_w": None,
         "u95_floor_w": None,
@@ -173,7 +173,7 @@ def _floor(
 
 
 def _refusal(row: PlanRow, counts: Counts, null: Null | None) -> str | None:
-    if row.transport == NULL:
+    if row.arm == NULL:
         return "null_has_no_throughput"
     if null is None:
         return "no_null_run"

@@ -101,11 +101,11 @@ def rows(design: Design, of: Workload) -> tuple[PlanRow, ...]:
     settled = [
         replace(r, status="invalid", reason=SPOILED)
         if spoiled[r.mini_block] and r.order == which[r.mini_block]
-        else replace(r, status="done")
+        else replace(r, status="valid")
         for r in planned
     ]
     whole = run_table.with_repeats(settled, design.seed, of.max_attempts)
-    return tuple(replace(r, status="done") if r.status == "planned" else r for r in whole)
+    return tuple(replace(r, status="valid") if r.status == "planned" else r for r in whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def deltas_w(design: Design, of: Sequence[PlanRow]) -> FloatArray:
     by_mini_block = chance.normal(0, design.mini_block_sd_ratio, 1 + max(r.mini_block for r in of))
     own = chance.normal(0, design.run_sd_ratio, (len(of), len(design.meters)))
     common = np.array([by_block[r.block] + by_mini_block[r.mini_block] for r in of])
-    flows = [(r.transport, r.payload_bytes, r.offered_rate_mbps) for r in of]
+    flows = [(r.arm, r.cell["payload_bytes"], r.cell["offered_rate_mbps"]) for r in of]
     true = np.array([[meter.power(*flow) for meter in design.meters] for flow in flows])
     spoiled = np.array([design.invalid_error_w if r.status == "invalid" else 0.0 for r in of])
     found: FloatArray = true * (1 + common[:, None] + own) + spoiled[:, None]

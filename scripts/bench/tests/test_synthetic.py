@@ -81,7 +81,7 @@ def test_a_synthetic_campaign_has_no_defects(tmp_path, name):
 def test_the_real_arithmetic_finds_the_same_numbers(tmp_path, name):
     folder = write(tmp_path / "made", CASES[name])
     rng = np.random.default_rng(1)
-    for row in read_plan(folder / "plan.csv"):
+    for row in read_plan(folder):
         ours = lifted_result(result_of(folder, row.run_id))
         found = compute_run(folder, row.run_id, rng=rng).to_document()
         for field in ("run_id", "window", "measures", "valid"):
@@ -103,7 +103,7 @@ def test_power_below_idle_and_below_resolution_have_the_rules_words(tmp_path):
     below = write(tmp_path / "below", CASES["power below idle"])
     unseen = write(tmp_path / "unseen", CASES["below resolution"])
     for folder, reason, given in ((below, "below_resolution", False), (unseen, None, True)):
-        rows = [r for r in read_plan(folder / "plan.csv") if r.transport != "null"]
+        rows = [r for r in read_plan(folder) if r.arm != "null"]
         nodes = [result_of(folder, r.run_id)["nodes"][0] for r in rows]
         assert all(node["below_resolution"] and node["ea_reason"] == reason for node in nodes)
         assert all((node["ea_j_per_mbit"] is not None) == given for node in nodes)
@@ -115,11 +115,11 @@ def test_without_noise_every_run_has_the_truth_of_its_cell(tmp_path):
     design = tiny(meters=meters, loss=at_rate(0.25))
     folder = write(tmp_path / "made", design)
     truth = {(c.meter_id, c.transport, c.payload_bytes): c for c in cells(design)}
-    for row in read_plan(folder / "plan.csv"):
-        if row.transport == "null":
+    for row in read_plan(folder):
+        if row.arm == "null":
             continue
         for node in result_of(folder, row.run_id)["nodes"]:
-            cell = truth[node["meter_id"], row.transport, row.payload_bytes]
+            cell = truth[node["meter_id"], row.arm, row.cell["payload_bytes"]]
             # Readings have four decimals.
             assert node["delta_p_w"] == pytest.approx(cell.delta_p_w, abs=1e-4)
             assert node["ea_j_per_mbit"] == pytest.approx(cell.ea_j_per_mbit, abs=1e-4)
@@ -135,11 +135,11 @@ def test_a_straight_drift_of_idle_power_leaves_the_truth_as_it_is(tmp_path):
     design = tiny(idle_drift_w_per_h=3.0)
     folder = write(tmp_path / "made", design)
     truth = {(c.transport, c.payload_bytes): c for c in cells(design)}
-    for row in read_plan(folder / "plan.csv"):
-        if row.transport != "null":
+    for row in read_plan(folder):
+        if row.arm != "null":
             node = result_of(folder, row.run_id)["nodes"][0]
             assert node["p_i_before_w"] < node["p_i_after_w"]
-            expected = truth[row.transport, row.payload_bytes].delta_p_w
+            expected = truth[row.arm, row.cell["payload_bytes"]].delta_p_w
             assert node["delta_p_w"] == pytest.approx(expected, abs=2e-4)
 
 
@@ -147,9 +147,9 @@ def test_effects_of_blocks_are_common_to_the_runs_of_a_mini_block(tmp_path):
     design = tiny(blocks=8, block_sd_ratio=0.2, mini_block_sd_ratio=0.1)
     folder = write(tmp_path / "made", design)
     power = {
-        (r.mini_block, r.transport): result_of(folder, r.run_id)["nodes"][0]["delta_p_w"]
-        for r in read_plan(folder / "plan.csv")
-        if r.payload_bytes == 64
+        (r.mini_block, r.arm): result_of(folder, r.run_id)["nodes"][0]["delta_p_w"]
+        for r in read_plan(folder)
+        if r.cell["payload_bytes"] == 64
     }
     minis = sorted({mini for mini, _ in power})
     udp = np.array([power[mini, "udp"] for mini in minis])
@@ -161,18 +161,19 @@ def test_effects_of_blocks_are_common_to_the_runs_of_a_mini_block(tmp_path):
 def test_invalid_runs_are_repeated_and_off_in_power(tmp_path):
     design = tiny(blocks=6, invalid_share=0.5)
     folder = write(tmp_path / "made", design)
-    rows = read_plan(folder / "plan.csv")
+    rows = read_plan(folder)
     invalid = [row for row in rows if row.status == "invalid"]
     assert invalid and {row.reason for row in invalid} == {SPOILED}
     assert {row.mini_block for row in rows if row.attempt == 2} == {row.mini_block for row in invalid}
-    assert {r.status for r in rows if r.mini_block == invalid[0].mini_block and r.attempt == 2} == {"done"}
+    assert {r.status for r in rows if r.mini_block == invalid[0].mini_block and r.attempt == 2} == {"valid"}
     superseded = [r for r in rows if r.status == "superseded"]
     assert len(superseded) == len(invalid) * (len(design.transports) - 1)
     spoiled = invalid[0]
     good = next(
         r
         for r in rows
-        if (r.transport, r.payload_bytes) == (spoiled.transport, spoiled.payload_bytes) and r.status == "done"
+        if (r.arm, r.cell["payload_bytes"]) == (spoiled.arm, spoiled.cell["payload_bytes"])
+        and r.status == "valid"
     )
     powers = [result_of(folder, r.run_id)["nodes"][0]["p_a_w"] for r in (spoiled, good)]
     assert powers[0] - powers[1] == pytest.approx(1.0, abs=1e-3)

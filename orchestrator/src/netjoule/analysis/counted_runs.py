@@ -16,7 +16,7 @@ from netjoule_contracts.types.result import Result
 __all__ = ["counted_results", "uncounted_line", "uncounted_runs"]
 
 _REASONS_FILE = "tables/invalid_runs.csv"
-_FINISHED = frozenset({"done", "invalid"})
+_FINISHED = frozenset({"valid", "invalid"})
 
 
 def uncounted_runs(campaign: Path) -> frozenset[str]:
@@ -32,7 +32,7 @@ def uncounted_line(campaign: Path) -> str:
 
     Runs that were made again are replaced, and no loss.
     """
-    last = last_attempts(read_plan(campaign / "plan.csv"))
+    last = last_attempts(read_plan(campaign))
     finished = {row.run_id for row in last if row.status in _FINISHED}
     out = len(finished & uncounted_runs(campaign))
     if not out:

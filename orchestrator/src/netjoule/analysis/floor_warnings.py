@@ -31,7 +31,7 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     floor_wake_ups_differ): one warning.
     """
     # Not those of an attempt that was repeated.
-    done = [row.run_id for row in read_plan(campaign / "plan.csv") if row.status == "done"]
+    done = [row.run_id for row in read_plan(campaign) if row.status == "valid"]
     valid = counted_results(campaign, sorted(done))
     return [*_large_floors(campaign, valid), *_other_wake_ups(valid)]
 
@@ -73,10 +73,7 @@ def _large_floors(campaign: Path, results: Mapping[str, Result]) -> list[dict[st
 
 def _cells(campaign: Path) -> dict[str, tuple[object, ...]]:
     """The cell of each planned run, as analysis-r/R/summarise.R has them."""
-    return {
-        row.run_id: (row.transport, row.payload_bytes, row.offered_rate_mbps, row.direction, row.pace)
-        for row in read_plan(campaign / "plan.csv")
-    }
+    return {row.run_id: (row.arm, row.cell) for row in read_plan(campaign)}
 
 
 def _other_wake_ups(results: Mapping[str, Result]) -> list[dict[str, Any]]:

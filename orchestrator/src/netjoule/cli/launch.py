@@ -347,7 +347,7 @@ def _verdict(campaign: Campaign, output: Output) -> int:
     """Say how the campaign ended; invalid runs that no repeat cured are named by reason."""
     rows = campaign.rows()
     bad = [row for row in last_attempts(rows) if row.status == "invalid"]
-    done = sum(r.status == "done" for r in rows)
+    done = sum(r.status == "valid" for r in rows)
     output.event(
         {"event": "campaign", "path": str(campaign.path), "runs_done": done, "runs_invalid": len(bad)}
     )

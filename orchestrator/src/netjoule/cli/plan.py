@@ -52,8 +52,8 @@ def tell(
     )
     if rows:
         for row in plan_rows(inputs, launch.draw_seed() if chosen is None else chosen):
-            output.say(f"{row.run_id}  {row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.pace}")
-            output.event({"event": "run", **asdict(row)})
+            output.say(f"{row.run_id}  {row.cell}")
+            output.event({"event": "run", **row.as_json()})
     sample_size.tell(size_asked, inputs.workload, size, output)
 
 

@@ -27,13 +27,7 @@ def event_document(event: ProgressEvent) -> dict[str, Any]:
         "remaining_s": round(event.remaining_s, 1),
     }
     if event.row is not None:
-        row = event.row
-        document |= {
-            "run_id": row.run_id,
-            "transport": row.transport,
-            "payload_bytes": row.payload_bytes,
-            "offered_rate_mbps": row.offered_rate_mbps,
-        }
+        document |= {"run_id": event.row.run_id, "arm": event.row.arm, **event.row.cell}
     if event.detail:
         document["detail"] = event.detail
     if event.nodes:
@@ -102,12 +96,8 @@ def _line_sink(output: Output) -> ProgressSink:
 
 
 def _cell(event: ProgressEvent) -> str:
-    from netjoule.workload.workload import Pace
-
-    row = event.row
-    assert row is not None
-    paced = f" {row.pace}" if row.pace != Pace() else ""
-    return f"{row.transport} {row.payload_bytes} B {row.offered_rate_mbps:g} Mb/s{paced}"
+    assert event.row is not None
+    return f"{event.row.arm}, {event.row.cell}"
 
 
 def _last(event: ProgressEvent) -> str:

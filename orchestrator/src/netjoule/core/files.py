@@ -13,7 +13,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule_contracts import reading
+from netjoule_contracts.lift import plan as older_plan
 
 if TYPE_CHECKING:
     from netjoule_contracts.documents import Kind
@@ -91,14 +92,17 @@ def read_document(path: Path, kind: type[Kind]) -> Kind:
         raise InvalidData(str(error), where=str(path)) from error
 
 
-def table_text(table: str, rows: Iterable[Mapping[str, object]], *, header: bool = True) -> str:
+def table_text(
+    table: str, rows: Iterable[Mapping[str, object]], *, header: bool = True, factors: Sequence[str] = ()
+) -> str:
     """CSV text of ``rows`` with the columns of Table Schema ``table``; missing values are empty cells.
+
+    ``factors`` are the columns behind them, of a table that has some.
 
     Raises:
         RunFailed: for a column that the schema does not have or a value that is not finite.
     """
-    fields = contracts.table(table)["fields"]
-    names = [str(f["name"]) for f in fields]
+    names = [*(str(f["name"]) for f in contracts.table(table)["fields"]), *factors]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if header:
@@ -111,31 +115,53 @@ def table_text(table: str, rows: Iterable[Mapping[str, object]], *, header: bool
     return out.getvalue()
 
 
-def append_table(path: Path, table: str, rows: Iterable[Mapping[str, object]]) -> None:
+def append_table(
+    path: Path,
+    table: str,
+    rows: Iterable[Mapping[str, object]],
+    *,
+    factors: Sequence[str] = (),
+    flush: bool = False,
+) -> None:
     """Append ``rows`` to the CSV ``path``, with the header first when the file is new.
 
     All rows go out in one write, so that a crash leaves at most one cut line at the end.
+
+    Args:
+        path: the file.
+        table: its Table Schema.
+        rows: to be appended.
+        factors: as `table_text`.
+        flush: they are on disk when this returns.
     """
     with file_errors("append to", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with _opened(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT) as handle:
             new = handle.seek(0, os.SEEK_END) == 0
-            _append_whole(handle, table_text(table, rows, header=new).encode())
+            _append_whole(handle, table_text(table, rows, header=new, factors=factors).encode())
+            if flush:
+                os.fsync(handle.fileno())
 
 
-def read_table(path: Path, table: str) -> list[dict[str, str]]:
+def read_table(path: Path, table: str, *, torn: bool = False) -> list[dict[str, str]]:
     """Rows of a CSV as texts by column; a column that is younger than the file has its default.
+
+    Args:
+        path: the file.
+        table: its Table Schema.
+        torn: leave out an unfinished last line, as a crash leaves it.
 
     Raises:
         InvalidData: when the header is not the one of Table Schema ``table``, a row has another number of
             cells, or it is beyond a limit of `netjoule_contracts.reading`.
     """
-    younger = {f["name"]: str(f["default"]) for f in contracts.table(table)["fields"] if "default" in f}
-    rows = _whole_rows(path)
+    rows = _whole_rows(path, torn=torn)
     header = next(rows, [])
     if contracts.fields_of(table, header) is None:
         what = f"the header is {','.join(header)[:200]!r}, not that of '{table}'"
         raise InvalidData(what, where=f"{path}, line 1")
+    known = contracts.table(older_plan.contract_of(table, header))["fields"]
+    younger = {f["name"]: str(f["default"]) for f in known if "default" in f}
     return [younger | dict(zip(header, cells, strict=True)) for cells in rows]
 
 
@@ -150,11 +176,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(header, cells, strict=True)) for cells in rows]
 
 
-def _whole_rows(path: Path) -> Iterator[list[str]]:
+def _whole_rows(path: Path, *, torn: bool = False) -> Iterator[list[str]]:
     """The header and the rows of a CSV, which have as many cells."""
     width = None
     with file_errors("read", path):
-        for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES):
+        for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES, whole_lines=torn):
             width = len(cells) if width is None else width
             if defect or len(cells) != width:
                 what = defect or f"{len(cells)} cells instead of {width}"

@@ -136,15 +136,15 @@ def positive_pairs(first: Cell, second: Cell, name: str) -> dict[int, tuple[floa
 def read(campaign: Path) -> Cells:
     """Cells of a campaign that `netjoule check` finds no defect in."""
     runs = []
-    for row in read_plan(campaign / "plan.csv"):
-        if row.status != "done":
+    for row in read_plan(campaign):
+        if row.status != "valid":
             continue  # invalid, or of an attempt that was repeated
         folder = campaign / "runs" / row.run_id
         result = files.read_document(folder / "result.json", Result)
         if not result.valid or not result.nodes:
             continue
         flow = files.read_json(folder / "flow.json")
-        key = (row.transport, row.payload_bytes, row.offered_rate_mbps)
+        key = (row.arm, row.cell["payload_bytes"], row.cell["offered_rate_mbps"])
         runs.append((key, _run(row.block, result, flow)))
     return Cells(runs)
 

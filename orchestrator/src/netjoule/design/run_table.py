@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which runs a campaign consists of, and which come next. Pure: no files, no clock, chance by seed.
 
-A *mini-block* is one (payload, rate, pacing) with every transport back to back in random order. A *block*
+A *mini-block* is one cell with every arm back to back in random order. A *block*
 holds every cell once, its mini-blocks shuffled. A mini-block with an invalid run is repeated whole at the
 end of its block, because pairs are formed only inside a mini-block.
 """
@@ -9,64 +9,76 @@ end of its block, because pairs are formed only inside a mini-block.
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, Literal
 
 from netjoule.core.errors import UsageError
+from netjoule.workload.cell import Cell
 from netjoule.workload.load import Condition
-from netjoule.workload.workload import Pace, Workload
+from netjoule.workload.workload import Workload
 
 __all__ = [
+    "FINAL",
     "MOST_RUNS",
+    "Kind",
     "MiniBlock",
     "PlanRow",
     "expand",
+    "in_order",
     "last_attempts",
     "next_mini_block",
     "require_few_runs",
     "schedule_seed",
+    "superseded",
     "with_repeats",
 ]
 
 MOST_RUNS = 100_000
 """Of a campaign's first attempts: days, even of runs of a second."""
 
-FINAL = frozenset({"done", "invalid", "superseded"})
+FINAL = frozenset({"valid", "invalid", "superseded", "not_needed"})
+
+
+Kind = Literal["work", "control", "warm_up"]
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRow:
-    """One run of plan.csv; see the Table Schema ``plan`` for the meaning of each column."""
+    """One run of plan.csv; see the Table Schema ``plan`` for the meaning of each column.
+
+    Attributes:
+        cell: values of the factors, the arm's not among them.
+        status: of status.csv; planned where it has none, superseded of a valid one whose mini-block was
+            repeated.
+        reason: code, of an invalid one.
+    """
 
     run_id: str
     block: int
     mini_block: int
     order: int
     attempt: int
-    transport: str
-    payload_bytes: int
-    offered_rate_mbps: float
-    direction: str
-    generator: str
+    load: str
+    kind: Kind
+    arm: str
     seed: int
+    cell: Cell
     status: str = "planned"
     reason: str = ""
-    pacing: str = "absolute"
-    window_us: int = 0
-    gso: bool = False
 
-    @property
-    def pace(self) -> Pace:
-        """Pacing, window and trains in one."""
-        return Pace(self.pacing, self.window_us, self.gso)
+    def as_json(self) -> dict[str, Any]:
+        """As events have it: the factors beside the rest."""
+        rest = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "cell"}
+        return rest | dict(self.cell)
 
     def condition(self, campaign_seed: int) -> Condition:
         """What the run does, for its load."""
-        names = ("payload_bytes", "offered_rate_mbps", "direction", "pacing", "window_us", "gso")
         return Condition(
-            arm=self.transport,
-            factors={name: getattr(self, name) for name in names},
+            arm=self.arm,
+            factors=self.cell,
             run_id=self.run_id,
             seed=self.seed,
             schedule_seed=schedule_seed(campaign_seed, self.mini_block),
@@ -85,8 +97,7 @@ class MiniBlock:
     block: int
     mini_block: int
     attempt: int
-    payload_bytes: int
-    offered_rate_mbps: float
+    cell: Cell
     rows: tuple[PlanRow, ...]
     missing: tuple[PlanRow, ...]
 
@@ -110,19 +121,14 @@ def expand(workload: Workload, seed: int) -> tuple[PlanRow, ...]:
         UsageError: for more than `MOST_RUNS`, before any row is made.
     """
     require_few_runs(workload)
-    cells = [
-        (payload, rate, pace)
-        for payload in workload.payload_bytes
-        for rate in workload.offered_rate_mbps
-        for pace in workload.paces
-    ]
+    cells = workload.cells
     rows: list[PlanRow] = []
     for block in range(1, workload.blocks + 1):
         shuffled = list(cells)
         _rng(seed, "block", block).shuffle(shuffled)
-        for place, (payload, rate, pace) in enumerate(shuffled):
+        for place, cell in enumerate(shuffled):
             number = (block - 1) * len(cells) + place + 1
-            rows += _first_attempt(workload, seed, _Place(block, number, payload, rate), pace)
+            rows += _first_attempt(workload, seed, block, number, cell)
     return tuple(rows)
 
 
@@ -146,15 +152,7 @@ def next_mini_block(rows: Sequence[PlanRow]) -> MiniBlock | None:
         missing = tuple(r for r in group if r.status not in FINAL)
         if missing:
             first = group[0]
-            return MiniBlock(
-                first.block,
-                first.mini_block,
-                first.attempt,
-                first.payload_bytes,
-                first.offered_rate_mbps,
-                group,
-                missing,
-            )
+            return MiniBlock(first.block, first.mini_block, first.attempt, first.cell, group, missing)
     return None
 
 
@@ -164,32 +162,62 @@ def last_attempts(rows: Sequence[PlanRow]) -> list[PlanRow]:
     return [row for row in rows if row.attempt == latest[row.mini_block]]
 
 
+def in_order(rows: Iterable[PlanRow]) -> list[PlanRow]:
+    """Rows as plan.csv has them in the order of execution: a repeat comes at the end of its block."""
+    first: list[PlanRow] = []
+    repeats: dict[int, list[PlanRow]] = {}
+    for row in rows:
+        (first if row.attempt == 1 else repeats.setdefault(row.block, [])).append(row)
+    ends = {row.block: place for place, row in enumerate(first)}
+    out: list[PlanRow] = []
+    for place, row in enumerate(first):
+        out.append(row)
+        out += repeats.pop(row.block, []) if ends[row.block] == place else []
+    return superseded([*out, *(row for rest in repeats.values() for row in rest)])
+
+
+def superseded(rows: Sequence[PlanRow]) -> list[PlanRow]:
+    """Rows of which a valid one whose mini-block was repeated is called superseded."""
+    last = {row.run_id for row in last_attempts(rows)}
+    return [
+        replace(row, status="superseded") if row.status == "valid" and row.run_id not in last else row
+        for row in rows
+    ]
+
+
 def with_repeats(rows: Sequence[PlanRow], seed: int, max_attempts: int) -> tuple[PlanRow, ...]:
     """Add a new attempt for each finished mini-block whose latest attempt has an invalid run.
 
-    The new attempt goes to the end of the block, with every transport in a new random order. Valid
+    The new attempt goes to the end of the block, with every arm in a new random order. Valid
     runs of the older attempt become ``superseded``: they stay in the results and are not paired.
     Applying it twice changes nothing.
     """
-    last = {row.run_id for row in last_attempts(rows)}
     # One of an older attempt may have been run again, for what it had lost.
-    out = [
-        replace(r, status="superseded") if r.status == "done" and r.run_id not in last else r for r in rows
-    ]
+    out = superseded(rows)
+    sizes = Counter((row.mini_block, row.attempt) for row in rows)
     for group in _groups(last_attempts(rows)):
         first = group[0]
+        if len(group) < sizes[first.mini_block, first.attempt - 1]:  # a crash cut the repeat's rows
+            older = [r for r in rows if (r.mini_block, r.attempt) == (first.mini_block, first.attempt - 1)]
+            known = {row.run_id for row in group}
+            _insert(out, [row for row in _repeat(older, seed) if row.run_id not in known])
+            continue
         if first.attempt >= max_attempts:
             continue
         if any(r.status not in FINAL for r in group) or all(r.status != "invalid" for r in group):
             continue
-        out = [replace(r, status="superseded") if r in group and r.status == "done" else r for r in out]
-        after = max(i for i, r in enumerate(out) if r.block == first.block)
-        out[after + 1 : after + 1] = _repeat(group, seed)
-    return tuple(out)
+        _insert(out, _repeat(group, seed))
+    return tuple(superseded(out))
+
+
+def _insert(rows: list[PlanRow], repeat: Sequence[PlanRow]) -> None:
+    """Put rows at the end of their block."""
+    after = max(i for i, r in enumerate(rows) if r.block == repeat[0].block)
+    rows[after + 1 : after + 1] = repeat
 
 
 def schedule_seed(seed: int, mini_block: int) -> int:
-    """Seed of what a profile sends in a mini-block: the same for every transport, null and every attempt."""
+    """Seed of what a profile sends in a mini-block: the same for every arm and attempt."""
     return _rng(seed, "schedule", mini_block).randrange(2**32)
 
 
@@ -197,15 +225,15 @@ def _repeat(group: Sequence[PlanRow], seed: int) -> list[PlanRow]:
     """The next attempt of a mini-block, in a new random order."""
     first = group[0]
     attempt = first.attempt + 1
-    order = sorted(group, key=lambda r: r.transport)
+    order = sorted(group, key=lambda r: r.arm)
     _rng(seed, "mini_block", first.mini_block, attempt).shuffle(order)
     return [
         replace(
             row,
-            run_id=_run_id(row.block, row.mini_block, row.transport, attempt),
+            run_id=_run_id(row.block, row.mini_block, row.arm, attempt),
             order=place,
             attempt=attempt,
-            seed=_run_seed(seed, row.mini_block, row.transport, attempt),
+            seed=_run_seed(seed, row.mini_block, row.arm, attempt),
             status="planned",
             reason="",
         )
@@ -213,34 +241,24 @@ def _repeat(group: Sequence[PlanRow], seed: int) -> list[PlanRow]:
     ]
 
 
-class _Place(NamedTuple):
-    """Where a mini-block stands and which cell it is."""
-
-    block: int
-    mini_block: int
-    payload_bytes: int
-    offered_rate_mbps: float
-
-
-def _first_attempt(workload: Workload, seed: int, place: _Place, pace: Pace) -> list[PlanRow]:
-    """The rows of a mini-block, its transports in random order."""
-    transports = sorted(workload.transports)
-    _rng(seed, "mini_block", place.mini_block, 1).shuffle(transports)
+def _first_attempt(workload: Workload, seed: int, block: int, mini_block: int, cell: Cell) -> list[PlanRow]:
+    """The rows of a mini-block, its arms in random order."""
+    arms = sorted(workload.arms)
+    _rng(seed, "mini_block", mini_block, 1).shuffle(arms)
     return [
         PlanRow(
-            run_id=_run_id(place.block, place.mini_block, transport, 1),
-            **place._asdict(),
+            run_id=_run_id(block, mini_block, arm, 1),
+            block=block,
+            mini_block=mini_block,
             order=order,
             attempt=1,
-            transport=transport,
-            direction=workload.direction,
-            generator=workload.generator_of(transport),
-            seed=_run_seed(seed, place.mini_block, transport, 1),
-            pacing=pace.mode,
-            window_us=pace.window_us,
-            gso=pace.gso,
+            load=workload.load,
+            kind="control" if arm == workload.control else "work",
+            arm=arm,
+            seed=_run_seed(seed, mini_block, arm, 1),
+            cell=cell,
         )
-        for order, transport in enumerate(transports, start=1)
+        for order, arm in enumerate(arms, start=1)
     ]
 
 
@@ -252,8 +270,9 @@ def _groups(rows: Iterable[PlanRow]) -> list[tuple[PlanRow, ...]]:
     return [tuple(g) for g in groups.values()]
 
 
-def _run_id(block: int, mini_block: int, transport: str, attempt: int) -> str:
-    return f"b{block:02d}m{mini_block:03d}-{transport}-a{attempt}"
+def _run_id(block: int, mini_block: int, arm: str, attempt: int) -> str:
+    """A name for people and a folder; nobody reads anything out of it."""
+    return f"b{block:02d}m{mini_block:03d}-{re.sub('[^A-Za-z0-9._-]', '_', arm)}-a{attempt}"
 
 
 def _rng(seed: int, *purpose: object) -> random.Random:
@@ -261,5 +280,5 @@ def _rng(seed: int, *purpose: object) -> random.Random:
     return random.Random(":".join(map(str, (seed, *purpose))))  # noqa: S311 - an experiment, not a secret
 
 
-def _run_seed(seed: int, mini_block: int, transport: str, attempt: int) -> int:
-    return _rng(seed, "run", mini_block, transport, attempt).randrange(2**32)
+def _run_seed(seed: int, mini_block: int, arm: str, attempt: int) -> int:
+    return _rng(seed, "run", mini_block, arm, attempt).randrange(2**32)

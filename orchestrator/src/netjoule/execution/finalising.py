@@ -104,13 +104,13 @@ class Sealing:
             known = [reason.as_json(), *document["reasons"]]
             self._campaign.write_run(document | {"status": "invalid", "reasons": known})
             self._note(row, "meter", "run_invalid", reason)
-            if row.status == "done":
+            if row.status == "valid":
                 self._unsettle(row.mini_block, row.attempt)
 
     def _sealed_after(self, row: PlanRow, t_s: float) -> bool:
         """Whether a run that is sealed, and counts so far, reached beyond campaign time `t_s`."""
         path = self._campaign.run_dir(row.run_id) / "run.json"
-        if row.status not in ("done", "running") or not path.exists():
+        if row.status not in ("valid", "running") or not path.exists():
             return False
         document = files.read_json(path)
         idle_after = document["windows"]["idle_after"]

@@ -76,7 +76,7 @@ class Results:
     async def settle_leftovers(self) -> None:
         """Settle what an earlier session finished without coming to its results."""
         for rows in self._groups():
-            done = [r for r in rows if r.status == "done"]
+            done = [r for r in rows if r.status == "valid"]
             if done and all(r.status in FINAL for r in rows) and any(self._unknown(r) for r in done):
                 await self._settle_group(rows)
 
@@ -139,7 +139,7 @@ class Results:
             self._campaign.write_run(document | {"status": "invalid", "reasons": known})
             self._event(row, "orchestrator", "run_invalid", reason)
         if row.status != "superseded":
-            status = "invalid" if reason else "done"
+            status = "invalid" if reason else "valid"
             self._campaign.set_status(row.run_id, status, reason.code if reason else "")
         detail = f"{reason.code}: {reason.detail}" if reason else "valid"
         self._tell("run_result", row, detail, result["nodes"])

@@ -140,7 +140,7 @@ class Runs:
     def _upcoming(self) -> MiniBlock | None:
         """What the plan has next when the runs that wait for their results count as done."""
         self._campaign.next_mini_block()  # adds repeats of settled mini-blocks
-        rows = [replace(r, status="done") if r.status == "running" else r for r in self._campaign.rows()]
+        rows = [replace(r, status="valid") if r.status == "running" else r for r in self._campaign.rows()]
         return run_table.next_mini_block(rows)
 
     async def _close_chain(self) -> None:
@@ -186,11 +186,10 @@ class Runs:
             return
         await self._close_chain()
         seen = ", ".join(
-            f"{figure} ({row.transport})" for row, figure in zip(mini.rows, found.figures, strict=True)
+            f"{figure} ({row.arm})" for row, figure in zip(mini.rows, found.figures, strict=True)
         )
-        cell = f"{mini.payload_bytes} bytes, {mini.offered_rate_mbps:g} Mb/s"
         raise InvalidData(
-            f"no run of mini-block {mini.mini_block} ({cell}) kept the {found.limit}: it is {seen}",
+            f"no run of mini-block {mini.mini_block} ({mini.cell}) kept the {found.limit}: it is {seen}",
             where=f"workload {self._workload.name}, field {found.where}",
             next_step=f"{found.next_step}, and begin a new campaign; or free the host of other work and go on"
             f" with 'netjoule resume {self._campaign.path}'",
@@ -199,12 +198,8 @@ class Runs:
 
     def _counted_before(self, mini: MiniBlock) -> bool:
         """Whether a run of its cell, of another mini-block, counts."""
-
-        def cell(row: PlanRow) -> tuple[object, ...]:
-            return (row.payload_bytes, row.offered_rate_mbps, row.pace)
-
         others = (row for row in self._campaign.rows() if row.mini_block != mini.mini_block)
-        return any(row.status == "done" and cell(row) == cell(mini.rows[0]) for row in others)
+        return any(row.status == "valid" and row.cell == mini.cell for row in others)
 
     def _documents(self, row: PlanRow) -> list[dict[str, Any]]:
         """What the load kept of a run, by parts."""

@@ -179,7 +179,7 @@ class _SessionRun:
 
     def _outcome(self, complete: bool, session: Session) -> Outcome:
         rows = self._campaign.rows()
-        done = sum(r.status == "done" for r in rows)
+        done = sum(r.status == "valid" for r in rows)
         invalid = sum(r.status == "invalid" for r in rows)
         wanted = last_attempts(rows)
         there = sum(r.status in FINAL for r in wanted)

@@ -31,6 +31,7 @@ from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import IMPORTED, Topology
+from netjoule.workload.cell import Cell
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
 from netjoule_contracts.lift import runs as lift
@@ -120,13 +121,21 @@ def _runs(flows: Sequence[ImportedFlow]) -> list[_Run]:
             mini_block=number,
             order=1,
             attempt=1,
-            transport=report["transport"],
-            payload_bytes=report["payload_bytes"],
-            offered_rate_mbps=report["offered_rate_mbps"],
-            direction=report["direction"],
-            generator=flow.generator,
+            load="flow",
+            kind="work",
+            arm=report["transport"],
             seed=0,
-            pacing="other",
+            cell=Cell(
+                {
+                    "payload_bytes": report["payload_bytes"],
+                    "offered_rate_mbps": report["offered_rate_mbps"],
+                    "direction": report["direction"],
+                    "parallel": 1,
+                    "pacing": "other",
+                    "window_us": 0,
+                    "gso": False,
+                }
+            ),
         )
         runs.append(_Run(flow, row, flow.began_s - first_s))
     return runs
@@ -139,16 +148,17 @@ def _versions(flows: Sequence[ImportedFlow]) -> list[str]:
 def _workload(runs: Sequence[_Run]) -> Workload:
     """What the flows amount to as a workload; it is a record, and nothing runs it."""
     rows = [run.row for run in runs]
+    generator = runs[0].flow.generator
     longest_s = max(run.flow.report["duration_s"] for run in runs)
     document = {
         "schema_version": 1,
-        "name": f"imported-{rows[0].generator}",
-        "description": f"Results of {rows[0].generator}, imported; the cells are those that were found.",
-        "generator": rows[0].generator,
-        "transports": sorted({row.transport for row in rows}),
-        "payload_bytes": sorted({row.payload_bytes for row in rows}),
-        "offered_rate_mbps": sorted({row.offered_rate_mbps for row in rows}),
-        "direction": "up" if any(row.direction == "up" for row in rows) else "down",
+        "name": f"imported-{generator}",
+        "description": f"Results of {generator}, imported; the cells are those that were found.",
+        "generator": generator,
+        "transports": sorted({row.arm for row in rows}),
+        "payload_bytes": sorted({row.cell["payload_bytes"] for row in rows}),
+        "offered_rate_mbps": sorted({row.cell["offered_rate_mbps"] for row in rows}),
+        "direction": "up" if any(row.cell["direction"] == "up" for row in rows) else "down",
         "ip_version": runs[0].flow.report["ip_version"],
         "blocks": max(row.block for row in rows),
         "timing": {
@@ -275,7 +285,8 @@ def _write_run(campaign: Campaign, run: _Run) -> float:
     campaign.write_intervals(row.run_id, rows)
     document |= lift.facts_of(document, lift.flows_of(document, [report]), rows)
     campaign.write_run(document)
-    campaign.set_status(row.run_id, "invalid" if document["status"] == "invalid" else "done", _code(document))
+    status = "invalid" if document["status"] == "invalid" else "valid"
+    campaign.set_status(row.run_id, status, _code(document))
     came_from = Reason("", f"from {names(flow.sources)}")
     _event(campaign, row, run.t_start_s, ("orchestrator", "imported"), came_from)
     _event(campaign, row, run.t_start_s, ("generator", "first_packet"), Reason("", ""))

@@ -119,7 +119,10 @@ def import_results(
         now=SystemClock().utc_now(),
     )
     for row in rows:
-        told = f"{row.payload_bytes} B  {row.offered_rate_mbps:g} Mb/s  {row.direction}"
+        size, rate, direction = (
+            row.cell[name] for name in ("payload_bytes", "offered_rate_mbps", "direction")
+        )
+        told = f"{size} B  {rate:g} Mb/s  {direction}"
         output.say(f"{row.run_id}  {told}  {row.status}{f' ({row.reason})' if row.reason else ''}")
         output.event({"event": "imported", "run_id": row.run_id, "status": row.status, "reason": row.reason})
     output.say(f"{out}: {len(rows)} runs; next: netjoule report {out}")

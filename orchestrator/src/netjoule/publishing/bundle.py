@@ -227,7 +227,7 @@ def _why_not(capture: Path, books: Books) -> str:
 
 
 def _runs_done(campaign: Path) -> int:
-    return sum(row.status == "done" for row in read_plan(campaign / "plan.csv"))
+    return sum(row.status == "valid" for row in read_plan(campaign))
 
 
 def _safe(name: str) -> str:

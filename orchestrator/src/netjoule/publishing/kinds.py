@@ -59,6 +59,9 @@ KEPT = {
         "schedule_digest": "fnv1a64:[0-9a-f]{16}",
         "date": _DAY,
         "calibration_date": _DAY,
+        "rig": r"rig\d+",
+        "load": "|".join(contracts.loads()),
+        "t_utc": _TIME,
         "created_utc": _TIME,
         "started_utc": _TIME,
         "ended_utc": _TIME,
@@ -67,7 +70,7 @@ KEPT = {
 """Fields with a form of netjoule's own, by which files are joined: a value of that form is not masked."""
 
 SECRET_FIELD = re.compile(
-    r"pass(?:word|phrase|wd)|(?<![a-z])psk|secret|token|credential|community|(?:api|private)[_-]?key|"
+    r"pass(?:word|phrase|wd)|(?<![a-z])psk|secret|(?<!owner_)token|credential|community|(?:api|private)[_-]?key|"
     r"authori[sz]ation",
     re.IGNORECASE,
 )

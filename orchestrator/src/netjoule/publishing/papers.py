@@ -71,7 +71,8 @@ LICENCES = {
 _FOLDERS = (
     ("campaign.json", "effective workload and topology, versions, seed, hosts, meter passports, sessions"),
     ("workload.yaml, topology.yaml", "what was asked and where, in the form that netjoule reads"),
-    ("plan.csv", "one row per run: block, mini-block, order, cell, status, reason"),
+    ("plan.csv", "one row per run: block, mini-block, order, arm, cell"),
+    ("status.csv", "what became of each run: a row at each change, the last one of a run holds"),
     ("meters/, devices/, radio/, clocks.csv", "raw readings of the whole campaign"),
     ("runs/", "each run: its windows, both ends' flow report, intervals, events, result"),
     ("datapackage.json", "Frictionless Data Package over the tables: every column with its unit"),

@@ -11,7 +11,7 @@ import csv
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath
@@ -53,6 +53,7 @@ class Part:
 _PATTERNS = (
     ("campaign.json", Form.JSON, ""),
     ("plan.csv", Form.TABLE, "plan"),
+    ("status.csv", Form.TABLE, "status"),
     ("clocks.csv", Form.TABLE, "clocks"),
     ("meters/*.csv", Form.TABLE, "meters"),
     ("radio/*.csv", Form.TABLE, "radio"),
@@ -166,20 +167,18 @@ def _document(path: Path) -> dict[str, Any]:
     return files.read_json(path)
 
 
-def _texts(table: str) -> frozenset[str]:
+def _texts(table: str, header: Sequence[str] = ()) -> frozenset[str]:
     """Columns of a table that may hold any text: neither numbers nor choices."""
     return frozenset(
         str(field["name"])
-        for field in contracts.table(table)["fields"]
+        for field in contracts.fields_of(table, header) or contracts.table(table)["fields"]
         if field["type"] == "string" and "enum" not in field.get("constraints", {})
     )
 
 
 def _rows(path: Path, table: str, visitor: Visitor) -> Iterator[list[str]]:
     """Rows with their texts visited, the header first; nothing of a table that holds none."""
-    texts = _texts(table)
-    if not texts:
-        return
+    texts: frozenset[str] = frozenset()
     header: list[str] | None = None
     for line, cells, defect in reading.rows(path):
         if defect or len(cells) != len(header or cells):
@@ -188,7 +187,10 @@ def _rows(path: Path, table: str, visitor: Visitor) -> Iterator[list[str]]:
             visitor.text(name, cell) if header and name in texts else cell
             for name, cell in zip(header or cells, cells, strict=True)
         ]
-        header = header or cells
+        if header is None:
+            header, texts = cells, _texts(table, cells)
+            if not texts:
+                return
 
 
 def _write_table(path: Path, table: str, visitor: Visitor, target: Path) -> None:

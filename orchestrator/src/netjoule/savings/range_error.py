@@ -62,14 +62,15 @@ def metering(campaign: Path, row: Row) -> Metering | None:
 
 def _parts(campaign: Path, row: Row, transport: str) -> Iterator[tuple[float, float]]:
     """u95 by range error and by all parts of a cell's runs that count, where a meter's has both, J/Mb."""
-    for planned in read_plan(campaign / "plan.csv"):
-        at = (planned.transport, str(planned.payload_bytes), planned.direction)
-        pace = (planned.pacing, planned.window_us, planned.gso)
+    for planned in read_plan(campaign):
+        cell = planned.cell
+        at = (planned.arm, str(cell["payload_bytes"]), cell["direction"])
+        pace = (cell["pacing"], cell["window_us"], cell["gso"])
         if (
-            planned.status == "done"
+            planned.status == "valid"
             and at == (transport, row["payload_bytes"], row["direction"])
             and pace == (row["pacing"], int(row["window_us"] or 0), row["gso"] == "true")
-            and math.isclose(planned.offered_rate_mbps, float(row["offered_rate_mbps"]), rel_tol=1e-6)
+            and math.isclose(cell["offered_rate_mbps"], float(row["offered_rate_mbps"]), rel_tol=1e-6)
         ):
             result = files.read_document(campaign / "runs" / planned.run_id / "result.json", Result)
             for node in result.nodes if result.valid else ():

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,8 +24,7 @@ from netjoule.core import files
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
 from netjoule.design import run_table
 from netjoule.design.run_table import MiniBlock, PlanRow
-from netjoule.store import folder_limits, recovery
-from netjoule.store.planfile import read_plan, write_plan
+from netjoule.store import folder_limits, planfile, recovery
 from netjoule.store.session import Session, begun, ended, rfc3339
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Document
@@ -53,6 +52,7 @@ class Campaign:
         self._rows = tuple(rows)
         self._lock = lock
         self._by_id = {row.run_id: row for row in self._rows}
+        self._written = set(self._by_id)
         self.cut: dict[str, int] = {}
         """Bytes of unfinished last lines that opening cut, by file."""
         self.ends_s: dict[str, float | None] = {}
@@ -114,7 +114,8 @@ class Campaign:
         for folder in ("meters", "radio", "runs"):
             with file_errors("create", path / folder):
                 (path / folder).mkdir()
-        campaign._save_plan()
+        planfile.write_plan(path, campaign._rows)
+        planfile.append_status(path, campaign._rows, planfile.Owner(session=0, token=0), created)
         campaign._save_document()
         return campaign
 
@@ -125,10 +126,13 @@ class Campaign:
         A finished run that has lost its files, or readings that cover its windows, is planned again.
 
         Raises:
-            UsageError: when it is no campaign or another process is writing it.
-            InvalidData: when campaign.json or plan.csv are broken or of a newer version.
+            UsageError: when it is no campaign, another process is writing it, or it is not finished and was
+                begun by a netjoule with another plan.csv.
+            InvalidData: when campaign.json, plan.csv or status.csv are broken or of a newer version.
         """
         document, rows = _load(path)
+        if document["status"] != "complete":
+            _require_continuable(path, document)
         with file_errors("open", path):
             lock = files.take_lock(path)
         campaign = cls(path, document, rows, lock)
@@ -253,24 +257,33 @@ class Campaign:
     def next_mini_block(self) -> MiniBlock | None:
         """The next mini-block to run, repeats of invalid ones included; None when all is done.
 
-        Writes plan.csv when it adds repeats.
+        Appends repeats to plan.csv.
         """
         rows = run_table.with_repeats(self._rows, self.seed, self.workload.max_attempts)
-        if rows != self._rows:
-            self._set_rows(rows)
+        repeats = [row for row in rows if row.run_id not in self._written]
+        if repeats:
+            self._writable()
+            planfile.append_plan(self._path, repeats)
+        self._set_rows(rows)
         return run_table.next_mini_block(self._rows)
 
     def set_status(self, run_id: str, status: str, reason: str = "") -> None:
-        """Record the state of a run in plan.csv, on disk when this returns.
+        """Record the state of a run in status.csv, on disk when this returns.
 
         Args:
             run_id: the run.
-            status: planned, running, done, invalid or superseded.
+            status: running, valid, invalid or not_needed.
             reason: reason code; required for ``invalid``.
         """
         if status == "invalid" and not reason:
             raise RunFailed(f"run {run_id}: status invalid needs a reason code")
+        self._writable()
+        _require_continuable(self._path, self._document)
         changed = replace(self._by_id[run_id], status=status, reason=reason)
+        # Each session is an owner of its own.
+        number = len(self._document["sessions"])
+        owner = planfile.Owner(session=number, token=number)
+        planfile.append_status(self._path, [changed], owner, datetime.now(UTC))
         self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
 
     # -- sessions --------------------------------------------------------------------------------
@@ -386,7 +399,7 @@ class Campaign:
         files.write_json(self._path / "datapackage.json", describe(self._path, self._document))
 
     def finished_without_result(self) -> tuple[str, ...]:
-        """Runs marked done or invalid that have no result.json yet, in plan order.
+        """Runs marked valid or invalid that have no result.json yet, in plan order.
 
         A kill between the end of a run and its arithmetic leaves such runs; their raw data are whole.
         """
@@ -414,19 +427,16 @@ class Campaign:
         logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
         self.ends_s = {file: recovery.last_time_s(self._path / file) for file in logs}
         again = []
-        rows = list(self._rows)
-        for place, row in enumerate(rows):
+        for row in self._rows:
             if row.status != "running":
                 continue
             sealed = recovery.sealed_status(self.run_dir(row.run_id))
             if sealed is None:
                 recovery.discard(self.run_dir(row.run_id))
                 again.append(row.run_id)
-                rows[place] = replace(row, status="planned", reason="")
             else:
-                rows[place] = replace(row, status=sealed[0], reason=sealed[1])
-        if tuple(rows) != self._rows:
-            self._set_rows(rows)
+                self.set_status(row.run_id, *sealed)
+        self._plan_again(again)
         return tuple(again)
 
     def _plan_lost_again(self) -> None:
@@ -443,12 +453,15 @@ class Campaign:
         self.lost = {} if "imported" in self._document else recovery.lost(self._path, finished)
         for run_id in self.lost:
             recovery.discard(self.run_dir(run_id))
-        again = (
-            replace(row, status="planned", reason="") if row.run_id in self.lost else row
-            for row in self._rows
+            # Begun and not finished: that is what it is again, should this session not come to it.
+            self.set_status(run_id, "running")
+        self._plan_again(self.lost)
+
+    def _plan_again(self, run_ids: Container[str]) -> None:
+        """Runs that have to run again; their last row in status.csv calls them running."""
+        self._set_rows(
+            [replace(r, status="planned", reason="") if r.run_id in run_ids else r for r in self._rows]
         )
-        if self.lost:
-            self._set_rows(list(again))
 
     # -- internals -------------------------------------------------------------------------------
 
@@ -460,17 +473,13 @@ class Campaign:
         files.write_json(self.run_dir(run_id) / name, document)
 
     def _set_rows(self, rows: Sequence[PlanRow]) -> None:
-        self._rows = tuple(rows)
+        self._rows = tuple(run_table.superseded(rows))
         self._by_id = {row.run_id: row for row in self._rows}
-        self._save_plan()
+        self._written |= set(self._by_id)
 
     def _update(self, **changes: object) -> None:
         self._document = {**self._document, **changes}
         self._save_document()
-
-    def _save_plan(self) -> None:
-        self._writable()
-        write_plan(self._path / "plan.csv", self._rows)
 
     def _save_document(self) -> None:
         self._writable()
@@ -504,7 +513,21 @@ def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
         contracts.validate("campaign", document)
     except contracts.ContractError as error:
         raise InvalidData(str(error), where=str(path / "campaign.json")) from error
-    return document, read_plan(path / "plan.csv")
+    return document, planfile.read_plan(path)
+
+
+def _require_continuable(path: Path, document: Mapping[str, Any]) -> None:
+    """Refuse to write to a campaign whose plan.csv is of an older form.
+
+    Raises:
+        UsageError: naming the version that can.
+    """
+    if planfile.is_older(path):
+        version = document["versions"].get("netjoule", "that began it")
+        raise UsageError(
+            f"{path} was begun by netjoule {version}; this version reads it, and cannot continue it",
+            next_step=f"finish it with netjoule {version}",
+        )
 
 
 def document_name(load: str, part: int = 1) -> str:

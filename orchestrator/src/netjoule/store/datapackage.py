@@ -14,6 +14,7 @@ from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule_contracts import reading
+from netjoule_contracts.lift import plan as older_plan
 from netjoule_contracts.lift import runs as lift
 
 __all__ = ["CELLS_ARE_DATA", "TABLES", "contract_of", "describe", "table_files"]
@@ -21,6 +22,7 @@ __all__ = ["CELLS_ARE_DATA", "TABLES", "contract_of", "describe", "table_files"]
 # Contract of each table by the pattern of its path inside a campaign.
 TABLES = {
     "plan": "plan.csv",
+    "status": "status.csv",
     "clocks": "clocks.csv",
     "meters": "meters/*.csv",
     "radio": "radio/*.csv",
@@ -60,17 +62,25 @@ def describe(campaign: Path, document: Mapping[str, Any]) -> dict[str, Any]:
 
 def contract_of(campaign: Path, table: str, paths: Sequence[str]) -> str:
     """The contract of a table with these files, of an older campaign that of its version."""
-    if table != "intervals" or not paths:
+    if table not in ("intervals", "plan") or not paths:
         return table
-    _, header, _ = next(reading.rows(campaign / paths[0]), reading.Row(1, [], ""))
-    return lift.contract_of_intervals(header)
+    header = _header(campaign / paths[0])
+    return (
+        lift.contract_of_intervals(header) if table == "intervals" else older_plan.contract_of(table, header)
+    )
+
+
+def _header(path: Path) -> list[str]:
+    return next(reading.rows(path), reading.Row(1, [])).cells
 
 
 def _resource(campaign: Path, table: str) -> dict[str, Any] | None:
     paths = table_files(campaign, table)
     if not paths:
         return None
-    schema = contracts.table(contract_of(campaign, table, paths))
+    contract = contract_of(campaign, table, paths)
+    schema = contracts.table(contract)
+    fields = {"fields": contracts.fields_of(contract, _header(campaign / paths[0])) or schema["fields"]}
     return {
         "name": table,
         "title": schema.get("title", table),
@@ -79,5 +89,5 @@ def _resource(campaign: Path, table: str) -> dict[str, Any] | None:
         "format": "csv",
         "mediatype": "text/csv",
         "encoding": "utf-8",
-        "schema": {k: v for k, v in schema.items() if k in ("fields", "missingValues", "primaryKey")},
+        "schema": fields | {k: v for k, v in schema.items() if k in ("missingValues", "primaryKey")},
     }

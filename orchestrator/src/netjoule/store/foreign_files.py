@@ -14,7 +14,7 @@ __all__ = ["FOREIGN", "foreign_files"]
 FOREIGN = "none of a campaign's files: netjoule never reads it"
 
 _OWN = (
-    *("campaign.json", "plan.csv", "clocks.csv", "datapackage.json", "provisioning.json"),
+    *("campaign.json", "plan.csv", "status.csv", "clocks.csv", "datapackage.json", "provisioning.json"),
     *("meters/*.csv", "radio/*.csv", "devices/*.ndjson"),
     *("runs/*/*.json", "runs/*/flows/*.json", "runs/*/intervals.csv", "runs/*/events.csv"),
     *("runs/*/*.pcap", "runs/*/*.pcapng"),

@@ -1,53 +1,178 @@
 # SPDX-License-Identifier: Apache-2.0
-"""plan.csv as rows and back."""
+"""plan.csv and status.csv as rows and back. Both only grow: of a run, the last row of status.csv holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import netjoule_contracts as contracts
 from netjoule.core import files
-from netjoule.core.errors import InvalidData
-from netjoule.design.run_table import PlanRow
+from netjoule.core.errors import InvalidData, NetjouleError
+from netjoule.design import run_table
+from netjoule.design.run_table import Kind, PlanRow
+from netjoule.store.session import rfc3339
+from netjoule.workload.cell import Cell
+from netjoule_contracts import reading
+from netjoule_contracts.lift import plan as older_plan
 
-__all__ = ["read_plan", "write_plan"]
+__all__ = ["PLAN", "STATUS", "Owner", "append_plan", "append_status", "is_older", "read_plan", "write_plan"]
+
+PLAN = "plan.csv"
+STATUS = "status.csv"
+_FIXED = ("run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed")
 
 
-def write_plan(path: Path, rows: Iterable[PlanRow]) -> None:
-    """Replace a plan.csv, on disk when this returns."""
-    files.write_atomic(path, files.table_text("plan", [asdict(row) for row in rows]))
+class Owner(NamedTuple):
+    """Who writes the status of runs.
+
+    Attributes:
+        session: of the campaign; 0 before the first.
+        token: greater than that of every owner before.
+    """
+
+    session: int
+    token: int
+    rig: str = "rig1"
 
 
-def read_plan(path: Path) -> list[PlanRow]:
-    """Rows of a plan.csv.
+def write_plan(campaign: Path, rows: Sequence[PlanRow]) -> None:
+    """Write plan.csv of a new campaign, on disk when this returns."""
+    text = files.table_text("plan", map(_cells, rows), factors=_factors(rows))
+    files.write_atomic(campaign / PLAN, text)
+
+
+def append_plan(campaign: Path, rows: Sequence[PlanRow]) -> None:
+    """Append repeats to plan.csv, on disk when this returns."""
+    path = campaign / PLAN
+    files.append_table(path, "plan", map(_cells, rows), factors=_factors(rows), flush=True)
+
+
+def append_status(campaign: Path, rows: Iterable[PlanRow], owner: Owner, now: datetime) -> None:
+    """Append the state of runs to status.csv, on disk when this returns; planned ones have no row."""
+    t_utc = rfc3339(now)
+    cells = [
+        {
+            "t_utc": t_utc,
+            "run_id": row.run_id,
+            "attempt": row.attempt,
+            "session": owner.session,
+            "rig": owner.rig,
+            "owner_token": owner.token,
+            "status": "valid" if row.status == "superseded" else row.status,
+            "reason": row.reason,
+        }
+        for row in rows
+        if row.status != "planned"
+    ]
+    if cells:
+        files.append_table(campaign / STATUS, "status", cells, flush=True)
+
+
+def is_older(campaign: Path) -> bool:
+    """Whether a campaign is one of those whose plan.csv held the status of each run."""
+    header = next(reading.rows(campaign / PLAN), reading.Row(1, []))
+    return older_plan.is_older(header.cells)
+
+
+def read_plan(campaign: Path) -> list[PlanRow]:
+    """Runs of a campaign with their status, in the order of execution.
+
+    A last line that a crash cut off counts as not written.
 
     Raises:
-        InvalidData: naming line and column of the first cell that does not fit.
+        InvalidData: naming file, line and column of the first cell that does not fit.
     """
-    defect = next(contracts.table_defects("plan", path), None) if path.is_file() else "the file is missing"
+    header, cells = _table(campaign / PLAN, "plan")
+    if older_plan.is_older(header):
+        return _older(campaign, cells)
+    factors = header[len(_FIXED) :]
+    rows = [_row(row, {name: row[name] for name in factors}) for row in cells]
+    return run_table.in_order(_with_status(rows, campaign / STATUS))
+
+
+def _table(path: Path, table: str) -> tuple[list[str], list[dict[str, str]]]:
+    """Header and rows of a table that fits its contract."""
+    is_torn = table == "status" or not older_plan.is_older(_header(path))
+    defect = next(contracts.table_defects(table, path, torn=is_torn), None) if path.is_file() else _MISSING
     if defect:
         raise InvalidData(defect, where=str(path))
-    return [_plan_row(cells) for cells in files.read_table(path, "plan")]
+    return _header(path), files.read_table(path, table, torn=is_torn)
 
 
-def _plan_row(cells: Mapping[str, str]) -> PlanRow:
+_MISSING = "the file is missing"
+
+
+def _header(path: Path) -> list[str]:
+    return next(reading.rows(path), reading.Row(1, [])).cells if path.is_file() else []
+
+
+def _older(campaign: Path, rows: Iterable[Mapping[str, str]]) -> list[PlanRow]:
+    """Rows of a plan.csv that holds the status, too."""
+    try:
+        workload = files.read_json(campaign / "campaign.json").get("workload")
+    except NetjouleError:  # told by whoever reads that document
+        workload = None
+    known = workload if isinstance(workload, dict) else {}
+    found = []
+    for row in rows:
+        run = older_plan.lifted(row, known)
+        found.append(replace(_row(run.cells, run.factors), status=run.status, reason=run.reason))
+    return run_table.superseded(found)
+
+
+def _row(cells: Mapping[str, str], factors: Mapping[str, str]) -> PlanRow:
     return PlanRow(
         run_id=cells["run_id"],
         block=int(cells["block"]),
         mini_block=int(cells["mini_block"]),
         order=int(cells["order"]),
         attempt=int(cells["attempt"]),
-        transport=cells["transport"],
-        payload_bytes=int(cells["payload_bytes"]),
-        offered_rate_mbps=float(cells["offered_rate_mbps"]),
-        direction=cells["direction"],
-        generator=cells["generator"],
+        load=cells["load"],
+        kind=cast("Kind", cells["kind"]),
+        arm=cells["arm"],
         seed=int(cells["seed"]),
-        pacing=cells["pacing"],
-        window_us=int(cells["window_us"]),
-        gso=cells["gso"] == "true",
-        status=cells["status"],
-        reason=cells["reason"],
+        cell=Cell({name: _value(name, text) for name, text in factors.items()}),
     )
+
+
+def _value(factor: str, text: str) -> Any:
+    """A factor's value of its cell in plan.csv."""
+    kind = (contracts.factor(factor) or {"value": {"type": "string"}})["value"]["type"]
+    match kind:
+        case "integer":
+            return int(text)
+        case "number":
+            return float(text)
+        case "boolean":
+            return text == "true"
+    return json.loads(text) if "object" in kind and text.startswith("{") else text
+
+
+def _cells(row: PlanRow) -> dict[str, object]:
+    """A run as plan.csv has it."""
+    values = {
+        name: json.dumps(value, separators=(",", ":")) if isinstance(value, Mapping) else value
+        for name, value in row.cell.items()
+    }
+    return {name: getattr(row, name) for name in _FIXED} | values
+
+
+def _factors(rows: Sequence[PlanRow]) -> list[str]:
+    return list(rows[0].cell) if rows else []
+
+
+def _with_status(rows: Sequence[PlanRow], path: Path) -> Iterator[PlanRow]:
+    """Rows with the last status of each run; one that has none is planned."""
+    last: dict[str, tuple[int, str, str]] = {}
+    for cells in _table(path, "status")[1] if path.exists() else ():
+        token = int(cells["owner_token"])
+        if token >= last.get(cells["run_id"], (0, "", ""))[0]:
+            last[cells["run_id"]] = (token, cells["status"], cells["reason"])
+    for row in rows:
+        _, status, reason = last.get(row.run_id, (0, row.status, row.reason))
+        yield replace(row, status=status, reason=reason)

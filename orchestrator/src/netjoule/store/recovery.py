@@ -70,7 +70,7 @@ def sealed_status(folder: Path) -> tuple[str, str] | None:
     if not (folder / "intervals.csv").exists():
         return None
     if document["status"] == "done":
-        return ("done", "")
+        return ("valid", "")
     reason = first_invalidating(document["reasons"])
     return ("invalid", reason.code if reason else "generator_failed")
 

@@ -22,11 +22,12 @@ from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.loads import load_of
 from netjoule.store import datapackage, folder_limits
-from netjoule.store.planfile import read_plan
+from netjoule.store.planfile import STATUS, is_older, read_plan
 from netjoule.topology.topology import Topology
 from netjoule.validation import tables
 from netjoule.validation.run import check_run, reason_codes
 from netjoule.validation.tables import Defect
+from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.reading import Unreadable
@@ -61,9 +62,7 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
     meter_ids = _names(_list(campaign, "meters"))
-    yield from _runs(
-        path, rows, meter_ids, settled=campaign.get("status") == "complete", imported="imported" in campaign
-    )
+    yield from _runs(path, campaign, rows, meter_ids)
     yield from _load_documents(path, campaign, rows)
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
@@ -114,9 +113,9 @@ def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
 
 
 def _rows(path: Path) -> list[PlanRow] | None:
-    """Rows of plan.csv; None when it is too broken to be used."""
+    """Runs of plan.csv with their status; None when they are too broken to be used."""
     try:
-        return read_plan(path / "plan.csv")
+        return read_plan(path)
     except (NetjouleError, ValueError):
         return None
 
@@ -127,19 +126,36 @@ def _plan(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> I
         yield Defect(file, "", "the file is missing")
         return
     yield from tables.table(file, path / file, "plan")
+    older = not (path / STATUS).exists()
+    if not older:
+        yield from tables.table(STATUS, path / STATUS, "status")
+    elif campaign.get("status") == "complete" and not is_older(path):
+        yield Defect(STATUS, "", "the file is missing")
     if rows is None:
         return
-    codes = reason_codes()
-    for line, row in enumerate(rows, start=2):
+    yield from _strangers(path / STATUS, rows)
+    codes, said = reason_codes(), file if older else STATUS
+    for row in rows:
         if row.status == "invalid" and row.reason not in codes:
-            yield Defect(file, f"line {line}, column reason", f"{row.reason!r} is not in reasons.json")
+            what = f"{row.reason!r} is not in reasons.json"
+            yield Defect(said, f"run {row.run_id}, column reason", what)
         if campaign.get("status") == "complete" and row.status not in run_table.FINAL:
-            yield Defect(file, f"line {line}, column status", f"{row.status!r} in a complete campaign")
+            yield Defect(said, f"run {row.run_id}", f"{row.status!r} in a complete campaign")
     if "imported" in campaign:
         yield from _from_files(file, campaign, rows)
     else:
         yield from _expansion(file, campaign, rows)
     yield from _repeats(file, rows)
+
+
+def _strangers(path: Path, rows: list[PlanRow]) -> Iterator[Defect]:
+    """Each row of status.csv is of a run of plan.csv, and of its attempt."""
+    attempts = {row.run_id: str(row.attempt) for row in rows}
+    for line, cells in tables.rows(path) if path.exists() else ():
+        if cells["run_id"] not in attempts:
+            yield Defect(STATUS, f"line {line}, column run_id", f"plan.csv has no run {cells['run_id']!r}")
+        elif cells["attempt"] != attempts[cells["run_id"]]:
+            yield Defect(STATUS, f"line {line}, column attempt", "not that of the run in plan.csv")
 
 
 def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
@@ -152,18 +168,33 @@ def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Ite
         yield Defect(file, f"run {run_id}", "none of the imported files contains this run")
     for run_id in sorted(told - planned):
         yield Defect("campaign.json", "field imported.files", f"plan.csv has no run {run_id!r}")
-    for row in rows:
-        if row.generator != imported.get("generator"):
-            what = f"{row.generator!r}, but campaign.json was imported from {imported.get('generator')!r}"
-            yield Defect(file, f"run {row.run_id}, column generator", what)
+    said = _part(campaign, "workload").get("generator")
+    if said != imported.get("generator"):
+        what = f"{said!r}, but it was imported from {imported.get('generator')!r}"
+        yield Defect("campaign.json", "field workload.generator", what)
+
+
+def _workload(campaign: dict[str, Any]) -> Workload | None:
+    """The workload; None where its own defects say why not."""
+    try:
+        return Workload.from_document(campaign["workload"], where="campaign.json")
+    except (NetjouleError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _load(campaign: dict[str, Any]) -> Load | None:
+    """What its runs do; None where the documents' own defects say why not."""
+    try:
+        workload = Workload.from_document(campaign["workload"], where="campaign.json")
+        return load_of(workload, Topology.from_document(campaign["topology"], where="campaign.json"))
+    except (NetjouleError, KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
     """The first attempts are exactly what workload and seed expand to."""
-    try:
-        workload = Workload.from_document(campaign["workload"], where="campaign.json")
-        seed = int(campaign["seed"])
-    except (NetjouleError, KeyError, TypeError, ValueError):
+    workload, seed = _workload(campaign), campaign.get("seed")
+    if workload is None or not isinstance(seed, int):
         return  # the document's own defects say why
     try:
         expected = {r.run_id: r for r in run_table.expand(workload, seed)}
@@ -183,32 +214,28 @@ def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iter
 
 
 def _repeats(file: str, rows: list[PlanRow]) -> Iterator[Defect]:
-    """An attempt repeats a mini-block that had an invalid run, with the same cell and transports."""
+    """An attempt repeats a mini-block that had an invalid run, with the same cell and arms."""
     groups: dict[tuple[int, int], list[PlanRow]] = {}
     for row in rows:
         groups.setdefault((row.mini_block, row.attempt), []).append(row)
     for (mini_block, attempt), group in groups.items():
         place = f"mini-block {mini_block}, attempt {attempt}"
-        if len({(r.block, r.payload_bytes, r.offered_rate_mbps, r.pace) for r in group}) > 1:
-            yield Defect(file, place, "its runs have different blocks, payloads, rates or pacings")
+        if len({(r.block, r.cell) for r in group}) > 1:
+            yield Defect(file, place, "its runs have different blocks or cells")
         if attempt == 1:
             continue
         older = groups.get((mini_block, attempt - 1), [])
         if all(r.status != "invalid" for r in older):
             yield Defect(file, place, "it repeats an attempt that has no invalid run")
-        if {r.transport for r in older} != {r.transport for r in group}:
-            yield Defect(file, place, "its transports are not those of the attempt it repeats")
+        if {r.arm for r in older} != {r.arm for r in group}:
+            yield Defect(file, place, "its arms are not those of the attempt it repeats")
 
 
 def _runs(
-    path: Path,
-    rows: list[PlanRow] | None,
-    meter_ids: frozenset[str],
-    *,
-    settled: bool,
-    imported: bool,
+    path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None, meter_ids: frozenset[str]
 ) -> Iterator[Defect]:
-    known = _as_computed_from(path)
+    settled, imported = campaign.get("status") == "complete", "imported" in campaign
+    known, load, seed = _as_computed_from(path), _load(campaign), campaign.get("seed")
     runs = path / "runs"
     folders = sorted(runs.iterdir()) if runs.is_dir() else []
     if rows is None:
@@ -224,11 +251,18 @@ def _runs(
         if folder.name not in planned:
             yield Defect(f"runs/{folder.name}", "", "plan.csv has no such run")
         elif planned[folder.name].status == "planned" and (folder / "run.json").exists():
-            yield Defect(f"runs/{folder.name}/run.json", "", "plan.csv says the run did not happen yet")
+            yield Defect(f"runs/{folder.name}/run.json", "", "status.csv says the run did not happen yet")
     for row in rows:
         if row.status in run_table.FINAL:
             yield from check_run(
-                path, row.run_id, row, meter_ids, settled=settled, imported=imported, known=known
+                path,
+                row.run_id,
+                row,
+                meter_ids,
+                settled=settled,
+                asked=load.run_fields(row.condition(seed)) if load and isinstance(seed, int) else None,
+                imported=imported,
+                known=known,
             )
 
 
@@ -245,14 +279,11 @@ def _load_documents(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | 
     seed = campaign.get("seed")
     if rows is None or not isinstance(seed, int):
         return
-    try:
-        workload = Workload.from_document(campaign["workload"], where="campaign.json")
-        topology = Topology.from_document(campaign["topology"], where="campaign.json")
-    except (NetjouleError, KeyError, TypeError, ValueError, AttributeError):
-        return  # the documents' own defects say why
-    finished = [row.condition(seed) for row in rows if row.status in run_table.FINAL]
-    for file, place, what in load_of(workload, topology).check(path, finished):
-        yield Defect(file, place, what)
+    load = _load(campaign)
+    if load is not None:
+        finished = [row.condition(seed) for row in rows if row.status in run_table.FINAL]
+        for file, place, what in load.check(path, finished):
+            yield Defect(file, place, what)
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:

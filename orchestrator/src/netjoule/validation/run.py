@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,10 @@ from netjoule_energy import agree, jain_index
 
 __all__ = ["check_run", "reason_codes"]
 
-_SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "transport", "payload_bytes",
-                     "offered_rate_mbps", "direction", "generator", "seed")  # fmt: skip
+_SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "seed")
 _SHARED_WITH_FLOW = ("transport", "payload_bytes", "direction", "ip_version")
 _WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
-_PLAN_STATUS = {"done": {"done", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
+_PLAN_STATUS = {"done": {"valid", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
 # Times are stored with 6 decimals.
 _TIME_TOLERANCE_S = 2e-6
 # Shares of flows rest on intervals whose times are rounded so; as a part of a window of a second.
@@ -52,6 +50,7 @@ def check_run(
     meter_ids: frozenset[str],
     *,
     settled: bool,
+    asked: Mapping[str, Any] | None = None,
     imported: bool = False,
     known: netjoule_energy.Campaign | None = None,
 ) -> Iterator[Defect]:
@@ -63,6 +62,7 @@ def check_run(
         row: its row of plan.csv, with a final status; None when the plan cannot be used.
         meter_ids: meters that campaign.json has passports of.
         settled: every finished run must have its result; not so before an interrupted mini-block goes on.
+        asked: what the run's load says of it in run.json; None when the workload cannot be used.
         imported: another program's run, which has a measure window and no others.
         known: the campaign as its numbers are computed from it; None when it is too broken for that.
     """
@@ -71,7 +71,7 @@ def check_run(
     run: dict[str, Any] = {}
     yield from tables.document(f"{base}/run.json", folder / "run.json", "run", run)
     if row is not None:
-        yield from _fits_plan(f"{base}/run.json", run, row)
+        yield from _fits_plan(f"{base}/run.json", run, row, asked or {})
     yield from _windows(f"{base}/run.json", run, ("measure",) if imported else _WINDOW_ORDER)
     yield from _codes(f"{base}/run.json", run.get("reasons"))
     yield from _reader_cpu(f"{base}/run.json", run)
@@ -88,8 +88,8 @@ def check_run(
         yield from broken
         result = written if broken else lifted_result(written)
         yield from _result(f"{base}/result.json", result, run, meter_ids)
-    status = run.get("status") if row is None else row.status
-    if known is not None and status in ("done", "superseded"):
+    counted = run.get("status") == "done" if row is None else row.status in ("valid", "superseded")
+    if known is not None and counted:
         yield from _readings(campaign, run_id, known, run, result)
 
 
@@ -109,19 +109,20 @@ def _readings(
         return  # the defects of its documents and of the table say why
 
 
-def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow) -> Iterator[Defect]:
+def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow, asked: Mapping[str, Any]) -> Iterator[Defect]:
     if not run:
         return
-    planned = asdict(row)
+    planned = {name: getattr(row, name) for name in _SHARED_WITH_PLAN}
+    # What else a load says there is not the plan's.
+    of_plan = {*row.cell, contracts.loads().get(row.load, {}).get("arm"), "generator"}
+    planned |= {name: value for name, value in asked.items() if name in of_plan}
     if run.get("run_id") != row.run_id:
         yield Defect(file, "field run_id", f"{run.get('run_id')!r} stands in the folder of {row.run_id}")
-    for name in _SHARED_WITH_PLAN:
-        if name in run and run[name] != planned[name]:
-            yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {planned[name]!r}")
-    if "pacing" in run and run["pacing"] != row.pace.as_json():
-        yield Defect(file, "field pacing", f"{run['pacing']!r}, but plan.csv has {row.pace}")
+    for name, wanted in planned.items():
+        if name in run and run[name] != wanted:
+            yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {wanted!r}")
     if row.status not in _PLAN_STATUS.get(str(run.get("status")), {row.status}):
-        yield Defect(file, "field status", f"{run.get('status')!r}, but plan.csv has {row.status!r}")
+        yield Defect(file, "field status", f"{run.get('status')!r}, but status.csv has {row.status!r}")
 
 
 def _windows(file: str, run: Mapping[str, Any], needed: tuple[str, ...]) -> Iterator[Defect]:

@@ -188,7 +188,9 @@ def device_stream(file: str, path: Path) -> Iterator[Defect]:
 
 def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:
     """Constraints beyond type, bounds and enum."""
-    fields = [f for f in contracts.table(name)["fields"] if set(_CUSTOM) & set(f.get("constraints", {}))]
+    header = next(reading.rows(path), reading.Row(1, [])).cells
+    known = contracts.fields_of(name, header) or contracts.table(name)["fields"]
+    fields = [f for f in known if set(_CUSTOM) & set(f.get("constraints", {}))]
     seen: dict[str, set[str]] = {str(f["name"]): set() for f in fields}
     for line, row in rows(path) if fields else ():
         for field in fields:

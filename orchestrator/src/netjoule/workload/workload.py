@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import netjoule_contracts as contracts
 from netjoule.core import yamlfile
 from netjoule.core.errors import UsageError, did_you_mean
 from netjoule.core.yamlfile import Document
 from netjoule.workload import contrasts, profiles, transports
 from netjoule.workload.abilities import ABILITIES
+from netjoule.workload.cell import Cell
 
 __all__ = [
     "Beside",
@@ -51,6 +54,11 @@ class Pace:
     mode: str = "absolute"
     window_us: int = 0
     gso: bool = False
+
+    @classmethod
+    def of(cls, cell: Mapping[str, Any]) -> Pace:
+        """That of a cell."""
+        return cls(cell["pacing"], cell["window_us"], cell["gso"])
 
     def as_json(self) -> dict[str, Any]:
         """As run.json holds it."""
@@ -140,6 +148,42 @@ class Workload:
         return "netjoule-traffic" if transport == "null" else self.generator
 
     @property
+    def load(self) -> str:
+        """What a run does, by its name in loads.json."""
+        return "flow"
+
+    @property
+    def control(self) -> str | None:
+        """The arm that does nothing but what is to be subtracted; None without one."""
+        named = contracts.loads()[self.load]["control"]
+        return named if named in self.transports else None
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """What every cell is run with, the control arm among them."""
+        return self.transports
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """Every combination of its factors."""
+        profile = {} if self.profile is None else {"profile": self.profile["name"]}
+        return tuple(
+            Cell(
+                {
+                    "payload_bytes": payload,
+                    "offered_rate_mbps": rate,
+                    "direction": self.direction,
+                    "parallel": self.parallel,
+                    "pacing": pace.mode,
+                    "window_us": pace.window_us,
+                    "gso": pace.gso,
+                }
+                | profile
+            )
+            for payload, rate, pace in product(self.payload_bytes, self.offered_rate_mbps, self.paces)
+        )
+
+    @property
     def mini_blocks(self) -> int:
         """How many mini-blocks it asks for: every cell once in each block."""
         return self.blocks * len(self.payload_bytes) * len(self.offered_rate_mbps) * len(self.paces)
@@ -147,7 +191,7 @@ class Workload:
     @property
     def runs(self) -> int:
         """How many runs it asks for, when none is invalid."""
-        return self.mini_blocks * len(self.transports)
+        return self.mini_blocks * len(self.arms)
 
     @property
     def flows(self) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netjoule_contracts import reading
+from netjoule_contracts.lift import plan as older_plan
 
 if TYPE_CHECKING:
     import jsonschema
@@ -211,17 +212,18 @@ def validate(name: str, document: Any) -> None:
         raise ContractError(f"does not fit the contract '{name}': " + "; ".join(defects))
 
 
-def table_defects(name: str, path: Path) -> Iterator[str]:
+def table_defects(name: str, path: Path, *, torn: bool = False) -> Iterator[str]:
     """Every place where the CSV file ``path`` breaks Table Schema ``name``, one sentence each.
 
     The header must be one that ``fields_of`` knows; a row that was cut off by a crash (last line without
-    its newline) is reported as such, and one that cannot be read by itself leaves those behind it.
+    its newline) is reported as such unless it may be there (``torn``), and one that cannot be read by itself
+    leaves those behind it.
 
     Raises:
         Unreadable, OSError: as `reading.rows`.
     """
     names = [str(f["name"]) for f in table(name)["fields"]]
-    rows = reading.rows(path)
+    rows = reading.rows(path, whole_lines=torn)
     _, header, defect = next(rows, reading.Row(1, []))
     fields = fields_of(name, header)
     if defect or fields is None:
@@ -239,10 +241,29 @@ def fields_of(name: str, header: Sequence[str]) -> list[dict[str, Any]] | None:
     """Fields of Table Schema ``name`` that a file with this header has; None for a header that does not fit.
 
     The header equals the schema's columns. A field with a ``default`` was added to the contract later: a file
-    from before it lacks the column, and the default is what such a file means.
+    from before it lacks the column, and the default is what such a file means. Behind the columns of a plan
+    stand those of its factors.
     """
-    fields = [f for f in table(name)["fields"] if f["name"] in header or "default" not in f]
-    return fields if [str(f["name"]) for f in fields] == list(header) else None
+    schema = table(older_plan.contract_of(name, header))
+    fields = [f for f in schema["fields"] if f["name"] in header or "default" not in f]
+    if schema.get("factorColumns"):
+        fields += [_factor_field(factor_name) for factor_name in header[len(fields) :] if factor(factor_name)]
+    names = [str(f["name"]) for f in fields]
+    return fields if names == list(header) and len(set(names)) == len(names) else None
+
+
+_COLUMN_RULES = ("minimum", "maximum", "exclusiveMinimum", "enum")
+
+
+def _factor_field(name: str) -> dict[str, Any]:
+    """The column of a factor that there is; values of several types are text."""
+    entry = factor(name) or {}
+    value = entry["value"]
+    kind = value["type"] if value["type"] in ("integer", "number", "boolean") else "string"
+    rules = {rule: value[rule] for rule in _COLUMN_RULES if rule in value}
+    unit = {"unit": entry["unit"]} if "unit" in entry else {}
+    described = {"name": name, "type": kind, "description": entry["description"], **unit}
+    return described | {"constraints": {"required": True, **rules}}
 
 
 def _quick_fit(field: dict[str, Any]) -> Callable[[str], bool]:

@@ -233,14 +233,23 @@ class Row(NamedTuple):
     defect: str = ""
 
 
-def rows(path: Path, most_bytes: int | None = None) -> Iterator[Row]:
+def rows(path: Path, most_bytes: int | None = None, *, whole_lines: bool = False) -> Iterator[Row]:
     """The rows of a CSV, the header first; one that cannot be read by itself is there with its defect.
+
+    Args:
+        path: the file.
+        most_bytes: as `lines`.
+        whole_lines: leave out a last line without its end, which a crash left.
 
     Raises:
         Unreadable: as `lines`, and for what is not UTF-8.
         OSError: when the system does not let it be read.
     """
-    reader = csv.reader(_utf_8(line, number) for number, line in enumerate(lines(path, most_bytes), start=1))
+    reader = csv.reader(
+        _utf_8(line, number)
+        for number, line in enumerate(lines(path, most_bytes), start=1)
+        if line.endswith(b"\n") or not whole_lines
+    )
     while True:
         try:
             cells = next(reader)

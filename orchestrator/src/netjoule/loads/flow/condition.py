@@ -23,6 +23,7 @@ class FlowCondition:
     payload_bytes: int
     offered_rate_mbps: float
     direction: str
+    parallel: int
     pace: Pace
     seed: int
     schedule_seed: int
@@ -37,6 +38,7 @@ class FlowCondition:
             payload_bytes=int(factors["payload_bytes"]),
             offered_rate_mbps=float(factors["offered_rate_mbps"]),
             direction=str(factors["direction"]),
+            parallel=int(factors["parallel"]),
             pace=Pace(str(factors["pacing"]), int(factors["window_us"]), bool(factors["gso"])),
             seed=condition.seed,
             schedule_seed=condition.schedule_seed,
@@ -53,6 +55,7 @@ def heaviest(workload: Workload) -> tuple[Condition, ...]:
                 "payload_bytes": payload_bytes,
                 "offered_rate_mbps": max(workload.offered_rate_mbps),
                 "direction": workload.direction,
+                "parallel": workload.parallel,
                 "pacing": pace.mode,
                 "window_us": pace.window_us,
                 "gso": pace.gso,

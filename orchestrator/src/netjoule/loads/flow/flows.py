@@ -73,7 +73,7 @@ def flows_of(workload: Workload, asked: FlowCondition, clients: Sequence[str]) -
         asked.offered_rate_mbps,
         workload.options_of(asked.transport),
     )
-    kinds = [own] * workload.parallel
+    kinds = [own] * asked.parallel
     for other in workload.beside:
         name = _NULL if asked.transport == _NULL else other.transport
         kinds.append(
