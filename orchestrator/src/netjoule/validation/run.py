@@ -114,7 +114,15 @@ def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow, asked: Mapping[s
         return
     planned = {name: getattr(row, name) for name in _SHARED_WITH_PLAN}
     # What else a load says there is not the plan's.
-    of_plan = {*row.cell, contracts.loads().get(row.load, {}).get("arm"), "generator"}
+    of_plan = {
+        "load",
+        "kind",
+        "arm",
+        "factors",
+        *row.cell,
+        contracts.loads().get(row.load, {}).get("arm"),
+        "generator",
+    }
     planned |= {name: value for name, value in asked.items() if name in of_plan}
     if run.get("run_id") != row.run_id:
         yield Defect(file, "field run_id", f"{run.get('run_id')!r} stands in the folder of {row.run_id}")
