@@ -19,6 +19,7 @@ from plans import plan
 from netjoule.cli.app import run_command
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.workload.workload import Timing
+from netjoule_contracts.lift.results import lifted_result
 from netjoule_synthetic import Design, LinearPower, Meter, write
 
 QUESTIONS = [(e.name, q) for e in EXERCISES.values() for q in e.questions]
@@ -127,7 +128,8 @@ def runs(campaign: Path) -> Iterator[tuple[dict[str, str], dict[str, Any], dict[
     for row in plan(campaign):
         folder = campaign / "runs" / row["run_id"]
         if row["status"] == "valid":
-            yield row, *(json.loads((folder / f"{name}.json").read_text()) for name in ("result", "flow"))
+            result, flow = (json.loads((folder / f"{name}.json").read_text()) for name in ("result", "flow"))
+            yield row, lifted_result(result), flow
 
 
 def values(campaign: Path, cell: tuple[str, int, float], name: str) -> list[float]:
@@ -137,7 +139,14 @@ def values(campaign: Path, cell: tuple[str, int, float], name: str) -> list[floa
         if (row["transport"], int(row["payload_bytes"]), float(row["offered_rate_mbps"])) != cell:
             continue
         node = result["nodes"][0]
-        parts = {**flow, **result, **node["floor"], **node, "t_a_mbps": result["t_a_mbps"]}
+        parts = {
+            **flow,
+            **result,
+            **node["floor"],
+            **node,
+            **result["measures"],
+            "t_a_mbps": result["work"]["work_per_s"],
+        }
         found[int(row["block"])] = parts[name]
     return [found[block] for block in sorted(found)]
 

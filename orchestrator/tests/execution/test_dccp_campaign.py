@@ -32,9 +32,9 @@ def test_a_campaign_with_many_messages_not_sent_has_no_defect(held_back: Path) -
 def test_not_sent_is_not_lost_and_leaves_the_run_valid(held_back: Path) -> None:
     result = dccp_result(held_back, 8)
     assert result["valid"]
-    assert result["achieved_ratio"] == pytest.approx(0.75, abs=0.001)
-    assert result["loss_ratio"] == 0
-    assert result["t_a_mbps"] == pytest.approx(6, rel=0.01)
+    assert result["measures"]["achieved_ratio"] == pytest.approx(0.75, abs=0.001)
+    assert result["measures"]["loss_ratio"] == 0
+    assert result["work"]["work_per_s"] == pytest.approx(6, rel=0.01)
     (node,) = result["nodes"]
     assert node["ea_j_per_mbit"] == pytest.approx(0.5 / 6, rel=0.02)
     # null did the work of 8 Mb/s: no floor of a run at 6.

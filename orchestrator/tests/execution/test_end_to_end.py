@@ -105,9 +105,9 @@ def test_throughput_is_what_was_offered(measured: Path, transport: str) -> None:
         assert flow["receiver"]["messages_received_unique"] == flow["sender"]["messages_sent"] == sent
         assert sent * 1440 * 8e-6 / flow["duration_s"] == pytest.approx(offered, rel=0.01)
         # The window holds what arrives in its 1.5 s: a busy host may move the traffic at its edges by 75 ms.
-        assert document["t_a_mbps"] == pytest.approx(offered, rel=0.05)
-        assert document["loss_ratio"] == 0
-        assert document["achieved_ratio"] == 1
+        assert document["work"]["work_per_s"] == pytest.approx(offered, rel=0.05)
+        assert document["measures"]["loss_ratio"] == 0
+        assert document["measures"]["achieved_ratio"] == 1
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp", "null"])
@@ -161,7 +161,7 @@ def test_linear_power_gives_the_closed_form_within_its_uncertainty(measured: Pat
         linear = node(document, "linear")
         window = document["window"]
         power_w = closed_form_power_w(measured, window["t_start_s"], window["t_end_s"])
-        expected = power_w / document["t_a_mbps"]
+        expected = power_w / document["work"]["work_per_s"]
         assert power_w > 0.5  # the flow costs something that the meter can see
         assert linear["ea_j_per_mbit"] == pytest.approx(expected, abs=linear["u95_ea_j_per_mbit"])
         assert not linear["below_resolution"]
@@ -222,7 +222,7 @@ def test_tcp_costs_more_frames_and_air_than_udp_in_this_model(measured: Path) ->
 def test_null_sends_nothing_and_is_the_floor(measured: Path) -> None:
     for run_id in runs_of(measured, "null"):
         document = result(measured, run_id)
-        assert document["t_a_mbps"] is None
+        assert document["work"]["work_per_s"] is None
         linear = node(document, "linear")
         assert linear["ea_j_per_mbit"] is None
         assert linear["p_a_w"] == pytest.approx(linear["p_i_w"], abs=0.01)  # no frames, no watts
@@ -237,8 +237,8 @@ def test_results_tell_how_often_their_senders_woke_up(measured: Path) -> None:
         flow = json.loads((measured / "runs" / run_id / "flow.json").read_text())
         scheduled = flow["sender"]["messages_scheduled"]
         found = result(measured, run_id)
-        assert found["wake_ups_per_message"] == flow["pacing"]["wake_ups"] / scheduled > 0
-        assert found["naps_per_message"] == flow["pacing"]["naps"] / scheduled
+        assert found["measures"]["wake_ups_per_message"] == flow["pacing"]["wake_ups"] / scheduled > 0
+        assert found["measures"]["naps_per_message"] == flow["pacing"]["naps"] / scheduled
 
 
 def test_idle_windows_are_shared_and_silent(measured: Path) -> None:
@@ -282,7 +282,7 @@ def test_iperf3_as_the_generator(tmp_path: Path) -> None:
     for transport in ("udp", "tcp"):
         (run_id,) = runs_of(files.out, transport)
         document = result(files.out, run_id)
-        assert document["t_a_mbps"] == pytest.approx(10, rel=0.05)
+        assert document["work"]["work_per_s"] == pytest.approx(10, rel=0.05)
         window = document["window"]
         power_w = closed_form_power_w(files.out, window["t_start_s"], window["t_end_s"])
         linear = node(document, "linear")
@@ -304,8 +304,10 @@ def test_other_generators_measure_the_same_energy(generator: str, tmp_path: Path
     flow = json.loads((files.out / "runs" / run_id / "flow.json").read_text())
     assert flow["generator"]["name"] == generator
     # It sleeps between messages, so on a busy host it sends less than it is asked, and says so.
-    assert 0.5 < document["achieved_ratio"] <= 1
-    assert document["t_a_mbps"] == pytest.approx(3 * document["achieved_ratio"], rel=0.3)
+    assert 0.5 < document["measures"]["achieved_ratio"] <= 1
+    assert document["work"]["work_per_s"] == pytest.approx(
+        3 * document["measures"]["achieved_ratio"], rel=0.3
+    )
     window = document["window"]
     power_w = closed_form_power_w(files.out, window["t_start_s"], window["t_end_s"])
     assert node(document, "linear")["delta_p_w"] == pytest.approx(power_w, rel=0.15)

@@ -85,10 +85,10 @@ def radio_power_w(campaign: Path, client: str, window: dict[str, float]) -> floa
 
 def test_each_client_has_its_flow_and_the_run_the_sum(measured: Path) -> None:
     for rate_mbps, document in zip(RATES_MBPS, results(measured, "udp"), strict=True):
-        assert [(flow["client"], flow["direction"]) for flow in document["flows"]] == [
-            (client, "up") for client in CLIENTS
-        ]
+        assert [part["node"] for part in document["parts"]] == list(CLIENTS)
         folder = measured / "runs" / document["run_id"]
+        flows = json.loads((folder / "run.json").read_text())["flows"]
+        assert [(flow["client"], flow["direction"]) for flow in flows] == [(name, "up") for name in CLIENTS]
         for name in ("flow.json", "flows/2.json"):
             report = json.loads((folder / name).read_text())
             sent = report["sender"]["messages_scheduled"]
@@ -96,10 +96,10 @@ def test_each_client_has_its_flow_and_the_run_the_sum(measured: Path) -> None:
             assert report["receiver"]["messages_received_unique"] == sent
             assert sent * 1440 * 8e-6 / report["duration_s"] == pytest.approx(rate_mbps, rel=0.01)
         # The window holds what arrives in its 1.5 s: a busy host may move the traffic at its edges by 150 ms.
-        own = [node(document, client)["t_a_mbps"] for client in CLIENTS]
+        own = [node(document, client)["work_per_s"] for client in CLIENTS]
         assert own == pytest.approx([rate_mbps] * len(CLIENTS), rel=0.1)
-        assert document["t_a_mbps"] == pytest.approx(sum(own), rel=1e-6)
-        assert document["fairness"]["jain_goodput"] == pytest.approx(1, abs=0.01)
+        assert document["work"]["work_per_s"] == pytest.approx(sum(own), rel=1e-6)
+        assert document["fairness"]["jain_work"] == pytest.approx(1, abs=0.01)
 
 
 def test_a_meter_reads_its_own_clients_radio_and_no_others(measured: Path) -> None:
@@ -110,15 +110,16 @@ def test_a_meter_reads_its_own_clients_radio_and_no_others(measured: Path) -> No
             assert power_w > 0.05
             assert seen["p_i_w"] == pytest.approx(P0_LINEAR_W, abs=0.05)
             assert seen["delta_p_w"] == pytest.approx(power_w, abs=max(0.05, 2 * seen["u_delta_p_w"]))
-            expected = power_w / seen["t_a_mbps"]
+            expected = power_w / seen["work_per_s"]
             if not seen["below_resolution"]:
                 assert seen["ea_j_per_mbit"] == pytest.approx(expected, abs=seen["u95_ea_j_per_mbit"])
 
 
 def test_null_sends_nothing_at_any_client(measured: Path) -> None:
     for document in results(measured, "null"):
-        assert document["t_a_mbps"] is None
-        assert [flow["transport"] for flow in document["flows"]] == ["null"] * len(CLIENTS)
+        assert document["work"]["work_per_s"] is None
+        assert document["arm"] == "null"
+        assert [part["work_per_s"] for part in document["parts"]] == [None] * len(CLIENTS)
         for client in CLIENTS:
             assert radio_power_w(measured, client, document["window"]) == pytest.approx(0, abs=0.01)
 

@@ -37,8 +37,11 @@ def result(campaign: Path, transport: str) -> dict[str, Any]:
     return dict(json.loads((campaign / "runs" / rows[-1]["run_id"] / "result.json").read_text()))
 
 
-def kinds(document: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(flow["transport"], flow["direction"]) for flow in document["flows"]]
+def kinds(campaign: Path, found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Of the flows of a result's run, which are its parts."""
+    run = json.loads((campaign / "runs" / found["run_id"] / "run.json").read_text())
+    assert [part["part"] for part in found["parts"]] == [str(flow["flow"]) for flow in run["flows"]]
+    return [(flow["transport"], flow["direction"]) for flow in run["flows"]]
 
 
 def test_transports_side_by_side_share_one_window_and_one_energy(tmp_path: Path) -> None:
@@ -46,25 +49,25 @@ def test_transports_side_by_side_share_one_window_and_one_energy(tmp_path: Path)
     campaign = run(tmp_path, transports=["udp", "quic", "null"], beside=beside)
     for transport in ("udp", "quic"):
         found = result(campaign, transport)
-        assert kinds(found) == [(transport, "up"), ("tcp", "up")]
-        own, other = (flow["goodput_mbps"] for flow in found["flows"])
+        assert kinds(campaign, found) == [(transport, "up"), ("tcp", "up")]
+        own, other = (part["work_per_s"] for part in found["parts"])
         # Nothing is in their way: each gets what it asks for.
         assert own == pytest.approx(10, rel=0.1)
         assert other == pytest.approx(5, rel=0.1)
-        assert found["t_a_mbps"] == pytest.approx(own + other, rel=1e-4)
-        assert found["fairness"]["jain_goodput"] == pytest.approx(jain_index([own, other]))
+        assert found["work"]["work_per_s"] == pytest.approx(own + other, rel=1e-4)
+        assert found["fairness"]["jain_work"] == pytest.approx(jain_index([own, other]))
         (node,) = found["nodes"]
-        assert node["ea_j_per_mbit"] == pytest.approx(node["delta_p_w"] / found["t_a_mbps"])
+        assert node["ea_j_per_mbit"] == pytest.approx(node["delta_p_w"] / found["work"]["work_per_s"])
     floor = result(campaign, "null")
-    assert kinds(floor) == [("null", "up")] * 2
-    assert floor["fairness"] == {"jain_goodput": None, "jain_demand_met": None}
+    assert kinds(campaign, floor) == [("null", "up")] * 2
+    assert floor["fairness"] == {"jain_work": None, "jain_met": None}
 
 
 def test_several_flows_of_a_transport_go_both_ways_at_once(tmp_path: Path) -> None:
     campaign = run(tmp_path, transports=["udp"], offered_rate_mbps=[2], parallel=2, direction="both")
     found = result(campaign, "udp")
-    assert kinds(found) == [("udp", "up"), ("udp", "down")] * 2
-    assert [flow["goodput_mbps"] for flow in found["flows"]] == pytest.approx([2] * 4, rel=0.1)
-    assert found["fairness"]["jain_goodput"] > 0.99
+    assert kinds(campaign, found) == [("udp", "up"), ("udp", "down")] * 2
+    assert [part["work_per_s"] for part in found["parts"]] == pytest.approx([2] * 4, rel=0.1)
+    assert found["fairness"]["jain_work"] > 0.99
     (run_dir,) = (path.parent for path in campaign.glob("runs/*/result.json") if found["run_id"] in str(path))
     assert sorted(path.name for path in (run_dir / "flows").iterdir()) == ["2.json", "3.json", "4.json"]
