@@ -213,7 +213,7 @@ impl<C: Carrier> Transport for End<C> {
     }
 
     fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
-        let spacing = Spacing { headroom_bytes: 0, message_bytes: message.len() };
+        let spacing = Spacing { headroom_bytes: 0, payload_bytes: message.len() };
         let outcome = self.send_spaced(&mut message.to_vec(), spacing, now_ns)?;
         Ok(if outcome.stop == Stop::None { SendOutcome::Sent } else { SendOutcome::QueueFull })
     }
@@ -222,8 +222,8 @@ impl<C: Carrier> Transport for End<C> {
         self.headroom_bytes
     }
 
-    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
-        let spacing = Spacing { headroom_bytes: self.headroom_bytes, message_bytes };
+    fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+        let spacing = Spacing { headroom_bytes: self.headroom_bytes, payload_bytes };
         self.send_spaced(batch, spacing, now_ns)
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct KernelEnd {
     verifier: Option<Verifier>,
     closed: bool,
     role: Role,
-    message_bytes: usize,
+    payload_bytes: usize,
     buffer: Vec<u8>,
     early: Option<EarlyData>,
     any_message: bool,
@@ -121,9 +121,9 @@ impl KernelEnd {
             verifier: None,
             closed: false,
             role: flow.role,
-            message_bytes: flow.message_bytes,
+            payload_bytes: flow.payload_bytes,
             // One byte more than a message, so that a longer one is seen to be longer.
-            buffer: vec![0; flow.message_bytes.max(token::MESSAGE_BYTES) + 1],
+            buffer: vec![0; flow.payload_bytes.max(token::MESSAGE_BYTES) + 1],
             early: (flow.role == Role::Receiver).then(EarlyData::default),
             any_message: false,
             messages_read: 0,
@@ -367,7 +367,7 @@ impl Transport for KernelEnd {
         let headers = self.peer.map(|peer| IpVersion::of(peer.ip()).header_bytes() + DATA_HEADER_BYTES);
         Packetisation {
             frames_per_message: Some(1.0),
-            mean_ip_packet_bytes: headers.map(|headers| (headers + self.message_bytes) as f64),
+            mean_ip_packet_bytes: headers.map(|headers| (headers + self.payload_bytes) as f64),
             source: PacketisationSource::Computed,
         }
     }

@@ -49,9 +49,9 @@ impl<C: Carrier> Link<C> {
         Ok(Self { carrier, send_queue, ecn, pace, batch: ReceiveBatch::new(slot_bytes) })
     }
 
-    /// Messages of `message_bytes` are about to be offered: of a flow of several sizes they tell whether it is fast.
-    pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
-        self.pace.count(messages, message_bytes, now_ns);
+    /// Messages of `payload_bytes` are about to be offered: of a flow of several sizes they tell whether it is fast.
+    pub(crate) fn expect(&mut self, messages: usize, payload_bytes: usize, now_ns: i64) {
+        self.pace.count(messages, payload_bytes, now_ns);
         if self.pace.is_fast() {
             self.send_queue.share_calls();
         }
@@ -140,7 +140,7 @@ impl<C: Carrier> Link<C> {
         now_ns: i64,
     ) -> Result<usize> {
         let (send_queue, socket) = (&mut self.send_queue, self.carrier.socket());
-        let most = send_queue.most_batched(spacing.headroom_bytes + spacing.message_bytes);
+        let most = send_queue.most_batched(spacing.headroom_bytes + spacing.payload_bytes);
         let Some(train) = connection.send_train(now_ns, batch, spacing, most, send_queue.space()) else {
             return Ok(0);
         };
@@ -202,7 +202,7 @@ mod tests {
     /// The link of a sender of messages of 64 bytes.
     fn link(gso: bool, rate_bps: u64) -> Link<UdpCarrier> {
         let flow = FlowSpec {
-            message_bytes: 64,
+            payload_bytes: 64,
             role: Role::Sender,
             token: [0; 16],
             gso,

@@ -14,7 +14,7 @@ const MOST: usize = 256;
 /// 10 ms of the offered load, 16 messages at least, 256 at most.
 pub(crate) fn messages(flow: &FlowSpec) -> usize {
     let bits = u128::from(flow.rate_bps) * QUEUE_NS / 1_000_000_000;
-    let messages = bits / (8 * flow.message_bytes.max(1) as u128);
+    let messages = bits / (8 * flow.payload_bytes.max(1) as u128);
     usize::try_from(messages).unwrap_or(MOST).clamp(FEWEST, MOST)
 }
 
@@ -25,9 +25,9 @@ mod tests {
 
     #[test]
     fn it_follows_the_offered_load_within_bounds() {
-        let messages = |rate_bps, message_bytes| {
+        let messages = |rate_bps, payload_bytes| {
             messages(&FlowSpec {
-                message_bytes,
+                payload_bytes,
                 role: Role::Sender,
                 token: [0; 16],
                 gso: false,

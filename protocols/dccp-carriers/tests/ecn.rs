@@ -30,7 +30,7 @@ fn flow(role: Role, gso: bool, ccid: u8, ecn: bool) -> FlowSpec {
     let chosen = json!({ "ccid": ccid, "ecn": ecn });
     let options = Dccp.options(chosen.as_object().unwrap()).unwrap();
     FlowSpec {
-        message_bytes: SIZE,
+        payload_bytes: SIZE,
         role,
         token: [3; 16],
         gso,

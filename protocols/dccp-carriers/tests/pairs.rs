@@ -22,7 +22,7 @@ fn flow(role: Role, token: [u8; 16], gso: bool, ccid: u8, carrier: &str) -> Flow
     let chosen = json!({ "ccid": ccid, "carrier": carrier });
     let options = Dccp.options(chosen.as_object().unwrap()).unwrap();
     FlowSpec {
-        message_bytes: SIZE,
+        payload_bytes: SIZE,
         role,
         token,
         gso,
@@ -166,7 +166,7 @@ fn send_unheard(
 fn what_finds_no_room_before_the_receiver_asks_is_named_to_the_sender() {
     let reports = |figures: &Values| figures["data_drops_reported"].as_f64().unwrap();
     for ccid in [2, 3] {
-        let wide = |role| FlowSpec { message_bytes: 1400, ..flow(role, TOKEN, true, ccid, "udp") };
+        let wide = |role| FlowSpec { payload_bytes: 1400, ..flow(role, TOKEN, true, ccid, "udp") };
         let mut server = listen("127.0.0.1:0", &wide(Role::Receiver));
         let mut client = connect(&*server, &wide(Role::Sender));
         run_until(&mut *client, &mut *server, State::Open);

@@ -149,7 +149,7 @@ mod tests {
 
     fn flow(role: Role) -> FlowSpec {
         FlowSpec {
-            message_bytes: 64,
+            payload_bytes: 64,
             role,
             token: [0; 16],
             gso: false,

@@ -85,7 +85,7 @@ fn serve(address: &str, gso: bool) -> Outcome<()> {
     Ok(())
 }
 
-fn send(peer: SocketAddr, length: Duration, message_bytes: usize, gso: bool) -> Outcome<()> {
+fn send(peer: SocketAddr, length: Duration, payload_bytes: usize, gso: bool) -> Outcome<()> {
     let any: SocketAddr = if peer.is_ipv4() { "0.0.0.0:0".parse()? } else { "[::]:0".parse()? };
     let mut wire = PacketIo::bind(any, gso)?;
     wire.socket.connect(peer)?;
@@ -94,7 +94,7 @@ fn send(peer: SocketAddr, length: Duration, message_bytes: usize, gso: bool) -> 
     let mut quic =
         quiche::connect(None, &quiche::ConnectionId::from_ref(&[2; 8]), wire.local, peer, &mut config)?;
 
-    let message = vec![7; message_bytes];
+    let message = vec![7; payload_bytes];
     let (mut written, mut finished, mut start) = (0, false, None);
     while !quic.is_closed() {
         if quic.is_established() && !finished {
@@ -102,7 +102,7 @@ fn send(peer: SocketAddr, length: Duration, message_bytes: usize, gso: bool) -> 
                 finished = quic.stream_send(STREAM, &[], true).is_ok();
             } else {
                 while let Ok(count @ 1..) = quic.stream_send(STREAM, &message[written..], false) {
-                    written = (written + count) % message_bytes;
+                    written = (written + count) % payload_bytes;
                 }
             }
         }

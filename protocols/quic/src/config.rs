@@ -36,7 +36,7 @@ pub(crate) struct Options {
     /// The user's choices.
     pub(crate) choice: Choice,
     /// Size of every message in bytes.
-    pub(crate) message_bytes: usize,
+    pub(crate) payload_bytes: usize,
 }
 
 /// Larger packets are not used even where the route would carry them (the loopback device's 65,536 bytes):
@@ -52,7 +52,7 @@ impl Options {
 
     /// Messages that the queue of DATAGRAM frames holds before it is full.
     pub(crate) fn datagram_send_queue(&self) -> usize {
-        DATAGRAM_SEND_QUEUE_BYTES / self.message_bytes.clamp(16, 2048)
+        DATAGRAM_SEND_QUEUE_BYTES / self.payload_bytes.clamp(16, 2048)
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn client(
 }
 
 fn common(options: &Options, is_ipv6: bool, tls: SslContextBuilder) -> Result<quiche::Config, QuicError> {
-    let payload_bytes = udp_payload_bytes(is_ipv6, options.mtu_bytes)
+    let udp_bytes = udp_payload_bytes(is_ipv6, options.mtu_bytes)
         .ok_or(QuicError::MtuTooSmall { mtu_bytes: options.mtu_bytes })?;
 
     let mut config =
@@ -104,8 +104,8 @@ fn common(options: &Options, is_ipv6: bool, tls: SslContextBuilder) -> Result<qu
     config.set_application_protos(&[ALPN]).map_err(refused)?;
 
     // One size for the whole flow: no path MTU probes, no random extras on the wire.
-    config.set_max_send_udp_payload_size(payload_bytes);
-    config.set_max_recv_udp_payload_size(payload_bytes);
+    config.set_max_send_udp_payload_size(udp_bytes);
+    config.set_max_recv_udp_payload_size(udp_bytes);
     config.discover_pmtu(false);
     config.grease(false);
 

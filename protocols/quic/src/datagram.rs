@@ -15,7 +15,7 @@ pub(crate) fn offer(quic: &mut quiche::Connection, message: &[u8]) -> Result<Sen
         Ok(()) => Ok(SendOutcome::Sent),
         Err(quiche::Error::Done) => Ok(SendOutcome::QueueFull),
         Err(quiche::Error::BufferTooShort) => Err(QuicError::MessageTooLarge {
-            message_bytes: message.len(),
+            payload_bytes: message.len(),
             limit_bytes: quic.dgram_max_writable_len().unwrap_or(0),
         }),
         Err(quiche::Error::InvalidState) => Err(QuicError::DatagramsRefused),
@@ -23,12 +23,12 @@ pub(crate) fn offer(quic: &mut quiche::Connection, message: &[u8]) -> Result<Sen
     }
 }
 
-/// Whether messages of `message_bytes` can be sent at all on the established connection `quic`.
-pub(crate) fn check_size(quic: &quiche::Connection, message_bytes: usize) -> Result<(), QuicError> {
+/// Whether messages of `payload_bytes` can be sent at all on the established connection `quic`.
+pub(crate) fn check_size(quic: &quiche::Connection, payload_bytes: usize) -> Result<(), QuicError> {
     match quic.dgram_max_writable_len() {
         None => Err(QuicError::DatagramsRefused),
-        Some(limit_bytes) if message_bytes > limit_bytes => {
-            Err(QuicError::MessageTooLarge { message_bytes, limit_bytes })
+        Some(limit_bytes) if payload_bytes > limit_bytes => {
+            Err(QuicError::MessageTooLarge { payload_bytes, limit_bytes })
         }
         Some(_) => Ok(()),
     }

@@ -51,7 +51,7 @@ pub(crate) struct End {
     kind: Kind,
     choice: Choice,
     role: Role,
-    message_bytes: usize,
+    payload_bytes: usize,
     /// Messages that are due together share packets of a stream.
     joins: bool,
     ip_version: IpVersion,
@@ -112,7 +112,7 @@ impl End {
             kind,
             choice: Choice::of(&flow.options)?,
             role: flow.role,
-            message_bytes: flow.message_bytes,
+            payload_bytes: flow.payload_bytes,
             joins: flow.gso && kind == Kind::Stream,
             ip_version: IpVersion::of(address),
             clock,
@@ -169,27 +169,27 @@ impl End {
 
     fn become_open(&mut self, endpoint: Endpoint) -> Result<State> {
         if self.kind == Kind::Datagram && self.role == Role::Sender {
-            datagram::check_size(&endpoint.driver.quic, self.message_bytes)?;
+            datagram::check_size(&endpoint.driver.quic, self.payload_bytes)?;
         }
         let messages = match (self.kind, self.role) {
             (Kind::Datagram, Role::Sender) => Messages::DatagramsOut,
             (Kind::Datagram, Role::Receiver) => Messages::DatagramsIn(Inbox::default()),
             (Kind::Stream, Role::Sender) => Messages::StreamOut(StreamSender::default()),
-            (Kind::Stream, Role::Receiver) => Messages::StreamIn(StreamReceiver::new(self.message_bytes)),
+            (Kind::Stream, Role::Receiver) => Messages::StreamIn(StreamReceiver::new(self.payload_bytes)),
         };
         self.phase = Phase::Open(endpoint, messages);
         Ok(State::Open)
     }
 
     /// Offers whole messages (one, of datagrams) and makes packets of what the window allows.
-    fn offer(&mut self, batch: &[u8], message_bytes: usize) -> Result<BatchOutcome> {
+    fn offer(&mut self, batch: &[u8], payload_bytes: usize) -> Result<BatchOutcome> {
         let Phase::Open(endpoint, messages) = &mut self.phase else { return Err(not_open()) };
         self.before_messages.get_or_insert(endpoint.data());
         let is_held_up = endpoint.has_waiting_packet();
         let quic = &mut endpoint.driver.quic;
         let outcome = match messages {
             Messages::StreamOut(sender) => {
-                let offered = sender.offer(quic, batch, message_bytes, is_held_up);
+                let offered = sender.offer(quic, batch, payload_bytes, is_held_up);
                 offered.map_err(|source| stream_error(endpoint, source))?
             }
             Messages::DatagramsOut => match datagram::offer(quic, batch)? {
@@ -293,11 +293,11 @@ impl Transport for End {
         })
     }
 
-    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, _now_ns: i64) -> Result<BatchOutcome> {
-        let at_once = if self.joins { batch.len() } else { message_bytes };
+    fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, _now_ns: i64) -> Result<BatchOutcome> {
+        let at_once = if self.joins { batch.len() } else { payload_bytes };
         let mut sent = 0;
         for some in batch.chunks(at_once.max(1)) {
-            let outcome = self.offer(some, message_bytes)?;
+            let outcome = self.offer(some, payload_bytes)?;
             sent += outcome.sent;
             if outcome.stop != Stop::None {
                 return Ok(BatchOutcome { sent, stop: outcome.stop });
@@ -417,7 +417,7 @@ impl Transport for End {
 /// Before the route is known.
 fn options(flow: &FlowSpec) -> Result<Options> {
     let choice = Choice::of(&flow.options)?;
-    Ok(Options { mtu_bytes: MAX_MTU_BYTES, choice, message_bytes: flow.message_bytes })
+    Ok(Options { mtu_bytes: MAX_MTU_BYTES, choice, payload_bytes: flow.payload_bytes })
 }
 
 fn not_open() -> TransportError {

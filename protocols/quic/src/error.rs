@@ -36,12 +36,12 @@ pub enum QuicError {
     },
     /// The message does not fit one DATAGRAM frame.
     #[error(
-        "a message of {message_bytes} bytes does not fit one QUIC datagram: the limit on this path is \
+        "a message of {payload_bytes} bytes does not fit one QUIC datagram: the limit on this path is \
          {limit_bytes} bytes; choose a smaller -l or the stream transport \"quic\""
     )]
     MessageTooLarge {
         /// Size of the message in bytes.
-        message_bytes: usize,
+        payload_bytes: usize,
         /// Largest size that fits, in bytes.
         limit_bytes: usize,
     },

@@ -24,8 +24,8 @@ const DATAGRAM_FRAME_HEADER_BYTES: usize = 1 + 2;
 /// `None` when the MTU cannot carry QUIC at all (less than 1200 bytes are left).
 pub fn udp_payload_bytes(is_ipv6: bool, mtu_bytes: usize) -> Option<usize> {
     let ip_header_bytes = if is_ipv6 { IPV6_HEADER_BYTES } else { IPV4_HEADER_BYTES };
-    let payload_bytes = mtu_bytes.checked_sub(ip_header_bytes + UDP_HEADER_BYTES)?;
-    (payload_bytes >= MIN_UDP_PAYLOAD_BYTES).then_some(payload_bytes)
+    let udp_bytes = mtu_bytes.checked_sub(ip_header_bytes + UDP_HEADER_BYTES)?;
+    (udp_bytes >= MIN_UDP_PAYLOAD_BYTES).then_some(udp_bytes)
 }
 
 /// Largest message in bytes that fits one DATAGRAM frame of a packet with `udp_payload_bytes`, with

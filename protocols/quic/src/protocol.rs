@@ -31,7 +31,7 @@ fn limits(kind: Kind, ip_version: IpVersion, mtu_bytes: u32) -> Limits {
             max_message_bytes: LARGEST_STREAM_MESSAGE_BYTES,
             reason: "a stream cuts messages as it likes; 1 MiB is netjoule's own bound".to_owned(),
         },
-        (Some(payload_bytes), Kind::Datagram) => datagram_limits(ip_version, used_mtu_bytes, payload_bytes),
+        (Some(udp_bytes), Kind::Datagram) => datagram_limits(ip_version, used_mtu_bytes, udp_bytes),
     }
 }
 
@@ -98,8 +98,8 @@ macro_rules! protocol {
 protocol!(Quic, "quic", "QUIC", Kind::Stream);
 protocol!(QuicDatagram, "quic-datagram", "QUIC datagram", Kind::Datagram);
 
-fn datagram_limits(ip_version: IpVersion, mtu_bytes: usize, payload_bytes: usize) -> Limits {
-    let max_message_bytes = datagram_message_bytes(payload_bytes);
+fn datagram_limits(ip_version: IpVersion, mtu_bytes: usize, udp_bytes: usize) -> Limits {
+    let max_message_bytes = datagram_message_bytes(udp_bytes);
     Limits {
         min_message_bytes: message::HEADER_BYTES,
         max_message_bytes,

@@ -28,12 +28,12 @@ pub(crate) struct StreamSender {
 }
 
 impl StreamSender {
-    /// Accepts messages of `message_bytes` in order, each whole or not at all. `is_held_up`: a packet waits that cannot leave.
+    /// Accepts messages of `payload_bytes` in order, each whole or not at all. `is_held_up`: a packet waits that cannot leave.
     pub(crate) fn offer(
         &mut self,
         quic: &mut quiche::Connection,
         batch: &[u8],
-        message_bytes: usize,
+        payload_bytes: usize,
         is_held_up: bool,
     ) -> quiche::Result<BatchOutcome> {
         self.push_pending(quic)?;
@@ -42,14 +42,14 @@ impl StreamSender {
         }
         let mut sent = 0;
         let room_bytes = NOT_SENT_BYTES.saturating_sub(self.not_sent_bytes);
-        let fitting_bytes = batch.len().min(room_bytes.next_multiple_of(message_bytes));
+        let fitting_bytes = batch.len().min(room_bytes.next_multiple_of(payload_bytes));
         if self.pending.is_empty() && fitting_bytes > 0 {
             let taken_bytes = write(quic, &batch[..fitting_bytes])?;
-            sent = taken_bytes.div_ceil(message_bytes);
-            self.pending.extend_from_slice(&batch[taken_bytes..sent * message_bytes]);
-            self.not_sent_bytes += sent * message_bytes;
+            sent = taken_bytes.div_ceil(payload_bytes);
+            self.pending.extend_from_slice(&batch[taken_bytes..sent * payload_bytes]);
+            self.not_sent_bytes += sent * payload_bytes;
         }
-        let is_all = sent * message_bytes == batch.len();
+        let is_all = sent * payload_bytes == batch.len();
         Ok(BatchOutcome { sent, stop: if is_all { Stop::None } else { Stop::WouldBlock } })
     }
 
@@ -102,8 +102,8 @@ pub(crate) struct StreamReceiver {
 const READ_BYTES: usize = 64 << 10;
 
 impl StreamReceiver {
-    pub(crate) fn new(message_bytes: usize) -> Self {
-        Self { deframer: Deframer::new(message_bytes), buffer: vec![0; READ_BYTES], is_finished: false }
+    pub(crate) fn new(payload_bytes: usize) -> Self {
+        Self { deframer: Deframer::new(payload_bytes), buffer: vec![0; READ_BYTES], is_finished: false }
     }
 
     /// Hands every message that is complete to `sink`; answers the end of the stream.

@@ -89,8 +89,8 @@ struct Times {
 }
 
 impl Times {
-    fn of(&mut self, message_bytes: usize, stamped_ns: i64, read_ns: i64) -> i64 {
-        let is_one_packet = self.whole_bytes.is_some_and(|most| message_bytes <= most);
+    fn of(&mut self, payload_bytes: usize, stamped_ns: i64, read_ns: i64) -> i64 {
+        let is_one_packet = self.whole_bytes.is_some_and(|most| payload_bytes <= most);
         self.not_believed += u64::from(!is_one_packet);
         let arrived_ns = if is_one_packet { stamped_ns } else { read_ns };
         self.latest_ns = self.latest_ns.max(arrived_ns);

@@ -20,7 +20,7 @@ fn has_sctp() -> bool {
 fn flow(role: Role, token: u8, bytes: usize, chosen: &Value) -> FlowSpec {
     let Value::Object(chosen) = chosen else { panic!("not an object") };
     FlowSpec {
-        message_bytes: bytes,
+        payload_bytes: bytes,
         role,
         token: [token; 16],
         gso: false,

@@ -36,15 +36,15 @@ impl SendBatch {
         Self { headers, vectors }
     }
 
-    /// Send messages of `message_bytes`, the last perhaps shorter, that lie back to back over a connected socket; how many
+    /// Send messages of `payload_bytes`, the last perhaps shorter, that lie back to back over a connected socket; how many
     /// the kernel took, counted from the front. Messages beyond the room are left.
     ///
     /// # Errors
     /// Why the first message was not taken. The kernel keeps the reason for a later one to itself: offering the rest
     /// again tells it.
-    pub fn send(&mut self, fd: RawFd, messages: &[u8], message_bytes: usize) -> io::Result<usize> {
+    pub fn send(&mut self, fd: RawFd, messages: &[u8], payload_bytes: usize) -> io::Result<usize> {
         let mut count = 0;
-        for (vector, message) in self.vectors.iter_mut().zip(messages.chunks(message_bytes)) {
+        for (vector, message) in self.vectors.iter_mut().zip(messages.chunks(payload_bytes)) {
             vector.iov_base = message.as_ptr().cast_mut().cast();
             vector.iov_len = message.len();
             count += 1;

@@ -98,7 +98,7 @@ impl End {
             socket: None,
             peer: None,
             role: flow.role,
-            deframer: Deframer::new(flow.message_bytes),
+            deframer: Deframer::new(flow.payload_bytes),
             buffer: vec![0; if receives { READ_BYTES } else { 0 }],
             reader: None,
             writer: Writer::new(choice.zero_copy && !receives),
@@ -149,16 +149,16 @@ impl End {
     }
 
     /// Offer whole messages in one call; how many were accepted.
-    fn offer(&mut self, messages: &[u8], message_bytes: usize) -> Result<usize> {
+    fn offer(&mut self, messages: &[u8], payload_bytes: usize) -> Result<usize> {
         // Full until the next attempt, whatever becomes free meanwhile: the socket's readiness must wake the engine.
         self.full = true;
         let mut accepted = 0;
         if self.push_pending()? {
             let socket = self.socket.as_ref().ok_or_else(no_connection)?;
             accepted =
-                self.writer.offer(socket, messages, message_bytes).map_err(|error| self.lost(&error))?;
+                self.writer.offer(socket, messages, payload_bytes).map_err(|error| self.lost(&error))?;
         }
-        self.full = accepted * message_bytes < messages.len();
+        self.full = accepted * payload_bytes < messages.len();
         self.blocked += u64::from(self.full);
         Ok(accepted)
     }
@@ -237,12 +237,12 @@ impl Transport for End {
         }
     }
 
-    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, _now_ns: i64) -> Result<BatchOutcome> {
-        let messages = batch.len() / message_bytes;
+    fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, _now_ns: i64) -> Result<BatchOutcome> {
+        let messages = batch.len() / payload_bytes;
         let at_once = if self.joins { messages } else { 1 };
         let mut sent = 0;
-        for some in batch.chunks(at_once.max(1) * message_bytes) {
-            sent += self.offer(some, message_bytes)?;
+        for some in batch.chunks(at_once.max(1) * payload_bytes) {
+            sent += self.offer(some, payload_bytes)?;
             if self.full {
                 return Ok(BatchOutcome { sent, stop: Stop::WouldBlock });
             }

@@ -29,11 +29,11 @@ impl Writer {
         &mut self,
         socket: &Socket,
         messages: &[u8],
-        message_bytes: usize,
+        payload_bytes: usize,
     ) -> io::Result<usize> {
         debug_assert!(!self.has_pending());
         if let Some(zero_copy) = &mut self.zero_copy {
-            if let Some(accepted) = zero_copy.offer(socket, messages, message_bytes)? {
+            if let Some(accepted) = zero_copy.offer(socket, messages, payload_bytes)? {
                 return Ok(accepted);
             }
         }
@@ -42,8 +42,8 @@ impl Writer {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(error) => return Err(error),
         };
-        let accepted = took.div_ceil(message_bytes);
-        self.pending.extend_from_slice(&messages[took..accepted * message_bytes]);
+        let accepted = took.div_ceil(payload_bytes);
+        self.pending.extend_from_slice(&messages[took..accepted * payload_bytes]);
         Ok(accepted)
     }
 

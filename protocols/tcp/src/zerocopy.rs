@@ -73,21 +73,21 @@ impl Ledger {
 struct Buffer {
     bytes: Vec<u8>,
     /// Where in `bytes` headers are: at its multiples.
-    message_bytes: usize,
+    payload_bytes: usize,
     /// Calls not yet completed.
     open_calls: usize,
 }
 
 impl Buffer {
-    /// Take over messages of `message_bytes`. What is already filler stays.
-    fn load(&mut self, messages: &[u8], message_bytes: usize) {
-        if message_bytes != self.message_bytes {
+    /// Take over messages of `payload_bytes`. What is already filler stays.
+    fn load(&mut self, messages: &[u8], payload_bytes: usize) {
+        if payload_bytes != self.payload_bytes {
             // Headers stood elsewhere: nothing of it is filler.
             self.bytes.clear();
-            self.message_bytes = message_bytes;
+            self.payload_bytes = payload_bytes;
         }
         let known = self.bytes.len().min(messages.len());
-        let both = self.bytes.chunks_mut(message_bytes).zip(messages.chunks(message_bytes));
+        let both = self.bytes.chunks_mut(payload_bytes).zip(messages.chunks(payload_bytes));
         for (mine, message) in both {
             let header = HEADER_BYTES.min(message.len()).min(mine.len());
             mine[..header].copy_from_slice(&message[..header]);
@@ -115,14 +115,14 @@ impl ZeroCopy {
         &mut self,
         socket: &Socket,
         messages: &[u8],
-        message_bytes: usize,
+        payload_bytes: usize,
     ) -> io::Result<Option<usize>> {
         let Some(index) = self.buffer(socket.as_raw_fd(), messages.len())? else {
             self.counters.not_tried += 1;
             return Ok(None);
         };
         let before = self.buffers[index].bytes.capacity();
-        self.buffers[index].load(messages, message_bytes);
+        self.buffers[index].load(messages, payload_bytes);
         self.pool_bytes += self.buffers[index].bytes.capacity() - before;
         let took = match self.send(socket, index, 0..messages.len()) {
             Ok(took) => took,
@@ -131,8 +131,8 @@ impl ZeroCopy {
                 return if error.kind() == io::ErrorKind::WouldBlock { Ok(Some(0)) } else { Err(error) };
             }
         };
-        let accepted = took.div_ceil(message_bytes);
-        let end = accepted * message_bytes;
+        let accepted = took.div_ceil(payload_bytes);
+        let end = accepted * payload_bytes;
         if took < end {
             self.pending = Some((index, took..end));
         } else {
@@ -330,10 +330,10 @@ mod tests {
             rounds in proptest::collection::vec((1_usize..9, prop_oneof![Just(16_usize), Just(40), 16_usize..60]), 1..9),
         ) {
             let mut buffer = Buffer::default();
-            for (round, (count, message_bytes)) in rounds.into_iter().enumerate() {
-                let mut messages = vec![0xf1; count * message_bytes];
-                messages.chunks_mut(message_bytes).for_each(|message| message[..HEADER_BYTES].fill(round as u8));
-                buffer.load(&messages, message_bytes);
+            for (round, (count, payload_bytes)) in rounds.into_iter().enumerate() {
+                let mut messages = vec![0xf1; count * payload_bytes];
+                messages.chunks_mut(payload_bytes).for_each(|message| message[..HEADER_BYTES].fill(round as u8));
+                buffer.load(&messages, payload_bytes);
                 prop_assert_eq!(&buffer.bytes[..messages.len()], &messages[..]);
             }
         }

@@ -17,7 +17,7 @@ const MESSAGE_BYTES: usize = 1000;
 fn flow(protocol: &dyn Protocol, role: Role, gso: bool, chosen: &Value) -> FlowSpec {
     let Value::Object(chosen) = chosen else { panic!("not an object") };
     FlowSpec {
-        message_bytes: MESSAGE_BYTES,
+        payload_bytes: MESSAGE_BYTES,
         role,
         token: [7; 16],
         gso,

@@ -42,7 +42,7 @@ pub enum State {
 pub struct FlowSpec {
     /// Size of every message in bytes, header included (at least [`crate::message::HEADER_BYTES`]); in a flow of several
     /// sizes the greatest.
-    pub message_bytes: usize,
+    pub payload_bytes: usize,
     /// Whether this end sends or receives messages.
     pub role: Role,
     /// Random secret of this flow, given to the client over the control channel.

@@ -21,7 +21,7 @@
 //! 5. [`Transport::close`] says goodbye; the engine services until [`Transport::parted`], for a second at most;
 //!    dropping the value closes its descriptors.
 //!
-//! Every message of a flow has the same size, [`FlowSpec::message_bytes`], or in a flow of several sizes at most that;
+//! Every message of a flow has the same size, [`FlowSpec::payload_bytes`], or in a flow of several sizes at most that;
 //! it starts with the 16-byte header of [`message`]. A datagram transport puts one message into one datagram; a stream
 //! transport writes messages back to back and its receiving end cuts the stream with a [`deframer::Deframer`]. The messages
 //! of one batch always have one size, so only a receiving end meets messages of several.

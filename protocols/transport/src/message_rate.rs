@@ -26,8 +26,8 @@ pub struct MessageRate {
 impl MessageRate {
     /// As far as the flow's rate tells.
     pub fn of(flow: &FlowSpec) -> Self {
-        let is_fast = flow.rate_bps / (8 * flow.message_bytes.max(1) as u64) >= MANY_PPS;
-        Self { is_fast, largest_bytes: flow.message_bytes, ..Self::default() }
+        let is_fast = flow.rate_bps / (8 * flow.payload_bytes.max(1) as u64) >= MANY_PPS;
+        Self { is_fast, largest_bytes: flow.payload_bytes, ..Self::default() }
     }
 
     /// Whether calls are shared.
@@ -35,9 +35,9 @@ impl MessageRate {
         self.is_fast
     }
 
-    /// Messages of `message_bytes` pass at `now_ns`.
-    pub fn count(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
-        self.is_mixed |= message_bytes != self.largest_bytes;
+    /// Messages of `payload_bytes` pass at `now_ns`.
+    pub fn count(&mut self, messages: usize, payload_bytes: usize, now_ns: i64) {
+        self.is_mixed |= payload_bytes != self.largest_bytes;
         if self.is_fast || !self.is_mixed {
             return;
         }
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
     use crate::{Role, Values};
 
-    fn flow(message_bytes: usize, rate_bps: u64) -> FlowSpec {
+    fn flow(payload_bytes: usize, rate_bps: u64) -> FlowSpec {
         FlowSpec {
-            message_bytes,
+            payload_bytes,
             role: Role::Sender,
             token: [0; 16],
             gso: false,

@@ -114,13 +114,13 @@ pub trait Transport {
         0
     }
 
-    /// Offer messages in order, each `message_bytes` long (at most [`FlowSpec::message_bytes`]) and behind
+    /// Offer messages in order, each `payload_bytes` long (at most [`FlowSpec::payload_bytes`]) and behind
     /// [`Self::headroom_bytes`] free bytes. What the free bytes hold afterwards is nobody's concern; the messages stay as
     /// they are.
-    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+    fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
         let headroom_bytes = self.headroom_bytes();
         let mut sent = 0;
-        for message in batch.chunks_exact(headroom_bytes + message_bytes) {
+        for message in batch.chunks_exact(headroom_bytes + payload_bytes) {
             let message = &message[headroom_bytes..];
             match self.send(message, now_ns)? {
                 SendOutcome::Sent => sent += 1,

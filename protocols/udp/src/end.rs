@@ -75,7 +75,7 @@ impl End {
             datagram::enable_gro(&socket)?;
         }
         // One byte more than a message, so that a longer datagram is seen to be longer.
-        let slot_bytes = if receives { flow.message_bytes.max(DATAGRAM_BYTES) } else { DATAGRAM_BYTES } + 1;
+        let slot_bytes = if receives { flow.payload_bytes.max(DATAGRAM_BYTES) } else { DATAGRAM_BYTES } + 1;
         Ok(Self {
             batch: if joins { ReceiveBatch::of_trains() } else { ReceiveBatch::new(slot_bytes) },
             socket,
@@ -129,15 +129,15 @@ impl End {
     }
 
     /// One hand-over has sent `taken` messages. The kernel stamps calls, and each datagram of a `sendmmsg` as one.
-    fn handed_over(&mut self, taken: usize, message_bytes: usize, now_ns: i64) -> Result<()> {
+    fn handed_over(&mut self, taken: usize, payload_bytes: usize, now_ns: i64) -> Result<()> {
         if self.way.is_one_train() {
-            return self.after_sending(taken, taken * message_bytes, now_ns, None);
+            return self.after_sending(taken, taken * payload_bytes, now_ns, None);
         }
-        (0..taken).try_for_each(|_| self.after_sending(1, message_bytes, now_ns, None))
+        (0..taken).try_for_each(|_| self.after_sending(1, payload_bytes, now_ns, None))
     }
 
     /// What becomes of a message that the kernel did not take.
-    fn refusal(&mut self, error: io::Error, message_bytes: usize, now_ns: i64) -> Result<Stop> {
+    fn refusal(&mut self, error: io::Error, payload_bytes: usize, now_ns: i64) -> Result<Stop> {
         if let Some(departures) = &mut self.departures {
             departures.refused(&self.socket).map_err(no_stamps)?;
         }
@@ -155,7 +155,7 @@ impl End {
                 .path_mtu_bytes()
                 .map_or_else(|| "the path's MTU".into(), |mtu| format!("the path's MTU of {mtu} bytes"));
             return Err(TransportError::Unsupported(format!(
-                "a message of {message_bytes} bytes does not fit {mtu}"
+                "a message of {payload_bytes} bytes does not fit {mtu}"
             )));
         }
         Err(TransportError::io("send a UDP datagram")(error))
@@ -212,19 +212,19 @@ impl Transport for End {
         }
     }
 
-    fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
-        let messages = batch.len() / message_bytes;
-        self.way.expect(messages, message_bytes, now_ns);
+    fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
+        let messages = batch.len() / payload_bytes;
+        self.way.expect(messages, payload_bytes, now_ns);
         let mut sent = 0;
         while sent < messages {
             self.before_sending()?;
-            match self.way.hand_over(&self.socket, &batch[sent * message_bytes..], message_bytes) {
+            match self.way.hand_over(&self.socket, &batch[sent * payload_bytes..], payload_bytes) {
                 Ok(taken) => {
-                    self.handed_over(taken, message_bytes, now_ns)?;
+                    self.handed_over(taken, payload_bytes, now_ns)?;
                     sent += taken;
                 }
                 Err(error) => {
-                    return Ok(BatchOutcome { sent, stop: self.refusal(error, message_bytes, now_ns)? })
+                    return Ok(BatchOutcome { sent, stop: self.refusal(error, payload_bytes, now_ns)? })
                 }
             }
         }

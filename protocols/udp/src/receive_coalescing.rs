@@ -28,7 +28,7 @@ pub(crate) struct ReceiveCoalescing {
 impl ReceiveCoalescing {
     /// The rests of the end that receives `flow`.
     pub(crate) fn of(flow: &FlowSpec) -> Self {
-        let pps = flow.rate_bps / (8 * flow.message_bytes.max(1) as u64);
+        let pps = flow.rate_bps / (8 * flow.payload_bytes.max(1) as u64);
         Self {
             length_ns: (pps >= FROM_PPS)
                 .then(|| ((MESSAGES * 1_000_000_000 / pps) as i64).clamp(SHORTEST_NS, LONGEST_NS)),
@@ -66,7 +66,7 @@ mod tests {
 
     fn rests_at(pps: u64) -> ReceiveCoalescing {
         ReceiveCoalescing::of(&FlowSpec {
-            message_bytes: 64,
+            payload_bytes: 64,
             role: Role::Receiver,
             token: [0; 16],
             gso: false,

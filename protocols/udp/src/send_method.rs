@@ -52,10 +52,10 @@ impl SendMethod {
         Self { call: Call::Batched(SendBatch::new(messages)), pace: MessageRate::default() }
     }
 
-    /// Messages of `message_bytes` are about to be handed over.
-    pub(crate) fn expect(&mut self, messages: usize, message_bytes: usize, now_ns: i64) {
+    /// Messages of `payload_bytes` are about to be handed over.
+    pub(crate) fn expect(&mut self, messages: usize, payload_bytes: usize, now_ns: i64) {
         if matches!(self.call, Call::Single) {
-            self.pace.count(messages, message_bytes, now_ns);
+            self.pace.count(messages, payload_bytes, now_ns);
             if self.pace.is_fast() {
                 self.call = Call::Batched(SendBatch::new(MESSAGES_PER_CALL));
             }
@@ -76,7 +76,7 @@ impl SendMethod {
         matches!(self.call, Call::Train)
     }
 
-    /// Give the kernel messages of `message_bytes` that lie back to back; how many it took from the front, at least one.
+    /// Give the kernel messages of `payload_bytes` that lie back to back; how many it took from the front, at least one.
     ///
     /// # Errors
     /// Why it took none. A device that takes no trains is no error: from then on messages go together without.
@@ -84,25 +84,25 @@ impl SendMethod {
         &mut self,
         socket: &Socket,
         messages: &[u8],
-        message_bytes: usize,
+        payload_bytes: usize,
     ) -> io::Result<usize> {
         let fd = socket.as_raw_fd();
         let train = match &mut self.call {
             Call::Single => None,
-            Call::Batched(outgoing) if messages.len() > message_bytes => {
-                return outgoing.send(fd, messages, message_bytes)
+            Call::Batched(outgoing) if messages.len() > payload_bytes => {
+                return outgoing.send(fd, messages, payload_bytes)
             }
             Call::Batched(_) => None,
-            Call::Train => train(messages, message_bytes),
+            Call::Train => train(messages, payload_bytes),
         };
         let Some((train, segment_bytes)) = train else {
-            return socket.send_with_flags(&messages[..message_bytes], libc::MSG_DONTWAIT).map(|_| 1);
+            return socket.send_with_flags(&messages[..payload_bytes], libc::MSG_DONTWAIT).map(|_| 1);
         };
         match datagram::send_segmented(fd, train, segment_bytes) {
-            Ok(()) => Ok(train.len() / message_bytes),
+            Ok(()) => Ok(train.len() / payload_bytes),
             Err(error) if is_gso_refused(&error) => {
                 self.call = Call::Batched(SendBatch::new(MESSAGES_PER_CALL));
-                self.hand_over(socket, messages, message_bytes)
+                self.hand_over(socket, messages, payload_bytes)
             }
             Err(error) => Err(error),
         }
@@ -110,10 +110,10 @@ impl SendMethod {
 }
 
 /// The longest train at the front of `messages` and its segment size; `None` where a train would be one message.
-fn train(messages: &[u8], message_bytes: usize) -> Option<(&[u8], u16)> {
-    let segment_bytes = u16::try_from(message_bytes).ok()?;
-    let count = (GSO_BYTES / message_bytes).min(GSO_SEGMENTS).min(messages.len() / message_bytes);
-    (count > 1).then(|| (&messages[..count * message_bytes], segment_bytes))
+fn train(messages: &[u8], payload_bytes: usize) -> Option<(&[u8], u16)> {
+    let segment_bytes = u16::try_from(payload_bytes).ok()?;
+    let count = (GSO_BYTES / payload_bytes).min(GSO_SEGMENTS).min(messages.len() / payload_bytes);
+    (count > 1).then(|| (&messages[..count * payload_bytes], segment_bytes))
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
 
     fn flow(role: Role, gso: bool, rate_bps: u64) -> FlowSpec {
         FlowSpec {
-            message_bytes: 64,
+            payload_bytes: 64,
             role,
             token: [0; 16],
             gso,

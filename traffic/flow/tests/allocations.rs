@@ -72,7 +72,7 @@ fn request(transport: &str, messages_per_s: u64) -> FlowRequest {
 
 fn spec(protocol: &dyn Protocol, role: Role, options: &Values) -> FlowSpec {
     FlowSpec {
-        message_bytes: MESSAGE_BYTES as usize,
+        payload_bytes: MESSAGE_BYTES as usize,
         role,
         token: [7; 16],
         gso: false,

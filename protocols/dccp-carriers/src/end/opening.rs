@@ -118,7 +118,7 @@ impl<C: Carrier> End<C> {
 fn link<C: Carrier>(carrier: C, flow: &FlowSpec, ecn: bool) -> Result<Link<C>> {
     let slot_bytes = match flow.role {
         Role::Receiver if C::TRAINS && flow.gso => GRO_BYTES,
-        Role::Receiver => HEADER_BYTES + flow.message_bytes.max(token::MESSAGE_BYTES),
+        Role::Receiver => HEADER_BYTES + flow.payload_bytes.max(token::MESSAGE_BYTES),
         Role::Sender => HEADER_BYTES + token::MESSAGE_BYTES,
     };
     Link::new(carrier, flow, slot_bytes, ecn)

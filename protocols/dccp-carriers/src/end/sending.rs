@@ -50,11 +50,11 @@ impl<C: Carrier> End<C> {
                 return Ok(BatchOutcome { sent, stop: Stop::None });
             }
             if !std::mem::take(may_read) {
-                let Spacing { headroom_bytes, message_bytes } = spacing;
-                return match connection.send(now_ns, &batch[headroom_bytes..][..message_bytes]) {
+                let Spacing { headroom_bytes, payload_bytes } = spacing;
+                return match connection.send(now_ns, &batch[headroom_bytes..][..payload_bytes]) {
                     Ok(()) => Ok(BatchOutcome { sent: 1, stop: Stop::None }),
                     Err(SendError::QueueFull) => Ok(BatchOutcome { sent: 0, stop: Stop::QueueFull }),
-                    Err(SendError::TooLarge) => Err(too_large(message_bytes, connection.max_payload_bytes())),
+                    Err(SendError::TooLarge) => Err(too_large(payload_bytes, connection.max_payload_bytes())),
                     Err(SendError::NotOpen) => Err(not_open()),
                 };
             }
@@ -83,8 +83,8 @@ impl<C: Carrier> End<C> {
                 self.link.transmit(connection, now_ns)?;
             }
         }
-        let stride = (spacing.headroom_bytes + spacing.message_bytes).max(1);
-        self.link.expect(batch.len() / stride, spacing.message_bytes, now_ns);
+        let stride = (spacing.headroom_bytes + spacing.payload_bytes).max(1);
+        self.link.expect(batch.len() / stride, spacing.payload_bytes, now_ns);
         let (mut sent, mut stop) = (0, Stop::None);
         while stop == Stop::None && batch.len() >= (sent + 1) * stride {
             if self.link.send_queue.is_blocked() {
@@ -106,8 +106,8 @@ fn not_open() -> TransportError {
     TransportError::Lost("the DCCP connection is not open".into())
 }
 
-fn too_large(message_bytes: usize, most_bytes: usize) -> TransportError {
+fn too_large(payload_bytes: usize, most_bytes: usize) -> TransportError {
     TransportError::Unsupported(format!(
-        "a message of {message_bytes} bytes does not fit a DCCP packet on this path: the limit is {most_bytes} bytes"
+        "a message of {payload_bytes} bytes does not fit a DCCP packet on this path: the limit is {most_bytes} bytes"
     ))
 }

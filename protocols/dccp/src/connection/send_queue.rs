@@ -80,8 +80,8 @@ impl SendQueue {
     }
 
     /// First use, or a larger MTU than before: lay the slots out anew.
-    fn grow(&mut self, message_bytes: usize) {
-        let slot_bytes = self.slot_bytes.max(message_bytes).max(1);
+    fn grow(&mut self, payload_bytes: usize) {
+        let slot_bytes = self.slot_bytes.max(payload_bytes).max(1);
         let mut slots = vec![0; slot_bytes * self.capacity];
         let mut lengths = vec![0; self.capacity];
         for (index, length) in lengths.iter_mut().enumerate().take(self.count) {

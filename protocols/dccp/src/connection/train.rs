@@ -53,7 +53,7 @@ pub struct Spacing {
     /// Free bytes before each message.
     pub headroom_bytes: usize,
     /// Length of each message.
-    pub message_bytes: usize,
+    pub payload_bytes: usize,
 }
 
 /// Data packets of one length.
@@ -157,7 +157,7 @@ impl Connection {
     }
 
     /// [`Self::send_now`] for the first message in `batch`, and for as many more as may leave with it and look like it: `most` in
-    /// all. The messages have `message_bytes` each and stand behind `headroom_bytes` free bytes each. Where that is just the
+    /// all. The messages have `payload_bytes` each and stand behind `headroom_bytes` free bytes each. Where that is just the
     /// length of the header, it is written there; otherwise the first packet alone is appended to `out`.
     pub fn send_train(
         &mut self,
@@ -167,12 +167,12 @@ impl Connection {
         most: usize,
         out: &mut Vec<u8>,
     ) -> Option<Train> {
-        let Spacing { headroom_bytes, message_bytes } = spacing;
+        let Spacing { headroom_bytes, payload_bytes } = spacing;
         let start = out.len();
         let says_more = self.ndp_run > 0 || self.echo.is_some();
-        let first = self.send_now(now_ns, batch.get(headroom_bytes..)?.get(..message_bytes)?, out)?;
+        let first = self.send_now(now_ns, batch.get(headroom_bytes..)?.get(..payload_bytes)?, out)?;
         let mut train = Train { first, packets: 1, in_place: false };
-        if !self.carriage_is_udp() || first.bytes != headroom_bytes + message_bytes {
+        if !self.carriage_is_udp() || first.bytes != headroom_bytes + payload_bytes {
             return Some(train);
         }
         let Some(head) = Head::read(&out[start..]) else { return Some(train) };
@@ -183,14 +183,14 @@ impl Connection {
         }
         if head.is_data() && !says_more {
             let most = most.saturating_sub(1).min(packets.len());
-            let followers = self.may_follow(now_ns, message_bytes, most);
+            let followers = self.may_follow(now_ns, payload_bytes, most);
             for packet in packets.take(followers) {
                 let head = Head { seq: self.sequence.next(), ..head };
                 packet[..FIXED_BYTES].copy_from_slice(&head.write());
                 packet[FIXED_BYTES..headroom_bytes]
                     .copy_from_slice(&out[start + FIXED_BYTES..start + headroom_bytes]);
             }
-            self.account_followers(now_ns, message_bytes, followers, first.ecn);
+            self.account_followers(now_ns, payload_bytes, followers, first.ecn);
             train.packets += followers;
         }
         out.truncate(start);
@@ -198,22 +198,22 @@ impl Connection {
     }
 
     /// How many messages may leave behind the one that just left as a Data packet, with the same header.
-    fn may_follow(&mut self, now_ns: i64, message_bytes: usize, most: usize) -> usize {
+    fn may_follow(&mut self, now_ns: i64, payload_bytes: usize, most: usize) -> usize {
         let need = self.ack_need(now_ns);
         if most == 0 || need.due || need.of_acks {
             return 0;
         }
         let Some(halves) = &mut self.halves else { return 0 };
-        halves.sender.may_follow(now_ns, message_bytes, most)
+        halves.sender.may_follow(now_ns, payload_bytes, most)
     }
 
-    fn account_followers(&mut self, now_ns: i64, message_bytes: usize, followers: usize, ecn: Ecn) {
+    fn account_followers(&mut self, now_ns: i64, payload_bytes: usize, followers: usize, ecn: Ecn) {
         let Some(halves) = &mut self.halves else { return };
         if followers > 0 {
             let packets = followers as u64;
             self.counters.data_packets_sent += packets;
             let first = self.sequence.gss.sub(packets - 1);
-            halves.sender.on_followers_sent(now_ns, first, packets, message_bytes, ecn);
+            halves.sender.on_followers_sent(now_ns, first, packets, payload_bytes, ecn);
         }
     }
 

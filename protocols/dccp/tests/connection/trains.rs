@@ -35,7 +35,7 @@ fn batch(headroom_bytes: usize) -> Vec<u8> {
 
 /// Packets that leave by trains, and the most that one train had.
 fn send_trains(client: &mut Connection, now_ns: i64, headroom_bytes: usize) -> (Vec<Vec<u8>>, usize) {
-    let spacing = Spacing { headroom_bytes, message_bytes: MESSAGE_BYTES };
+    let spacing = Spacing { headroom_bytes, payload_bytes: MESSAGE_BYTES };
     let (mut messages, mut packets, mut longest) = (batch(headroom_bytes), Vec::new(), 0);
     let mut rest = &mut messages[..];
     loop {
@@ -166,7 +166,7 @@ fn trains_are_what_their_packets_are_one_by_one() {
 #[test]
 fn without_headroom_for_the_header_one_packet_leaves_beside_the_batch() {
     let mut world = world(Ccid::TcpLike);
-    let spacing = Spacing { headroom_bytes: 4, message_bytes: MESSAGE_BYTES };
+    let spacing = Spacing { headroom_bytes: 4, payload_bytes: MESSAGE_BYTES };
     let (mut messages, mut out) = (batch(4), Vec::new());
     let train = world.client.send_train(world.now_ns, &mut messages, spacing, 16, &mut out).expect("room");
     assert_eq!((train.packets, train.in_place, train.first.bytes), (1, false, out.len()));

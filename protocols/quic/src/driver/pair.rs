@@ -15,7 +15,7 @@ use crate::packet_io::PACKET_BUFFER_BYTES;
 pub(crate) const OPTIONS: Options = Options {
     mtu_bytes: 1500,
     choice: Choice { congestion_control: CongestionControl::Cubic, is_paced: false, early_data: false },
-    message_bytes: 2048,
+    payload_bytes: 2048,
 };
 
 /// Which end a packet comes from.

@@ -33,7 +33,7 @@ fn the_datagram_limit_of_the_connection_is_the_one_that_was_computed() {
     assert!(datagram::check_size(quic, 1440).is_ok());
     assert!(matches!(
         datagram::check_size(quic, 1441),
-        Err(QuicError::MessageTooLarge { message_bytes: 1441, limit_bytes: 1440 })
+        Err(QuicError::MessageTooLarge { payload_bytes: 1441, limit_bytes: 1440 })
     ));
     assert_eq!(datagram::offer(quic, &[0; 1440]).unwrap(), SendOutcome::Sent);
     assert!(matches!(datagram::offer(quic, &[0; 1441]), Err(QuicError::MessageTooLarge { .. })));

@@ -50,9 +50,9 @@ pub(crate) fn is_readable(fd: RawFd) -> bool {
     ppoll(&mut fds, Some(TimeSpec::new(0, 0)), None).unwrap() > 0
 }
 
-pub(crate) fn flow(role: Role, message_bytes: usize) -> FlowSpec {
+pub(crate) fn flow(role: Role, payload_bytes: usize) -> FlowSpec {
     FlowSpec {
-        message_bytes,
+        payload_bytes,
         role,
         token: *b"0123456789abcdef",
         gso: false,

@@ -7,7 +7,7 @@ use netjoule_transport::TOKEN_BYTES;
 
 fn flow(role: Role, token: u8) -> FlowSpec {
     FlowSpec {
-        message_bytes: 1000,
+        payload_bytes: 1000,
         role,
         token: [token; TOKEN_BYTES],
         gso: false,

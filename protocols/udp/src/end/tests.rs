@@ -8,7 +8,7 @@ use netjoule_transport::TOKEN_BYTES;
 
 fn flow(role: Role, gso: bool) -> FlowSpec {
     FlowSpec {
-        message_bytes: 100,
+        payload_bytes: 100,
         role,
         token: [3; TOKEN_BYTES],
         gso,

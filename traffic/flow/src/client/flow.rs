@@ -63,7 +63,7 @@ impl<'a> Flow<'a> {
         let server = target.data_address(welcome.data_port);
         tell_profile(&mut channel, &load.profile_text)?;
         let spec = FlowSpec {
-            message_bytes: load.message_bytes as usize,
+            payload_bytes: load.message_bytes as usize,
             role: if args.reverse { Role::Receiver } else { Role::Sender },
             token: control::token_from(&welcome.token)?,
             gso: args.gso,

@@ -34,7 +34,7 @@ pub(super) fn run(
     let target = Target { data: nowhere.ip(), scope: nowhere, control: nowhere };
     let request = target.request(args, load, Values::new())?;
     let spec = FlowSpec {
-        message_bytes: load.message_bytes as usize,
+        payload_bytes: load.message_bytes as usize,
         role: Role::Sender,
         token: [0; 16],
         gso: false,

@@ -130,7 +130,7 @@ impl<'a> Flow<'a> {
         sender::check_size(protocol, &options, request.payload_bytes, version, u32::from(u16::MAX))?;
         let token = host::random_bytes().map_err(Failure::system("draw a token"))?;
         let spec = FlowSpec {
-            message_bytes: request.payload_bytes as usize,
+            payload_bytes: request.payload_bytes as usize,
             role: match request.direction {
                 Direction::Up => Role::Receiver,
                 Direction::Down => Role::Sender,

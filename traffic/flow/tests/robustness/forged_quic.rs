@@ -209,7 +209,7 @@ fn opens(case: &Case) {
     let protocol = registry::protocol(case.name).unwrap();
     let Welcome { data, token, offer, .. } = &case.welcome;
     let flow = FlowSpec {
-        message_bytes: 100,
+        payload_bytes: 100,
         role: Role::Sender,
         token: token[..].try_into().unwrap(),
         gso: false,
