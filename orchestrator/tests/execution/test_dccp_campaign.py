@@ -22,7 +22,7 @@ def held_back(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def dccp_result(campaign: Path, rate_mbps: float) -> dict[str, Any]:
     found = [json.loads(path.read_text()) for path in campaign.glob("runs/*-dccp-*/result.json")]
-    return next(dict(r) for r in found if r["offered_rate_mbps"] == rate_mbps)
+    return next(dict(r) for r in found if r["factors"]["offered_rate_mbps"] == rate_mbps)
 
 
 def test_a_campaign_with_many_messages_not_sent_has_no_defect(held_back: Path) -> None:
