@@ -56,10 +56,14 @@ class Place:
 
     Attributes:
         control_addresses: by host, for what must stay off the network under test.
+        test_addresses: by host, on that network.
+        interfaces: by host, to that network.
     """
 
     roles: Mapping[str, Sequence[Host]]
     control_addresses: Mapping[str, str] = field(default_factory=dict)
+    test_addresses: Mapping[str, str] = field(default_factory=dict)
+    interfaces: Mapping[str, str] = field(default_factory=dict)
 
     def hosts(self, role: str, most: int | None = None) -> Sequence[Host]:
         """Hosts with a role, at most so many of them; none when no host has it."""

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The load ``command`` as execution uses it: its server program, warm-up runs, how often a run repeats it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netjoule.core import programs
+from netjoule.core.errors import RunFailed, UsageError
+from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
+from netjoule.loads.command import timed_command
+from netjoule.loads.command.session import CommandSession
+from netjoule.loads.command.settings import Settings
+from netjoule.workload.load import Condition, Event, LoadSession, Place, Unreachable
+
+__all__ = ["CommandLoad"]
+
+READY_TIMEOUT_S = 15.0
+SERVER_READY_TIMEOUT_S = 60.0
+KEPT_STDOUT_BYTES = 2**20
+
+
+class CommandLoad:
+    """Runs of a command in one campaign (`workload.load.Load`)."""
+
+    name = "command"
+    programs: Sequence[str] = ()
+    hosts: Mapping[str, int] = {"client": 1, "server": 1}
+
+    def __init__(self, settings: Settings, conditions: Sequence[Condition]) -> None:
+        """Nothing runs yet; `conditions`: all of the campaign."""
+        self._settings, self._conditions = settings, conditions
+        self._server: _Server | None = None
+        self._repeats: dict[str, int] = {}
+
+    # -- what it needs, and what is known before and after: nothing --------------------------------
+
+    def require(self) -> None:
+        """It needs nothing of the kernel."""
+
+    def require_programs(self) -> None:
+        """Only the hosts can tell whether they have the command."""
+
+    async def require_on(self, host: Any) -> None:
+        """It needs Python, which every host of a lab has."""
+
+    def left_open(self) -> Mapping[str, Sequence[str]]:
+        """Nothing."""
+        return {}
+
+    def run_fields(self, _condition: Condition) -> Mapping[str, Any]:
+        """Nothing beyond its factors."""
+        return {}
+
+    def check(self, _campaign_dir: Path, _conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+        """No defects beyond the schemas'."""
+        return iter(())
+
+    def unreachable(self, _runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
+        """It has no limits."""
+        return None
+
+    def heaviest(self) -> Sequence[Condition]:
+        """Every condition: which one draws most, nobody knows before."""
+        return self._conditions
+
+    # -- running ---------------------------------------------------------------------------------
+
+    def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
+        """How often an earlier session repeated the command under this condition: that stays."""
+        self._repeats[_key(condition)] = int(run["repeat"])
+
+    async def open(self, condition: Condition, place: Place, duration_s: float) -> CommandSession:
+        """Bring server and client to where only the command's start is missing.
+
+        The first time of a condition its warm-up runs come before: they fill caches, and their length decides
+        how often a run repeats the command, which stays for the whole campaign.
+
+        Args:
+            condition: of the run.
+            place: its hosts.
+            duration_s: least length of the work of a run.
+        """
+        events = []
+        if await self._ensure_server(condition, place):
+            events.append(Event("server_restarted", "the server program had ended", "command_failed"))
+        key = _key(condition)
+        if key not in self._repeats:
+            once_s = await self._warmed_up(condition, place)
+            self._repeats[key] = max(1, math.ceil(duration_s / once_s))
+            words = f"a run of the command took {once_s:.3g} s: {self._repeats[key]} back to back"
+            events.append(Event("warmed_up", words))
+        return await self._session(condition, place, self._repeats[key], events)
+
+    async def open_burst(self, _number: int, _duration_s: float, _place: Place) -> LoadSession:
+        """A command has no bursts. Raises UsageError."""
+        raise UsageError("the load command has no sync pulses", next_step="leave sync_pulses out")
+
+    async def close(self) -> None:
+        """End the server program."""
+        if self._server is not None:
+            server, self._server = self._server, None
+            await server.stop()
+
+    async def _warmed_up(self, condition: Condition, place: Place) -> float:
+        """Length of one run, seconds, after so many as the workload asks for; at least one."""
+        session = await self._session(condition, place, max(1, self._settings.warm_up), [])
+        try:
+            await session.go()
+            report, _ = await session.report()
+        finally:
+            await session.end()
+        last = report.runs[-1]
+        return max(1e-6, float(last["end_ns"] - last["start_ns"]) / 1e9)
+
+    async def _session(
+        self, condition: Condition, place: Place, repeat: int, events: Sequence[Event]
+    ) -> CommandSession:
+        settings, (client,) = self._settings, place.hosts("client", 1)
+        process = await _start_timed(client, await _program_on(client))
+        request = {
+            "argv": settings.argv_of(condition),
+            "environment": {**_addresses(place), **settings.environment_of(condition)},
+            "timeout_s": settings.timeout_s,
+            "interface": place.interfaces.get(client.name),
+            "kept_bytes": KEPT_STDOUT_BYTES,
+        }
+        try:
+            await process.write_line(json.dumps(request))
+            await process.expect("ready", READY_TIMEOUT_S)
+        except BaseException as error:
+            await process.stop()
+            if isinstance(error, ProcessEnded):
+                raise RunFailed(error.what, where=error.where, code=error.code or "command_failed") from error
+            raise
+        return CommandSession(process, client.name, settings, repeat=repeat, events=events)
+
+    async def _ensure_server(self, condition: Condition, place: Place) -> bool:
+        """Have the server program run in the environment of this condition; True when it had died before."""
+        if self._settings.server is None:
+            return False
+        environment = {**_addresses(place), **self._settings.environment_of(condition)}
+        died = self._server is not None and self._server.ended.done()
+        if self._server is not None and not died and self._server.environment == environment:
+            return False
+        await self.close()
+        (host,) = place.hosts("server", 1)
+        self._server = await _Server.started(
+            host, self._settings.server, self._settings.server_ready, environment
+        )
+        return died
+
+
+class _Server:
+    """The program beside the command; what it prints is read and forgotten."""
+
+    def __init__(self, process: Process, environment: Mapping[str, str]) -> None:
+        self.environment = environment
+        self._process = process
+        self.ended = asyncio.ensure_future(self._read_on())
+
+    @classmethod
+    async def started(
+        cls, host: Host, argv: Sequence[str], ready: str | None, environment: Mapping[str, str]
+    ) -> _Server:
+        """Start it; return when it has printed what fits `ready`. Raises RunFailed when it does not."""
+        process = await host.start(argv, name="the server program", env=environment)
+        try:
+            async with asyncio.timeout(SERVER_READY_TIMEOUT_S):
+                while ready is not None:
+                    line = await process.next_line()
+                    if not line:
+                        ended = how_it_ended(await process.wait())
+                        raise RunFailed(
+                            f"the server program {ended}: {process.said()}", code="command_failed"
+                        )
+                    if re.search(ready, line.decode(errors="replace")):
+                        break
+        except BaseException as error:
+            await process.stop()
+            if isinstance(error, TimeoutError):
+                words = f"the server program did not print {ready!r} in {SERVER_READY_TIMEOUT_S:g} s"
+                raise RunFailed(words, code="command_failed") from error
+            raise
+        return cls(process, environment)
+
+    async def _read_on(self) -> int:
+        while await self._process.next_line():
+            pass
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it."""
+        self.ended.cancel()
+        await asyncio.gather(self.ended, return_exceptions=True)
+        await self._process.stop()
+
+
+async def _program_on(host: Host) -> str:
+    """Path of timed_command.py on a host; a lab's gets a copy in its cache."""
+    source = Path(timed_command.__file__)
+    put_once = getattr(host, "put_once", None)
+    return str(source) if put_once is None else await put_once(source.read_bytes(), "netjoule-command", ".py")
+
+
+async def _start_timed(host: Host, program: str) -> Process:
+    local = program == timed_command.__file__
+    python = (programs.PYTHON[0], "-I") if local else programs.HOST_PYTHON
+    return await host.start([*python, program], name="netjoule command")
+
+
+def _addresses(place: Place) -> dict[str, str]:
+    """Where the command finds the server: variables that every run has."""
+    (server,) = place.hosts("server", 1)
+    return {"NETJOULE_SERVER": place.test_addresses.get(server.name, "")}
+
+
+def _key(condition: Condition) -> str:
+    return json.dumps([condition.arm, *sorted(condition.factors.items())])
