@@ -176,7 +176,7 @@ class _Server:
                 while ready is not None:
                     line = await process.next_line()
                     if not line:
-                        ended = how_it_ended(await process.wait())
+                        ended = how_it_ended(await process.finish())
                         raise RunFailed(
                             f"the server program {ended}: {process.said()}", code="command_failed"
                         )

@@ -96,7 +96,7 @@ class CommandSession:
         return Outcome(
             parts=[whole],
             judge=lambda _t_end_s: [],
-            run_fields=run_fields(report, self._settings.work),
+            run_fields=run_fields(report, self._settings.work, self._host),
             documents=[Document("command_report", document_of(event, self._host))],
             intervals=[
                 {
@@ -153,10 +153,11 @@ def document_of(event: Mapping[str, Any], host: str) -> dict[str, Any]:
     }
 
 
-def run_fields(report: Report, work: Work) -> dict[str, Any]:
+def run_fields(report: Report, work: Work, host: str) -> dict[str, Any]:
     """`work` and `measures` of run.json."""
     cpu_s = [report.total(name) or 0.0 for name in ("cpu_user_s", "cpu_system_s")]
     quantity = sum(report.work)
+    whole = {"part": "1", "node": host, "quantity": quantity, "u": 0.0, "asked_per_s": None, "measures": {}}
     return {
         "work": {
             "quantity": quantity,
@@ -164,6 +165,7 @@ def run_fields(report: Report, work: Work) -> dict[str, Any]:
             "u": 0.0,
             "reconciles": True,
             "repeat": len(report.runs),
+            "parts": [whole],
         },
         "measures": {
             "duration_s": report.duration_s / len(report.runs),
