@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
+
+import typer
 from typer.exceptions import TyperException
 
-__all__ = ["bare_help", "usage_line"]
+__all__ = ["bare_help", "help_where_arguments_lack", "usage_line"]
 
 
 def usage_line(error: TyperException, program: str) -> str:
@@ -14,6 +17,16 @@ def usage_line(error: TyperException, program: str) -> str:
     context = getattr(error, "ctx", None)
     path = program if context is None else context.command_path
     return f"{program}: {message}{'' if message.endswith('?') else ';'} see '{path} --help'"
+
+
+def help_where_arguments_lack(app: typer.Typer) -> None:
+    """Have every command that needs an argument print its help where it is given none at all."""
+    for command in app.registered_commands:
+        parameters = signature(command.callback).parameters.values() if command.callback else ()
+        command.no_args_is_help |= any(one.default is Parameter.empty for one in parameters)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            help_where_arguments_lack(group.typer_instance)
 
 
 def bare_help(error: TyperException) -> str | None:

@@ -27,7 +27,7 @@ from netjoule_meters.cli import (
     read,
 )
 from netjoule_meters.errors import DialogueError, MeterError, MeterUnavailable, UsageError
-from netjoule_meters.usage import bare_help, usage_line
+from netjoule_meters.usage import bare_help, help_where_arguments_lack, usage_line
 
 __all__ = ["app", "main"]
 
@@ -41,12 +41,13 @@ app = typer.Typer(
 )
 app.command("list")(list_adapters.list_command)
 app.command("probe")(probe.probe_command)
-app.command("read")(read.read_command)
+app.command("read", no_args_is_help=True)(read.read_command)
 app.command("log")(log.log_command)
 app.command("emulate")(emulate.emulate_command)
-app.command("range")(range_pass.range_command)
+app.command("range", no_args_is_help=True)(range_pass.range_command)
 app.command("calibrate")(calibrate.calibrate_command)
 app.add_typer(clock.app, name="clock")
+help_where_arguments_lack(app)
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from netjoule.importing.cli import import_results
 from netjoule.publishing.cli import publish_campaign
 from netjoule.savings.cli import savings
 from netjoule.testbeds.guest.cli import app as guest_app
-from netjoule_meters.usage import bare_help, usage_line
+from netjoule_meters.usage import bare_help, help_where_arguments_lack, usage_line
 
 if TYPE_CHECKING:
     from netjoule.diagnostics.doctor import Finding
@@ -458,6 +458,9 @@ def glossary(
         output.say(f"{entry.term}{column}{unit}")
         output.say(f"    {entry.meaning}")
         output.event({"event": "word", **asdict(entry)})
+
+
+help_where_arguments_lack(app)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
