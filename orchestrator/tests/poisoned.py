@@ -30,7 +30,7 @@ def poison(campaign: Path) -> Path:
     with plan.open(newline="") as handle:
         rows = list(csv.DictReader(handle))
     for row in rows:
-        row["transport"] = _transport(row["transport"])
+        row["arm"] = _transport(row["arm"])
     with plan.open("w", newline="") as handle:
         writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")
         writer.writeheader()
@@ -56,8 +56,9 @@ def _campaign(document: dict[str, Any]) -> None:
 
 
 def _run(document: dict[str, Any]) -> None:
-    if "transport" in document:
-        document["transport"] = _transport(document["transport"])
+    for name in ("arm", "transport"):
+        if name in document:
+            document[name] = _transport(document[name])
     if "campaign" in document:
         document["campaign"] = SCRIPT + BROKEN
     for node in document.get("nodes", []):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The campaign that results/golden/guest-hwsim keeps, run anew."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -9,16 +8,15 @@ import pytest
 from golden_campaign import fly, provision
 from guest_lab import ROOT, GuestLab
 
+from netjoule.store.planfile import read_plan
 from netjoule.validation.check import check_campaign
 
 GOLDEN = ROOT / "results/golden/guest-hwsim"
 
 
-def done(campaign: Path) -> set[tuple[str, str]]:
+def done(campaign: Path) -> set[tuple[int, str]]:
     """Block and transport of each run that counts."""
-    with (campaign / "plan.csv").open(newline="") as handle:
-        rows = list(csv.DictReader(handle))
-    return {(row["block"], row["transport"]) for row in rows if row["status"] == "done"}
+    return {(row.block, row.arm) for row in read_plan(campaign) if row.status == "valid"}
 
 
 @pytest.mark.guest

@@ -157,7 +157,14 @@ def run_fields(report: Report, work: Work, host: str) -> dict[str, Any]:
     """`work` and `measures` of run.json."""
     cpu_s = [report.total(name) or 0.0 for name in ("cpu_user_s", "cpu_system_s")]
     quantity = sum(report.work)
-    whole = {"part": "1", "node": host, "quantity": quantity, "u": 0.0, "asked_per_s": None, "measures": {}}
+    whole: dict[str, Any] = {
+        "part": "1",
+        "node": host,
+        "quantity": quantity,
+        "u": 0.0,
+        "asked_per_s": None,
+        "measures": {},
+    }
     return {
         "work": {
             "quantity": quantity,
