@@ -23,7 +23,8 @@ def help_where_arguments_lack(app: typer.Typer) -> None:
     """Have every command that needs an argument print its help where it is given none at all."""
     for command in app.registered_commands:
         parameters = signature(command.callback).parameters.values() if command.callback else ()
-        command.no_args_is_help |= any(one.default is Parameter.empty for one in parameters)
+        asked = [one for one in parameters if one.annotation not in (typer.Context, "typer.Context")]
+        command.no_args_is_help |= any(one.default is Parameter.empty for one in asked)
     for group in app.registered_groups:
         if group.typer_instance is not None:
             help_where_arguments_lack(group.typer_instance)

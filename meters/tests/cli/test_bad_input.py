@@ -415,6 +415,10 @@ def test_a_wrong_command_line_is_one_line_like_every_error(command, words):
     [
         ([], "Usage: netjoule-meters [OPTIONS] COMMAND"),
         (["clock"], "Usage: netjoule-meters clock [OPTIONS] COMMAND"),
+        *(
+            ([name], f"Usage: netjoule-meters {name} [OPTIONS]")
+            for name in ("read", "log", "emulate", "range")
+        ),
         (["--version"], "netjoule-meters 0."),
     ],
 )

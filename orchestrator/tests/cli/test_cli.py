@@ -61,7 +61,7 @@ def test_help_also_works_through_typer_itself(command):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run"], "Missing argument 'WORKLOAD'"),
+        (["run", "--seed", "3"], "Missing argument 'WORKLOAD'"),
         (["run", "demo", "--speed", "3"], "No such option: --speed"),
         (["fly"], "No such command 'fly'"),
         (["analyze"], "No such command 'analyze'. Did you mean 'analyse'? see 'netjoule --help'"),
@@ -89,6 +89,22 @@ def test_a_bare_command_prints_its_help(group, capsys):
     assert run_command(group) == 0
     seen = capsys.readouterr()
     assert seen.out.startswith(f"Usage: {' '.join(['netjoule', *group])} [OPTIONS] COMMAND")
+    assert seen.err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *([name] for name in ("plan", "run", "resume", "check", "analyse", "report", "import", "publish")),
+        *([name] for name in ("table-iv", "quick")),
+        ["coursework", "check"],
+        ["guest", "run"],
+    ],
+)
+def test_a_command_that_needs_an_argument_prints_its_help_without_any(words, capsys):
+    assert run_command(words) == 0
+    seen = capsys.readouterr()
+    assert seen.out.startswith(f"Usage: {' '.join(['netjoule', *words])} [OPTIONS]")
     assert seen.err == ""
 
 

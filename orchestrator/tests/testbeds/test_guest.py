@@ -312,7 +312,7 @@ def test_bytes_that_cannot_be_the_mark_are_not_held_back():
         (["--timeout", "0", "--", "true"], 2, "--timeout must be more than 0 s"),
         (["--rw", "/no/such/folder", "--", "true"], 2, "--rw /no/such/folder: no such folder"),
         (["--accel", "fast", "--", "true"], 2, "fast"),
-        ([], 2, "CMD..."),
+        (["--memory", "300"], 2, "CMD..."),
     ],
 )
 def test_bad_input_is_one_sentence(capsys, words, code, sentence):

@@ -71,7 +71,10 @@ def contract_of(campaign: Path, table: str, paths: Sequence[str]) -> str:
 
 
 def _header(path: Path) -> list[str]:
-    return next(reading.rows(path), reading.Row(1, [])).cells
+    try:
+        return next(reading.rows(path), reading.Row(1, [])).cells
+    except reading.Unreadable:
+        return []  # a defect of the table, not of what lists it
 
 
 def _resource(campaign: Path, table: str) -> dict[str, Any] | None:
