@@ -69,9 +69,11 @@ read_run_json <- function(campaign_dir, run_id, name, defects = function(doc) li
   }
   version <- pick_number(doc, "schema_version")
   if (!is_readable_version(name, version)) {
+    known <- readable_versions[[name]]
+    if (is.null(known)) known <- supported_schema_version
     return(refused(
       "schema_version_unsupported", "has schema_version ", format(version), ", this netjoule reads ",
-      paste(c(readable_versions[[name]], if (is.null(readable_versions[[name]])) supported_schema_version), collapse = ", ")
+      paste(known, collapse = ", ")
     ))
   }
   doc <- lift(doc)

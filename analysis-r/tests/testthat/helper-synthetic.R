@@ -47,7 +47,8 @@ synthetic_campaign <- function(dir = tempfile("campaign"), name = "synthetic",
   for (i in seq_len(nrow(plan))) write_synthetic_run(dir, name, plan, i, meters, noise, path)
   for (k in seq_along(meters)) write_synthetic_meter(dir, plan, meters[[k]], noise[, k])
   write_synthetic_radio(dir, nrow(plan) * step, phy_rate_mbps)
-  data.table::fwrite(plan[, intersect(names(schema_columns("plan_1")), names(plan))], file.path(dir, "plan.csv"), na = "")
+  columns <- intersect(names(schema_columns("plan_1")), names(plan))
+  data.table::fwrite(plan[, columns], file.path(dir, "plan.csv"), na = "")
   write_json(file.path(dir, "campaign.json"), synthetic_meta(name, transports, meters))
   dir
 }

@@ -254,7 +254,8 @@ test_that("runs of several schema versions: those of this version are analysed, 
   expect_setequal(listed$run_id, others)
   expect_identical(unique(listed$code), "schema_version_unsupported")
   expect_setequal(listed$detail, c(
-    "run.json has schema_version 3, this netjoule reads 1, 2", "result.json has schema_version 0, this netjoule reads 1, 2"
+    "run.json has schema_version 3, this netjoule reads 1, 2",
+    "result.json has schema_version 0, this netjoule reads 1, 2"
   ))
 })
 
