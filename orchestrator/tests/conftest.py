@@ -46,7 +46,7 @@ def secrets_of_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def flown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Synthetic campaigns of the three exercises of the coursework, never changed."""
     import coursework_folders as folders
 
@@ -57,20 +57,20 @@ def flown(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def right(flown: Path) -> dict[str, dict[str, Any]]:
+def right(finished: Path) -> dict[str, dict[str, Any]]:
     """What is right of them."""
     import coursework_folders as folders
 
-    return folders.right_answers(flown)
+    return folders.right_answers(finished)
 
 
 @pytest.fixture
-def handed_in(flown: Path, right: dict[str, dict[str, Any]], tmp_path: Path) -> Path:
+def handed_in(finished: Path, right: dict[str, dict[str, Any]], tmp_path: Path) -> Path:
     """The same with right answers, to be changed."""
     import coursework_folders as folders
 
     folder = tmp_path / "coursework"
-    shutil.copytree(flown, folder)
+    shutil.copytree(finished, folder)
     folders.answer(folder, right)
     return folder
 

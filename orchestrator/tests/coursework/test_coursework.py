@@ -57,11 +57,11 @@ def test_each_wrong_answer_is_told_with_what_to_look_at_and_without_what_is_righ
 
 
 @pytest.mark.parametrize(("exercise", "question"), folders.QUESTIONS, ids=folders.NAMES)
-def test_one_wrong_answer_is_one_wrong_answer(flown, right, exercise, question):
+def test_one_wrong_answer_is_one_wrong_answer(finished, right, exercise, question):
     from netjoule.coursework import cells
     from netjoule.coursework.question import judge
 
-    found = cells.read(flown / exercise)
+    found = cells.read(finished / exercise)
     for other in EXERCISES[exercise].questions:
         assert judge(exercise, other, right[exercise][other.name], found).verdict == "right"
     told = judge(exercise, question, wrong(question, right[exercise][question.name]), found)

@@ -19,16 +19,16 @@ ESCAPE = "\x1b[31mred\x1b[0m\u202e"
 
 
 @pytest.fixture(scope="module")
-def flown(tmp_path_factory):
+def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("coursework")
     folders.fly(folder, "envelope", folders.designs()["envelope"])
     return folder
 
 
 @pytest.fixture
-def handed_in(flown, tmp_path):
+def handed_in(finished, tmp_path):
     folder = tmp_path / "coursework"
-    shutil.copytree(flown, folder)
+    shutil.copytree(finished, folder)
     folders.answer(folder, {"envelope": {"udp_ea_j_per_mbit": 0.1}})
     return folder
 
@@ -83,13 +83,13 @@ def test_a_dangling_link_is_a_link_too(handed_in, capfd):
         "envelope/figures",
     ],
 )
-def test_links_in_a_campaign_are_not_followed(handed_in, flown, place, capfd):
+def test_links_in_a_campaign_are_not_followed(handed_in, finished, place, capfd):
     path = handed_in / place
     if path.is_dir():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
-    path.symlink_to(flown / place)
+    path.symlink_to(finished / place)
     said = refused(handed_in, capfd)
     same_sentence(said)
     assert str(path) in said

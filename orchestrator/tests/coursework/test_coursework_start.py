@@ -104,13 +104,13 @@ def test_start_makes_a_sheet_that_is_read_and_asks_every_question(tmp_path, monk
 
 
 @pytest.fixture
-def bundles(flown, tmp_path, monkeypatch):
+def bundles(finished, tmp_path, monkeypatch):
     """Bundles as `netjoule publish` packs them, where the shipped ones are looked for."""
     golden = tmp_path / "results/golden"
     golden.mkdir(parents=True)
     for exercise in EXERCISES.values():
         with zipfile.ZipFile(golden / f"{exercise.workload}.zip", "w") as bundle:
-            source = flown / exercise.name
+            source = finished / exercise.name
             bundle.writestr("some-name/", "")  # as `zip -r` has it
             for path in sorted(p for p in source.rglob("*") if p.is_file()):
                 bundle.write(path, f"some-name/{path.relative_to(source).as_posix()}")

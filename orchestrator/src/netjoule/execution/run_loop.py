@@ -90,7 +90,7 @@ class Runs:
         self._guard_s = timeline.guard_s(meters, testbed.power_grain_s)
         self._pace = Pace(self._timing.run_s + 2 * self._guard_s)
         self._open: OpenRun | None = None
-        self._flown: set[str] = set()
+        self._worked: set[str] = set()
         self._block: int | None = None
         self._failures = 0
         self._results = Results(campaign, compute, self._tell, self._event, load)
@@ -121,7 +121,7 @@ class Runs:
                     await self._run(row)
                 self._results.expect(mini.mini_block, mini.attempt)
                 await self._require_limits_within_reach(mini)
-            if self._flown:
+            if self._worked:
                 await self._pulse()
         finally:
             await self._end_work()
@@ -233,7 +233,7 @@ class Runs:
                 await run.session.end()
             raise
         self._pace.ran(self._time.now_s() - began_s)
-        self._flown.add(row.run_id)
+        self._worked.add(row.run_id)
         self._tell("run_finished", row, ", ".join(r.code for r in run.reasons))
 
     async def _look_at_clocks(self) -> None:
@@ -355,4 +355,4 @@ class Runs:
 
     def _left(self, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Those whose flow is still to come."""
-        return [r for r in rows if r.status not in FINAL and r.run_id not in self._flown]
+        return [r for r in rows if r.status not in FINAL and r.run_id not in self._worked]

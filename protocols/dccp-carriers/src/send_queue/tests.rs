@@ -100,7 +100,7 @@ fn a_train_from_elsewhere_leaves_behind_what_is_waiting() {
 }
 
 #[test]
-fn a_train_that_a_full_socket_refuses_waits_in_the_outbox() {
+fn a_train_that_a_full_socket_refuses_waits_in_the_queue() {
     // Unlike a UDP socket over loopback, this one says when it is full.
     let (near, far) = Socket::pair(Domain::UNIX, Type::DGRAM, None).unwrap();
     let mut send_queue = SendQueue::new(SendMethod::Single, IpVersion::V4);

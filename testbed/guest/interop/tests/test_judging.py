@@ -130,17 +130,17 @@ def test_medians_are_compared_on_one_path_and_a_failed_flow_counts_as_nothing():
 
 
 def test_paths_that_chance_may_have_decided_are_run_again(tmp_path):
-    flown = []
+    ran = []
 
     def run_them(cells, _folder):
-        flown.append(list(cells))
-        slow = len(flown) == 1
+        ran.append(list(cells))
+        slow = len(ran) == 1
         return [flow(c, 5.0 if slow and c.pair == TO_KERNEL.name and c.ccid == 3 else 9.0) for c in cells]
 
     cells = [*compared(4, 2, 0, 1), *compared(4, 3, 1, 1)]
     flows, comparisons = run_matrix(cells, tmp_path, run_them)
-    assert [len(part) for part in flown] == [6, 12]
-    assert {(cell.ccid, cell.repetition) for cell in flown[1]} == {(3, n) for n in range(1, 5)}
+    assert [len(part) for part in ran] == [6, 12]
+    assert {(cell.ccid, cell.repetition) for cell in ran[1]} == {(3, n) for n in range(1, 5)}
     assert len(flows) == 18
     assert verdict(flows, comparisons) == []
 

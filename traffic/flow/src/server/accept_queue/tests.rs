@@ -109,7 +109,7 @@ fn who_is_ready_waits_a_moment_for_a_place_and_then_hears_that_none_is_free() {
 }
 
 #[test]
-fn a_host_that_crowds_the_lobby_only_pushes_its_own_out() {
+fn a_host_that_fills_the_accept_queue_only_pushes_its_own_out() {
     let (mut accept_queue, address) = accept_queue(4);
     let lonely = connect_from("127.0.0.2", address);
     let mut crowd = Vec::new();
@@ -195,7 +195,7 @@ fn a_refusal_is_read_even_by_who_is_still_talking() {
 }
 
 #[test]
-fn a_closed_lobby_has_nobody_and_nothing_to_wait_for() {
+fn a_closed_accept_queue_has_nobody_and_nothing_to_wait_for() {
     let (mut accept_queue, address) = accept_queue(10);
     let _client = connect(address);
     serve_until(&mut accept_queue, 0, |accept_queue| accept_queue.pending.len() == 1);
