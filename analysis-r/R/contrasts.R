@@ -12,8 +12,8 @@ contrast_groups <- c(
 #' mini-blocks; above 0 the transport takes more, as in every difference. Its mean over blocks has a 95 % t interval.
 #' The main comparisons, at the first meter and the plan's first pacing, are tested from as many blocks
 #' on as can reach the level (8, more for a stricter one): sign-flip test, Holm over the family's size. With fewer, but
-#' 6, the least p that a test could give is told and none is made; below, and outside of the family, there are intervals
-#' alone. Loads with a run below the meter's resolution have no ratio: for them the difference of P_A stands apart.
+#' 6, the least p that a test could give stands here, none is made; below, and outside of the family, there are intervals
+#' alone. Loads with a run below the meter's resolution have no ratio: for them the difference of P_A stands beside it.
 #' Every planned load is counted: in the mean, by P_A, hollow, without E_A, or incomplete (too few pairs). Loads at
 #' which a sender filled its core stay in it, as the family was fixed beforehand; the estimate without them stands
 #' beside, and the contrast of E_A above the floor.

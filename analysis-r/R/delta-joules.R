@@ -27,7 +27,7 @@ joules_of <- function(pairs) {
 #' Metering uncertainty of the difference of two runs of one meter, J/Mb
 #'
 #' Both are read through the same gain, whose error therefore acts on their difference (JCGM 100, F.1.2.3);
-#' what is left of each u95 is taken as independent. Where the gain's part is not told nothing cancels, which
+#' what is left of each u95 is taken as independent. Where the gain's part is unknown nothing cancels, which
 #' makes the result too wide rather than too narrow.
 #'
 #' @return numeric per pair; NA where a run has no u95.

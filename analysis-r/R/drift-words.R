@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# What each sitting did, in words; a campaign of one sitting needs none.
+# What each session did, in words; a campaign of one session needs none.
 
-#' What E_A or P_I did in each sitting, after what it did over the campaign
+#' What E_A or P_I did in each session, after what it did over the campaign
 #'
-#' @param one row of [ea_drift()]; sittings from ea_drift_sittings(), NULL for none.
-#' @return ": it fell by 14.2 % [10 to 18] in the second session, no trend is seen in the first"; "" with one sitting.
+#' @param one row of [ea_drift()]; sessions from ea_drift_sessions(), NULL for none.
+#' @return ": it fell by 14.2 % [10 to 18] in the second session, no trend is seen in the first"; "" with one session.
 #' @noRd
-sittings_clause <- function(one, sittings) {
-  rows <- sittings_beside(one, sittings)
+sessions_clause <- function(one, sessions) {
+  rows <- sessions_beside(one, sessions)
   if (is.null(rows)) {
     return("")
   }
   moved <- rows[verdict == "drift"]
   paste0(": ", paste(c(
-    if (nrow(moved) > 0L) sprintf("it %s in the %s session", moved_words(moved), ordinal(moved$sitting)),
+    if (nrow(moved) > 0L) sprintf("it %s in the %s session", moved_words(moved), ordinal(moved$session)),
     quiet_words(rows[verdict == "no_drift_seen"], "no trend is seen in the"),
     quiet_words(rows[verdict == "cannot_tell"], "there are too few mini-blocks in the")
   ), collapse = ", "))
 }
 
 # The same for the line under a figure's title: "By session: no trend; fell by 14.2 % [10 to 18]."
-sittings_short <- function(one, sittings) {
-  rows <- sittings_beside(one, sittings)
+sessions_short <- function(one, sessions) {
+  rows <- sessions_beside(one, sessions)
   most_told <- 3L
   if (is.null(rows) || nrow(rows) > most_told) {
     return(NULL)
@@ -34,11 +34,11 @@ sittings_short <- function(one, sittings) {
   paste0("By session: ", paste(words, collapse = "; "), ".")
 }
 
-sittings_beside <- function(one, sittings) {
-  if (NROW(sittings) == 0L || NROW(one) == 0L || one$verdict == "constant") {
+sessions_beside <- function(one, sessions) {
+  if (NROW(sessions) == 0L || NROW(one) == 0L || one$verdict == "constant") {
     return(NULL)
   }
-  rows <- sittings[sittings$meter_id == one$meter_id & sittings$quantity == one$quantity]
+  rows <- sessions[sessions$meter_id == one$meter_id & sessions$quantity == one$quantity]
   if (nrow(rows) > 1L) rows
 }
 
@@ -52,7 +52,7 @@ moved_words <- function(rows) {
 }
 
 quiet_words <- function(rows, words) {
-  if (nrow(rows) > 0L) paste(words, enumerated(ordinal(rows$sitting)))
+  if (nrow(rows) > 0L) paste(words, enumerated(ordinal(rows$session)))
 }
 
 ordinal <- function(number) {
@@ -60,15 +60,15 @@ ordinal <- function(number) {
   fcoalesce(words[number], paste0(number, "th"))
 }
 
-sittings_html <- function(rows, source) {
+sessions_html <- function(rows, source) {
   shown <- data.table(
-    quantity = rows$quantity, meter = rows$meter_id, sitting = rows$sitting, mini_blocks = rows$mini_blocks_n,
+    quantity = rows$quantity, meter = rows$meter_id, session = rows$session, mini_blocks = rows$mini_blocks_n,
     span = rows$span_s / 60, mean = rows$mean_percent,
     change = range_words(rows$change_percent, rows$change_ci95_low, rows$change_ci95_high),
     verdict = gsub("_", " ", rows$verdict, fixed = TRUE)
   )
   html_table(shown, c(
-    quantity = "quantity", meter = "meter", session = "sitting", "mini-blocks" = "mini_blocks", "span min" = "span",
+    quantity = "quantity", meter = "meter", session = "session", "mini-blocks" = "mini_blocks", "span min" = "span",
     "mean %" = "mean", "change %" = "change", verdict = "verdict"
   ), paste("Deviation from the means of cells, and its change within each session.", source))
 }

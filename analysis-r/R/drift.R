@@ -49,7 +49,7 @@ drift_sources <- c("node", "meter_id", "device_model", "power_source", "radio_so
 drift_columns <- c(
   drift_sources, "quantity", "runs_n", "mini_blocks_n", "cells_n", "t_first_s", "span_s", "trend_percent_per_hour",
   "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low", "change_ci95_high",
-  "autocorrelation_ratio", "freedom", "verdict", "reason", "sittings_n", "within_percent_per_hour", "within_ci95_low",
+  "autocorrelation_ratio", "freedom", "verdict", "reason", "sessions_n", "within_percent_per_hour", "within_ci95_low",
   "within_ci95_high"
 )
 
@@ -59,12 +59,12 @@ drift_columns <- c(
 #' deviations count once, by their mean. Deviations of E_A are from the means of cells
 #' (payload, load, direction, pacing), those of P_I from the campaign's mean; the trend
 #' is `within_trend()`'s. `change_percent` is the trend times the time from the first to
-#' the last run. `within_percent_per_hour` is the trend when each sitting has a mean of its
+#' the last run. `within_percent_per_hour` is the trend when each session has a mean of its
 #' own, so that a pause has no part in it. Idle power of a modelled meter that is one
 #' number, within the meter's least step, is called constant and not tested.
 #'
 #' @param listed from [ea_order()].
-#' @param campaign from [read_campaign()], for P_I and the sittings.
+#' @param campaign from [read_campaign()], for P_I and the sessions.
 #' @return data.table, one row per meter and quantity (E_A, P_I): percent per hour and
 #'   over the campaign with 95 % interval; verdict drift, no_drift_seen, cannot_tell or
 #'   constant.
@@ -87,35 +87,35 @@ drift_table <- function(listed, campaign, told_of, name, columns) {
   rows[order(match(meter_id, campaign$meters$meter_id), quantity)]
 }
 
-sitting_columns <- c(
-  drift_sources, "quantity", "sitting", "runs_n", "mini_blocks_n", "t_first_s", "span_s", "mean_percent",
+session_columns <- c(
+  drift_sources, "quantity", "session", "runs_n", "mini_blocks_n", "t_first_s", "span_s", "mean_percent",
   "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
   "change_ci95_high", "verdict", "reason"
 )
 
-#' Level and trend of E_A and of P_I in each sitting
+#' Level and trend of E_A and of P_I in each session
 #'
 #' @inheritParams ea_drift
-#' @return data.table, one row per meter, quantity and sitting (1 is the first session of campaign.json): the mean
-#'   deviation of its runs, and its own trend beside the means of cells and sittings.
+#' @return data.table, one row per meter, quantity and session (1 is the first session of campaign.json): the mean
+#'   deviation of its runs, and its own trend beside the means of cells and sessions.
 #' @noRd
-ea_drift_sittings <- function(listed, campaign) {
-  drift_table(listed, campaign, sittings_of, "ea_drift_sittings", sitting_columns)
+ea_drift_sessions <- function(listed, campaign) {
+  drift_table(listed, campaign, sessions_of, "ea_drift_sessions", session_columns)
 }
 
-# When each sitting but the first began, campaign time in s.
-later_sittings_s <- function(campaign) {
+# When each session but the first began, campaign time in s.
+later_sessions_s <- function(campaign) {
   starts <- vapply(pick(campaign$meta, "sessions", default = list()), pick_number, 0, "t_start_s")
   sort(starts[!is.na(starts)])[-1]
 }
 
-# Number of the sitting that a time lies in.
-sitting_of <- function(t_s, campaign) findInterval(t_s, later_sittings_s(campaign)) + 1L
+# Number of the session that a time lies in.
+session_of <- function(t_s, campaign) findInterval(t_s, later_sessions_s(campaign)) + 1L
 
-# Both quantities: one value per mini-block with the cell and the sitting that it lies in.
+# Both quantities: one value per mini-block with the cell and the session that it lies in.
 drift_series <- function(listed, campaign) {
   series <- rbindlist(list(energy_series(listed), idle_series(usable_results(campaign$results), campaign)))
-  if (nrow(series) > 0L) series[, sitting := sitting_of(t_s, campaign)]
+  if (nrow(series) > 0L) series[, session := session_of(t_s, campaign)]
   series[]
 }
 
@@ -166,7 +166,7 @@ drift_of <- function(series) {
   hours <- series$t_s / 3600
   constant <- series$constant[1]
   trend <- within_trend(hours, series$y, series$group)
-  within <- within_trend(hours, series$y, series$group, series$sitting)
+  within <- within_trend(hours, series$y, series$group, series$session)
   if (constant) trend <- within <- no_trend(trend$groups, 1L)
   span <- diff(range(hours))
   list(
@@ -175,20 +175,20 @@ drift_of <- function(series) {
     trend_ci95_high = trend$high, change_percent = trend$slope * span, change_ci95_low = trend$low * span,
     change_ci95_high = trend$high * span, autocorrelation_ratio = trend$autocorrelation, freedom = trend$freedom,
     verdict = drift_verdict(trend, constant), reason = fcoalesce(
-      drift_reason(trend, constant), if (is.na(within$low)) "few_in_sittings" else NA_character_
+      drift_reason(trend, constant), if (is.na(within$low)) "few_in_sessions" else NA_character_
     ),
-    sittings_n = uniqueN(series$sitting), within_percent_per_hour = within$slope, within_ci95_low = within$low,
+    sessions_n = uniqueN(series$session), within_percent_per_hour = within$slope, within_ci95_low = within$low,
     within_ci95_high = within$high
   )
 }
 
-sittings_of <- function(series) {
+sessions_of <- function(series) {
   constant <- series$constant[1]
   rows <- series[, list(
     runs_n = sum(runs), mini_blocks_n = .N, t_first_s = min(t_s), span_s = diff(range(t_s)),
     mean_percent = sum(runs * y) / sum(runs)
-  ), keyby = sitting]
-  trend <- within_trend(series$t_s / 3600, series$y, series$group, series$sitting, each = TRUE)
+  ), keyby = session]
+  trend <- within_trend(series$t_s / 3600, series$y, series$group, series$session, each = TRUE)
   if (constant) trend <- no_trend(trend$groups, nrow(rows))
   hours <- rows$span_s / 3600
   rows[, `:=`(
@@ -214,25 +214,25 @@ drift_reason <- function(trend, constant) {
 
 #' Straight line over time, the same slope in groups that have means of their own
 #'
-#' Least squares beside the means of groups and of sittings. Neighbours in time that err
+#' Least squares beside the means of groups and of sessions. Neighbours in time that err
 #' alike say less than independent ones: a positive autocorrelation r of the residuals at
 #' lag 1, in the order of time, leaves (1 - r) / (1 + r) of the degrees of freedom (Santer
 #' et al., J. Geophys. Res. 105 (2000) 7337), at least one.
 #'
 #' @param t times, any unit.
 #' @param y values.
-#' @param group,sitting what each value belongs to.
-#' @param each a slope for each sitting, in their order, instead of one for all.
+#' @param group,session what each value belongs to.
+#' @param each a slope for each session, in their order, instead of one for all.
 #' @return list groups, slope with 95 % interval low and high (unit of y per unit of t),
 #'   autocorrelation, freedom; NA where there are too few values or one time only.
 #' @noRd
-within_trend <- function(t, y, group, sitting = rep(1L, length(t)), each = FALSE) {
+within_trend <- function(t, y, group, session = rep(1L, length(t)), each = FALSE) {
   sorted <- order(t)
   t <- t[sorted]
   group <- group[sorted]
-  sitting <- sitting[sorted]
-  means <- qr(mean_columns(group, sitting))
-  x <- qr.resid(means, if (each) t * outer(sitting, sort(unique(sitting)), `==`) else cbind(t))
+  session <- session[sorted]
+  means <- qr(mean_columns(group, session))
+  x <- qr.resid(means, if (each) t * outer(session, sort(unique(session)), `==`) else cbind(t))
   y <- qr.resid(means, y[sorted])
   told <- colSums(x^2) > 1e-20 * sum(t^2)
   found <- no_trend(length(unique(group)), ncol(x))
@@ -256,10 +256,10 @@ within_trend <- function(t, y, group, sitting = rep(1L, length(t)), each = FALSE
   found
 }
 
-# A column for each mean that is taken off: of all values, and what each further group and sitting has beside it.
-mean_columns <- function(group, sitting) {
+# A column for each mean that is taken off: of all values, and what each further group and session has beside it.
+mean_columns <- function(group, session) {
   cbind(
-    rep(1, length(group)), outer(group, unique(group)[-1], `==`), outer(sitting, unique(sitting)[-1], `==`)
+    rep(1, length(group)), outer(group, unique(group)[-1], `==`), outer(session, unique(session)[-1], `==`)
   )
 }
 

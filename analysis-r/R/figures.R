@@ -84,8 +84,8 @@ time_figures <- function(campaign, tables) {
       ),
       figure(
         paste0("ea-order", suffix), "Energy per megabit by campaign order",
-        plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id, tables$ea_drift_sittings), 4.8, id,
-        c("ea_order", "ea_drift", "ea_drift_sittings")
+        plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id, tables$ea_drift_sessions), 4.8, id,
+        c("ea_order", "ea_drift", "ea_drift_sessions")
       )
     )
   })

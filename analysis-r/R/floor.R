@@ -19,7 +19,7 @@ outcome_refusals <- c("floor_achieved_low", "floor_spinning", "floor_core_busy")
 #' @param run,flow documents as nested lists; flow NULL when missing.
 #' @return list sent_pacing (mode), sent_ratio (messages sent over scheduled),
 #'   window_sent_ratio (the same of the sender's whole intervals in the measure window),
-#'   busy_cores (CPU seconds per second), wake_ups_per_message; NA when not told.
+#'   busy_cores (CPU seconds per second), wake_ups_per_message; NA when unknown.
 #' @noRd
 sender_facts <- function(run, flow) {
   number <- function(...) pick_number(flow, "sender", ...)
@@ -107,7 +107,7 @@ floor_refusal <- function(own, null) {
   )
 }
 
-#' Whether the senders of a run and of its null run woke up so differently often that it is worth a warning
+#' Whether the senders of a run and of its null run had so different a rate of wake-ups that it is worth a warning
 #'
 #' @param own,null wake-ups per message, element by element.
 #' @return logical; NA where either is unknown.

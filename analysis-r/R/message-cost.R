@@ -10,7 +10,7 @@ message_costs <- c("cpu_user_us_per_message", "cpu_system_us_per_message", "acks
 #'
 #' @param flows reports of all flows as nested lists, NULL for a missing one.
 #' @return list named by `message_costs`: CPU time and acknowledgements over messages sent, naps over messages
-#'   scheduled, as in result.json; NA when not told.
+#'   scheduled, as in result.json; NA when unknown.
 #' @noRd
 message_costs_of <- function(flows) {
   total <- function(...) sum(vapply(flows, pick_number, 0, ...))
@@ -66,7 +66,7 @@ message_panels <- c(
 #'
 #' @param summary from [summarise_ea()]; a sender is the same at every meter, so the first meter's rows count.
 #' @param campaign from [read_campaign()], for the labels.
-#' @return a patchwork with alt text, or NULL when no report tells of CPU time.
+#' @return a patchwork with alt text, or NULL when no report has CPU time.
 #' @examples
 #' campaign <- example_campaign()
 #' summary <- summarise_ea(campaign)

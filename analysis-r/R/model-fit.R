@@ -4,7 +4,7 @@
 
 # A plane needs a cell more than it has parameters, or its residuals say nothing.
 form_parameters <- c(packets_and_bits = 3L, packets = 2L)
-# Packets and bits whose rates are this much alike (1 - r^2) cannot be told apart: one size of packets, in effect.
+# Packets and bits whose rates are this much alike (1 - r^2) cannot be distinguished: one size of packets, in effect.
 least_tolerance <- 0.001
 
 # Powers are rounded to this: scatter below it is rounding.
@@ -45,7 +45,7 @@ residual_columns <- c(
 #' @param campaign from [read_campaign()].
 #' @return list fit (one row per node, transport, direction and pacing: coefficients
 #'   with 95 % intervals, ranges of load, packets/s, Mb/s and size over which they hold)
-#'   and residuals (one row per cell). `form` says which terms the cells can tell apart
+#'   and residuals (one row per cell). `form` says which terms the cells can distinguish
 #'   (packets_and_bits or packets, where a holds the bits of its packet too), `reason`
 #'   why it is not more: few_cells, one_packet_size, constant_traffic; or that without one
 #'   of the blocks it cannot be fitted, so that its intervals are those of cells alone:
@@ -164,7 +164,7 @@ noise_of_means <- function(per_block) {
   setorderv(noise, c("payload_bytes", "offered_rate_mbps"))[]
 }
 
-#' Which terms cells can tell apart
+#' Which terms cells can distinguish
 #'
 #' @param cells with packets_pps and ip_mbps.
 #' @return list form (packets_and_bits, packets or NA) and reason (NA for the first).

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Two campaigns compared side by side: the cells that both have. What is told is what stands in both; no
+# Two campaigns compared side by side: the cells that both have. Only what stands in both is shown; no
 # test is made of it, and so nothing is called a change.
 
 # What makes a cell the same in both: whose power it is does not.
@@ -45,7 +45,7 @@ overlay_report <- function(campaign_dirs, path, tell = function(event) NULL) {
   invisible(path)
 }
 
-# "A (wifi-old)": the letter alone tells them apart where names are the same.
+# "A (wifi-old)": the letter alone distinguishes them where names are the same.
 overlay_labels <- function(campaigns, dirs) {
   names <- vapply(campaigns, function(campaign) plain_text(campaign$name, 30L), "")
   if (names[1] == names[2]) names <- plain_text(basename(dirs), 30L)

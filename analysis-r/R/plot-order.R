@@ -3,13 +3,13 @@
 # More points than this are drawn as means: of mini-blocks first, of blocks where that is not enough.
 most_order_points <- 1000
 
-#' Plot E_A by campaign order, as deviation from each cell's mean, with the trend of each sitting
+#' Plot E_A by campaign order, as deviation from each cell's mean, with the trend of each session
 #'
 #' @param listed from [ea_order()].
 #' @param drift from [ea_drift()].
 #' @param summary from [summarise_ea()], for frames per message.
 #' @inheritParams plot_ea
-#' @param sittings from ea_drift_sittings().
+#' @param sessions from ea_drift_sessions().
 #' @return a ggplot with alt text, or NULL without cells of two mini-blocks.
 #' @examples
 #' campaign <- example_campaign()
@@ -19,7 +19,7 @@ most_order_points <- 1000
 #' plot_ea_order(listed, ea_drift(listed, campaign), summary, campaign, meter)
 #' @export
 plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
-                          sittings = ea_drift_sittings(listed, campaign)) {
+                          sessions = ea_drift_sessions(listed, campaign)) {
   chosen <- meter_id
   rows <- listed[meter_id == chosen]
   if (nrow(rows) == 0L) {
@@ -29,9 +29,9 @@ plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
   points <- order_points(rows)
   single <- points$what[1] == "run"
   plot <- ggplot(points, aes(x = position, y = deviation_percent)) +
-    sitting_lines(rows, campaign) +
+    session_lines(rows, campaign) +
     geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
-    trend_layers(rows, sittings[sittings$meter_id == chosen & sittings$quantity == "E_A"], campaign) +
+    trend_layers(rows, sessions[sessions$meter_id == chosen & sessions$quantity == "E_A"], campaign) +
     (if (single) {
       geom_point(aes(colour = transport, fill = transport, shape = transport), size = 1.8, stroke = 0.5)
     } else {
@@ -44,12 +44,12 @@ plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
     labs(
       title = "Energy per megabit by campaign order",
       subtitle = subtitle_words(
-        campaign, chosen, order_words(points$what[1]), trend_words(trend), sittings_short(trend, sittings),
-        sitting_words(rows, campaign)
+        campaign, chosen, order_words(points$what[1]), trend_words(trend), sessions_short(trend, sessions),
+        pause_words(rows, campaign)
       ),
       caption = source_line_with_frames(campaign, chosen, summary)
     )
-  with_alt(plot, alt_order(rows, trend, sittings, campaign, chosen))
+  with_alt(plot, alt_order(rows, trend, sessions, campaign, chosen))
 }
 
 # Runs, or means of mini-blocks or blocks.
@@ -67,51 +67,51 @@ order_points <- function(rows) {
   if (nrow(mini_blocks) <= most_order_points) mini_blocks else means("block", "block")
 }
 
-# A line for each sitting: the trend is one over time, and no run has anything to say of a pause.
-trend_layers <- function(rows, sittings, campaign) {
-  told <- sittings[!is.na(sittings$trend_ci95_low), list(
-    sitting, mean_percent, slope = trend_percent_per_hour, slope_low = trend_ci95_low, slope_high = trend_ci95_high
+# A line for each session: the trend is one over time, and no run has anything to say of a pause.
+trend_layers <- function(rows, sessions, campaign) {
+  told <- sessions[!is.na(sessions$trend_ci95_low), list(
+    session, mean_percent, slope = trend_percent_per_hour, slope_low = trend_ci95_low, slope_high = trend_ci95_high
   )]
   if (nrow(told) == 0L) {
     return(NULL)
   }
-  line <- rows[, list(position, hours = (t_s - mean(t_s)) / 3600), by = list(sitting = sitting_of(t_s, campaign))]
-  line <- line[, .SD[unique(round(seq(1, .N, length.out = min(.N, 200L))))], by = sitting]
-  line <- line[told, on = "sitting", nomatch = NULL]
+  line <- rows[, list(position, hours = (t_s - mean(t_s)) / 3600), by = list(session = session_of(t_s, campaign))]
+  line <- line[, .SD[unique(round(seq(1, .N, length.out = min(.N, 200L))))], by = session]
+  line <- line[told, on = "session", nomatch = NULL]
   line[, `:=`(
     middle = mean_percent + hours * slope, low = mean_percent + pmin(hours * slope_low, hours * slope_high),
     high = mean_percent + pmax(hours * slope_low, hours * slope_high)
   )]
   list(
     geom_ribbon(
-      data = line, aes(x = position, ymin = low, ymax = high, group = sitting), inherit.aes = FALSE, fill = "grey80",
+      data = line, aes(x = position, ymin = low, ymax = high, group = session), inherit.aes = FALSE, fill = "grey80",
       alpha = 0.6
     ),
     geom_line(
-      data = line, aes(x = position, y = middle, group = sitting), inherit.aes = FALSE, linewidth = 0.7,
+      data = line, aes(x = position, y = middle, group = session), inherit.aes = FALSE, linewidth = 0.7,
       linetype = "42"
     )
   )
 }
 
-# First position of each sitting but the first.
-sitting_starts <- function(rows, campaign) {
-  places <- vapply(later_sittings_s(campaign), function(start) {
+# First position of each session but the first.
+session_starts <- function(rows, campaign) {
+  places <- vapply(later_sessions_s(campaign), function(start) {
     after <- rows$position[rows$t_s >= start]
     if (length(after) > 0L) min(after) else NA_real_
   }, 0)
   unique(places[!is.na(places) & places > min(rows$position)])
 }
 
-sitting_lines <- function(rows, campaign) {
-  starts <- sitting_starts(rows, campaign)
+session_lines <- function(rows, campaign) {
+  starts <- session_starts(rows, campaign)
   if (length(starts) > 0L) {
     geom_vline(xintercept = starts - 0.5, colour = "grey60", linetype = "22", linewidth = 0.4)
   }
 }
 
-sitting_words <- function(rows, campaign) {
-  count <- length(sitting_starts(rows, campaign))
+pause_words <- function(rows, campaign) {
+  count <- length(session_starts(rows, campaign))
   if (count > 1L) {
     "Vertical lines: pauses."
   } else if (count == 1L) {
@@ -138,11 +138,11 @@ trend_words <- function(trend) {
   )
 }
 
-alt_order <- function(rows, trend, sittings, campaign, meter_id) {
+alt_order <- function(rows, trend, sessions, campaign, meter_id) {
   paste0(
     "Deviation of E_A from the mean of its cell in the order of the campaign, ", nrow(rows), " runs, from ",
     short(min(rows$deviation_percent)), " to ", short(max(rows$deviation_percent)), " %. ",
-    paste(c(trend_words(trend), sittings_short(trend, sittings)), collapse = " "), " ",
+    paste(c(trend_words(trend), sessions_short(trend, sessions)), collapse = " "), " ",
     if (is_modelled(campaign, meter_id)) "In this model. ", "Meter ", plain_text(meter_id), "."
   )
 }

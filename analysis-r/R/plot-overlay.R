@@ -101,7 +101,7 @@ overlay_loss <- function(cells) {
   if (all(points$value == 0)) points[0] else points
 }
 
-# Panel by panel and campaign by campaign, for the points do not bear what tells the panels apart.
+# Panel by panel and campaign by campaign, for the points do not bear what distinguishes the panels.
 overlay_points <- function(cells, points_of) {
   parts <- split(cells, by = c("panel", "side"))
   points <- rbindlist(lapply(parts, function(rows) {

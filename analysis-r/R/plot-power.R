@@ -55,7 +55,7 @@ power_runs <- function(campaign, id) {
   }
   rows <- rows[meter_id == id & !is.na(p_a_w) & !is.na(window_t_start_s)]
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
-  rows[, `:=`(transport = transport_factor(transport), sitting = sitting_of(t_s, campaign))]
+  rows[, `:=`(transport = transport_factor(transport), session = session_of(t_s, campaign))]
   setorderv(rows, "t_s")[]
 }
 
@@ -117,9 +117,9 @@ idle_words <- function(p_i_w) ifelse(is.na(p_i_w), "", paste0(", P_I ", short(p_
 # Over a pause nothing is known of P_I; a line takes two runs.
 idle_line <- function(runs, clock) {
   known <- runs[!is.na(p_i_w)]
-  known <- known[known[, .I[.N > 1L], by = sitting]$V1]
+  known <- known[known[, .I[.N > 1L], by = session]$V1]
   geom_line(
-    data = known, aes(x = t_s / clock$seconds, y = p_i_w, group = sitting), inherit.aes = FALSE, colour = "grey35",
+    data = known, aes(x = t_s / clock$seconds, y = p_i_w, group = session), inherit.aes = FALSE, colour = "grey35",
     linewidth = 0.5
   )
 }

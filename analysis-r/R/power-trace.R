@@ -13,7 +13,7 @@ trace_columns <- c(
 #' Readings of one mini-block of each meter, with the windows that they lie in
 #'
 #' Of each meter a mini-block with the most runs that count, of the load with the greatest
-#' power above idle, where the windows are best told from each other; of these the one
+#' power above idle, where the windows are best distinguished; of these the one
 #' whose P_A lie nearest to the medians of their cells.
 #' A reading is placed where it belongs in time: its meter's lag is taken off, and of a
 #' meter that averages, half an update interval.

@@ -152,7 +152,7 @@ result_rows <- function(run_id, result) {
     wake_ups_per_message = pick_number(result, "wake_ups_per_message")
   )
   lapply(pick(result, "nodes", default = list()), function(node) {
-    # A client whose flows are not all flows of the run has a T_A of its own, whose uncertainty is not told apart.
+    # A client whose flows are not all flows of the run has a T_A of its own, whose uncertainty is not known.
     own <- "t_a_mbps" %in% names(node)
     c(
       shared,

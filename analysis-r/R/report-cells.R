@@ -2,7 +2,7 @@
 
 # The report's tables of cells: one row per transport, size and load.
 
-#' Name of each row's cell: transport, size, load, and what else tells the rows apart
+#' Name of each row's cell: transport, size, load, and what else distinguishes the rows
 #' @noRd
 with_cell_names <- function(rows) {
   rows <- copy(rows)
@@ -202,7 +202,7 @@ uncertainty_html <- function(rows, source) {
     "u95 meter" = "u95_meter_j_per_mbit", filled(shown, c(
       "u95 model parameters" = "u95_model_j_per_mbit", "E_A with all three" = "total"
     ))
-  ), paste("Half-widths in J/Mb, apart.", source))
+  ), paste("Half-widths in J/Mb, source by source.", source))
 }
 
 fit_html <- function(rows, source) {

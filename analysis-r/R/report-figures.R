@@ -77,7 +77,7 @@ same_words <- function(name, campaign, tables) {
   } else if (startsWith(name, "loss")) {
     same_loss(tables$ea_summary)
   } else if (startsWith(name, "phy-rates") && length(unique(tables$phy_rates$phy_rate_mbps)) == 1L) {
-    sprintf("Every reading of the radio told a PHY rate of %s Mb/s.", number_text(tables$phy_rates$phy_rate_mbps[1]))
+    sprintf("Every reading of the radio shows a PHY rate of %s Mb/s.", number_text(tables$phy_rates$phy_rate_mbps[1]))
   }
 }
 

@@ -347,7 +347,7 @@ beside_sentences <- function(campaign, tables) {
   outliers <- outlier_sentence(tables$outliers)
   found <- list(
     if (!is.null(published)) list(prose(published), " ", link("published", "Side by side")),
-    lapply(drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sittings), function(text) list(prose(text))),
+    lapply(drift_sentences(campaign, tables$ea_drift, tables$ea_drift_sessions), function(text) list(prose(text))),
     if (!is.null(outliers)) list(prose(outliers)),
     list(invalid_sentence(campaign), if (nrow(tables$invalid_runs) > 0L) list(" ", link("invalid", "Every reason")))
   )
@@ -400,14 +400,14 @@ sweep_sentence <- function(one) {
 
 #' Did anything but transports, sizes and loads change E_A or P_I while the campaign ran?
 #' @noRd
-drift_sentences <- function(campaign, drift, sittings = NULL) {
+drift_sentences <- function(campaign, drift, sessions = NULL) {
   if (NROW(drift) == 0L) {
     return(character())
   }
   several <- nrow(campaign$meters) > 1L
   vapply(unique(drift$meter_id), function(id) {
     rows <- drift[meter_id == id]
-    parts <- vapply(seq_len(nrow(rows)), function(i) drift_part(rows[i], sittings), "")
+    parts <- vapply(seq_len(nrow(rows)), function(i) drift_part(rows[i], sessions), "")
     clock <- time_unit(max(rows$span_s))
     model <- if (is_modelled(campaign, id)) "in this model, " else ""
     paste0(
@@ -418,7 +418,7 @@ drift_sentences <- function(campaign, drift, sittings = NULL) {
   }, "", USE.NAMES = FALSE)
 }
 
-drift_part <- function(one, sittings = NULL) {
+drift_part <- function(one, sessions = NULL) {
   if (one$verdict == "constant") {
     return(paste(one$quantity, "is one constant in this device model, so it cannot show drift"))
   }
@@ -434,10 +434,10 @@ drift_part <- function(one, sittings = NULL) {
     paste0(
       one$quantity, " drifted by ", change, ", which does not affect comparisons, because runs are compared only ",
       "inside a mini-block",
-      sittings_clause(one, sittings)
+      sessions_clause(one, sessions)
     )
   } else {
-    paste0("no drift of ", one$quantity, " is seen (", change, ")", sittings_clause(one, sittings))
+    paste0("no drift of ", one$quantity, " is seen (", change, ")", sessions_clause(one, sessions))
   }
 }
 

@@ -56,7 +56,7 @@ shown_tables <- function() {
     model_fit = one("Power model", fit_html),
     model_residuals = one("Residuals of the power model", residuals_html, TRUE),
     ea_drift = one("Drift over the campaign", drift_html),
-    ea_drift_sittings = one("Drift by session", sittings_html), outliers = one("Flagged runs", outliers_html),
+    ea_drift_sessions = one("Drift by session", sessions_html), outliers = one("Flagged runs", outliers_html),
     pacing_overview = one("Pacing certificates by cell", pacing_html),
     phy_rates = one("PHY rates by load", phy_html), runs = one("Every run that counts", runs_html)
   )

@@ -173,7 +173,7 @@ floor_warning <- function(summary, model) {
   ))
 }
 
-#' Warn where null's senders woke up far more or less often than those of the runs that it is the floor of
+#' Warn where null's senders had far more or fewer wake-ups than those of the runs that it is the floor of
 #' @noRd
 wake_ups_warning <- function(summary, model) {
   differ <- summary[transport != "null" & !is.na(wake_ups_differ_n) & wake_ups_differ_n > 0]

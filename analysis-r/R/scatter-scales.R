@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Where no line joins the points, variants of a transport cannot be told by their dashes: then each has its own shape.
+# Where no line joins the points, variants of a transport look alike: then each has its own shape.
 
 # None of them is the downward triangle of upper limits.
 spare_shapes <- c(5, 2, 4, 0, 7, 8, 3, 10, 12, 9, 1, 13, 14)

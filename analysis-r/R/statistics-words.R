@@ -135,7 +135,7 @@ missing_load_words <- function(one) {
   }
 }
 
-# A test that tells transports apart while the model's own uncertainty does not.
+# A test that finds a difference while the model's own uncertainty does not.
 open_sign_words <- function(one) {
   open <- isTRUE(one$difference_model_ci95_low * one$difference_model_ci95_high < 0)
   if (one$verdict %in% c("less", "more") && open) {

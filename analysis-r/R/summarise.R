@@ -175,7 +175,7 @@ mean_or_na <- function(x) {
   if (length(x) == 0L) NA_real_ else mean(x)
 }
 
-# Whether a run with a floor and the null run that gave it woke up differently often (NA where nobody tells).
+# Whether a run with a floor and the null run that gave it had different rates of wake-ups (NA where unknown).
 with_wake_ups_differ <- function(rows) {
   of_null <- rows$wake_ups_per_message[match(rows$floor_run_id, rows$run_id)]
   differ <- wake_ups_differ(rows$wake_ups_per_message, of_null)

@@ -22,7 +22,7 @@ campaign_tables <- function(campaign, margin_percent = NULL) {
   tables <- c(tables, list(
     delta_goodput = delta_goodput(campaign), model_fit = model$fit, model_residuals = model$residuals,
     ea_order = listed, ea_drift = ea_drift(listed, campaign),
-    ea_drift_sittings = ea_drift_sittings(listed, campaign), power_trace = power_trace(campaign),
+    ea_drift_sessions = ea_drift_sessions(listed, campaign), power_trace = power_trace(campaign),
     pacing_certificates = certificates, pacing_overview = pacing_overview(certificates)
   ))
   # Only a campaign that spun and slept has this table.

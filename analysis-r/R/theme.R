@@ -2,7 +2,7 @@
 
 # The look of every figure: colours, shapes, names of transports, theme.
 
-# Okabe and Ito's palette, told apart with the common colour-vision deficiencies.
+# Okabe and Ito's palette, distinguishable with the common colour-vision deficiencies.
 # Shapes are the fillable ones, so that a hollow point is a point without fill;
 # 25, the downward triangle, is kept for upper limits.
 transport_styles <- data.frame(

@@ -7,7 +7,7 @@
 #'
 #' `u95_runs` is the half-width of the 95 % t interval over blocks: it shrinks with more blocks. `u95_meter` is that of
 #' one run's metering: most of it (gain, range error) is common to all runs of an instrument and does not shrink, so
-#' it stands apart. In a modelled campaign `u95_model` is what the device model's parameters add, by Monte Carlo over
+#' it is separate. In a modelled campaign `u95_model` is what the device model's parameters add, by Monte Carlo over
 #' their stated uncertainties, and the total interval holds all three: t over blocks, normal metering, drawn
 #' parameters (JCGM 101). A cell with a run that the device stream does not cover, or without u95_meter, has no total.
 #' Parameters whose source states no uncertainty are held and are in no interval. All cells share their draws, so each

@@ -75,12 +75,12 @@ test_that("a drift over the campaign is told with its size, whatever the cells",
     verdict = "constant", reason = "constant_in_model"
   ))
   expect_identical(drift_columns, names(drift))
-  # In one sitting there is one trend.
-  expect_equal(energy$sittings_n, 1)
+  # In one session there is one trend.
+  expect_equal(energy$sessions_n, 1)
   expect_equal(energy$within_percent_per_hour, energy$trend_percent_per_hour)
-  sittings <- ea_drift_sittings(ea_order(campaign), campaign)
-  expect_equal(sittings[quantity == "E_A", trend_ci95_low], energy$trend_ci95_low)
-  expect_equal(sittings[quantity == "E_A", mean_percent], 0, tolerance = 1e-6)
+  sessions <- ea_drift_sessions(ea_order(campaign), campaign)
+  expect_equal(sessions[quantity == "E_A", trend_ci95_low], energy$trend_ci95_low)
+  expect_equal(sessions[quantity == "E_A", mean_percent], 0, tolerance = 1e-6)
 })
 
 test_that("a campaign without drift has none, although its loads differ by far", {
@@ -124,13 +124,13 @@ test_that("the figure says how large the trend is and where the campaign paused"
   subtitle <- gsub("\n", " ", plot$labels$subtitle)
   expect_match(subtitle, "Over the campaign E_A changed by [0-9.]+ % \\[[0-9.]+ to [0-9.]+\\]: a drift\\.")
   expect_match(subtitle, "By session: .*; .*\\. Vertical line: a pause\\.")
-  expect_equal(sitting_starts(listed, campaign), 20)
+  expect_equal(session_starts(listed, campaign), 20)
   # One panel for streams and datagrams: only with frames per message.
   expect_match(gsub("[\u00a0\n]", " ", plot$labels$caption), "frames per message: UDP 1, TCP 0", fixed = TRUE)
   expect_match(figure_alt(plot), "In this model. Meter client-wt210", fixed = TRUE)
 })
 
-# Two sittings with a long pause between them: nothing happens in the first, and in the second E_A falls by a tenth.
+# Two sessions with a long pause between them: nothing happens in the first, and in the second E_A falls by a tenth.
 fallen <- function() {
   campaign <- drifting(0)
   results <- campaign$results
@@ -145,35 +145,35 @@ fallen <- function() {
   campaign
 }
 
-test_that("a fall within one sitting is told as that, and a pause has no part in the trend within sittings", {
+test_that("a fall within one session is told as that, and a pause has no part in the trend within sessions", {
   campaign <- fallen()
   listed <- ea_order(campaign)
-  sittings <- ea_drift_sittings(listed, campaign)[quantity == "E_A"]
-  expect_identical(sittings$sitting, 1:2)
-  expect_identical(sittings$verdict, c("no_drift_seen", "drift"))
-  expect_equal(sittings$mini_blocks_n, c(12, 12))
-  expect_equal(sittings$change_percent[2], -10, tolerance = 0.1)
-  expect_lt(abs(sittings$change_percent[1]), 1)
-  expect_gt(sittings$mean_percent[1] - sittings$mean_percent[2], 4)
+  sessions <- ea_drift_sessions(listed, campaign)[quantity == "E_A"]
+  expect_identical(sessions$session, 1:2)
+  expect_identical(sessions$verdict, c("no_drift_seen", "drift"))
+  expect_equal(sessions$mini_blocks_n, c(12, 12))
+  expect_equal(sessions$change_percent[2], -10, tolerance = 0.1)
+  expect_lt(abs(sessions$change_percent[1]), 1)
+  expect_gt(sessions$mean_percent[1] - sessions$mean_percent[2], 4)
   drift <- ea_drift(listed, campaign)[quantity == "E_A"]
-  expect_equal(drift$sittings_n, 2)
-  # Of two slopes, 0 and -10 % in the length of a sitting, over equal sittings.
-  span_h <- mean(sittings$span_s) / 3600
+  expect_equal(drift$sessions_n, 2)
+  # Of two slopes, 0 and -10 % in the length of a session, over equal sessions.
+  span_h <- mean(sessions$span_s) / 3600
   expect_equal(drift$within_percent_per_hour, -5 / span_h, tolerance = 0.15)
   expect_gt(drift$trend_percent_per_hour / drift$within_percent_per_hour, 0)
   expect_lt(abs(drift$trend_percent_per_hour), 0.2 * abs(drift$within_percent_per_hour))
-  words <- drift_sentences(campaign, ea_drift(listed, campaign), ea_drift_sittings(listed, campaign))
+  words <- drift_sentences(campaign, ea_drift(listed, campaign), ea_drift_sessions(listed, campaign))
   expect_match(
     words, ": it fell by [0-9.]+ % \\[[0-9.]+ to [0-9.]+\\] in the second session, no trend is seen in the first;"
   )
   expect_match(words, "P_I is one constant in this device model, so it cannot show drift.", fixed = TRUE)
 })
 
-test_that("each sitting has its own line, and none is drawn over the pause", {
+test_that("each session has its own line, and none is drawn over the pause", {
   campaign <- fallen()
   listed <- ea_order(campaign)
-  sittings <- ea_drift_sittings(listed, campaign)
-  plot <- plot_ea_order(listed, ea_drift(listed, campaign), summarise_ea(campaign), campaign, "client-wt210", sittings)
+  sessions <- ea_drift_sessions(listed, campaign)
+  plot <- plot_ea_order(listed, ea_drift(listed, campaign), summarise_ea(campaign), campaign, "client-wt210", sessions)
   expect_match(gsub("\n", " ", plot$labels$subtitle), "By session: no trend; fell by [0-9.]+ %")
   built <- ggplot2::ggplot_build(plot)$data
   bands <- Filter(function(layer) all(c("ymin", "ymax") %in% names(layer)), built)
@@ -182,32 +182,32 @@ test_that("each sitting has its own line, and none is drawn over the pause", {
   expect_match(figure_alt(plot), "By session: no trend; fell by", fixed = TRUE)
 })
 
-test_that("sittings of a single mini-block have a level and no trend", {
+test_that("sessions of a single mini-block have a level and no trend", {
   campaign <- drifting(0)
   starts <- sort(unique(ea_order(campaign)[, min(t_s), by = mini_block]$V1))
   campaign$meta$sessions <- lapply(starts, function(start) list(t_start_s = start - 1))
   listed <- ea_order(campaign)
-  sittings <- ea_drift_sittings(listed, campaign)[quantity == "E_A"]
-  expect_identical(nrow(sittings), 24L)
-  expect_identical(unique(sittings$verdict), "cannot_tell")
-  expect_false(anyNA(sittings$mean_percent))
+  sessions <- ea_drift_sessions(listed, campaign)[quantity == "E_A"]
+  expect_identical(nrow(sessions), 24L)
+  expect_identical(unique(sessions$verdict), "cannot_tell")
+  expect_false(anyNA(sessions$mean_percent))
   drift <- ea_drift(listed, campaign)[quantity == "E_A"]
-  expect_identical(drift$reason, "few_in_sittings")
+  expect_identical(drift$reason, "few_in_sessions")
   expect_false(is.na(drift$trend_ci95_low))
   expect_true(is.na(drift$within_ci95_low))
 })
 
-test_that("slopes of sittings and their intervals are those of least squares", {
+test_that("slopes of sessions and their intervals are those of least squares", {
   data <- with_seed(4, data.frame(t = c(1:20, 101:125) + stats::runif(45), group = rep(1:5, 9)))
-  data$sitting <- rep(1:2, c(20, 25))
-  data$y <- data$group + 0.1 * data$sitting * data$t + rep_len(c(1, -0.9, 0.7, -1.1), 45)
-  line <- stats::lm(y ~ factor(group) + factor(sitting) + factor(sitting):t, data)
-  trend <- within_trend(data$t, data$y, data$group, data$sitting, each = TRUE)
+  data$session <- rep(1:2, c(20, 25))
+  data$y <- data$group + 0.1 * data$session * data$t + rep_len(c(1, -0.9, 0.7, -1.1), 45)
+  line <- stats::lm(y ~ factor(group) + factor(session) + factor(session):t, data)
+  trend <- within_trend(data$t, data$y, data$group, data$session, each = TRUE)
   slopes <- grep(":t", names(stats::coef(line)), value = TRUE)
   expect_equal(trend$slope, unname(stats::coef(line)[slopes]))
   if (trend$autocorrelation == 0) expect_equal(trend$low, unname(stats::confint(line)[slopes, 1]))
-  common <- stats::lm(y ~ factor(group) + factor(sitting) + t, data)
-  expect_equal(within_trend(data$t, data$y, data$group, data$sitting)$slope, unname(stats::coef(common)["t"]))
+  common <- stats::lm(y ~ factor(group) + factor(session) + t, data)
+  expect_equal(within_trend(data$t, data$y, data$group, data$session)$slope, unname(stats::coef(common)["t"]))
 })
 
 test_that("many runs are drawn as means of mini-blocks or blocks", {

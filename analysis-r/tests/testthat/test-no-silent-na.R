@@ -103,7 +103,7 @@ allowed <- list(
     ), untold),
     for_columns(c("within_percent_per_hour", "within_ci95_low", "within_ci95_high"), function(rows) !is.na(rows$reason))
   ),
-  ea_drift_sittings = for_columns(c(
+  ea_drift_sessions = for_columns(c(
     "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
     "change_ci95_high"
   ), untold),

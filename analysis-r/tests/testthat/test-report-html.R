@@ -103,7 +103,7 @@ test_that("a figure in which all is the same is folded behind a sentence, one wi
   expect_identical(same_words("loss", even, tables), "No message was lost in any of 8 cells.")
   expect_match(same_words("delta-goodput-spin", even, tables), "^Goodput is that of UDP in every cell")
   expect_identical(
-    same_words("phy-rates", even, tables), "Every reading of the radio told a PHY rate of 216 Mb/s."
+    same_words("phy-rates", even, tables), "Every reading of the radio shows a PHY rate of 216 Mb/s."
   )
   expect_null(same_words("ea", even, tables))
   expect_null(same_words("loss", even, list()))

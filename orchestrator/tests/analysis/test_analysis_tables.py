@@ -23,7 +23,7 @@ def test_a_kept_table_keeps_its_contract(path: Path) -> None:
 def test_every_table_across_runs_that_a_kept_campaign_has_is_looked_at() -> None:
     of_every_campaign = {"ea_summary", "envelope", "delta_ea", "delta_goodput", "phy_rates", "runs"}
     of_every_campaign |= {"model_fit", "model_residuals", "power_trace"}
-    of_every_campaign |= {"ea_order", "ea_drift", "ea_drift_sittings"}
+    of_every_campaign |= {"ea_order", "ea_drift", "ea_drift_sessions"}
     of_every_campaign |= {"pacing_certificates", "pacing_overview"}
     assert {path.stem for path in KEPT} >= of_every_campaign
 
