@@ -86,11 +86,29 @@ def test_a_radio_does_not_watch_on_the_controller(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "resource",
-    ["http://192.168.50.40", "snmp:[fd00::9]:161", "http://192.0.2.1:80/x", "kasa:board.control.example"],
+    ("resource", "password"),
+    [
+        *(("http://192.0.2.1:80/x", form) for form in ("env:PLUG", "file:plug.txt", "vault:plug")),
+        ("kasa:board.control.example", "env:PLUG"),
+        *((f"http://{at}", "vault:plug") for at in ("10.1.2.3", "172.31.0.1", "192.168.50.40")),
+        ("snmp:[fd00::9]:161", "vault:plug"),
+    ],
 )
-def test_a_password_may_go_to_hosts_and_to_private_addresses(tmp_path, resource):
-    assert load(tmp_path, changed(("meters.0", PLUG | {"resource": resource}))).meters
+def test_a_password_may_go_to_hosts_and_one_of_a_vault_to_private_addresses(tmp_path, resource, password):
+    plug = PLUG | {"resource": resource, "settings": {"password": password}}
+    assert load(tmp_path, changed(("meters.0", plug))).meters
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        *("http://[fe80::1%25eth0]:80/a?b=%3B;c", "http://[fe80::1%eth0.5]/%20", "kasa:fe80::1%wlan-0_a"),
+        *("snmp:[fe80::1%eth0]:161", "http://192.168.50.40?a=%3B"),
+    ],
+)
+def test_the_zone_of_an_address_is_an_interface(tmp_path, resource):
+    plug = PLUG | {"resource": resource, "settings": {}}
+    assert load(tmp_path, changed(("meters.0", plug))).meters[0].resource == resource
 
 
 def test_the_document_survives_json(tmp_path):
@@ -102,7 +120,9 @@ ROOT_SHELL = "fd79::1%x\nEND\ntouch /tmp/owned\ncat <<'END'\n"
 PLUG = {"meter_id": "plug", "node": "ap", "adapter": "socket", "settings": {"password": "env:GITHUB_TOKEN"}}
 CONTROL = "a text with a control character"
 FORM = "does not have the form"
-OUTSIDE = "a password of this machine would go to an address outside the testbed"
+OUTSIDE = "a password of this machine would go to an address outside the testbed's hosts"
+ZONE = "the zone of the address is no interface's name"
+RESOURCE = "meters.0.resource"
 V6_ROUTE = {"to": "fd79::/64", "via": "fd78::1"}
 BRIDGE = ("wifi.forwarding", "bridging")
 FAULTS = [
@@ -120,8 +140,19 @@ FAULTS = [
     ([("name", "rack\n")], "name", FORM),
     ([("meters.0.settings", RANGES | {"a\u2028": 1})], "meters.0.settings", CONTROL),
     *(
-        ([("meters.0", PLUG | {"resource": resource})], "meters.0.resource", OUTSIDE)
+        ([("meters.0", PLUG | {"resource": resource})], "meters.0.resource", ZONE)
         for resource in (
+            *("http://[fe80::1%25eth0;id]", "http://[fe80::1%25eth0;id]:80/", "snmp:[fe80::1%$(id)]:161"),
+            *("kasa:fe80::1%a b", "kasa:fe80::1%", "http://192.168.50.40%`id`/x"),
+        )
+    ),
+    *(
+        ([("meters.0", {**PLUG, "resource": there, "settings": {"password": form}})], RESOURCE, OUTSIDE)
+        for form in ("env:GITHUB_TOKEN", "file:/etc/shadow", "vault:mail")
+        for there in (
+            *("http://169.254.169.254", "http://100.64.0.1", "http://127.0.0.1:8080", "http://[::1]"),
+            *("http://[fe80::1%25eth0]", "http://0.0.0.0", "kasa:localhost", "http://198.18.0.1"),
+            *("http://203.0.113.5", "http://[::ffff:169.254.169.254]", "http://[64:ff9b::a9fe:a9fe]"),
             *(
                 "http://evil.example/",
                 "https://203.0.113.9.evil.example",
@@ -130,6 +161,18 @@ FAULTS = [
             ),
             *("snmp:[2606:4700::1111]:161", "http:////evil.example", "http://192.0.2.1#.evil.example"),
             *("http://192.0.2.1\\.evil.example", "HTTP://evil.example", "visa:TCPIP::evil.example::INSTR"),
+        )
+    ),
+    *(
+        ([("meters.0", {**PLUG, "resource": there, "settings": {"password": form}})], RESOURCE, OUTSIDE)
+        for form in ("env:GITHUB_TOKEN", "file:/etc/shadow")
+        for there in ("http://192.168.50.40", "snmp:[fd00::9]:161", "http://10.0.0.1", "kasa:172.16.0.9")
+    ),
+    *(
+        ([(f"hosts.{name}", host), ("meters.0", PLUG | {"resource": "http://8.8.8.8"})], RESOURCE, OUTSIDE)
+        for name, host in (
+            ("desk", {"roles": ["controller"], "control_address": "8.8.8.8"}),
+            ("shelf", {"roles": ["observer"], "control_address": "8.8.8.8", "ssh": {"address": "192.0.2.3"}}),
         )
     ),
     ([("hosts.ap.control_address", GONE)], "hosts.ap", "'control_address' is missing"),
@@ -201,12 +244,23 @@ def test_a_fault_is_named_with_line_and_field(tmp_path, changes, field, words):
 @pytest.mark.parametrize("field", ["ssh", "service_manager", "wired", "routes"])
 def test_an_emulated_testbed_has_no_fields_of_real_hosts(tmp_path, field):
     values = {"ssh": {}, "service_manager": "none", "wired": {"interface": "eth0"}, "routes": []}
+    with pytest.raises(UsageError, match=f"an emulated testbed has no {field}"):
+        load(tmp_path, emulated({field: values[field]}))
+
+
+def test_hosts_of_an_emulated_testbed_are_namespaces_that_no_password_goes_to(tmp_path):
+    plug = PLUG | {"node": "client", "resource": "http://8.8.8.8"}
+    with pytest.raises(UsageError, match=OUTSIDE):
+        load(tmp_path, emulated({"control_address": "8.8.8.8"}) | {"meters": [plug]})
+
+
+def emulated(server: dict[str, Any]) -> dict[str, Any]:
     hosts = {
         "client": {"roles": ["client", "access_point"], "test_addresses": {"ipv4": "10.77.0.2"}},
-        "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}, field: values[field]},
+        "server": {"roles": ["server"], "test_addresses": {"ipv4": "10.77.0.1"}, **server},
     }
     meter = {"meter_id": "m", "node": "client", "adapter": "wt210", "resource": "emulated"}
-    document = {
+    return {
         "schema_version": 1,
         "name": "e",
         "kind": "emulated",
@@ -214,8 +268,6 @@ def test_an_emulated_testbed_has_no_fields_of_real_hosts(tmp_path, field):
         "link": {"preset": "ideal-216"},
         "meters": [meter | {"device": {"model": "constant"}}],
     }
-    with pytest.raises(UsageError, match=f"an emulated testbed has no {field}"):
-        load(tmp_path, document)
 
 
 def test_all_clients_that_take_part_are_asked_what_they_have() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 from netjoule.core import secrets
@@ -22,6 +22,9 @@ _CREDENTIALS_IN_ADDRESS = re.compile(r"://[^/\s]*@")
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})  # Unicode's categories of controls and of breaks
 _LOCAL = re.compile(r"([a-z0-9]+:)?/(?!/)")  # a device file
 _HOST = re.compile(r"[a-z0-9]+:(?://)?(\[[^\[\]/]*\]|[^\[\]/:]*)")
+# RFC 1918 and RFC 4193; not the link, where 169.254.169.254 tells a cloud's secrets, nor this machine.
+_PRIVATE = [ip_network(text) for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
+_ZONE = re.compile(r"[A-Za-z0-9._-]+(\](:\d+)?)?")
 _FOR_REAL_HOSTS = ("ssh", "service_manager", "wired", "routes")
 
 
@@ -120,37 +123,60 @@ def _check_meters(document: Document) -> None:
                 "the address holds credentials",
                 "put them into settings, by reference (env:NAME, file:PATH or vault:NAME)",
             )
+        _check_zone(document, place, meter["resource"])
         _check_secrets(document, place, meter)
         _check_meter_host(document, place, meter)
         _check_device(document, place, meter)
 
 
-def _check_secrets(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
-    """A variable or file of this machine goes, as a password, to hosts of the topology or a private network.
+def _check_zone(document: Document, place: tuple[str, int], resource: str) -> None:
+    """The zone of an address (fe80::1%eth0, in URLs %25eth0) is the name of an interface and nothing else."""
+    authority = "" if _LOCAL.match(resource) else re.split("[/?#]", resource.rpartition("://")[2])[0]
+    if not all(_ZONE.fullmatch(zone) for zone in authority.split("%")[1:]):
+        raise document.refuse(
+            (*place, "resource"),
+            "the zone of the address is no interface's name",
+            "write letters, digits, '-', '_' and '.' behind the %, such as fe80::1%25eth0",
+        )
 
-    A topology may be anybody's, and any variable or file a secret.
+
+def _check_secrets(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
+    """A variable or file of this machine goes, as a password, to hosts of the topology and nowhere else.
+
+    A topology may be anybody's, and any variable or file a secret. A vault is the user's own and chooses
+    what it answers: an entry of it may go to a meter of a private network as well.
     """
     resource = meter["resource"]
-    if resource == EMULATED or _LOCAL.match(resource) or not secrets.references(meter.get("settings", {})):
+    named = secrets.references(meter.get("settings", {}))
+    if resource == EMULATED or _LOCAL.match(resource) or not named:
         return
     found = _HOST.match(resource)
     address = found[1].strip("[]") if found else ""
-    hosts = document.value["hosts"].values()
-    ways_in = [(host.get("control_address"), host.get("ssh", {}).get("address")) for host in hosts]
-    if any(address in ways for ways in ways_in) or _is_private(address):
+    of_vault = all(reference.startswith("vault:") for reference in named)
+    if address in _ways_in(document) or (of_vault and _is_private(address)):
         return
     raise document.refuse(
         (*place, "resource"),
-        "a password of this machine would go to an address outside the testbed",
-        "give the meter's private address, such as 192.168.50.40, or that of one of the hosts",
+        "a password of this machine would go to an address outside the testbed's hosts",
+        "give the address of one of the hosts; for a meter with an address of its own in a private network,"
+        " such as 192.168.50.40, keep the password in a vault (vault:NAME)",
     )
+
+
+def _ways_in(document: Document) -> list[str | None]:
+    """Where hosts are logged in to, and so have shown who they are; a name alone says nothing."""
+    if document.value["kind"] == EMULATED:
+        return []
+    hosts = [host for host in document.value["hosts"].values() if "controller" not in host["roles"]]
+    return [host.get("ssh", {}).get("address", host.get("control_address")) for host in hosts]
 
 
 def _is_private(address: str) -> bool:
     try:
-        return not ip_address(address).is_global
+        found = ip_address(address)
     except ValueError:
-        return address == "localhost"
+        return False
+    return any(found in network for network in _PRIVATE if network.version == found.version)
 
 
 def _check_meter_host(document: Document, place: tuple[str, int], meter: dict[str, Any]) -> None:
