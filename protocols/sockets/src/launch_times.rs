@@ -11,20 +11,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use crate::ancillary;
 use crate::qdisc::{self, Discipline};
+use crate::send_batch::{SendBatch, SCM_TXTIME};
 use crate::socket::{set_option, set_option_bytes};
 use crate::{Result, SocketError};
 
-/// Socket option and control message type of asm-generic/socket.h, which libc lacks.
-const SO_TXTIME: libc::c_int = 61;
-const SCM_TXTIME: libc::c_int = SO_TXTIME;
+/// Socket option of asm-generic/socket.h, which libc lacks.
+const SO_TXTIME: libc::c_int = SCM_TXTIME;
+/// Datagrams per call: more than the engine offers at once.
+const DATAGRAMS_PER_CALL: usize = 64;
 /// Send buffer asked for: datagrams that wait for their launch count against it. The kernel may grant less.
 const SEND_BUFFER_BYTES: libc::c_int = 4 << 20;
 
 /// Gives the datagrams of one socket their launch times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LaunchTimes(());
+#[derive(Debug)]
+pub struct LaunchTimes(SendBatch);
 
 impl LaunchTimes {
     /// Prepare a socket that sends to `peer`.
@@ -47,14 +48,32 @@ impl LaunchTimes {
         })?;
         // What was granted shows when datagrams are refused for want of room.
         let _ = set_option(fd, libc::SOL_SOCKET, libc::SO_SNDBUF, SEND_BUFFER_BYTES);
-        Ok(Self(()))
+        Ok(Self::new())
     }
 
-    /// Send one datagram on a connected socket; it leaves at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has
-    /// passed.
-    pub fn send(&self, fd: RawFd, bytes: &[u8], launch_ns: i64) -> io::Result<()> {
-        let launch_ns = launch_ns.max(0) as u64;
-        ancillary::send_with(fd, bytes, (libc::SOL_SOCKET, SCM_TXTIME), launch_ns.to_ne_bytes())
+    fn new() -> Self {
+        Self(SendBatch::with_launch_times(DATAGRAMS_PER_CALL))
+    }
+
+    /// Datagrams that one call takes.
+    pub fn room(&self) -> usize {
+        self.0.room()
+    }
+
+    /// Send datagrams of `payload_bytes` that lie back to back on a connected socket, in one call; how many the kernel took,
+    /// counted from the front. Number `index` of them leaves at `launch_ns(index)` (`CLOCK_MONOTONIC`), or at once when that
+    /// has passed.
+    ///
+    /// # Errors
+    /// Why the first was not taken ([`SendBatch::send`]).
+    pub fn send(
+        &mut self,
+        fd: RawFd,
+        datagrams: &[u8],
+        payload_bytes: usize,
+        launch_ns: &dyn Fn(usize) -> i64,
+    ) -> io::Result<usize> {
+        self.0.send_at(fd, datagrams, payload_bytes, launch_ns)
     }
 }
 
@@ -117,12 +136,15 @@ mod tests {
         let device = qdisc::device_towards(peer).unwrap();
         let obeyed = are_obeyed(&qdisc::disciplines_of(device).unwrap());
         match LaunchTimes::prepare(near.as_raw_fd(), peer) {
-            Ok(times) => {
+            Ok(mut times) => {
                 assert!(obeyed);
                 let due_ns = now_ns() + 20_000_000;
-                times.send(near.as_raw_fd(), b"later", due_ns).unwrap();
-                while socket::receive_from(&far, &mut [0; 16]).unwrap().is_none() {}
-                assert!(now_ns() >= due_ns);
+                let at_ns = |index| due_ns + 20_000_000 * index as i64;
+                assert_eq!(times.send(near.as_raw_fd(), b"onetwo", 3, &at_ns).unwrap(), 2);
+                for index in 0..2 {
+                    while socket::receive_from(&far, &mut [0; 16]).unwrap().is_none() {}
+                    assert!(now_ns() >= at_ns(index));
+                }
             }
             Err(SocketError::HostLacks(sentence)) => {
                 assert!(!obeyed && sentence.contains("lo") && sentence.contains("needs fq "), "{sentence}");
@@ -138,12 +160,15 @@ mod tests {
         let far = socket::datagram("127.0.0.1:0".parse().unwrap()).unwrap();
         near.connect(&far.local_addr().unwrap()).unwrap();
         set_option_bytes(near.as_raw_fd(), libc::SOL_SOCKET, SO_TXTIME, &option()).unwrap();
-        LaunchTimes(()).send(near.as_raw_fd(), b"now", now_ns()).unwrap();
-        let mut buffer = [0; 16];
-        let begun_ns = now_ns();
-        while socket::receive_from(&far, &mut buffer).unwrap().is_none() {
-            assert!(now_ns() - begun_ns < 10_000_000_000, "it never arrived");
+        let mut times = LaunchTimes::new();
+        assert_eq!(times.send(near.as_raw_fd(), b"nowand", 3, &|_| now_ns()).unwrap(), 2);
+        for word in [b"now", b"and"] {
+            let mut buffer = [0; 16];
+            let begun_ns = now_ns();
+            while socket::receive_from(&far, &mut buffer).unwrap().is_none() {
+                assert!(now_ns() - begun_ns < 10_000_000_000, "it never arrived");
+            }
+            assert_eq!(&buffer[..3], word);
         }
-        assert_eq!(&buffer[..3], b"now");
     }
 }

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Many datagrams in one call (`sendmmsg`, sendmmsg(2)).
+//! Many datagrams in one call (`sendmmsg`, sendmmsg(2)), each with a launch time where that is wanted (`SCM_TXTIME`).
 //!
 //! Saves the entry into the kernel per message and nothing else: every datagram still goes through the stack by itself.
 
 use std::io;
 use std::os::fd::RawFd;
 
+/// Control message type of asm-generic/socket.h, which libc lacks; the option `SO_TXTIME` has the same number.
+pub(crate) const SCM_TXTIME: libc::c_int = 61;
+/// Room for a control message of eight bytes.
+const CONTROL_WORDS: usize = 4;
+
 /// Headers for `sendmmsg`, allocated once.
 pub struct SendBatch {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
+    /// A launch time for each header; none without [`Self::with_launch_times`].
+    controls: Vec<[u64; CONTROL_WORDS]>,
 }
 
 impl std::fmt::Debug for SendBatch {
@@ -33,7 +40,52 @@ impl SendBatch {
                 header
             })
             .collect();
-        Self { headers, vectors }
+        Self { headers, vectors, controls: Vec::new() }
+    }
+
+    /// The same for [`Self::send_at`] alone.
+    pub(crate) fn with_launch_times(messages: usize) -> Self {
+        let mut batch = Self::new(messages);
+        batch.controls = vec![[0; CONTROL_WORDS]; messages];
+        for (header, control) in batch.headers.iter_mut().zip(&mut batch.controls) {
+            // SAFETY: the control buffer is one of self's, which never move, large enough for one u64 control message and
+            // aligned for cmsghdr.
+            unsafe {
+                header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+                header.msg_hdr.msg_controllen = libc::CMSG_SPACE(size_of::<u64>() as _) as _;
+                let first = libc::CMSG_FIRSTHDR(&header.msg_hdr);
+                (*first).cmsg_level = libc::SOL_SOCKET;
+                (*first).cmsg_type = SCM_TXTIME;
+                (*first).cmsg_len = libc::CMSG_LEN(size_of::<u64>() as _) as _;
+            }
+        }
+        batch
+    }
+
+    /// [`Self::send`] where message `index` leaves at `launch_ns(index)` (`CLOCK_MONOTONIC`), or at once when that has
+    /// passed.
+    pub(crate) fn send_at(
+        &mut self,
+        fd: RawFd,
+        messages: &[u8],
+        payload_bytes: usize,
+        launch_ns: &dyn Fn(usize) -> i64,
+    ) -> io::Result<usize> {
+        debug_assert_eq!(self.controls.len(), self.headers.len());
+        let count = messages.len().div_ceil(payload_bytes);
+        for (index, header) in self.headers.iter().take(count).enumerate() {
+            // SAFETY: with_launch_times gave every header a control message with room for a u64.
+            unsafe {
+                let first = libc::CMSG_FIRSTHDR(&header.msg_hdr);
+                libc::CMSG_DATA(first).cast::<u64>().write_unaligned(launch_ns(index).max(0) as u64);
+            }
+        }
+        self.send(fd, messages, payload_bytes)
+    }
+
+    /// Messages per call.
+    pub fn room(&self) -> usize {
+        self.headers.len()
     }
 
     /// Send messages of `payload_bytes`, the last perhaps shorter, that lie back to back over a connected socket; how many

@@ -84,10 +84,14 @@ impl TxTimestamps {
         })
     }
 
-    /// A call has sent what was handed over at `sent_ns`, and is to leave at `launch_ns` if it has a launch time.
-    pub fn sent(&mut self, socket: &Socket, sent_ns: i64, launch_ns: Option<i64>) -> io::Result<()> {
-        self.missing += self.calls.push(Call { sent_ns, launch_ns });
-        self.calls_since_read += 1;
+    /// One hand-over has sent all of `calls`, which the kernel counts one by one also within a `sendmmsg`.
+    ///
+    /// They have to come together: some may have left, and a stamp that is read before its call is known is lost.
+    pub fn sent(&mut self, socket: &Socket, calls: impl IntoIterator<Item = Call>) -> io::Result<()> {
+        for call in calls {
+            self.missing += self.calls.push(call);
+            self.calls_since_read += 1;
+        }
         if self.calls_since_read >= CALLS_PER_READ {
             self.read(socket.as_raw_fd())?;
         }
@@ -106,7 +110,7 @@ impl TxTimestamps {
         self.number_anew(socket)
     }
 
-    /// A call has failed. Whether the kernel counted it depends on its version (6.8), so the numbers begin anew. That has to
+    /// A call has failed, or one within a `sendmmsg` that was cut short. Whether the kernel counted it depends on its version (6.8), so the numbers begin anew. That has to
     /// wait until everything has left: a packet on its way keeps its old number. What is sent until then goes without stamps.
     pub fn refused(&mut self, socket: &Socket) -> io::Result<()> {
         self.calls.numbers_are_unsure = true;
@@ -243,9 +247,11 @@ impl Stamp {
 
 /// A call that sent something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Call {
-    sent_ns: i64,
-    launch_ns: Option<i64>,
+pub struct Call {
+    /// When it was handed over, `CLOCK_MONOTONIC` ns.
+    pub sent_ns: i64,
+    /// When it is to leave, if it has a launch time.
+    pub launch_ns: Option<i64>,
 }
 
 impl Call {
@@ -312,6 +318,7 @@ impl Calls {
 mod tests {
     use super::*;
     use crate::datagram::send_segmented;
+    use crate::send_batch::SendBatch;
     use crate::socket;
     use crate::timestamps::now_ns;
     use proptest::prelude::*;
@@ -338,7 +345,7 @@ mod tests {
                     near.send(&[1; 50]).unwrap();
                 }
                 sending.push((before_ns, now_ns()));
-                departures.sent(&near, before_ns, None).unwrap();
+                departures.sent(&near, [made_at(before_ns)]).unwrap();
             }
             departures.take(&near, &mut |departure| told.push(departure)).unwrap();
             assert_eq!((told.len(), departures.missing()), (sending.len(), 0), "{address}");
@@ -354,6 +361,23 @@ mod tests {
     }
 
     #[test]
+    fn no_stamp_is_lost_of_batches_that_leave_within_the_call() {
+        let (near, _far) = connected("127.0.0.1:0");
+        let mut departures = TxTimestamps::ask(&near).unwrap();
+        let (mut batch, mut told) = (SendBatch::new(BATCH), 0);
+        // No multiple of a batch: the queue is due to be read within one.
+        near.send(&[1; 50]).unwrap();
+        departures.sent(&near, [made_at(now_ns())]).unwrap();
+        for _ in 0..20 {
+            let sent_ns = now_ns();
+            let taken = batch.send(near.as_raw_fd(), &[1; 50 * BATCH], 50).unwrap();
+            departures.sent(&near, (0..taken).map(|_| made_at(sent_ns))).unwrap();
+        }
+        departures.take(&near, &mut |_| told += 1).unwrap();
+        assert_eq!((told, departures.missing()), (1 + 20 * BATCH, 0));
+    }
+
+    #[test]
     fn after_a_refused_call_the_numbers_begin_anew() {
         let (near, _far) = connected("127.0.0.1:0");
         let mut departures = TxTimestamps::ask(&near).unwrap();
@@ -361,13 +385,13 @@ mod tests {
         for sent_ns in [10, 20] {
             departures.before_sending(&near).unwrap();
             near.send(&[1; 50]).unwrap();
-            departures.sent(&near, sent_ns, None).unwrap();
+            departures.sent(&near, [made_at(sent_ns)]).unwrap();
             assert!(near.send(&vec![1; 100_000]).is_err(), "larger than any datagram");
             departures.refused(&near).unwrap();
         }
         departures.before_sending(&near).unwrap();
         near.send(&[1; 50]).unwrap();
-        departures.sent(&near, 30, None).unwrap();
+        departures.sent(&near, [made_at(30)]).unwrap();
         departures.take(&near, &mut |departure| told.push(departure.sent_ns)).unwrap();
         assert_eq!(told, [10, 20, 30]);
     }
@@ -398,12 +422,12 @@ mod tests {
         full.send(&[1; 50]).unwrap();
         departures.refused(&full).unwrap();
         departures.before_sending(&full).unwrap();
-        departures.sent(&full, 10, None).unwrap();
+        departures.sent(&full, [made_at(10)]).unwrap();
         assert_eq!((departures.calls.numbers_are_unsure, departures.missing()), (true, 1));
         // The first one has nothing on its way.
         departures.before_sending(&near).unwrap();
         near.send(&[1; 50]).unwrap();
-        departures.sent(&near, 20, None).unwrap();
+        departures.sent(&near, [made_at(20)]).unwrap();
         let mut told = Vec::new();
         departures.take(&near, &mut |departure| told.push(departure.sent_ns)).unwrap();
         assert_eq!((told, departures.calls.numbers_are_unsure, departures.missing()), (vec![20], false, 1));

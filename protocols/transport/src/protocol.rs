@@ -31,7 +31,7 @@ pub trait Protocol: Sync {
         false
     }
 
-    /// Whether [`Transport::send_at`] works, for pacing `so_txtime`. By default it does not.
+    /// Whether [`Transport::send_ahead`] works, for pacing `so_txtime`. By default it does not.
     fn takes_launch_times(&self) -> bool {
         false
     }

@@ -132,7 +132,7 @@ pub trait Transport {
         Ok(BatchOutcome { sent, stop: Stop::None })
     }
 
-    /// From now on messages are offered by [`Self::send_at`]. By default a transport cannot do so.
+    /// From now on messages are offered by [`Self::send_ahead`]. By default a transport cannot do so.
     ///
     /// # Errors
     /// [`TransportError::BadOption`] where the transport cannot, [`TransportError::HostLacks`] where the host cannot.
@@ -142,14 +142,20 @@ pub trait Transport {
         ))
     }
 
-    /// Offer one message that the kernel sends at `launch_ns` (`CLOCK_MONOTONIC`), or at once when that has passed. Only
-    /// after [`Self::prepare_launch_times`].
-    fn send_at(&mut self, message: &[u8], _launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
-        self.send(message, now_ns)
+    /// [`Self::send_batch`] of messages of which the kernel sends number `index` at `launch_ns(index)` (`CLOCK_MONOTONIC`), or
+    /// at once when that has passed. Only after [`Self::prepare_launch_times`].
+    fn send_ahead(
+        &mut self,
+        batch: &mut [u8],
+        payload_bytes: usize,
+        _launch_ns: &dyn Fn(usize) -> i64,
+        now_ns: i64,
+    ) -> Result<BatchOutcome> {
+        self.send_batch(batch, payload_bytes, now_ns)
     }
 
     /// After [`Self::prepare_launch_times`]: whether [`Self::departures`] tells of every message that was offered by
-    /// [`Self::send_at`] when it left this host. Without, nobody knows whether launch times are kept.
+    /// [`Self::send_ahead`] when it left this host. Without, nobody knows whether launch times are kept.
     fn stamps_launches(&self) -> bool {
         false
     }

@@ -2,6 +2,7 @@
 //! One end of a UDP flow: a connected socket after the handshake.
 
 use std::io;
+use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
@@ -9,7 +10,7 @@ use netjoule_sockets::datagram::{self, ReceiveBatch, UDP_HEADER_BYTES};
 use netjoule_sockets::launch_times::LaunchTimes;
 use netjoule_sockets::socket;
 use netjoule_sockets::socket::is_unreachable;
-use netjoule_sockets::tx_timestamps::TxTimestamps;
+use netjoule_sockets::tx_timestamps::{Call, TxTimestamps};
 use netjoule_transport::{
     timestamp_counts, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation,
     PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
@@ -111,29 +112,63 @@ impl End {
         Ok(())
     }
 
-    /// A call has sent messages of `bytes` in all, to leave at once or at `launch_ns`.
+    /// Messages of `bytes` in all have gone to the kernel in `calls`: a train is one, each datagram of a `sendmmsg` is one.
     fn after_sending(
         &mut self,
         datagrams: usize,
         bytes: usize,
-        now_ns: i64,
-        launch_ns: Option<i64>,
+        calls: impl Iterator<Item = Call>,
     ) -> Result<()> {
         self.any_message_sent = true;
         self.datagrams_sent += datagrams as u64;
         self.bytes_sent += bytes as u64;
         match &mut self.departures {
-            Some(departures) => departures.sent(&self.socket, now_ns, launch_ns).map_err(no_stamps),
+            Some(departures) => departures.sent(&self.socket, calls).map_err(no_stamps),
             None => Ok(()),
         }
     }
 
-    /// One hand-over has sent `taken` messages. The kernel stamps calls, and each datagram of a `sendmmsg` as one.
-    fn handed_over(&mut self, taken: usize, payload_bytes: usize, now_ns: i64) -> Result<()> {
-        if self.way.is_one_train() {
-            return self.after_sending(taken, taken * payload_bytes, now_ns, None);
+    /// Hand a batch over, with launch times where there are such; see [`Transport::send_batch`].
+    fn hand_over_all(
+        &mut self,
+        batch: &[u8],
+        payload_bytes: usize,
+        launch_ns: Option<&dyn Fn(usize) -> i64>,
+        now_ns: i64,
+    ) -> Result<BatchOutcome> {
+        let messages = batch.len() / payload_bytes;
+        let mut sent = 0;
+        while sent < messages {
+            self.before_sending()?;
+            let rest = &batch[sent * payload_bytes..];
+            let launch_ns = launch_ns.map(|launch_ns| move |index| launch_ns(sent + index));
+            let (taken, room) = match (&mut self.launch_times, &launch_ns) {
+                (Some(times), Some(launch_ns)) => {
+                    (times.send(self.socket.as_raw_fd(), rest, payload_bytes, launch_ns), times.room())
+                }
+                _ => (self.way.hand_over(&self.socket, rest, payload_bytes), self.way.room()),
+            };
+            let taken = match taken {
+                Ok(taken) => taken,
+                Err(error) => {
+                    return Ok(BatchOutcome { sent, stop: self.refusal(error, payload_bytes, now_ns)? })
+                }
+            };
+            let is_cut = taken < room.min(messages - sent);
+            let calls = if self.way.is_one_train() { 1 } else { taken };
+            let call = |index| match &launch_ns {
+                Some(launch_ns) => {
+                    Call { sent_ns: launch_ns(index).max(now_ns), launch_ns: Some(launch_ns(index)) }
+                }
+                None => Call { sent_ns: now_ns, launch_ns: None },
+            };
+            self.after_sending(taken, taken * payload_bytes, (0..calls).map(call))?;
+            if let Some(departures) = self.departures.as_mut().filter(|_| is_cut) {
+                departures.refused(&self.socket).map_err(no_stamps)?;
+            }
+            sent += taken;
         }
-        (0..taken).try_for_each(|_| self.after_sending(1, payload_bytes, now_ns, None))
+        Ok(BatchOutcome { sent, stop: Stop::None })
     }
 
     /// What becomes of a message that the kernel did not take.
@@ -204,7 +239,10 @@ impl Transport for End {
     fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
         self.before_sending()?;
         match self.socket.send_with_flags(message, libc::MSG_DONTWAIT) {
-            Ok(_) => self.after_sending(1, message.len(), now_ns, None).map(|()| SendOutcome::Sent),
+            Ok(_) => {
+                let call = Call { sent_ns: now_ns, launch_ns: None };
+                self.after_sending(1, message.len(), iter::once(call)).map(|()| SendOutcome::Sent)
+            }
             Err(error) => Ok(match self.refusal(error, message.len(), now_ns)? {
                 Stop::QueueFull => SendOutcome::QueueFull,
                 _ => SendOutcome::Refused,
@@ -213,22 +251,8 @@ impl Transport for End {
     }
 
     fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
-        let messages = batch.len() / payload_bytes;
-        self.way.expect(messages, payload_bytes, now_ns);
-        let mut sent = 0;
-        while sent < messages {
-            self.before_sending()?;
-            match self.way.hand_over(&self.socket, &batch[sent * payload_bytes..], payload_bytes) {
-                Ok(taken) => {
-                    self.handed_over(taken, payload_bytes, now_ns)?;
-                    sent += taken;
-                }
-                Err(error) => {
-                    return Ok(BatchOutcome { sent, stop: self.refusal(error, payload_bytes, now_ns)? })
-                }
-            }
-        }
-        Ok(BatchOutcome { sent, stop: Stop::None })
+        self.way.expect(batch.len() / payload_bytes, payload_bytes, now_ns);
+        self.hand_over_all(batch, payload_bytes, None, now_ns)
     }
 
     fn prepare_launch_times(&mut self) -> Result<()> {
@@ -239,20 +263,19 @@ impl Transport for End {
         Ok(())
     }
 
-    fn send_at(&mut self, message: &[u8], launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
-        let Some(times) = self.launch_times else { return self.send(message, now_ns) };
-        self.before_sending()?;
-        match times.send(self.socket.as_raw_fd(), message, launch_ns) {
-            Ok(()) => {
-                let sent_ns = launch_ns.max(now_ns);
-                self.after_sending(1, message.len(), sent_ns, Some(launch_ns)).map(|()| SendOutcome::Sent)
-            }
-            Err(error) => Ok(match self.refusal(error, message.len(), now_ns)? {
-                // What waits in the kernel for its launch fills the buffer: the message may follow when one has left.
-                Stop::QueueFull => SendOutcome::WouldBlock,
-                _ => SendOutcome::Refused,
-            }),
-        }
+    fn send_ahead(
+        &mut self,
+        batch: &mut [u8],
+        payload_bytes: usize,
+        launch_ns: &dyn Fn(usize) -> i64,
+        now_ns: i64,
+    ) -> Result<BatchOutcome> {
+        let outcome = self.hand_over_all(batch, payload_bytes, Some(launch_ns), now_ns)?;
+        Ok(match outcome.stop {
+            // What waits in the kernel for its launch fills the buffer: the message may follow when one has left.
+            Stop::QueueFull => BatchOutcome { stop: Stop::WouldBlock, ..outcome },
+            _ => outcome,
+        })
     }
 
     fn stamps_launches(&self) -> bool {

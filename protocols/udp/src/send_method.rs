@@ -76,6 +76,14 @@ impl SendMethod {
         matches!(self.call, Call::Train)
     }
 
+    /// Messages that one call takes one by one, so that it may stop between them.
+    pub(crate) fn room(&self) -> usize {
+        match &self.call {
+            Call::Batched(batch) => batch.room(),
+            Call::Single | Call::Train => 1,
+        }
+    }
+
     /// Give the kernel messages of `payload_bytes` that lie back to back; how many it took from the front, at least one.
     ///
     /// # Errors

@@ -49,11 +49,6 @@ impl Batch {
         self.states_lengths = states_lengths;
     }
 
-    /// Free bytes before every message.
-    pub(crate) fn headroom_bytes(&self) -> usize {
-        self.headroom_bytes
-    }
-
     /// How many messages of `message_bytes` go at once.
     pub(crate) fn most(&self, message_bytes: usize) -> usize {
         (BATCH_BYTES / message_bytes).clamp(1, self.most_messages)

@@ -5,7 +5,7 @@
 //! tells how long handing over took.
 
 use netjoule_transport::message::Header;
-use netjoule_transport::{BatchOutcome, SendOutcome, State, Stop};
+use netjoule_transport::{BatchOutcome, State, Stop};
 
 use super::accepted::Accepted;
 use super::batch::Batch;
@@ -223,26 +223,19 @@ impl<'a> SendLoop<'a> {
         now_ns: i64,
     ) -> Outcome<BatchOutcome> {
         let first = self.done();
-        for sent in 0..messages {
-            let launch_ns = self.counts.start_ns + self.plan.schedule.due_ns(first + sent as u64);
-            let sequence = self.accepted.messages() + sent as u64;
-            let header = Header { sequence, sent_ns: launch_ns.max(now_ns) };
-            let headroom_bytes = self.batch.headroom_bytes();
-            let message = &self.batch.fill(1, size, |_| header)[headroom_bytes..];
-            let outcome = if first + (sent as u64) < self.held_back_below {
-                session.transport.send(message, now_ns)?
-            } else {
-                session.transport.send_at(message, launch_ns, now_ns)?
-            };
-            let stop = match outcome {
-                SendOutcome::Sent => continue,
-                SendOutcome::WouldBlock => Stop::WouldBlock,
-                SendOutcome::Refused => Stop::Refused,
-                SendOutcome::QueueFull => Stop::QueueFull,
-            };
-            return Ok(BatchOutcome { sent, stop });
+        let (start_ns, schedule) = (self.counts.start_ns, &self.plan.schedule);
+        let launch_ns = |index: usize| start_ns + schedule.due_ns(first + index as u64);
+        let sequence = self.accepted.messages();
+        let header = |index: usize| Header {
+            sequence: sequence + index as u64,
+            sent_ns: launch_ns(index).max(now_ns),
+        };
+        let late = self.held_back_below.saturating_sub(first).min(messages as u64) as usize;
+        if late > 0 {
+            return Ok(session.transport.send_batch(self.batch.fill(late, size, header), size, now_ns)?);
         }
-        Ok(BatchOutcome { sent: messages, stop: Stop::None })
+        let batch = self.batch.fill(messages, size, header);
+        Ok(session.transport.send_ahead(batch, size, &launch_ns, now_ns)?)
     }
 
     /// Count messages that left.

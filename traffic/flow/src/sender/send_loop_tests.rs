@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use netjoule_transport::{
-    message, Arrival, Departure, Kind, Packetisation, PacketisationSource, PollFd, Result, Transport, Values,
+    message, Arrival, Departure, Kind, Packetisation, PacketisationSource, PollFd, Result, SendOutcome,
+    Transport, Values,
 };
 
 use super::*;
@@ -155,9 +156,17 @@ impl Transport for Recorder {
         Ok(())
     }
 
-    fn send_at(&mut self, message: &[u8], launch_ns: i64, now_ns: i64) -> Result<SendOutcome> {
-        self.log.borrow_mut().launches.push(launch_ns);
-        self.send(message, now_ns)
+    fn send_ahead(
+        &mut self,
+        batch: &mut [u8],
+        message_bytes: usize,
+        launch_ns: &dyn Fn(usize) -> i64,
+        now_ns: i64,
+    ) -> Result<BatchOutcome> {
+        let outcome = self.send_batch(batch, message_bytes, now_ns)?;
+        let refused = usize::from(outcome.stop != Stop::None);
+        self.log.borrow_mut().launches.extend((0..outcome.sent + refused).map(launch_ns));
+        Ok(outcome)
     }
 
     fn flush(&mut self, _now_ns: i64) -> Result<()> {
