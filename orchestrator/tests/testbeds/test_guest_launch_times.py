@@ -16,8 +16,8 @@ pytestmark = pytest.mark.guest
 LIMIT_S = 400
 MESSAGES = 1_000
 FAST_MESSAGES = 2_000
-# A thousand messages in two seconds over a cable between two namespaces, and two thousand in less than one: several
-# for each call. Not set -e: every flow says what became of it.
+# A thousand messages in two seconds over a cable between two namespaces, and two thousand in less than one:
+# several for each call. Not set -e: every flow says what became of it.
 FLOWS = r"""
 modprobe -a veth sch_fq sch_etf
 ip netns add far
