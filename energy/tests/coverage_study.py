@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from netjoule_energy.assess import assess_run
-from netjoule_energy.campaign_files import accuracy_of
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.power import Readings
-from netjoule_energy.result import NodeResult
-from netjoule_energy.run_input import RunInput
-from netjoule_energy.windows import Intervals
+from netjoule_contracts.types.result import Node
+from netjoule_energy.campaign.files import accuracy_of
+from netjoule_energy.power.readings import Readings
+from netjoule_energy.power.windows import Intervals
+from netjoule_energy.run.assess import assess_run
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.run.run_input import RunInput
 from netjoule_meters.adapters.power_analysers.wt210 import WT210
 from netjoule_meters.config import MeterConfig
 from netjoule_meters.emulated.instrument_errors import Quantity
@@ -232,7 +232,7 @@ def logged(line: Line, until_s: float, **settings: Any) -> tuple[Readings, dict[
     return readings, passport
 
 
-def fly(scenario: Scenario, seed: int) -> NodeResult:
+def fly(scenario: Scenario, seed: int) -> Node:
     """One run on a new instrument."""
     rng = np.random.default_rng([seed, len(scenario.name)])
     windows = windows_of(scenario, 2.0 + rng.uniform(0, UPDATE_S))

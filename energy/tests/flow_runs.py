@@ -8,9 +8,9 @@ from typing import Any
 
 from netjoule_contracts.flow_work import megabits
 from netjoule_contracts.lift import runs as lift
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.run_input import RunInput, run_input
-from netjoule_energy.windows import Intervals
+from netjoule_energy.power.windows import Intervals
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.run.run_input import RunInput, run_input
 
 
 @dataclass(frozen=True, slots=True)

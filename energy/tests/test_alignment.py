@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from netjoule_energy import align_campaign, compute_and_write
-from netjoule_energy.alignment import BARKER_13, Pulse, bit_length_s, find_lag
-from netjoule_energy.campaign_files import CampaignError
-from netjoule_energy.power import ENERGY_COUNTER, INSTANTANEOUS, INTERVAL_MEAN, Readings
-from netjoule_energy.windows import FloatArray
+from netjoule_energy.campaign.files import CampaignError
+from netjoule_energy.power.alignment import BARKER_13, Pulse, bit_length_s, find_lag
+from netjoule_energy.power.readings import ENERGY_COUNTER, INSTANTANEOUS, INTERVAL_MEAN, Readings
+from netjoule_energy.power.windows import FloatArray
 
 TAU_S = 0.1
 PULSES = (Pulse(10.0, 0.2), Pulse(60.0, 0.2))

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import netjoule_contracts
-from netjoule_energy import CampaignError, Result, compute_and_write, compute_run
+from netjoule_contracts.types.result import Result
+from netjoule_energy import CampaignError, compute_and_write, compute_run
 from netjoule_energy.__main__ import main
-from netjoule_energy.campaign_files import invalidating_codes
-from netjoule_energy.series import lines_between
+from netjoule_energy.campaign.files import invalidating_codes
+from netjoule_energy.campaign.series import lines_between
 
 Build = Callable[..., Any]
 
@@ -71,7 +72,7 @@ def test_linear_drift_is_corrected_and_a_large_one_invalidates(build: Build, met
     result = only(build(meters=[meter(drift_w_per_s=0.005)]))
     assert result.valid
     assert result.nodes[0].energy_per_work_j == pytest.approx(0.15, rel=1e-4)
-    assert result.nodes[0].u95_components["idle_drift"] > 0
+    assert result.nodes[0].u95_components.idle_drift > 0
 
 
 def test_large_drift_invalidates(build: Build, meter: Any) -> None:
@@ -98,7 +99,7 @@ def test_several_meters_are_assessed_apart(build: Build, meter: Any, flow: Any) 
 def test_unknown_accuracy_caps_the_grade(build: Build, meter: Any) -> None:
     result = only(build(meters=[meter(status="unknown", reading_ratio=None, range_ratio=None)]))
     assert result.nodes[0].grade == "C"
-    assert result.nodes[0].u95_components["gain"] == 0.0
+    assert result.nodes[0].u95_components.gain == 0.0
 
 
 def test_hwsim_has_no_air_time_and_no_energy_per_megabit(build: Build, flow: Any) -> None:
@@ -221,7 +222,7 @@ def test_noise_is_reported_and_truth_lies_within(build: Build, meter: Any) -> No
     campaign = build(meters=[meter(sigma_w=0.02)], seed=11)
     node = compute_run(campaign.folder, campaign.run_ids[0], rng=np.random.default_rng(1)).nodes[0]
     assert node.energy_per_work_j == pytest.approx(0.15, abs=node.u95_energy_per_work_j)
-    assert node.u95_components["noise"] > node.u95_components["gain"] > 0
+    assert node.u95_components.noise > node.u95_components.gain > 0
     assert 5 <= node.effective_readings <= node.readings
 
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from netjoule_energy.alignment import Pulse, bit_length_s, find_lag
-from netjoule_energy.integrator import check_integrator
-from netjoule_energy.windows import Window
+from netjoule_energy.power.alignment import Pulse, bit_length_s, find_lag
+from netjoule_energy.power.integrator import check_integrator
+from netjoule_energy.power.windows import Window
 
 STUDY = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("coverage_study.py"))))
 
@@ -27,7 +27,7 @@ def test_the_device_of_the_study_is_read_as_it_is() -> None:
         assert node.energy_per_work_j == pytest.approx(scenario.true_ea, abs=2 * node.u95_energy_per_work_j)
         assert node.coverage == pytest.approx(1.0)
         assert (node.readings, node.semantics) == (100, "interval_mean")
-        assert node.u95_components["offset"] > node.u95_components["noise"] > node.u95_components["gain"] > 0
+        assert node.u95_components.offset > node.u95_components.noise > node.u95_components.gain > 0
 
 
 def test_the_oracle_knows_the_closed_form_without_scatter() -> None:

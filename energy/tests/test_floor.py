@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import netjoule_contracts
-from netjoule_energy import Result, compute_and_write
-from netjoule_energy.floor import floor_ratio
-from netjoule_energy.node_floor import shared_idle
-from netjoule_energy.node_power import MeterInput, NodePower, node_power
-from netjoule_energy.noise import MeanNoise
-from netjoule_energy.power import Readings
-from netjoule_energy.uncertainty import (
+from netjoule_contracts.types.result import Result
+from netjoule_energy import compute_and_write
+from netjoule_energy.power.readings import Readings
+from netjoule_energy.power.windows import Window
+from netjoule_energy.run.node_floor import shared_idle
+from netjoule_energy.run.node_power import MeterInput, NodePower, node_power
+from netjoule_energy.run.result import document_of, floor_ratio
+from netjoule_energy.uncertainty.budget import (
     Accuracy,
     PowerBudget,
     PowerTerm,
@@ -26,7 +27,7 @@ from netjoule_energy.uncertainty import (
     Throughput,
     floor_spread,
 )
-from netjoule_energy.windows import Window
+from netjoule_energy.uncertainty.noise import MeanNoise
 
 Build = Callable[..., Any]
 
@@ -177,7 +178,7 @@ def test_wake_ups_and_naps_stand_in_the_result_and_are_empty_where_nobody_tells(
     (null,) = compute_and_write(campaign.folder, campaign.run_ids[1:])
     assert [null.measures[name] for name in names] == [None, None]
     assert "floor_wake_ups_differ" not in codes(told), "nothing is known of null"
-    measures = dict(told.to_document()["measures"])
+    measures = dict(document_of(told)["measures"])
     netjoule_contracts.validate("result_flow", measures)
     for name in names:
         del measures[name]
@@ -192,7 +193,7 @@ def test_without_a_floor_nothing_is_said_of_nulls_wake_ups(build: Build, flow: A
 
 def test_a_result_with_a_floor_fits_its_contract(build: Build, flow: Any) -> None:
     _, result = mini_block(build, flow)
-    netjoule_contracts.validate("result", result.to_document())
+    netjoule_contracts.validate("result", document_of(result))
 
 
 # How sure the floor is

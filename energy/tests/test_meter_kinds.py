@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import netjoule_contracts
-from netjoule_energy import Result, compute_and_write
+from netjoule_contracts.types.result import Result
+from netjoule_energy import compute_and_write
 
 Build = Callable[..., Any]
 
@@ -55,7 +56,7 @@ def test_a_meter_of_whole_watts_gives_no_tight_number(build: Build, flow: Any) -
     state(campaign, accuracy=UNKNOWN)
     node = only(campaign).nodes[0]
     assert node.delta_p_w == pytest.approx(1.0, abs=0.05)
-    assert node.u95_components["resolution"] > 0.05
+    assert node.u95_components.resolution > 0.05
     assert node.u95_energy_per_work_j > 0.02
     assert node.grade in {"C", "below_resolution"}
     assert "accuracy_unknown" in node.grade_limits
@@ -80,7 +81,7 @@ def test_a_stated_resolution_comes_before_the_written_digits(build: Build) -> No
     campaign = build()
     state(campaign, resolution=10.0)
     node = only(campaign).nodes[0]
-    assert node.u95_components["resolution"] > 0.4
+    assert node.u95_components.resolution > 0.4
     assert node.grade == "below_resolution"
 
 
@@ -114,8 +115,8 @@ def test_terms_of_the_specification_are_listed(build: Build) -> None:
     node = only(campaign).nodes[0]
     parts = node.specification
     assert parts is not None
-    assert parts["reading"] + parts["calibration_age"] == pytest.approx(node.u95_components["gain"], rel=0.03)
-    assert parts["range"] == pytest.approx(node.u95_components["offset"], rel=0.03)
+    assert parts["reading"] + parts["calibration_age"] == pytest.approx(node.u95_components.gain, rel=0.03)
+    assert parts["range"] == pytest.approx(node.u95_components.offset, rel=0.03)
 
 
 def test_spot_readings_of_a_campaign(build: Build) -> None:

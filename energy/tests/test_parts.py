@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from netjoule_energy.extrapolation import DeviceSamples, extrapolated_ratio
-from netjoule_energy.grade import grade_of
-from netjoule_energy.idle import drift_half_width_w, has_drifted, interpolate
-from netjoule_energy.noise import estimate
-from netjoule_energy.power import Readings, mean_power
-from netjoule_energy.windows import Intervals, Window, measured_span, span_is_short
+from netjoule_energy.power.extrapolation import DeviceSamples, extrapolated_ratio
+from netjoule_energy.power.idle import drift_half_width_w, has_drifted, interpolate
+from netjoule_energy.power.readings import Readings, mean_power
+from netjoule_energy.power.windows import Intervals, Window, measured_span, span_is_short
+from netjoule_energy.uncertainty.grade import grade_of
+from netjoule_energy.uncertainty.noise import estimate
 
 
 def readings(powers: list[float], *, flags: list[str] | None = None, lag_s: float = 0.0) -> Readings:

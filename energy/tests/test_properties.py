@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from flow_runs import FlowInput, FlowRun
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netjoule_energy.assess import assess_run
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.power import Readings, mean_power
-from netjoule_energy.result import NodeResult
-from netjoule_energy.uncertainty import Accuracy
-from netjoule_energy.windows import Intervals, Window
+from netjoule_contracts.types.result import Node
+from netjoule_energy.power.readings import Readings, mean_power
+from netjoule_energy.power.windows import Intervals, Window
+from netjoule_energy.run.assess import assess_run
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.uncertainty.budget import Accuracy
 
 WINDOWS = {"idle_before": (0.4, 1.4), "measure": (2.0, 4.0), "tail": (4.0, 4.3), "idle_after": (4.5, 5.5)}
 
@@ -50,7 +51,7 @@ def source(
     return FlowRun(run, (FlowInput({}, report, intervals),), (meter,))
 
 
-def node(run: FlowRun) -> NodeResult:
+def node(run: FlowRun) -> Node:
     return assess_run(*run.lifted(), np.random.default_rng(5), frozenset()).nodes[0]
 
 
@@ -99,5 +100,10 @@ def test_numbers_are_finite_or_empty_and_empty_has_a_reason(values: list[float])
     found = node(source(values))
     assert (found.energy_per_work_j is None) == (found.ea_reason is not None)
     assert (found.energy_per_work_j is None) == (found.delta_p_w < 0)
-    numbers = (found.u_delta_p_w, found.u95_energy_per_work_j, found.p_a_w, *found.u95_components.values())
+    numbers = (
+        found.u_delta_p_w,
+        found.u95_energy_per_work_j,
+        found.p_a_w,
+        *msgspec.to_builtins(found.u95_components).values(),
+    )
     assert np.isfinite(numbers).all()

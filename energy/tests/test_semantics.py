@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netjoule_energy.grade import grade_of
-from netjoule_energy.idle import interpolate
-from netjoule_energy.integrator import check_integrator
-from netjoule_energy.node_power import tail_energy_j
-from netjoule_energy.power import (
+from netjoule_energy.power.idle import interpolate
+from netjoule_energy.power.integrator import check_integrator
+from netjoule_energy.power.readings import (
     ENERGY_COUNTER,
     INSTANTANEOUS,
     INTERVAL_MEAN,
@@ -22,8 +20,10 @@ from netjoule_energy.power import (
     joined,
     mean_power,
 )
-from netjoule_energy.resolution import counter_step_j, half_widths_w
-from netjoule_energy.windows import Window
+from netjoule_energy.power.resolution import counter_step_j, half_widths_w
+from netjoule_energy.power.windows import Window
+from netjoule_energy.run.node_power import tail_energy_j
+from netjoule_energy.uncertainty.grade import grade_of
 
 
 def instants(powers: list[float], *, flags: list[str] | None = None, lag_s: float = 0.0) -> Readings:

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netjoule_contracts
-from netjoule_energy.assess import assess_run
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.parts import (
+from netjoule_energy.power.readings import Readings
+from netjoule_energy.power.windows import Intervals, Window, measured_span
+from netjoule_energy.run.assess import assess_run
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.run.parts import (
     PartInput,
     clients_of,
     idle_clients,
@@ -24,9 +26,8 @@ from netjoule_energy.parts import (
     joined,
     work_within,
 )
-from netjoule_energy.power import Readings
-from netjoule_energy.uncertainty import Accuracy
-from netjoule_energy.windows import Intervals, Window, measured_span
+from netjoule_energy.run.result import document_of
+from netjoule_energy.uncertainty.budget import Accuracy
 
 WINDOWS = {"idle_before": (0.4, 1.4), "measure": (2.0, 4.0), "tail": (4.0, 4.3), "idle_after": (4.5, 5.5)}
 STEADY_W = [5.0] * 19 + [7.0] * 21 + [5.0] * 16
@@ -83,7 +84,7 @@ def several(*flows: FlowInput) -> FlowRun:
 
 def assess(run: FlowRun, null: FlowRun | None = None) -> dict[str, Any]:
     invalidating = frozenset({"bookkeeping_mismatch"})
-    document = assess_run(*run.lifted(null), np.random.default_rng(5), invalidating).to_document()
+    document = document_of(assess_run(*run.lifted(null), np.random.default_rng(5), invalidating))
     netjoule_contracts.validate("result", document)
     return document
 

@@ -8,10 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from netjoule_energy.node_power import MeterInput, node_power
-from netjoule_energy.noise import MeanNoise
-from netjoule_energy.power import Readings
-from netjoule_energy.uncertainty import (
+from netjoule_energy.power.readings import Readings
+from netjoule_energy.power.windows import Window
+from netjoule_energy.run.node_power import MeterInput, node_power
+from netjoule_energy.uncertainty.budget import (
     Accuracy,
     PowerBudget,
     PowerTerm,
@@ -22,7 +22,7 @@ from netjoule_energy.uncertainty import (
     spread,
     u95_throughput,
 )
-from netjoule_energy.windows import Window
+from netjoule_energy.uncertainty.noise import MeanNoise
 
 EXACT = Accuracy(0.0, 0.0, known=True)
 TEN_MBPS = Throughput(10.0, 0.0, 0.0)

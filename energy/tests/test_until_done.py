@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 import netjoule_contracts
 from netjoule_energy import repeats_needed
-from netjoule_energy.assess import assess_run
-from netjoule_energy.campaign_files import read_states
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.power import ENERGY_COUNTER, INSTANTANEOUS, Readings, mean_power
-from netjoule_energy.run_input import RunInput, run_input
-from netjoule_energy.uncertainty import Accuracy
-from netjoule_energy.until_done import RadioStates, straddle_half_widths_w, tail_of
-from netjoule_energy.windows import FloatArray, Window
+from netjoule_energy.campaign.files import read_states
+from netjoule_energy.power.readings import ENERGY_COUNTER, INSTANTANEOUS, Readings, mean_power
+from netjoule_energy.power.until_done import RadioStates, straddle_half_widths_w, tail_of
+from netjoule_energy.power.windows import FloatArray, Window
+from netjoule_energy.run.assess import assess_run
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.run.result import document_of
+from netjoule_energy.run.run_input import RunInput, run_input
+from netjoule_energy.uncertainty.budget import Accuracy
 
 UPDATE_S, IDLE_W = 0.1, 5.0
 LAST_S = 12.0
@@ -178,7 +179,7 @@ def a_run(work: Window, extra_w: float, quantity: float = 2.0, **changes: Any) -
 
 
 def assess(source: RunInput, control: RunInput | None = None) -> dict[str, Any]:
-    document = assess_run(source, control, np.random.default_rng(3), frozenset()).to_document()
+    document = document_of(assess_run(source, control, np.random.default_rng(3), frozenset()))
     netjoule_contracts.validate("result", document)
     return document
 

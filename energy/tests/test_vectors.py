@@ -14,11 +14,11 @@ import pytest
 
 import netjoule_contracts
 from netjoule_contracts.flow_control import control_of
-from netjoule_energy.node_floor import ControlPower, node_floor
-from netjoule_energy.node_power import MeterInput, NodePower, node_power
-from netjoule_energy.power import Readings
-from netjoule_energy.uncertainty import Accuracy, Throughput
-from netjoule_energy.windows import Intervals, MeasuredSpan, Window, measured_span
+from netjoule_energy.power.readings import Readings
+from netjoule_energy.power.windows import Intervals, MeasuredSpan, Window, measured_span
+from netjoule_energy.run.node_floor import ControlPower, node_floor
+from netjoule_energy.run.node_power import MeterInput, NodePower, node_power
+from netjoule_energy.uncertainty.budget import Accuracy, Throughput
 
 MAKER = runpy.run_path(str(Path(__file__).with_name("make_ea_vectors.py")))
 FLOOR_MAKER = runpy.run_path(str(Path(__file__).with_name("make_floor_vectors.py")))

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netjoule_energy.campaign_files import CampaignError
-from netjoule_energy.compute import computed
-from netjoule_energy.result import NodeResult, Result
+from netjoule_contracts.types.result import Node, Result
+from netjoule_energy.campaign.compute import computed
+from netjoule_energy.campaign.files import CampaignError
 
 EXIT_INVALID_DATA = 4
 
@@ -56,7 +56,7 @@ def summary(result: Result) -> str:
     return "  ".join([result.run_id, state, *(_node_summary(node, unit) for node in result.nodes)])
 
 
-def _node_summary(node: NodeResult, unit: str) -> str:
+def _node_summary(node: Node, unit: str) -> str:
     if node.energy_per_work_j is None or node.u95_energy_per_work_j is None:
         return f"{node.meter_id}: no energy per {unit} ({node.ea_reason})"
     text = f"{node.meter_id}: {node.energy_per_work_j:.4g} +- {node.u95_energy_per_work_j:.2g} J/{unit}"

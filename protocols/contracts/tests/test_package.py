@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 USE = """
 import netjoule_contracts
 from netjoule_meters.config import meter_configs
-from netjoule_energy.campaign_files import invalidating_codes
+from netjoule_energy.campaign.files import invalidating_codes
 from netjoule_meters.adapters.plugs_and_pdus.presets import all_presets
 meter = {"meter_id": "m", "node": "client", "adapter": "wt210", "resource": "/dev/x"}
 print(len(meter_configs({"schema_version": 1, "meters": [meter]})), bool(all_presets()))

@@ -179,7 +179,7 @@ class Code:
 
 def code_for(meters: Sequence[MeterPace]) -> Code:
     """The code whose bits the slowest meter resolves."""
-    from netjoule_energy.alignment import BARKER_13, bit_length_s
+    from netjoule_energy.power.alignment import BARKER_13, bit_length_s
 
     slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
     return Code(BARKER_13, max(_LEAST_BIT_S, bit_length_s(slowest_s)))

@@ -104,7 +104,7 @@ async def _sent(session: LoadSession, due_s: float, time: CampaignTime, hosts: H
 
 def lags(alignment: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """The lags that results go by, by meter: those that are sure enough."""
-    from netjoule_energy.alignment import LEAST_CONFIDENCE
+    from netjoule_energy.power.alignment import LEAST_CONFIDENCE
 
     return {a["meter_id"]: float(a["lag_s"]) for a in alignment if a["confidence"] >= LEAST_CONFIDENCE}
 

@@ -29,10 +29,10 @@ from enum import Enum
 
 import numpy as np
 
-from netjoule_energy.idle import Idle, drift_half_width_w
-from netjoule_energy.noise import MeanNoise, Scatter
-from netjoule_energy.power import WindowMean
-from netjoule_energy.windows import FloatArray
+from netjoule_energy.power.idle import Idle, drift_half_width_w
+from netjoule_energy.power.readings import WindowMean
+from netjoule_energy.power.windows import FloatArray
+from netjoule_energy.uncertainty.noise import MeanNoise, Scatter
 
 DRAWS = 10_000
 COMPONENTS = ("gain", "offset", "resolution", "noise", "edges", "timebase", "idle_drift", "t_a")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from netjoule_energy.windows import FloatArray, Window
+from netjoule_energy.power.windows import FloatArray, Window
 
 INTERVAL_MEAN = "interval_mean"
 INSTANTANEOUS = "instantaneous"

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netjoule_energy.alignment import Alignment, Pulse, find_lag
-from netjoule_energy.campaign_files import CampaignError, read_campaign, read_trace
-from netjoule_energy.power import joined
+from netjoule_energy.campaign.files import CampaignError, read_campaign, read_trace
+from netjoule_energy.power.alignment import Alignment, Pulse, find_lag
+from netjoule_energy.power.readings import joined
 
 _REACH_UPDATES = 10
 _LEAST_REACH_S = 4.0

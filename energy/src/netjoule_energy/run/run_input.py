@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.parts import PartInput, joined, parts_of_node, u_of, work_within
-from netjoule_energy.uncertainty import TIMEBASE_RATIO, Throughput
-from netjoule_energy.windows import Intervals, MeasuredSpan, Window, measured_span
+from netjoule_energy.power.windows import Intervals, MeasuredSpan, Window, measured_span
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.run.parts import PartInput, joined, parts_of_node, u_of, work_within
+from netjoule_energy.uncertainty.budget import TIMEBASE_RATIO, Throughput
 
 UNTIL_DONE = "until_done"
 CONTROL = "control"

@@ -3,25 +3,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
 
-from netjoule_energy.extrapolation import extrapolated_ratio, is_hollow
-from netjoule_energy.floor import GREATEST_FLOOR_RATIO, floor_ratio
-from netjoule_energy.grade import Grade, grade_of
-from netjoule_energy.node_floor import ControlPower, empty_floor, node_floor
-from netjoule_energy.node_power import MeterInput, NodePower
-from netjoule_energy.result import TOOK_NO_PART, FloorResult, NodeResult, Reason
-from netjoule_energy.run_input import RunInput
-from netjoule_energy.uncertainty import (
+from netjoule_contracts.types.result import Floor, Node, Reason, U95Components
+from netjoule_energy.power.extrapolation import extrapolated_ratio, is_hollow
+from netjoule_energy.power.until_done import LEAST_UPDATES, updates_in
+from netjoule_energy.run.node_floor import ControlPower, node_floor
+from netjoule_energy.run.node_power import MeterInput, NodePower
+from netjoule_energy.run.result import GREATEST_FLOOR_RATIO, TOOK_NO_PART, coded, empty_floor, floor_ratio
+from netjoule_energy.run.run_input import RunInput
+from netjoule_energy.uncertainty.budget import (
     RESOLUTION_FACTOR,
     Spread,
     Throughput,
     specification_u95,
     spread,
 )
-from netjoule_energy.until_done import LEAST_UPDATES, updates_in
+from netjoule_energy.uncertainty.grade import Grade, grade_of
 
 RADIO_WITHOUT_AIR_TIME = "hwsim"
 APPARENT_POWER = "apparent_power"
@@ -36,7 +38,7 @@ def node_result(
     *,
     of_control: ControlPower | None,
     rng: np.random.Generator,
-) -> NodeResult:
+) -> Node:
     """Return what one meter says of a run. rate: None leaves energy per work empty."""
     without_air_time = source.run["radio_source"] == RADIO_WITHOUT_AIR_TIME
     priced = None if without_air_time else rate
@@ -55,10 +57,17 @@ def node_result(
     u95 = found.u95_ea if told else None
     outside = None if meter.device is None else extrapolated_ratio(meter.device, power.active.window)
     grade = _grade(meter, power, 0.0 if unseen and priced is not None else per_work_j, u95, below)
-    return NodeResult(
+    words: dict[str, Any] = {  # those that the contracts have: of the passport, and of grades
+        "power_source": meter.power_source,
+        "semantics": meter.readings.semantics,
+        "quantity": meter.quantity,
+        "grade": grade.letter,
+        "grade_limits": grade.limits,
+    }
+    return Node(
+        **words,
         meter_id=meter.meter_id,
         node=meter.node,
-        power_source=meter.power_source,
         radio_source=source.run["radio_source"],
         device_model=meter.device_model,
         device_form=meter.device_form,
@@ -74,7 +83,7 @@ def node_result(
         ea_reason=reason,
         u95_energy_per_work_j=u95,
         upper_limit_energy_per_work_j=found.ea_upper if below and told else None,
-        u95_components=found.u95_by_component if told else None,
+        u95_components=U95Components(**found.u95_by_component) if told and found.u95_by_component else None,
         below_resolution=below,
         extrapolated_ratio=outside,
         hollow=is_hollow(outside),
@@ -82,21 +91,17 @@ def node_result(
         readings=power.active.readings,
         effective_readings=power.effective_readings,
         tail_energy_j=power.tail_energy_j,
-        grade=grade.letter,
-        grade_limits=grade.limits,
-        semantics=meter.readings.semantics,
-        quantity=meter.quantity,
         lag_s=meter.readings.lag_s,
         lag_source="passport" if meter.u_lag_s is None else "alignment",
         specification=_specification(meter, delta_w, priced),
         integrator=power.integrator,
-        tail_s=None if power.tail is None else power.tail.length_s,
+        tail_s=UNSET if power.tail is None else power.tail.length_s,
         tail_cut=None if power.tail is None else power.tail.cut,
         floor=_floor(source, meter, power, priced, of_control=of_control, rng=rng),
     )
 
 
-def without_part(node: NodeResult) -> NodeResult:
+def without_part(node: Node) -> Node:
     """Of a client without a part in the work: its power stays, and is the price of nothing.
 
     That its meter saw no difference is no shortcoming of the meter.
@@ -174,25 +179,25 @@ def _ea_reason(source: RunInput, power: NodePower, rate: Throughput | None, unse
     return "below_resolution" if power.delta_w < 0 or unseen else None
 
 
-def node_reasons(node: NodeResult) -> list[Reason]:
+def node_reasons(node: Node) -> list[Reason]:
     """Return what is to be said of a meter's figures."""
     reasons = []
     if node.ea_reason == TOOK_NO_PART:
-        reasons.append(Reason(TOOK_NO_PART, f"meter {node.meter_id}: {node.node} has no part in this run"))
+        reasons.append(coded(TOOK_NO_PART, f"meter {node.meter_id}: {node.node} has no part in this run"))
     if node.ea_reason == "radio_without_air_time":
-        reasons.append(Reason(node.ea_reason, f"radio_source is {node.radio_source}"))
+        reasons.append(coded(node.ea_reason, f"radio_source is {node.radio_source}"))
     if node.below_resolution and node.ea_reason != "null_has_no_throughput":
         detail = f"meter {node.meter_id}: P_A - P_I is {node.delta_p_w:z.4f} W, u {node.u_delta_p_w:.4f} W"
-        reasons.append(Reason("below_resolution", detail))
+        reasons.append(coded("below_resolution", detail))
     if node.quantity == APPARENT_POWER:
         detail = f"meter {node.meter_id}: current times a nominal voltage, not active power"
-        reasons.append(Reason("apparent_power", detail))
+        reasons.append(coded("apparent_power", detail))
     if node.hollow and node.extrapolated_ratio is not None:
         detail = f"meter {node.meter_id}: {100 * node.extrapolated_ratio:.1f} % of the window is extrapolated"
-        reasons.append(Reason("extrapolated_model", detail))
+        reasons.append(coded("extrapolated_model", detail))
     if node.tail_cut:
         detail = f"meter {node.meter_id}: the radio was not idle {node.tail_s:.3f} s after the work"
-        reasons.append(Reason("tail_cut", detail))
+        reasons.append(coded("tail_cut", detail))
     return [*reasons, *_floor_warning(node)]
 
 
@@ -202,17 +207,17 @@ def short_work(meter: MeterInput, power: NodePower) -> list[Reason]:
     if power.tail is None or updates >= LEAST_UPDATES:
         return []
     found = f"the work took {updates} of its updates, {LEAST_UPDATES} are wanted"
-    return [Reason("work_short", f"meter {meter.meter_id}: {found}")]
+    return [coded("work_short", f"meter {meter.meter_id}: {found}")]
 
 
-def _floor_warning(node: NodeResult) -> list[Reason]:
+def _floor_warning(node: Node) -> list[Reason]:
     """Warn where much of it is what the control run takes too; below resolution there are no shares."""
     floor_w, delta_w = node.floor.floor_w, node.delta_p_w
     share = floor_ratio(floor_w, delta_w)
     if share is None or share <= GREATEST_FLOOR_RATIO or node.below_resolution:
         return []
     found = f"the floor of {floor_w:.4f} W is {100 * share:.0f} % of P_A - P_I, {delta_w:.4f} W"
-    return [Reason("floor_large", f"meter {node.meter_id}: {found}")]
+    return [coded("floor_large", f"meter {node.meter_id}: {found}")]
 
 
 def _floor(
@@ -223,7 +228,7 @@ def _floor(
     *,
     of_control: ControlPower | None,
     rng: np.random.Generator,
-) -> FloorResult:
+) -> Floor:
     if source.is_control:
         return empty_floor(source.run["run_id"], "null_has_no_throughput")
     return node_floor(source.run["control"], meter, power, rate, of_control=of_control, rng=rng)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from netjoule_energy.windows import FloatArray, Window
+from netjoule_energy.power.windows import FloatArray, Window
 
 HOLLOW_RATIO = 0.05
 """A run with a greater share is drawn hollow and left out of envelope, tests and fits."""

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from netjoule_energy.power import INSTANTANEOUS, Pieces, Readings, instants_of, pieces_of
-from netjoule_energy.windows import FloatArray
+from netjoule_energy.power.readings import INSTANTANEOUS, Pieces, Readings, instants_of, pieces_of
+from netjoule_energy.power.windows import FloatArray
 
 BARKER_13 = "1111100110101"
 METHOD = "normalised_correlation"

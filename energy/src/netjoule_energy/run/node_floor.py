@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from netjoule_energy.node_power import MeterInput, NodePower
-from netjoule_energy.power import WindowMean
-from netjoule_energy.result import FloorResult
-from netjoule_energy.uncertainty import SharedIdle, Throughput, floor_spread
-from netjoule_energy.windows import EDGE_TOLERANCE_S
+from netjoule_contracts.types.result import Floor
+from netjoule_energy.power.readings import WindowMean
+from netjoule_energy.power.windows import EDGE_TOLERANCE_S
+from netjoule_energy.run.node_power import MeterInput, NodePower
+from netjoule_energy.run.result import empty_floor
+from netjoule_energy.uncertainty.budget import SharedIdle, Throughput, floor_spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ def node_floor(
     *,
     of_control: ControlPower | None,
     rng: np.random.Generator,
-) -> FloorResult:
+) -> Floor:
     """Return floor_w = P_null - P_I and energy per work above it, or the code that leaves both empty.
 
     Both powers are taken above the idle power of their own run, so that energy above the floor,
@@ -66,7 +67,7 @@ def node_floor(
     above = None
     if power.budget is not None and rate is not None:
         above = (power.budget.delta_w - floor_w) / rate.work_per_s
-    return FloorResult(
+    return Floor(
         run_id=run_id,
         p_null_w=own.active.mean_w,
         floor_w=floor_w,
@@ -75,11 +76,6 @@ def node_floor(
         u95_energy_per_work_above_floor_j=None if above is None else widths.u95_ea_above_floor,
         reason=None,
     )
-
-
-def empty_floor(run_id: str | None, reason: str) -> FloorResult:
-    """Return a floor without numbers; `reason` is a code of reasons.json."""
-    return FloorResult(run_id, None, None, None, None, None, reason)
 
 
 def shared_idle(run: NodePower, control: NodePower) -> SharedIdle:

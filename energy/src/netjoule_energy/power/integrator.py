@@ -11,29 +11,19 @@ timer's 0.02 %) are in no manual page at hand and therefore provisional.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from netjoule_energy.power import INTERVAL_MEAN, Readings, mean_power
-from netjoule_energy.resolution import counter_step_j
-from netjoule_energy.windows import Window
+from netjoule_contracts.types.result import Integrator
+from netjoule_energy.power.readings import INTERVAL_MEAN, Readings, mean_power
+from netjoule_energy.power.resolution import counter_step_j
+from netjoule_energy.power.windows import Window
 
 READING_RATIO = 0.001
 TIMER_RATIO = 0.0002
 
 
-@dataclass(frozen=True, slots=True)
-class IntegratorCheck:
-    """Energy in J over the same updates by the log and by the integrator; u95_j: of their difference."""
-
-    logged_j: float
-    counted_j: float
-    u95_j: float
-    agrees: bool
-
-
-def check_integrator(readings: Readings, window: Window) -> IntegratorCheck | None:
+def check_integrator(readings: Readings, window: Window) -> Integrator | None:
     """Compare both between the first and the last update inside `window`.
 
     None without counts, when the count began anew inside, or when the log has a gap there.
@@ -53,4 +43,5 @@ def check_integrator(readings: Readings, window: Window) -> IntegratorCheck | No
     step_j = counter_step_j(readings.energy_j[readings.flag == ""])
     limits_j = (step_j / 2, step_j / 2, READING_RATIO * counted_j, TIMER_RATIO * counted_j)
     u95_j = 2 * math.sqrt(sum(limit**2 for limit in limits_j) / 3)
-    return IntegratorCheck(logged_j, counted_j, u95_j, abs(counted_j - logged_j) <= u95_j + 1e-9)
+    agrees = abs(counted_j - logged_j) <= u95_j + 1e-9
+    return Integrator(logged_j=logged_j, counted_j=counted_j, u95_j=u95_j, agrees=agrees)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from netjoule_energy.result import Fairness, PartShare
-from netjoule_energy.windows import EDGE_TOLERANCE_S, FloatArray, Intervals, Window
+from netjoule_contracts.types.result import Fairness, ResultPart
+from netjoule_energy.power.windows import EDGE_TOLERANCE_S, FloatArray, Intervals, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ def idle_clients(clients: Iterable[str], parts: Iterable[PartInput]) -> frozense
     return frozenset(clients) - {part.node for part in parts}
 
 
-def shares(parts: Sequence[PartInput], window: Window, *, counted: bool) -> tuple[PartShare, ...]:
+def shares(parts: Sequence[PartInput], window: Window, *, counted: bool) -> tuple[ResultPart, ...]:
     """Return what each part did in the window; counted: work is (of a control run none is)."""
     found = []
     for part in parts:
         rate = work_within(part.intervals, window) / window.length_s if counted else None
         asked = part.entry["asked_per_s"]
         found.append(
-            PartShare(
+            ResultPart(
                 part=str(part.entry["part"]),
                 node=part.node,
                 work_per_s=rate,
@@ -95,7 +95,7 @@ def shares(parts: Sequence[PartInput], window: Window, *, counted: bool) -> tupl
     return tuple(found)
 
 
-def fairness(of: Sequence[PartShare]) -> Fairness:
+def fairness(of: Sequence[ResultPart]) -> Fairness:
     """Return Jain's index of work done and of demand met."""
     return Fairness(
         jain_work=jain_index([share.work_per_s for share in of]),

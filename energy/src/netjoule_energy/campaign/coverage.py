@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule_energy.campaign_files import Campaign, read_trace
-from netjoule_energy.node_power import UNKNOWN_POWER
-from netjoule_energy.power import mean_power
-from netjoule_energy.windows import Window
+from netjoule_energy.campaign.files import Campaign, read_trace
+from netjoule_energy.power.readings import mean_power
+from netjoule_energy.power.windows import Window
+from netjoule_energy.run.node_power import UNKNOWN_POWER
 
 WINDOWS = ("idle_before", "measure", "idle_after")
 """Of run.json; of the measure window the part that result.json calls its own."""

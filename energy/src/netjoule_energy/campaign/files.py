@@ -15,16 +15,16 @@ import numpy.typing as npt
 
 import netjoule_contracts
 from netjoule_contracts import reading
-from netjoule_energy.alignment import LEAST_CONFIDENCE
-from netjoule_energy.extrapolation import DeviceSamples
-from netjoule_energy.node_power import UNKNOWN_POWER, MeterInput
-from netjoule_energy.parts import clients_of
-from netjoule_energy.power import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
-from netjoule_energy.resolution import counter_step_j, step_of_decimals
-from netjoule_energy.series import lines_between
-from netjoule_energy.uncertainty import Accuracy, SpecificationTerm
-from netjoule_energy.until_done import RadioStates
-from netjoule_energy.windows import FloatArray
+from netjoule_energy.campaign.series import lines_between
+from netjoule_energy.power.alignment import LEAST_CONFIDENCE
+from netjoule_energy.power.extrapolation import DeviceSamples
+from netjoule_energy.power.readings import ENERGY_COUNTER, GREATEST_COUNT_SPACING, INTERVAL_MEAN, Readings
+from netjoule_energy.power.resolution import counter_step_j, step_of_decimals
+from netjoule_energy.power.until_done import RadioStates
+from netjoule_energy.power.windows import FloatArray
+from netjoule_energy.run.node_power import UNKNOWN_POWER, MeterInput
+from netjoule_energy.run.parts import clients_of
+from netjoule_energy.uncertainty.budget import Accuracy, SpecificationTerm
 
 PROVISIONAL = "provisional"
 """First word of an accuracy's source that no document at hand confirms."""

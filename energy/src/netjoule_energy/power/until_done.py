@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from netjoule_energy.power import INSTANTANEOUS, Pieces, Readings, instants_of, pieces_of
-from netjoule_energy.windows import FloatArray, Window
+from netjoule_energy.power.readings import INSTANTANEOUS, Pieces, Readings, instants_of, pieces_of
+from netjoule_energy.power.windows import FloatArray, Window
 
 LEAST_UPDATES = 20
 """Work shorter than so many updates of the meter is repeated back to back inside one window."""

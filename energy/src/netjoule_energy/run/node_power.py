@@ -7,16 +7,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from netjoule_energy.extrapolation import DeviceSamples
-from netjoule_energy.idle import Idle, has_drifted, interpolate
-from netjoule_energy.integrator import IntegratorCheck, check_integrator
-from netjoule_energy.noise import Scatter, estimate
-from netjoule_energy.power import Readings, WindowMean, mean_power
-from netjoule_energy.resolution import half_widths_w
-from netjoule_energy.result import Reason
-from netjoule_energy.uncertainty import Accuracy, PowerBudget, PowerTerm, power_budget, power_term
-from netjoule_energy.until_done import RadioStates, Tail, straddle_half_widths_w, tail_of
-from netjoule_energy.windows import Window
+from netjoule_contracts.types.result import Integrator, Reason
+from netjoule_energy.power.extrapolation import DeviceSamples
+from netjoule_energy.power.idle import Idle, has_drifted, interpolate
+from netjoule_energy.power.integrator import check_integrator
+from netjoule_energy.power.readings import Readings, WindowMean, mean_power
+from netjoule_energy.power.resolution import half_widths_w
+from netjoule_energy.power.until_done import RadioStates, Tail, straddle_half_widths_w, tail_of
+from netjoule_energy.power.windows import Window
+from netjoule_energy.run.result import coded
+from netjoule_energy.uncertainty.budget import Accuracy, PowerBudget, PowerTerm, power_budget, power_term
+from netjoule_energy.uncertainty.noise import Scatter, estimate
 
 UNKNOWN_POWER = "unknown"
 """power_source of imported results, beside whose flows no power was logged."""
@@ -68,7 +69,7 @@ class NodePower:
     budget: PowerBudget | None
     effective_readings: float
     tail_energy_j: float | None
-    integrator: IntegratorCheck | None
+    integrator: Integrator | None
     reasons: tuple[Reason, ...]
     tail: Tail | None = None
 
@@ -96,7 +97,7 @@ def node_power(
     """
     active = mean_power(meter.readings, measure)
     if not meter.logged:
-        reason = Reason("no_power_logged", "the imported files hold no power")
+        reason = coded("no_power_logged", "the imported files hold no power")
         return NodePower(active, None, None, None, None, 0.0, None, None, (reason,))
     before = _mean_or_none(meter.readings, windows.get("idle_before"))
     after = _mean_or_none(meter.readings, windows.get("idle_after"))
@@ -189,10 +190,10 @@ def _mean_or_none(readings: Readings, window: Window | None) -> WindowMean | Non
 
 def _idle_reasons(meter_id: str, name: str, mean: WindowMean | None) -> list[Reason]:
     if mean is None:
-        return [Reason("idle_missing", f"meter {meter_id}: the run has no window {name}")]
+        return [coded("idle_missing", f"meter {meter_id}: the run has no window {name}")]
     reasons = _window_reasons(meter_id, name, mean)
     if mean.mean_w is None:
-        reasons.append(Reason("idle_missing", f"meter {meter_id}: no usable reading in {name}"))
+        reasons.append(coded("idle_missing", f"meter {meter_id}: no usable reading in {name}"))
     return reasons
 
 
@@ -200,17 +201,17 @@ def _window_reasons(meter_id: str, name: str, mean: WindowMean) -> list[Reason]:
     where = f"meter {meter_id}, {name} {mean.window.start_s:.3f}-{mean.window.end_s:.3f} s"
     reasons = []
     if not mean.covered:
-        reasons.append(Reason("meter_gap", f"{where}: readings cover {100 * mean.coverage:.1f} %"))
+        reasons.append(coded("meter_gap", f"{where}: readings cover {100 * mean.coverage:.1f} %"))
     if mean.overrange:
-        reasons.append(Reason("meter_overrange", f"{where}: a reading is out of range"))
+        reasons.append(coded("meter_overrange", f"{where}: a reading is out of range"))
     return reasons
 
 
-def _integrator_reason(meter_id: str, check: IntegratorCheck) -> Reason:
+def _integrator_reason(meter_id: str, check: Integrator) -> Reason:
     found = f"the log says {check.logged_j:.4f} J, the integrator {check.counted_j:.4f} J"
-    return Reason("integrator_disagrees", f"meter {meter_id}: {found}, u95 {check.u95_j:.4f} J")
+    return coded("integrator_disagrees", f"meter {meter_id}: {found}, u95 {check.u95_j:.4f} J")
 
 
 def _drift(meter_id: str, idle: Idle) -> Reason:
     change = f"idle went from {idle.before_w:.4f} W to {idle.after_w:.4f} W over the run"
-    return Reason("idle_drift", f"meter {meter_id}: {change}")
+    return coded("idle_drift", f"meter {meter_id}: {change}")

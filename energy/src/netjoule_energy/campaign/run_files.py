@@ -14,7 +14,7 @@ import numpy as np
 
 from netjoule_contracts import reading
 from netjoule_contracts.lift import runs as lift
-from netjoule_energy.campaign_files import (
+from netjoule_energy.campaign.files import (
     Campaign,
     CampaignError,
     check,
@@ -24,10 +24,10 @@ from netjoule_energy.campaign_files import (
     read_states,
     readable,
 )
-from netjoule_energy.node_power import MeterInput
-from netjoule_energy.parts import idle_clients
-from netjoule_energy.run_input import UNTIL_DONE, RunInput, run_input
-from netjoule_energy.windows import Intervals
+from netjoule_energy.power.windows import Intervals
+from netjoule_energy.run.node_power import MeterInput
+from netjoule_energy.run.parts import idle_clients
+from netjoule_energy.run.run_input import UNTIL_DONE, RunInput, run_input
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from netjoule_energy.windows import FloatArray
+from netjoule_energy.power.windows import FloatArray
 
 GREATEST_CORRELATION = 0.95
 CORRELATIONS: FloatArray = np.linspace(0.0, GREATEST_CORRELATION, 39)

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
-from netjoule_energy.node_floor import ControlPower
-from netjoule_energy.node_power import MeterInput, NodePower, node_power
-from netjoule_energy.node_result import node_reasons, node_result, short_work, without_part
-from netjoule_energy.parts import fairness, shares
-from netjoule_energy.result import NodeResult, Reason, Result, Work
-from netjoule_energy.run_input import RunInput
-from netjoule_energy.uncertainty import u95_throughput
-from netjoule_energy.windows import MeasuredSpan, Window, span_is_short
+from netjoule_contracts.types.result import Node, Reason, Result, Work
+from netjoule_contracts.types.result import Window as ResultWindow
+from netjoule_energy.power.windows import MeasuredSpan, Window, span_is_short
+from netjoule_energy.run.node_floor import ControlPower
+from netjoule_energy.run.node_power import MeterInput, NodePower, node_power
+from netjoule_energy.run.node_result import node_reasons, node_result, short_work, without_part
+from netjoule_energy.run.parts import fairness, shares
+from netjoule_energy.run.result import coded
+from netjoule_energy.run.run_input import RunInput
+from netjoule_energy.uncertainty.budget import u95_throughput
 
 
 def assess_run(
@@ -28,9 +29,9 @@ def assess_run(
     invalid.
     """
     measure = source.measure
-    reasons = [Reason(str(r["code"]), str(r["detail"])) for r in source.run["reasons"]]
+    reasons = [coded(str(r["code"]), str(r["detail"])) for r in source.run["reasons"]]
     if measure is None:
-        reasons = reasons or [Reason("interrupted", "the run has no measure window")]
+        reasons = reasons or [coded("interrupted", "the run has no measure window")]
         return _result(source, None, None, reasons=reasons, nodes=[], invalidating=invalidating)
     span = source.span(measure)
     reasons += _span_reasons(source, measure, span)
@@ -50,7 +51,7 @@ def assess_run(
         reasons += [*power.reasons, *node_reasons(node), *short_work(meter, power)]
     if any(node.floor.floor_w is not None for node in nodes) and not source.is_control:
         warnings = source.run["control"]["warnings"]
-        reasons += [Reason(str(r["code"]), str(r["detail"])) for r in warnings]
+        reasons += [coded(str(r["code"]), str(r["detail"])) for r in warnings]
     return _result(source, span, u95_rate, reasons=reasons, nodes=nodes, invalidating=invalidating)
 
 
@@ -60,7 +61,7 @@ def _result(
     u95_rate: float | None,
     *,
     reasons: list[Reason],
-    nodes: list[NodeResult],
+    nodes: list[Node],
     invalidating: Collection[str],
 ) -> Result:
     run = source.run
@@ -69,6 +70,7 @@ def _result(
     parts = source.several
     several = shares(parts, span.window, counted=source.counted) if parts and span else ()
     return Result(
+        schema_version=2,
         run_id=run["run_id"],
         load=run["load"],
         kind=run["kind"],
@@ -80,18 +82,22 @@ def _result(
         valid=run["status"] == "done" and not any(reason.code in invalidating for reason in kept),
         reasons=kept,
         nodes=tuple(nodes),
-        parts=several,
+        parts=several or None,
         fairness=fairness(several) if several else None,
     )
 
 
-def _window(source: RunInput, window: Window) -> dict[str, Any]:
-    return {"kind": source.run["window"]["kind"], "t_start_s": window.start_s, "t_end_s": window.end_s}
+def _window(source: RunInput, window: Window) -> ResultWindow:
+    kind = source.run["window"]["kind"]
+    return ResultWindow(kind=kind, t_start_s=window.start_s, t_end_s=window.end_s)
 
 
 def _work(source: RunInput, span: MeasuredSpan, u95_rate: float | None) -> Work | None:
     work = source.run["work"]
-    return None if work is None else Work(span.work, work["unit"], span.work_per_s, u95_rate)
+    if work is None:
+        return None
+    told = {"quantity": span.work, "work_per_s": span.work_per_s, "u95_work_per_s": u95_rate}
+    return Work(unit=work["unit"], **told)
 
 
 def _power(source: RunInput, meter: MeterInput, window: Window) -> NodePower:
@@ -107,12 +113,12 @@ def _windows(source: RunInput) -> dict[str, Window | None]:
 def _span_reasons(source: RunInput, measure: Window, span: MeasuredSpan) -> list[Reason]:
     if source.is_control and not source.counted:
         detail = f"{source.run['arm']} is the generator floor of its mini-block"
-        return [Reason("null_has_no_throughput", detail)]
+        return [coded("null_has_no_throughput", detail)]
     if not span.work:
-        return [Reason("nothing_received", "no work was done in the measure window")]
+        return [coded("nothing_received", "no work was done in the measure window")]
     if not source.until_done and span_is_short(measure, span.window, source.intervals):
         detail = f"intervals of the work cover {span.window.length_s:.3f} s of {measure.length_s:.3f} s"
-        return [Reason("flow_short", detail)]
+        return [coded("flow_short", detail)]
     return []
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from netjoule_energy.windows import Window
+from netjoule_energy.power.windows import Window
 
 DRIFT_FLOOR_RATIO = 0.005
 DRIFT_U_FACTOR = 3.0

@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from netjoule_energy.power import ENERGY_COUNTER, Readings, WindowMean
-from netjoule_energy.windows import FloatArray
+from netjoule_energy.power.readings import ENERGY_COUNTER, Readings, WindowMean
+from netjoule_energy.power.windows import FloatArray
 
 _UNIT = 1e-6
 """Counts are compared as whole micro-units."""

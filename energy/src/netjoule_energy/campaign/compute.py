@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 import netjoule_contracts
-from netjoule_energy.assess import assess_run
-from netjoule_energy.campaign_files import CampaignError, invalidating_codes, read_campaign
-from netjoule_energy.result import Result
-from netjoule_energy.run_files import Runs, run_folder
+from netjoule_contracts.types.result import Result
+from netjoule_energy.campaign.files import CampaignError, invalidating_codes, read_campaign
+from netjoule_energy.campaign.run_files import Runs, run_folder
+from netjoule_energy.run.assess import assess_run
+from netjoule_energy.run.result import document_of
 
 
 def compute_run(campaign_dir: Path, run_id: str, *, rng: np.random.Generator) -> Result:
@@ -62,7 +63,7 @@ def write_result(path: Path, result: Result) -> None:
     Raises:
         CampaignError: when the result does not fit its contract (nothing is written then).
     """
-    document = result.to_document()
+    document = document_of(result)
     try:
         hold(document)
     except netjoule_contracts.ContractError as error:
