@@ -5,16 +5,18 @@ import asyncio
 import sys
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from runner_fakes import FakeTime
+from runner_fakes import FakeTime, topology
 
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.command.load import CommandLoad
 from netjoule.loads.command.settings import Settings, Work
 from netjoule.workload.load import Condition, Outcome, Place
+from netjoule.workload.workload import Workload
 
 HERE = LocalHost("here")
 PLACE = Place(
@@ -36,15 +38,20 @@ def condition(arm: str = "", **factors: Any) -> Condition:
     return Condition(arm, {"build": arm, **factors}, "b01m001-x-a1", 1, 1)
 
 
-def settings(*argv: str, **said: Any) -> Settings:
-    return Settings.of({"command": {"run": list(argv), **said}})
+def settings(*argv: str, **said: Any) -> dict[str, Any]:
+    return {"command": {"run": list(argv), **said}}
 
 
-def outcome(of: Settings, asked: Condition | None = None, least_s: float = 0.0) -> Outcome:
+def load_with(document: dict[str, Any]) -> CommandLoad:
+    """The load of a workload with such settings."""
+    return CommandLoad(cast(Workload, SimpleNamespace(document=document)), topology())
+
+
+def outcome(of: dict[str, Any], asked: Condition | None = None, least_s: float = 0.0) -> Outcome:
     """Of one run of a campaign, its session ended twice."""
 
     async def run() -> Outcome:
-        load = CommandLoad(of, [])
+        load = load_with(of)
         try:
             session = await load.open(asked or condition(), PLACE, least_s)
             try:
@@ -83,8 +90,8 @@ def test_a_short_command_is_repeated_back_to_back() -> None:
 
 def test_repeats_of_an_earlier_session_stay() -> None:
     async def run() -> list[str]:
-        load = CommandLoad(settings("true"), [])
-        load.recall(condition(), {"repeat": 3})
+        load = load_with(settings("true"))
+        load.recall(condition(), {"work": {"repeat": 3}})
         session = await load.open(condition(), PLACE, 60.0)
         try:
             await session.go()
@@ -115,7 +122,7 @@ def test_factors_in_capitals_and_the_builds_are_the_commands_environment() -> No
         builds={"fast": {"environment": {"MODE": "f"}}, "other": {"run": [*PYTHON, "print('other 9')"]}},
         work_from={"regex": r"^\S+ ?(\d+)?"},
     )
-    assert of.environment_of(condition("fast", LEVEL=7)) == {"MODE": "f", "LEVEL": "7"}
+    assert Settings.of(of).environment_of(condition("fast", LEVEL=7)) == {"MODE": "f", "LEVEL": "7"}
     report = outcome(
         settings(
             *PYTHON, said, builds={"fast": {"environment": {"MODE": "5"}}}, work_from={"regex": r" (\d) 127"}
@@ -123,7 +130,7 @@ def test_factors_in_capitals_and_the_builds_are_the_commands_environment() -> No
         condition("fast", LEVEL=7),
     )
     assert report.run_fields["work"]["quantity"] == 5.0
-    assert of.argv_of(condition("other"))[-1] == "print('other 9')"
+    assert Settings.of(of).argv_of(condition("other"))[-1] == "print('other 9')"
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
 from netjoule.testbeds.parts import all_or_none
 from netjoule.topology.topology import Topology
 from netjoule.topology.topology import load as load_topology
+from netjoule.workload.load import Place
 
 
 def test_link_config_fits_its_contract() -> None:
@@ -49,6 +50,16 @@ def test_a_limited_path_keeps_its_rate() -> None:
     document = link_config(topology(wired={"rate_mbps": 20.5, "loss_ratio": 0.01}), Path("/run/x"))
     contracts.validate("link_config", document)
     assert (document["wired"]["rate_mbps"], document["wired"]["loss_ratio"]) == (20.5, 0.01)
+
+
+def test_a_place_tells_where_its_hosts_are_on_the_test_network(tmp_path: Path) -> None:
+    async def place() -> Place:
+        with new_campaign(tmp_path / "c") as campaign:
+            return EmulatedTestbed(campaign, Session(1, "b", START_NS, 0.0), tmp_path, AsyncExitStack()).place
+
+    found = asyncio.run(place())
+    assert found.test_addresses == {"client": "10.77.0.2", "server": "10.77.0.1"}
+    assert found.interfaces == {"client": "wlan0", "server": "eth0"}
 
 
 def test_control_addresses_come_from_the_topology_or_are_the_usual_ones() -> None:

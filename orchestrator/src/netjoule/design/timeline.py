@@ -10,6 +10,11 @@ The idle window between two runs is one window, used by both; the first of a cha
 alone. A reading is the mean over one meter update, so the one that straddles a window's edge also holds
 what comes after it: a guard of one update keeps the flow out of the last idle reading and idle out of
 the last measured one. (Warm-up and settle do this at the windows' starts.)
+
+Work that ends by itself has a window *until done*: from its start to its end, without a warm-up; a guard of
+one update keeps it out of the idle windows on both sides::
+
+    idle_before | guard | measure: all of the work | tail | (next gets ready) settle, guard | idle_after
 """
 
 from __future__ import annotations
@@ -24,6 +29,7 @@ from netjoule.workload.workload import Timing
 
 __all__ = [
     "MIN_WARM_UP_UPDATES",
+    "UNTIL_DONE",
     "Code",
     "MeterPace",
     "Span",
@@ -32,10 +38,12 @@ __all__ = [
     "check_timing",
     "code_for",
     "data_due_s",
+    "done_windows",
     "flow_duration_s",
     "flow_windows",
     "guard_s",
     "least_warm_up_s",
+    "least_work_s",
     "pulse_s",
     "quiet_s",
     "too_short",
@@ -46,6 +54,10 @@ _QUIET_UPDATES = 5
 
 MIN_WARM_UP_UPDATES = 3  # DESIGN: a window starts 3 meter updates plus the lag after the first packet
 MIN_WINDOW_UPDATES = 3  # fewer readings give neither a mean nor its noise
+
+UNTIL_DONE = "until_done"
+"""Kind of a load's window, in loads.json and run.json: from the start of its work to the end of it."""
+_WORK_MARGIN = 1.1  # a run may be shorter than the warm-up run that it is planned by
 
 
 @dataclass(frozen=True)
@@ -76,9 +88,9 @@ class Span:
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows that the flow itself decides."""
+    """The windows that the work itself decides; warm_up: None where all of the work is measured."""
 
-    warm_up: Span
+    warm_up: Span | None
     measure: Span
     tail: Span
 
@@ -96,13 +108,13 @@ def least_warm_up_s(meters: Sequence[MeterPace]) -> float:
     return max((MIN_WARM_UP_UPDATES * m.update_interval_s + m.lag_s for m in meters), default=0.0)
 
 
-def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
-    """Refuse windows that a meter cannot resolve.
+def check_timing(timing: Timing, meters: Sequence[MeterPace], kind: str = "fixed") -> None:
+    """Refuse windows that a meter cannot resolve; `kind`: of the load's window, see loads.json.
 
     Raises:
         UsageError: naming every window that is too short, the meter that needs most, and the least length.
     """
-    found = list(too_short(asdict(timing), meters))
+    found = list(too_short(asdict(timing), meters, kind))
     if found:
         fixes = [one.fix for one in found if one.fix]
         raise UsageError(
@@ -112,12 +124,15 @@ def check_timing(timing: Timing, meters: Sequence[MeterPace]) -> None:
         )
 
 
-def too_short(timing: Mapping[str, Any], meters: Sequence[MeterPace]) -> Iterator[TooShort]:
+def too_short(
+    timing: Mapping[str, Any], meters: Sequence[MeterPace], kind: str = "fixed"
+) -> Iterator[TooShort]:
     """Windows that a meter cannot resolve; of a workload's ``timing`` as it was written, right or not."""
     known = {name: length for name, length in timing.items() if isinstance(length, (int, float))}
     if known.get("idle_s", 1) <= 0:
         yield TooShort("idle_s", "idle_s is 0, but P_I is measured in it", "")
-    for name in ("warm_up_s", "idle_s", "measure_s"):
+    # Work until done has no warm-up, and is repeated until a meter resolves it (`least_work_s`).
+    for name in ("idle_s",) if kind == UNTIL_DONE else ("warm_up_s", "idle_s", "measure_s"):
         needs_s, meter = max(
             ((_least_s(name, one), one) for one in meters), default=(0.0, None), key=itemgetter(0)
         )
@@ -158,6 +173,19 @@ def flow_windows(timing: Timing, t_first_packet_s: float, t_flow_end_s: float) -
     end = start + timing.measure_s
     tail = max(end, t_flow_end_s)
     return Windows(Span(t_first_packet_s, start), Span(start, end), Span(tail, tail + timing.tail_s))
+
+
+def least_work_s(timing: Timing, meters: Sequence[MeterPace]) -> float:
+    """Least length of the work of a run until done, seconds: short work is repeated until it is as long."""
+    from netjoule_energy.until_done import LEAST_UPDATES
+
+    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
+    return max(timing.measure_s, _WORK_MARGIN * LEAST_UPDATES * slowest_s)
+
+
+def done_windows(timing: Timing, t_start_s: float, t_end_s: float) -> Windows:
+    """Windows of work that was measured until it was done (campaign time, seconds)."""
+    return Windows(None, Span(t_start_s, t_end_s), Span(t_end_s, t_end_s + timing.tail_s))
 
 
 def data_due_s(t_end_s: float, meters: Sequence[MeterPace]) -> float:

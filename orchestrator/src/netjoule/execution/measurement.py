@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import netjoule_contracts as contracts
 from netjoule.core.clock import CampaignTime
 from netjoule.core.reason import Reason
 from netjoule.design import timeline
 from netjoule.design.run_table import PlanRow
-from netjoule.design.timeline import Span
+from netjoule.design.timeline import MeterPace, Span, Windows
 from netjoule.execution.active_run import Note, OpenRun
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
@@ -32,6 +34,7 @@ class Measuring:
         load: Load,
         time: CampaignTime,
         *,
+        meters: Sequence[MeterPace],
         clocks: HostClocks,
         note: Note,
     ) -> None:
@@ -42,12 +45,14 @@ class Measuring:
             testbed: that is up.
             load: of the campaign.
             time: of the campaign.
+            meters: as they answered.
             clocks: of its hosts.
             note: writes events.
         """
         self._campaign, self._testbed, self._load, self._time = campaign, testbed, load, time
         self._clocks, self._note = clocks, note
-        self._timing = campaign.workload.timing
+        self._timing, self._meters = campaign.workload.timing, meters
+        self.until_done = contracts.loads()[load.name]["window"] == timeline.UNTIL_DONE
 
     async def open(self, row: PlanRow, guard_s: float) -> LoadSession:
         """Bring a run's work to where only `go` is missing.
@@ -60,7 +65,10 @@ class Measuring:
             RunFailed: when something does not get ready.
         """
         condition = row.condition(self._campaign.seed)
-        duration_s = timeline.flow_duration_s(self._timing, guard_s)
+        if self.until_done:
+            duration_s = timeline.least_work_s(self._timing, self._meters)
+        else:
+            duration_s = timeline.flow_duration_s(self._timing, guard_s)
         session = await self._load.open(condition, self._testbed.place, duration_s)
         self._campaign.set_versions(session.versions)
         for event in session.events:
@@ -79,17 +87,28 @@ class Measuring:
         run.document["started_utc"] = rfc3339(self._time.clock.utc_now())
         await session.go()
         outcome = await session.outcome(self._clocks)
-        # All parts are on from the start of the last to begin; the tail begins when all have ended.
-        first_s = max(part.t_start_s for part in outcome.parts)
-        end_s = max(part.t_end_s for part in outcome.parts)
-        windows = timeline.flow_windows(self._timing, first_s, end_s)
+        windows = self._windows(outcome)
         self._write(run, outcome)
         run.reasons += outcome.judge(windows.measure.t_end_s)
         for name in ("warm_up", "measure", "tail"):
-            run.document["windows"][name] = getattr(windows, name).as_json()
-        edges = {"clock_limit_s": outcome.clock_limit_s}
-        run.document["window"] = {"kind": "fixed"} | windows.measure.as_json() | edges
+            span: Span | None = getattr(windows, name)
+            run.document["windows"][name] = None if span is None else span.as_json()
+        run.document["window"] = self._window(windows.measure, outcome.clock_limit_s)
         return windows.tail
+
+    def _windows(self, outcome: Outcome) -> Windows:
+        """The tail begins when all parts have ended."""
+        starts_s = [part.t_start_s for part in outcome.parts]
+        end_s = max(part.t_end_s for part in outcome.parts)
+        if self.until_done:
+            return timeline.done_windows(self._timing, min(starts_s), end_s)
+        # All parts are on from the start of the last to begin.
+        return timeline.flow_windows(self._timing, max(starts_s), end_s)
+
+    def _window(self, measure: Span, clock_limit_s: float) -> dict[str, Any]:
+        """`window` of run.json: the measure window by its kind."""
+        kind = timeline.UNTIL_DONE if self.until_done else "fixed"
+        return {"kind": kind} | measure.as_json() | {"clock_limit_s": clock_limit_s}
 
     def _write(self, run: OpenRun, outcome: Outcome) -> None:
         run.document.update(outcome.run_fields)

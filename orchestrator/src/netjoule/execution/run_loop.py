@@ -95,7 +95,11 @@ class Runs:
         self._failures = 0
         self._results = Results(campaign, compute, self._tell, self._event, load)
         self._clocks = HostClocks(campaign, testbed, time)
-        self._measuring = Measuring(campaign, testbed, load, time, clocks=self._clocks, note=self._event)
+        self._measuring = Measuring(
+            campaign, testbed, load, time, meters=meters, clocks=self._clocks, note=self._event
+        )
+        # Getting ready may be work itself (warm-up runs), and a window until done has no guard behind it.
+        self._idle_guard_s = self._guard_s if self._measuring.until_done else 0.0
         self._sealing = Sealing(
             campaign,
             testbed,
@@ -110,6 +114,7 @@ class Runs:
         """Run until the plan is done; repeats included."""
         try:
             self._tell("testbed_ready")
+            self._recall()
             await self._results.settle_leftovers()
             if self._upcoming() is not None:
                 await self._pulse()
@@ -125,6 +130,15 @@ class Runs:
                 await self._pulse()
         finally:
             await self._end_work()
+
+    def _recall(self) -> None:
+        """Tell the load what earlier sessions measured: what it has fixed for a condition stays."""
+        for row in self._campaign.rows():
+            if row.status not in FINAL:
+                continue
+            document = self._campaign.read_run(row.run_id)
+            if document["work"] is not None:
+                self._load.recall(row.condition(self._campaign.seed), document)
 
     # -- order -----------------------------------------------------------------------------------
 
@@ -270,7 +284,7 @@ class Runs:
 
     async def _idle(self) -> Span:
         """Wait for the sockets to settle, then for one idle window."""
-        start_s = self._time.now_s() + self._timing.settle_s
+        start_s = self._time.now_s() + self._timing.settle_s + self._idle_guard_s
         idle = Span(start_s, start_s + self._timing.idle_s)
         await self._time.sleep_until(idle.t_end_s)
         return idle

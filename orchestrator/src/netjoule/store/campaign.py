@@ -355,6 +355,10 @@ class Campaign:
         contract = lift.contract_of("run", document)
         self._write_run_part(str(document["run_id"]), "run.json", contract, document)
 
+    def read_run(self, run_id: str) -> dict[str, Any]:
+        """run.json of a run that has one."""
+        return files.read_json(self.run_dir(run_id) / "run.json")
+
     def write_document(self, run_id: str, load: str, document: Document) -> None:
         """Write what a run's load keeps of a part of it; it must fit its contract.
 
@@ -407,8 +411,8 @@ class Campaign:
             row.run_id
             for row in self._rows
             if row.status in run_table.FINAL
-            and (self.run_dir(row.run_id) / document_name("flow")).exists()
             and not (self.run_dir(row.run_id) / "result.json").exists()
+            and recovery.sealed_status(self.run_dir(row.run_id)) is not None
         )
 
     # -- crash safety ----------------------------------------------------------------------------

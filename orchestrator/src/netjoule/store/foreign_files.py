@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+import netjoule_contracts as contracts
 from netjoule.store import folder_limits
 
 __all__ = ["FOREIGN", "foreign_files"]
@@ -16,7 +17,7 @@ FOREIGN = "none of a campaign's files: netjoule never reads it"
 _OWN = (
     *("campaign.json", "plan.csv", "status.csv", "clocks.csv", "datapackage.json", "provisioning.json"),
     *("meters/*.csv", "radio/*.csv", "devices/*.ndjson"),
-    *("runs/*/*.json", "runs/*/flows/*.json", "runs/*/intervals.csv", "runs/*/events.csv"),
+    *("runs/*/*.json", "runs/*/intervals.csv", "runs/*/events.csv"),
     *("runs/*/*.pcap", "runs/*/*.pcapng"),
     # Made by R.
     *("report.html", "tables/*.csv", "tables/.per-run-pass*"),
@@ -24,16 +25,23 @@ _OWN = (
     # Of a bundle.
     *("README.md", "CITATION.cff", "LICENCE.txt", "SHA256SUMS", "workload.yaml", "topology.yaml"),
     # Of this machine; a kill while a file is written leaves the last.
-    *(".lock", ".testbed", ".*.json.tmp", ".*.csv.tmp", "runs/*/.*.tmp", "runs/*/flows/.*.tmp"),
+    *(".lock", ".testbed", ".*.json.tmp", ".*.csv.tmp", "runs/*/.*.tmp"),
     *(".part-*", "tables/.part-*", "figures/.part-*"),
 )
 
 
+def _of_parts() -> Iterator[str]:
+    """What loads keep of further parts of a run."""
+    for load in contracts.loads():
+        yield from (f"runs/*/{load}s/*.json", f"runs/*/{load}s/.*.tmp")
+
+
 def foreign_files(campaign: Path) -> Iterator[str]:
     """Paths, relative to the campaign's folder, of files that are none of a campaign's, in order."""
+    own = (*_OWN, *_of_parts())
     for entry in folder_limits.walk(campaign):
         place = PurePosixPath(entry.place.relative_to(campaign).as_posix())
-        if not stat.S_ISDIR(entry.found.st_mode) and not any(_is(place, pattern) for pattern in _OWN):
+        if not stat.S_ISDIR(entry.found.st_mode) and not any(_is(place, pattern) for pattern in own):
             yield str(place)
 
 

@@ -17,8 +17,6 @@ from netjoule_contracts.lift import runs as lift
 
 __all__ = ["cut_torn_lines", "discard", "last_logged_s", "last_time_s", "lost", "sealed_status"]
 
-_RUN_PARTS = ("run.json", "flow.json", "intervals.csv", "result.json")
-
 
 def cut_torn_lines(campaign: Path) -> dict[str, int]:
     """Cut the unfinished last line of every table and stream; how many bytes were cut, by file."""
@@ -65,7 +63,11 @@ def sealed_status(folder: Path) -> tuple[str, str] | None:
         contracts.validate(lift.contract_of("run", document), document)
     except (RunFailed, InvalidData, contracts.ContractError):
         return None
-    if document["windows"]["idle_after"] is None or not (folder / "flow.json").exists():
+    load = lift.load_of(document)
+    entry = contracts.loads().get(load, {})
+    if entry.get("document") is not None and not (folder / f"{load}.json").exists():
+        return None
+    if document["windows"]["idle_after"] is None:
         return None
     if not (folder / "intervals.csv").exists():
         return None
@@ -77,8 +79,8 @@ def sealed_status(folder: Path) -> tuple[str, str] | None:
 
 def discard(folder: Path) -> None:
     """Remove the partial files of an unfinished run; its events stay."""
-    parts = [folder / part for part in _RUN_PARTS]
-    for part in [*parts, *(folder / "flows").glob("*.json")]:
+    parts = (*folder.glob("*.json"), folder / "intervals.csv", *folder.glob("*/*.json"))
+    for part in parts:
         with file_errors("remove", part):
             part.unlink(missing_ok=True)
 

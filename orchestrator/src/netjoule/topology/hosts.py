@@ -101,6 +101,17 @@ class TopologyHost:
         found = self.test_addresses.get(family)
         return found.partition("/")[0] if found else None
 
+    @property
+    def first_test_address(self) -> str:
+        """The same of the first family that it has, IPv4 before IPv6; empty without any."""
+        return self.test_address("ipv4") or self.test_address("ipv6") or ""
+
+    @property
+    def test_interface(self) -> str | None:
+        """The interface to the test network: the radio where there is one, else the cable."""
+        one = self.radio or self.wired
+        return None if one is None else one.interface
+
 
 def described(name: str, host: Mapping[str, Any]) -> TopologyHost:
     """A host of a valid document.

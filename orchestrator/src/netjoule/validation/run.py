@@ -14,6 +14,7 @@ from typing import Any
 import netjoule_contracts as contracts
 import netjoule_energy
 from netjoule.design.run_table import PlanRow
+from netjoule.design.timeline import UNTIL_DONE
 from netjoule.radio import reader_cost
 from netjoule.radio.reader_cost import ReaderCost
 from netjoule.store.campaign import document_name
@@ -72,15 +73,19 @@ def check_run(
     yield from tables.document(f"{base}/run.json", folder / "run.json", "run", run)
     if row is not None:
         yield from _fits_plan(f"{base}/run.json", run, row, asked or {})
-    yield from _windows(f"{base}/run.json", run, ("measure",) if imported else _WINDOW_ORDER)
+    yield from _windows(f"{base}/run.json", run, ("measure",) if imported else _needed(run))
     yield from _codes(f"{base}/run.json", run.get("reasons"))
     yield from _reader_cpu(f"{base}/run.json", run)
     if (folder / "events.csv").exists():
         yield from _events(f"{base}/events.csv", folder / "events.csv")
     if run.get("status") == "failed":
         return
-    flows = yield from _flows(base, folder, run)
-    yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run, flows)
+    if lift.load_of(run) == "flow":
+        flows = yield from _flows(base, folder, run)
+        yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run, flows)
+    else:
+        yield from _load_document(base, folder, run)
+        yield from _work(f"{base}/intervals.csv", folder / "intervals.csv", run)
     result: dict[str, Any] = {}
     if settled or (folder / "result.json").exists():
         written: dict[str, Any] = {}
@@ -127,10 +132,19 @@ def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow, asked: Mapping[s
     if run.get("run_id") != row.run_id:
         yield Defect(file, "field run_id", f"{run.get('run_id')!r} stands in the folder of {row.run_id}")
     for name, wanted in planned.items():
-        if name in run and run[name] != wanted:
+        if name in asked and name not in run and not lift.is_first(run):
+            yield Defect(file, "", f"{name!r} is missing")
+        elif name in run and run[name] != wanted:
             yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {wanted!r}")
     if row.status not in _PLAN_STATUS.get(str(run.get("status")), {row.status}):
         yield Defect(file, "field status", f"{run.get('status')!r}, but status.csv has {row.status!r}")
+
+
+def _needed(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """Windows that a finished run has: work until done has no warm-up."""
+    if _part(run, "window").get("kind") == UNTIL_DONE:
+        return tuple(name for name in _WINDOW_ORDER if name != "warm_up")
+    return _WINDOW_ORDER
 
 
 def _windows(file: str, run: Mapping[str, Any], needed: tuple[str, ...]) -> Iterator[Defect]:
@@ -184,6 +198,36 @@ def _events(file: str, path: Path) -> Iterator[Defect]:
     for line, cells in tables.rows(path):
         if cells.get("code") and cells["code"] not in reason_codes():
             yield Defect(file, f"line {line}, column code", f"{cells['code']!r} is not in reasons.json")
+
+
+def _load_document(base: str, folder: Path, run: Mapping[str, Any]) -> Iterator[Defect]:
+    """Defects of what the load keeps of its run."""
+    load = lift.load_of(run)
+    contract = contracts.loads().get(load, {}).get("document")
+    if contract is not None:
+        name = document_name(load)
+        yield from tables.document(f"{base}/{name}", folder / name, contract, {})
+
+
+def _work(file: str, path: Path, run: Mapping[str, Any]) -> Iterator[Defect]:
+    """The intervals of each part come to its work in run.json; of a fixed window they may be more."""
+    if not path.exists():
+        yield Defect(file, "", "the file is missing")
+        return
+    yield from tables.table(file, path, "intervals")
+    yield from tables.rising(file, path, "t_start_s", by=("part",))
+    parts = [one for one in _listed(_part(run, "work"), "parts") if isinstance(one, Mapping)]
+    done = {str(one.get("part")): 0.0 for one in parts}
+    for line, cells in tables.rows(path):
+        if cells.get("part") not in done:
+            yield Defect(file, f"line {line}, column part", f"the run has no part {cells.get('part')!r}")
+            return
+        done[cells["part"]] += tables.number(cells.get("work", "")) or 0.0
+    for one in parts:
+        told, found = _number(one.get("quantity")), done[str(one.get("part"))]
+        if told is not None and not math.isclose(told, found, rel_tol=1e-9, abs_tol=1e-12):
+            words = f"the intervals of part {one.get('part')} come to {found:g}, run.json has {told:g}"
+            yield Defect(file, "column work", words)
 
 
 def _flows(
@@ -271,7 +315,10 @@ def _result(
 ) -> Iterator[Defect]:
     if not result:
         return
-    asked = {"arm": run.get("transport")} | {name: run.get(name) for name in lift.FACTORS}
+    if lift.is_first(run):
+        asked = {"arm": run.get("transport")} | {name: run.get(name) for name in lift.FACTORS}
+    else:
+        asked = {"arm": run.get("arm"), **_part(run, "factors")}
     told = {"arm": result.get("arm"), **_part(result, "factors")}
     for name, value in ({"run_id": run.get("run_id")} | asked).items():
         found = result.get(name) if name == "run_id" else told.get(name)
@@ -295,13 +342,13 @@ def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any])
 
 
 def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
-    """With several flows: one part for each flow of run.json, which together are the run's work."""
-    asked = [one for one in _listed(run, "flows") if isinstance(one, Mapping)]
+    """With several parts: one for each part of run.json, which together are the run's work."""
+    asked = _several_parts(run)
     told = [one for one in _listed(result, "parts") if isinstance(one, Mapping)]
     if result.get("window") is None:
         return
-    if [one.get("part") for one in told] != [str(one.get("flow")) for one in asked]:
-        yield Defect(file, "field parts", f"{len(told)} parts, but run.json has {len(asked)} flows")
+    if [one.get("part") for one in told] != asked:
+        yield Defect(file, "field parts", f"{len(told)} parts, but run.json has {len(asked)}")
         return
     shares = [_number(one.get("work_per_s")) for one in told]
     whole = _number(_part(result, "work").get("work_per_s"))
@@ -315,6 +362,14 @@ def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Ite
         index is not None and expected is not None and not agree(index, expected)
     ):
         yield Defect(file, "field fairness.jain_work", f"{index}, but the parts give {expected}")
+
+
+def _several_parts(run: Mapping[str, Any]) -> list[str]:
+    """Names of the parts of a run's work; none where there is one."""
+    if lift.is_first(run):
+        return [str(one.get("flow")) for one in _listed(run, "flows") if isinstance(one, Mapping)]
+    parts = [one for one in _listed(_part(run, "work"), "parts") if isinstance(one, Mapping)]
+    return [str(one.get("part")) for one in parts] if len(parts) > 1 else []
 
 
 def _node(

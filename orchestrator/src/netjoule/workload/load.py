@@ -259,8 +259,14 @@ class Load(Protocol):
         """`control` of run.json: whether a run and the control run of its mini-block did the same work."""
         ...
 
+    def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
+        """Take up what it fixed for a condition before; `run`: run.json of a run of an earlier session."""
+        ...
+
     async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
         """Bring a run's work to where only `go` is missing; servers that outlive a run stay up.
+
+        `duration_s`: of the work where the load's window is fixed, else its least length.
 
         Raises RunFailed when something does not get ready.
         """

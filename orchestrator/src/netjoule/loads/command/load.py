@@ -7,6 +7,7 @@ import asyncio
 import json
 import math
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
 from netjoule.loads.command import timed_command
 from netjoule.loads.command.session import CommandSession
 from netjoule.loads.command.settings import Settings
-from netjoule.workload.load import Condition, Event, LoadSession, Place, Unreachable
+from netjoule.topology.topology import Topology
+from netjoule.workload.load import Condition, Event, Kept, LoadSession, Place, Unreachable
+from netjoule.workload.workload import Workload
 
 __all__ = ["CommandLoad"]
 
@@ -33,13 +36,16 @@ class CommandLoad:
     programs: Sequence[str] = ()
     hosts: Mapping[str, int] = {"client": 1, "server": 1}
 
-    def __init__(self, settings: Settings, conditions: Sequence[Condition]) -> None:
-        """Nothing runs yet; `conditions`: all of the campaign."""
-        self._settings, self._conditions = settings, conditions
+    def __init__(self, workload: Workload, topology: Topology) -> None:
+        """Nothing runs yet."""
+        self._settings, self._workload, self._topology = Settings.of(workload.document), workload, topology
         self._server: _Server | None = None
         self._repeats: dict[str, int] = {}
 
-    # -- what it needs, and what is known before and after: nothing --------------------------------
+    # -- what it needs, and what is known before and after: little ----------------------------------
+
+    def require_fit(self) -> None:
+        """It fits every testbed that has a client and a server."""
 
     def require(self) -> None:
         """It needs nothing of the kernel."""
@@ -54,9 +60,20 @@ class CommandLoad:
         """Nothing."""
         return {}
 
-    def run_fields(self, _condition: Condition) -> Mapping[str, Any]:
-        """Nothing beyond its factors."""
-        return {}
+    def summary(self) -> Mapping[str, str]:
+        """The command, and the program beside it."""
+        said = {"command": shlex.join(self._settings.run)}
+        if self._settings.server is not None:
+            said["server"] = shlex.join(self._settings.server)
+        return said
+
+    def sends(self) -> Sequence[Any]:
+        """Nobody knows."""
+        return ()
+
+    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
+        """Its factors."""
+        return {"load": self.name, "kind": "work", "arm": condition.arm, "factors": dict(condition.factors)}
 
     def check(self, _campaign_dir: Path, _conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
         """No defects beyond the schemas'."""
@@ -66,15 +83,20 @@ class CommandLoad:
         """It has no limits."""
         return None
 
+    def compare(self, _own: Kept, _control: Kept) -> Mapping[str, Any]:
+        """It has no control arm. Raises UsageError."""
+        raise UsageError("the load command has no control arm", next_step="leave control out")
+
     def heaviest(self) -> Sequence[Condition]:
         """Every condition: which one draws most, nobody knows before."""
-        return self._conditions
+        workload = self._workload
+        return [Condition(arm, cell, "range", 0, 0) for cell in workload.cells for arm in workload.arms]
 
     # -- running ---------------------------------------------------------------------------------
 
     def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
         """How often an earlier session repeated the command under this condition: that stays."""
-        self._repeats[_key(condition)] = int(run["repeat"])
+        self._repeats[_key(condition)] = int(run["work"]["repeat"])
 
     async def open(self, condition: Condition, place: Place, duration_s: float) -> CommandSession:
         """Bring server and client to where only the command's start is missing.
@@ -109,15 +131,15 @@ class CommandLoad:
             await server.stop()
 
     async def _warmed_up(self, condition: Condition, place: Place) -> float:
-        """Length of one run, seconds, after so many as the workload asks for; at least one."""
+        """Length of the shortest run, seconds, of so many as the workload asks for; at least one."""
         session = await self._session(condition, place, max(1, self._settings.warm_up), [])
         try:
             await session.go()
             report, _ = await session.report()
         finally:
             await session.end()
-        last = report.runs[-1]
-        return max(1e-6, float(last["end_ns"] - last["start_ns"]) / 1e9)
+        lengths_ns = [run["end_ns"] - run["start_ns"] for run in report.runs]
+        return max(1e-6, float(min(lengths_ns)) / 1e9)
 
     async def _session(
         self, condition: Condition, place: Place, repeat: int, events: Sequence[Event]

@@ -26,6 +26,7 @@ __all__ = [
     "fault_requests",
     "fault_socket",
     "instrument_arguments",
+    "interfaces",
     "link_config",
     "meter_config",
     "server",
@@ -36,6 +37,7 @@ _OF_DEVICE_MODELS = (
     *("name", "form", "status", "source"),
     *("parameters", "relative_uncertainty", "rho_tx", "rho_rx"),
 )
+_STATION, _WIRED = "wlan0", "eth0"  # interfaces to the test network, unless the topology names others
 _CONTROL_IPV4 = IPv4Address("10.79.0.0")  # unless the topology names others
 
 
@@ -120,8 +122,8 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
         "preset": link["preset"],
         "io": link.get("io", "auto"),
         "stats_socket": str(stats_socket),
-        "stations": [_interface(topology, spot, "wlan0") for spot in clients(topology)],
-        "wired": _interface(topology, server(topology), "eth0") | _wired_path(link.get("wired", {})),
+        "stations": [_interface(topology, spot, _STATION) for spot in clients(topology)],
+        "wired": _interface(topology, server(topology), _WIRED) | _wired_path(link.get("wired", {})),
     }
     if "seed" in link:
         document["seed"] = link["seed"]
@@ -130,18 +132,27 @@ def link_config(topology: Topology, stats_socket: Path) -> dict[str, Any]:
     return document
 
 
+def interfaces(topology: Topology) -> dict[str, str]:
+    """The interface of every host to the test network."""
+    stations = {spot.host: _ifname(topology, spot.host, _STATION) for spot in clients(topology)}
+    return stations | {(name := server(topology).host): _ifname(topology, name, _WIRED)}
+
+
+def _ifname(topology: Topology, host: str, usual: str) -> str:
+    return topology.host(host).test_interface or usual
+
+
 def _wired_path(wired: Mapping[str, Any]) -> dict[str, Any]:
     """The path's parameters; the topology says 0 for an unlimited rate, the link says nothing."""
     return {name: value for name, value in wired.items() if name != "rate_mbps" or value}
 
 
 def _interface(topology: Topology, spot: Spot, ifname: str) -> dict[str, Any]:
-    host = topology.hosts[spot.host]
     addresses = topology.host(spot.host).test_addresses
     return {
         "name": spot.host,
         "netns": str(spot.netns_file),
-        "ifname": host.get("radio", {}).get("interface", ifname),
+        "ifname": _ifname(topology, spot.host, ifname),
         "addresses": [addresses[family] for family in ("ipv4", "ipv6") if family in addresses],
         "mtu": topology.mtu_bytes,
     }

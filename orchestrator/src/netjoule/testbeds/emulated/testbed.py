@@ -42,6 +42,7 @@ from netjoule.testbeds.emulated.config import (
     fault_requests,
     fault_socket,
     instrument_arguments,
+    interfaces,
     link_config,
     meter_config,
     server,
@@ -121,6 +122,8 @@ class EmulatedTestbed:
         return Place(
             {"client": tuple(self.clients.values()), "server": (self.server,)},
             {spot.host: spot.control_ipv4 for spot in spots},
+            {spot.host: self.topology.host(spot.host).first_test_address for spot in spots},
+            interfaces(self.topology),
         )
 
     @property

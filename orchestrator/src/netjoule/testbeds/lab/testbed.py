@@ -108,7 +108,13 @@ class LabTestbed:
     def place(self) -> Place:
         """The clients that take part and the server, whose control address the first of them knows."""
         roles = {"client": self.clients, "server": (self.server,)}
-        return Place(roles, {self.server.name: self._server_control})
+        ends = [self.topology.host(host.name) for host in (*self.clients, self.server)]
+        return Place(
+            roles,
+            {self.server.name: self._server_control},
+            {host.name: host.first_test_address for host in ends},
+            {host.name: host.test_interface for host in ends if host.test_interface is not None},
+        )
 
     @property
     def radio_readers(self) -> Sequence[RadioReader]:

@@ -38,6 +38,11 @@ def is_first(document: Document) -> bool:
     return document.get("schema_version") == 1
 
 
+def load_of(run: Document) -> str:
+    """Return the name of the load of a run: runs of version 1 were all of the first load."""
+    return "flow" if is_first(run) else str(run.get("load"))
+
+
 def contract_of(name: str, run: Document) -> str:
     """Return the contract that holds a document, or a table beside a run.json: of an older version its own.
 

@@ -52,24 +52,24 @@ class Run(Document, frozen=True, kw_only=True):
     # Position inside the mini-block, from 1.
     order: int
     # Transport.
-    transport: str
+    transport: str | None = None
     # Options asked of the transport, by the names of transports.json; absent or empty when none were.
     transport_options: dict[str, bool | int | str] | None = None
     # Message size.
-    payload_bytes: int
+    payload_bytes: int | None = None
     # Offered load, payload bits.
-    offered_rate_mbps: float
+    offered_rate_mbps: float | None = None
     # Direction; both: flows up and down at once.
-    direction: Literal["up", "down", "both"]
+    direction: Literal["up", "down", "both"] | None = None
     # Flows of the run when there are several; payload_bytes, offered_rate_mbps and transport of the run are
     # those of flow 1. Absent for one flow.
     flows: tuple[Flow, ...] | None = None
     # Generator.
-    generator: Literal["netjoule-traffic", "iperf3", "iperf-dccp", "ditg", "netperfmeter"]
+    generator: Literal["netjoule-traffic", "iperf3", "iperf-dccp", "ditg", "netperfmeter"] | None = None
     # IP version.
-    ip_version: Literal[4, 6]
+    ip_version: Literal[4, 6] | None = None
     # How messages are spread over time.
-    pacing: Pacing
+    pacing: Pacing | None = None
     # Seed of the run.
     seed: int
     # Hosts of the flow, by their names in the topology.
@@ -90,7 +90,7 @@ class Run(Document, frozen=True, kw_only=True):
     # What reading the radios took of their hosts' CPUs; absent when no reader tells it.
     reader_cpu: tuple[ReaderCpu, ...] | None = None
     # First packet, campaign time; null when none was sent.
-    t_first_packet_s: float | None
+    t_first_packet_s: float | UnsetType | None = UNSET
     # Start, RFC 3339.
     started_utc: str
     # Versions by program or package; null when absent.

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows until done, against a world without processes: where they lie, and what a resumed session keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_fakes import Script, new_campaign, opener
+
+from netjoule.design import timeline
+from netjoule.design.timeline import MeterPace, Span
+from netjoule.execution import runner
+from netjoule.store.campaign import Campaign
+from netjoule.workload.load import Condition, Document, Event, HostTime, LoadSession, Outcome, Part, Place
+from netjoule.workload.workload import Timing
+
+ONCE_S = 0.4
+TIMING = Timing(idle_s=1.0, settle_s=0.2, warm_up_s=0.0, measure_s=1.0, tail_s=0.3)
+
+
+ENDED = {"exit_code": 0, "signal": None, "timed_out": False, "cpu_user_s": 0.0, "cpu_system_s": 0.0}
+KNOWN = {"max_rss_bytes": 0, "sent_bytes": None, "received_bytes": None, "last_lines": []}
+REPORT: dict[str, Any] = {
+    "schema_version": 1,
+    "kind": "command_report",
+    "host": "client",
+    "boot_id": "b",
+    "runs": [{"start_ns": 0, "end_ns": 1, **ENDED, **KNOWN}],
+}
+
+
+class WaitingSession:
+    """So many waits, back to back, on the script's clock."""
+
+    holds = True
+    versions: Mapping[str, str] = {}
+    events: Sequence[Event] = ()
+
+    def __init__(self, script: Script, run_id: str, repeat: int) -> None:
+        self._script, self._run_id, self._repeat = script, run_id, repeat
+        self._start_ns = 0
+
+    async def go(self) -> None:
+        self._script.note("go", self._run_id)
+        self._start_ns = self._script.clock.now_ns
+
+    async def outcome(self, time: HostTime) -> Outcome:
+        end_ns = self._start_ns + round(ONCE_S * self._repeat * 1e9)
+        await self._script.clock.sleep_until_ns(end_ns)
+        start_s, end_s = (time.campaign_s("client", at_ns) for at_ns in (self._start_ns, end_ns))
+        part = {"part": "1", "node": "client", "quantity": self._repeat, "u": 0.0, "asked_per_s": None}
+        work = {
+            "quantity": self._repeat,
+            "unit": "wait",
+            "u": 0.0,
+            "reconciles": True,
+            "repeat": self._repeat,
+        }
+        return Outcome(
+            parts=[Part(start_s, end_s)],
+            judge=lambda _t_end_s: [],
+            documents=[Document("command_report", REPORT)],
+            run_fields={"work": {**work, "parts": [{**part, "measures": {}}]}, "measures": {}},
+            intervals=[
+                {"part": "1", "node": "client", "t_start_s": start_s, "t_end_s": end_s, "work": self._repeat}
+            ],
+        )
+
+    async def end(self) -> None:
+        self._script.note("end", self._run_id)
+
+
+class WaitingLoad:
+    """Waits; how often in a run, it finds out before the first of a condition and keeps."""
+
+    name = "command"
+    hosts: Mapping[str, int] = {"client": 1, "server": 1}
+    programs: Sequence[str] = ()
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.repeats: dict[str, int] = {}
+        self.lengths_s: list[float] = []
+
+    def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
+        self.repeats[condition.arm] = run["work"]["repeat"]
+
+    def run_fields(self, condition: Condition) -> dict[str, Any]:
+        return {"load": self.name, "kind": "work", "arm": condition.arm, "factors": {"LEVEL": "3"}}
+
+    async def open(self, condition: Condition, _place: Place, duration_s: float) -> LoadSession:
+        self.script.note("open", condition.run_id)
+        self.lengths_s.append(duration_s)
+        repeat = self.repeats.setdefault(condition.arm, -(-duration_s // ONCE_S).__int__())
+        return WaitingSession(self.script, condition.run_id, repeat)
+
+    async def close(self) -> None:
+        return None
+
+    def unreachable(self, _runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+        return None
+
+    def check(self, _dir: Path, _conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+        return iter(())
+
+
+def waited(path: Path, load: WaitingLoad) -> list[dict[str, Any]]:
+    """run.json of every run of a campaign, run to its end or gone on with."""
+    with Campaign.open(path) if path.exists() else new_campaign(path) as campaign:
+        runner.run_campaign(
+            campaign,
+            lambda _event: None,
+            clock=load.script.clock,
+            open_testbed=opener(load.script),
+            compute=load.script.compute,
+            make_load=lambda _workload, _topology: load,  # type: ignore[arg-type,return-value]
+        )
+        return [campaign.read_run(row.run_id) for row in campaign.rows()]
+
+
+def test_all_of_the_work_is_measured_and_its_neighbours_are_idle(tmp_path: Path) -> None:
+    load = WaitingLoad(Script())
+    runs = waited(tmp_path / "c", load)
+    # 22 updates of the meter (0.1 s) are more than measure_s, 2.0 s.
+    assert load.lengths_s == [pytest.approx(2.2)] * len(runs)
+    for run in runs:
+        window, windows = run["window"], run["windows"]
+        assert window["kind"] == "until_done"
+        assert windows["warm_up"] is None
+        assert Span.of(window) == Span.of(windows["measure"])
+        assert window["t_end_s"] - window["t_start_s"] == pytest.approx(6 * ONCE_S)
+        assert run["work"]["repeat"] == 6
+        # Guards of 0.1 s (meter) and 0.05 s (grain) on both sides.
+        assert window["t_start_s"] >= windows["idle_before"]["t_end_s"] + 0.15 - 1e-6
+        assert windows["tail"]["t_start_s"] == window["t_end_s"]
+        assert windows["tail"]["t_end_s"] - windows["tail"]["t_start_s"] == pytest.approx(0.3)
+        assert windows["idle_after"]["t_start_s"] >= windows["tail"]["t_end_s"] + 0.2 + 0.15 - 1e-6
+
+
+def test_repeats_stay_in_the_sessions_of_a_campaign(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    waited(path, WaitingLoad(Script()))
+    with Campaign.open(path) as campaign:
+        assert campaign.lost == {}
+        *kept, lost = campaign.rows()
+        for row in kept:
+            known = campaign.read_run(row.run_id)
+            known["work"]["repeat"] = 9
+            campaign.write_run(known)
+        (campaign.run_dir(lost.run_id) / "command.json").unlink()
+    load = WaitingLoad(Script())
+    after = waited(path, load)
+    assert load.script.of("open") == [lost.run_id]
+    assert set(load.repeats.values()) == {9}
+    assert after[-1]["work"]["repeat"] == 9
+
+
+def test_work_is_as_long_as_the_slowest_meter_needs_or_as_was_asked() -> None:
+    slow = MeterPace("slow", 1.0, 0.5)
+    assert timeline.least_work_s(TIMING, []) == 1.0
+    assert timeline.least_work_s(TIMING, [slow]) == pytest.approx(22.0)
+
+
+def test_work_until_done_has_no_warm_up_and_no_least_window() -> None:
+    short = Timing(idle_s=0.3, settle_s=0.0, warm_up_s=0.0, measure_s=0.0, tail_s=0.0)
+    timeline.check_timing(short, [MeterPace("m", 0.1, 0.1)], timeline.UNTIL_DONE)
+    windows = timeline.done_windows(TIMING, 3.0, 4.5)
+    assert (windows.warm_up, windows.measure, windows.tail) == (None, Span(3.0, 4.5), Span(4.5, 4.8))
