@@ -108,7 +108,7 @@ def test_a_pass_sends_the_heaviest_flows_and_fixes_what_it_found(tmp_path, monke
     assert found == {"m0": seen}
     assert script.of("go") == ["ranging"] and script.of("end") == ["ranging"]
     assert ranging.words("m0", seen) == (
-        "m0: at most 230.5 V, 0.054 A, 12.5 W under the heaviest flows; "
+        "m0: at most 230.5 V, 0.054 A, 12.5 W under the heaviest work; "
         "now fixed: voltage_range_v 300, current_range_a 0.1"
     )
 

@@ -177,7 +177,7 @@ def flow_windows(timing: Timing, t_first_packet_s: float, t_flow_end_s: float) -
 
 def least_work_s(timing: Timing, meters: Sequence[MeterPace]) -> float:
     """Least length of the work of a run until done, seconds: short work is repeated until it is as long."""
-    from netjoule_energy.until_done import LEAST_UPDATES
+    from netjoule_energy.power.until_done import LEAST_UPDATES
 
     slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
     return max(timing.measure_s, _WORK_MARGIN * LEAST_UPDATES * slowest_s)

@@ -8,17 +8,18 @@ import json
 import math
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from netjoule.core import programs
-from netjoule.core.errors import RunFailed, UsageError
+from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.host import Host, Process, ProcessEnded, how_it_ended
 from netjoule.loads.command import timed_command
 from netjoule.loads.command.session import CommandSession
-from netjoule.loads.command.settings import Settings
-from netjoule.topology.topology import Topology
+from netjoule.loads.command.settings import Settings, complete
+from netjoule.topology.topology import EMULATED, Topology
 from netjoule.workload.load import Condition, Event, Kept, LoadSession, Place, Unreachable
 from netjoule.workload.workload import Workload
 
@@ -33,6 +34,7 @@ class CommandLoad:
     """Runs of a command in one campaign (`workload.load.Load`)."""
 
     name = "command"
+    complete = staticmethod(complete)
     programs: Sequence[str] = ()
     hosts: Mapping[str, int] = {"client": 1, "server": 1}
 
@@ -51,10 +53,28 @@ class CommandLoad:
         """It needs nothing of the kernel."""
 
     def require_programs(self) -> None:
-        """Only the hosts can tell whether they have the command."""
+        """Refuse a command that is not here, where the hosts share this one's files. Raises HostLacks."""
+        for program in (*self._client_programs(), *self._server_programs()):
+            if self._topology.kind == EMULATED and shutil.which(program) is None:
+                raise _lacks(program, "this host")
 
     async def require_on(self, host: Any) -> None:
-        """It needs Python, which every host of a lab has."""
+        """The same of a lab's host."""
+        roles = self._topology.hosts[host.name]["roles"]
+        needed = [*self._client_programs()] if "client" in roles else []
+        needed += self._server_programs() if "server" in roles else []
+        for program in needed:
+            found = await host.ask(["sh", "-c", 'command -v "$0" >/dev/null', program])
+            if found.status:
+                raise _lacks(program, f"host {host.name}")
+
+    def _client_programs(self) -> Sequence[str]:
+        """What is started on the client, by any build."""
+        builds = [build.run[0] for build in self._settings.builds.values() if build.run]
+        return tuple(dict.fromkeys((self._settings.run[0], *builds)))
+
+    def _server_programs(self) -> Sequence[str]:
+        return () if self._settings.server is None else (self._settings.server[0],)
 
     def left_open(self) -> Mapping[str, Sequence[str]]:
         """Nothing."""
@@ -192,7 +212,8 @@ class _Server:
         cls, host: Host, argv: Sequence[str], ready: str | None, environment: Mapping[str, str]
     ) -> _Server:
         """Start it; return when it has printed what fits `ready`. Raises RunFailed when it does not."""
-        process = await host.start(argv, name="the server program", env=environment)
+        # By env: a lab's host knows programs by their names alone, and looks for those of a campaign first.
+        process = await host.start(["env", "--", *argv], name="the server program", env=environment)
         try:
             async with asyncio.timeout(SERVER_READY_TIMEOUT_S):
                 while ready is not None:
@@ -235,6 +256,13 @@ async def _start_timed(host: Host, program: str) -> Process:
     local = program == timed_command.__file__
     python = (programs.PYTHON[0], "-I") if local else programs.HOST_PYTHON
     return await host.start([*python, program], name="netjoule command")
+
+
+def _lacks(program: str, where: str) -> HostLacks:
+    return HostLacks(
+        f"there is no program {program} on {where}",
+        next_step="install it, or name another; no shell looks for aliases or built-in commands",
+    )
 
 
 def _addresses(place: Place) -> dict[str, str]:

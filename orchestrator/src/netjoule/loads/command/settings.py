@@ -7,15 +7,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from netjoule.core.errors import RunFailed
+from netjoule.core.yamlfile import Document
 from netjoule.workload.load import Condition
 
-__all__ = ["Build", "Settings", "Work"]
+__all__ = ["Build", "Settings", "Work", "complete"]
 
-_WARM_UP = 1
-_TIMEOUT_S = 600.0
+_DEFAULTS = {"work_unit": "run", "warm_up": 1, "timeout_s": 600.0}
 _JSON_STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 
 
@@ -94,13 +95,13 @@ class Settings:
     server_ready: str | None = None
     builds: Mapping[str, Build] = field(default_factory=dict)
     work: Work = Work()
-    warm_up: int = _WARM_UP
-    timeout_s: float = _TIMEOUT_S
+    warm_up: int = 1
+    timeout_s: float = 600.0
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Settings:
         """From the effective workload, which fits its contract."""
-        said = document["command"]
+        said = _DEFAULTS | document["command"]
         work = said.get("work_from", {})
         return cls(
             run=tuple(said["run"]),
@@ -110,9 +111,9 @@ class Settings:
                 name: Build(tuple(one["run"]) if "run" in one else None, one.get("environment", {}))
                 for name, one in said.get("builds", {}).items()
             },
-            work=Work(said.get("work_unit", "run"), work.get("regex"), work.get("json")),
-            warm_up=said.get("warm_up", _WARM_UP),
-            timeout_s=float(said.get("timeout_s", _TIMEOUT_S)),
+            work=Work(said["work_unit"], work.get("regex"), work.get("json")),
+            warm_up=said["warm_up"],
+            timeout_s=float(said["timeout_s"]),
         )
 
     def build_of(self, condition: Condition) -> Build:
@@ -127,6 +128,32 @@ class Settings:
         """Variables that a condition sets: factors in capitals, then what its build has."""
         factors = {name: _text(value) for name, value in condition.factors.items() if name.isupper()}
         return {**self.build_of(condition).environment, **factors}
+
+
+def complete(document: Document, _folder: Path | None) -> None:
+    """Hold an effective workload to the rules of commands; its settings then have their defaults.
+
+    Raises:
+        UsageError: naming the field that does not fit.
+    """
+    value = document.value
+    if "command" not in value:
+        raise document.refuse(("command",), "the field is missing", "say run: [PROGRAM, ARGUMENT, ...] there")
+    said = value["command"] = {**_DEFAULTS, **value["command"]}
+    expressions = {("server_ready",): said.get("server_ready")}
+    expressions["work_from", "regex"] = said.get("work_from", {}).get("regex")
+    for place, expression in expressions.items():
+        try:
+            re.compile(expression or "")
+        except re.error as error:
+            what = f"{expression!r} is no regular expression: {error}"
+            raise document.refuse(("command", *place), what) from None
+    for name in said.get("builds", {}):
+        if name not in value["factors"].get("build", ()):
+            step = "name it in factors.build, or leave it out"
+            raise document.refuse(("command", "builds", name), "no run has this build", step)
+    if value["sync_pulses"]:
+        raise document.refuse(("sync_pulses",), "a command has no bursts", "leave sync_pulses out")
 
 
 def _text(value: object) -> str:
