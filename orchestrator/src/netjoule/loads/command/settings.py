@@ -140,9 +140,11 @@ def complete(document: Document, _folder: Path | None) -> None:
     if "command" not in value:
         raise document.refuse(("command",), "the field is missing", "say run: [PROGRAM, ARGUMENT, ...] there")
     said = value["command"] = {**_DEFAULTS, **value["command"]}
-    expressions = {("server_ready",): said.get("server_ready")}
-    expressions["work_from", "regex"] = said.get("work_from", {}).get("regex")
-    for place, expression in expressions.items():
+    expressions: list[tuple[tuple[str, ...], str | None]] = [
+        (("server_ready",), said.get("server_ready")),
+        (("work_from", "regex"), said.get("work_from", {}).get("regex")),
+    ]
+    for place, expression in expressions:
         try:
             re.compile(expression or "")
         except re.error as error:
