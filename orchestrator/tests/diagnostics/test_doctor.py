@@ -10,7 +10,7 @@ from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
 from netjoule.diagnostics import doctor
 from netjoule.hosts import sandbox
-from netjoule.hosts.sandbox import Probe
+from netjoule.hosts.sandbox import SandboxError
 from netjoule.testbeds.guest import boot, kernel, trial
 
 CARRIERS = json.dumps(
@@ -40,7 +40,7 @@ def host(tmp_path, monkeypatch):
     )
     program(tmp_path, "Rscript", "echo 4.2.2\n")
     monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
-    monkeypatch.setattr(sandbox, "probe", lambda: Probe("rootless", None))
+    monkeypatch.setattr(sandbox, "probe", lambda: "rootless")
     program(tmp_path, "qemu", "echo QEMU emulator 7\n")
     monkeypatch.setattr(boot, "qemu_program", lambda: str(tmp_path / "qemu"))
     monkeypatch.setattr(boot, "busybox_program", lambda: tmp_path / "busybox")
@@ -79,9 +79,10 @@ def test_what_is_broken_is_named_with_what_to_do(host, tmp_path, name, body, wha
 
 
 def test_refused_namespaces_say_what_the_sandbox_said(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        sandbox, "probe", lambda: Probe(None, "unshare: Operation not permitted; run with sudo")
-    )
+    def refused() -> str:
+        raise SandboxError("unshare: Operation not permitted", next_step="run with sudo")
+
+    monkeypatch.setattr(sandbox, "probe", refused)
     found = findings(tmp_path)["namespaces"]
     assert not found.ok
     assert "run with sudo" in found.seen

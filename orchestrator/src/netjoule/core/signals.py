@@ -6,10 +6,11 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FrameType
 
-__all__ = ["ending_signals", "ending_unwinds"]
+__all__ = ["ending_signals", "ending_unwinds", "handled_by"]
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
@@ -19,18 +20,20 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 @contextmanager
-def ending_unwinds() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise SystemExit while the body runs, so that nothing begun here goes on alone."""
+def handled_by(handler: Callable[[int, FrameType | None], None], numbers: Iterable[int]) -> Iterator[None]:
+    """Signals go to a handler while the body runs; nothing changes in a thread, which none ever reaches."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {
-        number: signal.signal(number, lambda number, _frame: sys.exit(128 + number))
-        for number in ending_signals()
-        if number != signal.SIGINT
-    }
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, other in before.items():
+            signal.signal(number, other)
+
+
+def ending_unwinds() -> AbstractContextManager[None]:
+    """SIGTERM and SIGHUP raise SystemExit while the body runs, so that nothing begun here goes on alone."""
+    numbers = [number for number in ending_signals() if number != signal.SIGINT]
+    return handled_by(lambda number, _frame: sys.exit(128 + number), numbers)

@@ -75,10 +75,10 @@ def examine(results: Path) -> Iterator[Finding]:
 
 
 def _namespaces() -> Finding:
-    probe = sandbox.probe()
-    if probe.mode:
-        return Finding("namespaces", True, True, "a trial sandbox came up as " + probe.mode)
-    return Finding("namespaces", False, True, probe.problem or "refused")
+    try:
+        return Finding("namespaces", True, True, "a trial sandbox came up as " + sandbox.probe())
+    except sandbox.SandboxError as error:
+        return Finding("namespaces", False, True, str(error))
 
 
 def _tun() -> Finding:

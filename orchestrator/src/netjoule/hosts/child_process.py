@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from types import FrameType
 from typing import IO
 
 from netjoule.core.errors import HostLacks
-from netjoule.core.signals import ending_signals, ending_unwinds
+from netjoule.core.signals import ending_signals, ending_unwinds, handled_by
 
 __all__ = ["held", "in_utf_8"]
 
@@ -79,20 +77,11 @@ def _signals_wait() -> Iterator[None]:
 
     They are not blocked instead, for the child would inherit that.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     came: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, note) for number in ending_signals()}
     try:
-        yield
+        with handled_by(lambda number, _frame: came.append(number), ending_signals()):
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
         for first in came[:1]:
             signal.raise_signal(first)
 

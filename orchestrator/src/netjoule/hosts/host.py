@@ -23,7 +23,6 @@ from netjoule.core.errors import HostLacks, RunFailed
 __all__ = [
     "STDERR_LINES",
     "STOP_GRACE_S",
-    "ExpectingProcess",
     "Host",
     "LocalHost",
     "LocalProcess",
@@ -56,81 +55,24 @@ class ProcessEnded(RunFailed):
         self.silent = silent
 
 
-class Process(Protocol):
-    """A running program on some host."""
+class Process(ABC):
+    """A running program on some host; `name` is what the orchestrator calls it, for messages."""
 
-    @property
-    def name(self) -> str:
-        """What the orchestrator calls it, for messages."""
-        ...
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
 
+    @abstractmethod
     async def next_line(self) -> bytes:
         """The next line of stdout with its newline; empty at the end of the stream."""
-        ...
 
-    async def expect(self, event: str, timeout_s: float) -> dict[str, Any]:
-        """The next NDJSON line whose `event` is this one; other events are skipped.
-
-        Raises ProcessEnded when the process ends, reports an error or is silent for `timeout_s`.
-        """
-        ...
-
+    @abstractmethod
     async def write_line(self, text: str) -> None:
         """Write one line to stdin; a process that has ended is no error."""
-        ...
 
+    @abstractmethod
     async def wait(self) -> int:
         """Exit code once it has ended; negative after a signal."""
-        ...
-
-    async def finish(self, grace_s: float = STOP_GRACE_S) -> int:
-        """Close stdin and let it end by itself; `stop` it after `grace_s`. Its exit code."""
-        ...
-
-    async def stop(self, grace_s: float = STOP_GRACE_S) -> int:
-        """Ask it to end (SIGTERM), after `grace_s` end it (SIGKILL); its exit code."""
-        ...
-
-    def said(self) -> str:
-        """The last lines of its stderr, one line, for error messages."""
-        ...
-
-
-class Host(Protocol):
-    """A place where programs run."""
-
-    @property
-    def name(self) -> str:
-        """The topology's name of the host."""
-        ...
-
-    async def start(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> Process:
-        """Start a program with pipes on stdin, stdout and stderr; `env` is added to its environment.
-
-        Raises HostLacks when it cannot be started.
-        """
-        ...
-
-
-class ExpectingProcess(ABC):
-    """What a process does with its lines, wherever it runs."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the orchestrator calls it, for messages."""
-
-    @abstractmethod
-    async def next_line(self) -> bytes:
-        """The next line of stdout with its newline; empty at the end of the stream."""
-
-    @abstractmethod
-    def said(self) -> str:
-        """The last lines of its stderr, one line, for error messages."""
-
-    @abstractmethod
-    async def _ended(self, message: str) -> ProcessEnded:
-        """The error for a process that is ending: waits briefly for its exit code and last words."""
 
     async def expect(self, event: str, timeout_s: float) -> dict[str, Any]:
         """The next NDJSON line whose `event` is this one; other events are skipped.
@@ -153,25 +95,75 @@ class ExpectingProcess(ABC):
             raise ProcessEnded(f"{self.name} wrote a line that is not JSON", exit_status=None) from None
         raise await self._ended("")
 
+    async def finish(self, grace_s: float = STOP_GRACE_S) -> int:
+        """Close stdin and let it end by itself; `stop` it after `grace_s`. Its exit code."""
+        self._close_stdin()
+        code = await self._ends_within(grace_s)
+        return await self.stop(grace_s) if code is None else code
+
+    async def stop(self, grace_s: float = STOP_GRACE_S) -> int:
+        """Ask it to end (SIGTERM), after `grace_s` end it (SIGKILL); its exit code."""
+        self._close_stdin()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            self._signal(number)
+            code = await self._ends_within(grace_s)
+            if code is not None:
+                return code
+        return await self._killed()
+
+    def said(self) -> str:
+        """The last lines of its stderr, one line, for error messages."""
+        return " / ".join(self._stderr)
+
+    @abstractmethod
+    def _close_stdin(self) -> None:
+        """It may have been closed already."""
+
+    @abstractmethod
+    def _signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+
+    @abstractmethod
+    async def _ends_within(self, grace_s: float) -> int | None:
+        """Exit code when it ends within `grace_s`, else None."""
+
+    @abstractmethod
+    async def _killed(self) -> int:
+        """Exit code of one that SIGKILL did not end in time."""
+
+    @abstractmethod
+    async def _ended(self, message: str) -> ProcessEnded:
+        """The error for a process that is ending: waits briefly for its exit code and last words."""
+
     def _ended_as(self, status: int | None, message: str) -> ProcessEnded:
         words = message or self.said() or "without an error message"
         ended = "is ending" if status is None else how_it_ended(status)
         return ProcessEnded(f"{self.name} {ended}: {words}", exit_status=status)
 
 
-class LocalProcess(ExpectingProcess):
-    """A child of this process."""
-
-    def __init__(self, name: str, child: asyncio.subprocess.Process) -> None:
-        self._name = name
-        self._child = child
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
-        self._drain = asyncio.ensure_future(self._drain_stderr())
+class Host(Protocol):
+    """A place where programs run."""
 
     @property
     def name(self) -> str:
-        """What the orchestrator calls it, for messages."""
-        return self._name
+        """The topology's name of the host."""
+        ...
+
+    async def start(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> Process:
+        """Start a program with pipes on stdin, stdout and stderr; `env` is added to its environment.
+
+        Raises HostLacks when it cannot be started.
+        """
+        ...
+
+
+class LocalProcess(Process):
+    """A child of this process."""
+
+    def __init__(self, name: str, child: asyncio.subprocess.Process) -> None:
+        super().__init__(name)
+        self._child = child
+        self._drain = asyncio.ensure_future(self._drain_stderr())
 
     @property
     def pid(self) -> int:
@@ -203,34 +195,21 @@ class LocalProcess(ExpectingProcess):
         """Exit code once it has ended; negative after a signal."""
         return await self._child.wait()
 
-    async def finish(self, grace_s: float = STOP_GRACE_S) -> int:
-        """Close stdin and let it end by itself; `stop` it after `grace_s`. Its exit code."""
+    def _close_stdin(self) -> None:
         if self._child.stdin is not None:
             self._child.stdin.close()
-        code = await self._ends_within(grace_s)
-        return await self.stop(grace_s) if code is None else code
 
-    async def stop(self, grace_s: float = STOP_GRACE_S) -> int:
-        """Ask it to end (SIGTERM), after `grace_s` end it (SIGKILL); its exit code."""
-        if self._child.stdin is not None:
-            self._child.stdin.close()
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._child.returncode is None:
-                # The child leads a group of its own, helpers it may have started included. (send_signal()
-                # would poll and so take the exit status from asyncio's watcher.)
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self._child.pid, number)
-            code = await self._ends_within(grace_s)
-            if code is not None:
-                return code
+    def _signal(self, number: int) -> None:
+        if self._child.returncode is None:
+            # The child leads a group of its own, helpers it may have started included. (send_signal()
+            # would poll and so take the exit status from asyncio's watcher.)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._child.pid, number)
+
+    async def _killed(self) -> int:
         return await self._child.wait()
 
-    def said(self) -> str:
-        """The last lines of its stderr, one line, for error messages."""
-        return " / ".join(self._stderr)
-
     async def _ended(self, message: str) -> ProcessEnded:
-        """The error for a process that is ending: waits briefly for its exit code and last words."""
         status: int | None = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_GRACE_S):
@@ -246,7 +225,6 @@ class LocalProcess(ExpectingProcess):
                 self._stderr.append(text)
 
     async def _ends_within(self, grace_s: float) -> int | None:
-        """Exit code when it ends within `grace_s`, else None."""
         try:
             async with asyncio.timeout(grace_s):
                 code, _, _ = await asyncio.gather(
@@ -275,12 +253,7 @@ class LocalHost:
 
     def __init__(self, name: str) -> None:
         """`name` is the topology's name of the host."""
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The topology's name of the host."""
-        return self._name
+        self.name = name
 
     async def start(
         self,

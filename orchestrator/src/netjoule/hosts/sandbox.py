@@ -25,8 +25,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -34,7 +34,7 @@ from typing import NoReturn
 
 from netjoule.core.errors import HostLacks
 from netjoule.core.programs import PYTHON
-from netjoule.core.signals import ending_signals
+from netjoule.core.signals import ending_signals, handled_by
 
 ENV_INSIDE = "NETJOULE_SANDBOX"
 
@@ -46,14 +46,6 @@ _SBIN = "/usr/sbin:/sbin"
 
 class SandboxError(HostLacks):
     """The host refuses the namespaces (exit code 3); the message names what is missing."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Outcome of a trial start: `mode` is "root" or "rootless", `problem` says why it failed."""
-
-    mode: str | None
-    problem: str | None
 
 
 @dataclass(frozen=True)
@@ -85,20 +77,20 @@ def run_inside(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> 
     raise _refused(refusals)
 
 
-def probe() -> Probe:
-    """Try to enter a sandbox and leave it again; nothing is inferred from settings."""
-    try:
-        _require_tools()
-        refusals: list[_Refusal] = []
-        for mode, flags in _ways_in():
-            outcome = _supervise(mode, flags, [*PYTHON, "-c", "pass"], dict(os.environ))
-            if outcome == 0:
-                return Probe(mode, None)
-            if isinstance(outcome, _Refusal):
-                refusals.append(outcome)
-        raise _refused(refusals)
-    except SandboxError as error:
-        return Probe(None, str(error))
+def probe() -> str:
+    """Try to enter a sandbox and leave it again, nothing is inferred from settings; its mode.
+
+    Raises SandboxError when no way of entering works on this host.
+    """
+    _require_tools()
+    refusals: list[_Refusal] = []
+    for mode, flags in _ways_in():
+        outcome = _supervise(mode, flags, [*PYTHON, "-c", "pass"], dict(os.environ))
+        if outcome == 0:
+            return mode
+        if isinstance(outcome, _Refusal):
+            refusals.append(outcome)
+    raise _refused(refusals)
 
 
 def hidden_by_sandbox(path: Path) -> bool:
@@ -181,23 +173,14 @@ def _handshake(process: subprocess.Popen[bytes], status_fd: int) -> str | None:
     return said or f"unshare ended with code {process.wait()} and said nothing"
 
 
-@contextmanager
-def _forwarding(lifeline_fd: int) -> Iterator[None]:
+def _forwarding(lifeline_fd: int) -> AbstractContextManager[None]:
     """Send the forwarded signals down the lifeline, one byte each, while the body runs."""
 
     def forward(number: int, _frame: FrameType | None) -> None:
         with suppress(OSError):  # init is already gone: nothing left to tell
             os.write(lifeline_fd, bytes([number]))
 
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals arrive in the main thread only; the lifeline still works
-        return
-    before = {number: signal.signal(number, forward) for number in ending_signals()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    return handled_by(forward, ending_signals())
 
 
 def _refused(refusals: list[_Refusal]) -> SandboxError:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections import deque
 from typing import Any, Protocol
 
-from netjoule.hosts.host import STDERR_LINES, STOP_GRACE_S, ExpectingProcess, ProcessEnded
+from netjoule.hosts.host import STOP_GRACE_S, Process, ProcessEnded
 
 __all__ = ["Commands", "RemoteProcess"]
 
@@ -33,27 +32,21 @@ class Commands(Protocol):
         ...
 
 
-class RemoteProcess(ExpectingProcess):
+class RemoteProcess(Process):
     """One program that the keeper of a host runs; fed by the line to it."""
 
     def __init__(self, name: str, host: str, number: int, line: Commands) -> None:
         """`number` is the keeper's for it; not started yet."""
-        self._name = name
+        super().__init__(name)
         self._host = host
         self._number = number
         self._line = line
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._half = ""
         self._at_end = False
         loop = asyncio.get_running_loop()
         self.begun: asyncio.Future[str] = loop.create_future()
         self._exit: asyncio.Future[int | None] = loop.create_future()
-
-    @property
-    def name(self) -> str:
-        """What the orchestrator calls it, for messages."""
-        return self._name
 
     @property
     def lost(self) -> bool:
@@ -125,35 +118,22 @@ class RemoteProcess(ExpectingProcess):
             raise await self._ended("")
         return status
 
-    async def finish(self, grace_s: float = STOP_GRACE_S) -> int:
-        """Close stdin and let it end by itself; `stop` it after `grace_s`. Its exit code."""
+    def _close_stdin(self) -> None:
         self._line.command(close=self._number)
-        code = await self._ends_within(grace_s)
-        return await self.stop(grace_s) if code is None else code
 
-    async def stop(self, grace_s: float = STOP_GRACE_S) -> int:
-        """Ask it to end (SIGTERM), after `grace_s` end it (SIGKILL); its exit code.
+    def _signal(self, number: int) -> None:
+        if not self._exit.done():
+            self._line.command(signal=self._number, number=int(number))
 
-        One whose host is out of reach gets the signals when it returns, and counts as killed.
-        """
-        self._line.command(close=self._number)
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if not self._exit.done():
-                self._line.command(signal=self._number, number=int(number))
-            code = await self._ends_within(grace_s)
-            if code is not None:
-                return code
+    async def _killed(self) -> int:
+        # Its host is out of reach: it gets the signals when that returns.
         return -int(signal.SIGKILL)
-
-    def said(self) -> str:
-        """The last lines of its stderr, one line, for error messages."""
-        return " / ".join(self._stderr)
 
     async def _ended(self, message: str) -> ProcessEnded:
         status = await self._ends_within(STOP_GRACE_S)
         if self.lost:
             return ProcessEnded(
-                f"{self._name} was lost with its host",
+                f"{self.name} was lost with its host",
                 exit_status=None,
                 where=self._host,
                 code="host_unreachable",
