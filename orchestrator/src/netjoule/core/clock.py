@@ -22,15 +22,12 @@ class Clock(Protocol):
 
     def monotonic_ns(self) -> int:
         """CLOCK_MONOTONIC of this host, nanoseconds."""
-        ...
 
     def utc_now(self) -> datetime:
         """Wall-clock time, aware, UTC."""
-        ...
 
     async def sleep_until_ns(self, deadline_ns: int) -> None:
         """Return when `monotonic_ns()` has reached `deadline_ns`; at once when it is past."""
-        ...
 
 
 class SystemClock:

@@ -59,7 +59,7 @@ def is_reference(text: object) -> bool:
     return isinstance(text, str) and text.startswith(_FORMS)
 
 
-def references(value: object, schema_secret_keys: frozenset[str] | None = None) -> list[str]:
+def references(value: object) -> list[str]:
     """All references inside a JSON-like value, in order."""
     if is_reference(value):
         return [str(value)]

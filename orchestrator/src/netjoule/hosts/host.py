@@ -147,14 +147,12 @@ class Host(Protocol):
     @property
     def name(self) -> str:
         """The topology's name of the host."""
-        ...
 
     async def start(self, argv: Sequence[str], *, name: str, env: Mapping[str, str] | None = None) -> Process:
         """Start a program with pipes on stdin, stdout and stderr; `env` is added to its environment.
 
         Raises HostLacks when it cannot be started.
         """
-        ...
 
 
 class LocalProcess(Process):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 from netjoule.core.errors import RunFailed
@@ -20,7 +19,6 @@ __all__ = ["AgentReader", "agent_options", "record_from_line"]
 
 READY_TIMEOUT_S = 120.0  # pyroute2 takes a second to load, in a guest under software emulation a minute
 _GAPS = ("interface_gone", "look_failed")
-_SAME_NAMES = {field.name for field in fields(RadioRecord)} - {"t_s", "reader_cpu_s"}
 
 
 def agent_options(interface: str, every_s: float = 1.0, source: str = "auto") -> tuple[str, ...]:
@@ -42,7 +40,7 @@ class AgentReader:
             argv: the agent's command line there.
             to_campaign_s: campaign time in seconds of a CLOCK_MONOTONIC reading of that host in nanoseconds.
         """
-        self._node = node
+        self.node = node
         self._host = host
         self._argv = tuple(argv)
         self._to_campaign_s = to_campaign_s
@@ -50,17 +48,12 @@ class AgentReader:
         self._cpu_s: float | None = None
         self.ready: Mapping[str, Any] = {}
 
-    @property
-    def node(self) -> str:
-        """The topology's name of the host whose radio this is."""
-        return self._node
-
     async def open(self) -> None:
         """Start the agent; `ready` then tells source, versions, cadence and boot id.
 
         Raises RunFailed when it does not come up, HostLacks when it cannot be started.
         """
-        process = await self._host.start(self._argv, name=f"the radio agent of {self._node}")
+        process = await self._host.start(self._argv, name=f"the radio agent of {self.node}")
         try:
             self.ready = await process.expect("ready", READY_TIMEOUT_S)
         except ProcessEnded as error:
@@ -95,5 +88,4 @@ def record_from_line(told: Mapping[str, Any], t_s: float, reader_cpu_s: float | 
     """One line of the agent as a record at campaign time `t_s`; a line of a gap has its event as flag."""
     if told["event"] in _GAPS:
         return RadioRecord(t_s=t_s, reader_cpu_s=reader_cpu_s, flag=str(told["event"]))
-    same: dict[str, Any] = {name: told.get(name) for name in _SAME_NAMES & told.keys()}
-    return RadioRecord(t_s=t_s, reader_cpu_s=reader_cpu_s, **same)
+    return RadioRecord.of(told, t_s=t_s, reader_cpu_s=reader_cpu_s)

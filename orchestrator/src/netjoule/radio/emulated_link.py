@@ -20,16 +20,11 @@ class LinkStatsReader:
 
     def __init__(self, node: str, station: str, socket: Path, origin_ns: int) -> None:
         """Read `station`'s lines for topology host `node`; `origin_ns` is campaign time zero."""
-        self._node = node
+        self.node = node
         self._station = station
         self._socket = socket
         self._origin_ns = origin_ns
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    @property
-    def node(self) -> str:
-        """The topology's name of the host whose radio this is."""
-        return self._node
 
     async def open(self) -> None:
         """Subscribe. Raises RunFailed when the link does not answer."""
@@ -66,21 +61,11 @@ def record_from_stats(stats: Mapping[str, Any], origin_ns: int) -> RadioRecord:
 
     The emulated radio has no received power and never sleeps.
     """
-    return RadioRecord(
+    return RadioRecord.of(
+        stats,
         t_s=(int(stats["t_end_ns"]) - origin_ns) / 1e9,
-        phy_rate_mbps=stats.get("phy_rate_mbps"),
-        mcs=stats.get("mcs"),
-        streams=stats.get("streams"),
-        width_mhz=stats.get("width_mhz"),
-        guard_interval_ns=stats.get("guard_interval_ns"),
-        retries=stats.get("retries"),
         failed=stats.get("drops"),
         power_save=False,
-        airtime_tx_s=stats.get("airtime_tx_s"),
-        airtime_rx_s=stats.get("airtime_rx_s"),
-        frames_tx=stats.get("frames_tx"),
-        frames_rx=stats.get("frames_rx"),
-        ppdus_tx=stats.get("ppdus_tx"),
-        ppdus_rx=stats.get("ppdus_rx"),
+        station=None,
         source="link",
     )

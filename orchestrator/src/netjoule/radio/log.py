@@ -48,7 +48,6 @@ class RadioSink(Protocol):
 
     def append_radio(self, node: str, rows: Sequence[dict[str, Any]]) -> None:
         """Append rows to radio/<node>.csv."""
-        ...
 
 
 class RadioLog:

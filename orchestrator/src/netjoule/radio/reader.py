@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
 __all__ = ["RadioReader", "RadioRecord"]
@@ -45,6 +46,12 @@ class RadioRecord:
     reader_cpu_s: float | None = None
     flag: str = ""
 
+    @classmethod
+    def of(cls, told: Mapping[str, Any], **own: Any) -> RadioRecord:
+        """What a source tells under the same names, but for what it tells otherwise (`own`)."""
+        same = {field.name for field in fields(cls)} & told.keys() - own.keys()
+        return cls(**{name: told[name] for name in same}, **own)
+
     def as_row(self) -> dict[str, Any]:
         """The record as a row of radio/<node>.csv."""
         word = None if self.power_save is None else "on" if self.power_save else "off"
@@ -54,19 +61,14 @@ class RadioRecord:
 class RadioReader(Protocol):
     """A source of records about one node's radio."""
 
-    @property
-    def node(self) -> str:
-        """The topology's name of the host whose radio this is."""
-        ...
+    node: str
+    """The topology's name of the host whose radio this is."""
 
     async def open(self) -> None:
         """Start reading. Raises RunFailed when the source does not answer."""
-        ...
 
     async def read(self) -> RadioRecord | None:
         """The next record, waiting for it without polling; None when the source has ended."""
-        ...
 
     async def close(self) -> None:
         """Stop reading; may be called twice."""
-        ...

@@ -41,15 +41,12 @@ class Channel(Protocol):
 
     async def read(self) -> bytes:
         """Some bytes; empty at the end. Raises OSError when the connection breaks."""
-        ...
 
     def write(self, data: bytes) -> None:
         """Send bytes; nothing happens when the connection has gone."""
-        ...
 
     async def close(self) -> None:
         """Hang up."""
-        ...
 
 
 class Line:

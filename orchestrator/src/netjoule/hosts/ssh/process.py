@@ -21,15 +21,12 @@ class Commands(Protocol):
     @property
     def up(self) -> bool:
         """Whether the host is in reach now."""
-        ...
 
     async def wait_up(self) -> None:
         """Return when it is. Raises RunFailed (host_unreachable) when it is given up."""
-        ...
 
     def command(self, **what: Any) -> None:
         """Have the keeper do something, once, now or when it is in reach again."""
-        ...
 
 
 class RemoteProcess(Process):
