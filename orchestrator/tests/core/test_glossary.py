@@ -10,7 +10,7 @@ import pytest
 import netjoule_contracts as contracts
 from netjoule.core import glossary
 from netjoule.core.errors import UsageError
-from netjoule.validation.run import reason_codes
+from netjoule.core.reason import codes as reason_codes
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,7 +12,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import RunFailed
 
-__all__ = ["Reason", "explained", "first_invalidating", "invalidates"]
+__all__ = ["Reason", "codes", "explained", "first_invalidating", "invalidates"]
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,14 @@ def invalidates(code: str) -> bool:
     Raises RunFailed for a code that reasons.json does not have.
     """
     try:
-        return bool(_codes()[code]["invalidates"])
+        return bool(codes()[code]["invalidates"])
     except KeyError:
         raise RunFailed(f"'{code}' is not a code of reasons.json") from None
 
 
 def explained(code: str) -> str:
     """What a reason means and what to do about it, as reasons.json says; empty for an unknown code."""
-    known = _codes().get(code)
+    known = codes().get(code)
     return f"{known['meaning']} {known['next_step']}".strip() if known else ""
 
 
@@ -53,6 +53,7 @@ def first_invalidating(reasons: Iterable[Mapping[str, str]]) -> Reason | None:
 
 
 @functools.cache
-def _codes() -> dict[str, dict[str, Any]]:
+def codes() -> dict[str, dict[str, Any]]:
+    """What reasons.json says of each code."""
     text = (contracts.root() / "reasons.json").read_text(encoding="utf-8")
     return {str(r["code"]): r for r in json.loads(text)["reasons"]}

@@ -86,11 +86,7 @@ class Campaign:
             RunFailed: when it cannot be written.
         """
         with file_errors("create", path):
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise UsageError(
-                    f"{path} exists and is not empty",
-                    next_step="choose another --out, or continue it with 'netjoule resume'",
-                )
+            folder_limits.require_empty(path)
             path.mkdir(parents=True, exist_ok=True)
             lock = files.take_lock(path)
         document: dict[str, Any] = {
@@ -500,11 +496,7 @@ class Campaign:
 
 def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:
     """campaign.json and plan.csv of a campaign, checked."""
-    if not (path / "campaign.json").is_file():
-        raise UsageError(
-            f"{path} is not a campaign: it has no campaign.json",
-            next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
-        )
+    folder_limits.require_campaign(path)
     document = files.read_json(path / "campaign.json")
     version = document.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:

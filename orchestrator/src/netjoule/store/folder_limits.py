@@ -26,6 +26,8 @@ __all__ = [
     "SPECIAL",
     "Entry",
     "beyond_limits",
+    "require_campaign",
+    "require_empty",
     "require_free",
     "require_readable",
     "walk",
@@ -125,8 +127,30 @@ def require_free(out: Path) -> None:
         raise UsageError(
             f"{out} lies under /run, which the emulated testbed covers", next_step="choose another --out"
         )
-    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+    require_empty(out)
+
+
+def require_empty(out: Path) -> None:
+    """Refuse a folder that already holds something, or a file.
+
+    Raises:
+        UsageError: with what to do instead.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
             f"{out} exists and is not empty",
             next_step="choose another --out, or continue it with 'netjoule resume'",
+        )
+
+
+def require_campaign(path: Path) -> None:
+    """Refuse a folder that is no campaign's.
+
+    Raises:
+        UsageError: with what to name instead.
+    """
+    if not (path / "campaign.json").exists():
+        raise UsageError(
+            f"{path} is not a campaign: it has no campaign.json",
+            next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
         )

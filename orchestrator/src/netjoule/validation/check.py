@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -18,6 +19,7 @@ import netjoule_contracts as contracts
 import netjoule_energy
 from netjoule.core import files
 from netjoule.core.errors import NetjouleError, UsageError
+from netjoule.core.reason import codes as reason_codes
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.loads import load_of
@@ -25,7 +27,7 @@ from netjoule.store import datapackage, folder_limits
 from netjoule.store.planfile import STATUS, is_older, read_plan
 from netjoule.topology.topology import Topology
 from netjoule.validation import tables
-from netjoule.validation.run import check_run, reason_codes
+from netjoule.validation.run import check_run
 from netjoule.validation.tables import Defect
 from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
@@ -45,11 +47,7 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     Raises:
         UsageError: when ``path`` is not a campaign's folder at all.
     """
-    if not (path / "campaign.json").exists():
-        raise UsageError(
-            f"{path} is not a campaign: it has no campaign.json",
-            next_step="name a folder that 'netjoule run' made, e.g. results/NAME",
-        )
+    folder_limits.require_campaign(path)
     # Nothing of such a campaign is opened: a link leads elsewhere, a FIFO waits for a writer.
     unopened = False
     for place, what in folder_limits.beyond_limits(path):
@@ -57,13 +55,17 @@ def check_campaign(path: Path) -> Iterator[Defect]:
         unopened |= what in (folder_limits.LINK, folder_limits.SPECIAL)
     if unopened:
         return
-    campaign: dict[str, Any] = {}
-    yield from _campaign(path, campaign)
+    broken, campaign = tables.document_and_defects("campaign.json", path / "campaign.json", "campaign")
+    yield from broken
+    yield from _campaign(campaign)
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
     meter_ids = _names(_list(campaign, "meters"))
-    yield from _runs(path, campaign, rows, meter_ids)
-    yield from _load_documents(path, campaign, rows)
+    load, seed = _load(campaign), campaign.get("seed")
+    asked = (load, seed) if load is not None and isinstance(seed, int) else None
+    yield from _runs(path, campaign, rows, meter_ids, asked)
+    if asked is not None and rows is not None:
+        yield from _load_documents(path, asked, rows)
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
 
@@ -88,9 +90,8 @@ def unfinished(path: Path) -> str:
     return "" if there == len(wanted) else f"incomplete: {there} of {len(wanted)} runs"
 
 
-def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
+def _campaign(campaign: dict[str, Any]) -> Iterator[Defect]:
     file = "campaign.json"
-    yield from tables.document(file, path / file, "campaign", campaign)
     for part in ("workload", "topology"):
         if part in campaign:
             yield from tables.against(file, campaign[part], part, prefix=f"{part}.")
@@ -101,9 +102,8 @@ def _campaign(path: Path, campaign: dict[str, Any]) -> Iterator[Defect]:
     for index, passport in enumerate(_list(campaign, "meters")):
         yield from tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
         if str(passport.get("meter_id")) not in wanted:
-            yield Defect(
-                file, f"field meters.{index}.meter_id", f"{passport.get('meter_id')!r} is not in the topology"
-            )
+            what = f"{passport.get('meter_id')!r} is not in the topology"
+            yield Defect(file, f"field meters.{index}.meter_id", what)
     before = -1.0
     for index, session in enumerate(_list(campaign, "sessions")):
         start = session.get("t_start_s")
@@ -184,11 +184,11 @@ def _workload(campaign: dict[str, Any]) -> Workload | None:
 
 def _load(campaign: dict[str, Any]) -> Load | None:
     """What its runs do; None where the documents' own defects say why not."""
-    try:
-        workload = Workload.from_document(campaign["workload"], where="campaign.json")
-        return load_of(workload, Topology.from_document(campaign["topology"], where="campaign.json"))
-    except (NetjouleError, KeyError, TypeError, ValueError, AttributeError):
-        return None
+    workload = _workload(campaign)
+    with suppress(NetjouleError, KeyError, TypeError, ValueError, AttributeError):
+        topology = Topology.from_document(campaign["topology"], where="campaign.json")
+        return None if workload is None else load_of(workload, topology)
+    return None
 
 
 def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iterator[Defect]:
@@ -203,9 +203,8 @@ def _expansion(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Iter
         return
     first = {r.run_id: r for r in rows if r.attempt == 1}
     for run_id in expected.keys() - first.keys():
-        yield Defect(
-            file, f"run {run_id}", "the workload and seed of campaign.json ask for it, but it is missing"
-        )
+        what = "the workload and seed of campaign.json ask for it, but it is missing"
+        yield Defect(file, f"run {run_id}", what)
     for run_id, row in first.items():
         if run_id not in expected:
             yield Defect(file, f"run {run_id}", "the workload and seed of campaign.json do not ask for it")
@@ -232,19 +231,29 @@ def _repeats(file: str, rows: list[PlanRow]) -> Iterator[Defect]:
 
 
 def _runs(
-    path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None, meter_ids: frozenset[str]
+    path: Path,
+    campaign: dict[str, Any],
+    rows: list[PlanRow] | None,
+    meter_ids: frozenset[str],
+    asked: tuple[Load, int] | None,
 ) -> Iterator[Defect]:
-    settled, imported = campaign.get("status") == "complete", "imported" in campaign
-    known, load, seed = _as_computed_from(path), _load(campaign), campaign.get("seed")
+    """Each run's folder; `asked`: its load and the campaign's seed, where the documents tell them."""
+    settled = campaign.get("status") == "complete"
+    check = partial(
+        check_run,
+        path,
+        meter_ids=meter_ids,
+        settled=settled,
+        imported="imported" in campaign,
+        known=_as_computed_from(path),
+    )
     runs = path / "runs"
     folders = sorted(runs.iterdir()) if runs.is_dir() else []
     if rows is None:
         # What each folder says of itself is held to its contracts; where the plan is readable, to it as well.
         for folder in folders:
             if settled or (folder / "run.json").exists():
-                yield from check_run(
-                    path, folder.name, None, meter_ids, settled=settled, imported=imported, known=known
-                )
+                yield from check(folder.name, None)
         return
     planned = {row.run_id: row for row in rows}
     for folder in folders:
@@ -254,16 +263,8 @@ def _runs(
             yield Defect(f"runs/{folder.name}/run.json", "", "status.csv says the run did not happen yet")
     for row in rows:
         if row.status in run_table.FINAL:
-            yield from check_run(
-                path,
-                row.run_id,
-                row,
-                meter_ids,
-                settled=settled,
-                asked=load.run_fields(row.condition(seed)) if load and isinstance(seed, int) else None,
-                imported=imported,
-                known=known,
-            )
+            fields = asked[0].run_fields(row.condition(asked[1])) if asked else None
+            yield from check(row.run_id, row, asked=fields)
 
 
 def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
@@ -274,16 +275,12 @@ def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
         return None
 
 
-def _load_documents(path: Path, campaign: dict[str, Any], rows: list[PlanRow] | None) -> Iterator[Defect]:
+def _load_documents(path: Path, asked: tuple[Load, int], rows: list[PlanRow]) -> Iterator[Defect]:
     """What the load knows of its documents beyond their schemas."""
-    seed = campaign.get("seed")
-    if rows is None or not isinstance(seed, int):
-        return
-    load = _load(campaign)
-    if load is not None:
-        finished = [row.condition(seed) for row in rows if row.status in run_table.FINAL]
-        for file, place, what in load.check(path, finished):
-            yield Defect(file, place, what)
+    load, seed = asked
+    finished = [row.condition(seed) for row in rows if row.status in run_table.FINAL]
+    for file, place, what in load.check(path, finished):
+        yield Defect(file, place, what)
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:
@@ -294,9 +291,8 @@ def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> It
         yield from tables.rising("clocks.csv", path / "clocks.csv", "t_s", by=("host",))
         for line, cells in tables.rows(path / "clocks.csv"):
             if cells.get("host") not in hosts:
-                yield Defect(
-                    "clocks.csv", f"line {line}, column host", f"no host is called {cells.get('host')!r}"
-                )
+                what = f"no host is called {cells.get('host')!r}"
+                yield Defect("clocks.csv", f"line {line}, column host", what)
     for name in sorted(meter_ids):
         if not (path / "meters" / f"{name}.csv").exists():
             yield Defect(f"meters/{name}.csv", "", "the file is missing")

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds one run's folder to its contracts, to the plan and to its own arithmetic."""
+"""Holds one run's folder to its contracts, to the plan and to its own arithmetic.
+
+A document that does not fit its contract has that for a defect, and is held to nothing else.
+"""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import netjoule_contracts as contracts
 import netjoule_energy
+from netjoule.core.reason import codes
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import UNTIL_DONE
 from netjoule.radio import reader_cost
@@ -23,11 +27,14 @@ from netjoule.validation.tables import Defect
 from netjoule_contracts import flow_work
 from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.lift.results import lifted_result
+from netjoule_contracts.types.result import Floor, Node, Result
 from netjoule_energy import agree, jain_index
 
-__all__ = ["check_run", "reason_codes"]
+__all__ = ["check_run"]
 
 _SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "seed")
+_OF_PLAN = ("load", "kind", "arm", "factors", "generator")
+"""What a load says of a run in run.json and the plan does, too, beside its factors and the arm's name."""
 _SHARED_WITH_FLOW = ("transport", "payload_bytes", "direction", "ip_version")
 _WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 _PLAN_STATUS = {"done": {"valid", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
@@ -36,12 +43,7 @@ _TIME_TOLERANCE_S = 2e-6
 # Shares of flows rest on intervals whose times are rounded so; as a part of a window of a second.
 _SHARES_TOLERANCE = 1e-4
 
-
-@cache
-def reason_codes() -> frozenset[str]:
-    """Codes of protocols/contracts/reasons.json."""
-    document = json.loads((contracts.root() / "reasons.json").read_text(encoding="utf-8"))
-    return frozenset(r["code"] for r in document["reasons"])
+Document = Mapping[str, Any]
 
 
 def check_run(
@@ -51,7 +53,7 @@ def check_run(
     meter_ids: frozenset[str],
     *,
     settled: bool,
-    asked: Mapping[str, Any] | None = None,
+    asked: Document | None = None,
     imported: bool = False,
     known: netjoule_energy.Campaign | None = None,
 ) -> Iterator[Defect]:
@@ -69,41 +71,38 @@ def check_run(
     """
     folder = campaign / "runs" / run_id
     base = f"runs/{run_id}"
-    run: dict[str, Any] = {}
-    yield from tables.document(f"{base}/run.json", folder / "run.json", "run", run)
-    if row is not None:
-        yield from _fits_plan(f"{base}/run.json", run, row, asked or {})
-    yield from _windows(f"{base}/run.json", run, ("measure",) if imported else _needed(run))
-    yield from _codes(f"{base}/run.json", run.get("reasons"))
-    yield from _reader_cpu(f"{base}/run.json", run)
+    file = f"{base}/run.json"
+    run = yield from tables.document(file, folder / "run.json", "run")
+    if run:
+        if row is not None:
+            yield from _fits_plan(file, run, row, asked or {})
+        yield from _windows(file, run, ("measure",) if imported else _needed(run))
+        yield from _codes(file, _codes_of(run))
+        yield from _reader_cpu(file, run)
     if (folder / "events.csv").exists():
         yield from _events(f"{base}/events.csv", folder / "events.csv")
     if run.get("status") == "failed":
         return
-    if lift.load_of(run) == "flow":
+    if not run or lift.load_of(run) == "flow":
         flows = yield from _flows(base, folder, run)
         yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run, flows)
     else:
-        yield from _load_document(base, folder, run)
+        yield from _load_document(base, folder, lift.load_of(run))
         yield from _work(f"{base}/intervals.csv", folder / "intervals.csv", run)
-    result: dict[str, Any] = {}
+    result: Document = {}
     if settled or (folder / "result.json").exists():
-        written: dict[str, Any] = {}
-        broken = list(tables.document(f"{base}/result.json", folder / "result.json", "result", written))
-        yield from broken
-        result = written if broken else lifted_result(written)
-        yield from _result(f"{base}/result.json", result, run, meter_ids)
+        file = f"{base}/result.json"
+        written = yield from tables.document(file, folder / "result.json", "result")
+        result = lifted_result(written) if written else {}
+        if run and result:
+            yield from _result(file, msgspec.convert(result, Result), run, meter_ids)
     counted = run.get("status") == "done" if row is None else row.status in ("valid", "superseded")
-    if known is not None and counted:
+    if known is not None and run and counted:
         yield from _readings(campaign, run_id, known, run, result)
 
 
 def _readings(
-    campaign: Path,
-    run_id: str,
-    known: netjoule_energy.Campaign,
-    run: Mapping[str, Any],
-    result: Mapping[str, Any],
+    campaign: Path, run_id: str, known: netjoule_energy.Campaign, run: Document, result: Document
 ) -> Iterator[Defect]:
     """Readings cover every window of a run that counts."""
     try:
@@ -114,327 +113,260 @@ def _readings(
         return  # the defects of its documents and of the table say why
 
 
-def _fits_plan(file: str, run: Mapping[str, Any], row: PlanRow, asked: Mapping[str, Any]) -> Iterator[Defect]:
-    if not run:
-        return
-    planned = {name: getattr(row, name) for name in _SHARED_WITH_PLAN}
+def _fits_plan(file: str, run: Document, row: PlanRow, asked: Document) -> Iterator[Defect]:
     # What else a load says there is not the plan's.
-    of_plan = {
-        "load",
-        "kind",
-        "arm",
-        "factors",
-        *row.cell,
-        contracts.loads().get(row.load, {}).get("arm"),
-        "generator",
-    }
+    of_plan = {*_OF_PLAN, *row.cell, contracts.loads().get(row.load, {}).get("arm")}
+    planned = {name: getattr(row, name) for name in _SHARED_WITH_PLAN}
     planned |= {name: value for name, value in asked.items() if name in of_plan}
-    if run.get("run_id") != row.run_id:
-        yield Defect(file, "field run_id", f"{run.get('run_id')!r} stands in the folder of {row.run_id}")
+    if run["run_id"] != row.run_id:
+        yield Defect(file, "field run_id", f"{run['run_id']!r} stands in the folder of {row.run_id}")
     for name, wanted in planned.items():
         if name in asked and name not in run and not lift.is_first(run):
             yield Defect(file, "", f"{name!r} is missing")
         elif name in run and run[name] != wanted:
             yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {wanted!r}")
-    if row.status not in _PLAN_STATUS.get(str(run.get("status")), {row.status}):
-        yield Defect(file, "field status", f"{run.get('status')!r}, but status.csv has {row.status!r}")
+    if row.status not in _PLAN_STATUS[run["status"]]:
+        yield Defect(file, "field status", f"{run['status']!r}, but status.csv has {row.status!r}")
 
 
-def _needed(run: Mapping[str, Any]) -> tuple[str, ...]:
+def _needed(run: Document) -> tuple[str, ...]:
     """Windows that a finished run has: work until done has no warm-up."""
-    if _part(run, "window").get("kind") == UNTIL_DONE:
+    if (run.get("window") or {}).get("kind") == UNTIL_DONE:
         return tuple(name for name in _WINDOW_ORDER if name != "warm_up")
     return _WINDOW_ORDER
 
 
-def _windows(file: str, run: Mapping[str, Any], needed: tuple[str, ...]) -> Iterator[Defect]:
+def _windows(file: str, run: Document, needed: tuple[str, ...]) -> Iterator[Defect]:
     """Each window has a length, and one ends before the next begins."""
-    before: tuple[str, float] | None = None
-    windows = run.get("windows")
-    for name in _WINDOW_ORDER if isinstance(windows, Mapping) else ():
-        window = windows.get(name) if isinstance(windows, Mapping) else None
-        span = _span(window)
-        if span is None:
-            if run.get("status") == "done" and name in needed:
+    before, end_s = "", -math.inf
+    for name in _WINDOW_ORDER:
+        window = run["windows"][name]
+        if window is None:
+            if run["status"] == "done" and name in needed:
                 yield Defect(file, f"field windows.{name}", "a finished run has every window")
             continue
-        if span[1] < span[0]:
+        if window["t_end_s"] < window["t_start_s"]:
             yield Defect(file, f"field windows.{name}", "it ends before it starts")
-        if before and span[0] < before[1] - _TIME_TOLERANCE_S:
-            yield Defect(file, f"field windows.{name}", f"it starts before {before[0]} ends")
-        before = (name, span[1])
+        if window["t_start_s"] < end_s - _TIME_TOLERANCE_S:
+            yield Defect(file, f"field windows.{name}", f"it starts before {before} ends")
+        before, end_s = name, window["t_end_s"]
 
 
-def _codes(file: str, reasons: object, field: str = "reasons") -> Iterator[Defect]:
-    for index, reason in enumerate(reasons if isinstance(reasons, list) else []):
-        code = reason.get("code") if isinstance(reason, Mapping) else None
-        if code is not None and str(code) not in reason_codes():
-            yield Defect(file, f"field {field}.{index}.code", f"{code!r} is not in reasons.json")
+def _codes(file: str, told: Iterable[str]) -> Iterator[Defect]:
+    for index, code in enumerate(told):
+        if code not in codes():
+            yield Defect(file, f"field reasons.{index}.code", f"{code!r} is not in reasons.json")
 
 
-def _reader_cpu(file: str, run: Mapping[str, Any]) -> Iterator[Defect]:
+def _codes_of(run: Document) -> list[str]:
+    return [reason["code"] for reason in run.get("reasons", ())]
+
+
+def _reader_cpu(file: str, run: Document) -> Iterator[Defect]:
     """A reader that took more in one window than in another is a reason of the run."""
-    parts = run.get("reader_cpu")
-    told = "reader_cpu_differs" in _reasons_of(run)
-    for index, part in enumerate(parts if isinstance(parts, list) else []):
-        if not isinstance(part, Mapping):
-            continue
-        idle, measure = _number(part.get("idle_cores")), _number(part.get("measure_cores"))
-        if idle is None or measure is None or told:
-            continue
-        if reader_cost.differs(ReaderCost(str(part.get("node")), idle, measure)):
-            words = f"{idle:g} of a core in idle, {measure:g} in measure, without reader_cpu_differs"
-            yield Defect(file, f"field reader_cpu.{index}", words)
-
-
-def _reasons_of(run: Mapping[str, Any]) -> list[object]:
-    reasons = run.get("reasons")
-    return [r.get("code") for r in reasons if isinstance(r, Mapping)] if isinstance(reasons, list) else []
+    if "reader_cpu_differs" in _codes_of(run):
+        return
+    for index, part in enumerate(run.get("reader_cpu", ())):
+        cost = ReaderCost(**part)
+        if reader_cost.differs(cost):
+            words = f"{cost.idle_cores:g} of a core in idle, {cost.measure_cores:g} in measure"
+            yield Defect(file, f"field reader_cpu.{index}", f"{words}, without reader_cpu_differs")
 
 
 def _events(file: str, path: Path) -> Iterator[Defect]:
     # Not in order of time: what a meter says of a past moment stands where it became known.
     yield from tables.table(file, path, "events")
     for line, cells in tables.rows(path):
-        if cells.get("code") and cells["code"] not in reason_codes():
+        if cells.get("code") and cells["code"] not in codes():
             yield Defect(file, f"line {line}, column code", f"{cells['code']!r} is not in reasons.json")
 
 
-def _load_document(base: str, folder: Path, run: Mapping[str, Any]) -> Iterator[Defect]:
+def _load_document(base: str, folder: Path, load: str) -> Iterator[Defect]:
     """Defects of what the load keeps of its run."""
-    load = lift.load_of(run)
     contract = contracts.loads().get(load, {}).get("document")
     if contract is not None:
         name = document_name(load)
-        yield from tables.document(f"{base}/{name}", folder / name, contract, {})
+        yield from tables.document(f"{base}/{name}", folder / name, contract)
 
 
-def _work(file: str, path: Path, run: Mapping[str, Any]) -> Iterator[Defect]:
+def _work(file: str, path: Path, run: Document) -> Iterator[Defect]:
     """The intervals of each part come to its work in run.json; of a fixed window they may be more."""
     if not path.exists():
         yield Defect(file, "", "the file is missing")
         return
     yield from tables.table(file, path, "intervals")
     yield from tables.rising(file, path, "t_start_s", by=("part",))
-    parts = [one for one in _listed(_part(run, "work"), "parts") if isinstance(one, Mapping)]
-    done = {str(one.get("part")): 0.0 for one in parts}
+    parts = run["work"]["parts"] if run["work"] else ()
+    done = {part["part"]: 0.0 for part in parts}
     for line, cells in tables.rows(path):
         if cells.get("part") not in done:
             yield Defect(file, f"line {line}, column part", f"the run has no part {cells.get('part')!r}")
             return
         done[cells["part"]] += tables.number(cells.get("work", "")) or 0.0
-    for one in parts:
-        told, found = _number(one.get("quantity")), done[str(one.get("part"))]
+    for part in parts:
+        told, found = part["quantity"], done[part["part"]]
         if told is not None and not math.isclose(told, found, rel_tol=1e-9, abs_tol=1e-12):
-            words = f"the intervals of part {one.get('part')} come to {found:g}, run.json has {told:g}"
+            words = f"the intervals of part {part['part']} come to {found:g}, run.json has {told:g}"
             yield Defect(file, "column work", words)
 
 
-def _flows(
-    base: str, folder: Path, run: Mapping[str, Any]
-) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
+def _flows(base: str, folder: Path, run: Document) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
     """Defects of the reports of all flows; the reports by the flows' numbers."""
     found: dict[int, dict[str, Any]] = {}
-    several = [one for one in _listed(run, "flows") if isinstance(one, Mapping)]
+    several = run.get("flows")
     for number, expected in enumerate(several or [run], start=1):
         name = document_name("flow", number)
-        flow: dict[str, Any] = {}
-        yield from tables.document(f"{base}/{name}", folder / name, "flow_report", flow)
-        if several and expected.get("flow") != number:
+        flow = yield from tables.document(f"{base}/{name}", folder / name, "flow_report")
+        if several and expected["flow"] != number:
             yield Defect(f"{base}/run.json", f"field flows.{number - 1}.flow", "flows are numbered from 1")
         # Options and reasons are the run's; those of what runs beside its transport stand in the campaign.
         names = ["reasons", "ip_version"]
         if expected.get("transport") == run.get("transport"):
             names.append("transport_options")
         of_run = {key: run[key] for key in names if key in run}
-        yield from _flow(f"{base}/{name}", flow, {**expected, **of_run})
+        if flow:
+            yield from _flow(f"{base}/{name}", flow, {**expected, **of_run})
         found[number] = flow
     return found
 
 
-def _flow(file: str, flow: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
-    if not flow:
-        return
+def _flow(file: str, flow: Document, run: Document) -> Iterator[Defect]:
     for name in _SHARED_WITH_FLOW:
         # null sends nothing, so its report has no IP version.
         if flow.get(name) is not None and name in run and flow[name] != run[name]:
             yield Defect(file, f"field {name}", f"{flow[name]!r}, but run.json has {run[name]!r}")
-    used = _part(flow, "transport_options")
-    for name, asked in _part(run, "transport_options").items():
+    used = flow.get("transport_options") or {}
+    for name, asked in (run.get("transport_options") or {}).items():
         if used.get(name) != asked:
             where = f"field transport_options.{name}"
             yield Defect(file, where, f"{used.get(name)!r}, but run.json has {asked!r}")
-    if "bookkeeping_mismatch" in _reasons_of(run):
+    if "bookkeeping_mismatch" in _codes_of(run):
         return
-    yield from _bookkeeping(file, flow)
-
-
-def _bookkeeping(file: str, flow: Mapping[str, Any]) -> Iterator[Defect]:
-    """What the load reconciles, where the run is not invalid for it."""
-    try:
-        broken = flow_work.books(flow)
-    except (AttributeError, TypeError):
-        return  # the contract has named the field
-    for words in broken:
-        place = "field sender" if words.startswith("scheduled") else "field receiver"
-        yield Defect(file, place, words)
+    # What the load reconciles, where the run is not invalid for it.
+    for words in flow_work.books(flow):
+        yield Defect(file, "field sender" if words.startswith("scheduled") else "field receiver", words)
     if flow.get("reconciles") is False:
         yield Defect(file, "field reconciles", "false, but the run is not invalid for bookkeeping_mismatch")
 
 
-def _intervals(
-    file: str, path: Path, run: Mapping[str, Any], flows: Mapping[int, Mapping[str, Any]]
-) -> Iterator[Defect]:
+def _intervals(file: str, path: Path, run: Document, flows: Mapping[int, Document]) -> Iterator[Defect]:
     if not path.exists():
         yield Defect(file, "", "the file is missing")
         return
-    contract = lift.contract_of("intervals", run)
-    yield from tables.table(file, path, contract)
-    by = ("flow", "end") if lift.is_first(run) else ("part",)
-    yield from tables.rising(file, path, "t_start_s", by=by)
+    if not run:
+        return  # it says which version the table is of
+    part_column, work_column = ("flow", "bytes") if lift.is_first(run) else ("part", "work")
+    yield from tables.table(file, path, lift.contract_of("intervals", run))
+    yield from tables.rising(file, path, "t_start_s", by=("flow", "end") if lift.is_first(run) else ("part",))
     received = dict.fromkeys(map(str, flows), 0.0)
     for line, cells in tables.rows(path):
         part = cells.get("part") or str(int(tables.number(cells.get("flow", "1")) or 0))
         if part not in received:
-            column = "flow" if lift.is_first(run) else "part"
-            yield Defect(file, f"line {line}, column {column}", f"the run has no flow {part}")
+            yield Defect(file, f"line {line}, column {part_column}", f"the run has no flow {part}")
             return
         with suppress(KeyError, ValueError):
             for row in lift.lifted_intervals(run, [cells]):
                 received[part] += flow_work.bytes_of(row["work"])
-    for number, flow_report in flows.items():
-        expected = _part(flow_report, "receiver").get("bytes_received_unique")
+    for number, flow in flows.items():
+        expected = (flow.get("receiver") or {}).get("bytes_received_unique")
         if expected is not None and round(received[str(number)]) != expected:
             where = document_name("flow", number)
             words = f"the receiver's intervals sum to {received[str(number)]:.0f}, {where} has {expected}"
-            yield Defect(file, "column bytes" if lift.is_first(run) else "column work", words)
+            yield Defect(file, f"column {work_column}", words)
 
 
-def _result(
-    file: str, result: Mapping[str, Any], run: Mapping[str, Any], meter_ids: frozenset[str]
-) -> Iterator[Defect]:
-    if not result:
-        return
+def _result(file: str, result: Result, run: Document, meter_ids: frozenset[str]) -> Iterator[Defect]:
+    told = {"run_id": result.run_id, "arm": result.arm, **result.factors}
+    asked = {"run_id": run["run_id"]} | _arm_and_factors(run)
+    for name, value in asked.items():
+        if value is not None and told.get(name) != value:
+            yield Defect(file, f"field {name}", f"{told.get(name)!r}, but run.json has {value!r}")
+    outer = run["windows"]["measure"]
+    if result.window is not None and outer is not None:
+        early = result.window.t_start_s < outer["t_start_s"] - _TIME_TOLERANCE_S
+        if early or result.window.t_end_s > outer["t_end_s"] + _TIME_TOLERANCE_S:
+            yield Defect(file, "field window", "it reaches beyond windows.measure of run.json")
+    yield from _codes(file, [reason.code for reason in result.reasons])
+    if result.window is not None:
+        yield from _shares(file, result, _several_parts(run))
+    of_run = None if result.work is None else result.work.work_per_s
+    for index, node in enumerate(result.nodes):
+        place = f"nodes.{index}"
+        if node.meter_id not in meter_ids:
+            yield Defect(file, f"field {place}.meter_id", f"campaign.json has no meter {node.meter_id!r}")
+        rate = of_run if node.work_per_s is msgspec.UNSET else node.work_per_s
+        yield from _node(file, place, node, rate)
+        yield from _floor(file, f"{place}.floor", node.floor)
+        if node.delta_p_w is not None and node.floor.floor_w is not None and rate:
+            yield from _above_floor(file, f"{place}.floor", node, (node.delta_p_w, node.floor.floor_w), rate)
+
+
+def _arm_and_factors(run: Document) -> Document:
     if lift.is_first(run):
-        asked = {"arm": run.get("transport")} | {name: run.get(name) for name in lift.FACTORS}
-    else:
-        asked = {"arm": run.get("arm"), **_part(run, "factors")}
-    told = {"arm": result.get("arm"), **_part(result, "factors")}
-    for name, value in ({"run_id": run.get("run_id")} | asked).items():
-        found = result.get(name) if name == "run_id" else told.get(name)
-        if value is not None and found != value:
-            yield Defect(file, f"field {name}", f"{found!r}, but run.json has {value!r}")
-    yield from _result_window(file, result, run)
-    yield from _codes(file, result.get("reasons"))
-    yield from _shares(file, result, run)
-    nodes = result.get("nodes")
-    for index, node in enumerate(nodes if isinstance(nodes, list) else []):
-        if isinstance(node, Mapping):
-            yield from _node(file, f"nodes.{index}", node, result, meter_ids)
+        return {"arm": run["transport"]} | {name: run[name] for name in lift.FACTORS}
+    return {"arm": run["arm"], **run["factors"]}
 
 
-def _result_window(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
-    inner, outer = _span(result.get("window")), _span(_part(run, "windows").get("measure"))
-    if inner is None or outer is None:
-        return
-    if inner[0] < outer[0] - _TIME_TOLERANCE_S or inner[1] > outer[1] + _TIME_TOLERANCE_S:
-        yield Defect(file, "field window", "it reaches beyond windows.measure of run.json")
+def _several_parts(run: Document) -> list[str]:
+    """Names of the parts of a run's work; none where there is one."""
+    if lift.is_first(run):
+        return [str(flow["flow"]) for flow in run.get("flows") or ()]
+    parts = run["work"]["parts"] if run["work"] else ()
+    return [part["part"] for part in parts] if len(parts) > 1 else []
 
 
-def _shares(file: str, result: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[Defect]:
+def _shares(file: str, result: Result, asked: list[str]) -> Iterator[Defect]:
     """With several parts: one for each part of run.json, which together are the run's work."""
-    asked = _several_parts(run)
-    told = [one for one in _listed(result, "parts") if isinstance(one, Mapping)]
-    if result.get("window") is None:
+    parts = result.parts or ()
+    if [part.part for part in parts] != asked:
+        yield Defect(file, "field parts", f"{len(parts)} parts, but run.json has {len(asked)}")
         return
-    if [one.get("part") for one in told] != asked:
-        yield Defect(file, "field parts", f"{len(told)} parts, but run.json has {len(asked)}")
-        return
-    shares = [_number(one.get("work_per_s")) for one in told]
-    whole = _number(_part(result, "work").get("work_per_s"))
-    known = [share for share in shares if share is not None]
-    if not told or whole is None or len(known) < len(shares):
+    whole = None if result.work is None else result.work.work_per_s
+    known = [part.work_per_s for part in parts if part.work_per_s is not None]
+    if not parts or whole is None or len(known) < len(parts):
         return
     if not math.isclose(sum(known), whole, rel_tol=_SHARES_TOLERANCE, abs_tol=1e-9):
         yield Defect(file, "field parts", f"they got {sum(known):g} per second in all, the run {whole:g}")
-    index, expected = _number(_part(result, "fairness").get("jain_work")), jain_index(known)
-    if (index is None) != (expected is None) or (
-        index is not None and expected is not None and not agree(index, expected)
-    ):
+    index = None if result.fairness is None else result.fairness.jain_work
+    expected = jain_index(known)
+    same = index is expected if index is None or expected is None else agree(index, expected)
+    if not same:
         yield Defect(file, "field fairness.jain_work", f"{index}, but the parts give {expected}")
 
 
-def _several_parts(run: Mapping[str, Any]) -> list[str]:
-    """Names of the parts of a run's work; none where there is one."""
-    if lift.is_first(run):
-        return [str(one.get("flow")) for one in _listed(run, "flows") if isinstance(one, Mapping)]
-    parts = [one for one in _listed(_part(run, "work"), "parts") if isinstance(one, Mapping)]
-    return [str(one.get("part")) for one in parts] if len(parts) > 1 else []
-
-
-def _node(
-    file: str, place: str, node: Mapping[str, Any], result: Mapping[str, Any], meter_ids: frozenset[str]
-) -> Iterator[Defect]:
-    if str(node.get("meter_id")) not in meter_ids:
-        yield Defect(file, f"field {place}.meter_id", f"campaign.json has no meter {node.get('meter_id')!r}")
-    p_a, p_i, delta = (_number(node.get(k)) for k in ("p_a_w", "p_i_w", "delta_p_w"))
+def _node(file: str, place: str, node: Node, rate: float | None) -> Iterator[Defect]:
+    p_a, p_i, delta = node.p_a_w, node.p_i_w, node.delta_p_w
     if p_a is not None and p_i is not None and delta is not None and not agree(delta, p_a - p_i, p_a):
-        yield Defect(
-            file, f"field {place}.delta_p_w", f"{delta:.12g} is not p_a_w - p_i_w = {p_a - p_i:.12g}"
-        )
-    of_run = _part(result, "work").get("work_per_s")
-    rate = _number(node.get("work_per_s", of_run))
+        words = f"{delta:.12g} is not p_a_w - p_i_w = {p_a - p_i:.12g}"
+        yield Defect(file, f"field {place}.delta_p_w", words)
     for name in ("energy_per_work_j", "ea_j_per_mbit"):
-        energy = _number(node.get(name))
-        if energy is None or delta is None or not rate or agree(energy, delta / rate, (p_a or 0.0) / rate):
-            continue
-        words = f"{energy:.12g} is not delta_p_w / work_per_s = {delta / rate:.12g}"
-        yield Defect(file, f"field {place}.{name}", words)
-    yield from _floor(file, f"{place}.floor", _part(node, "floor"), (p_a, delta), rate)
+        energy = getattr(node, name)
+        if delta is not None and rate and _is_off(energy, delta / rate, (p_a or 0.0) / rate):
+            words = f"{energy:.12g} is not delta_p_w / work_per_s = {delta / rate:.12g}"
+            yield Defect(file, f"field {place}.{name}", words)
 
 
-def _floor(
-    file: str,
-    place: str,
-    floor: Mapping[str, Any],
-    powers_w: tuple[float | None, float | None],
-    rate: float | None,
-) -> Iterator[Defect]:
-    """A floor is given or has a reason; energy above it is without it (`powers_w`: P_A and P_A - P_I)."""
-    p_a, delta = powers_w
-    floor_w = _number(floor.get("floor_w"))
-    code = floor.get("reason")
-    if code is not None and str(code) not in reason_codes():
-        yield Defect(file, f"field {place}.reason", f"{code!r} is not in reasons.json")
-    if floor and (floor_w is None) == (code is None):
-        words = f"{floor.get('floor_w')!r}, with the reason {code!r}: it is one or the other"
+def _floor(file: str, place: str, floor: Floor) -> Iterator[Defect]:
+    """A floor is given or has a reason."""
+    if floor.reason is not None and floor.reason not in codes():
+        yield Defect(file, f"field {place}.reason", f"{floor.reason!r} is not in reasons.json")
+    if (floor.floor_w is None) == (floor.reason is None):
+        words = f"{floor.floor_w!r}, with the reason {floor.reason!r}: it is one or the other"
         yield Defect(file, f"field {place}.floor_w", words)
-    if floor_w is None or delta is None or not rate:
-        return
-    expected = (delta - floor_w) / rate
+
+
+def _above_floor(
+    file: str, place: str, node: Node, powers_w: tuple[float, float], rate: float
+) -> Iterator[Defect]:
+    """Energy above the floor is without it (`powers_w`: P_A - P_I, and the floor)."""
+    expected = (powers_w[0] - powers_w[1]) / rate
     for name in ("energy_per_work_above_floor_j", "ea_above_floor_j_per_mbit"):
-        above = _number(floor.get(name))
-        if above is not None and not agree(above, expected, max(delta, floor_w, p_a or 0.0) / rate):
+        above = getattr(node.floor, name)
+        if _is_off(above, expected, max(*powers_w, node.p_a_w or 0.0) / rate):
             words = f"{above:.12g} is not (delta_p_w - floor_w) / work_per_s = {expected:.12g}"
             yield Defect(file, f"field {place}.{name}", words)
 
 
-def _listed(document: Mapping[str, Any], name: str) -> list[Any]:
-    value = document.get(name)
-    return value if isinstance(value, list) else []
-
-
-def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = document.get(name)
-    return part if isinstance(part, Mapping) else {}
-
-
-def _span(window: object) -> tuple[float, float] | None:
-    if not isinstance(window, Mapping):
-        return None
-    start, end = _number(window.get("t_start_s")), _number(window.get("t_end_s"))
-    return None if start is None or end is None else (start, end)
-
-
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+def _is_off(value: float | msgspec.UnsetType | None, expected: float, scale: float) -> bool:
+    """Whether a value that there is differs by more than rounding does."""
+    return value is not None and value is not msgspec.UNSET and not agree(value, expected, scale)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ __all__ = [
     "counting",
     "device_stream",
     "document",
+    "document_and_defects",
     "newer",
     "rising",
     "table",
+    "unreadable",
 ]
 
 _CUSTOM = ("exclusiveMinimum", "pattern", "unique")
@@ -49,22 +51,29 @@ class Defect:
         return f"{self.file}, {self.place}: {self.what}" if self.place else f"{self.file}: {self.what}"
 
 
-def document(file: str, path: Path, contract: str, into: dict[str, Any]) -> Iterator[Defect]:
-    """Read a JSON document into ``into`` and hold it to its contract; unreadable leaves ``into`` empty."""
+def document(file: str, path: Path, contract: str) -> Generator[Defect, None, dict[str, Any]]:
+    """Read a JSON document and hold it to its contract; what is in it, nothing where that does not fit."""
+    defects, value = document_and_defects(file, path, contract)
+    yield from defects
+    return {} if defects else value
+
+
+def document_and_defects(file: str, path: Path, contract: str) -> tuple[list[Defect], dict[str, Any]]:
+    """What breaks a JSON document's contract, and what is in it all the same; nothing where it is none."""
     try:
         value = reading.document(path)
     except FileNotFoundError:
-        yield Defect(file, "", "the file is missing")
-        return
-    except OSError as error:
-        yield Defect(file, "", f"it cannot be read: {error.strerror}")
-        return
-    except Unreadable as error:
-        yield Defect(file, error.place, error.what)
-        return
-    yield from against(file, value, contract)
-    if isinstance(value, dict):
-        into.update(value)
+        return [Defect(file, "", "the file is missing")], {}
+    except (OSError, Unreadable) as error:
+        return [unreadable(file, error)], {}
+    return list(against(file, value, contract)), value if isinstance(value, dict) else {}
+
+
+def unreadable(file: str, error: OSError | Unreadable) -> Defect:
+    """What hinders to read a file."""
+    if isinstance(error, Unreadable):
+        return Defect(file, error.place, error.what)
+    return Defect(file, "", f"it cannot be read: {error.strerror}")
 
 
 def newer(value: Any, contract: str) -> str:
@@ -101,10 +110,8 @@ def table(file: str, path: Path, name: str) -> Iterator[Defect]:
             place, _, what = text.partition(": ")
             yield Defect(file, place, what)
         yield from _custom(file, path, name)
-    except OSError as error:
-        yield Defect(file, "", f"it cannot be read: {error.strerror}")
-    except Unreadable as error:
-        yield Defect(file, error.place, error.what)
+    except (OSError, Unreadable) as error:
+        yield unreadable(file, error)
 
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -119,9 +126,7 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         return
 
 
-def rising(
-    file: str, path: Path, column: str, *, by: tuple[str, ...] = (), strictly: bool = False
-) -> Iterator[Defect]:
+def rising(file: str, path: Path, column: str, *, by: tuple[str, ...] = ()) -> Iterator[Defect]:
     """Report the first place where ``column`` goes back, for all rows or per values of the columns ``by``."""
     last: dict[tuple[str, ...], float] = {}
     for line, row in rows(path):
@@ -130,12 +135,9 @@ def rising(
         if value is None:
             continue
         before = last.get(key)
-        if before is not None and (value < before or (strictly and value == before)):
-            yield Defect(
-                file,
-                f"line {line}, column {column}",
-                f"{value:g} after {before:g}: rows are appended in order",
-            )
+        if before is not None and value < before:
+            place = f"line {line}, column {column}"
+            yield Defect(file, place, f"{value:g} after {before:g}: rows are appended in order")
             return
         last[key] = value
 
@@ -180,10 +182,8 @@ def device_stream(file: str, path: Path) -> Iterator[Defect]:
                 yield Defect(file, f"line {line}", "its interval does not follow the one before")
                 return
             end_s = stop_s
-    except OSError as error:
-        yield Defect(file, "", f"it cannot be read: {error.strerror}")
-    except Unreadable as error:
-        yield Defect(file, error.place, error.what)
+    except (OSError, Unreadable) as error:
+        yield unreadable(file, error)
 
 
 def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:
