@@ -13,13 +13,14 @@ from result_documents import result_document
 
 from netjoule.analysis.floor_warnings import floor_warnings, warning_line
 from netjoule.analysis.summary import (
+    FAIRNESS_FILE,
+    VERDICT_FILE,
     fairness_line,
-    fairness_rows,
     grade_lines,
     outside_lines,
+    rows_of,
     summary_tables,
     tell,
-    verdict_rows,
 )
 from netjoule.core.console import Output
 from netjoule.design.run_table import PlanRow
@@ -162,21 +163,21 @@ def test_no_large_floor_no_warning(tmp_path: Path) -> None:
 
 
 def test_the_pacers_verdict_is_read_where_there_is_one(tmp_path: Path) -> None:
-    assert verdict_rows(tmp_path) == []
+    assert rows_of(tmp_path, VERDICT_FILE) == []
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables/pacer_verdict.csv").write_text('transport,words\nudp,"It spins, so there."\n')
-    assert verdict_rows(tmp_path) == [{"transport": "udp", "words": "It spins, so there."}]
+    assert rows_of(tmp_path, VERDICT_FILE) == [{"transport": "udp", "words": "It spins, so there."}]
 
 
 def test_fairness_is_told_where_runs_have_several_flows(tmp_path: Path) -> None:
-    assert fairness_rows(tmp_path) == []
+    assert rows_of(tmp_path, FAIRNESS_FILE) == []
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables/fairness.csv").write_text(
         "transport,payload_bytes,offered_rate_mbps,pacing,window_us,gso,flows,jain_goodput,jain_demand_met\n"
         "udp,1440,25,absolute,0,false,2,0.81234,\n"
         "tcp,1440,25,spin,0,false,2,1,0.5\n"
     )
-    udp, tcp = map(fairness_line, fairness_rows(tmp_path))
+    udp, tcp = map(fairness_line, rows_of(tmp_path, FAIRNESS_FILE))
     assert udp == "fairness of udp 1440 B 25 Mb/s, 2 flows: Jain's index 0.812, of demand met none"
     assert tcp.startswith("fairness of tcp 1440 B 25 Mb/s, pacing spin, 2 flows: Jain's index 1.000")
 

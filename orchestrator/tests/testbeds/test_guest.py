@@ -17,15 +17,14 @@ from netjoule.core.errors import HostLacks, UsageError
 from netjoule.testbeds.guest import initramfs, kernel, machine, tools, trial
 from netjoule.testbeds.guest import run as running
 from netjoule.testbeds.guest.boot import BootFailed, Outcome
-from netjoule.testbeds.guest.machine import Boot, Job, Machine
+from netjoule.testbeds.guest.machine import Job, Machine
 from netjoule.testbeds.guest.stream import MarkedStream
 
 PORTS = {"console": 5, "control": 6, "out": 7, "err": 8}
-BOOT = Boot(Path("/k/vmlinux"), 9)
 
 
 def qemu(hardware, shared=()):
-    return machine.qemu_arguments("qemu", hardware, BOOT, PORTS, shared)
+    return machine.qemu_arguments(hardware, Path("/k/vmlinux"), 9, PORTS, shared)
 
 
 def after(words, option):

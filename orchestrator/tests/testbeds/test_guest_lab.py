@@ -9,7 +9,7 @@ from netjoule.core import secrets
 from netjoule.design import instruments
 from netjoule.provisioning import inventory
 from netjoule.testbeds.guest import lab, machine
-from netjoule.testbeds.guest.machine import Boot, Forward, Machine
+from netjoule.testbeds.guest.machine import Forward, Machine
 from netjoule.topology import topology
 
 FORWARDS = (Forward(2201, "10.0.2.21", 22), Forward(2202, "10.0.2.22", 22))
@@ -19,7 +19,7 @@ PORTS = dict(zip(lab.HOSTS, (2201, 2202, 2203), strict=True))
 def test_only_named_ports_of_this_host_lead_into_the_guest():
     ports = {"console": 5, "control": 6, "out": 7, "err": 8}
     hardware = Machine("tcg", 1024, 2, forwards=FORWARDS)
-    words = machine.qemu_arguments("qemu", hardware, Boot(Path("/k/vmlinux"), 9), ports, ())
+    words = machine.qemu_arguments(hardware, Path("/k/vmlinux"), 9, ports, ())
     assert "-nic" not in words
     (network,) = (words[at + 1] for at, word in enumerate(words) if word == "-netdev")
     assert network.split(",")[:3] == ["user", "id=net", "restrict=on"]

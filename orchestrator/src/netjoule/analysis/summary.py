@@ -16,24 +16,28 @@ from netjoule.core.tables import Column, Table
 from netjoule_energy import GREATEST_FLOOR_RATIO
 
 __all__ = [
+    "CONTRASTS_FILE",
+    "FAIRNESS_FILE",
     "SUMMARY_FILE",
-    "contrast_rows",
+    "VERDICT_FILE",
     "fairness_line",
-    "fairness_rows",
     "grade_lines",
     "made_files",
     "outside_lines",
+    "rows_of",
     "summary_rows",
     "summary_tables",
     "tell",
     "typed",
-    "verdict_rows",
 ]
 
 SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
+"""The pacer's verdict, of a campaign that did both spin and sleep."""
 FAIRNESS_FILE = "tables/fairness.csv"
+"""Fairness per cell, of a campaign with several flows at once."""
 CONTRASTS_FILE = "tables/contrasts.csv"
+"""Transports compared over all loads, the main comparisons first, of a campaign with E_A."""
 
 _FLOWS = "flows at once"
 
@@ -70,15 +74,15 @@ def tell(campaign: Path, output: Output) -> None:
         if warning["code"] != FLOOR_LARGE:  # the table has it
             output.say(warning_line(warning))
         output.event({"event": "warning", **warning})
-    verdicts = verdict_rows(campaign)
+    verdicts = rows_of(campaign, VERDICT_FILE)
     for words in dict.fromkeys(row["words"] for row in verdicts):
         output.say(words)
     for row in verdicts:
         output.event({"event": "pacer_verdict", **typed(row)})
-    for row in fairness_rows(campaign):
+    for row in rows_of(campaign, FAIRNESS_FILE):
         output.say(fairness_line(row))
         output.event({"event": "fairness", **typed(row)})
-    for row in contrast_rows(campaign):
+    for row in rows_of(campaign, CONTRASTS_FILE):
         if row["words"] and row["inference"] != "intervals_only":
             output.say(row["words"])
         output.event({"event": "contrast", **typed(row)})
@@ -117,26 +121,14 @@ def summary_rows(campaign: Path) -> list[dict[str, str]]:
     return rows
 
 
-def verdict_rows(campaign: Path) -> list[dict[str, str]]:
-    """Rows of the pacer's verdict; none of a campaign that did not both spin and sleep."""
-    path = campaign / VERDICT_FILE
-    return files.read_rows(path) if path.is_file() else []
-
-
-def fairness_rows(campaign: Path) -> list[dict[str, str]]:
-    """Rows of fairness per cell; none of a campaign whose runs have one flow each."""
-    path = campaign / FAIRNESS_FILE
-    return files.read_rows(path) if path.is_file() else []
-
-
-def contrast_rows(campaign: Path) -> list[dict[str, str]]:
-    """Transports compared over all loads, the main comparisons first; none of a campaign without E_A."""
-    path = campaign / CONTRASTS_FILE
+def rows_of(campaign: Path, table: str) -> list[dict[str, str]]:
+    """Rows of a table that R writes only where it has something to say; none without one."""
+    path = campaign / table
     return files.read_rows(path) if path.is_file() else []
 
 
 def fairness_line(row: Row) -> str:
-    """A row of `fairness_rows` for people."""
+    """A row of fairness for people."""
     cell = f"{row['transport']} {row['payload_bytes']} B {row['offered_rate_mbps']} Mb/s"
     pacing = "" if _pacing(row) in ("", "pacing absolute") else f", {_pacing(row)}"
     index = (
@@ -200,7 +192,14 @@ def _grade_line(meter_id: str, count: Counter[str], limits: Counter[str]) -> str
 
 def typed(row: Row) -> dict[str, str | float | bool | None]:
     """A row for machines: numbers as numbers, empty cells as null."""
-    return {name: _typed(cell) for name, cell in row.items()}
+    words: dict[str, bool | None] = {"": None, "NA": None}
+    words |= {"TRUE": True, "true": True, "FALSE": False, "false": False}
+
+    def value(cell: str) -> str | float | bool | None:
+        number = _number(cell)
+        return words.get(cell, cell if number is None else number)
+
+    return {name: value(cell) for name, cell in row.items()}
 
 
 def made_files(campaign: Path) -> list[Path]:
@@ -262,9 +261,9 @@ def _caption(rows: list[dict[str, str]]) -> str:
         )
     if _several(rows):
         text += " E_A, sent and loss are of all flows at once; E_A of a client is of its own."
-    if _without_air_time(row):
+    if row.get("radio_source") == "hwsim":
         text += " No E_A: the radio (hwsim) carries frames without air time."
-    if _without_power(row):
+    if row.get("power_source") == "unknown":
         text += " No E_A: imported results, beside which no power was logged."
     if row.get("power_source") == "modelled":
         text += " In this model: no absolute J/Mb of a real device follows from it."
@@ -308,7 +307,7 @@ def _above_floor(row: Row) -> str:
 
 def _ea(row: Row) -> str:
     """E_A of a cell; an upper limit when most runs are below resolution, none where there can be none."""
-    if _without_air_time(row) or _without_power(row):
+    if row.get("radio_source") == "hwsim" or row.get("power_source") == "unknown":
         return "none"
     below, runs = _number(row.get("below_resolution_n")) or 0, _number(row.get("n")) or 0
     limit = _shown(row.get("ea_upper_limit_j_per_mbit"), 3)
@@ -316,14 +315,6 @@ def _ea(row: Row) -> str:
     text = f"< {limit}" if mostly else _shown(row["ea_j_per_mbit_mean"], 3)
     mark = " *" if below and not mostly else ""
     return text + mark + (" °" if _true(row.get("hollow")) else "")
-
-
-def _without_air_time(row: Row) -> bool:
-    return row.get("radio_source") == "hwsim"
-
-
-def _without_power(row: Row) -> bool:
-    return row.get("power_source") == "unknown"
 
 
 def _true(cell: str | None) -> bool:
@@ -347,15 +338,6 @@ def _shown(cell: str | None, digits: int) -> str:
 
 def _order(row: Row) -> tuple[str, float, float]:
     return row["transport"], _number(row["payload_bytes"]) or 0, _number(row["offered_rate_mbps"]) or 0
-
-
-def _typed(cell: str) -> str | float | bool | None:
-    if cell in ("", "NA"):
-        return None
-    if cell in ("TRUE", "true", "FALSE", "false"):
-        return _true(cell)
-    value = _number(cell)
-    return cell if value is None else value
 
 
 def _number(cell: str | None) -> float | None:

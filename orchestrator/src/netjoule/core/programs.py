@@ -55,29 +55,22 @@ def commit(root: Path | None) -> str | None:
     """Commit of a git checkout as ``git describe`` names it, ``-dirty`` when files differ; else None."""
     if root is None or not (root / ".git").exists():
         return None
-    describe = ["git", "-C", str(root), "describe", "--always", "--tags", "--dirty", "--abbrev=12"]
-    try:
-        answer = subprocess.run(
-            describe, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None  # no git, or a checkout of another user: the campaign goes without
-    return answer.stdout.strip() or None
+    return _answer("git", "-C", str(root), "describe", "--always", "--tags", "--dirty", "--abbrev=12") or None
 
 
 def rust_commit(root: Path) -> str:
     """Newest commit of what the Rust programs are built from, ``-dirty`` when files differ; else empty."""
+    return _answer(str(root / "scripts" / "rust-commit.sh"))
+
+
+def _answer(*command: str) -> str:
+    """What a short program prints; empty without git, or in a checkout of another user."""
     try:
         answer = subprocess.run(
-            [str(root / "scripts" / "rust-commit.sh")],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return ""  # no git, or a checkout of another user
+        return ""
     return answer.stdout.strip()
 
 
@@ -134,12 +127,7 @@ def shipped(relative: str) -> Path:
 
 
 def _folders() -> list[Path]:
-    folders = []
-    named = os.environ.get("NETJOULE_BIN_DIR")
-    if named:
-        folders.append(Path(named))
-    root = checkout()
-    if root:
-        folders.append(root / "target" / "release")
-    folders.append(Path(sys.executable).parent)
-    return folders
+    named, root = os.environ.get("NETJOULE_BIN_DIR"), checkout()
+    folders = [Path(named)] if named else []
+    folders += [root / "target" / "release"] if root else []
+    return [*folders, Path(sys.executable).parent]

@@ -6,10 +6,9 @@ from __future__ import annotations
 import platform
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import date, datetime
-from enum import StrEnum
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -20,21 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["import_results"]
 
 
-class _Radio(StrEnum):
-    real = "real"
-    wired = "wired"
-    unknown = "unknown"
-
-
-class _IpVersion(StrEnum):
-    four = "4"
-    six = "6"
-
-
-class _Transport(StrEnum):
-    udp = "udp"
-    tcp = "tcp"
-    dccp_kernel = "dccp-kernel"
+_Radio = Literal["real", "wired", "unknown"]
+_IpVersion = Literal["4", "6"]
+_Transport = Literal["udp", "tcp", "dccp-kernel"]
 
 
 def _place(text: str) -> Path:
@@ -77,7 +64,7 @@ def import_results(
     generator_version: _Version = None,
     day: _Day = None,
     ip_version: _IpVersionOption = None,
-    radio_source: _RadioSource = _Radio.unknown,
+    radio_source: _RadioSource = "unknown",
     json: _Json = False,
 ) -> None:
     """Bring old results of iperf3, D-ITG or NetPerfMeter into a campaign's tables.
@@ -99,12 +86,12 @@ def import_results(
     output = Output(json_lines=json)
     folder_limits.require_free(out)
     options = Options(
-        radio_source=radio_source.value,
-        transport=None if transport is None else transport.value,
+        radio_source=radio_source,
+        transport=transport,
         offered_rate_mbps=offered_rate_mbps,
         generator_version=generator_version,
-        day=_date(day),
-        ip_version=None if ip_version is None else int(ip_version.value),
+        day=None if day is None else day.date(),
+        ip_version=None if ip_version is None else int(ip_version),
     )
     found = read_all(places, options)
     _tell_left_out(found.refused, output)
@@ -137,12 +124,5 @@ def _tell_left_out(refused: Sequence[InvalidData], output: Output) -> None:
     for first, *others in alike.values():
         output.error(f"left out: {first}")
         if others:
-            output.error(f"left out likewise: {others[0].where}{_and_more(len(others) - 1)}")
-
-
-def _and_more(number: int) -> str:
-    return f" and {number} more" if number else ""
-
-
-def _date(day: datetime | None) -> date | None:
-    return None if day is None else day.date()
+            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+            output.error(f"left out likewise: {others[0].where}{more}")

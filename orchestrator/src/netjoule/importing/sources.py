@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import bz2
 import hashlib
+import io
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,6 @@ MOST_BYTES = 128_000_000
 """Of one file, unpacked: what its lines become takes several times as much memory."""
 MOST_BYTES_TOGETHER = 256_000_000
 _BZ2 = b"BZh"
-_STEP_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +111,13 @@ def read(path: Path, *, named: bool = True, most_bytes: int = MOST_BYTES) -> Sou
 
 def _decompressed(source: Source, most_bytes: int) -> bytes:
     """The whole of a bzip2 file, of several streams when it has them."""
-    parts: list[bytes] = []
-    size, rest = 0, source.data
     try:
-        while rest:
-            stream = bz2.BZ2Decompressor()
-            while not stream.eof:
-                part = stream.decompress(rest, _STEP_BYTES)
-                size += len(part)
-                parts.append(part)
-                rest = b""
-                if size > most_bytes:
-                    raise source.refuse(f"it unpacks to more than {most_bytes / 1e6:g} MB")
-                if not part and stream.needs_input and not stream.eof:
-                    raise source.refuse("its bzip2 compression is cut off")
-            rest = stream.unused_data
+        with bz2.open(io.BytesIO(source.data)) as packed:
+            data = packed.read(most_bytes + 1)
+    except EOFError:
+        raise source.refuse("its bzip2 compression is cut off") from None
     except (OSError, ValueError) as error:
         raise source.refuse(f"its bzip2 compression is broken: {error}") from error
-    return b"".join(parts)
+    if len(data) > most_bytes:
+        raise source.refuse(f"it unpacks to more than {most_bytes / 1e6:g} MB")
+    return data

@@ -93,8 +93,8 @@ def _tell(published: Published, answered: Answer, output: Output) -> None:
     for line in words.published_lines(published):
         output.say(line)
     output.event(words.published_document(published))
-    for document in words.slip_documents(published):
-        output.event(document)
+    for slip in published.slips():
+        output.event({"event": "slip", **slip})
     if not (answered.chains or answered.refused):
         output.say()
         output.say("Yours: netjoule savings --campaign CAMPAIGN, or --difference X --u95 X")

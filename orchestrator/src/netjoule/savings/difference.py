@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -188,11 +188,8 @@ def _no_pair(rows: Sequence[Row], transport: str, where: str) -> Exception:
 
 def _one_cell(rows: list[Row], wanted: Wanted, load_mbps: float, where: str) -> list[Row]:
     """The rows of one cell, one per meter."""
-    rows = _at(rows, "meter_id", wanted.meter_id, "--meter", where)
-    rows = _at(rows, "direction", wanted.direction, "--direction", where)
-    rows = _at(rows, "pacing", wanted.pacing, "--pacing", where)
-    rows = _at(rows, "payload_bytes", wanted.payload_bytes, "--payload-bytes", where)
-    rows = _at(rows, "offered_rate_mbps", wanted.offered_rate_mbps, "--offered-rate-mbps", where)
+    for column in ("meter_id", "direction", "pacing", "payload_bytes", "offered_rate_mbps"):
+        rows = _at(rows, column, getattr(wanted, column), where)
     if wanted.pacing is None:
         rows = [row for row in rows if row["pacing"] == "absolute"] or rows
     rows = [row for row in rows if _each_by_itself(row)] or rows
@@ -208,7 +205,7 @@ def _one_cell(rows: list[Row], wanted: Wanted, load_mbps: float, where: str) -> 
     return rows
 
 
-def _at(rows: list[Row], column: str, value: str | float | None, option: str, where: str) -> list[Row]:
+def _at(rows: list[Row], column: str, value: str | float | None, where: str) -> list[Row]:
     if value is None:
         return rows
     number = not isinstance(value, str)
@@ -216,6 +213,7 @@ def _at(rows: list[Row], column: str, value: str | float | None, option: str, wh
     if not kept:
         there = ", ".join(sorted({row[column] for row in rows}, key=lambda c: float(c) if number else 0.0))
         given = f"{value:g}" if isinstance(value, float) else value
+        option = f"--{column.removesuffix('_id').replace('_', '-')}"
         raise UsageError(f"no pair has {option} {given}", where=where, next_step=f"there are {there}")
     return kept
 
@@ -265,14 +263,8 @@ def _difference(row: Row, budget: Metering | None) -> Difference:
     return Difference(
         saved=-exact(row["difference_j_per_mbit"]),
         u95=exact(u95) if u95 else None,
-        node=row["node"],
-        meter_id=row["meter_id"],
-        device_model=row["device_model"],
-        power_source=row["power_source"],
-        radio_source=row["radio_source"],
-        reference=row["reference"],
-        transport=row["transport"],
-        direction=row["direction"],
+        # Its texts stand in the table under the same names.
+        **{one.name: row[one.name] for one in fields(Difference) if one.type == "str"},
         payload_bytes=int(row["payload_bytes"]),
         offered_rate_mbps=float(row["offered_rate_mbps"]),
         pairs=int(row["n_pairs"]),

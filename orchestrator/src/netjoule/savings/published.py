@@ -14,7 +14,7 @@ from netjoule.core.errors import InvalidData
 from netjoule.savings.chain import Chain, Question, exact, mean_power_w
 from netjoule.savings.digits import Judgement, cut_to, judge
 
-__all__ = ["FILE", "Percent", "Published", "Slip", "read"]
+__all__ = ["FILE", "Percent", "Published", "read"]
 
 FILE = "results/reference/udp-dccp-80211n.json"
 _YEAR_SLIP = "leap-year"
@@ -47,18 +47,6 @@ class Percent:
             return f"{found}, rounded"
         allowed = f"the E_A before rounding allow {float(self.least):.1f} to {float(self.greatest):.1f}"
         return f"{found}, which rounds to {rounded}; {allowed}"
-
-
-@dataclass(frozen=True, slots=True)
-class Slip:
-    """A slip of the publication with the right value."""
-
-    slip_id: str
-    place: str
-    printed: str
-    corrected: str
-    words: str
-    effect: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +112,8 @@ class Published:
                     greatest=_percent(udp + half, other - half),
                 )
 
-    def slips(self) -> Iterator[Slip]:
-        """Its slips; what the length of the year would change is computed."""
+    def slips(self) -> Iterator[dict[str, str]]:
+        """Its slips with the right values; what the length of the year would change is computed."""
         for slip in self.document["slips"]:
             effect = slip["effect"]
             if slip["slip_id"] == _YEAR_SLIP:
@@ -133,8 +121,8 @@ class Published:
                 powers = [float(mean_power_w(self.chain, days)) / 1e6 for days in (right - 1, right)]
                 mean = f"{powers[0]:.3f} MW over {right - 1} days, {powers[1]:.3f} MW over {right}"
                 effect = f"{effect.rstrip('.')} ({mean})."
-            place = slip["source"]["label"]
-            yield Slip(slip["slip_id"], place, slip["printed"], slip["corrected"], slip["words"], effect)
+            told = {name: slip[name] for name in ("slip_id", "printed", "corrected", "words")}
+            yield told | {"place": slip["source"]["label"], "effect": effect}
 
     @property
     def _printed_steps(self) -> list[dict[str, str]]:

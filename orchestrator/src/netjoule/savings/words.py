@@ -20,7 +20,6 @@ __all__ = [
     "own_lines",
     "published_document",
     "published_lines",
-    "slip_documents",
     "with_u95",
 ]
 
@@ -52,7 +51,7 @@ def published_lines(published: Published) -> Iterator[str]:
     yield ""
     yield "Errors in the publication, not repeated here:"
     for slip in published.slips():
-        yield f"  {slip.words} Right: {slip.corrected}. {slip.effect}"
+        yield f"  {slip['words']} Right: {slip['corrected']}. {slip['effect']}"
 
 
 def own_lines(chain: Chain, difference: Difference | None) -> Iterator[str]:
@@ -176,12 +175,6 @@ def published_document(published: Published) -> dict[str, Any]:
         "percentages": percentages,
         "conditions": published.conditions,
     }
-
-
-def slip_documents(published: Published) -> Iterator[dict[str, Any]]:
-    """Its slips for machines."""
-    for slip in published.slips():
-        yield {"event": "slip", **asdict(slip)}
 
 
 def own_document(chain: Chain, difference: Difference | None) -> dict[str, Any]:

@@ -47,7 +47,15 @@ class Campaign:
     def __init__(
         self, path: Path, document: dict[str, Any], rows: Sequence[PlanRow], lock: int | None
     ) -> None:
-        self._path = path
+        self.path = path
+        self.meters_dir = path / "meters"
+        """Where the logger appends meters/<meter_id>.csv."""
+        self.devices_dir = path / "devices"
+        """Where device streams of modelled campaigns go (devices/<meter_id>.ndjson)."""
+        self.name = str(document["campaign"])
+        self.seed = int(document["seed"])
+        """Of every random choice of the campaign."""
+        self.created = datetime.fromisoformat(str(document["created_utc"]))
         self._document = document
         self._rows = tuple(rows)
         self._lock = lock
@@ -165,39 +173,19 @@ class Campaign:
     # -- what it holds ---------------------------------------------------------------------------
 
     @property
-    def path(self) -> Path:
-        """Folder of the campaign."""
-        return self._path
-
-    @property
-    def name(self) -> str:
-        """Name of the campaign, as in campaign.json."""
-        return str(self._document["campaign"])
-
-    @property
     def document(self) -> Mapping[str, Any]:
         """campaign.json as it is on disk."""
         return self._document
 
     @property
-    def seed(self) -> int:
-        """Seed of every random choice of the campaign."""
-        return int(self._document["seed"])
-
-    @property
     def workload(self) -> Workload:
         """Effective workload."""
-        return Workload.from_document(self._document["workload"], where=str(self._path / "campaign.json"))
+        return Workload.from_document(self._document["workload"], where=str(self.path / "campaign.json"))
 
     @property
     def topology(self) -> Topology:
         """Effective topology; secrets are references."""
-        return Topology.from_document(self._document["topology"], where=str(self._path / "campaign.json"))
-
-    @property
-    def created(self) -> datetime:
-        """When the campaign was made."""
-        return datetime.fromisoformat(str(self._document["created_utc"]))
+        return Topology.from_document(self._document["topology"], where=str(self.path / "campaign.json"))
 
     def rows(self) -> tuple[PlanRow, ...]:
         """All rows of plan.csv, in the order of execution."""
@@ -213,17 +201,7 @@ class Campaign:
 
     def run_dir(self, run_id: str) -> Path:
         """Folder of a run; made by the first write."""
-        return self._path / "runs" / run_id
-
-    @property
-    def meters_dir(self) -> Path:
-        """Where the logger appends meters/<meter_id>.csv."""
-        return self._path / "meters"
-
-    @property
-    def devices_dir(self) -> Path:
-        """Where device streams of modelled campaigns go (devices/<meter_id>.ndjson)."""
-        return self._path / "devices"
+        return self.path / "runs" / run_id
 
     # -- on this machine ---------------------------------------------------------------------------
 
@@ -231,21 +209,21 @@ class Campaign:
     def testbed_file(self) -> Path | None:
         """The topology file that it was begun with; None where that is not known."""
         try:
-            return Path((self._path / _TESTBED).read_text(encoding="utf-8").strip())
+            return Path((self.path / _TESTBED).read_text(encoding="utf-8").strip())
         except FileNotFoundError:
             return None
 
     def remember_testbed(self, file: Path) -> None:
         """Note the topology file: what stands beside it says more about the hosts (group_vars)."""
-        files.write_atomic(self._path / _TESTBED, f"{file.resolve()}\n")
+        files.write_atomic(self.path / _TESTBED, f"{file.resolve()}\n")
 
     def remove_untouched(self) -> bool:
         """Remove the campaign unless something was measured or run; whether it is gone."""
         self._writable()
-        if any(any((self._path / folder).iterdir()) for folder in ("meters", "radio", "runs")):
+        if any(any((self.path / folder).iterdir()) for folder in ("meters", "radio", "runs")):
             return False
-        with file_errors("remove", self._path):
-            shutil.rmtree(self._path)
+        with file_errors("remove", self.path):
+            shutil.rmtree(self.path)
         return True
 
     # -- plan ------------------------------------------------------------------------------------
@@ -259,7 +237,7 @@ class Campaign:
         repeats = [row for row in rows if row.run_id not in self._written]
         if repeats:
             self._writable()
-            planfile.append_plan(self._path, repeats)
+            planfile.append_plan(self.path, repeats)
         self._set_rows(rows)
         return run_table.next_mini_block(self._rows)
 
@@ -274,12 +252,12 @@ class Campaign:
         if status == "invalid" and not reason:
             raise RunFailed(f"run {run_id}: status invalid needs a reason code")
         self._writable()
-        _require_continuable(self._path, self._document)
+        _require_continuable(self.path, self._document)
         changed = replace(self._by_id[run_id], status=status, reason=reason)
         # Each session is an owner of its own.
         number = len(self._document["sessions"])
         owner = planfile.Owner(session=number, token=number)
-        planfile.append_status(self._path, [changed], owner, datetime.now(UTC))
+        planfile.append_status(self.path, [changed], owner, datetime.now(UTC))
         self._set_rows([changed if row.run_id == run_id else row for row in self._rows])
 
     # -- sessions --------------------------------------------------------------------------------
@@ -291,7 +269,7 @@ class Campaign:
             boot_id=boot_id,
             monotonic_ns=monotonic_ns,
             utc=utc,
-            last_logged_s=recovery.last_logged_s(self._path),
+            last_logged_s=recovery.last_logged_s(self.path),
         )
         self._update(sessions=sessions, status="running")
         return session
@@ -380,11 +358,11 @@ class Campaign:
 
     def append_clocks(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Append to clocks.csv (t_s, host, offset_s, drift_ppm, residual_s, method)."""
-        files.append_table(self._path / "clocks.csv", "clocks", rows)
+        files.append_table(self.path / "clocks.csv", "clocks", rows)
 
     def append_radio(self, node: str, rows: Iterable[Mapping[str, object]]) -> None:
         """Append to radio/<node>.csv (columns of Table Schema ``radio``)."""
-        files.append_table(self._path / "radio" / f"{node}.csv", "radio", rows)
+        files.append_table(self.path / "radio" / f"{node}.csv", "radio", rows)
 
     def append_meter_lines(self, meter_id: str, lines: Iterable[bytes]) -> None:
         """Append whole lines that a logger on another host wrote to meters/<meter_id>.csv."""
@@ -396,7 +374,7 @@ class Campaign:
         """Write datapackage.json over the tables that exist now."""
         from netjoule.store.datapackage import describe
 
-        files.write_json(self._path / "datapackage.json", describe(self._path, self._document))
+        files.write_json(self.path / "datapackage.json", describe(self.path, self._document))
 
     def finished_without_result(self) -> tuple[str, ...]:
         """Runs marked valid or invalid that have no result.json yet, in plan order.
@@ -423,9 +401,9 @@ class Campaign:
         Returns:
             run_ids that have to run again.
         """
-        self.cut |= recovery.cut_torn_lines(self._path)
+        self.cut |= recovery.cut_torn_lines(self.path)
         logs = (file for file in self.cut if file.startswith(("meters/", "radio/")))
-        self.ends_s = {file: recovery.last_time_s(self._path / file) for file in logs}
+        self.ends_s = {file: recovery.last_time_s(self.path / file) for file in logs}
         again = []
         for row in self._rows:
             if row.status != "running":
@@ -450,7 +428,7 @@ class Campaign:
             for row in self._rows
             if row.status in run_table.FINAL and (row.status != "invalid" or row.run_id in last)
         )
-        self.lost = {} if "imported" in self._document else recovery.lost(self._path, finished)
+        self.lost = {} if "imported" in self._document else recovery.lost(self.path, finished)
         for run_id in self.lost:
             recovery.discard(self.run_dir(run_id))
             # Begun and not finished: that is what it is again, should this session not come to it.
@@ -487,11 +465,11 @@ class Campaign:
             contracts.validate("campaign", self._document)
         except contracts.ContractError as error:
             raise RunFailed(f"campaign.json {error}") from error
-        files.write_json(self._path / "campaign.json", self._document)
+        files.write_json(self.path / "campaign.json", self._document)
 
     def _writable(self) -> None:
         if self._lock is None:
-            raise RunFailed(f"{self._path} is open for reading only")
+            raise RunFailed(f"{self.path} is open for reading only")
 
 
 def _load(path: Path) -> tuple[dict[str, Any], list[PlanRow]]:

@@ -14,7 +14,7 @@ import json
 import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -83,6 +83,7 @@ class SshHost:
         `clock` times how long it is waited for when it is out of reach.
         """
         self.settings = settings
+        self.name = settings.name
         self.programs: dict[str, str] = {}  # where a program is on that host, when not on its PATH
         self._owner = owner
         self._connection: asyncssh.SSHClientConnection | None = None
@@ -90,11 +91,6 @@ class SshHost:
         self._folder = PurePosixPath()
         self._keeper = PurePosixPath()
         self._line = Line(settings.name, self._attach, self._serve, remark, clock)
-
-    @property
-    def name(self) -> str:
-        """The topology's name of the host."""
-        return self.settings.name
 
     @property
     def machine(self) -> str:
@@ -270,8 +266,7 @@ class SshHost:
                 check=False,
             )
         except CONNECTION_ERRORS as error:
-            self._connection = None
-            connection.abort()
+            self._forget()
             raise sentence(self.settings, error) from error
         status = done.exit_status if done.exit_status is not None else -1
         said = _text(done.stdout)
@@ -297,14 +292,7 @@ class SshHost:
         script = await self.put_once(Path(keeper.__file__).read_bytes(), "keeper", ".py")
         self._keeper = await self._cache() / f"session-{secrets.token_hex(6)}"
         self._script = script
-        owner = {
-            "campaign_id": self._owner.campaign_id,
-            "work": self._owner.work,
-            "controller": self._owner.controller,
-            "since_utc": self._owner.since_utc,
-            "orphan_s": self._owner.orphan_s,
-            "take_over": not self._served,
-        }
+        owner = asdict(self._owner) | {"take_over": not self._served}
         words = shlex.join([*self._sudo, *HOST_PYTHON, script, "serve", str(self._keeper)])
         done = await self._run(words, json.dumps(owner).encode() + b"\n")
         if done.status == keeper.REFUSED and done.out:
@@ -340,8 +328,7 @@ class SshHost:
             # The empty line ends what the user's shell may have printed: the keeper's lines stand alone.
             process = await connection.create_process(f"echo; exec {words}", encoding=None)
         except CONNECTION_ERRORS as error:
-            self._connection = None
-            connection.abort()
+            self._forget()
             raise sentence(self.settings, error) from error
         return _SshChannel(process, self._forget)
 

@@ -126,10 +126,9 @@ def boot(
     image_fd = _unnamed_file(_initramfs(kernel, job, machine.settings(job, hardware, kernel.modules, mark)))
     try:
         fds = {name: end.fileno() for name, end in theirs.items()}
-        source = machine.Boot(kernel.image, image_fd)
-        command = machine.qemu_arguments(qemu_program(), hardware, source, fds, job.shared)
+        words = machine.qemu_arguments(hardware, kernel.image, image_fd, fds, job.shared)
         started_s = time.monotonic()
-        process = _start(command, (*fds.values(), image_fd))
+        process = _start([qemu_program(), *words], (*fds.values(), image_fd))
         for end in theirs.values():
             end.close()
         try:

@@ -14,7 +14,6 @@ from netjoule.core.errors import UsageError
 
 __all__ = [
     "Accel",
-    "Boot",
     "Forward",
     "Job",
     "Machine",
@@ -61,14 +60,6 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
-    """What the machine starts from: the kernel's file, and the initramfs in a file that QEMU inherits."""
-
-    image: Path
-    initramfs_fd: int
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """What the guest runs.
 
@@ -86,27 +77,30 @@ class Job:
 
 
 def qemu_arguments(
-    program: str, machine: Machine, boot: Boot, ports: Mapping[str, int], shared: Sequence[Path]
+    machine: Machine,
+    image: Path,
+    initramfs_fd: int,
+    ports: Mapping[str, int],
+    shared: Sequence[Path],
 ) -> list[str]:
-    """QEMU's whole command line.
+    """QEMU's command line behind its name.
 
     Args:
-        program: path of qemu-system-x86_64.
         machine: memory, cores and accelerator.
-        boot: kernel and initramfs.
+        image: the kernel's file.
+        initramfs_fd: a file that QEMU inherits.
         ports: ``console``, ``control``, ``out``, ``err`` to a connected socket each; QEMU inherits them.
         shared: folders exported writable; everything else is exported read-only.
     """
     kernel_words = "console=ttyS0 quiet loglevel=4 panic=-1 random.trust_cpu=on mitigations=off"
     arguments = [
-        program,
         *("-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
         *_network(machine.forwards),
         *("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"),
         *("-name", "netjoule-guest", "-machine", "q35", "-accel", _accelerator(machine)),
         *("-cpu", "max" if machine.accel == "tcg" else "host"),
         *("-smp", str(machine.cores), "-m", f"{machine.memory_mib}M"),
-        *("-kernel", str(boot.image), "-initrd", f"/proc/self/fd/{boot.initramfs_fd}"),
+        *("-kernel", str(image), "-initrd", f"/proc/self/fd/{initramfs_fd}"),
         *("-append", kernel_words),
         *("-chardev", f"socket,id=console,fd={ports['console']}", "-serial", "chardev:console"),
         *("-device", "virtio-serial-pci"),

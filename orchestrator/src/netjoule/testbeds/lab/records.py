@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from netjoule.core.errors import RunFailed
-from netjoule.hosts.ssh import Answer
+from netjoule.hosts.ssh import SshHost
 
 __all__ = ["RECORD", "host_record", "joined"]
 
@@ -16,14 +16,7 @@ RECORD = "/run/netjoule/host.json"
 _FIELDS = ("kernel", "machine", "governor", "sysctls", "offloads")
 
 
-class _Asked(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    async def ask(self, argv: list[str]) -> Answer: ...
-
-
-async def host_record(host: _Asked) -> dict[str, Any] | None:
+async def host_record(host: SshHost) -> dict[str, Any] | None:
     """The record as campaign.json keeps it; None on a host that was not provisioned since its start.
 
     Raises:
