@@ -11,8 +11,9 @@ from golden_sentences import same_sentence
 
 import netjoule_contracts as contracts
 from netjoule.cli.app import run_command
+from netjoule.coursework.cells import Cells
 from netjoule.coursework.exercises import EXERCISES
-from netjoule.coursework.question import Number, OneOf
+from netjoule.coursework.question import Number, Question, judge
 
 
 def test_right_answers_pass(handed_in, capsys):
@@ -145,8 +146,12 @@ def test_a_number_holds_within_the_wider_of_its_tolerances():
     assert Number(0.0, 0.02, 0.01).holds(-0.01)
     assert not Number(5.0, 0.02).holds("5")
     assert not Number(1.0, 0.02).holds(True)
-    assert OneOf(frozenset({"udp", "tcp"})).holds("udp")
-    assert not OneOf(frozenset({"udp", "tcp"})).holds("quic")
+
+
+def test_each_of_several_right_choices_is_right():
+    question = Question("q", "Which?", "Look.", lambda _cells: frozenset({"udp", "tcp"}))
+    found = [judge("x", question, choice, Cells([])).verdict for choice in ("udp", "tcp", "quic")]
+    assert found == ["right", "right", "wrong"]
 
 
 def test_the_version_that_is_known_is_the_contracts(handed_in, monkeypatch, capsys):

@@ -22,7 +22,7 @@ from netjoule_contracts import reading
 if TYPE_CHECKING:
     import jsonschema
 
-__all__ = ["Document", "defects", "load", "parse"]
+__all__ = ["Document", "decoded", "defects", "hold", "load", "parse"]
 
 Place = tuple[str | int, ...]
 Beside = Callable[[dict[str, Any]], Iterable[tuple[Place, str]]]
@@ -153,6 +153,11 @@ def _text(path: Path) -> str:
             content = reading.content(path, _MOST_BYTES)
     except InvalidData as error:
         raise UsageError(error.what, where=error.where, next_step="is it the file you meant?") from error
+    return decoded(content, path)
+
+
+def decoded(content: bytes, path: Path) -> str:
+    """The text of a YAML file. Raises UsageError when it is not UTF-8."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

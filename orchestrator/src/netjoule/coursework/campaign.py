@@ -8,12 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import netjoule_contracts as contracts
 from netjoule.core.errors import InvalidData, NetjouleError
 from netjoule.coursework import cells, handin
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import Exercise
 from netjoule.validation.check import check_campaign
+from netjoule_contracts.types.campaign import Campaign
+from netjoule_contracts.types.topology import Link
+from netjoule_contracts.types.workload import Workload
 
 __all__ = ["LEAST_BLOCKS", "MOST_BLOCKS", "campaign_cells"]
 
@@ -61,45 +66,37 @@ def _require_exercise(place: Path, document: Mapping[str, Any], exercise: Exerci
         raise InvalidData(
             _short(defect), where=where, next_step=f"'netjoule check {place}' names all defects"
         )
-    other = _other_workload(document["workload"], exercise) or _other_link(document["topology"], exercise)
+    campaign = msgspec.convert(document, Campaign)
+    other = _other_workload(campaign.workload, exercise) or _other_link(campaign.topology.link, exercise)
     if other:
         what = f"it is not the campaign of exercise {exercise.name}: {other}"
         raise InvalidData(what, where=where, next_step=f"make it with '{again}'")
-    if document["status"] != "complete":
+    if campaign.status != "complete":
         step = f"go on with 'netjoule resume {place}'"
         raise InvalidData("the campaign is not finished", where=where, next_step=step)
 
 
-def _other_workload(workload: Mapping[str, Any], exercise: Exercise) -> str:
+def _other_workload(workload: Workload, exercise: Exercise) -> str:
     """What differs from the exercise's workload, in words; empty when nothing that matters does."""
     for name in ("transports", "payload_bytes", "offered_rate_mbps"):
         wanted: frozenset[Any] = getattr(exercise, name)
-        if not _same_set(workload.get(name), wanted):
+        if sorted(getattr(workload, name)) != sorted(wanted):
             return f"its {name} are not {', '.join(map(str, sorted(wanted)))}"
     for name, value in _AS_SHIPPED.items():
-        if workload.get(name, value) != value:
+        if getattr(workload, name) not in (None, value):
             return f"its {name} is not {value}"
     for name in _NOT_IN_IT:
-        if workload.get(name) is not None:
+        if getattr(workload, name) is not None:
             return f"it has a {name}"
-    blocks = workload.get("blocks")
-    if not isinstance(blocks, int) or not LEAST_BLOCKS <= blocks <= MOST_BLOCKS:
+    if not LEAST_BLOCKS <= workload.blocks <= MOST_BLOCKS:
         return f"its blocks are not {LEAST_BLOCKS} to {MOST_BLOCKS}"
     return ""
 
 
-def _same_set(given: Any, wanted: frozenset[Any]) -> bool:
-    """Whether a list has exactly the wanted values; what cannot be compared is not one."""
-    if not isinstance(given, list) or len(given) != len(wanted):
-        return False
-    return all(isinstance(value, (str, int, float)) for value in given) and set(given) == wanted
-
-
-def _other_link(topology: Mapping[str, Any], exercise: Exercise) -> str:
-    link = topology.get("link")
-    if not isinstance(link, Mapping) or link.get("preset") != exercise.preset:
+def _other_link(link: Link | None, exercise: Exercise) -> str:
+    if link is None or link.preset != exercise.preset:
         return f"its link is not {exercise.preset}"
-    return "single parameters of its link are changed" if link.get("overrides") else ""
+    return "single parameters of its link are changed" if link.overrides else ""
 
 
 def _require_sound(place: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
-from netjoule.coursework.question import Number, OneOf, Question
+from netjoule.coursework.question import Answer, Number, Question
 
 __all__ = ["CAP_MBPS", "CONGESTION"]
 
@@ -29,18 +29,20 @@ def _not_sent(cells: Cells) -> Number:
     return Number(1 - cells.at("dccp", _SIZE, _HEAVY).mean("achieved_ratio"), WITHIN, 0.01)
 
 
-def _cheaper(cells: Cells) -> OneOf:
+def _cheaper(cells: Cells) -> frozenset[Answer]:
     """The cheaper of the two, or both where the campaign does not tell them apart."""
     udp, dccp = (cells.at(name, _SIZE, _HEAVY) for name in ("udp", "dccp"))
-    right = {"udp"} if cells.dearer(dccp, udp) else {"dccp"} if cells.dearer(udp, dccp) else {"udp", "dccp"}
-    return OneOf(frozenset(right))
+    right: set[Answer] = (
+        {"udp"} if cells.dearer(dccp, udp) else {"dccp"} if cells.dearer(udp, dccp) else {"udp", "dccp"}
+    )
+    return frozenset(right)
 
 
-def _why_more(cells: Cells) -> OneOf:
+def _why_more(cells: Cells) -> frozenset[Answer]:
     tcp, udp = (cells.at(name, _SIZE, _HEAVY).mean(_GOODPUT) for name in ("tcp", "udp"))
     if tcp < 1.2 * udp:
         raise CannotTell("TCP does not reach a higher goodput than UDP at 20 Mb/s")
-    return OneOf(frozenset({"messages_share_packets"}))
+    return frozenset({"messages_share_packets"})
 
 
 def _strays(cells: Cells) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from netjoule.coursework.cells import CannotTell, Cell, Cells
 from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
-from netjoule.coursework.question import Number, OneOf, Question
+from netjoule.coursework.question import Answer, Number, Question
 
 __all__ = ["ENVELOPE"]
 
@@ -30,11 +30,11 @@ def _width(cells: Cells) -> Number:
     return Number(max(means) / min(means), WITHIN)
 
 
-def _dearest(cells: Cells) -> OneOf:
+def _dearest(cells: Cells) -> frozenset[Answer]:
     """The dearest transport, and those that show no clear difference from it in the campaign."""
     found: dict[str, Cell] = {name: cells.at(name, _SMALL, 6) for name in _TRANSPORTS}
     top = max(found, key=lambda name: found[name].mean(_EA))
-    return OneOf(frozenset(name for name in found if not cells.dearer(found[top], found[name])))
+    return frozenset(name for name in found if not cells.dearer(found[top], found[name]))
 
 
 def _strays(cells: Cells) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from netjoule.coursework.cells import Cells
-from netjoule.coursework.question import Answer, Number, OneOf, Question
+from netjoule.coursework.question import Answer, Number, Question, Right
 
 __all__ = ["Exercise", "always", "mean_of"]
 
@@ -52,9 +52,9 @@ class Exercise:
         return f"netjoule run {self.workload}{testbed} --out {folder}/{self.name}"
 
 
-def always(choice: Answer) -> Callable[[Cells], Number | OneOf]:
+def always(choice: Answer) -> Callable[[Cells], Right]:
     """A question whose right choice is the same in every campaign that is not refused."""
-    return lambda _cells: OneOf(frozenset({choice}))
+    return lambda _cells: frozenset({choice})
 
 
 def mean_of(
@@ -65,7 +65,7 @@ def mean_of(
     *,
     within: float = 0.0,
     least: float | None = None,
-) -> Callable[[Cells], Number | OneOf]:
+) -> Callable[[Cells], Right]:
     """A question for the mean over blocks of one quantity in one cell.
 
     Args:

@@ -10,7 +10,7 @@ from statistics import fmean
 from netjoule.coursework.cells import CannotTell, Cells, positive_pairs
 from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
 from netjoule.coursework.interval import told_apart
-from netjoule.coursework.question import Number, OneOf, Question
+from netjoule.coursework.question import Answer, Number, Question
 
 __all__ = ["FLOOR"]
 
@@ -38,14 +38,14 @@ def _quic_over_udp(cells: Cells, name: str) -> float:
     return quic / udp
 
 
-def _differ_more(cells: Cells) -> OneOf:
+def _differ_more(cells: Cells) -> frozenset[Answer]:
     """The greater difference, or both where blocks do not tell them apart."""
     in_ea, above = (_times_by_block(cells, name) for name in (_EA, _ABOVE))
     pairs = [(above[block], in_ea[block]) for block in above if block in in_ea]
     if not told_apart(pairs):
-        return OneOf(frozenset({"above_floor", "in_ea"}))
+        return frozenset({"above_floor", "in_ea"})
     more = math.prod(a / b for a, b in pairs) > 1
-    return OneOf(frozenset({"above_floor" if more else "in_ea"}))
+    return frozenset({"above_floor" if more else "in_ea"})
 
 
 def _times_by_block(cells: Cells, name: str) -> dict[int, float]:
@@ -55,13 +55,13 @@ def _times_by_block(cells: Cells, name: str) -> dict[int, float]:
     return {block: max(a / b, b / a) for block, (a, b) in positive_pairs(quic, udp, name).items()}
 
 
-def _grows_with(cells: Cells) -> OneOf:
+def _grows_with(cells: Cells) -> frozenset[Answer]:
     """3 Mb/s of 64 B are fewer bits and more messages than 12 Mb/s of 1440 B."""
     many, large = (cells.at("udp", size, load) for size, load in ((_SMALL, 3), (_LARGE, 12)))
     if not told_apart(positive_pairs(many, large, _FLOOR).values()):
         raise CannotTell(f"the floors of {many} and {large} show no clear difference")
     more = many.mean(_FLOOR) > large.mean(_FLOOR)
-    return OneOf(frozenset({"messages_per_second" if more else "bits_per_second"}))
+    return frozenset({"messages_per_second" if more else "bits_per_second"})
 
 
 def _strays(cells: Cells) -> Iterator[str]:

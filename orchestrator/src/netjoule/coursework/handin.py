@@ -71,14 +71,7 @@ def read_answers(folder: Path) -> dict[str, dict[str, Any]]:
     with _ours(path):
         content = reading.content(path, _MOST_ANSWER_BYTES, follow=False)
     try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidData(
-            "not UTF-8", where=f"{path}, line {line}", next_step="save the file with this encoding"
-        ) from error
-    try:
-        document = yamlfile.parse(text, path)
+        document = yamlfile.parse(yamlfile.decoded(content, path), path)
         if what := newer(document.value, _CONTRACT):
             raise document.refuse(("schema_version",), what, "use the netjoule that it was made for")
         yamlfile.hold(document, _CONTRACT)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from netjoule.coursework.cells import CannotTell, Cells
 
-__all__ = ["Answer", "Number", "OneOf", "Question", "Verdict", "judge"]
+__all__ = ["Answer", "Number", "Question", "Right", "Verdict", "judge"]
 
 Answer = float | int | str | bool
 """What can stand in answers.yaml."""
@@ -63,19 +63,8 @@ class Number:
         return self.least is not None and answer < self.least
 
 
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """Right choices: several where the campaign does not tell them apart."""
-
-    right: frozenset[Answer]
-
-    def holds(self, answer: Answer) -> bool:
-        """Whether an answer is right."""
-        return answer in self.right
-
-    def slip(self, _answer: Answer) -> str:
-        """No choice looks like another."""
-        return ""
+Right = Number | frozenset[Answer]
+"""What is right: a number, or one of some choices; several where there is no clear difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +83,7 @@ class Question:
     name: str
     asks: str
     look_at: str
-    right: Callable[[Cells], Number | OneOf]
+    right: Callable[[Cells], Right]
     choices: tuple[Answer, ...] = ()
     unit: str = "1"
 
@@ -122,8 +111,8 @@ def judge(exercise: str, question: Question, answer: Answer | None, cells: Cells
         right = question.right(cells)
     except CannotTell as why:
         return Verdict(exercise, question.name, "undecided", f"this campaign does not tell: {why}")
-    if right.holds(answer):
+    if answer in right if isinstance(right, frozenset) else right.holds(answer):
         return Verdict(exercise, question.name, "right", "")
-    slip = right.slip(answer)
+    slip = "" if isinstance(right, frozenset) else right.slip(answer)
     words = f"{slip}; {question.look_at}" if slip else question.look_at
     return Verdict(exercise, question.name, "wrong", words)

@@ -105,10 +105,11 @@ def publish(
 
 def _packed(campaign: Path, folder: Path, out: Path, terms: Terms, books: Books) -> Published:
     """Write what a bundle has beside the campaign, look at all of it once more, pack it."""
-    masked = papers.write(folder, _runs_done(campaign), terms)
+    masked = papers.write(folder, sum(row.status == "valid" for row in read_plan(campaign)), terms)
     longer_words = require_masked(folder, books, terms.authors)
     papers.write_sums(folder)
-    packed = folder.parent / f"bundle{_suffix(out)}"
+    suffix = next(suffix for suffix in archive.SUFFIXES if out.name.endswith(suffix))
+    packed = folder.parent / f"bundle{suffix}"
     archive.written(folder, packed, datetime.fromisoformat(masked.created_utc))
     archive.place(packed, out)
     return Published(
@@ -226,14 +227,6 @@ def _why_not(capture: Path, books: Books) -> str:
     return ""
 
 
-def _runs_done(campaign: Path) -> int:
-    return sum(row.status == "valid" for row in read_plan(campaign))
-
-
 def _safe(name: str) -> str:
     """A folder's name for every system."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_LONGEST_NAME] or "campaign"
-
-
-def _suffix(out: Path) -> str:
-    return next(suffix for suffix in archive.SUFFIXES if out.name.endswith(suffix))

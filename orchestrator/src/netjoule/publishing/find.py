@@ -18,7 +18,7 @@ from netjoule.publishing.addresses import Address, parsed
 from netjoule.publishing.kinds import Kind, nobody
 from netjoule.publishing.patterns import BY_KEY, BY_PLACE
 
-__all__ = ["FoundIp", "FoundMac", "Span", "domain_of", "ips", "macs", "readings", "spans"]
+__all__ = ["FoundIp", "Span", "domain_of", "ips", "macs", "readings", "spans"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,6 @@ class Span:
     end: int
     kind: Kind | None
     value: str
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMac:
-    """A MAC address, or a longer run of pairs such as the fingerprint of a key."""
-
-    start: int
-    end: int
-    written: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +136,16 @@ def spans(text: str) -> Iterator[Span]:
             yield Span(*match.span(), Kind.HOST, match.group())
 
 
-def macs(text: str) -> Iterator[FoundMac]:
-    """Every MAC address of a text, however it is written; bare digits only after a word for it."""
+def macs(text: str) -> Iterator[Span]:
+    """Every MAC address of a text, however it is written; bare digits only after a word for it.
+
+    Longer runs of pairs, such as the fingerprint of a key, count as one.
+    """
     for match in _MAC.finditer(text):
         group = next(name for name in _FORMS_OF_MAC if match.group(name))
-        found = FoundMac(*match.span(group), match.group(group))
-        if not (found.written.count(":") == 7 and parsed(found.written)):  # IPv6 in full length
-            yield found
+        written = match.group(group)
+        if not (written.count(":") == 7 and parsed(written)):  # IPv6 in full length
+            yield Span(*match.span(group), Kind.MAC, written)
 
 
 def ips(text: str) -> Iterator[FoundIp]:

@@ -124,8 +124,8 @@ class Searcher:
                 yield f"IP {ip.written}"
         for mac in find.macs(text):
             addresses.append((mac.start, mac.end))
-            if books.macs.leaks(mac.written) and Kind.MAC not in books.kept:
-                yield f"MAC {mac.written}"
+            if books.macs.leaks(mac.value) and Kind.MAC not in books.kept:
+                yield f"MAC {mac.value}"
         for start, end in addresses:  # stand-ins, or kept: a number in them is no name
             text = text[:start] + " " * (end - start) + text[end:]
         yield from books.vocabulary.left_in(text)
@@ -135,7 +135,7 @@ class Searcher:
         books = self._books
         for reference in sorted(books.references.values(), key=len, reverse=True):
             text = text.replace(reference, " ")
-        given = {mac.written for mac in find.macs(text) if not books.macs.leaks(mac.written)}
+        given = {mac.value for mac in find.macs(text) if not books.macs.leaks(mac.value)}
         given |= {ip.written for ip in find.ips(text) if not books.ips.leaks(ip.address)}
         for address in sorted(given, key=len, reverse=True):
             text = text.replace(address, " ")

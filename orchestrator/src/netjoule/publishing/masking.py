@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from netjoule.core.errors import InvalidData
@@ -18,7 +17,7 @@ from netjoule.core.secrets import is_reference
 from netjoule.publishing import find
 from netjoule.publishing.addresses import Address, IpBook, MacBook, from_mac, names_nobody, parsed, spelled
 from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_models, own_words
-from netjoule.publishing.vocabulary import SECRET, Vocabulary
+from netjoule.publishing.vocabulary import SECRET, Replacement, Vocabulary
 from netjoule_contracts.reading import Unreadable, value_of
 
 __all__ = ["Books", "Collector", "Masker", "Visitor", "embedded", "keeps_form", "transformed"]
@@ -209,19 +208,10 @@ class Collector:
                     self._books.vocabulary.note(span.kind, span.value)
             ssids += [span.value for span in found if span.kind is Kind.SSID]
             for mac in find.macs(reading):
-                self._books.macs.note(mac.written)
+                self._books.macs.note(mac.value)
             for ip in find.ips(reading):
                 if ip.certain:
                     self._books.ips.note(ip.address)
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of a text and what takes its place; None leaves it."""
-
-    start: int
-    end: int
-    stand_in: str | None
 
 
 class Masker:
@@ -277,26 +267,25 @@ class Masker:
             return self._books.vocabulary.mask(kind, text)
         return self.free(text)
 
-    def _parts(self, text: str) -> Iterator[_Part]:
+    def _parts(self, text: str) -> Iterator[Replacement]:
         books = self._books
         for span in find.spans(text):
             masked = SECRET if span.kind is None else books.vocabulary.mask(span.kind, span.value)
-            yield _Part(span.start, span.end, None if masked == span.value else masked)
-        for hit in books.vocabulary.hits(text):
-            yield _Part(hit.start, hit.end, hit.stand_in)
+            yield Replacement(span.start, span.end, None if masked == span.value else masked)
+        yield from books.vocabulary.hits(text)
         for mac in find.macs(text):
             kept = Kind.MAC in books.kept
-            yield _Part(mac.start, mac.end, None if kept else books.macs.mask(mac.written))
+            yield Replacement(mac.start, mac.end, None if kept else books.macs.mask(mac.value))
         for ip in find.ips(text):
             kept = books.keeps(ip.address)
             if not names_nobody(ip.address) and (ip.certain or books.ips.knows(ip.address)):
                 masked = spelled(books.ips.mask(ip.address, ip.prefix))
-                yield _Part(ip.start, ip.end, None if kept else masked)
+                yield Replacement(ip.start, ip.end, None if kept else masked)
 
 
-def _joined(parts: list[_Part]) -> Iterator[_Part]:
+def _joined(parts: list[Replacement]) -> Iterator[Replacement]:
     """Parts that overlap as one. The longest decides, but a kept one only where it holds the others."""
-    group: list[_Part] = []
+    group: list[Replacement] = []
     end = -1
     for part in parts:
         if group and part.start >= end:
@@ -308,13 +297,13 @@ def _joined(parts: list[_Part]) -> Iterator[_Part]:
         yield _one(group, end)
 
 
-def _one(group: list[_Part], end: int) -> _Part:
+def _one(group: list[Replacement], end: int) -> Replacement:
     longest = max(group, key=lambda part: (part.end - part.start, part.stand_in is not None))
     masked = [part for part in group if part.stand_in is not None]
     holds_all = longest.start == group[0].start and longest.end == end
     if longest.stand_in is None and not holds_all and masked:
         longest = max(masked, key=lambda part: part.end - part.start)
-    return _Part(group[0].start, end, longest.stand_in)
+    return Replacement(group[0].start, end, longest.stand_in)
 
 
 def keeps_form(field: str, text: str) -> bool:

@@ -126,7 +126,7 @@ def visit(campaign: Path, part: Part, visitor: Visitor) -> None:
     path = campaign / part.name
     with file_errors("read", path):
         if part.form is Form.JSON:
-            transformed(visitor, _document(path))
+            transformed(visitor, files.read_json(path))
         elif part.form is Form.TABLE:
             for _ in _rows(path, part.table, visitor):
                 pass
@@ -140,13 +140,14 @@ def write(campaign: Path, part: Part, visitor: Visitor, target: Path) -> None:
     path = campaign / part.name
     target.parent.mkdir(parents=True, exist_ok=True)
     if part.form is Form.JSON:
-        before = _document(path)
+        before = files.read_json(path)
         after = transformed(visitor, before)
         if after != before:
             target.write_bytes(_json(after))
             return
     elif part.form is Form.TABLE and holds_texts(part):
-        _write_table(path, part.table, visitor, target)
+        with target.open("w", newline="", encoding="utf-8") as table:
+            csv.writer(table, lineterminator="\n").writerows(_rows(path, part.table, visitor))
         return
     elif part.form is Form.STREAM:
         with target.open("wb") as handle:
@@ -161,10 +162,6 @@ def _json(document: Any) -> bytes:
         return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except UnicodeEncodeError:
         return (json.dumps(document, indent=2, allow_nan=False) + "\n").encode()
-
-
-def _document(path: Path) -> dict[str, Any]:
-    return files.read_json(path)
 
 
 def _texts(table: str, header: Sequence[str] = ()) -> frozenset[str]:
@@ -191,11 +188,6 @@ def _rows(path: Path, table: str, visitor: Visitor) -> Iterator[list[str]]:
             header, texts = cells, _texts(table, cells)
             if not texts:
                 return
-
-
-def _write_table(path: Path, table: str, visitor: Visitor, target: Path) -> None:
-    with target.open("w", newline="", encoding="utf-8") as handle:
-        csv.writer(handle, lineterminator="\n").writerows(_rows(path, table, visitor))
 
 
 def _lines(path: Path, visitor: Visitor) -> Iterator[bytes]:

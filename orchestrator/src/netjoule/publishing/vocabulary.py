@@ -20,7 +20,7 @@ from urllib.parse import quote, quote_plus
 from netjoule.publishing.find import domain_of
 from netjoule.publishing.kinds import Kind, nobody, own_prose, own_words
 
-__all__ = ["SECRET", "Hit", "Vocabulary"]
+__all__ = ["SECRET", "Replacement", "Vocabulary"]
 
 SECRET = "***"  # noqa: S105 - what stands in place of one
 _DOMAIN = "domain"
@@ -41,8 +41,8 @@ class _Reach(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A name that stands in a text. stand_in: None when names of its kind are kept."""
+class Replacement:
+    """A part of a text and what takes its place; None leaves it."""
 
     start: int
     end: int
@@ -153,13 +153,13 @@ class Vocabulary:
             stand_in = next((other for other in others if other is not None), None)
         return text if stand_in is None else text.replace(name, stand_in)
 
-    def hits(self, text: str) -> Iterator[Hit]:
+    def hits(self, text: str) -> Iterator[Replacement]:
         """Names that stand in a text, in any of their writings."""
         if self._pattern is None:
             return
         for match in self._pattern.finditer(text):
             # A letter may match one that it is no other case of; whatever it was, it does not stay.
-            yield Hit(*match.span(), self._by_variant.get(match.group().lower(), SECRET))
+            yield Replacement(*match.span(), self._by_variant.get(match.group().lower(), SECRET))
 
     def left_in(self, text: str) -> Iterator[str]:
         """Masked names that stand in a masked text; a part of a stand-in (host-1 of host-12) is none."""

@@ -62,15 +62,12 @@ def judge(attempt: Callable[[], Outcome]) -> Verdict:
 
 
 def _trial(kernel: Kernel) -> Outcome:
-    def drop(_data: bytes) -> None:
-        pass
-
     job = Job(command=("/run/netjoule/busybox", "true"), cwd=Path("/"))
     return boot(
         kernel,
         Machine("kvm", _MEMORY_MIB, 1),
         job,
-        {"out": drop, "err": drop},
+        dict.fromkeys(("out", "err"), lambda _data: None),
         Limits(_LIMIT_S, _LIMIT_S),
     )
 
