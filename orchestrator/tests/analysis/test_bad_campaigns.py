@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from netjoule.analysis import analysis
-from netjoule.analysis.counted_runs import uncounted_line
+from netjoule.analysis.excluded_runs import exclusion_line
 from netjoule.cli.app import run_command
 from netjoule.design.run_table import with_repeats
 from netjoule.hosts import sandbox
@@ -98,9 +98,9 @@ def test_a_run_that_was_repeated_is_no_loss(campaign_dir):
     settled = [replace(row, status="valid") if row.attempt == 2 else row for row in again]
     append_status(campaign_dir, settled, Owner(1, 1), datetime.now(UTC))
     counting_out(*(row.run_id for row in rows))("analyse", campaign_dir, None)
-    assert uncounted_line(campaign_dir) == ""
+    assert exclusion_line(campaign_dir) == ""
     counting_out(*(row.run_id for row in again))("analyse", campaign_dir, None)
-    assert f"warning: {len(rows)} of {len(rows)} finished runs do not count" in uncounted_line(campaign_dir)
+    assert f"warning: {len(rows)} of {len(rows)} finished runs do not count" in exclusion_line(campaign_dir)
 
 
 # -- what is neither file nor folder ---------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 import pytest
 
-from netjoule.core.safe_text import printable
+from netjoule.core.safe_text import escaped
 
 
 @pytest.mark.parametrize(
@@ -16,5 +16,5 @@ from netjoule.core.safe_text import printable
     ],
 )
 def test_control_characters_and_writing_order_are_written_out(text, expected):
-    assert printable(text) == expected
-    assert printable(text).isprintable()
+    assert escaped(text) == expected
+    assert escaped(text).isprintable()

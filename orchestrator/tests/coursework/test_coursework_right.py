@@ -15,7 +15,7 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks
 from netjoule.coursework.cells import CannotTell, Cell, Cells, Run
 from netjoule.coursework.exercises import EXERCISES
-from netjoule.coursework.interval import half_width, t_quantile, told_apart
+from netjoule.coursework.interval import differ_clearly, half_width, t_quantile
 
 
 def test_intervals_are_those_of_printed_tables():
@@ -24,9 +24,9 @@ def test_intervals_are_those_of_printed_tables():
     assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / 3**0.5, rel=1e-4)
     with raises(ValueError):
         half_width([1.0])
-    assert told_apart([(2.0, 1.0), (2.1, 1.05), (2.2, 1.1)])
-    assert not told_apart([(1.0, 2.0), (2.0, 1.0), (3.0, 3.1)])
-    assert not told_apart([(2.0, 1.0)])
+    assert differ_clearly([(2.0, 1.0), (2.1, 1.05), (2.2, 1.1)])
+    assert not differ_clearly([(1.0, 2.0), (2.0, 1.0), (3.0, 3.1)])
+    assert not differ_clearly([(2.0, 1.0)])
 
 
 def cell(transport, values, name="ea_j_per_mbit", payload_bytes=64, rate_mbps=6.0):

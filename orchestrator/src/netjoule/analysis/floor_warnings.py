@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netjoule.analysis.counted_runs import counted_results
+from netjoule.analysis.excluded_runs import valid_results
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.flow_control import GREATEST_WAKE_UPS_FACTOR
 from netjoule_contracts.types.result import Result
@@ -32,7 +32,7 @@ def floor_warnings(campaign: Path) -> list[dict[str, Any]]:
     """
     # Not those of an attempt that was repeated.
     done = [row.run_id for row in read_plan(campaign) if row.status == "valid"]
-    valid = counted_results(campaign, sorted(done))
+    valid = valid_results(campaign, sorted(done))
     return [*_large_floors(campaign, valid), *_other_wake_ups(valid)]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from netjoule.analysis.counted_runs import counted_results, uncounted_line
+from netjoule.analysis.excluded_runs import exclusion_line, valid_results
 from netjoule.analysis.floor_warnings import FLOOR_LARGE, floor_warnings, warning_line
 from netjoule.core import files
 from netjoule.core.console import Output
@@ -66,7 +66,7 @@ def tell(campaign: Path, output: Output) -> None:
     rows = summary_rows(campaign)
     for table in summary_tables(rows):
         output.show(table)
-    if line := uncounted_line(campaign):
+    if line := exclusion_line(campaign):
         output.error(line)
     for line in [*outside_lines(rows), *grade_lines(campaign)]:
         output.say(line)
@@ -176,7 +176,7 @@ def grade_lines(campaign: Path) -> list[str]:
     grades: dict[str, Counter[str]] = {}
     limits: dict[str, Counter[str]] = {}
     run_ids = sorted(path.parent.name for path in campaign.glob("runs/*/result.json"))
-    for result in counted_results(campaign, run_ids).values():
+    for result in valid_results(campaign, run_ids).values():
         for node in result.nodes:
             if node.grade is not None:
                 grades.setdefault(node.meter_id, Counter())[node.grade] += 1

@@ -220,7 +220,7 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     Example: netjoule check results/skype-1
     """
     from netjoule.core import files
-    from netjoule.core.safe_text import printable
+    from netjoule.core.safe_text import escaped
     from netjoule.store.foreign_files import FOREIGN, foreign_files
     from netjoule.validation.check import check_campaign, unfinished
 
@@ -234,7 +234,7 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
         output.event({"event": "defect", **asdict(defect)})
     foreign = list(foreign_files(campaign))
     for name in foreign:
-        output.say(f"{printable(name)}: {FOREIGN}")
+        output.say(f"{escaped(name)}: {FOREIGN}")
         output.event({"event": "foreign_file", "file": name})
     missing = unfinished(campaign)
     checked = {"event": "checked", "campaign": str(campaign), "defects": count, "foreign": len(foreign)}

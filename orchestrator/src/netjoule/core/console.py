@@ -17,7 +17,7 @@ from rich.console import Console
 
 from netjoule.core import tables
 from netjoule.core.errors import NetjouleError
-from netjoule.core.safe_text import printable, printable_lines
+from netjoule.core.safe_text import escaped, escaped_lines
 from netjoule.core.secrets import redact
 
 __all__ = [
@@ -45,7 +45,7 @@ class Output:
     def say(self, text: str = "") -> None:
         """One line for people; nothing with --json."""
         if not self.json_lines:
-            sys.stdout.write(printable_lines(redact(text)) + "\n")
+            sys.stdout.write(escaped_lines(redact(text)) + "\n")
             sys.stdout.flush()
 
     def show(self, table: tables.Table) -> None:
@@ -62,7 +62,7 @@ class Output:
 
     def error(self, text: str) -> None:
         """One line on stderr."""
-        sys.stderr.write(printable(redact(text).replace("\n", " ")) + "\n")
+        sys.stderr.write(escaped(redact(text).replace("\n", " ")) + "\n")
         sys.stderr.flush()
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-__all__ = ["printable", "printable_lines"]
+__all__ = ["escaped", "escaped_lines"]
 
 
-def printable(text: str) -> str:
+def escaped(text: str) -> str:
     """The same with everything that a terminal would obey written out: control characters, writing order."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape", "replace").decode()
@@ -14,6 +14,6 @@ def printable(text: str) -> str:
     )
 
 
-def printable_lines(text: str) -> str:
+def escaped_lines(text: str) -> str:
     """The same of a text that keeps its lines."""
-    return "\n".join(map(printable, text.split("\n")))
+    return "\n".join(map(escaped, text.split("\n")))

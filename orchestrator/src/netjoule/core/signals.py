@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
-__all__ = ["ending_signals", "ending_unwinds", "handled_by"]
+__all__ = ["exit_on_signals", "handled_by", "termination_signals"]
 
 
-def ending_signals() -> tuple[signal.Signals, ...]:
+def termination_signals() -> tuple[signal.Signals, ...]:
     """What asks a command to end: SIGINT, SIGTERM and, unless nohup(1) has it ignored, SIGHUP."""
     ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return (signal.SIGINT, signal.SIGTERM, *(() if ignored else (signal.SIGHUP,)))
@@ -33,7 +33,7 @@ def handled_by(handler: Callable[[int, FrameType | None], None], numbers: Iterab
             signal.signal(number, other)
 
 
-def ending_unwinds() -> AbstractContextManager[None]:
+def exit_on_signals() -> AbstractContextManager[None]:
     """SIGTERM and SIGHUP raise SystemExit while the body runs, so that nothing begun here goes on alone."""
-    numbers = [number for number in ending_signals() if number != signal.SIGINT]
+    numbers = [number for number in termination_signals() if number != signal.SIGINT]
     return handled_by(lambda number, _frame: sys.exit(128 + number), numbers)

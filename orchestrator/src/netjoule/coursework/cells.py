@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
 from netjoule.core import files
-from netjoule.coursework.interval import half_width, told_apart
+from netjoule.coursework.interval import differ_clearly, half_width
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
@@ -121,9 +121,9 @@ class Cells:
         return self._cells[key]
 
     def dearer(self, first: Cell, second: Cell) -> bool:
-        """Whether E_A of the first is told apart from that of the second, and greater."""
+        """Whether E_A of the first is clearly greater than that of the second."""
         name = "ea_j_per_mbit"
-        apart = told_apart(positive_pairs(first, second, name).values())
+        apart = differ_clearly(positive_pairs(first, second, name).values())
         return apart and first.mean(name) > second.mean(name)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule.core.errors import NetjouleError
-from netjoule.core.safe_text import printable
+from netjoule.core.safe_text import escaped
 from netjoule.coursework import handin
 from netjoule.coursework.campaign import campaign_cells
 from netjoule.coursework.exercise import Exercise
@@ -60,7 +60,7 @@ def _judged(
 
 def _of_exercise(folder: Path, exercise: Exercise, answers: Mapping[str, Any]) -> Iterator[Verdict]:
     if not os.path.lexists(folder / exercise.name):
-        words = f"there is no campaign yet: {exercise.run_command(printable(str(folder)))}"
+        words = f"there is no campaign yet: {exercise.run_command(escaped(str(folder)))}"
         for question in exercise.questions:
             yield Verdict(exercise.name, question.name, "missing", words)
         return

@@ -30,7 +30,7 @@ def _not_sent(cells: Cells) -> Number:
 
 
 def _cheaper(cells: Cells) -> frozenset[Answer]:
-    """The cheaper of the two, or both where the campaign does not tell them apart."""
+    """The cheaper of the two, or both without a clear difference."""
     udp, dccp = (cells.at(name, _SIZE, _HEAVY) for name in ("udp", "dccp"))
     right: set[Answer] = (
         {"udp"} if cells.dearer(dccp, udp) else {"dccp"} if cells.dearer(udp, dccp) else {"udp", "dccp"}

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from netjoule.coursework.cells import CannotTell, Cells, positive_pairs
 from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
-from netjoule.coursework.interval import told_apart
+from netjoule.coursework.interval import differ_clearly
 from netjoule.coursework.question import Answer, Number, Question
 
 __all__ = ["FLOOR"]
@@ -39,10 +39,10 @@ def _quic_over_udp(cells: Cells, name: str) -> float:
 
 
 def _differ_more(cells: Cells) -> frozenset[Answer]:
-    """The greater difference, or both where blocks do not tell them apart."""
+    """The greater difference, or both without a clear difference."""
     in_ea, above = (_times_by_block(cells, name) for name in (_EA, _ABOVE))
     pairs = [(above[block], in_ea[block]) for block in above if block in in_ea]
-    if not told_apart(pairs):
+    if not differ_clearly(pairs):
         return frozenset({"above_floor", "in_ea"})
     more = math.prod(a / b for a, b in pairs) > 1
     return frozenset({"above_floor" if more else "in_ea"})
@@ -58,7 +58,7 @@ def _times_by_block(cells: Cells, name: str) -> dict[int, float]:
 def _grows_with(cells: Cells) -> frozenset[Answer]:
     """3 Mb/s of 64 B are fewer bits and more messages than 12 Mb/s of 1440 B."""
     many, large = (cells.at("udp", size, load) for size, load in ((_SMALL, 3), (_LARGE, 12)))
-    if not told_apart(positive_pairs(many, large, _FLOOR).values()):
+    if not differ_clearly(positive_pairs(many, large, _FLOOR).values()):
         raise CannotTell(f"the floors of {many} and {large} show no clear difference")
     more = many.mean(_FLOOR) > large.mean(_FLOOR)
     return frozenset({"messages_per_second" if more else "bits_per_second"})

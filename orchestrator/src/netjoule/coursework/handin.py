@@ -16,7 +16,7 @@ from typing import Any
 
 from netjoule.core import yamlfile
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
-from netjoule.core.safe_text import printable
+from netjoule.core.safe_text import escaped
 from netjoule.store.folder_limits import walk
 from netjoule.validation.tables import newer
 from netjoule_contracts import reading
@@ -151,5 +151,5 @@ def _ours(path: Path) -> Iterator[None]:
 
 def safe(error: NetjouleError) -> NetjouleError:
     """The same error with nothing in it that a terminal would obey."""
-    where, step = printable(error.where), printable(error.next_step)
-    return type(error)(printable(error.what), where=where, next_step=step, code=error.code)
+    where, step = escaped(error.where), escaped(error.next_step)
+    return type(error)(escaped(error.what), where=where, next_step=step, code=error.code)

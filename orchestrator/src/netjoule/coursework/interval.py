@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from statistics import fmean, stdev
 
-__all__ = ["half_width", "t_quantile", "told_apart"]
+__all__ = ["differ_clearly", "half_width", "t_quantile"]
 
 _LEVEL = 0.95
 
@@ -27,7 +27,7 @@ def half_width(values: Sequence[float]) -> float:
     return t_quantile(len(values) - 1) * stdev(values) / math.sqrt(len(values))
 
 
-def told_apart(pairs: Collection[tuple[float, float]]) -> bool:
+def differ_clearly(pairs: Collection[tuple[float, float]]) -> bool:
     """Whether the interval of the mean log-ratio of pairs, one per block, leaves out equality.
 
     Args:

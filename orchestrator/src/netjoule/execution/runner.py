@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from netjoule.core.clock import CampaignTime, Clock, SystemClock, boot_id
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
-from netjoule.core.signals import ending_signals
+from netjoule.core.signals import termination_signals
 from netjoule.design.run_table import FINAL, last_attempts
 from netjoule.design.timeline import MeterPace, check_timing
 from netjoule.execution import ranging
@@ -232,7 +232,7 @@ class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
 
     def __init__(self, stop: asyncio.Event) -> None:
         self._stop = stop
-        self._numbers = ending_signals()
+        self._numbers = termination_signals()
 
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import IO
 
 from netjoule.core.errors import HostLacks
-from netjoule.core.signals import ending_signals, ending_unwinds, handled_by
+from netjoule.core.signals import exit_on_signals, handled_by, termination_signals
 
 __all__ = ["held", "in_utf_8"]
 
@@ -39,7 +39,7 @@ def held(
         HostLacks: when the program cannot be started.
     """
     child: subprocess.Popen[str] | None = None
-    with ending_unwinds():
+    with exit_on_signals():
         try:
             with _signals_wait():
                 child = _started(command, env, stderr)
@@ -79,7 +79,7 @@ def _signals_wait() -> Iterator[None]:
     """
     came: list[int] = []
     try:
-        with handled_by(lambda number, _frame: came.append(number), ending_signals()):
+        with handled_by(lambda number, _frame: came.append(number), termination_signals()):
             yield
     finally:
         for first in came[:1]:

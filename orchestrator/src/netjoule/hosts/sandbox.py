@@ -34,7 +34,7 @@ from typing import NoReturn
 
 from netjoule.core.errors import HostLacks
 from netjoule.core.programs import PYTHON
-from netjoule.core.signals import ending_signals, handled_by
+from netjoule.core.signals import handled_by, termination_signals
 
 ENV_INSIDE = "NETJOULE_SANDBOX"
 
@@ -180,7 +180,7 @@ def _forwarding(lifeline_fd: int) -> AbstractContextManager[None]:
         with suppress(OSError):  # init is already gone: nothing left to tell
             os.write(lifeline_fd, bytes([number]))
 
-    return handled_by(forward, ending_signals())
+    return handled_by(forward, termination_signals())
 
 
 def _refused(refusals: list[_Refusal]) -> SandboxError:
@@ -233,7 +233,7 @@ def _init(lifeline_fd: int, status_fd: int, stderr_fd: int, argv: list[str]) -> 
             os.kill(worker.pid, number)
 
     # PID 1 gets no default actions: without handlers these signals would be dropped.
-    for number in ending_signals():
+    for number in termination_signals():
         signal.signal(number, forward)
     threading.Thread(target=_watch_lifeline, args=(lifeline_fd, worker.pid), daemon=True).start()
     os.write(status_fd, b'{"problem": null}\n')

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from netjoule.core import files, secrets
 from netjoule.core.errors import HostLacks, InvalidData, file_errors
-from netjoule.core.signals import ending_unwinds
+from netjoule.core.signals import exit_on_signals
 from netjoule.publishing import archive, papers
 from netjoule.publishing.kinds import Kind
 from netjoule.publishing.last_check import LONGEST_SEARCHED, require_masked
@@ -84,7 +84,7 @@ def publish(
     """
     if out is not None:
         archive.require_free(out)
-    with ending_unwinds(), _held(campaign):
+    with exit_on_signals(), _held(campaign):
         _require_sound(campaign)
         if not incomplete:
             _require_whole(campaign)

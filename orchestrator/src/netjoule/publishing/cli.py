@@ -56,7 +56,7 @@ def publish_campaign(
     Example: netjoule publish results/skype-1 --author 'Doe, Jo' --licence CC-BY-4.0
     """
     from netjoule.core.console import Output
-    from netjoule.core.safe_text import printable
+    from netjoule.core.safe_text import escaped
     from netjoule.publishing.bundle import publish
 
     made = publish(
@@ -69,7 +69,7 @@ def publish_campaign(
     )
     output = Output(json_lines=json)
     for line in _told(made):
-        output.say(printable(line))
+        output.say(escaped(line))
     output.event(_event(made))
 
 

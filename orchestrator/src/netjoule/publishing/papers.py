@@ -18,7 +18,7 @@ import yaml
 
 import netjoule
 from netjoule.core import files, programs
-from netjoule.core.safe_text import printable, printable_lines
+from netjoule.core.safe_text import escaped, escaped_lines
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 from netjoule.store import datapackage
@@ -133,8 +133,8 @@ def write(folder: Path, runs_done: int, terms: Terms) -> Campaign:
     texts = {
         "datapackage.json": json.dumps(package, indent=2, ensure_ascii=False) + "\n",
         CITATION: _yaml(_citation(campaign, terms)),
-        "LICENCE.txt": printable_lines(_licence_text(campaign, terms)),
-        "README.md": printable_lines(readme) + "\n",
+        "LICENCE.txt": escaped_lines(_licence_text(campaign, terms)),
+        "README.md": escaped_lines(readme) + "\n",
     }
     for name, text in texts.items():
         _put(folder / name, text)
@@ -203,8 +203,8 @@ def _citation(campaign: Campaign, terms: Terms) -> dict[str, Any]:
         "cff-version": "1.2.0",
         "message": "If you use these data, please cite them as below.",
         "type": "dataset",
-        "title": printable(f"netjoule campaign {campaign.campaign}"),
-        "abstract": printable_lines(_abstract(campaign)),
+        "title": escaped(f"netjoule campaign {campaign.campaign}"),
+        "abstract": escaped_lines(_abstract(campaign)),
         "authors": [_author(name) for name in terms.authors] or [{"name": "anonymous"}],
         **({"license": terms.licence} if terms.licence else {}),
         "keywords": ["energy per megabit", "802.11", *campaign.workload.transports],

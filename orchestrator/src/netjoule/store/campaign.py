@@ -395,7 +395,7 @@ class Campaign:
         """Settle what a crash left; harmless when nothing is to settle.
 
         Unfinished last lines of tables are cut. A run that was under way counts as finished when its
-        run.json is sealed (closing idle window known); otherwise its partial files are removed, its
+        run.json is complete (closing idle window known); otherwise its partial files are removed, its
         events stay, and it is planned again.
 
         Returns:
@@ -408,12 +408,12 @@ class Campaign:
         for row in self._rows:
             if row.status != "running":
                 continue
-            sealed = recovery.sealed_status(self.run_dir(row.run_id))
-            if sealed is None:
+            finished = recovery.finished_status(self.run_dir(row.run_id))
+            if finished is None:
                 recovery.discard(self.run_dir(row.run_id))
                 again.append(row.run_id)
             else:
-                self.set_status(row.run_id, *sealed)
+                self.set_status(row.run_id, *finished)
         self._plan_again(again)
         return tuple(again)
 

@@ -15,7 +15,7 @@ from netjoule.core.reason import first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["cut_torn_lines", "discard", "last_logged_s", "last_time_s", "lost", "sealed_status"]
+__all__ = ["cut_torn_lines", "discard", "finished_status", "last_logged_s", "last_time_s", "lost"]
 
 
 def cut_torn_lines(campaign: Path) -> dict[str, int]:
@@ -38,7 +38,9 @@ def lost(campaign: Path, rows: Iterable[PlanRow]) -> dict[str, str]:
         known = None
     for row in rows:
         folder = campaign / "runs" / row.run_id
-        if not (folder / "run.json").exists() or (row.status != "invalid" and sealed_status(folder) is None):
+        if not (folder / "run.json").exists() or (
+            row.status != "invalid" and finished_status(folder) is None
+        ):
             found[row.run_id] = "its files are gone"
         elif row.status != "invalid" and known is not None and (folder / "result.json").exists():
             lacking = _lacking(campaign, known, folder)
@@ -56,7 +58,7 @@ def _lacking(campaign: Path, known: netjoule_energy.Campaign, folder: Path) -> s
     return "; ".join(f"meter {gap.meter_id}: {gap}" for gap in gaps)
 
 
-def sealed_status(folder: Path) -> tuple[str, str] | None:
+def finished_status(folder: Path) -> tuple[str, str] | None:
     """Status and reason code of a run whose files are complete; None when they are not."""
     try:
         document = files.read_json(folder / "run.json")

@@ -16,7 +16,7 @@ from ipaddress import (
 )
 from typing import Any
 
-from netjoule.core.safe_text import printable
+from netjoule.core.safe_text import escaped
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import Interface, with_prefix
 
@@ -144,7 +144,7 @@ def _interface(document: Document, place: Place, text: str, what: str, *, shown:
 def _refuse_zone(document: Document, place: Place, text: str) -> None:
     """No zone (fe80::1%eth0), which Python's addresses take whatever characters it has."""
     if "%" in text:
-        raise document.refuse(place, f"'{printable(text)}' has a zone", "write an address without %INTERFACE")
+        raise document.refuse(place, f"'{escaped(text)}' has a zone", "write an address without %INTERFACE")
 
 
 def _check_control(document: Document, given: list[Given]) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from netjoule.core.console import Output
-from netjoule.core.signals import ending_signals
+from netjoule.core.signals import termination_signals
 from netjoule.testbeds.guest import DEFAULT_MEMORY_MIB, AccelChoice, Network
 
 __all__ = ["app"]
@@ -96,7 +96,7 @@ def lab(
         output.say(f"guest: the lab is ready: {topology}")
 
     # Keys and passphrase of the boot go however it is ended; by default only Ctrl-C runs what removes them.
-    for number in ending_signals():
+    for number in termination_signals():
         signal.signal(number, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         guest_lab.lab(

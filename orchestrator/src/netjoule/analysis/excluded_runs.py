@@ -13,28 +13,28 @@ from netjoule.design.run_table import last_attempts
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
-__all__ = ["counted_results", "uncounted_line", "uncounted_runs"]
+__all__ = ["excluded_runs", "exclusion_line", "valid_results"]
 
 _REASONS_FILE = "tables/invalid_runs.csv"
 _FINISHED = frozenset({"valid", "invalid"})
 
 
-def uncounted_runs(campaign: Path) -> frozenset[str]:
-    """Finished runs that R counted out; none of a campaign that was not analysed."""
+def excluded_runs(campaign: Path) -> frozenset[str]:
+    """Finished runs that R excluded; none of a campaign that was not analysed."""
     path = campaign / _REASONS_FILE
     if not path.is_file():
         return frozenset()
     return frozenset(row["run_id"] for row in files.read_rows(path) if row.get("run_id"))
 
 
-def uncounted_line(campaign: Path) -> str:
+def exclusion_line(campaign: Path) -> str:
     """How many finished runs do not count and where the reasons stand; empty when all of them do.
 
     Runs that were made again are replaced, and no loss.
     """
     last = last_attempts(read_plan(campaign))
     finished = {row.run_id for row in last if row.status in _FINISHED}
-    out = len(finished & uncounted_runs(campaign))
+    out = len(finished & excluded_runs(campaign))
     if not out:
         return ""
     return (
@@ -43,12 +43,12 @@ def uncounted_line(campaign: Path) -> str:
     )
 
 
-def counted_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, Result]:
-    """result.json by run, of those that have one, call it valid and were not counted out.
+def valid_results(campaign: Path, run_ids: Iterable[str]) -> dict[str, Result]:
+    """result.json by run, of those that have one, call it valid and were not excluded.
 
     A file that cannot be used is one run's defect, which R has named; it must not end the whole.
     """
-    out = uncounted_runs(campaign)
+    out = excluded_runs(campaign)
     found = {}
     for run_id in run_ids:
         path = campaign / "runs" / run_id / "result.json"
