@@ -76,4 +76,4 @@ def test_codes_in_the_source_are_codes_of_the_contract():
         for first, second in pattern.findall(path.read_text())
     }
     assert used, "the pattern finds the codes"
-    assert used <= reason_codes()
+    assert used <= set(reason_codes())

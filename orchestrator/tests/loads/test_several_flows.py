@@ -296,7 +296,12 @@ def test_what_each_flow_got_is_in_the_result(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "change", "words"),
     [
-        ("result.json", lambda of: of["parts"].pop(), "field parts: 1 parts, but run.json has 2"),
+        ("result.json", lambda of: of["parts"].pop(), "field parts: the list is too short"),
+        (
+            "result.json",
+            lambda of: of["parts"].append(of["parts"][0]),
+            "field parts: 3 parts, but run.json has 2",
+        ),
         ("result.json", lambda of: of["parts"][1].update(work_per_s=5.0), "field parts: they got 13"),
         ("result.json", lambda of: of["fairness"].update(jain_work=0.99), "field fairness.jain_work"),
         ("flows/2.json", lambda of: of.update(transport="udp"), "transport"),
