@@ -386,7 +386,7 @@ class Campaign:
             for row in self._rows
             if row.status in run_table.FINAL
             and not (self.run_dir(row.run_id) / "result.json").exists()
-            and recovery.sealed_status(self.run_dir(row.run_id)) is not None
+            and recovery.finished_status(self.run_dir(row.run_id)) is not None
         )
 
     # -- crash safety ----------------------------------------------------------------------------

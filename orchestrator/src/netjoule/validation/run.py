@@ -277,7 +277,7 @@ def _intervals(file: str, path: Path, run: Document, flows: Mapping[int, Documen
 
 def _result(file: str, result: Result, run: Document, meter_ids: frozenset[str]) -> Iterator[Defect]:
     told = {"run_id": result.run_id, "arm": result.arm, **result.factors}
-    asked = {"run_id": run["run_id"]} | _arm_and_factors(run)
+    asked = {"run_id": run["run_id"], **_arm_and_factors(run)}
     for name, value in asked.items():
         if value is not None and told.get(name) != value:
             yield Defect(file, f"field {name}", f"{told.get(name)!r}, but run.json has {value!r}")
