@@ -31,7 +31,7 @@ AUTO = {"voltage_range_v": "auto", "current_range_a": "auto"}
 
 
 def meter(adapter: str, **settings: object) -> Meter:
-    return Meter("m0", "client", adapter, "emulated", dict(settings), "constant", None)
+    return Meter("m0", "client", adapter, "emulated", dict(settings), {"model": "constant"})
 
 
 def open_ranges() -> Topology:
@@ -156,7 +156,7 @@ def test_the_settings_say_which_variant_stands_in(emulated, variant, tmp_path) -
 
 def test_options_and_faults_of_an_emulated_instrument_are_handed_on(tmp_path) -> None:
     lossy = Meter(
-        "m0", "client", "cc128", "emulated", {}, "constant", None,
+        "m0", "client", "cc128", "emulated", {}, {"model": "constant"},
         faults=({"t_s": 3, "fault": "drop", "with": {"count": 2}}, {"t_s": 1, "fault": "silence"}),
         emulation={"miss_ratio": 0, "history": False},
     )  # fmt: skip

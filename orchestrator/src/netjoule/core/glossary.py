@@ -30,7 +30,7 @@ class Entry:
 def entries() -> list[Entry]:
     """All words, in the order of the file."""
     document = json.loads((contracts.root() / "glossary.json").read_text(encoding="utf-8"))
-    return [Entry(e["term"], e["column"], e["unit"], e["meaning"]) for e in document["entries"]]
+    return [Entry(**entry) for entry in document["entries"]]
 
 
 def lookup(words: list[str]) -> list[Entry]:

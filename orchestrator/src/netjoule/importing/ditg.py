@@ -19,16 +19,18 @@ from netjoule.core.errors import UsageError
 from netjoule.core.reason import Reason
 from netjoule.importing.flows import (
     HOSTS,
+    RUN_ID,
     FileRead,
     Found,
     ImportedFlow,
     Options,
     measured_ns,
     rate_of,
+    require_supported,
     settle_unknown,
-    spec_of,
 )
 from netjoule.importing.sources import Source
+from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.ditg import Record, dated_ns, records
 from netjoule.loads.flow.generators.messages import Arrival, Sent, flow_report, joint_jitter_ms
 
@@ -132,16 +134,17 @@ def _flow(sent: _Log | None, got: _Log, key: _Key, options: Options, *, company:
     duration_s = length_s * messages / (messages - 1)
     payload_bytes = round(logs[0].size_bytes / len(logs[0].lines))
     rate = rate_of(None, 8e-6 * messages * payload_bytes / duration_s, options)
-    spec = spec_of(
-        got.source,
-        generator=GENERATOR,
+    spec = FlowSpec(
+        run_id=RUN_ID,
         transport=str(options.transport),
         payload_bytes=payload_bytes,
-        rate=rate,
+        offered_rate_mbps=rate.mbps,
         duration_s=duration_s,
         direction="up",
         ip_version=6 if ":" in key[1].rpartition("/")[0] else 4,
+        seed=0,
     )
+    require_supported(got.source, GENERATOR, spec)
     arrivals, apart = _arrivals(came, near_ns, zero_ns)
     times_ns = [at_ns - zero_ns for at_ns in left_ns]
     report = flow_report(

@@ -19,6 +19,7 @@ from netjoule.workload.abilities import ABILITIES
 __all__ = [
     "CLIENT",
     "HOSTS",
+    "RUN_ID",
     "SERVER",
     "UNKNOWN_OFFSET",
     "FileRead",
@@ -29,11 +30,13 @@ __all__ = [
     "measured_ns",
     "names",
     "rate_of",
+    "require_supported",
     "settle_unknown",
-    "spec_of",
 ]
 
 CLIENT, SERVER = "client", "server"
+RUN_ID = "imported"
+"""Of a flow that has no run yet."""
 HOSTS = {CLIENT: CLIENT, SERVER: SERVER}
 UNKNOWN_OFFSET = {"offset_ns": 0, "residual_ns": 0, "method": "unknown"}
 _MOST_PAYLOAD_BYTES = 1 << 20  # as workloads may ask for
@@ -147,47 +150,28 @@ def rate_of(told_mbps: float | None, sent_mbps: float, options: Options) -> Rate
     return Rate(taken, Reason("offered_rate_assumed", words))
 
 
-def spec_of(
-    source: Source,
-    *,
-    generator: str,
-    transport: str,
-    payload_bytes: int,
-    rate: Rate,
-    duration_s: float,
-    direction: str,
-    ip_version: int,
-) -> FlowSpec:
-    """The flow as a request, which flow reports are made from.
+def require_supported(source: Source, generator: str, spec: FlowSpec) -> None:
+    """Refuse a flow, as the request that its report is made from.
 
     Raises InvalidData, naming the file, for what no campaign can hold.
     """
     ability = ABILITIES[generator]
-    if transport not in ability.transports:
+    if spec.transport not in ability.transports:
         known = ", ".join(sorted(ability.transports))
-        raise source.refuse(f"netjoule holds no results of {generator} over {transport}, only over {known}")
-    if not ability.least_payload_bytes <= payload_bytes <= _MOST_PAYLOAD_BYTES:
+        what = f"netjoule holds no results of {generator} over {spec.transport}, only over {known}"
+        raise source.refuse(what)
+    if not ability.least_payload_bytes <= spec.payload_bytes <= _MOST_PAYLOAD_BYTES:
         raise source.refuse(
-            f"its messages have {payload_bytes} bytes; netjoule holds results of {generator}"
+            f"its messages have {spec.payload_bytes} bytes; netjoule holds results of {generator}"
             f" with {ability.least_payload_bytes} to {_MOST_PAYLOAD_BYTES}"
         )
-    if not 0 < rate.mbps <= _MOST_RATE_MBPS:
+    if not 0 < spec.offered_rate_mbps <= _MOST_RATE_MBPS:
         raise source.refuse(
-            f"its offered load is {rate.mbps:g} Mb/s, not between 0 and {_MOST_RATE_MBPS:g}",
-            next_step="name it with --offered-rate-mbps" if rate.mbps <= 0 else "",
+            f"its offered load is {spec.offered_rate_mbps:g} Mb/s, not between 0 and {_MOST_RATE_MBPS:g}",
+            next_step="name it with --offered-rate-mbps" if spec.offered_rate_mbps <= 0 else "",
         )
-    if duration_s <= 0:
+    if spec.duration_s <= 0:
         raise source.refuse("its flow took no time")
-    return FlowSpec(
-        run_id="imported",
-        transport=transport,
-        payload_bytes=payload_bytes,
-        offered_rate_mbps=rate.mbps,
-        duration_s=duration_s,
-        direction=direction,
-        ip_version=ip_version,
-        seed=0,
-    )
 
 
 def settle_unknown(report: dict[str, Any], rate: Rate) -> dict[str, Any]:

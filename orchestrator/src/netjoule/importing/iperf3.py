@@ -15,16 +15,17 @@ from netjoule.core.jsontree import Node, documents
 from netjoule.core.reason import Reason
 from netjoule.importing.flows import (
     HOSTS,
+    RUN_ID,
     UNKNOWN_OFFSET,
     FileRead,
     Found,
     ImportedFlow,
     Options,
     rate_of,
-    spec_of,
+    require_supported,
 )
 from netjoule.importing.sources import Source
-from netjoule.loads.flow.generators import foreign
+from netjoule.loads.flow.generators import FlowSpec, foreign
 from netjoule.loads.flow.generators.iperf3_report import IperfTest
 
 __all__ = ["read"]
@@ -99,16 +100,17 @@ def _flow(
     totals = test.told_totals(second=second)
     rate = rate_of(test.asked_mbps, 8e-6 * totals.sent_bytes / totals.seconds, options)
     program = "iperf-dccp" if test.is_dccp else "iperf3"
-    spec = spec_of(
-        sources[0],
-        generator=program,
+    spec = FlowSpec(
+        run_id=RUN_ID,
         transport=test.transport,
         payload_bytes=test.payload_bytes,
-        rate=rate,
+        offered_rate_mbps=rate.mbps,
         duration_s=test.asked_s or totals.seconds,
         direction="up" if up else "down",
         ip_version=test.ip_version,
+        seed=0,
     )
+    require_supported(sources[0], program, spec)
     asked = math.floor(rate.mbps * 1e6 * totals.seconds / 8 / test.payload_bytes) if rate.note is None else 0
     ends = test.both_ends(totals, up=up, asked_messages=asked, hosts=HOSTS, boot_id="unknown")
     mine = [i for i in ends["intervals"] if i["end"] == "receiver"]

@@ -20,16 +20,18 @@ from netjoule.core.reason import Reason
 from netjoule.importing.ditg import unlike_clocks_ns
 from netjoule.importing.flows import (
     HOSTS,
+    RUN_ID,
     FileRead,
     Found,
     ImportedFlow,
     Options,
     measured_ns,
     rate_of,
+    require_supported,
     settle_unknown,
-    spec_of,
 )
 from netjoule.importing.sources import Source
+from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.messages import Clocks
 from netjoule.loads.flow.generators.netperfmeter import as_report, read_scalars, read_vector
 from netjoule.workload.abilities import ABILITIES
@@ -163,16 +165,17 @@ class _Measurement:
         # Not the whole seconds it may have been told: it sends on for up to another one.
         duration_s = (last_us - first_us) * 1e-6 * packets / (packets - 1)
         rate = rate_of(self._asked_mbps(number, direction), 8e-6 * size_bytes / duration_s, self._options)
-        spec = spec_of(
-            self._active,
-            generator=GENERATOR,
+        spec = FlowSpec(
+            run_id=RUN_ID,
             transport=self._transport(number),
             payload_bytes=round(size_bytes / packets),
-            rate=rate,
+            offered_rate_mbps=rate.mbps,
             duration_s=duration_s,
             direction=direction,
             ip_version=self._options.ip_version or 4,
+            seed=0,
         )
+        require_supported(self._active, GENERATOR, spec)
         arrivals = _lines(*found[f"{receiver}.vec"])
         got = self._scalars(texts[f"{receiver}.sca"], number)
         shift_ns = self._shift_ns(arrivals, got, first_us, last_us)

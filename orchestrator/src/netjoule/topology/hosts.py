@@ -129,9 +129,9 @@ def described(name: str, host: Mapping[str, Any]) -> TopologyHost:
         ssh=Ssh(**host.get("ssh", {})),
         service_manager=host.get("service_manager", "systemd"),
         test_addresses=tests,
-        radio=_radio(radio, own) if radio else None,
-        wired=_wired(wired, () if radio else own) if wired else None,
-        routes=tuple(Route(route["to"], route["via"]) for route in host.get("routes", ())),
+        radio=Radio(**_placed(radio, own)) if radio else None,
+        wired=Wired(**_placed(wired, () if radio else own)) if wired else None,
+        routes=tuple(Route(**route) for route in host.get("routes", ())),
     )
 
 
@@ -140,14 +140,5 @@ def with_prefix(address: str, family: str) -> str:
     return address if "/" in address else f"{address}/{PREFIX_LENGTHS[family]}"
 
 
-def _radio(value: Mapping[str, Any], test_addresses: tuple[str, ...]) -> Radio:
-    return Radio(
-        interface=value["interface"],
-        reader=value.get("reader", "auto"),
-        every_s=float(value.get("every_s", 1)),
-        addresses=tuple(value.get("addresses", test_addresses)),
-    )
-
-
-def _wired(value: Mapping[str, Any], test_addresses: tuple[str, ...]) -> Wired:
-    return Wired(interface=value["interface"], addresses=tuple(value.get("addresses", test_addresses)))
+def _placed(interface: Mapping[str, Any], test_addresses: tuple[str, ...]) -> dict[str, Any]:
+    return {**interface, "addresses": tuple(interface.get("addresses", test_addresses))}

@@ -6,6 +6,7 @@ Secrets stay references here; ``netjoule.core.secrets`` resolves them where they
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ class Meter:
     """One meter of the topology.
 
     Attributes:
-        device_model: power model an emulated instrument reads; None for a real instrument.
+        device: of an emulated instrument, as the document holds it.
         calibration: path of a calibration document of this instrument; None without one.
         serial: serial number, for an instrument that does not tell it.
         faults: of an emulated instrument, as the document holds them.
@@ -42,15 +43,20 @@ class Meter:
     node: str
     adapter: str
     resource: str
-    settings: dict[str, Any]
-    device_model: str | None
-    calibration_date: str | None
+    settings: dict[str, Any] = field(default_factory=dict)
+    device: dict[str, str] = field(default_factory=dict)
+    calibration_date: str | None = None
     calibration: str | None = None
     serial: str | None = None
-    faults: tuple[dict[str, Any], ...] = ()
+    faults: Sequence[dict[str, Any]] = ()
     emulation: dict[str, Any] = field(default_factory=dict)
     host: str | None = None
     kind: str = "lab"
+
+    @property
+    def device_model(self) -> str | None:
+        """Power model that an emulated instrument reads; None for a real instrument."""
+        return self.device.get("model")
 
     @property
     def emulated(self) -> bool:
@@ -193,24 +199,6 @@ def _validated(document: Document) -> Topology:
         kind=value["kind"],
         hosts=value["hosts"],
         link=value.get("link", {}),
-        meters=tuple(_meter(m, value["kind"]) for m in value["meters"]),
+        meters=tuple(Meter(**meter, kind=value["kind"]) for meter in value["meters"]),
         document=value,
-    )
-
-
-def _meter(value: dict[str, Any], kind: str) -> Meter:
-    return Meter(
-        meter_id=value["meter_id"],
-        node=value["node"],
-        adapter=value["adapter"],
-        resource=value["resource"],
-        settings=dict(value.get("settings", {})),
-        device_model=value.get("device", {}).get("model"),
-        calibration_date=value.get("calibration_date"),
-        calibration=value.get("calibration"),
-        serial=value.get("serial"),
-        faults=tuple(value.get("faults", ())),
-        emulation=dict(value.get("emulation", {})),
-        host=value.get("host"),
-        kind=kind,
     )
