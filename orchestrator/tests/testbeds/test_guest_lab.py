@@ -13,7 +13,8 @@ from netjoule.testbeds.guest.machine import Forward, Machine
 from netjoule.topology import topology
 
 FORWARDS = (Forward(2201, "10.0.2.21", 22), Forward(2202, "10.0.2.22", 22))
-PORTS = dict(zip(lab.HOSTS, (2201, 2202, 2203), strict=True))
+HOSTS = tuple(lab.template()["hosts"])
+PORTS = dict(zip(HOSTS, (2201, 2202, 2203), strict=True))
 
 
 def test_only_named_ports_of_this_host_lead_into_the_guest():
@@ -29,7 +30,7 @@ def test_only_named_ports_of_this_host_lead_into_the_guest():
     ]
 
 
-@pytest.mark.parametrize("network", lab.NETWORKS)
+@pytest.mark.parametrize("network", lab.template()["networks"])
 def test_the_topology_of_a_boot_can_be_provisioned(tmp_path, network):
     path = lab.furnish(tmp_path / "lab", PORTS, network)
     loaded = topology.load(path)
@@ -37,8 +38,8 @@ def test_the_topology_of_a_boot_can_be_provisioned(tmp_path, network):
     assert loaded.radio_source == "hwsim"
     instruments.check_meters(loaded)
     assert {meter.power_source for meter in loaded.meters} == {"modelled"}
-    assert [loaded.host(name).ssh.port for name in lab.HOSTS] == [2201, 2202, 2203]
-    assert {loaded.host(name).ssh_address for name in lab.HOSTS} == {"127.0.0.1"}
+    assert [loaded.host(name).ssh.port for name in HOSTS] == [2201, 2202, 2203]
+    assert {loaded.host(name).ssh_address for name in HOSTS} == {"127.0.0.1"}
     assert len(secrets.resolve(loaded.wifi["passphrase"]).reveal()) >= 16
 
 

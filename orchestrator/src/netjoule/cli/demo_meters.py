@@ -36,47 +36,46 @@ class MeterDemo:
     """One meter of the demo.
 
     Attributes:
-        device_model: a device whose power the meter can see at all.
         settings: of the adapter.
         note: what differs from the usual way of reading it.
         emulation: options of the emulated instrument.
+        as_emulated: whether the adapter needs settings to read the emulated instrument.
     """
 
-    device_model: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     emulation: Mapping[str, Any] = field(default_factory=dict)
+    as_emulated: bool = False
 
 
-def _isockets() -> dict[str, Any]:
-    """Settings that read the emulated i-Socket, renewed every 5 s: shown one update late, for one update."""
+_DEVICE_MODEL = "laptop-cpu"  # a device whose power each of them can see at all
+_RANGES = {"voltage_range_v": 300, "current_range_a": 0.1, "mode": "RMS"}
+METERS = {
+    "wt210": MeterDemo({"update_interval_s": 0.1, **_RANGES}),
+    "wt310": MeterDemo({"update_interval_s": 0.1, "model": "WT310E", **_RANGES, "current_range_a": 0.5}),
+    "hm8115": MeterDemo({"voltage_range_v": 500, "current_range_a": 0.16}),
+    # Renewed every 5 s: shown one update late, for one update.
+    "isockets": MeterDemo(
+        {"update_interval_s": 5.0, "lag_s": 7.5},
+        "the study read i-Sockets every 30 s (windows of 5 minutes); here every 5 s",
+        as_emulated=True,
+    ),
+    # One lost message in a window of ten is a gap, and there is no time to repeat a run.
+    "cc128": MeterDemo(
+        {},
+        "it shows apparent power (VA), its accuracy is unknown; here its radio loses no message",
+        {"miss_ratio": 0},
+    ),
+}
+
+
+def _settings(name: str) -> dict[str, Any]:
+    chosen = METERS[name]
+    if not chosen.as_emulated:
+        return dict(chosen.settings)
     from netjoule_meters.emulated.registry import emulated_model, variant_of
 
-    return {**variant_of(emulated_model("isockets"), "").settings, "update_interval_s": 5.0, "lag_s": 7.5}
-
-
-_RANGES = {"voltage_range_v": 300, "current_range_a": 0.1, "mode": "RMS"}
-METERS: tuple[str, ...] = ("wt210", "wt310", "hm8115", "isockets", "cc128")
-
-
-def _meter(name: str) -> MeterDemo:
-    match name:
-        case "wt210":
-            return MeterDemo("laptop-cpu", {"update_interval_s": 0.1, **_RANGES})
-        case "wt310":
-            return MeterDemo(
-                "laptop-cpu", {"update_interval_s": 0.1, "model": "WT310E", **_RANGES, "current_range_a": 0.5}
-            )
-        case "hm8115":
-            return MeterDemo("laptop-cpu", {"voltage_range_v": 500, "current_range_a": 0.16})
-        case "isockets":
-            note = "the study read i-Sockets every 30 s (windows of 5 minutes); here every 5 s"
-            return MeterDemo("laptop-cpu", _isockets(), note)
-        case "cc128":
-            # One lost message in a window of ten is a gap, and there is no time to repeat a run.
-            note = "it shows apparent power (VA), its accuracy is unknown; here its radio loses no message"
-            return MeterDemo("laptop-cpu", {}, note, {"miss_ratio": 0})
-    raise UsageError(f"there is no demo with the meter '{name}'", next_step=f"use one of {', '.join(METERS)}")
+    return {**variant_of(emulated_model(name), "").settings, **chosen.settings}
 
 
 def demo_for(name: str, workload: Workload, of: Topology) -> tuple[Workload, Topology, list[str]]:
@@ -85,7 +84,10 @@ def demo_for(name: str, workload: Workload, of: Topology) -> tuple[Workload, Top
     Raises:
         UsageError: for a meter that has no demo.
     """
-    chosen = _meter(name)
+    if name not in METERS:
+        step = f"use one of {', '.join(METERS)}"
+        raise UsageError(f"there is no demo with the meter '{name}'", next_step=step)
+    chosen = METERS[name]
     document = dict(of.document)
     document["name"] = f"{of.name}-{name}"
     document["meters"] = [
@@ -94,9 +96,9 @@ def demo_for(name: str, workload: Workload, of: Topology) -> tuple[Workload, Top
             "node": of.host_with("client"),
             "adapter": name,
             "resource": topology.EMULATED,
-            "settings": dict(chosen.settings),
+            "settings": _settings(name),
             "calibration_date": _CALIBRATED,
-            "device": {"model": chosen.device_model},
+            "device": {"model": _DEVICE_MODEL},
             **({"emulation": dict(chosen.emulation)} if chosen.emulation else {}),
         }
     ]
@@ -105,7 +107,7 @@ def demo_for(name: str, workload: Workload, of: Topology) -> tuple[Workload, Top
     load = fitted(workload, where, pace, f"{workload.name}-{name}")
     timing, update_s = load.timing, pace.update_interval_s
     said = [
-        f"meter {name} (emulated) on the device model {chosen.device_model}, an update in {update_s:g} s",
+        f"meter {name} (emulated) on the device model {_DEVICE_MODEL}, an update in {update_s:g} s",
         f"windows {timing.measure_s:g} s, idle {timing.idle_s:g} s: {MIN_WINDOW_UPDATES} updates each",
         *([chosen.note] if chosen.note else []),
     ]
@@ -178,12 +180,8 @@ def _designs(workload: Workload) -> Iterator[dict[str, Any]]:
 def _design(
     transports: tuple[str, ...], payloads: list[int], rates: list[float], blocks: int
 ) -> dict[str, Any]:
-    return {
-        "transports": list(transports),
-        "payload_bytes": payloads,
-        "offered_rate_mbps": rates,
-        "blocks": blocks,
-    }
+    cells = {"payload_bytes": payloads, "offered_rate_mbps": rates}
+    return {"transports": list(transports), **cells, "blocks": blocks}
 
 
 def _left_out(full: Workload, kept: Workload) -> str:

@@ -55,14 +55,14 @@ class Step:
     """One result of the chain.
 
     Attributes:
-        step_id: name in reference.schema.json.
+        step: name in reference.schema.json.
         unit: its unit.
         value: exact.
         u95: 95 % half-width in the same unit; None when that of the difference is unknown. Minutes, bit
             rate and household are taken as exact.
     """
 
-    step_id: str
+    step: str
     unit: str
     value: Fraction
     u95: Fraction | None
@@ -96,10 +96,10 @@ class Chain:
             ("energy_gwh", "GWh"): Fraction(_J_PER_KWH * 10**6),
             ("homes", "homes"): _J_PER_KWH * self.question.household_kwh,
         }
-        for (step_id, unit), joules in j_per_unit.items():
+        for (name, unit), joules in j_per_unit.items():
             per_saved = self.question.megabits / joules
             u95 = None if self.u95_saved is None else per_saved * self.u95_saved
-            yield Step(step_id, unit, per_saved * self.saved, u95)
+            yield Step(name, unit, per_saved * self.saved, u95)
 
 
 def mean_power_w(chain: Chain, days: int) -> Fraction:

@@ -27,25 +27,26 @@ class Percent:
     Attributes:
         application: skype or youtube.
         printed: as printed, without the sign.
-        exact: (E_A of UDP - E_A) / E_A of UDP of the printed E_A, percent.
-        least: the least that printed E_A of half a unit less or more allow, percent.
-        greatest: the greatest.
+        value_percent: (E_A of UDP - E_A) / E_A of UDP of the printed E_A.
+        least_percent: the least that printed E_A of half a unit less or more allow.
+        greatest_percent: the greatest.
     """
 
     application: str
     printed: str
-    exact: Fraction
-    least: Fraction
-    greatest: Fraction
+    value_percent: Fraction
+    least_percent: Fraction
+    greatest_percent: Fraction
 
     @property
     def words(self) -> str:
         """The percentage in a sentence."""
-        rounded = cut_to(self.exact, self.printed, "rounded")
-        found = f"{float(self.exact):.2f} from the printed E_A"
+        rounded = cut_to(self.value_percent, self.printed, "rounded")
+        found = f"{float(self.value_percent):.2f} from the printed E_A"
         if rounded == self.printed:
             return f"{found}, rounded"
-        allowed = f"the E_A before rounding allow {float(self.least):.1f} to {float(self.greatest):.1f}"
+        least, greatest = float(self.least_percent), float(self.greatest_percent)
+        allowed = f"the E_A before rounding allow {least:.1f} to {greatest:.1f}"
         return f"{found}, which rounds to {rounded}; {allowed}"
 
 
@@ -107,9 +108,9 @@ class Published:
                 yield Percent(
                     application=value["application"],
                     printed=value["printed"],
-                    exact=_percent(udp, other),
-                    least=_percent(udp - half, other + half),
-                    greatest=_percent(udp + half, other - half),
+                    value_percent=_percent(udp, other),
+                    least_percent=_percent(udp - half, other + half),
+                    greatest_percent=_percent(udp + half, other - half),
                 )
 
     def slips(self) -> Iterator[dict[str, str]]:

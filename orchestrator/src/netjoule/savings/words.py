@@ -150,26 +150,18 @@ def published_document(published: Published) -> dict[str, Any]:
     """The published chain for machines: printed digits, exact numbers, judgements."""
     chain = published.chain
     steps = [
-        {"step": step.step_id, "unit": step.unit, "value": float(step.value)}
+        {"step": step.step, "unit": step.unit, "value": float(step.value)}
         | asdict(judgement)
         | {"words": judgement.words}
         for step, (_, judgement) in zip(chain.steps(), published.judgements(), strict=True)
     ]
     percentages = [
-        {
-            "application": percent.application,
-            "printed": percent.printed,
-            "value_percent": float(percent.exact),
-            "least_percent": float(percent.least),
-            "greatest_percent": float(percent.greatest),
-            "words": percent.words,
-        }
-        for percent in published.percentages()
+        _numbers(asdict(percent)) | {"words": percent.words} for percent in published.percentages()
     ]
     return {
         "event": "savings_published",
         "title": published.title,
-        **_question_document(chain.question),
+        **_numbers(asdict(chain.question)),
         "saved_j_per_mbit": float(chain.saved),
         "steps": steps,
         "percentages": percentages,
@@ -179,21 +171,13 @@ def published_document(published: Published) -> dict[str, Any]:
 
 def own_document(chain: Chain, difference: Difference | None) -> dict[str, Any]:
     """The same chain with a user's difference of E_A for machines."""
-    steps = [
-        {
-            "step": step.step_id,
-            "unit": step.unit,
-            "value": float(step.value),
-            "u95": None if step.u95 is None else float(step.u95),
-        }
-        for step in chain.steps()
-    ]
+    steps = [_numbers(asdict(step)) for step in chain.steps()]
     cell = {} if difference is None else asdict(difference)
     for name in ("saved", "u95"):
         cell.pop(name, None)
     return {
         "event": "savings",
-        **_question_document(chain.question),
+        **_numbers(asdict(chain.question)),
         "saved_j_per_mbit": float(chain.saved),
         "u95_saved_j_per_mbit": None if chain.u95_saved is None else float(chain.u95_saved),
         "metered_ends": 1,
@@ -205,12 +189,9 @@ def own_document(chain: Chain, difference: Difference | None) -> dict[str, Any]:
     }
 
 
-def _question_document(question: Question) -> dict[str, float]:
-    return {
-        "minutes": float(question.minutes),
-        "bit_rate_kbps": float(question.bit_rate_kbps),
-        "household_kwh": float(question.household_kwh),
-    }
+def _numbers(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same with floats for fractions, as JSON has them."""
+    return {name: float(one) if isinstance(one, Fraction) else one for name, one in fields.items()}
 
 
 def with_u95(value: Fraction, u95: Fraction | None) -> str:

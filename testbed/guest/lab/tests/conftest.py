@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from guest_lab import PLAYED, GuestLab, booted
 
-from netjoule.testbeds.guest.lab import NETWORKS, Network
+from netjoule.testbeds.guest.lab import Network, template
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -29,7 +29,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuestLab]:
         yield lab
 
 
-@pytest.fixture(scope="session", params=NETWORKS)
+@pytest.fixture(scope="session", params=template()["networks"])
 def network(lab: GuestLab, request: pytest.FixtureRequest) -> Iterator[Network]:
     """A provisioned network; nothing of it is left behind. Tests of one network run one after another."""
     name: Network = request.param

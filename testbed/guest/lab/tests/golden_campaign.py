@@ -19,7 +19,7 @@ from guest_lab import PLAYBOOK, PROGRAMS, ROOT, GuestLab, booted
 from provisioned import radios
 
 from netjoule.core import programs
-from netjoule.testbeds.guest.lab import NETWORKS
+from netjoule.testbeds.guest.lab import template
 
 NETWORK = "ht40-wpa2"
 WORKLOAD = ROOT / "testbed/guest/lab/golden.yaml"
@@ -61,7 +61,7 @@ def provision(lab: GuestLab) -> dict[str, Any]:
         outcome = lab.play(topology, entry, playbook=playbook)
         assert not outcome.failures, outcome.failures
         facts[name] = {"tasks": outcome.tasks, "changed": outcome.changed, "seconds": round(outcome.seconds)}
-    return {"network": dict(NETWORKS[NETWORK]), "plays": facts, "radio": radios(lab)}
+    return {"network": dict(template()["networks"][NETWORK]), "plays": facts, "radio": radios(lab)}
 
 
 def fly(lab: GuestLab, out: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from netjoule.provisioning.provision import Outcome
-from netjoule.testbeds.guest.lab import NETWORKS, TOPOLOGY, Network, module_python
+from netjoule.testbeds.guest.lab import TOPOLOGY, Network, module_python, template
 from netjoule.topology.topology import load
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -48,7 +48,11 @@ class GuestLab:
     def topology(self, network: Network, name: str = "", **wifi: Any) -> Path:
         """The lab's topology with another network, and with changes to it in a file of this name."""
         document = yaml.safe_load((self.folder / TOPOLOGY).read_text())
-        document["wifi"] = {**NETWORKS[network], "passphrase": document["wifi"]["passphrase"], **wifi}
+        document["wifi"] = {
+            **template()["networks"][network],
+            "passphrase": document["wifi"]["passphrase"],
+            **wifi,
+        }
         path = self.folder / f"{name or network}.yaml"
         path.write_text(yaml.safe_dump(document))
         return path

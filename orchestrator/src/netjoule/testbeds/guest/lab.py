@@ -30,35 +30,14 @@ from netjoule.testbeds.guest.run import Request
 from netjoule.testbeds.guest.run import run as run_in_guest
 from netjoule.testbeds.guest.tools import tool
 
-__all__ = ["HOSTS", "NETWORKS", "ONE_TIME", "TOPOLOGY", "Network", "furnish", "lab", "module_python"]
+__all__ = ["ONE_TIME", "TOPOLOGY", "Network", "furnish", "lab", "module_python", "template"]
 
-
-HOSTS = {"access_point": "10.0.2.21", "client": "10.0.2.22", "server": "10.0.2.23"}
-"""Their control addresses; testbed/guest/lab/up gives them out."""
-
-_COMMON = {"ssid": "netjoule-guest", "country": "US", "channel": 36, "power_save": "off"}
-NETWORKS: Mapping[Network, Mapping[str, Any]] = {
-    "ht40-wpa2": {
-        **_COMMON,
-        "mode": "11n",
-        "width_mhz": 40,
-        "security": "wpa2",
-        "rates": {"mcs": [13], "guard_interval": "long", "streams": 2},
-    },
-    "vht80-sae": {
-        **_COMMON,
-        "mode": "11ac",
-        "width_mhz": 80,
-        "security": "sae",
-        "rates": {"mcs": [9], "guard_interval": "short", "streams": 2},
-    },
-}
-"""The networks that the radio roles are shown with; rates are pinned so that what is read can be judged."""
 
 TOPOLOGY = "testbed-topology.yaml"
 ONE_TIME = ("host_key", "host_key.pub", "user_key", "user_key.pub", "known_hosts", "passphrase")
 """Files of the folder that go with the boot."""
 _SSH_CONFIG = "ssh_config"
+_TEMPLATE = "testbed/guest/lab/topology.yaml"
 _PACKAGES = {"hostapd": "hostapd", "wpa_supplicant": "wpasupplicant", "iw": "iw"}
 
 
@@ -86,9 +65,10 @@ def lab(
         RunFailed: the guest ended by itself.
     """
     words = _command(folder)
-    ports = _free_ports(len(HOSTS))
-    topology = furnish(folder, dict(zip(HOSTS, ports, strict=True)), network)
-    forwards = [Forward(port, address, 22) for port, address in zip(ports, HOSTS.values(), strict=True)]
+    hosts = template()["hosts"]
+    ports = dict(zip(hosts, _free_ports(len(hosts)), strict=True))
+    topology = furnish(folder, ports, network)
+    forwards = [Forward(ports[name], host["control_address"], 22) for name, host in hosts.items()]
     request = Request(words, forwards=forwards, stop=stop)
     try:
         outcome = run_in_guest(
@@ -157,52 +137,26 @@ def _ssh_config(folder: Path, ports: Mapping[str, int]) -> str:
     )
 
 
+def template() -> dict[str, Any]:
+    """Hosts and meters of every boot, and the networks that the radio roles are shown with."""
+    found: dict[str, Any] = yaml.safe_load(programs.shipped(_TEMPLATE).read_text(encoding="utf-8"))
+    return found
+
+
 def _topology(folder: Path, ports: Mapping[str, int], network: Network) -> dict[str, Any]:
-    def host(name: str, **more: Any) -> dict[str, Any]:
-        ssh = {
+    made = template()
+    wifi = made.pop("networks")[network]
+    for name, host in made["hosts"].items():
+        host["ssh"] = {
             "address": "127.0.0.1",
             "port": ports[name],
             "identity_file": str(folder / "user_key"),
             "known_hosts": str(folder / "known_hosts"),
         }
-        common = {"roles": [name], "control_address": HOSTS[name], "ssh": ssh, "service_manager": "none"}
-        return common | more
-
-    return {
-        "schema_version": 1,
-        "name": f"guest-{network}",
-        "kind": "guest",
-        "hosts": {
-            "access_point": host(
-                "access_point",
-                radio={"interface": "wlan0", "addresses": ["10.77.0.1/24"]},
-                wired={"interface": "wired0", "addresses": ["10.78.0.1/24"]},
-            ),
-            "client": host(
-                "client",
-                test_addresses={"ipv4": "10.77.0.2/24"},
-                radio={"interface": "wlan0"},
-                routes=[{"to": "10.78.0.0/24", "via": "10.77.0.1"}],
-            ),
-            "server": host(
-                "server",
-                test_addresses={"ipv4": "10.78.0.2/24"},
-                wired={"interface": "wired0"},
-                routes=[{"to": "10.77.0.0/24", "via": "10.78.0.1"}],
-            ),
-        },
-        "wifi": {**NETWORKS[network], "passphrase": f"file:{folder}/passphrase"},
-        # Without air time there is no E_A, but a testbed has a meter: `netjoule-meters emulate wt210 --link`.
-        "meters": [
-            {
-                "meter_id": "client-power",
-                "node": "client",
-                "adapter": "wt210",
-                "resource": str(folder / "client-power.tty"),
-                "settings": {"update_interval_s": 0.25, "voltage_range_v": 300, "current_range_a": 0.1},
-            }
-        ],
-    }
+    for meter in made["meters"]:
+        meter["resource"] = str(folder / meter["resource"])
+    wifi["passphrase"] = f"file:{folder}/passphrase"
+    return {**made, "name": f"guest-{network}", "wifi": wifi}
 
 
 def _command(folder: Path) -> tuple[str, ...]:
