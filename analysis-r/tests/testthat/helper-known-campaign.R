@@ -11,7 +11,8 @@ known_campaign <- function(...) {
   if (!file.exists(python)) {
     stop("There is no ", python, ", which writes synthetic campaigns: run make setup, or set NETJOULE_PYTHON.")
   }
-  places <- file.path(root, c("scripts/bench", "orchestrator/src", "meters/src", "protocols/contracts/python"))
+  rooms <- c("scripts/bench", "orchestrator/src", "meters/src", "energy/src", "protocols/contracts/python")
+  places <- file.path(root, rooms)
   dir <- tempfile("known")
   truth <- tempfile(fileext = ".csv")
   log <- tempfile()

@@ -16,19 +16,15 @@ from netjoule.store.campaign import Campaign
 from netjoule.testbeds.emulated.config import device_model_entry
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
+from netjoule_contracts.flow_control import control_of
+from netjoule_contracts.flow_work import FlowPart
+from netjoule_contracts.lift.runs import facts_of
+from netjoule_contracts.types.result import Node
 from netjoule_synthetic import documents, results
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design
 from netjoule_synthetic.results import Null, Power
-from netjoule_synthetic.traces import (
-    IntervalRows,
-    Means,
-    end_tick,
-    interval_rows,
-    write_intervals,
-    write_meter,
-    write_radio,
-)
+from netjoule_synthetic.traces import Means, end_tick, write_intervals, write_meter, write_radio
 from netjoule_synthetic.truth import Cell, Counts, Layout, cells, counts_of, deltas_w, layout, rows, workload
 
 __all__ = ["write", "write_truth"]
@@ -45,8 +41,14 @@ class _Made:
     plan: tuple[PlanRow, ...]
     parts: Layout
     counts: Mapping[_Flow, Counts]
-    intervals: Mapping[_Flow, IntervalRows]
     means: Sequence[Means]
+
+    def part(self, place: int) -> FlowPart:
+        """What was asked of the flow at a place of the plan, as run.json has it, and its report."""
+        row = self.plan[place]
+        counts = self.counts[_flow_of(row)]
+        run = documents.run_document(self.of.name, self.of, row, documents.windows(self.parts, place))
+        return run, documents.flow_report(self.of, row, counts, self.parts, place)
 
 
 def write(folder: Path, design: Design) -> Path:
@@ -85,8 +87,7 @@ def write(folder: Path, design: Design) -> Path:
             )
         means = _write_logs(campaign, design, plan)
         parts = layout(design)
-        tails = {flow: interval_rows(found, flow[0]) for flow, found in counts.items()}
-        _write_runs(folder, _Made(design, of, plan, parts, counts, tails, means))
+        _write_runs(folder, _Made(design, of, plan, parts, counts, means))
         end_ns = end_tick(parts, len(plan)) * 10**9 // TICKS_PER_S
         campaign.end_session(
             session,
@@ -126,24 +127,27 @@ def _write_runs(folder: Path, made: _Made) -> None:
     """The folder of every run. Not through the store: holding each document to its contract takes long."""
     nulls = {(r.mini_block, r.attempt): k for k, r in enumerate(made.plan) if r.arm == NULL}
     for place, row in enumerate(made.plan):
-        run = folder / "runs" / row.run_id
-        run.mkdir()
-        flow = _flow_of(row)
-        windows = documents.windows(made.parts, place)
-        _save(run / "run.json", documents.run_document(folder.name, made.of, row, windows))
-        report = documents.flow_report(made.of, row, made.counts[flow], made.parts, place)
-        _save(run / "flow.json", report)
-        first_tick = made.parts.start(place) + made.parts.idle
-        write_intervals(run / "intervals.csv", first_tick, made.intervals[flow])
-        _write_events(run / "events.csv", first_tick, first_tick + made.parts.flow)
+        path = folder / "runs" / row.run_id
+        path.mkdir()
+        counts = made.counts[_flow_of(row)]
         null = nulls.get((row.mini_block, row.attempt))
+        part = made.part(place)
+        _save(path / "flow.json", part[1])
+        rows = [{"part": "1", "work": work} for work in counts.works]
+        facts = facts_of(part[0], [part], rows)
+        if null is not None and row.arm != NULL:
+            facts["control"] = control_of([part], [made.part(null)], made.plan[null].run_id)
+        _save(path / "run.json", {**part[0], **facts})
+        first_tick = made.parts.start(place) + made.parts.idle
+        write_intervals(path / "intervals.csv", first_tick, counts.works)
+        _write_events(path / "events.csv", first_tick, first_tick + made.parts.flow)
         nodes = [_node(made, number, place, null) for number in range(len(made.design.meters))]
         measure_s = made.design.timing.measure_s
-        told = documents.result(row, made.counts[flow], made.parts, place, nodes=nodes, measure_s=measure_s)
-        _save(run / "result.json", told)
+        told = documents.result(row, counts, made.parts, place, nodes=nodes, measure_s=measure_s)
+        _save(path / "result.json", told)
 
 
-def _node(made: _Made, number: int, place: int, null_place: int | None) -> dict[str, Any]:
+def _node(made: _Made, number: int, place: int, null_place: int | None) -> Node:
     """What result.json says of a run at the meter with this number."""
     design, row = made.design, made.plan[place]
     null = None

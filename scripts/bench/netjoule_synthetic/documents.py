@@ -9,6 +9,10 @@ from typing import Any
 from netjoule.design.run_table import PlanRow
 from netjoule.store.session import rfc3339
 from netjoule.workload.workload import Pace, Workload
+from netjoule_contracts.flow_work import UNIT
+from netjoule_contracts.lift.runs import FACTORS
+from netjoule_contracts.types.result import Node, Result, Window, Work
+from netjoule_energy.run.result import coded, document_of
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter
 from netjoule_synthetic.truth import Counts, Layout
@@ -244,37 +248,40 @@ def result(
     parts: Layout,
     place: int,
     *,
-    nodes: Sequence[dict[str, Any]],
+    nodes: Sequence[Node],
     measure_s: float,
 ) -> dict[str, Any]:
     """result.json; ``nodes`` from ``results.node``."""
     goodput = None if row.arm == NULL else counts.goodput_mbps(measure_s)
-    reasons = _spoiled(row)
+    reasons = [coded(**reason) for reason in _spoiled(row)]
     if goodput is None:
-        told = "null is the generator floor of its mini-block"
-        reasons.append({"code": "null_has_no_throughput", "detail": told})
-    reasons += [
-        {
-            "code": "below_resolution",
-            "detail": f"meter {node['meter_id']}: P_A - P_I is {node['delta_p_w']:.4f} W, "
-            f"u {node['u_delta_p_w']:.4f} W",
-        }
-        for node in nodes
-        if node["below_resolution"] and goodput is not None
-    ]
-    return {
-        "schema_version": 1,
-        "run_id": row.run_id,
-        "transport": row.arm,
-        "payload_bytes": row.cell["payload_bytes"],
-        "offered_rate_mbps": row.cell["offered_rate_mbps"],
-        "direction": row.cell["direction"],
-        "window": windows(parts, place)["measure"],
-        "t_a_mbps": goodput,
-        "u95_t_a_mbps": None if goodput is None else 0.001 * goodput,
-        "loss_ratio": None if goodput is None else counts.loss_ratio,
-        "achieved_ratio": counts.achieved_ratio,
-        "valid": row.status != "invalid",
-        "reasons": reasons,
-        "nodes": list(nodes),
-    }
+        reasons.append(coded("null_has_no_throughput", "null is the generator floor of its mini-block"))
+    for node in nodes if goodput is not None else ():
+        if node.below_resolution:
+            powers = f"P_A - P_I is {node.delta_p_w:.4f} W, u {node.u_delta_p_w:.4f} W"
+            reasons.append(coded("below_resolution", f"meter {node.meter_id}: {powers}"))
+    told = Result(
+        schema_version=2,
+        run_id=row.run_id,
+        load="flow",
+        kind=row.kind,
+        arm=row.arm,
+        factors={name: row.cell[name] for name in FACTORS},
+        window=Window(kind="fixed", **windows(parts, place)["measure"]),
+        work=Work(
+            quantity=None if goodput is None else goodput * measure_s,
+            unit=UNIT,
+            work_per_s=goodput,
+            u95_work_per_s=None if goodput is None else 0.001 * goodput,
+        ),
+        measures={
+            "loss_ratio": None if goodput is None else counts.loss_ratio,
+            "achieved_ratio": counts.achieved_ratio,
+            "wake_ups_per_message": None,
+            "naps_per_message": None,
+        },
+        valid=row.status != "invalid",
+        reasons=tuple(reasons),
+        nodes=tuple(nodes),
+    )
+    return document_of(told)

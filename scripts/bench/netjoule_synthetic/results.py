@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from netjoule.design.run_table import PlanRow
+from netjoule_contracts.types.result import Floor, Node
+from netjoule_energy.run.result import empty_floor
 from netjoule_synthetic.design import NULL, Meter
 from netjoule_synthetic.truth import Counts, Layout
 
@@ -26,8 +28,6 @@ _ALWAYS: dict[str, Any] = {
     "semantics": "interval_mean",
     "quantity": "active_power",
     "lag_source": "passport",
-    "specification": None,
-    "integrator": None,
 }
 
 
@@ -49,7 +49,7 @@ class Power:
         """P_A - P_I."""
         return self.active_w - self.idle_w(parts)
 
-    def as_json(self, parts: Layout) -> dict[str, float]:
+    def as_json(self, parts: Layout) -> dict[str, Any]:
         """The powers as result.json has them."""
         return {
             "p_a_w": self.active_w,
@@ -79,7 +79,7 @@ def node(
     parts: Layout,
     lengths_s: tuple[float, float],
     device: str | None,
-) -> dict[str, Any]:
+) -> Node:
     """One entry of result.json's nodes.
 
     Args:
@@ -96,32 +96,34 @@ def node(
     goodput = counts.goodput_mbps(measure_s)
     delta = power.delta_w(parts)
     readings = round(measure_s / meter.update_interval_s)
-    return {
-        "meter_id": meter.meter_id,
-        "node": meter.node,
+    return Node(
+        meter_id=meter.meter_id,
+        node=meter.node,
         **_ALWAYS,
-        "device_model": device,
-        "device_form": device,
+        device_model=device,
+        device_form=device,
         **power.as_json(parts),
-        "u_delta_p_w": meter.u_delta_p_w,
+        u_delta_p_w=meter.u_delta_p_w,
+        e_d_j=delta * measure_s,
+        e_t_j=power.active_w * measure_s,
         **_ea(meter, row, delta, goodput),
-        "extrapolated_ratio": 0.0 if device else None,
-        "readings": readings,
-        "effective_readings": float(readings),
-        "tail_energy_j": (power.tail_w - power.idle_w(parts)) * tail_s,
-        "lag_s": meter.lag_s,
-        "floor": _floor(meter, row, counts, null, parts, delta_w=delta, goodput_mbps=goodput),
-    }
+        extrapolated_ratio=0.0 if device else None,
+        readings=readings,
+        effective_readings=float(readings),
+        tail_energy_j=(power.tail_w - power.idle_w(parts)) * tail_s,
+        lag_s=meter.lag_s,
+        floor=_floor(meter, row, counts, null, parts, delta_w=delta, goodput_mbps=goodput),
+    )
 
 
 def _ea(meter: Meter, row: PlanRow, delta_w: float, goodput_mbps: float) -> dict[str, Any]:
     """E_A with what is said of it; without throughput, of null, there is none."""
     below = delta_w < _RESOLUTION_FACTOR * meter.u_delta_p_w
     found: dict[str, Any] = {
-        "ea_j_per_mbit": None,
+        "energy_per_work_j": None,
         "ea_reason": "null_has_no_throughput",
-        "u95_ea_j_per_mbit": None,
-        "ea_upper_limit_j_per_mbit": None,
+        "u95_energy_per_work_j": None,
+        "upper_limit_energy_per_work_j": None,
         "u95_components": None,
         "below_resolution": below,
         "grade": None,
@@ -131,10 +133,10 @@ def _ea(meter: Meter, row: PlanRow, delta_w: float, goodput_mbps: float) -> dict
         return found
     u95_w = 2 * meter.u_delta_p_w
     return found | {
-        "ea_j_per_mbit": None if delta_w < 0 else delta_w / goodput_mbps,
+        "energy_per_work_j": None if delta_w < 0 else delta_w / goodput_mbps,
         "ea_reason": "below_resolution" if delta_w < 0 else None,
-        "u95_ea_j_per_mbit": u95_w / goodput_mbps,
-        "ea_upper_limit_j_per_mbit": (max(delta_w, 0.0) + u95_w) / goodput_mbps if below else None,
+        "u95_energy_per_work_j": u95_w / goodput_mbps,
+        "upper_limit_energy_per_work_j": (max(delta_w, 0.0) + u95_w) / goodput_mbps if below else None,
         "grade": "below_resolution" if below else "C",
         "grade_limits": ["accuracy_unknown"],
     }
@@ -149,34 +151,22 @@ def _floor(
     *,
     delta_w: float,
     goodput_mbps: float,
-) -> dict[str, Any]:
-    reason = _refusal(row, counts, null)
-    found: dict[str, Any] = {
-        "run_id": row.run_id if row.arm == NULL else null.row.run_id if null else None,
-        "p_null_w": None,
-        "floor_w": None,
-        "u95_floor_w": None,
-        "ea_above_floor_j_per_mbit": None,
-        "u95_ea_above_floor_j_per_mbit": None,
-        "reason": reason,
-    }
-    if reason is not None or null is None:
-        return found
-    floor_w = null.power.delta_w(parts)
-    return found | {
-        "p_null_w": null.power.active_w,
-        "floor_w": floor_w,
-        "u95_floor_w": 2 * meter.u_delta_p_w,
-        "ea_above_floor_j_per_mbit": (delta_w - floor_w) / goodput_mbps,
-        "u95_ea_above_floor_j_per_mbit": 2 * meter.u_delta_p_w / goodput_mbps,
-    }
-
-
-def _refusal(row: PlanRow, counts: Counts, null: Null | None) -> str | None:
+) -> Floor:
     if row.arm == NULL:
-        return "null_has_no_throughput"
+        return empty_floor(row.run_id, "null_has_no_throughput")
     if null is None:
-        return "no_null_run"
+        return empty_floor(None, "no_null_run")
     if null.row.status == "invalid":
-        return "null_run_invalid"
-    return "floor_achieved_low" if counts.achieved_ratio < _LEAST_ACHIEVED_RATIO else None
+        return empty_floor(null.row.run_id, "null_run_invalid")
+    if counts.achieved_ratio < _LEAST_ACHIEVED_RATIO:
+        return empty_floor(null.row.run_id, "floor_achieved_low")
+    floor_w = null.power.delta_w(parts)
+    return Floor(
+        run_id=null.row.run_id,
+        p_null_w=null.power.active_w,
+        floor_w=floor_w,
+        u95_floor_w=2 * meter.u_delta_p_w,
+        energy_per_work_above_floor_j=(delta_w - floor_w) / goodput_mbps,
+        u95_energy_per_work_above_floor_j=2 * meter.u_delta_p_w / goodput_mbps,
+        reason=None,
+    )

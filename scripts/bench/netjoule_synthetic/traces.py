@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, repeat
 from pathlib import Path
@@ -11,21 +11,16 @@ from pathlib import Path
 import numpy as np
 
 import netjoule_contracts as contracts
-from netjoule_synthetic.design import FRAMES_SHARE, NULL, TICKS_PER_S, Design, Meter, ticks
-from netjoule_synthetic.truth import FIRST_TICK, Counts, FloatArray, Layout, layout
+from netjoule_synthetic.design import FRAMES_SHARE, TICKS_PER_S, Design, Meter, ticks
+from netjoule_synthetic.truth import FIRST_TICK, FloatArray, Layout, layout
 
 __all__ = [
-    "IntervalRows",
     "Means",
     "end_tick",
-    "interval_rows",
     "write_intervals",
     "write_meter",
     "write_radio",
 ]
-
-IntervalRows = Mapping[str, Sequence[str]]
-"""Rows of intervals.csv without their times, by end."""
 
 DECIMALS = 4
 """Of a reading in W, as instruments have."""
@@ -37,10 +32,7 @@ _SAMPLE = (
     '"terms": {"p0": %.6f, "frames": %.6f, "air_time": %.6f}}\n'
 ).__mod__
 _METERS = ["t_s", "seq", "power_w", "voltage_v", "current_a", "energy_j", "flag"]
-_INTERVALS = [
-    *("end", "t_start_s", "t_end_s", "messages", "bytes", "messages_lost", "messages_duplicate"),
-    *("messages_reordered", "jitter_ms", "cpu_s", "flow"),
-]
+_INTERVALS = ["part", "node", "t_start_s", "t_end_s", "work"]
 _PHY = ((216.0, 13, 0.8), (162.0, 12, 0.2))
 """PHY rate in Mb/s, MCS and how often: 802.11n, 40 MHz, two streams, long guard interval."""
 
@@ -165,24 +157,12 @@ class _Log:
         self._seq += power.size
 
 
-def interval_rows(counts: Counts, transport: str) -> IntervalRows:
-    """What follows the times in each row of intervals.csv, for each end of a flow."""
-    size = counts.payload_bytes
-    sender = [f",{sent},{sent * size},,,,,0.0004,1\n" for sent in counts.sent]
-    if transport == NULL:
-        return {"sender": sender}
-    both = zip(counts.sent, counts.received, strict=True)
-    receiver = [f",{got},{got * size},{max(sent - got, 0)},0,0,0.05,0.0003,1\n" for sent, got in both]
-    return {"sender": sender, "receiver": receiver}
-
-
-def write_intervals(path: Path, first_tick: int, rows: IntervalRows) -> None:
-    """Write runs/<run_id>/intervals.csv of a flow whose first packet leaves at ``first_tick``."""
-    count = len(rows["sender"])
-    edges = [f"{(first_tick + k) / TICKS_PER_S:.6f}" for k in range(count + 1)]
-    spans = [f",{a},{b}" for a, b in pairwise(edges)]
-    lines = [end + span + rest for end, part in rows.items() for span, rest in zip(spans, part, strict=True)]
-    path.write_text(_header("intervals_1", _INTERVALS) + "".join(lines), encoding="ascii")
+def write_intervals(path: Path, first_tick: int, works: Sequence[float]) -> None:
+    """Write runs/<run_id>/intervals.csv of a flow that begins at ``first_tick``; works in Mb."""
+    edges = [f"{(first_tick + k) / TICKS_PER_S:.6f}" for k in range(len(works) + 1)]
+    rows = zip(pairwise(edges), works, strict=True)
+    lines = [f"1,client,{begin},{end},{work!r}\n" for (begin, end), work in rows]
+    path.write_text(_header("intervals", _INTERVALS) + "".join(lines), encoding="ascii")
 
 
 def write_radio(design: Design, node: str, runs: int, folder: Path) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.workload.workload import Workload
+from netjoule_contracts.flow_work import megabits
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter, ticks
 
 __all__ = [
@@ -132,6 +133,11 @@ class Counts:
     def achieved_ratio(self) -> float:
         """Sent over scheduled messages."""
         return sum(self.sent) / self.scheduled if self.scheduled else 0.0
+
+    @property
+    def works(self) -> tuple[float, ...]:
+        """What arrived in each interval, Mb; none where nothing did."""
+        return tuple(megabits(count * self.payload_bytes) for count in self.received if sum(self.received))
 
     def goodput_mbps(self, measure_s: float) -> float:
         """Payload that arrived in the measure window, Mb/s."""

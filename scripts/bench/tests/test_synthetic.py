@@ -15,7 +15,6 @@ from netjoule.core.errors import UsageError
 from netjoule.store.planfile import read_plan
 from netjoule.validation.check import check_campaign
 from netjoule.workload.workload import Timing
-from netjoule_contracts.lift.results import lifted_result
 from netjoule_energy.campaign.compute import compute_run
 from netjoule_energy.run.result import document_of
 from netjoule_synthetic import LinearPower, Meter, cells, table_i, tiny, write
@@ -83,7 +82,7 @@ def test_the_real_arithmetic_finds_the_same_numbers(tmp_path, name):
     folder = write(tmp_path / "made", CASES[name])
     rng = np.random.default_rng(1)
     for row in read_plan(folder):
-        ours = lifted_result(result_of(folder, row.run_id))
+        ours = result_of(folder, row.run_id)
         found = document_of(compute_run(folder, row.run_id, rng=rng))
         for field in ("run_id", "window", "measures", "valid"):
             assert same(ours[field], found[field], 1e-9), field
