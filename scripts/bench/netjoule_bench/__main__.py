@@ -14,7 +14,8 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from netjoule_bench import (
+from netjoule_bench import host
+from netjoule_bench.benches import (
     alarms,
     analysis,
     cpu,
@@ -23,19 +24,17 @@ from netjoule_bench import (
     goodput,
     greatest,
     guest,
-    host,
     meters,
-    neighbours,
-    newer_iperf3,
     relay,
     skype,
     wire,
 )
-from netjoule_bench.contest import Contest
-from netjoule_bench.iperf3 import Iperf3
-from netjoule_bench.netjoule_traffic import NetjouleTraffic
+from netjoule_bench.generators import neighbours, newer_iperf3
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.iperf3 import Iperf3
+from netjoule_bench.generators.netjoule_traffic import NetjouleTraffic
+from netjoule_bench.sandbox.veth import enter_sandbox, pair
 from netjoule_bench.tables import Section, markdown, pruned, text
-from netjoule_bench.veth import enter_sandbox, pair
 
 REPO = Path(__file__).resolve().parents[3]
 PAGE = REPO / "docs" / "benchmarks.md"

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from netjoule_bench.contest import Contest
+from netjoule_bench.generators.contest import Contest
 
 _STEAL = 7  # place of the stolen time among the figures of /proc/stat (proc(5))
 _PAGE = "docs/benchmarks.md"

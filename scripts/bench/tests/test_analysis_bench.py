@@ -3,7 +3,7 @@
 
 import pytest
 
-from netjoule_bench.analysis import Found, Taken, compared, judged
+from netjoule_bench.benches.analysis import Found, Taken, compared, judged
 from netjoule_synthetic import cells, table_i, tiny
 
 

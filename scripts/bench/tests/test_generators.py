@@ -3,13 +3,13 @@
 
 import pytest
 
-from netjoule_bench.flow import Departures, Flow
-from netjoule_bench.iperf3 import RECEIVE_BUFFER_BYTES, room
-from netjoule_bench.iperf3 import outcome as iperf3_outcome
-from netjoule_bench.neighbours import ditg_outcome, netperfmeter_outcome
-from netjoule_bench.netjoule_traffic import departures
-from netjoule_bench.netjoule_traffic import outcome as own_outcome
-from netjoule_bench.newer_iperf3 import mirror_of, unpacked_command, version_of
+from netjoule_bench.generators.flow import Departures, Flow
+from netjoule_bench.generators.iperf3 import RECEIVE_BUFFER_BYTES, room
+from netjoule_bench.generators.iperf3 import outcome as iperf3_outcome
+from netjoule_bench.generators.neighbours import ditg_outcome, netperfmeter_outcome
+from netjoule_bench.generators.netjoule_traffic import departures
+from netjoule_bench.generators.netjoule_traffic import outcome as own_outcome
+from netjoule_bench.generators.newer_iperf3 import mirror_of, unpacked_command, version_of
 
 FLOW = Flow(payload_bytes=64, rate_mbps=30, seconds=10)
 

@@ -5,8 +5,9 @@ import struct
 
 import pytest
 
-from netjoule_bench import alarms, cpu, fidelity, goodput, greatest, host, skype, wire
-from netjoule_bench.flow import Departures, Flow, Outcome
+from netjoule_bench import host
+from netjoule_bench.benches import alarms, cpu, fidelity, goodput, greatest, skype, wire
+from netjoule_bench.generators.flow import Departures, Flow, Outcome
 
 IPERF3 = "iperf3 3.12"
 NEWER = "iperf3 3.18"

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.netns
 
 IN_PAIR = """
     import subprocess, sys, time
-    from netjoule_bench.veth import enter_sandbox, pair, inside, SENDER_NETNS, RECEIVER_ADDRESS
+    from netjoule_bench.sandbox.veth import enter_sandbox, pair, inside, SENDER_NETNS, RECEIVER_ADDRESS
     enter_sandbox(sys.orig_argv[1:])
     with pair():
 """
@@ -67,7 +67,7 @@ def test_a_stopped_bench_leaves_nothing(number):
 
 def test_a_trains_segmentation_can_be_left_to_software():
     body = """
-        from netjoule_bench.veth import software_segmentation
+        from netjoule_bench.sandbox.veth import software_segmentation
         def state():
             told = subprocess.check_output(inside(SENDER_NETNS, ['ethtool', '-k', 'va']), text=True)
             return next(line.split()[1] for line in told.splitlines() if 'tx-udp-segmentation' in line)
@@ -96,7 +96,7 @@ print(time.process_time())
 
 def test_cpu_time_is_the_schedulers_own_and_counts_threads_that_have_ended():
     body = f"""
-        from netjoule_bench.processes import Running
+        from netjoule_bench.sandbox.processes import Running
         with Running(SENDER_NETNS, [sys.executable, '-c', {BURN!r}]) as running:
             ended = running.finish()
         print('cpu', ended.cpu_s, ended.text.strip())
@@ -108,7 +108,7 @@ def test_cpu_time_is_the_schedulers_own_and_counts_threads_that_have_ended():
 
 def test_a_program_that_fails_says_why_and_one_that_hangs_is_ended():
     body = """
-        from netjoule_bench.processes import Running
+        from netjoule_bench.sandbox.processes import Running
         with Running(SENDER_NETNS, ['sleep', '600']) as hanging:
             pid = hanging._process.pid
         import os

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from netjoule_bench.contest import Arms, Contest
-from netjoule_bench.flow import Flow, Outcome, figures
+from netjoule_bench.generators.contest import Arms, Contest
+from netjoule_bench.generators.flow import Flow, Outcome, figures
 from netjoule_bench.repeats import interleaved, median, ratio, shown
 from netjoule_bench.tables import Section, Verdict, at_most
 

@@ -16,12 +16,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from netjoule_bench.contest import Contest
-from netjoule_bench.flow import Flow, Outcome
-from netjoule_bench.processes import Running
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.flow import Flow, Outcome
 from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, ratio, shown
+from netjoule_bench.sandbox.processes import Running
+from netjoule_bench.sandbox.veth import RECEIVER_DEVICE, RECEIVER_NETNS
 from netjoule_bench.tables import Section, at_most
-from netjoule_bench.veth import RECEIVER_DEVICE, RECEIVER_NETNS
 
 PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
 OURS_AS_LATE = (

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from netjoule_bench.flow import Flow, Outcome, Run
-from netjoule_bench.iperf3 import Iperf3
-from netjoule_bench.neighbours import Neighbour
-from netjoule_bench.netjoule_traffic import NetjouleTraffic
+from netjoule_bench.generators.flow import Flow, Outcome, Run
+from netjoule_bench.generators.iperf3 import Iperf3
+from netjoule_bench.generators.neighbours import Neighbour
+from netjoule_bench.generators.netjoule_traffic import NetjouleTraffic
 
 Arms = dict[str, Callable[[], Outcome]]
 

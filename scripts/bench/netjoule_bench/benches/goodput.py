@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netjoule_bench.contest import Contest
-from netjoule_bench.flow import Flow
-from netjoule_bench.netjoule_traffic import NetjouleTraffic, built
-from netjoule_bench.processes import Running
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.flow import Flow
+from netjoule_bench.generators.netjoule_traffic import NetjouleTraffic, built
 from netjoule_bench.repeats import interleaved, median, ratio, shown
+from netjoule_bench.sandbox.processes import Running
+from netjoule_bench.sandbox.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, VETH
 from netjoule_bench.tables import Section, at_least
-from netjoule_bench.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, VETH
 
 SATURATING_MBPS = 99_000.0
 TCP_MESSAGE_BYTES = 128 << 10  # iperf3's default for TCP

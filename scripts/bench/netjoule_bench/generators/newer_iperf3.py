@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from netjoule_bench.iperf3 import Iperf3
+from netjoule_bench.generators.iperf3 import Iperf3
 
 LEAST_VERSION = (3, 18)
 WANTED = "iperf3 3.18 or newer"

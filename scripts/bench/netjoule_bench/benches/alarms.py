@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule_bench.contest import Contest
-from netjoule_bench.flow import Flow
-from netjoule_bench.netjoule_traffic import built
-from netjoule_bench.processes import Running
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.flow import Flow
+from netjoule_bench.generators.netjoule_traffic import built
 from netjoule_bench.repeats import interleaved, median, ratio, shown
+from netjoule_bench.sandbox.processes import Running
+from netjoule_bench.sandbox.veth import SENDER_NETNS, VETH
 from netjoule_bench.tables import Section, at_most
-from netjoule_bench.veth import SENDER_NETNS, VETH
 
 PAYLOAD_BYTES, RATE_MBPS, WINDOW_US = 64, 30.0, 50
 MOST_CPU_RATIO, MOST_WAKE_UP_RATIO = 1.25, 1.1

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from netjoule_bench.contest import Contest
-from netjoule_bench.flow import Flow, Outcome
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.flow import Flow, Outcome
 from netjoule_bench.tables import Section, Verdict, told
 
 RATES_MBPS = [0.031, 0.049, 0.25, 0.5, 1, 2, 4, 8, 12, 18, 24, 30]  # the span of table-i

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
-from netjoule_bench.veth import inside
+from netjoule_bench.sandbox.veth import inside
 
 LONGEST_S = 180.0  # no flow of a bench takes a minute: a program that is still there hangs
 

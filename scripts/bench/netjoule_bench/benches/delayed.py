@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from netjoule_bench.netjoule_traffic import built
-from netjoule_bench.veth import Route
+from netjoule_bench.generators.netjoule_traffic import built
+from netjoule_bench.sandbox.veth import Route
 
 _ADDRESSES = {"station": "10.79.0.2/24", "far": "10.79.0.1/24"}
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from netjoule_bench.contest import Contest
-from netjoule_bench.flow import Flow, Outcome, Run, figures
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.flow import Flow, Outcome, Run, figures
 from netjoule_bench.repeats import interleaved, median, ratio, shown
+from netjoule_bench.sandbox.veth import software_segmentation
 from netjoule_bench.tables import Section, at_least
-from netjoule_bench.veth import software_segmentation
 
 PAYLOAD_BYTES = 64
 GREATEST_LOSS = 0.002

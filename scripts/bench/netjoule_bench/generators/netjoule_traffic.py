@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule_bench.flow import Departures, Flow, Outcome
-from netjoule_bench.processes import Running
-from netjoule_bench.veth import VETH, Route
+from netjoule_bench.generators.flow import Departures, Flow, Outcome
+from netjoule_bench.sandbox.processes import Running
+from netjoule_bench.sandbox.veth import VETH, Route
 
 SATURATING_MBPS = 10_000.0  # 64-byte datagrams: more than any socket takes
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from netjoule_bench import delayed
-from netjoule_bench.flow import Flow
-from netjoule_bench.netjoule_traffic import NetjouleTraffic
+from netjoule_bench.benches import delayed
+from netjoule_bench.generators.flow import Flow
+from netjoule_bench.generators.netjoule_traffic import NetjouleTraffic
 from netjoule_bench.repeats import interleaved
+from netjoule_bench.sandbox.veth import VETH, Route
 from netjoule_bench.tables import Section
-from netjoule_bench.veth import VETH, Route
 
 ARMS: dict[str, tuple[str, ...]] = {
     "udp": ("udp",),

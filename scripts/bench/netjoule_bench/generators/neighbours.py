@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from netjoule_bench.flow import Flow, Outcome
-from netjoule_bench.processes import Running
-from netjoule_bench.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, inside
+from netjoule_bench.generators.flow import Flow, Outcome
+from netjoule_bench.sandbox.processes import Running
+from netjoule_bench.sandbox.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, inside
 
 UNPACED_PPS = 2_000_000.0  # more messages than either sends
 _IPPROTO_SCTP = 132

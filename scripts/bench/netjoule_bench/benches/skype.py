@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from netjoule_bench.contest import Contest
-from netjoule_bench.flow import Flow, Outcome, figures
+from netjoule_bench.generators.contest import Contest
+from netjoule_bench.generators.flow import Flow, Outcome, figures
 from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, shown
 from netjoule_bench.tables import Section, at_least, at_most
 

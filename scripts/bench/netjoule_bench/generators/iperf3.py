@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netjoule_bench.flow import Flow, Outcome
-from netjoule_bench.processes import Ended, Running
-from netjoule_bench.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS
+from netjoule_bench.generators.flow import Flow, Outcome
+from netjoule_bench.sandbox.processes import Ended, Running
+from netjoule_bench.sandbox.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS
 
 RECEIVE_BUFFER_BYTES = 32 << 20  # as protocols/sockets asks for
 _USUAL_BUFFER_BYTES = 212_992  # net.core.rmem_default; what a socket has anyway
