@@ -183,7 +183,6 @@ def module(name: str) -> str:
         *unset,
         f"from netjoule_contracts.documents import {bases}",
         *others,
-        f"__all__ = [{', '.join(map(repr, sorted(made.classes)))}]",
         body,
     ]
     return "\n\n".join(lines) + "\n"

@@ -144,19 +144,8 @@ def _server() -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def _sender(transport: str, to: str, size: int, rate: str, seconds: int) -> subprocess.Popen[str]:
-    argv = [
-        str(BINARY),
-        "send",
-        "--transport",
-        transport,
-        "--to",
-        to,
-        "--json",
-        "-i",
-        "1",
-        "--clock",
-        "exchange",
-    ]
+    argv = [str(BINARY), "send", "--transport", transport, "--to", to, "--json", "-i", "1"]
+    argv += ["--clock", "exchange"]
     argv += ["-l", str(size), "-b", rate, "-t", str(seconds)]
     return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 

@@ -27,8 +27,6 @@ from netjoule_synthetic.results import Null, Power
 from netjoule_synthetic.traces import Means, end_tick, write_intervals, write_meter, write_radio
 from netjoule_synthetic.truth import Cell, Counts, Layout, cells, counts_of, deltas_w, layout, rows, workload
 
-__all__ = ["write", "write_truth"]
-
 _Flow = tuple[str, int, float]
 
 

@@ -9,19 +9,6 @@ from typing import Any
 
 from netjoule.workload.workload import Timing
 
-__all__ = [
-    "FRAMES_SHARE",
-    "NULL",
-    "TICKS_PER_S",
-    "Design",
-    "LinearPower",
-    "Meter",
-    "Share",
-    "table_i",
-    "ticks",
-    "tiny",
-]
-
 NULL = "null"
 FRAMES_SHARE = 0.7
 """Of the power above idle, what the device model's term of frames makes; air time makes the rest."""

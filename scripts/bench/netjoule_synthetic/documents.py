@@ -17,18 +17,6 @@ from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter
 from netjoule_synthetic.truth import Counts, Layout
 
-__all__ = [
-    "HOST",
-    "device_model",
-    "flow_report",
-    "passport",
-    "result",
-    "run_document",
-    "testbed",
-    "topology",
-    "windows",
-]
-
 _VERSION = "0.1.0"
 _STREAMS = ("tcp", "mptcp", "sctp", "quic")
 HOST = {

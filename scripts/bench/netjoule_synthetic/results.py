@@ -16,8 +16,6 @@ from netjoule_energy.run.result import empty_floor
 from netjoule_synthetic.design import NULL, Meter
 from netjoule_synthetic.truth import Counts, Layout
 
-__all__ = ["Null", "Power", "node"]
-
 _RESOLUTION_FACTOR = 3.0
 _LEAST_ACHIEVED_RATIO = 0.99
 _ALWAYS: dict[str, Any] = {

@@ -14,14 +14,6 @@ import netjoule_contracts as contracts
 from netjoule_synthetic.design import FRAMES_SHARE, TICKS_PER_S, Design, Meter, ticks
 from netjoule_synthetic.truth import FIRST_TICK, FloatArray, Layout, layout
 
-__all__ = [
-    "Means",
-    "end_tick",
-    "write_intervals",
-    "write_meter",
-    "write_radio",
-]
-
 DECIMALS = 4
 """Of a reading in W, as instruments have."""
 _SUPPLY_V = 12.0

@@ -17,19 +17,6 @@ from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_work import megabits
 from netjoule_synthetic.design import NULL, TICKS_PER_S, Design, Meter, ticks
 
-__all__ = [
-    "SPOILED",
-    "Cell",
-    "Counts",
-    "Layout",
-    "cells",
-    "counts_of",
-    "deltas_w",
-    "layout",
-    "rows",
-    "workload",
-]
-
 FloatArray = npt.NDArray[np.float64]
 
 SPOILED = "radio_disassociated"

@@ -17,8 +17,6 @@ from typing import Any
 from cells import ENCAPSULATED, KERNEL, MESSAGE_BYTES, Pair
 from guest_run import run_in_guest
 
-__all__ = ["Row", "measure", "rows", "text"]
-
 RAW = Pair("ours to ours over raw IP", ("--transport", "dccp", "--carrier", "raw"), ("client", "server"))
 _PAIRS = (KERNEL, ENCAPSULATED, RAW)
 _LOADS = {

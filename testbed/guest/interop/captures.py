@@ -12,8 +12,6 @@ from typing import Any
 
 from host_programs import find
 
-__all__ = ["Dissection", "dissect", "tcpdump_complaints", "tshark_complaints"]
-
 _LIMIT_S = 300
 _TSHARK_FIELDS = ("frame.number", "_ws.expert.severity", "_ws.expert.message")
 _TSHARK_WARNING = 0x400000

@@ -8,19 +8,6 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-__all__ = [
-    "ENCAPSULATED",
-    "FROM_KERNEL",
-    "KERNEL",
-    "LOSSES",
-    "PAIRS",
-    "TO_KERNEL",
-    "Cell",
-    "Pair",
-    "reduced",
-    "whole",
-]
-
 LOSSES = (0, 1, 5)
 """Percent, on each direction: acknowledgements and packets of set-up and close can be lost as well."""
 

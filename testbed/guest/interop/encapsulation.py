@@ -10,8 +10,6 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-__all__ = ["converted", "native", "server_port"]
-
 _MAGIC = 0xA1B2C3D4
 _ETHERNET = 1
 _FILE_HEADER_BYTES = 24

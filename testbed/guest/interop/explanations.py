@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LINUX_RECEIVER", "explanation"]
-
 _EARLY_LOSS = (
     "a regular loss among the first packets keeps two kernel ends slow for the whole flow. Without the "
     "Request or the Response they go on as if the round trip were about a second (captures: 0.05 to 0.5 "

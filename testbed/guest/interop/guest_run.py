@@ -16,8 +16,6 @@ from encapsulation import converted, server_port
 from host_programs import find
 from judge import defects, goodput_mbps
 
-__all__ = ["Flow", "run_cells", "run_in_guest"]
-
 _SETUP_S = 120
 _CELL_S = 150
 _GUEST_MEMORY_MIB = 1024

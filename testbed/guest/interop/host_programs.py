@@ -9,8 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["ROOT", "commit", "find"]
-
 ROOT = Path(__file__).resolve().parents[3]
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 

@@ -66,21 +66,7 @@ def lay_path() -> None:
         run("ip", "netns", "add", end)
         run("ip", "-n", end, "link", "set", "lo", "up")
     for cable in ("data", "control"):
-        run(
-            "ip",
-            "link",
-            "add",
-            cable,
-            "netns",
-            "client",
-            "type",
-            "veth",
-            "peer",
-            "name",
-            cable,
-            "netns",
-            "server",
-        )
+        run(*f"ip link add {cable} netns client type veth peer name {cable} netns server".split())
     for number, end in enumerate(ENDS):
         run("ip", "-n", end, "addr", "add", DATA[4][number] + "/24", "dev", "data")
         run("ip", "-n", end, "addr", "add", DATA[6][number] + "/64", "dev", "data", "nodad")
@@ -127,18 +113,7 @@ def capture(file: Path, settle_s: float) -> Iterator[None]:
 
     netem takes its losses of the client's packets before that: a lost Close is seen when it is repeated.
     """
-    words = [
-        "tcpdump",
-        "-i",
-        "data",
-        "-w",
-        str(file),
-        "-s",
-        "0",
-        "-Z",
-        "root",
-        "ip proto 33 or ip6 proto 33 or udp",
-    ]
+    words = [*f"tcpdump -i data -w {file} -s 0 -Z root".split(), "ip proto 33 or ip6 proto 33 or udp"]
     with subprocess.Popen(at("client", *words), stderr=subprocess.PIPE, text=True) as dump:
         assert dump.stderr is not None
         said = dump.stderr.readline()

@@ -11,8 +11,6 @@ from typing import Any
 from captures import Dissection
 from cells import FROM_KERNEL, KERNEL, TO_KERNEL, Cell
 
-__all__ = ["LEAST_RATIO", "MOST_RATIO", "Comparison", "compare", "defects", "goodput_mbps"]
-
 LEAST_RATIO = 0.8
 MOST_RATIO = 1.25
 """Above this the faster side needs an explanation (explanations.py): it may be taking more than its share."""

@@ -15,8 +15,6 @@ from host_programs import commit
 from judge import Comparison, compare
 from table import document, page, verdict
 
-__all__ = ["RunCells", "run_matrix", "write"]
-
 RunCells = Callable[[Sequence[Cell], Path], list[Flow]]
 
 _MORE = 4

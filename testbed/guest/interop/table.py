@@ -23,8 +23,6 @@ from explanations import LINUX_RECEIVER, explanation
 from guest_run import Flow
 from judge import LEAST_RATIO, MOST_RATIO, Comparison
 
-__all__ = ["document", "page", "verdict"]
-
 _OURS = (TO_KERNEL.name, FROM_KERNEL.name)
 
 

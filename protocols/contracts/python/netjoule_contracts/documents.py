@@ -15,8 +15,6 @@ import msgspec
 from netjoule_contracts import validate
 from netjoule_contracts.lift.results import newest_result
 
-__all__ = ["Document", "Kind", "Part", "typed"]
-
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """An object in a document; it has no fields but those of its contract."""

@@ -18,23 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-__all__ = [
-    "MOST_DIGITS",
-    "MOST_DOCUMENT_BYTES",
-    "MOST_LEVELS",
-    "MOST_LINE_BYTES",
-    "Row",
-    "Unreadable",
-    "bounded_line",
-    "content",
-    "document",
-    "lines",
-    "opened",
-    "require_lines",
-    "rows",
-    "value_of",
-]
-
 MOST_DOCUMENT_BYTES = 192_000_000  # the 400,000 intervals that a flow report may have, 0.4 kB each
 MOST_LINE_BYTES = 1 << 20
 MOST_DIGITS = 100  # of a number; a float holds 308

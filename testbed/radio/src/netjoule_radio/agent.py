@@ -14,8 +14,6 @@ from typing import Any
 from netjoule_radio.snapshot import RowBuilder
 from netjoule_radio.source import InterfaceGone, ReadFailed, Source
 
-__all__ = ["CPU_SOURCE", "VERSION", "Agent", "next_deadline"]
-
 VERSION = "0.1.0"
 """That of the package: inside a zipapp there is no metadata to ask."""
 

@@ -11,8 +11,6 @@ import io
 import zipfile
 from pathlib import Path
 
-__all__ = ["agent_zipapp", "one_snapshot"]
-
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 _MAIN = "from netjoule_radio.cli import main\n\nmain()\n"
 _ONE_SNAPSHOT = """\

@@ -22,8 +22,6 @@ from netjoule_radio.agent import CPU_SOURCE, VERSION, Agent
 from netjoule_radio.source import InterfaceGone, ReadFailed, Source, SourceMissing
 from netjoule_radio.source_choice import SOURCES, choose
 
-__all__ = ["main"]
-
 EXIT_HOST_LACKS = 3
 _PACKAGES = {
     "auto": "iw, or python3-pyroute2",

@@ -15,8 +15,6 @@ from dataclasses import replace
 from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_without_mode
 from netjoule_radio.source import InterfaceGone, ReadFailed, Run, find_tool, run_tool
 
-__all__ = ["IwSource", "interface", "link", "power_save", "rate", "station_dump"]
-
 SLOW_EVERY = 10
 """Role, address and power save change seldom and cost a program each: every tenth snapshot asks them."""
 

@@ -14,8 +14,6 @@ from collections.abc import Mapping
 from netjoule_radio.snapshot import Rate, Role, Snapshot, Station, rate_without_mode
 from netjoule_radio.source import InterfaceGone, ReadFailed, Run, find_tool, run_tool
 
-__all__ = ["IwconfigSource", "parse_snapshot", "rate"]
-
 _ROLES: Mapping[str, Role] = {"Managed": "client", "Master": "access_point"}
 _SCALE = {"G": 1000.0, "M": 1.0, "k": 0.001}
 

@@ -86,9 +86,8 @@ def streams_announced(status: Mapping[str, str], *, vht: bool) -> int:
 
 
 _SWAPPED = (
-    "hostapd may swap primary and secondary channel or stay at 20 MHz beside a neighbour's network; "
-    "choose another "
-    "channel, or the neighbour's primary as yours"
+    "hostapd may swap primary and secondary channel or stay at 20 MHz beside a neighbour's network; choose "
+    "another channel, or the neighbour's primary as yours"
 )
 
 
@@ -173,11 +172,9 @@ def country_differences(wifi: Mapping[str, Any], iw_dev_info: str, iw_reg: str) 
     if found == wifi["country"]:
         return []
     return [
-        f"regulatory domain is {found}, wanted {wifi['country']}: install wireless-regdb (the kernel "
-        "needs regulatory.db and "
-        "regulatory.db.p7s in /lib/firmware, then reload cfg80211 or reboot); a radio that manages "
-        "itself, and an access "
-        "point that announces another country, override it"
+        f"regulatory domain is {found}, wanted {wifi['country']}: install wireless-regdb (the kernel needs "
+        "regulatory.db and regulatory.db.p7s in /lib/firmware, then reload cfg80211 or reboot); a radio "
+        "that manages itself, and an access point that announces another country, override it"
     ]
 
 
@@ -193,8 +190,7 @@ def _interface_differences(
     if (state.width_mhz, state.centre_frequency_mhz) != (plan["width_mhz"], plan["centre_frequency_mhz"]):
         found.append(
             f"{state.name} is {state.width_mhz} MHz wide around {state.centre_frequency_mhz} MHz, wanted "
-            f"{plan['width_mhz']} around "
-            f"{plan['centre_frequency_mhz']}; {_SWAPPED}"
+            f"{plan['width_mhz']} around {plan['centre_frequency_mhz']}; {_SWAPPED}"
         )
     wanted = wifi.get("tx_power_dbm")
     if wanted is not None and (

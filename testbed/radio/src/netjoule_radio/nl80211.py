@@ -19,8 +19,6 @@ from typing import Any
 from netjoule_radio.snapshot import NO_RATE, Rate, Role, Snapshot, Station, checked_rate, rate_without_mode
 from netjoule_radio.source import InterfaceGone, ReadFailed, SourceMissing
 
-__all__ = ["Nl80211Source", "parse_snapshot", "rate", "station"]
-
 _RATE_INFO = (
     "", "BITRATE", "MCS", "40_MHZ_WIDTH", "SHORT_GI", "BITRATE32", "VHT_MCS", "VHT_NSS", "80_MHZ_WIDTH",
     "80P80_MHZ_WIDTH", "160_MHZ_WIDTH", "10_MHZ_WIDTH", "5_MHZ_WIDTH", "HE_MCS", "HE_NSS", "HE_GI", "HE_DCM",

@@ -173,11 +173,10 @@ def _channel_problems(wifi: WifiSettings, has: BandCapabilities, *, sends: bool)
         least_dbm = min(least_dbm, state.max_power_dbm or 0)
         if sends and state.no_ir and not state.radar:
             problems.append(
-                f"channel {number} is NO-IR (no radio may send there first, so no access point starts): "
-                "the radio "
-                f"follows another regulatory domain than {wifi.country}, or {wifi.country} keeps it so; "
-                "see `iw reg get`, "
-                "install wireless-regdb (regulatory.db and regulatory.db.p7s), or choose another channel"
+                f"channel {number} is NO-IR (no radio may send there first, so no access point starts): the "
+                f"radio follows another regulatory domain than {wifi.country}, or {wifi.country} keeps it "
+                "so; see `iw reg get`, install wireless-regdb (regulatory.db and regulatory.db.p7s), or "
+                "choose another channel"
             )
         if sends and state.radar and not wifi.dfs:
             problems.append(

@@ -164,9 +164,8 @@ def _radar_faults(wifi: WifiSettings) -> list[str]:
     remedy = f"use one of {free}, or set dfs: true" if free else "use 80 MHz or less, or set dfs: true"
     return [
         f"wifi.channel: {wifi.channel} at {wifi.width_mhz} MHz shares {', '.join(map(str, radar))} with "
-        "radar: the access "
-        f"point listens {wait} s before it sends and leaves when it hears one, which ends a campaign; "
-        f"{remedy}"
+        f"radar: the access point listens {wait} s before it sends and leaves when it hears one, which ends "
+        f"a campaign; {remedy}"
     ]
 
 

@@ -15,18 +15,6 @@ from typing import Any, Literal
 
 from netjoule_radio.rates import LEGACY_RATES_MBPS, PhyMode, Standard, modes_of, rate_matches
 
-__all__ = [
-    "NO_RATE",
-    "Rate",
-    "Role",
-    "RowBuilder",
-    "Snapshot",
-    "Station",
-    "checked_rate",
-    "rate_without_mode",
-    "was_reset",
-]
-
 Role = Literal["client", "access_point", "other"]
 
 CONNECTED_SLACK_S = 2.0

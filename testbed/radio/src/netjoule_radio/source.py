@@ -11,17 +11,6 @@ from typing import NamedTuple, Protocol
 
 from netjoule_radio.snapshot import Snapshot
 
-__all__ = [
-    "CompletedTool",
-    "InterfaceGone",
-    "ReadFailed",
-    "Run",
-    "Source",
-    "SourceMissing",
-    "find_tool",
-    "run_tool",
-]
-
 _ADMIN_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"  # not on the search path of an ordinary user over SSH
 _TOOL_LIMIT_S = 5.0
 

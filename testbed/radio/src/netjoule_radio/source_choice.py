@@ -11,8 +11,6 @@ from netjoule_radio.iwconfig import IwconfigSource
 from netjoule_radio.nl80211 import Nl80211Source
 from netjoule_radio.source import InterfaceGone, ReadFailed, Source, SourceMissing
 
-__all__ = ["SOURCES", "Choice", "choose"]
-
 SOURCES: Mapping[str, Callable[[str], Source]] = {
     "nl80211": Nl80211Source,
     "iw": IwSource,

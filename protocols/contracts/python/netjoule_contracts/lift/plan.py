@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["LiftedRun", "contract_of", "is_older", "lifted"]
-
 _OLDER_PLAN = "plan_1"
 _STATUS = {"done": "valid", "superseded": "valid"}
 _KEPT = ("run_id", "block", "mini_block", "order", "attempt", "seed")

@@ -9,20 +9,6 @@ from netjoule_contracts.documents import Document, Part
 from netjoule_contracts.types.topology import Topology
 from netjoule_contracts.types.workload import Workload
 
-__all__ = [
-    "Alignment",
-    "Campaign",
-    "DeviceModel",
-    "File",
-    "Host",
-    "Imported",
-    "LabHost",
-    "LoadPulse",
-    "Pulse",
-    "Rho",
-    "Session",
-]
-
 
 class Campaign(Document, frozen=True, kw_only=True):
     """What a campaign was: effective inputs, versions, seed, host, meters and sessions."""

@@ -9,19 +9,6 @@ from msgspec import UNSET, UnsetType
 
 from netjoule_contracts.documents import Document, Part
 
-__all__ = [
-    "Fairness",
-    "Floor",
-    "Integrator",
-    "Node",
-    "Reason",
-    "Result",
-    "ResultPart",
-    "U95Components",
-    "Window",
-    "Work",
-]
-
 
 class Result(Document, frozen=True, kw_only=True):
     """Per-run numbers of one run, at every meter; computed by netjoule_energy alone."""

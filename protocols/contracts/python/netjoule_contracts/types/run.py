@@ -9,21 +9,6 @@ from msgspec import UNSET, UnsetType
 
 from netjoule_contracts.documents import Document, Part
 
-__all__ = [
-    "Control",
-    "Flow",
-    "Hosts",
-    "Pacing",
-    "ReaderCpu",
-    "Run",
-    "RunWindow",
-    "Warning",
-    "Window",
-    "Windows",
-    "Work",
-    "WorkPart",
-]
-
 
 class Run(Document, frozen=True, kw_only=True):
     """One run: its cell, its windows in campaign time, its work and how it ended."""

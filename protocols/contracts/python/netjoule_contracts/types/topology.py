@@ -10,23 +10,6 @@ from msgspec import UNSET, UnsetType
 
 from netjoule_contracts.documents import Document, Part
 
-__all__ = [
-    "Device",
-    "Fault",
-    "Host",
-    "Link",
-    "LinkWired",
-    "Meter",
-    "Radio",
-    "Rates",
-    "Route",
-    "Ssh",
-    "TestAddresses",
-    "Topology",
-    "Wifi",
-    "Wired",
-]
-
 
 class Topology(Document, frozen=True, kw_only=True):
     """Where it runs: hosts, link and meters of one testbed."""

@@ -7,18 +7,6 @@ from typing import Any, ClassVar, Literal
 
 from netjoule_contracts.documents import Document, Part
 
-__all__ = [
-    "Beside",
-    "Contrast",
-    "Limits",
-    "LoadPulses",
-    "Pacing",
-    "PacingLimits",
-    "Statistics",
-    "Timing",
-    "Workload",
-]
-
 
 class Workload(Document, frozen=True, kw_only=True):
     """What is asked: the cells of a campaign and how each run is timed."""
