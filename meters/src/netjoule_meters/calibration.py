@@ -149,17 +149,14 @@ def document(
 ) -> dict[str, Any]:
     """The calibration document (contract ``calibration``)."""
     line = fit(points)
-    identity = instrument.identification
+    identity = asdict(instrument.identification)
     return {
         "schema_version": 1,
         "kind": "calibration",
         "date": day.isoformat(),
         "adapter": instrument.adapter,
-        "make": identity.make,
-        "model": identity.model,
-        "serial": identity.serial,
-        "firmware": identity.firmware,
-        "identification": identity.text,
+        "identification": identity.pop("text"),
+        **identity,
         "power_source": instrument.power_source,
         "quantity": instrument.quantity,
         "range": asdict(instrument.range),

@@ -111,32 +111,13 @@ class Passport:
 
     def document(self) -> dict[str, Any]:
         """The passport as the contract's JSON document."""
-        identity = self.identification
+        identity = asdict(self.identification)
         return {
             "schema_version": 1,
-            "meter_id": self.meter_id,
-            "node": self.node,
-            "adapter": self.adapter,
-            "make": identity.make,
-            "model": identity.model,
-            "serial": identity.serial,
-            "firmware": identity.firmware,
-            "identification": identity.text,
-            "range": asdict(self.range),
-            "crest_factor": self.crest_factor,
-            "update_interval_s": self.update_interval_s,
-            "lag_s": self.lag_s,
+            **asdict(self),
+            "identification": identity.pop("text"),
+            **identity,
             "accuracy": self.accuracy.document(),
-            "calibration_date": self.calibration_date,
             "emulated": self.power_source == "modelled",
-            "power_source": self.power_source,
-            "device_model": self.device_model,
-            "device_form": self.device_form,
-            "semantics": self.semantics,
-            "quantity": self.quantity,
-            "counter_modulus_j": self.counter_modulus_j,
-            "mapping_source": self.mapping_source,
             "provisional": list(self.provisional),
-            "calibration": self.calibration,
-            "resolution": self.resolution,
         }

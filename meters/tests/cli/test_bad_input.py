@@ -101,8 +101,7 @@ class Bench:
             return UdpPort()
         if kind != "pty":
             return TcpPort(once=kind == "tcp-once")
-        pty = PtyPort(None)
-        return pty if baud_rate is None else BaudPort(pty, baud_rate)
+        return PtyPort(None) if baud_rate is None else BaudPort(None, baud_rate)
 
     def impatient(self) -> None:
         """Do not wait for answers as long as at a real bench: none will come."""

@@ -89,6 +89,7 @@ class Meter(ABC):
         semantics: what a reading stands for.
         quantity: which power it is.
         provisional: statements about this instrument that no document at hand confirms.
+        lag_updates: the lag that is taken where no setting tells it, in update intervals.
         gap_updates: no new value within so many updates is a gap.
     """
 
@@ -102,6 +103,7 @@ class Meter(ABC):
     quantity: ClassVar[Quantity] = Quantity.ACTIVE
     provisional: ClassVar[tuple[str, ...]] = ()
     reply_timeout_s: ClassVar[float] = 2.0
+    lag_updates: ClassVar[float] = 0
     gap_updates: ClassVar[float] = 3
     advice_no_answer: ClassVar[str] = "check cable, port and baud rate"
 
@@ -163,18 +165,25 @@ class Meter(ABC):
         self._begin()
 
     @property
-    @abstractmethod
     def measuring_range(self) -> MeasuringRange:
-        """The fixed range that the settings ask for."""
+        """The fixed range that the settings ask for; nothing where the instrument has or tells none."""
+        return MeasuringRange(None, None, None)
 
     @property
-    @abstractmethod
     def lag_s(self) -> float:
-        """From the end of the interval a reading stands for to its time stamp, s."""
+        """From the end of the interval a reading stands for to its time stamp, s; a setting knows better."""
+        lag_s = self.settings.get("lag_s")
+        return self.lag_updates * self.update_interval_s if lag_s is None else float(lag_s)
 
-    @abstractmethod
     def accuracy(self, calibration_age_days: float | None) -> Accuracy:
         """Limits of error with these settings, so long after calibration (None: not told)."""
+        if calibration_age_days is None:
+            return Accuracy(None, None, "unknown: time since calibration is not known")
+        return self._limits(calibration_age_days)
+
+    @abstractmethod
+    def _limits(self, calibration_age_days: float) -> Accuracy:
+        """Limits of error with these settings, so long after calibration."""
 
     def autorange(self, on: bool) -> None:
         """Let the instrument choose its ranges (a ranging pass before a campaign), or hold them again.

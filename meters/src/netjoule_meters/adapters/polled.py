@@ -48,11 +48,6 @@ class PolledMeter(Meter):
         """Ask once; may raise any ``DialogueError``."""
 
     @property
-    def lag_s(self) -> float:
-        """Not known unless the setting knows it: taken as 0, with the update interval as uncertainty."""
-        return float(self.settings.get("lag_s") or 0.0)
-
-    @property
     def stale_after_updates(self) -> int | None:
         """So many answers without any change are a device that measures no more; None: no such rule."""
         return None

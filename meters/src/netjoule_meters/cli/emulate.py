@@ -174,7 +174,7 @@ def _open_port(kind: str, listen: str | None, link: Path | None, baud_rate: int 
         if baud_rate is None:
             return PtyPort(link)
         require_baud_rate(baud_rate)
-        return BaudPort(PtyPort(link), baud_rate)
+        return BaudPort(link, baud_rate)
     if baud_rate is not None:
         raise UsageError(f"--baud-rate goes with a pseudo-terminal, and this instrument is on {kind}")
     if link is not None:

@@ -14,3 +14,7 @@ class Supply:
     power_factor: float = 1.0
     current_crest_factor: float = 2**0.5
     frequency_hz: float = 50.0
+
+    def current_a(self, power_w: float) -> float:
+        """Current of a device of this power, A."""
+        return abs(power_w) / (self.voltage_v * self.power_factor)

@@ -41,8 +41,8 @@ class Interface:
     """One way to connect an instrument.
 
     Attributes:
-        home: ``module:function``; the function is called with the resource, ``clock`` and the settings as
-            keywords and returns a `Connection` that is not open yet.
+        home: ``module:name`` of a class or function; called with the resource, ``clock`` and the settings as
+            keywords it gives a `Connection` that is not open yet.
         settings: what a person may set about it.
     """
 
@@ -77,13 +77,13 @@ INTERFACES = {
         Interface("usbtmc", "usbtmc:usbtmc"),
         Interface("visa", "visa:visa", _VISA_SETTINGS),
         Interface("tcp", "tcp_line:tcp_line"),
-        Interface("http", "http:http_source", _HTTP_SETTINGS),
-        Interface("snmp", "snmp:snmp_source", _SNMP_SETTINGS),
-        Interface("modbus", "modbus:modbus_source"),
-        Interface("kasa", "kasa:kasa_source"),
-        Interface("text", "tcp_text:text_source"),
+        Interface("http", "http:HttpSource", _HTTP_SETTINGS),
+        Interface("snmp", "snmp:SnmpSource", _SNMP_SETTINGS),
+        Interface("modbus", "modbus:ModbusSource"),
+        Interface("kasa", "kasa:KasaSource"),
+        Interface("text", "tcp_text:TextSource"),
         Interface("sysfs", "sysfs:sysfs", _SYSFS_SETTINGS),
-        Interface("joulescope", "joulescope:joulescope"),
+        Interface("joulescope", "joulescope:Joulescope"),
     )
 }
 

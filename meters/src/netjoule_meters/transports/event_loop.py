@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
@@ -35,10 +36,12 @@ class EventLoopSource(ABC):
     """A connection that answers requests by way of coroutines.
 
     Attributes:
+        library: what it is called, and the module to import.
         silence_hint: what else silence may mean with this protocol, for the message of a time-out.
     """
 
     silence_hint = ""
+    library = ("asyncio", "asyncio")
 
     def __init__(self, resource: str, *, clock: Clock) -> None:
         self.resource = resource
@@ -49,8 +52,15 @@ class EventLoopSource(ABC):
 
     # -- what a transport says -----------------------------------------------------------------------
 
-    def _load(self) -> None:  # noqa: B027 - some need no library
+    def _load(self) -> None:
         """Import the library, which may take long; raise MeterUnavailable when it is not installed."""
+        name, module = self.library
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise MeterUnavailable(
+                f"{name} is not installed ({error}): pip install './meters[network]'"
+            ) from error
 
     async def _begin(self) -> None:  # noqa: B027 - some have nothing to prepare
         """Prepare the client; may raise MeterUnavailable or any ``DialogueError``."""
@@ -174,11 +184,6 @@ def _refuse_inside_a_loop(resource: str) -> None:
         f"{resource} cannot be read from inside a running event loop (a notebook's cell, an async function): "
         "read it in a thread of its own, for example with asyncio.to_thread"
     )
-
-
-def missing_library(library: str, error: ImportError) -> MeterUnavailable:
-    """The sentence for a library of the extra ``network`` that is not installed."""
-    return MeterUnavailable(f"{library} is not installed ({error}): pip install './meters[network]'")
 
 
 def host_and_port(resource: str, scheme: str, default_port: int | None) -> tuple[str, int]:

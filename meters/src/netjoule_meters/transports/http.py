@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, UsageError
 from netjoule_meters.secret import check_reference, look_up
-from netjoule_meters.transports.event_loop import EventLoopSource, missing_library
+from netjoule_meters.transports.event_loop import EventLoopSource
 
 if TYPE_CHECKING:
     import httpx
@@ -27,6 +27,8 @@ _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND, _FIRST_ERROR, _FIRST_SERVER_ERROR = 401, 
 
 class HttpSource(EventLoopSource):
     """Pages under one address."""
+
+    library = ("httpx", "httpx")
 
     def __init__(
         self,
@@ -49,12 +51,6 @@ class HttpSource(EventLoopSource):
         self._password = check_reference("password", password)
         self._verify = verify_certificate if parts.scheme == "https" else False
         self._client: httpx.AsyncClient | None = None
-
-    def _load(self) -> None:
-        try:
-            import httpx  # noqa: F401 - only whether it is there
-        except ImportError as error:
-            raise missing_library("httpx", error) from error
 
     async def _begin(self) -> None:
         import httpx
@@ -137,19 +133,6 @@ def _split(resource: str) -> SplitResult:
     if not is_one:
         raise UsageError(f"'{resource}' does not name a host: write http://HOST or https://HOST:PORT")
     return parts
-
-
-def http_source(
-    resource: str, *, clock: Clock, username: str | None, password: str | None, verify_certificate: bool
-) -> HttpSource:
-    """Pages under ``http://HOST...`` or ``https://HOST...``."""
-    return HttpSource(
-        resource,
-        clock=clock,
-        username=username,
-        password=password,
-        verify_certificate=verify_certificate,
-    )
 
 
 def _reason(error: Exception) -> str:

@@ -137,8 +137,3 @@ class Joulescope:
         if len(devices) > 1:
             raise PortUnavailable(f"several Joulescopes ({names}): name one, as joulescope:SERIAL")
         return devices[0]
-
-
-def joulescope(resource: str, *, clock: Clock) -> Joulescope:
-    """The instrument that ``joulescope:[SERIAL]`` names."""
-    return Joulescope(resource, clock=clock)

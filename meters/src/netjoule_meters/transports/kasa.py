@@ -11,7 +11,7 @@ import json
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, ReplyTimeout
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port, missing_library
+from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
 
 _PORT = 9999
 
@@ -19,15 +19,11 @@ _PORT = 9999
 class KasaSource(EventLoopSource):
     """One plug."""
 
+    library = ("python-kasa", "kasa.transports")
+
     def __init__(self, resource: str, *, clock: Clock) -> None:
         super().__init__(resource, clock=clock)
         self._host, self._port = host_and_port(resource, "kasa", _PORT)
-
-    def _load(self) -> None:
-        try:
-            import kasa.transports  # noqa: F401 - only whether it is there
-        except ImportError as error:
-            raise missing_library("python-kasa", error) from error
 
     async def _answer(self, request: str, timeout_s: float) -> bytes:
         from kasa import DeviceConfig, KasaException
@@ -50,8 +46,3 @@ class KasaSource(EventLoopSource):
             ) from error
         finally:
             await transport.close()
-
-
-def kasa_source(resource: str, *, clock: Clock) -> KasaSource:
-    """The plug at ``kasa:HOST[:PORT]``."""
-    return KasaSource(resource, clock=clock)

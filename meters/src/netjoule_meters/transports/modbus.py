@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, UsageError
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port, missing_library
+from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
 
 if TYPE_CHECKING:
     from pymodbus.client import AsyncModbusTcpClient
@@ -90,16 +90,15 @@ def parse_register(text: str) -> Register:
 class ModbusSource(EventLoopSource):
     """One device; the connection is kept, and made anew after any trouble."""
 
+    library = ("pymodbus", "pymodbus.client")
+
     def __init__(self, resource: str, *, clock: Clock) -> None:
         super().__init__(resource, clock=clock)
         self._host, self._port = host_and_port(resource, "modbus", _PORT)
         self._client: AsyncModbusTcpClient | None = None
 
     def _load(self) -> None:
-        try:
-            import pymodbus.client  # noqa: F401 - only whether it is there
-        except ImportError as error:
-            raise missing_library("pymodbus", error) from error
+        super()._load()
         # What it has to say arrives here as errors; nobody's standard error should have it as well.
         logging.getLogger("pymodbus").addHandler(logging.NullHandler())
 
@@ -164,8 +163,3 @@ class ModbusSource(EventLoopSource):
         client, self._client = self._client, None
         if client is not None:
             client.close()
-
-
-def modbus_source(resource: str, *, clock: Clock) -> ModbusSource:
-    """The device at ``modbus:HOST[:PORT]``."""
-    return ModbusSource(resource, clock=clock)

@@ -14,7 +14,7 @@ from typing import Any
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, ReplyTimeout, UsageError
 from netjoule_meters.secret import check_reference, look_up
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port, missing_library
+from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
 
 _PORT = 161
 _VERSIONS = {"1": 0, "2c": 1}
@@ -23,6 +23,8 @@ _OID = re.compile(r"\.?\d+(\.\d+)+")
 
 class SnmpSource(EventLoopSource):
     """One agent."""
+
+    library = ("pysnmp", "pysnmp.hlapi.v3arch.asyncio")
 
     silence_hint = ", as with a wrong community or version"
 
@@ -36,12 +38,6 @@ class SnmpSource(EventLoopSource):
         self._engine: Any = None
         self._community_data: Any = None
         self._target: Any = None
-
-    def _load(self) -> None:
-        try:
-            import pysnmp.hlapi.v3arch.asyncio  # noqa: F401 - only whether it is there
-        except ImportError as error:
-            raise missing_library("pysnmp", error) from error
 
     async def _begin(self) -> None:
         from pysnmp.error import PySnmpError
@@ -85,11 +81,6 @@ class SnmpSource(EventLoopSource):
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.close_dispatcher()
-
-
-def snmp_source(resource: str, *, clock: Clock, snmp_version: str, community: str | None) -> SnmpSource:
-    """The agent at ``snmp:HOST[:PORT]``."""
-    return SnmpSource(resource, clock=clock, snmp_version=snmp_version, community=community)
 
 
 def _absent(value: Any) -> bool:

@@ -72,8 +72,3 @@ class TextSource(EventLoopSource):
             f"the text of {self.resource} did not match {pattern.pattern!r} {when}; it ends with "
             f"{text[-_SHOWN:]!r}"
         )
-
-
-def text_source(resource: str, *, clock: Clock) -> TextSource:
-    """The device at ``text:HOST:PORT``."""
-    return TextSource(resource, clock=clock)

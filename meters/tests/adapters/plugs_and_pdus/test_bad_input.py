@@ -159,10 +159,10 @@ def test_a_register_that_the_device_does_not_have(serve):
 
 
 def test_a_plug_without_an_energy_meter(serve, monkeypatch):
-    from netjoule_meters.emulated.plugs_and_pdus import device_answers
+    from netjoule_meters.emulated.plugs_and_pdus import sockets
 
     answer = {"emeter": {"err_code": -1, "err_msg": "module not support"}}
-    monkeypatch.setattr(device_answers, "kasa", lambda _request, _shown: answer)
+    monkeypatch.setitem(sockets._KASA, "kasa", lambda _request, _shown: answer)
     meter = serve("socket", "kasa").meter()
     with raises(WrongInstrument):
         meter.open()

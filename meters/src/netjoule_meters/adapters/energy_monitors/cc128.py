@@ -17,7 +17,7 @@ from netjoule_meters.adapters.dialogue_meter import LineMeter
 from netjoule_meters.adapters.energy_monitors.cc128_messages import History, Live, is_classic, parse_message
 from netjoule_meters.adapters.provisional_checks import Finding, sample_updates, spacing_s
 from netjoule_meters.errors import GarbageReply, NoAnswer, ReplyTimeout, UsageError, WrongInstrument
-from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
+from netjoule_meters.passport import Accuracy, Identification
 from netjoule_meters.reading import Flag, Reading
 from netjoule_meters.settings import Setting
 from netjoule_meters.transports.base import StampedTransport
@@ -65,17 +65,7 @@ class CC128(LineMeter):
 
     # -- what it is ------------------------------------------------------------------------------------
 
-    @property
-    def measuring_range(self) -> MeasuringRange:
-        """It has none."""
-        return MeasuringRange(None, None, None)
-
-    @property
-    def lag_s(self) -> float:
-        """Not known unless the setting knows it: taken as 0."""
-        return float(self.settings["lag_s"] or 0.0)
-
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """Unknown, whatever the calibration: a clamp knows neither voltage nor power factor."""
         return Accuracy(
             None, None, 'unknown: the vendor warrants no accuracy ("XML output description" v0.11)'

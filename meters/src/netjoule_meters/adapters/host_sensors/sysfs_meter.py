@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from netjoule_meters.adapters.polled import PolledMeter, number
 from netjoule_meters.errors import ConnectionLost, PortUnavailable
-from netjoule_meters.passport import Accuracy, Identification, MeasuringRange
+from netjoule_meters.passport import Accuracy, Identification
 from netjoule_meters.transports.sysfs import NotPermitted
 
 MICRO = 1e-6
@@ -29,12 +29,7 @@ class SysfsMeter(PolledMeter):
     def _identify_device(self) -> Identification:
         """Find the device and check that it tells power; dialogue errors are turned into sentences."""
 
-    @property
-    def measuring_range(self) -> MeasuringRange:
-        """The kernel names no range."""
-        return MeasuringRange(None, None, None)
-
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """Nothing at hand states limits of error."""
         return Accuracy(None, None, f"unknown: no limits of error are stated for {self.what}")
 

@@ -152,10 +152,8 @@ class NetworkedSocket(PolledMeter):
         updates = self.settings["stale_after_updates"]
         return None if updates is None else int(updates)
 
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """What settings say, since makers of sockets state nothing for the presets here."""
-        if calibration_age_days is None:
-            return Accuracy(None, None, "unknown: time since calibration is not known")
         percent, range_w = self.settings["accuracy_reading_percent"], self.settings["range_w"]
         if percent is None:
             return Accuracy(None, None, "unknown: no accuracy in the settings, and the preset states none")

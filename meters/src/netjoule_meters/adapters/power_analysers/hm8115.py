@@ -69,6 +69,7 @@ class HM8115(LineMeter):
 
     name: ClassVar[str] = "hm8115"
     make: ClassVar[str] = "Hameg"
+    lag_updates: ClassVar[float] = 1
     model: ClassVar[str] = "HM8115-2"
     interface_defaults: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {"handshake": "xon_xoff", "line_end": "cr"}
@@ -114,16 +115,8 @@ class HM8115(LineMeter):
         voltage_v, current_a = self.settings["voltage_range_v"], self.settings["current_range_a"]
         return MeasuringRange(voltage_v, current_a, round(voltage_v * current_a, 9))
 
-    @property
-    def lag_s(self) -> float:
-        """One measuring cycle unless the setting knows better."""
-        lag_s = self.settings["lag_s"]
-        return self.update_interval_s if lag_s is None else float(lag_s)
-
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """Limits of error; provisional, and for 12 months after calibration."""
-        if calibration_age_days is None:
-            return Accuracy(None, None, "unknown: time since calibration is not known")
         if not 0 <= calibration_age_days <= _YEAR_DAYS:
             return Accuracy(None, None, "unknown: not calibrated within the last 12 months")
         weight_w, power_w = self.resolution, self.measuring_range.power_w

@@ -64,12 +64,7 @@ class JoulescopeMeter(Meter):
         """Voltage is fixed; current is ranged by the instrument."""
         return MeasuringRange(self.settings["voltage_range_v"], None, None)
 
-    @property
-    def lag_s(self) -> float:
-        """Time on the USB and in the library."""
-        return float(self.settings["lag_s"] or 0.0)
-
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """No specification is at hand."""
         return Accuracy(None, None, "unknown: no specification of the Joulescope is at hand")
 

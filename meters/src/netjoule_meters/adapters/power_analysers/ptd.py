@@ -49,6 +49,7 @@ class Ptd(DialogueMeter):
 
     name: ClassVar[str] = "ptd"
     make: ClassVar[str] = "SPEC"
+    lag_updates: ClassVar[float] = 1
     model: ClassVar[str] = "PTDaemon"
     interfaces: ClassVar[tuple[str, ...]] = ("tcp",)
     reply_timeout_s: ClassVar[float] = 5.0
@@ -98,21 +99,13 @@ class Ptd(DialogueMeter):
             current_a = self._ranges.current_a or current_a
         return MeasuringRange(float(voltage_v), float(current_a), round(voltage_v * current_a, 9))
 
-    @property
-    def lag_s(self) -> float:
-        """One interval unless the setting knows better."""
-        lag_s = self.settings["lag_s"]
-        return self.update_interval_s if lag_s is None else float(lag_s)
-
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """Limits of error of the analyser behind PTDaemon, when its table is here."""
         model = self.settings["model"]
         if model == "unknown":
             return Accuracy(
                 None, None, "unknown: the setting model does not name the analyser behind PTDaemon"
             )
-        if calibration_age_days is None:
-            return Accuracy(None, None, "unknown: time since calibration is not known")
         if model == "WT210":
             return wt210_accuracy.power_accuracy(
                 wt210_accuracy.Conditions(**self._conditions()), calibration_age_days

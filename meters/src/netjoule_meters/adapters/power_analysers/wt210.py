@@ -8,6 +8,7 @@ sits behind a Prologix controller or any interface that PyVISA opens; there, too
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command
@@ -20,7 +21,6 @@ from netjoule_meters.adapters.power_analysers.yokogawa import (
     WT_SETTINGS,
     Yokogawa,
 )
-from netjoule_meters.errors import GarbageReply, WrongInstrument
 from netjoule_meters.passport import Accuracy, Identification
 from netjoule_meters.settings import Setting
 
@@ -65,34 +65,27 @@ class WT210(Yokogawa):
         Command(":MEAS:ITEM:PRES NORM"),
         *EVENT_FILTERS,
     )
+    advice_mode: ClassVar[str] = _ADVICE_MODE
+    advice_garbage: ClassVar[str] = (
+        f"{_ADVICE_MODE}; unreadable bytes also come from another baud rate or frame than the instrument's"
+    )
     values_query: ClassVar[str] = ":MEAS:VAL?"
     range_prefix: ClassVar[str] = ":CONF"
     _items: tuple[str, ...] = _ITEMS
 
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """Limits of error by the manual's table."""
-        if calibration_age_days is None:
-            return Accuracy(None, None, "unknown: time since calibration is not known")
         return power_accuracy(Conditions(**self._conditions()), calibration_age_days)
 
-    def _identify(self) -> Identification:
-        try:
-            text, fields = self._first_answer()
-        except GarbageReply as error:
-            baud = f"{_ADVICE_MODE}; unreadable bytes also come from another baud rate or frame"
-            raise self._not_488_2(str(error), f"{baud} than the instrument's") from error
-        if len(fields) != 4:
-            raise self._not_488_2(f"it answers {text[:60]!r} to *IDN?", _ADVICE_MODE)
-        make, model, serial, firmware = fields
-        # The text names the product code, not "WT210"; only what clearly is another instrument is refused.
+    def _is_this(self, model: str) -> bool:
+        """The text names the product code; only what clearly is another instrument is refused."""
         other_wt = re.match(r"WT(?!210)\d+", model, re.IGNORECASE) or re.match(r"7\d{5}", model)
-        if "YOKOGAWA" not in make.upper() or (other_wt and model != "760401"):
-            raise WrongInstrument(
-                f"another instrument answers on {self._transport.resource}: {text!r}, not a Yokogawa WT210; "
-                "name the right port or the adapter for this instrument"
-            )
-        told_serial = serial if serial not in ("", "0") else None
-        return Identification(text, self.make, self.model, told_serial, firmware or None)
+        return not other_wt or model == "760401"
+
+    def _identify(self) -> Identification:
+        """Its text has the product code for the model, and 0 where there is no serial number."""
+        found = super()._identify()
+        return replace(found, model=self.model, serial=None if found.serial == "0" else found.serial)
 
     def _set_up(self) -> None:
         self._items = _ITEMS

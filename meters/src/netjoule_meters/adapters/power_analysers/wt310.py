@@ -11,6 +11,7 @@ during integration: the count then holds values that were not measured (p. 5-12)
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import ClassVar
 
 from netjoule_meters.adapters.dialogue_meter import Command
@@ -91,6 +92,12 @@ class WT310(Yokogawa):
         Command(f":NUM:NORM:NUM {len(_ITEMS)}"),
         *EVENT_FILTERS,
     )
+    place: ClassVar[str] = "address"
+    advice_mode: ClassVar[str] = _ADVICE_MODE
+    advice_garbage: ClassVar[str] = (
+        "set the baud rate and frame of the instrument's Utility menu in the configuration, and "
+        f"{_ADVICE_MODE}"
+    )
     values_query: ClassVar[str] = ":NUM:NORM:VAL?"
     range_prefix: ClassVar[str] = ":INP"
     _items: tuple[str, ...] = _ITEMS
@@ -103,10 +110,8 @@ class WT310(Yokogawa):
                 "set model=WT310E or choose 5 s at most"
             )
 
-    def accuracy(self, calibration_age_days: float | None) -> Accuracy:
+    def _limits(self, calibration_age_days: float) -> Accuracy:
         """Limits of error by the specifications of the model that the settings name."""
-        if calibration_age_days is None:
-            return Accuracy(None, None, "unknown: time since calibration is not known")
         conditions = Conditions(model=self.settings["model"], **self._conditions())
         return power_accuracy(conditions, calibration_age_days)
 
@@ -150,26 +155,17 @@ class WT310(Yokogawa):
             math.isclose(value, limit, rel_tol=1e-3) for value, limit in zip(shown, wanted, strict=True)
         )
 
+    def _is_this(self, model: str) -> bool:
+        return model.upper() in UPDATE_INTERVALS_S
+
     def _identify(self) -> Identification:
-        try:
-            text, fields = self._first_answer()
-        except GarbageReply as error:
-            baud = "set the baud rate and frame of the instrument's Utility menu in the configuration"
-            raise self._not_488_2(str(error), f"{baud}, and {_ADVICE_MODE}") from error
-        if len(fields) != 4:
-            raise self._not_488_2(f"it answers {text[:60]!r} to *IDN?", _ADVICE_MODE)
-        make, model, serial, firmware = fields
-        if "YOKOGAWA" not in make.upper() or model.upper() not in UPDATE_INTERVALS_S:
+        found = super()._identify()
+        if found.model.upper() != self.settings["model"]:
             raise WrongInstrument(
-                f"another instrument answers on {self._transport.resource}: {text!r}, not a Yokogawa WT310; "
-                "name the right address or the adapter for this instrument"
+                f"the instrument on {self._transport.resource} is a {found.model} and not a "
+                f"{self.settings['model']}, whose accuracy is another: set model={found.model.upper()}"
             )
-        if model.upper() != self.settings["model"]:
-            raise WrongInstrument(
-                f"the instrument on {self._transport.resource} is a {model} and not a "
-                f"{self.settings['model']}, whose accuracy is another: set model={model.upper()}"
-            )
-        return Identification(text, self.make, model.upper(), serial or None, firmware or None)
+        return replace(found, model=found.model.upper())
 
     def _set_up(self) -> None:
         self._items, self._ranging, self._left_range = _ITEMS, False, False

@@ -19,8 +19,8 @@ from netjoule_meters.adapters.base import QUIET_S
 from netjoule_meters.adapters.dialogue_meter import Command, DialogueMeter
 from netjoule_meters.adapters.power_analysers.nr_values import Gap, Value
 from netjoule_meters.adapters.range_selection import least_range
-from netjoule_meters.errors import GarbageReply, ReplyTimeout, SettingRefused, WrongMode
-from netjoule_meters.passport import MeasuringRange
+from netjoule_meters.errors import GarbageReply, ReplyTimeout, SettingRefused, WrongInstrument, WrongMode
+from netjoule_meters.passport import Identification, MeasuringRange
 from netjoule_meters.reading import Flag, Reading
 from netjoule_meters.settings import Setting
 from netjoule_meters.transports import interface_of
@@ -69,13 +69,21 @@ class Yokogawa(DialogueMeter):
     """A power meter of the WT family: one reading per display update, ranges fixed."""
 
     make: ClassVar[str] = "Yokogawa"
+    lag_updates: ClassVar[float] = 1
     values_query: ClassVar[str]
     range_prefix: ClassVar[str]
     """Header above ``VOLT:RANG``, ``CURR:AUTO`` and so on."""
+    place: ClassVar[str] = "port"
+    advice_mode: ClassVar[str]
+    advice_garbage: ClassVar[str]
     _armed = False
     _watch_peaks = True
 
     # -- what the two do differently ------------------------------------------------------------------
+
+    @abstractmethod
+    def _is_this(self, model: str) -> bool:
+        """Whether the instrument may be one by the model of its answer to ``*IDN?``."""
 
     @abstractmethod
     def _show_energy(self) -> None:
@@ -103,12 +111,6 @@ class Yokogawa(DialogueMeter):
     def resolution(self) -> float:
         """Last of the five digits that show a value of the power range (300 W: 0.01 W)."""
         return float(10.0 ** (math.floor(math.log10(self.measuring_range.power_w or 1.0) + 1e-9) - 4))
-
-    @property
-    def lag_s(self) -> float:
-        """One update interval unless the setting knows better: the display shows the interval before."""
-        lag_s = self.settings["lag_s"]
-        return self.update_interval_s if lag_s is None else float(lag_s)
 
     def autorange(self, on: bool) -> None:
         """Let it choose its ranges, or return to those of the settings."""
@@ -187,6 +189,21 @@ class Yokogawa(DialogueMeter):
         super()._set_up()
         if self.settings["integrate"]:
             self.integrate_start()
+
+    def _identify(self) -> Identification:
+        try:
+            text, fields = self._first_answer()
+        except GarbageReply as error:
+            raise self._not_488_2(str(error), self.advice_garbage) from error
+        if len(fields) != 4:
+            raise self._not_488_2(f"it answers {text[:60]!r} to *IDN?", self.advice_mode)
+        make, model, serial, firmware = fields
+        if "YOKOGAWA" not in make.upper() or not self._is_this(model):
+            raise WrongInstrument(
+                f"another instrument answers on {self._transport.resource}: {text!r}, not a Yokogawa "
+                f"{self.model}; name the right {self.place} or the adapter for this instrument"
+            )
+        return Identification(text, self.make, model, serial or None, firmware or None)
 
     def _first_answer(self) -> tuple[str, list[str]]:
         """The answer to ``*IDN?`` and its fields; four of them when all is well."""

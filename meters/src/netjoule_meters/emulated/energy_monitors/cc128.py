@@ -17,8 +17,8 @@ from typing import Any
 
 from netjoule_meters.emulated.instrument_errors import Quantity, drawn
 from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.ports.serial_line import SerialLine
-from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.errors import UsageError
 
@@ -68,18 +68,17 @@ class _Transmitter:
     next_s: float
 
 
-class EmulatedCC128:
+class EmulatedCC128(Metering):
     """One display with its sensors. ``seed`` draws its errors; None has none and loses no message."""
 
     def __init__(
         self, *, seed: int | None = None, supply: Supply | None = None, options: Options | None = None
     ) -> None:
-        self._supply = supply or Supply()
+        super().__init__(supply)
         self._options = options or Options()
         self._seed = seed
         self._random = Random(seed or 0)  # noqa: S311 - radio and pace, no secret
         (self._errors,) = (Quantity(),) if seed is None else drawn(seed, [(GAIN_LIMIT, OFFSET_LIMIT_W)])
-        self._history = PowerHistory()
         self._line = SerialLine(BAUD_RATE)
         self._transmitters: list[_Transmitter] = []
         self._misses_asked = 0
@@ -88,10 +87,6 @@ class EmulatedCC128:
         self._energy_j = 0.0
 
     # -- the outside -----------------------------------------------------------------------------------
-
-    def feed(self, interval: PowerInterval) -> None:
-        """The next interval of true power."""
-        self._history.append(interval)
 
     def receive(self, data: bytes) -> None:
         """It listens to nothing."""
@@ -108,9 +103,8 @@ class EmulatedCC128:
 
     def wake_s(self, now_s: float) -> float | None:
         """When the next message is due or the next byte leaves."""
-        times = [self._line.wake_s(), self._next_burst_s]
-        times += [transmitter.next_s for transmitter in self._transmitters]
-        return min((time_s for time_s in times if time_s is not None), default=None)
+        messages_s = (transmitter.next_s for transmitter in self._transmitters)
+        return soonest(self._line.wake_s(), self._next_burst_s, *messages_s)
 
     def take_fault(self, name: str, request: Mapping[str, Any], now_s: float) -> bool:
         """``miss``: the next ``count`` messages of the fed sensor are lost. ``history``: a burst now."""
@@ -160,8 +154,7 @@ class EmulatedCC128:
 
     def _shown_w(self, power_w: float) -> int:
         """What the display shows: the clamp's current times the voltage it takes for granted."""
-        current_a = abs(power_w) / (self._supply.voltage_v * self._supply.power_factor)
-        return max(0, round(self._errors.shown(current_a * NOMINAL_V, 1.0)))
+        return max(0, round(self._errors.shown(self._supply.current_a(power_w) * NOMINAL_V, 1.0)))
 
     def _live(self, transmitter: _Transmitter, watts: int, t_s: float) -> str:
         return (

@@ -63,7 +63,9 @@ class Login:
 
 
 class HttpServer:
-    """Requests in, answers out; ``pages`` makes the page of a path with its query."""
+    """Requests in, answers out; ``pages`` makes the page of a path with its query, failing or not."""
+
+    fail = False
 
     def __init__(self, pages: Callable[[str], Page | None], login: Login | None = None) -> None:
         self._pages = pages

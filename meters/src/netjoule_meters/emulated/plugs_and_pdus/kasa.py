@@ -15,7 +15,9 @@ _LARGEST = 1 << 14
 
 
 class KasaPlug:
-    """Requests in, answers out; ``answer`` makes the answer to one request."""
+    """Requests in, answers out; ``answer`` makes the answer to one request, and never fails."""
+
+    fail = False
 
     def __init__(self, answer: Callable[[Any], Any]) -> None:
         self._answer = answer

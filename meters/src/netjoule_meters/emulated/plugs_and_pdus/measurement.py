@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from netjoule_meters.emulated.instrument_errors import Quantity, drawn
 from netjoule_meters.emulated.mains import Supply
-from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
+from netjoule_meters.emulated.metering import Metering
 from netjoule_meters.emulated.update_grid import UpdateGrid
 
 POWER_LIMITS, VOLTAGE_LIMITS = (0.01, 0.0), (0.005, 0.0)
@@ -37,21 +37,16 @@ class DisplayedValues:
     t_s: float = 0.0
 
 
-class SocketMeasurement:
+class SocketMeasurement(Metering):
     """Power in, `DisplayedValues` out; times are campaign seconds."""
 
     def __init__(self, interval_s: float, supply: Supply, seed: int | None) -> None:
         limits = (POWER_LIMITS, VOLTAGE_LIMITS)
         self._power, self._voltage = (Quantity(), Quantity()) if seed is None else drawn(seed, limits)
-        self._supply = supply
-        self._history = PowerHistory()
+        super().__init__(supply)
         self._grid = UpdateGrid(interval_s, self._history)
         self._stuck_until_s = 0.0
         self.shown = DisplayedValues()
-
-    def feed(self, interval: PowerInterval) -> None:
-        """The next interval of true power."""
-        self._history.append(interval)
 
     def stick(self, until_s: float) -> None:
         """Show the same value until then, as a device does whose metering chip has hung up."""

@@ -27,7 +27,17 @@ class SnmpAgent:
     def __init__(self, objects: Callable[[], Objects], community: str = "public") -> None:
         self._objects = objects
         self._community = community.encode()
+        self._waiting = b""
         self.fail = False
+
+    def receive(self, data: bytes) -> None:
+        """A datagram; of several the last is answered, as a port sends one at a time."""
+        self._waiting = data or self._waiting
+
+    def answers(self) -> bytes:
+        """The answer to the datagram that waits."""
+        waiting, self._waiting = self._waiting, b""
+        return self.answer(waiting) if waiting else b""
 
     def answer(self, datagram: bytes) -> bytes:
         """The answer to one datagram; empty for one that gets none."""

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from netjoule_meters.emulated.plugs_and_pdus import device_answers
 from netjoule_meters.emulated.plugs_and_pdus.http import HttpServer, Login, Page
 from netjoule_meters.emulated.plugs_and_pdus.kasa import KasaPlug
-from netjoule_meters.emulated.plugs_and_pdus.measurement import DisplayedValues, SocketMeasurement
+from netjoule_meters.emulated.plugs_and_pdus.measurement import SocketMeasurement
 from netjoule_meters.emulated.plugs_and_pdus.modbus import ModbusServer
 from netjoule_meters.emulated.plugs_and_pdus.snmp import SnmpAgent
 from netjoule_meters.emulated.power_history import PowerInterval
@@ -27,115 +27,27 @@ _FAULT_S = 5.0
 _LONGEST_LINE = 4096
 
 
-class Frontend(Protocol):
+class Server(Protocol):
     """The protocol of a device: bytes in, bytes out."""
 
-    faults: tuple[str, ...]
+    fail: bool
+    """Answer with the protocol's own kind of error."""
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
         ...
 
-    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
-        """What to send; ``trouble`` is a fault of ``faults`` or empty."""
+    def answers(self) -> bytes:
+        """What to send."""
         ...
 
 
-class HttpFrontend:
-    """Pages of JSON or text."""
+class Console:
+    """A line READ is answered with a line of text; one that fails has no value in it."""
 
-    faults: tuple[str, ...] = ("http_500", "wrong_json")
+    fail = False
 
-    def __init__(self, site: device_answers.Site, login: Login | None) -> None:
-        self._site = site
-        self._shown = DisplayedValues()
-        self._trouble = ""
-        self._server = HttpServer(self._page, login)
-
-    def receive(self, data: bytes) -> None:
-        """Bytes from a client."""
-        self._server.receive(data)
-
-    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
-        """Pages that were asked for."""
-        self._shown, self._trouble = shown, trouble
-        return self._server.answers()
-
-    def _page(self, target: str) -> Page | None:
-        if self._trouble == "http_500":
-            return Page(b"internal error", 500, "text/plain")
-        page = self._site(target, self._shown)
-        if page is not None and self._trouble == "wrong_json":
-            return Page(b'{"status": "starting", "values": [', kind=page.kind)
-        return page
-
-
-class SnmpFrontend:
-    """One agent."""
-
-    faults: tuple[str, ...] = ("snmp_error",)
-
-    def __init__(self, objects: Callable[[DisplayedValues], Mapping[str, int | str]], community: str) -> None:
-        self._datagrams: list[bytes] = []
-        self._shown = DisplayedValues()
-        self._agent = SnmpAgent(lambda: objects(self._shown), community)
-
-    def receive(self, data: bytes) -> None:
-        """A datagram."""
-        if data:
-            self._datagrams.append(data)
-
-    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
-        """The answer to the last datagram; a port sends one at a time."""
-        self._shown, self._agent.fail = shown, bool(trouble)
-        waiting, self._datagrams = self._datagrams, []
-        return self._agent.answer(waiting[-1]) if waiting else b""
-
-
-class ModbusFrontend:
-    """One Modbus/TCP server."""
-
-    faults: tuple[str, ...] = ("modbus_exception",)
-
-    def __init__(self, words: Callable[[DisplayedValues], Mapping[int, int]]) -> None:
-        self._shown = DisplayedValues()
-        self._server = ModbusServer(lambda: words(self._shown))
-
-    def receive(self, data: bytes) -> None:
-        """Bytes from a client."""
-        self._server.receive(data)
-
-    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
-        """Frames."""
-        self._shown, self._server.fail = shown, bool(trouble)
-        return self._server.answers()
-
-
-class KasaFrontend:
-    """One plug."""
-
-    faults: tuple[str, ...] = ()
-
-    def __init__(self, answer: Callable[[Any, DisplayedValues], Any]) -> None:
-        self._shown = DisplayedValues()
-        self._plug = KasaPlug(lambda request: answer(request, self._shown))
-
-    def receive(self, data: bytes) -> None:
-        """Bytes from a client."""
-        self._plug.receive(data)
-
-    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
-        """Frames."""
-        self._shown = shown
-        return self._plug.answers()
-
-
-class TextFrontend:
-    """A console: a line READ is answered with a line of text."""
-
-    faults: tuple[str, ...] = ("babble",)
-
-    def __init__(self, text: Callable[[DisplayedValues], str]) -> None:
+    def __init__(self, text: Callable[[], str]) -> None:
         self._text = text
         self._received = b""
 
@@ -143,22 +55,45 @@ class TextFrontend:
         """Bytes from a client."""
         self._received = (self._received + data)[-_LONGEST_LINE:]
 
-    def answers(self, shown: DisplayedValues, trouble: str) -> bytes:
+    def answers(self) -> bytes:
         """A line for each READ."""
         *lines, self._received = self._received.split(b"\n")
-        text = "self-test passed" if trouble else self._text(shown)
+        text = "self-test passed" if self.fail else self._text()
         asked = sum(line.strip().upper() == b"READ" for line in lines)
         return f"{text}\r\n".encode() * asked
 
 
 class EmulatedSocket:
-    """One device: what it measures, behind its protocol."""
+    """One device: what it measures, behind the protocol that its variant speaks."""
 
-    def __init__(self, measuring: SocketMeasurement, face: Frontend) -> None:
+    def __init__(self, measuring: SocketMeasurement, variant: str, extra: Mapping[str, Any]) -> None:
         self._measuring = measuring
-        self._frontend = face
         self._trouble = ""
         self._trouble_until_s = -math.inf
+        self._faults, self._server = self._speaking(variant, extra)
+
+    def _speaking(self, variant: str, extra: Mapping[str, Any]) -> tuple[tuple[str, ...], Server]:
+        """The faults of a protocol, and its server."""
+        if variant in _SITES:
+            site, login = _SITES[variant], _login(variant, extra)
+            return ("http_500", "wrong_json"), HttpServer(lambda target: self._page(site, target), login)
+        if variant in _KASA:
+            return (), KasaPlug(lambda request: _KASA[variant](request, self._measuring.shown))
+        if variant == "modbus":
+            words = device_answers.own_words
+            return ("modbus_exception",), ModbusServer(lambda: words(self._measuring.shown))
+        if variant == "tcp_text":
+            return ("babble",), Console(lambda: device_answers.own_line(self._measuring.shown))
+        objects, community = _OBJECTS[variant], str(extra.get("community", "public"))
+        return ("snmp_error",), SnmpAgent(lambda: objects(self._measuring.shown), community)
+
+    def _page(self, site: device_answers.Site, target: str) -> Page | None:
+        if self._server.fail and self._trouble == "http_500":
+            return Page(b"internal error", 500, "text/plain")
+        page = site(target, self._measuring.shown)
+        if page is not None and self._server.fail:
+            return Page(b'{"status": "starting", "values": [', kind=page.kind)
+        return page
 
     def feed(self, interval: PowerInterval) -> None:
         """The next interval of true power."""
@@ -166,13 +101,13 @@ class EmulatedSocket:
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
-        self._frontend.receive(data)
+        self._server.receive(data)
 
     def step(self, now_s: float) -> bytes:
         """Measure what is due and answer."""
         self._measuring.advance(now_s)
-        trouble = self._trouble if now_s < self._trouble_until_s else ""
-        return self._frontend.answers(self._measuring.shown, trouble)
+        self._server.fail = now_s < self._trouble_until_s
+        return self._server.answers()
 
     def wake_s(self, now_s: float) -> float | None:
         """When the next update is due."""
@@ -184,7 +119,7 @@ class EmulatedSocket:
         if name == "stuck":
             self._measuring.stick(until_s)
             return True
-        if name not in self._frontend.faults:
+        if name not in self._faults:
             return False
         self._trouble, self._trouble_until_s = name, until_s
         return True
@@ -199,6 +134,12 @@ _SITES: dict[str, device_answers.Site] = {
     "json": device_answers.own_json,
     "csv": device_answers.own_csv,
     "text": device_answers.own_text,
+}
+_KASA = {"kasa": device_answers.kasa, "kasa_old": device_answers.kasa_old}
+_OBJECTS = {
+    "apc": device_answers.apc,
+    "apc_outlet": device_answers.apc_outlet,
+    "snmp": device_answers.own_objects,
 }
 
 
@@ -216,26 +157,8 @@ def _make(options: EmulationOptions, usual_variant: str, usual_interval_s: float
     variant = options.variant or usual_variant
     interval_s = usual_interval_s if options.update_interval_s is None else options.update_interval_s
     extra = options.known_extra("socket", ("username", "password", "community"))
-    return EmulatedSocket(
-        SocketMeasurement(interval_s, options.supply, options.seed), _frontend(variant, extra)
-    )
-
-
-def _frontend(variant: str, extra: Mapping[str, Any]) -> Frontend:
-    if variant in _SITES:
-        return HttpFrontend(_SITES[variant], _login(variant, extra))
-    if variant in ("kasa", "kasa_old"):
-        return KasaFrontend(device_answers.kasa if variant == "kasa" else device_answers.kasa_old)
-    if variant == "modbus":
-        return ModbusFrontend(device_answers.own_words)
-    if variant == "tcp_text":
-        return TextFrontend(device_answers.own_line)
-    objects = {
-        "apc": device_answers.apc,
-        "apc_outlet": device_answers.apc_outlet,
-        "snmp": device_answers.own_objects,
-    }[variant]
-    return SnmpFrontend(objects, str(extra.get("community", "public")))
+    measuring = SocketMeasurement(interval_s, options.supply, options.seed)
+    return EmulatedSocket(measuring, variant, extra)
 
 
 def _login(variant: str, extra: Mapping[str, Any]) -> Login | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import termios
-from dataclasses import dataclass
+from pathlib import Path
 
 from netjoule_meters.emulated.ports.pseudo_terminal import PtyPort
 from netjoule_meters.errors import UsageError
@@ -60,49 +60,24 @@ def _level(levels: list[int], at: float) -> int:
     return levels[int(at)] if at < len(levels) else 1
 
 
-@dataclass
-class BaudPort:
+class BaudPort(PtyPort):
     """A pseudo-terminal to an instrument that is set to ``baud_rate``."""
 
-    port: PtyPort
-    baud_rate: int
-
-    @property
-    def name(self) -> str:
-        """What a client should open."""
-        return self.port.name
-
-    def descriptors(self) -> list[int]:
-        """What to watch for input."""
-        return self.port.descriptors()
+    def __init__(self, link: Path | None, baud_rate: int) -> None:
+        super().__init__(link)
+        self.baud_rate = baud_rate
 
     def read(self) -> bytes:
         """What the instrument hears."""
-        return as_received(self.port.read(), self._client_bd(), self.baud_rate)
+        return as_received(super().read(), self._client_bd(), self.baud_rate)
 
     def write(self, data: bytes, more: bool = False) -> None:
         """Send what the client hears."""
-        self.port.write(as_received(data, self.baud_rate, self._client_bd()), more)
-
-    def hang_up(self) -> None:
-        """As the pseudo-terminal does."""
-        self.port.hang_up()
-
-    def plug_in(self) -> None:
-        """As the pseudo-terminal does."""
-        self.port.plug_in()
-
-    def unplug(self) -> None:
-        """As the pseudo-terminal does."""
-        self.port.unplug()
-
-    def close(self) -> None:
-        """As the pseudo-terminal does."""
-        self.port.close()
+        super().write(as_received(data, self.baud_rate, self._client_bd()), more)
 
     def _client_bd(self) -> int:
         """The speed that the client has set; the instrument's own while no cable is in."""
-        descriptors = self.port.descriptors()
+        descriptors = self.descriptors()
         if not descriptors:
             return self.baud_rate
         return _SPEEDS_BD.get(termios.tcgetattr(descriptors[0])[5], self.baud_rate)

@@ -36,10 +36,6 @@ class Port(Protocol):
         """Send; ``more`` of the same answer follows."""
         ...
 
-    def hang_up(self) -> None:
-        """Drop the client; it may connect again."""
-        ...
-
     def unplug(self) -> None:
         """Pull the cable: clients lose the connection and get no new one."""
         ...
@@ -169,14 +165,9 @@ class UdpPort:
             with contextlib.suppress(OSError):
                 self._socket.sendto(data, self._from)
 
-    def hang_up(self) -> None:
-        """Forget who asked."""
-        self._from = None
-
     def unplug(self) -> None:
         """Datagrams get lost in both directions."""
-        self.hang_up()
-        self._plugged = False
+        self._plugged, self._from = False, None
 
     def plug_in(self) -> None:
         """Datagrams arrive again."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import termios
 import tty
 from pathlib import Path
 
@@ -32,12 +31,6 @@ class PtyPort:
     def descriptors(self) -> list[int]:
         """What to watch for input."""
         return [self.master] if self._plugged else []
-
-    def hang_up(self) -> None:
-        """Drop what is under way in both directions; the device stays (`close` takes it away)."""
-        if self._plugged:
-            with contextlib.suppress(OSError):
-                termios.tcflush(self._slave, termios.TCIOFLUSH)
 
     def read(self) -> bytes:
         """What clients have sent; empty when nothing."""

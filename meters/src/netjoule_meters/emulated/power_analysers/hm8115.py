@@ -18,6 +18,7 @@ from netjoule_meters.adapters.power_analysers.hm8115 import CYCLE_S
 from netjoule_meters.adapters.power_analysers.hm8115_messages import CURRENT_RANGES_A, VOLTAGE_RANGES_V
 from netjoule_meters.emulated.declared_dialogue import DeclaredDialogue, load_declaration
 from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.ports.serial_line import XOFF, XON, SerialLine
 from netjoule_meters.emulated.power_analysers.hm8115_measurement import (
     DisplayedValues,
@@ -26,9 +27,7 @@ from netjoule_meters.emulated.power_analysers.hm8115_measurement import (
     line,
     measure,
     spike,
-    true_current_a,
 )
-from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.update_grid import UpdateGrid
 from netjoule_meters.errors import UsageError
@@ -41,7 +40,7 @@ _RANGES = ("voltage_range", "current_range")
 _OVERFLOW_CYCLES = 3
 
 
-class EmulatedHM8115:
+class EmulatedHM8115(Metering):
     """One instrument. ``seed`` draws its errors; ``with_values`` chooses the form of its lines."""
 
     def __init__(
@@ -52,11 +51,10 @@ class EmulatedHM8115:
         with_values: bool = True,
         baud_rate: int = 9600,
     ) -> None:
-        self._supply = supply or Supply()
+        super().__init__(supply)
         self._errors = Errors.drawn(seed)
         self._with_values = with_values
         self._random = Random(seed or 0)  # noqa: S311 - where control bytes fall, no secret
-        self._history = PowerHistory()
         self._grid = UpdateGrid(CYCLE_S, self._history)
         self._line = SerialLine(baud_rate)
         self._input = b""
@@ -72,10 +70,6 @@ class EmulatedHM8115:
         )
 
     # -- the outside -----------------------------------------------------------------------------------
-
-    def feed(self, interval: PowerInterval) -> None:
-        """The next interval of true power."""
-        self._history.append(interval)
 
     def receive(self, data: bytes) -> None:
         """Bytes from the serial line."""
@@ -94,8 +88,7 @@ class EmulatedHM8115:
 
     def wake_s(self, now_s: float) -> float | None:
         """When the next byte leaves or the next cycle ends."""
-        times = [time_s for time_s in (self._line.wake_s(), self._grid.wake_s(now_s)) if time_s is not None]
-        return min(times) if times else None
+        return soonest(self._line.wake_s(), self._grid.wake_s(now_s))
 
     def take_fault(self, name: str, request: Mapping[str, Any], now_s: float) -> bool:
         """``range_change``: the relays click. ``overflow``: over-range for ``cycles`` values (3)."""
@@ -169,7 +162,7 @@ class EmulatedHM8115:
         values = self._dialogue.values
         for name, ranges, value in (
             ("voltage", VOLTAGE_RANGES_V, self._supply.voltage_v),
-            ("current", CURRENT_RANGES_A, true_current_a(mean_w, self._supply)),
+            ("current", CURRENT_RANGES_A, self._supply.current_a(mean_w)),
         ):
             now = values[f"{name}_range"]
             if not values[f"{name}_auto"]:

@@ -68,14 +68,9 @@ class DisplayedValues:
     power_w: float | None
 
 
-def true_current_a(power_w: float, supply: Supply) -> float:
-    """Current of a device of this power, A."""
-    return abs(power_w) / (supply.voltage_v * supply.power_factor)
-
-
 def measure(power_w: float, supply: Supply, how: MeasurementSetup, errors: Errors) -> DisplayedValues:
     """What it makes of a true mean power."""
-    current_a = true_current_a(power_w, supply)
+    current_a = supply.current_a(power_w)
     over_v = supply.voltage_v > OVERRANGE_RATIO * VOLTAGE_RANGES_V[how.voltage_range]
     over_a = current_a > OVERRANGE_RATIO * CURRENT_RANGES_A[how.current_range]
     weight_v, weight_a = digit_v(how.voltage_range), digit_a(how.current_range)

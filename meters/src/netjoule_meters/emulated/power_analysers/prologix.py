@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from netjoule_meters.emulated.instrument_loop import Instrument
+from netjoule_meters.emulated.metering import soonest
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
 
@@ -68,8 +69,7 @@ class EmulatedPrologix:
 
     def wake_s(self, now_s: float) -> float | None:
         """When the instrument or a read that times out needs attention."""
-        times = [time for time in (self._instrument.wake_s(now_s), self._read_until_s) if time is not None]
-        return min(times, default=None)
+        return soonest(self._instrument.wake_s(now_s), self._read_until_s)
 
     def _collect(self, now_s: float) -> None:
         """Answers stay in the instrument, one message each, until they are read."""

@@ -18,6 +18,7 @@ from netjoule_meters.adapters.power_analysers.nr_values import Gap, parse_value
 from netjoule_meters.adapters.power_analysers.ptd_messages import GREETING
 from netjoule_meters.adapters.power_analysers.wt210 import CURRENT_RANGES_A, VOLTAGE_RANGES_V
 from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.power_analysers.wt210_measurement import (
     RANGE_RATIO,
     READING_RATIO,
@@ -26,7 +27,6 @@ from netjoule_meters.emulated.power_analysers.wt210_measurement import (
     Ranges,
     measure,
 )
-from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.update_grid import UpdateGrid
 from netjoule_meters.errors import UsageError
@@ -56,14 +56,13 @@ class _Measurement:
     unread: deque[str] = field(default_factory=deque)
 
 
-class EmulatedPtd:
+class EmulatedPtd(Metering):
     """One PTDaemon and its analyser. ``seed`` draws the analyser's errors; None is one without error."""
 
     def __init__(self, *, update_interval_s: float, seed: int | None, supply: Supply) -> None:
-        self._supply = supply
+        super().__init__(supply)
         self._errors = Errors.drawn(seed)
         self._own_interval_s = update_interval_s
-        self._history = PowerHistory()
         self._grid = UpdateGrid(update_interval_s, self._history)
         self._now_s = 0.0
         self._received = b""
@@ -88,10 +87,6 @@ class EmulatedPtd:
 
     # -- the outside ---------------------------------------------------------------------------------
 
-    def feed(self, interval: PowerInterval) -> None:
-        """The next interval of true power."""
-        self._history.append(interval)
-
     def receive(self, data: bytes) -> None:
         """Bytes from the client."""
         *lines, rest = (self._received + data).split(b"\n")
@@ -113,8 +108,7 @@ class EmulatedPtd:
 
     def wake_s(self, now_s: float) -> float | None:
         """When a sample or the end of a wait is due."""
-        times = [t_s for t_s in (self._grid.wake_s(now_s), self._waits_until_s) if t_s is not None]
-        return min(times, default=None)
+        return soonest(self._grid.wake_s(now_s), self._waits_until_s)
 
     def take_fault(self, name: str, request: Mapping[str, Any], now_s: float) -> bool:
         """``error_sample`` and ``nan``: the next ``count`` samples come without watts."""
@@ -149,7 +143,7 @@ class EmulatedPtd:
         )
 
     def _measure(self, mean_w: float) -> DisplayedValues:
-        current_a = abs(mean_w) / (self._supply.voltage_v * self._supply.power_factor)
+        current_a = self._supply.current_a(mean_w)
         if self._auto["V"]:
             self._voltage_range_v = _upwards(VOLTAGE_RANGES_V, self._supply.voltage_v) or VOLTAGE_RANGES_V[-1]
         if self._auto["A"]:

@@ -7,13 +7,13 @@ averaging, storing, MATH.
 
 from __future__ import annotations
 
+from typing import Any
+
 from netjoule_meters.adapters.power_analysers.nr_values import ITEM_ORDER
 from netjoule_meters.adapters.power_analysers.wt210 import UPDATE_INTERVALS_S
-from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
 from netjoule_meters.emulated.power_analysers.yokogawa import (
     EmulatedYokogawa,
-    Extra,
     checked_extra,
     checked_interval_s,
     one,
@@ -31,21 +31,9 @@ class EmulatedWT210(EmulatedYokogawa):
     identification = IDENTIFICATION
     intervals_s = UPDATE_INTERVALS_S
 
-    def __init__(
-        self,
-        *,
-        update_interval_s: float = 0.25,
-        seed: int | None = None,
-        supply: Supply | None = None,
-        extra: Extra | None = None,
-    ) -> None:
-        self._items = {"V", "A", "W"}
-        super().__init__(
-            update_interval_s=update_interval_s,
-            supply=supply,
-            errors=Errors.drawn(seed),
-            extra=extra,
-        )
+    def __init__(self, *, seed: int | None = None, **how: Any) -> None:
+        """``how``: see `EmulatedYokogawa`."""
+        super().__init__(Errors.drawn(seed), **how)
 
     def _reset_settings(self) -> None:
         super()._reset_settings()

@@ -77,7 +77,7 @@ OVERRANGE_BIT, PEAK_VOLTAGE_BIT, PEAK_CURRENT_BIT = 1 << 6, 1 << 7, 1 << 8
 
 def measure(power_w: float, supply: Supply, ranges: Ranges, errors: Errors) -> DisplayedValues:
     """Everything the instrument shows for a true mean power, W."""
-    true_a = abs(power_w) / (supply.voltage_v * supply.power_factor)
+    true_a = supply.current_a(power_w)
     voltage_v = errors.voltage.shown(supply.voltage_v, ranges.voltage_v)
     current_a = errors.current.shown(true_a, ranges.current_a)
     shown_w = errors.power.shown(power_w, ranges.power_w)

@@ -19,7 +19,6 @@ from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.power_analysers.wt210_measurement import Errors
 from netjoule_meters.emulated.power_analysers.yokogawa import (
     EmulatedYokogawa,
-    Extra,
     checked_extra,
     checked_interval_s,
     one,
@@ -53,27 +52,15 @@ class EmulatedWT310(EmulatedYokogawa):
     """One instrument. ``seed`` draws its errors for this ``supply``; None is an instrument without error."""
 
     def __init__(
-        self,
-        *,
-        model: str = "WT310",
-        update_interval_s: float = 0.25,
-        seed: int | None = None,
-        supply: Supply | None = None,
-        extra: Extra | None = None,
+        self, *, model: str = "WT310", seed: int | None = None, supply: Supply | None = None, **how: Any
     ) -> None:
+        """``how``: see `EmulatedYokogawa`."""
         self._model = model
         self.identification = f"YOKOGAWA,{model},EMULATED,F1.03"
         self.intervals_s = UPDATE_INTERVALS_S[model]
-        self._items = ["U", "I", "P"]
-        self._count = 3
         self._missed = 0
         self._marked = False
-        super().__init__(
-            update_interval_s=update_interval_s,
-            supply=supply,
-            errors=_drawn(model, seed, supply or Supply()),
-            extra=extra,
-        )
+        super().__init__(_drawn(model, seed, supply or Supply()), supply=supply, **how)
 
     def _reset_settings(self) -> None:
         super()._reset_settings()

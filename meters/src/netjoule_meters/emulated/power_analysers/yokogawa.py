@@ -18,6 +18,7 @@ from typing import Any
 from netjoule_meters.adapters.power_analysers.nr_values import ITEM_ORDER
 from netjoule_meters.adapters.power_analysers.yokogawa import CURRENT_RANGES_A, VOLTAGE_RANGES_V
 from netjoule_meters.emulated.mains import Supply
+from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.ports.serial_line import SerialLine
 from netjoule_meters.emulated.power_analysers.integrator import Integrator
 from netjoule_meters.emulated.power_analysers.wt210_measurement import (
@@ -26,7 +27,6 @@ from netjoule_meters.emulated.power_analysers.wt210_measurement import (
     measure,
     nothing_to_show,
 )
-from netjoule_meters.emulated.power_history import PowerHistory, PowerInterval
 from netjoule_meters.emulated.quantisation import nr3_significant
 from netjoule_meters.emulated.registry import EmulationOptions
 from netjoule_meters.emulated.scpi import (
@@ -65,7 +65,7 @@ class Extra:
     baud_rate: int | None = None
 
 
-class EmulatedYokogawa(ABC):
+class EmulatedYokogawa(Metering, ABC):
     """One instrument; ``errors`` are its own."""
 
     identification: str
@@ -76,17 +76,16 @@ class EmulatedYokogawa(ABC):
 
     def __init__(
         self,
-        *,
-        update_interval_s: float,
-        supply: Supply | None,
         errors: Errors,
+        *,
+        update_interval_s: float = 0.25,
+        supply: Supply | None = None,
         extra: Extra | None = None,
     ) -> None:
-        self._supply = supply or Supply()
+        super().__init__(supply)
         self._extra = extra or Extra()
         self._line = None if self._extra.baud_rate is None else SerialLine(self._extra.baud_rate)
         self._errors = errors
-        self._history = PowerHistory()
         self._grid = UpdateGrid(update_interval_s, self._history)
         self._now_s = 0.0
         self._shown = nothing_to_show(ITEM_ORDER)
@@ -101,10 +100,6 @@ class EmulatedYokogawa(ABC):
         self._interpreter = Interpreter(self._command_table(), lambda: self._waiting_for != 0)
 
     # -- the outside ---------------------------------------------------------------------------------
-
-    def feed(self, interval: PowerInterval) -> None:
-        """The next interval of true power."""
-        self._history.append(interval)
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
@@ -127,8 +122,7 @@ class EmulatedYokogawa(ABC):
 
     def wake_s(self, now_s: float) -> float | None:
         """Campaign time at which ``step`` should be called even if nothing arrives."""
-        moments = (self._grid.wake_s(now_s), None if self._line is None else self._line.wake_s())
-        return min((moment_s for moment_s in moments if moment_s is not None), default=None)
+        return soonest(self._grid.wake_s(now_s), None if self._line is None else self._line.wake_s())
 
     def clear(self) -> None:
         """Device clear of a bus: forget questions and answers, and what is waited for."""
@@ -178,7 +172,7 @@ class EmulatedYokogawa(ABC):
         return self._shown.conditions | running
 
     def _current_a(self, mean_w: float | None) -> float | None:
-        return None if mean_w is None else abs(mean_w) / (self._supply.voltage_v * self._supply.power_factor)
+        return None if mean_w is None else self._supply.current_a(mean_w)
 
     def _range_automatically(self, mean_w: float | None) -> int:
         """Let autorange follow; for how many updates there is nothing to show while it does."""
