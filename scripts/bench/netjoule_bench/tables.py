@@ -6,6 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _VERDICT_COLUMNS = ["what", "target", "measured", "verdict"]
 _SUMMARY = "What must hold"
@@ -72,6 +75,21 @@ class Section:
         empty = ["-"] * (len(self.columns) - 1)
         rows = [[name, *empty] for name in absent]
         return replace(self, rows=[*self.rows, *rows], note=self.note + told(absent))
+
+
+def by_arm(
+    title: str,
+    taken: Mapping[str, T],
+    columns: Mapping[str, Callable[[T], str]],
+    *,
+    note: str,
+    arms: str = "generator",
+    passed: bool | None = None,
+    verdicts: Iterable[Verdict] = (),
+) -> Section:
+    """A section with a row per arm: under each head of ``columns`` what that shows of the arm's rounds."""
+    rows = [[name, *(show(rounds) for show in columns.values())] for name, rounds in taken.items()]
+    return Section(title, [arms, *columns], rows, note, passed, list(verdicts))
 
 
 def text(section: Section) -> str:

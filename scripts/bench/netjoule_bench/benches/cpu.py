@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from netjoule_bench.generators.contest import Arms, Contest
-from netjoule_bench.generators.flow import Flow, Outcome, figures
+from netjoule_bench.generators.flow import Flow, Outcome, figures, middle
 from netjoule_bench.repeats import interleaved, median, ratio, shown
-from netjoule_bench.tables import Section, Verdict, at_most
+from netjoule_bench.tables import Section, Verdict, at_most, by_arm
 
 RATE_MBPS = 30.0
 PAYLOAD_BYTES = 64
@@ -44,19 +44,22 @@ def section(contest: Contest) -> Section:
 
 def judged(taken: Mapping[str, Sequence[Outcome]], reference: str, newer: str | None) -> Section:
     """The section from the outcomes of all rounds; ``newer`` names iperf3 3.18, where there is one. Pure."""
-    return Section(
-        title="CPU per message, UDP 64 B at 30 Mb/s (58.6 kpps), pacing absolute",
-        columns=[
-            "generator",
-            "sender us/message",
-            "receiver us/message",
-            "sender against iperf3",
-            "both against iperf3",
-            "received pps",
-            "departure error p50 us",
-            "p99 us",
-        ],
-        rows=[_row(name, outcomes, taken[reference]) for name, outcomes in taken.items()],
+
+    def against(figure: Callable[[Outcome], float]) -> Callable[[Sequence[Outcome]], str]:
+        return lambda outcomes: shown(_against(outcomes, taken[reference], figure))
+
+    return by_arm(
+        "CPU per message, UDP 64 B at 30 Mb/s (58.6 kpps), pacing absolute",
+        taken,
+        {
+            "sender us/message": middle(lambda o: o.sender_us),
+            "receiver us/message": middle(lambda o: o.receiver_us),
+            "sender against iperf3": against(lambda o: o.sender_us),
+            "both against iperf3": against(lambda o: o.sender_us + o.receiver_us),
+            "received pps": middle(lambda o: o.received_pps, ",.0f"),
+            "departure error p50 us": middle(lambda o: o.departures.p50_us, ".1f"),
+            "p99 us": middle(lambda o: o.departures.p99_us, ".1f"),
+        },
         note="CPU of the whole process, start-up included; what a veth pair costs in the kernel is the "
         "sender's. Ratios are within a round. Errors are those of the flow's pacing certificate, which no "
         "other generator has.",
@@ -89,19 +92,6 @@ def _ours(contest: Contest, flow: Flow) -> Arms:
         for gso in (False, True)
         for window_us in (0, 50, 200)
     }
-
-
-def _row(name: str, outcomes: Sequence[Outcome], reference: Sequence[Outcome]) -> list[str]:
-    return [
-        name,
-        shown(median(figures(outcomes, lambda o: o.sender_us))),
-        shown(median(figures(outcomes, lambda o: o.receiver_us))),
-        shown(_against(outcomes, reference, lambda o: o.sender_us)),
-        shown(_against(outcomes, reference, lambda o: o.sender_us + o.receiver_us)),
-        shown(median(figures(outcomes, lambda o: o.received_pps)), ",.0f"),
-        shown(median(figures(outcomes, lambda o: o.departures.p50_us)), ".1f"),
-        shown(median(figures(outcomes, lambda o: o.departures.p99_us)), ".1f"),
-    ]
 
 
 def _against(

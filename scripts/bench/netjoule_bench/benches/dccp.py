@@ -13,7 +13,7 @@ from netjoule_bench.generators.flow import Flow
 from netjoule_bench.generators.netjoule_traffic import NetjouleTraffic
 from netjoule_bench.repeats import interleaved
 from netjoule_bench.sandbox.veth import VETH, Route
-from netjoule_bench.tables import Section
+from netjoule_bench.tables import Section, by_arm
 
 ARMS: dict[str, tuple[str, ...]] = {
     "udp": ("udp",),
@@ -30,8 +30,7 @@ MOST_CORE_SHARE = 0.01
 ROUND_TRIP_MS = 10.0
 
 Report = dict[str, Any]
-Column = tuple[str, Callable[[list[Report]], str]]
-"""Its head, and what it shows of an arm's reports."""
+Columns = dict[str, Callable[[list[Report]], str]]
 
 
 def sections(repo: Path, ours: NetjouleTraffic, seconds: float, repeats: int) -> list[Section]:
@@ -61,11 +60,12 @@ def saturation(ours: NetjouleTraffic, seconds: float, repeats: int, *, gso: bool
         tfrc = taken["dccp, CCID 3"]
         keeps_up = _median(tfrc, _goodput_mbps) >= LEAST_SHARE * reference
         passed = passed and best_mbps >= LEAST_GSO_MBPS and keeps_up and _median(tfrc, _loss) <= MOST_GSO_LOSS
-    against = ("against udp", lambda reports: f"{_median(reports, _goodput_mbps) / reference:.2f}")
-    return _section(
+    against: Columns = {"against udp": lambda found: f"{_median(found, _goodput_mbps) / reference:.2f}"}
+    return by_arm(
         f"Saturated goodput over veth, 1440 B, {'GSO and GRO' if gso else 'no offloads'}",
         taken,
-        [_GOODPUT, against, _LOSS, *_CPU],
+        _GOODPUT | against | _LOSS | _CPU,
+        arms="transport",
         note=f"DCCP over UDP (RFC 6773). {limit}.",
         passed=passed,
     )
@@ -75,10 +75,11 @@ def lossless(ours: NetjouleTraffic, seconds: float, repeats: int) -> Section:
     """Goodput and loss below saturation, with offloads."""
     flow = Flow(payload_bytes=1440, rate_mbps=OFFERED_GSO_MBPS, seconds=seconds)
     taken = _interleaved(ours, VETH, flow, repeats, ("--gso",))
-    return _section(
+    return by_arm(
         f"Goodput over veth at {OFFERED_GSO_MBPS:,.0f} Mb/s offered, 1440 B, GSO and GRO",
         taken,
-        [_GOODPUT, _LOSS, *_CPU],
+        _GOODPUT | _LOSS | _CPU,
+        arms="transport",
         note=f"Limit: one DCCP at least {LEAST_GSO_MBPS:,.0f} Mb/s with no loss.",
         passed=any(
             _median(reports, _goodput_mbps) >= LEAST_GSO_MBPS and _median(reports, _loss) == 0
@@ -100,16 +101,17 @@ def cpu_per_packet(
 
     where = "RTT below 1 ms" if round_trip_ms is None else f"RTT {round_trip_ms:g} ms"
     limited = round_trip_ms is not None
-    return _section(
+    return by_arm(
         f"CPU per packet at 30 Mb/s, 1440 B, {where}",
         taken,
-        [
-            ("sender us/packet", _CPU[0][1]),
-            ("receiver us/packet", _CPU[1][1]),
-            ("sender against udp", lambda reports: f"{against_udp(reports, _sender_us):.2f}"),
-            ("receiver against udp", lambda reports: f"{against_udp(reports, _receiver_us):.2f}"),
-            ("goodput Mb/s", lambda reports: f"{_median(reports, _goodput_mbps):.2f}"),
-        ],
+        {
+            "sender us/packet": lambda reports: f"{_median(reports, _sender_us):.2f}",
+            "receiver us/packet": lambda reports: f"{_median(reports, _receiver_us):.2f}",
+            "sender against udp": lambda reports: f"{against_udp(reports, _sender_us):.2f}",
+            "receiver against udp": lambda reports: f"{against_udp(reports, _receiver_us):.2f}",
+            "goodput Mb/s": lambda reports: f"{_median(reports, _goodput_mbps):.2f}",
+        },
+        arms="transport",
         note="CPU of the flow alone (CLOCK_PROCESS_CPUTIME_ID, the figure of /proc/PID/schedstat). "
         + (f"Limit: sender at most {MOST_CPU_RATIO:g} times UDP's." if limited else "No limit at this RTT."),
         passed=all(against_udp(reports, _sender_us) <= MOST_CPU_RATIO for reports in taken.values())
@@ -122,21 +124,14 @@ def thin_flow(ours: NetjouleTraffic, route: Route, seconds: float, repeats: int)
     """CPU share of the sender at 65 kb/s of 300-byte packets."""
     flow = Flow(payload_bytes=300, rate_mbps=0.065, seconds=seconds)
     taken = _interleaved(ours, route, flow, repeats, ())
-    return _section(
+    return by_arm(
         f"Sender's CPU at 65 kb/s of 300-byte packets, RTT {ROUND_TRIP_MS:g} ms",
         taken,
-        [("share of a core %", lambda reports: f"{100 * _median(reports, _core_share):.3f}")],
+        {"share of a core %": lambda reports: f"{100 * _median(reports, _core_share):.3f}"},
+        arms="transport",
         note=f"Limit: below {100 * MOST_CORE_SHARE:g} % of a core.",
         passed=all(_median(reports, _core_share) < MOST_CORE_SHARE for reports in taken.values()),
     )
-
-
-def _section(
-    title: str, taken: dict[str, list[Report]], columns: list[Column], *, note: str, passed: bool | None
-) -> Section:
-    """A row per arm."""
-    rows = [[arm, *(show(reports) for _, show in columns)] for arm, reports in taken.items()]
-    return Section(title, ["transport", *(name for name, _ in columns)], rows, note, passed)
 
 
 def _interleaved(
@@ -174,9 +169,9 @@ def _median(reports: list[Report], value: Any) -> float:
     return statistics.median(float(value(report)) for report in reports)
 
 
-_GOODPUT: Column = ("goodput Mb/s", lambda reports: f"{_median(reports, _goodput_mbps):,.0f}")
-_LOSS: Column = ("loss %", lambda reports: f"{100 * _median(reports, _loss):.3f}")
-_CPU: tuple[Column, Column] = (
-    ("sender CPU us/packet", lambda reports: f"{_median(reports, _sender_us):.2f}"),
-    ("receiver CPU us/packet", lambda reports: f"{_median(reports, _receiver_us):.2f}"),
-)
+_GOODPUT: Columns = {"goodput Mb/s": lambda reports: f"{_median(reports, _goodput_mbps):,.0f}"}
+_LOSS: Columns = {"loss %": lambda reports: f"{100 * _median(reports, _loss):.3f}"}
+_CPU: Columns = {
+    "sender CPU us/packet": lambda reports: f"{_median(reports, _sender_us):.2f}",
+    "receiver CPU us/packet": lambda reports: f"{_median(reports, _receiver_us):.2f}",
+}

@@ -14,7 +14,7 @@ from netjoule_bench.generators.netjoule_traffic import NetjouleTraffic, built
 from netjoule_bench.repeats import interleaved, median, ratio, shown
 from netjoule_bench.sandbox.processes import Running
 from netjoule_bench.sandbox.veth import RECEIVER_ADDRESS, RECEIVER_NETNS, SENDER_NETNS, VETH
-from netjoule_bench.tables import Section, at_least
+from netjoule_bench.tables import Section, at_least, by_arm
 
 SATURATING_MBPS = 99_000.0
 TCP_MESSAGE_BYTES = 128 << 10  # iperf3's default for TCP
@@ -39,13 +39,13 @@ def tcp(contest: Contest) -> Section:
 
 def tcp_judged(taken: Mapping[str, Sequence[float]], reference: str) -> Section:
     """The section from the goodputs of all rounds in Mb/s; pure."""
-    return Section(
-        title="TCP goodput, one stream, messages of 128 KiB",
-        columns=["generator", "goodput Mb/s", "against iperf3"],
-        rows=[
-            [name, shown(median(rates), ",.0f"), shown(ratio(rates, taken[reference]))]
-            for name, rates in taken.items()
-        ],
+    return by_arm(
+        "TCP goodput, one stream, messages of 128 KiB",
+        taken,
+        {
+            "goodput Mb/s": lambda rates: shown(median(rates), ",.0f"),
+            "against iperf3": lambda rates: shown(ratio(rates, taken[reference])),
+        },
         note="As the receiver counts it. D-ITG and NetPerfMeter send at most 64 KiB at once: no part.",
         verdicts=[
             at_least("TCP goodput against iperf3", ratio(taken[_OURS], taken[reference]), LEAST_TCP_RATIO)

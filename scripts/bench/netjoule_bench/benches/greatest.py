@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from netjoule_bench.generators.contest import Contest
-from netjoule_bench.generators.flow import Flow, Outcome, Run, figures
-from netjoule_bench.repeats import interleaved, median, ratio, shown
+from netjoule_bench.generators.flow import Flow, Outcome, Run, figures, middle
+from netjoule_bench.repeats import interleaved, ratio, shown
 from netjoule_bench.sandbox.veth import software_segmentation
-from netjoule_bench.tables import Section, at_least
+from netjoule_bench.tables import Section, at_least, by_arm
 
 PAYLOAD_BYTES = 64
 GREATEST_LOSS = 0.002
@@ -79,40 +79,27 @@ def section(contest: Contest, seconds: float) -> Section:
 
 def judged(taken: Mapping[str, Sequence[Outcome | None]], reference: str) -> Section:
     """The section from the outcomes of all rounds; pure."""
-    rows = []
-    for name, outcomes in taken.items():
-        rows.append(
-            [
-                name,
-                shown(median(figures(outcomes, lambda o: o.received_pps)), ",.0f"),
-                shown(median(figures(outcomes, lambda o: 100 * o.loss)), ".3f"),
-                shown(_against(taken, name, reference)),
-                shown(median(figures(outcomes, lambda o: o.sender_us)), ".3f"),
-                shown(median(figures(outcomes, lambda o: o.receiver_us)), ".3f"),
-            ]
-        )
-    return Section(
-        title="Greatest rate with loss below 0.2 %, UDP 64 B, one sender thread",
-        columns=[
-            "generator",
-            "received pps",
-            "loss %",
-            "against iperf3",
-            "sender us/message",
-            "receiver us/message",
-        ],
-        rows=rows,
+
+    def against(outcomes: Sequence[Outcome | None]) -> float | None:
+        own, theirs = (figures(rounds, lambda o: o.received_pps) for rounds in (outcomes, taken[reference]))
+        return ratio(own, theirs)
+
+    return by_arm(
+        "Greatest rate with loss below 0.2 %, UDP 64 B, one sender thread",
+        taken,
+        {
+            "received pps": middle(lambda o: o.received_pps, ",.0f"),
+            "loss %": middle(lambda o: 100 * o.loss, ".3f"),
+            "against iperf3": lambda outcomes: shown(against(outcomes)),
+            "sender us/message": middle(lambda o: o.sender_us, ".3f"),
+            "receiver us/message": middle(lambda o: o.receiver_us, ".3f"),
+        },
         note="Every message of netjoule-traffic carries its own sequence number and time and is counted, "
         "also inside a train. Where GSO is cut in software the sender's device has tx-udp-segmentation off. "
         "Both have the greatest receive buffer that the host grants without privileges (net.core.rmem_max; "
         "iperf3 by -w).",
         verdicts=[
-            at_least(f"greatest pps against iperf3, {name}", _against(taken, name, reference), limit)
+            at_least(f"greatest pps against iperf3, {name}", against(taken[name]), limit)
             for name, limit in _OURS.items()
         ],
     )
-
-
-def _against(taken: Mapping[str, Sequence[Outcome | None]], name: str, reference: str) -> float | None:
-    own, theirs = (figures(taken[arm], lambda o: o.received_pps) for arm in (name, reference))
-    return ratio(own, theirs)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from netjoule_bench.generators.contest import Contest
-from netjoule_bench.generators.flow import Flow, Outcome, figures
-from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, shown
-from netjoule_bench.tables import Section, at_least, at_most
+from netjoule_bench.generators.flow import Flow, Outcome, figures, middle
+from netjoule_bench.repeats import INTERVALS, interleaved, interval, median
+from netjoule_bench.tables import Section, at_least, at_most, by_arm
 
 RATE_MBPS, PAYLOAD_BYTES = 0.065, 300
 MOST_CORE_SHARE_PERCENT = 1.0
@@ -27,22 +27,17 @@ def section(contest: Contest) -> Section:
 
 def judged(taken: Mapping[str, Sequence[Outcome]], seconds: float) -> Section:
     """The section from the outcomes of all rounds; pure."""
-    rows = [
-        [
-            name,
-            shown(_percent(outcomes, lambda o: o.sender_cpu_s / seconds), ".3f"),
-            shown(_percent(outcomes, lambda o: o.receiver_cpu_s / seconds), ".3f"),
-            interval(_in_time_percent(outcomes)),
-            shown(median(figures(outcomes, lambda o: o.departures.p99_us)), ".1f"),
-        ]
-        for name, outcomes in taken.items()
-    ]
-    share = _percent(taken[OURS], lambda o: o.sender_cpu_s / seconds)
+    share = median(figures(taken[OURS], lambda o: 100 * o.sender_cpu_s / seconds))
     in_time = _in_time_percent(taken[OURS])
-    return Section(
-        title="A thin flow: UDP 300 B at 65 kb/s (skype), window 0",
-        columns=["generator", "sender, % of a core", "receiver, % of a core", "within 50 us %", "p99 us"],
-        rows=rows,
+    return by_arm(
+        "A thin flow: UDP 300 B at 65 kb/s (skype), window 0",
+        taken,
+        {
+            "sender, % of a core": middle(lambda o: 100 * o.sender_cpu_s / seconds, ".3f"),
+            "receiver, % of a core": middle(lambda o: 100 * o.receiver_cpu_s / seconds, ".3f"),
+            "within 50 us %": lambda outcomes: interval(_in_time_percent(outcomes)),
+            "p99 us": middle(lambda o: o.departures.p99_us, ".1f"),
+        },
         note="CPU of the whole process over the flow's time, start-up included. " + INTERVALS,
         verdicts=[
             at_most("skype: sender, % of a core", share, MOST_CORE_SHARE_PERCENT),
@@ -59,8 +54,3 @@ def judged(taken: Mapping[str, Sequence[Outcome]], seconds: float) -> Section:
 def _in_time_percent(outcomes: Sequence[Outcome]) -> list[float | None]:
     shares = figures(outcomes, lambda o: o.departures.within_50us)
     return [None if share is None else 100 * share for share in shares]
-
-
-def _percent(outcomes: Sequence[Outcome], share: Callable[[Outcome], float | None]) -> float | None:
-    middle = median(figures(outcomes, share))
-    return None if middle is None else 100 * middle

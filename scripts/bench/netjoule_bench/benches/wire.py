@@ -21,7 +21,7 @@ from netjoule_bench.generators.flow import Flow, Outcome
 from netjoule_bench.repeats import INTERVALS, interleaved, interval, median, ratio, shown
 from netjoule_bench.sandbox.processes import Running
 from netjoule_bench.sandbox.veth import RECEIVER_DEVICE, RECEIVER_NETNS
-from netjoule_bench.tables import Section, at_most
+from netjoule_bench.tables import Section, at_most, by_arm
 
 PAYLOAD_BYTES, RATE_MBPS = 64, 30.0
 OURS_AS_LATE = (
@@ -56,30 +56,25 @@ def judged(taken: Mapping[str, Sequence[tuple[list[float], float | None]]], newe
 
     ``newer`` names iperf3 3.18, where there is one.
     """
-    rows = []
     p99_us = {name: [quantile(found, 0.99) for found, _ in rounds] for name, rounds in taken.items()}
     against = ratio(p99_us[OURS_AS_LATE], p99_us[newer]) if newer else None  # 1 or less: ours is no later
-    for name, rounds in taken.items():
-        errors = [errors for errors, _ in rounds]
-        inside = [sum(us <= 50 for us in found) / len(found) if found else None for found in errors]
-        percent = [None if share is None else 100 * share for share in inside]
-        rows.append(
-            [
-                name,
-                shown(median([quantile(found, 0.5) for found in errors]), ".1f"),
-                shown(median(p99_us[name]), ".1f"),
-                interval(percent),
-                shown(median([certified for _, certified in rounds]), ".1f"),
-            ]
-        )
-    return Section(
-        title="Departure error as a tap on the wire sees it, UDP 64 B at 30 Mb/s",
-        columns=["generator", "p50 us", "p99 us", "within 50 us %", "certified p99 us"],
-        rows=rows,
+    return by_arm(
+        "Departure error as a tap on the wire sees it, UDP 64 B at 30 Mb/s",
+        taken,
+        {
+            "p50 us": lambda rounds: shown(median([quantile(found, 0.5) for found, _ in rounds]), ".1f"),
+            "p99 us": lambda rounds: shown(median([quantile(found, 0.99) for found, _ in rounds]), ".1f"),
+            "within 50 us %": lambda rounds: interval([_in_time_percent(found) for found, _ in rounds]),
+            "certified p99 us": lambda rounds: shown(median([certified for _, certified in rounds]), ".1f"),
+        },
         note="Packet k against its place on the asked schedule, which begins where no packet is early; "
         "packets of one train leave together. The tap (tcpdump) disturbs the sender. " + INTERVALS,
         verdicts=[at_most(f"p99 on the wire against iperf3 3.18, {OURS_AS_LATE}", against, 1.0)],
     )
+
+
+def _in_time_percent(errors_us: Sequence[float]) -> float | None:
+    return 100 * sum(us <= 50 for us in errors_us) / len(errors_us) if errors_us else None
 
 
 def errors_us(times_ns: Sequence[int], period_ns: float) -> list[float]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from netjoule_bench.repeats import median, shown
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -87,3 +89,10 @@ def figures(
 ) -> list[float | None]:
     """One figure of each round; None where the round has no outcome or the outcome not this figure."""
     return [None if outcome is None else figure(outcome) for outcome in outcomes]
+
+
+def middle(
+    figure: Callable[[Outcome], float | None], form: str = ".2f"
+) -> Callable[[Sequence[Outcome | None]], str]:
+    """A column of a table: the median of one figure."""
+    return lambda outcomes: shown(median(figures(outcomes, figure)), form)
