@@ -130,6 +130,8 @@ read_plan <- function(campaign_dir, meta, contracts) {
   rows[, c("status", "reason") := list("planned", NA_character_)]
   known <- match(rows$run_id, settled$rows$run_id)
   rows[!is.na(known), c("status", "reason") := settled$rows[known[!is.na(known)], list(status, reason)]]
+  # Stopped while it ran: it runs again, under its id.
+  rows[status == "invalid" & reason %in% "interrupted", c("status", "reason") := list("planned", NA_character_)]
   rows[, latest := max(attempt), by = "mini_block"]
   rows[status == "valid", status := fifelse(attempt < latest, "superseded", "done")]
   rows[, latest := NULL]

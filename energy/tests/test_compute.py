@@ -243,7 +243,7 @@ INTERVALS = "end,t_start_s,t_end_s,bytes\n"
         ("runs/b01m001-udp-a1/flow.json", '{"sender":', "cannot be read as JSON"),
         ("runs/b01m001-udp-a1/flow.json", '{"sender": [1]}', "sender must be an object or null"),
         ("runs/b01m001-udp-a1/intervals.csv", "end,bytes\n", "lacks the column t_start_s, t_end_s"),
-        ("runs/b01m001-udp-a1/intervals.csv", INTERVALS + "receiver,0.0\n", "line 2: 2 cells, not 4"),
+        ("runs/b01m001-udp-a1/intervals.csv", INTERVALS + "receiver,0.0\n", "line 2: cells: 2, not 4"),
         ("runs/b01m001-udp-a1/intervals.csv", INTERVALS + "receiver,0,1,nan\n", "is not a finite number"),
         ("runs/b01m001-udp-a1/intervals.csv", "\udc8a\udcff", "cannot be read: line 1: not UTF-8"),
         ("meters/m1.csv", "\udc8a\udcff", "cannot be read: line 1: not UTF-8"),

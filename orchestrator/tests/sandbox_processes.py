@@ -4,6 +4,7 @@
 import json
 import os
 import select
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -66,6 +67,21 @@ def child(pid: int) -> int:
     """The only child of a process."""
     (one,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     return one
+
+
+def first_worker(supervisor: int, timeout_s: float = 60.0) -> int:
+    """The worker of a sandbox that comes up, once it catches SIGTERM: its command has begun, not its work."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        try:
+            worker = child(child(child(supervisor)))
+            caught = next(s for s in status(Path(f"/proc/{worker}")).splitlines() if s.startswith("SigCgt:"))
+        except (OSError, ValueError):
+            continue
+        if int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1 and "netjoule" in program(worker):
+            return worker
+        time.sleep(0.005)
+    raise AssertionError("no worker")
 
 
 def program(pid: int) -> str:

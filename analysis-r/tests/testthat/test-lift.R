@@ -112,6 +112,17 @@ test_that("a campaign reads the same whether its plan holds the status or status
   expect_equal(as.data.frame(summarise_ea(after)), as.data.frame(summarise_ea(before)))
 })
 
+test_that("a run that was stopped is planned", {
+  dir <- renewed(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1))
+  run <- read_campaign(dir)$plan$run_id[1]
+  row <- paste0("2026-11-21T00:00:01.000Z,", run, ",1,1,rig1,1,invalid,interrupted\n")
+  cat(row, file = file.path(dir, "status.csv"), append = TRUE)
+  plan <- read_campaign(dir)$plan
+  expect_identical(plan$status[1], "planned")
+  expect_true(is.na(plan$reason[1]))
+  expect_true(all(plan$status[-1] == "done"))
+})
+
 test_that("a row of an older owner is ignored, and one cut off by a killed writer is dropped", {
   dir <- renewed(synthetic_campaign(blocks = 1, payload_bytes = 64, offered_rate_mbps = 1))
   path <- file.path(dir, "status.csv")

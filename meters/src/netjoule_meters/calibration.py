@@ -69,7 +69,7 @@ def point(true_w: float, u95_true_w: float, shown_w: Sequence[float]) -> Point:
     """
     if len(shown_w) < LEAST_READINGS:
         raise UsageError(
-            f"{len(shown_w)} readings are too few for a calibration point: take at least {LEAST_READINGS}, "
+            f"too few readings for a calibration point ({len(shown_w)}): take at least {LEAST_READINGS}, "
             "with a longer --seconds"
         )
     if not (true_w > 0 and u95_true_w > 0):

@@ -125,8 +125,8 @@ def chosen(meter: Meter, seen: Iterable[Reading]) -> RangingResult:
     good = [reading for reading in rows if not reading.flag]
     if len(good) < MIN_READINGS:
         raise MeterUnavailable(
-            f"the ranging pass of the {meter.model} got {len(good)} readings, fewer than {MIN_READINGS}: "
-            "make it longer, and check the meter with 'netjoule-meters read --watch'"
+            f"the ranging pass of the {meter.model} got {len(good)} of the {MIN_READINGS} readings that it "
+            "takes: make it longer, and check the meter with 'netjoule-meters read --watch'"
         )
     most_v, most_a, most_w = (
         max((abs(value) for value in values if value is not None), default=0.0)

@@ -3,10 +3,12 @@ import errno
 import json
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 import synthetic
+import yaml
 from typer.testing import CliRunner
 
 from netjoule.analysis import analysis, summary
@@ -34,6 +36,31 @@ def at_home(monkeypatch):
 
 def lines(text: str) -> list[dict]:
     return [json.loads(line) for line in text.splitlines()]
+
+
+# -- signals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_at_any_moment_ends_the_command_and_is_told(capsys, monkeypatch, number):
+    monkeypatch.setattr(launch, "resume", lambda *_, **__: signal.raise_signal(number))
+    before = signal.getsignal(number)
+    with pytest.raises(SystemExit) as ended:
+        app.main(["resume", "x"])
+    assert (ended.value.code, capsys.readouterr().err) == (
+        128 + number,
+        f"netjoule: stopped by {number.name}\n",
+    )
+    assert signal.getsignal(number) is before
+
+
+def test_the_end_of_the_command_in_the_sandbox_is_told_once(capsys, monkeypatch):
+    monkeypatch.setattr(launch, "resume", lambda *_, **__: 128 + signal.SIGKILL)
+    for inside, said in (("root", ""), (None, "netjoule: stopped by SIGKILL\n")):
+        monkeypatch.setattr(sandbox, "inside", lambda inside=inside: inside)
+        with pytest.raises(SystemExit):
+            app.main(["resume", "x"])
+        assert capsys.readouterr().err == said
 
 
 # -- help and usage ---------------------------------------------------------------------------------
@@ -150,6 +177,14 @@ def test_plan_says_runs_time_and_least_p(capsys):
     assert "9600 = 1920 mini-blocks x 5 transports, 40 blocks" in text
     assert "days" in text
     assert "1.82e-12 possible with 40 blocks (sign-flip test); 1.09e-11 after Holm over 6 tests" in text
+
+
+def test_a_plan_of_one_run_has_no_plural(tmp_path, capsys):
+    asked = yaml.safe_load((ROOT / "workloads/skype.yaml").read_text())
+    asked = {name: value for name, value in asked.items() if name not in ("profile", "transport_options")}
+    (tmp_path / "w.yaml").write_text(yaml.safe_dump(asked | {"transports": ["udp"], "blocks": 1}))
+    assert run_command(["plan", str(tmp_path / "w.yaml")]) == 0
+    assert "1 = 1 mini-block x 1 transport, 1 block\n" in capsys.readouterr().out
 
 
 def test_plan_rows_are_those_that_run_will_execute(capsys):
@@ -398,7 +433,7 @@ def test_invalid_runs_that_no_repeat_cured_are_counted_by_reason(files, inside, 
 
     monkeypatch.setattr(runner, "run_campaign", unlucky)
     assert run_command(["run", *files]) == 0
-    assert "1 runs done, 1 invalid" in (text := capsys.readouterr().out)
+    assert "1 run done, 1 invalid" in (text := capsys.readouterr().out)
     assert "1 x meter_gap" in text
 
 

@@ -99,7 +99,9 @@ def test_citation_licence_and_data_package_say_the_same(campaign_dir, tmp_path):
     assert package["licenses"][0]["name"] == "ODbL-1.0"
     assert package["contributors"][0] == {"title": "Doe, Jo", "roles": ["creator"]}
     assert "ODbL-1.0" in (folder / "LICENCE.txt").read_text()
-    assert "in this model" in (folder / "README.md").read_text()
+    readme = (folder / "README.md").read_text()
+    assert "in this model" in readme
+    assert ", 1 block; power" in readme
 
 
 def test_nobody_is_named_and_no_licence_is_granted_without_being_told(campaign_dir, tmp_path):

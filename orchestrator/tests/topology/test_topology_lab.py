@@ -210,7 +210,7 @@ FAULTS = [
     ([("wifi.channel", 52)], "wifi.channel", "radar"),
     ([("wifi.rates", "fast")], "wifi.rates", "does not have the form ^automatic$"),
     ([("wifi.rates", {"mcs": [40]})], "wifi.rates.mcs.0", "above the greatest allowed 31"),
-    ([("wifi.rates", {"mcs": [10], "streams": 1})], "wifi.rates.mcs", "needs more than 1 streams"),
+    ([("wifi.rates", {"mcs": [10], "streams": 1})], "wifi.rates.mcs", "needs more than 1 stream;"),
     ([("wifi.power_save", "maybe")], "wifi.power_save", "is not one of on, off"),
     ([BRIDGE], "hosts.ap.wired.addresses", "a cable in a bridge has no addresses"),
     ([BRIDGE, ("hosts.ap.wired", GONE)], "hosts.ap", "'wired' is missing"),

@@ -158,7 +158,7 @@ def _cells(path: Path, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
     with readable(path):
         for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES):
             if defect or (header and len(cells) != len(header)):
-                raise reading.Unreadable(f"line {line}", defect or f"{len(cells)} cells, not {len(header)}")
+                raise reading.Unreadable(f"line {line}", defect or f"cells: {len(cells)}, not {len(header)}")
             if header:
                 yield dict(zip(header, cells, strict=True))
             else:

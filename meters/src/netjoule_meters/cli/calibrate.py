@@ -173,7 +173,7 @@ def _reference_mean(
     if accuracy.reading_ratio is None or accuracy.range_ratio is None:
         raise UsageError(f"the reference meter's accuracy is {accuracy.source}: use another reference")
     if len(powers) < LEAST_READINGS:
-        raise UsageError(f"the reference meter gave {len(powers)} readings: use a longer --seconds")
+        raise UsageError(f"the reference meter gave too few readings ({len(powers)}): use a longer --seconds")
     mean_w = statistics.fmean(powers)
     limit_w = accuracy.reading_ratio * abs(mean_w) + accuracy.range_ratio * (passport.range.power_w or 0.0)
     noise_w = statistics.stdev(powers) / math.sqrt(len(powers))

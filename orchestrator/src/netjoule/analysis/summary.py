@@ -13,6 +13,7 @@ from netjoule.core import files
 from netjoule.core.console import Output
 from netjoule.core.errors import InvalidData
 from netjoule.core.tables import Column, Table
+from netjoule.core.words import counted
 from netjoule_energy import GREATEST_FLOOR_RATIO
 
 __all__ = [
@@ -95,7 +96,7 @@ def _tell_files(campaign: Path, output: Output) -> None:
     """Name what was made: to people by folder, to machines file by file."""
     made = made_files(campaign)
     if figures := [path for path in made if path.suffix == ".svg"]:
-        output.say(f"{len(figures)} figure{'s' if len(figures) > 1 else ''}: {campaign / 'figures'}")
+        output.say(f"{counted(len(figures), 'figure')}: {campaign / 'figures'}")
     for path in made:
         if path not in figures:
             output.say(f"report: {path}")
@@ -150,11 +151,15 @@ def summary_tables(rows: list[dict[str, str]]) -> Iterator[Table]:
 def outside_lines(rows: list[dict[str, str]]) -> list[str]:
     """A line for each further meter of whose cells the device model is valid in none."""
     return [
-        f"E_A of {cells[0]['node']} (meter {meter_id}): all {len(cells)} cells lie outside the validity of"
+        f"E_A of {cells[0]['node']} (meter {meter_id}): {_all(cells)} outside the validity of"
         f" device model {cells[0].get('device_model') or '?'}; they are in {SUMMARY_FILE}"
         for meter_id in _outside(rows)
         if (cells := _of_meter(rows, meter_id))
     ]
+
+
+def _all(cells: list[dict[str, str]]) -> str:
+    return f"all {len(cells)} cells lie" if len(cells) > 1 else "its cell lies"
 
 
 def _outside(rows: list[dict[str, str]]) -> list[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -20,7 +21,9 @@ from netjoule.cli.table_iv import table_iv
 from netjoule.core.clock import SystemClock
 from netjoule.core.console import Output, describe_error, write_what_can_be_written
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError, refused
+from netjoule.core.signals import exit_on_signals
 from netjoule.coursework.cli import app as coursework_app
+from netjoule.hosts import sandbox
 from netjoule.importing.cli import import_results
 from netjoule.publishing.cli import publish_campaign
 from netjoule.savings.cli import savings
@@ -221,6 +224,7 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     """
     from netjoule.core import files
     from netjoule.core.safe_text import escaped
+    from netjoule.core.words import counted
     from netjoule.store.foreign_files import FOREIGN, foreign_files
     from netjoule.validation.check import check_campaign, unfinished
 
@@ -240,7 +244,7 @@ def check(campaign: CampaignDir, json: Json = False) -> None:
     checked = {"event": "checked", "campaign": str(campaign), "defects": count, "foreign": len(foreign)}
     output.event(checked | {"unfinished": missing})
     if count or missing:
-        defects = f"{count} defect{'s' if count > 1 else ''}" if count else ""
+        defects = counted(count, "defect") if count else ""
         go_on = f"'netjoule resume {campaign}' runs what is left" if missing else ""
         raise InvalidData("; ".join(filter(None, (defects, missing))), where=str(campaign), next_step=go_on)
     output.say(f"{campaign}: no defects")
@@ -470,7 +474,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     typed = list(sys.argv[1:] if argv is None else argv)
     write_what_can_be_written()
-    sys.exit(run_command(typed))
+    with exit_on_signals():
+        code = run_command(typed)
+        # Said once: by the command that waits for the one in the sandbox, however that one ended.
+        if code in _ENDED_BY and sandbox.inside() is None:
+            Output().error(f"netjoule: stopped by {_ENDED_BY[code]}")
+    sys.exit(code)
+
+
+_ENDED_BY = {128 + s: s.name for s in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)}
 
 
 def run_command(typed: Sequence[str]) -> int:
@@ -489,8 +501,9 @@ def run_command(typed: Sequence[str]) -> int:
         _tell(error, output, verbose)
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        output.error("netjoule: stopped")
-        return 1
+        return 128 + signal.SIGINT
+    except SystemExit as ended:  # by a signal: typer itself never ends the process here
+        code = ended.code
     except Exception as error:
         told: Exception = error
         if isinstance(error, OSError) and error.filename is not None:

@@ -22,6 +22,7 @@ from netjoule.core import programs, secrets
 from netjoule.core.console import Output
 from netjoule.core.errors import InvalidData, NetjouleError
 from netjoule.core.reason import explained
+from netjoule.core.words import counted
 from netjoule.design import instruments, limits, resolution, timeline
 from netjoule.design.run_table import last_attempts
 from netjoule.hosts import sandbox
@@ -209,7 +210,8 @@ def resume(path: Path, output: Output, *, verify: bool = True, trust_vars: bool 
     with Campaign.open(path) as campaign:
         _say_repairs(campaign, output)
         if campaign.next_mini_block() is None and not campaign.finished_without_result():
-            output.say(f"{path}: all {len(campaign.rows())} runs are finished")
+            runs = len(campaign.rows())
+            output.say(f"{path}: {f'all {runs} runs are' if runs > 1 else 'its run is'} finished")
             output.event({"event": "nothing_to_do", "campaign": str(path)})
             return 0
         if campaign.topology.kind != topology.EMULATED:
@@ -337,7 +339,8 @@ def _run(campaign: Campaign, output: Output) -> int:
         outcome = runner.run_campaign(campaign, sink)
     if outcome.end == "stopped":
         output.error(
-            f"netjoule: stopped after {outcome.runs_done} runs; go on with 'netjoule resume {campaign.path}'"
+            f"netjoule: stopped after {counted(outcome.runs_done, 'run')};"
+            f" go on with 'netjoule resume {campaign.path}'"
         )
         return 1
     return _verdict(campaign, output)
@@ -351,7 +354,7 @@ def _verdict(campaign: Campaign, output: Output) -> int:
     output.event(
         {"event": "campaign", "path": str(campaign.path), "runs_done": done, "runs_invalid": len(bad)}
     )
-    output.say(f"{done} runs done, {len(bad)} invalid: {campaign.path}")
+    output.say(f"{counted(done, 'run')} done, {len(bad)} invalid: {campaign.path}")
     for reason in sorted({r.reason for r in bad}):
         output.say(f"  {sum(r.reason == reason for r in bad)} x {reason}: {explained(reason)}")
     if bad and not done:

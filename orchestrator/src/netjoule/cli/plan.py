@@ -10,6 +10,7 @@ from netjoule.cli import launch
 from netjoule.cli.launch import Inputs
 from netjoule.core.clock import SystemClock
 from netjoule.core.console import Output, duration_text
+from netjoule.core.words import counted
 from netjoule.design import multiplicity, run_table
 from netjoule.design.duration import Forecast, forecast
 from netjoule.design.resolution import Estimate, estimate
@@ -68,8 +69,8 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     size = forecast(of, where)
     yield f"workload   {of.name} on testbed {where.name} ({where.kind})"
     yield (
-        f"runs       {size.runs} = {size.mini_blocks} mini-blocks x {size.transports} transports,"
-        f" {size.blocks} blocks"
+        f"runs       {size.runs} = {counted(size.mini_blocks, 'mini-block')} x"
+        f" {counted(size.transports, 'transport')}, {counted(size.blocks, 'block')}"
     )
     yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)"
     yield f"smallest p {_smallest_p_text(size, of)}"
@@ -87,7 +88,7 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
 
 def _smallest_p_text(size: Forecast, of: Workload) -> str:
     """Of one test, and of the family that is tested (Holm)."""
-    one = f"{size.least_p:.3g} possible with {size.blocks} blocks (sign-flip test)"
+    one = f"{size.least_p:.3g} possible with {counted(size.blocks, 'block')} (sign-flip test)"
     tests = multiplicity.size(of)
     if tests == 0:
         return f"{one}; no two transports to compare, so no test"
@@ -128,4 +129,4 @@ def _resolution_text(found: Estimate, of: Workload) -> str:
     named = [
         cell for cell, p in zip(cells, of.payload_bytes, strict=True) if any(q == p for q, _ in found.below)
     ]
-    return f"{text}; likely below it are {len(found.below)} of {total} cells: {', '.join(named)}"
+    return f"{text}; likely below it: {len(found.below)} of {counted(total, 'cell')}: {', '.join(named)}"

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from netjoule.core import secrets
 from netjoule.core.console import Output, duration_text
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.core.words import counted
 from netjoule.diagnostics.doctor import Finding
 from netjoule.provisioning.inventory import inventory_document
 from netjoule.provisioning.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
@@ -112,10 +113,12 @@ def tell(request: Request, outcome: Outcome, output: Output) -> None:
             next_step="what is done stays done; repeat the command when the cause is away",
         )
     changes = sum(outcome.changed.values())
-    took = f"{outcome.tasks} tasks, {duration_text(outcome.seconds)}"
+    took = f"{counted(outcome.tasks, 'task')}, {duration_text(outcome.seconds)}"
     done = {"site": "provisioned", "teardown": "torn down", "verify": "compared"}[request.playbook]
     would = " would be made" if request.check else ""
-    output.say(f"{len(outcome.changed)} hosts {done}: {changes} changes{would} ({took})")
+    output.say(
+        f"{counted(len(outcome.changed), 'host')} {done}: {counted(changes, 'change')}{would} ({took})"
+    )
 
 
 def tell_variables(request: Request, output: Output) -> None:

@@ -57,6 +57,7 @@ def quick(
     from netjoule.core import programs
     from netjoule.core.clock import SystemClock
     from netjoule.core.console import Output, duration_text
+    from netjoule.core.words import counted
     from netjoule.design import instruments
     from netjoule.design.duration import forecast
     from netjoule.store import folder_limits
@@ -86,7 +87,7 @@ def quick(
     folder_limits.require_free(place)
     _write(file, asked)
     size = forecast(inputs.workload, on)
-    output.say(f"{size.runs} runs, {duration_text(size.duration_s)}; workload: {file}")
+    output.say(f"{counted(size.runs, 'run')}, {duration_text(size.duration_s)}; workload: {file}")
     code = launch.start(inputs, place, asked["seed"], now, output)
     if code == 0:
         results.tell(place, "report", output)

@@ -19,6 +19,7 @@ from netjoule.core import tables
 from netjoule.core.errors import NetjouleError
 from netjoule.core.safe_text import escaped, escaped_lines
 from netjoule.core.secrets import redact
+from netjoule.core.words import counted
 
 __all__ = [
     "Output",
@@ -132,7 +133,7 @@ def duration_text(seconds: float) -> str:
     hours, rest = divmod(rest, 3600)
     minutes, left = divmod(rest, 60)
     if days:
-        return f"{days} day{'s' if days > 1 else ''} {hours} h"
+        return f"{counted(days, 'day')} {hours} h"
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {left} s" if minutes else f"{left} s"

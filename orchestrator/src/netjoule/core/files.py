@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import netjoule_contracts as contracts
 from netjoule.core.errors import InvalidData, RunFailed, UsageError, file_errors
+from netjoule.core.words import counted
 from netjoule_contracts import reading
 from netjoule_contracts.lift import plan as older_plan
 
@@ -183,7 +184,7 @@ def _whole_rows(path: Path, *, torn: bool = False) -> Iterator[list[str]]:
         for line, cells, defect in reading.rows(path, reading.MOST_DOCUMENT_BYTES, whole_lines=torn):
             width = len(cells) if width is None else width
             if defect or len(cells) != width:
-                what = defect or f"{len(cells)} cells instead of {width}"
+                what = defect or f"{counted(len(cells), 'cell')} instead of {width}"
                 raise InvalidData(what, where=f"{path}, line {line}")
             yield cells
 

@@ -17,6 +17,7 @@ from msgspec import UNSET
 
 from netjoule.analysis.floor_warnings import OUTCOME_REFUSALS
 from netjoule.core import files
+from netjoule.core.words import counted
 from netjoule.coursework.interval import differ_clearly, half_width
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
@@ -96,7 +97,9 @@ class Cell:
         """
         values = list(self.by_block(name).values())
         if len(values) < 2:
-            raise CannotTell(f"{self} has {name} in {len(values)} blocks, and an interval needs two")
+            raise CannotTell(
+                f"{self} has {name} in {counted(len(values), 'block')}, and an interval needs two"
+            )
         return half_width(values)
 
 

@@ -9,6 +9,7 @@ finished is planned again, and `resume` is simply another session.
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -233,6 +234,7 @@ class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
     def __init__(self, stop: asyncio.Event) -> None:
         self._stop = stop
         self._numbers = termination_signals()
+        self._before = {number: signal.getsignal(number) for number in self._numbers}
 
     def __enter__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -242,6 +244,9 @@ class _signals:  # noqa: N801 - reads as a statement: `with _signals(stop):`
 
     def __exit__(self, *_: object) -> None:
         self._remove()
+        for number, handler in self._before.items():
+            with suppress(ValueError):
+                signal.signal(number, handler)
 
     def _on_signal(self, _number: int) -> None:
         self._stop.set()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from netjoule.core.words import counted
+
 if TYPE_CHECKING:
     from netjoule.core.console import Output
     from netjoule.core.errors import InvalidData
@@ -112,7 +114,7 @@ def import_results(
         told = f"{size} B  {rate:g} Mb/s  {direction}"
         output.say(f"{row.run_id}  {told}  {row.status}{f' ({row.reason})' if row.reason else ''}")
         output.event({"event": "imported", "run_id": row.run_id, "status": row.status, "reason": row.reason})
-    output.say(f"{out}: {len(rows)} runs; next: netjoule report {out}")
+    output.say(f"{out}: {counted(len(rows), 'run')}; next: netjoule report {out}")
 
 
 def _tell_left_out(refused: Sequence[InvalidData], output: Output) -> None:

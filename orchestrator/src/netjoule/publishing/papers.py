@@ -19,6 +19,7 @@ import yaml
 import netjoule
 from netjoule.core import files, programs
 from netjoule.core.safe_text import escaped, escaped_lines
+from netjoule.core.words import counted
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 from netjoule.store import datapackage
@@ -226,8 +227,8 @@ def _abstract(campaign: Campaign) -> str:
     said = f" {workload.description}" if workload.description else ""
     return (
         f"Flows of {', '.join(workload.transports)} with payloads of {sizes} bytes at offered loads of"
-        f" {rates} Mb/s, {workload.blocks} blocks; power, radio and both ends' reports as they were"
-        f" read.{said} {_sources(campaign)}"
+        f" {rates} Mb/s, {counted(workload.blocks, 'block')}; power, radio and both ends' reports as they"
+        f" were read.{said} {_sources(campaign)}"
     )
 
 
@@ -256,7 +257,7 @@ def _licence_text(campaign: Campaign, terms: Terms) -> str:
 
 def _readme(campaign: Campaign, runs_done: int, terms: Terms) -> Iterable[str]:
     yield from (f"# netjoule campaign {campaign.campaign}", "", _abstract(campaign), "")
-    yield f"{runs_done} runs count; status {campaign.status}; begun {campaign.created_utc}."
+    yield f"Runs that count: {runs_done}; status {campaign.status}; begun {campaign.created_utc}."
     yield from ("", "## Look at it again", "", "```")
     yield f"sha256sum -c {SUMS}    # nothing was changed"
     yield from ("netjoule check .           # every file fits its contract", "netjoule report .", "```", "")

@@ -56,9 +56,11 @@ class AgentReader:
         process = await self._host.start(self._argv, name=f"the radio agent of {self.node}")
         try:
             self.ready = await process.expect("ready", READY_TIMEOUT_S)
-        except ProcessEnded as error:
+        except BaseException as error:
             await process.stop()
-            raise RunFailed(str(error), where=self._host.name, code="radio_reader_lost") from error
+            if isinstance(error, ProcessEnded):
+                raise RunFailed(str(error), where=self._host.name, code="radio_reader_lost") from error
+            raise
         self._process = process
         self._cpu_s = None
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from netjoule.core.words import counted
 from netjoule.radio import RadioRecord
 
 __all__ = ["RateLimits"]
@@ -62,7 +63,7 @@ class RateLimits:
         if streams is not None and self.streams is not None:
             fits = streams == self.streams if self.exactly else streams <= self.streams
             if not fits:
-                return f"{streams} streams" if streams != 1 else "1 stream"
+                return counted(streams, "stream")
         if guard_interval_ns is not None and self.guard_interval_ns not in (None, guard_interval_ns):
             return f"a guard interval of {guard_interval_ns} ns"
         return ""

@@ -249,7 +249,8 @@ def _why_not(row: Row) -> str:
         return "the radio (hwsim) carries frames without air time, so there is no E_A"
     if row["method"] == "p_a_difference":
         runs = row["below_resolution_n"]
-        return f"{runs} runs are below the meter's resolution, so only power can be compared, not E_A"
+        below = "1 run is" if int(runs) == 1 else f"{runs} runs are"
+        return f"{below} below the meter's resolution, so only power can be compared, not E_A"
     if not row["difference_j_per_mbit"]:
         return "its runs have no E_A"
     for column in ("difference_j_per_mbit", "u95_difference_j_per_mbit"):

@@ -10,6 +10,7 @@ from fractions import Fraction
 from math import floor, log10
 from typing import Any
 
+from netjoule.core.words import counted
 from netjoule.savings.chain import Chain, Question
 from netjoule.savings.difference import SAME_LOAD_RATIO, Difference
 from netjoule.savings.published import Published
@@ -139,7 +140,7 @@ def _title(difference: Difference | None) -> str:
     device = f", device model {difference.device_model}" if difference.device_model else ""
     model = "in this model, " if difference.modelled else ""
     sources = f"power {difference.power_source}, radio {difference.radio_source}"
-    pairs = f"{difference.pairs} pair{'s' if difference.pairs != 1 else ''}"
+    pairs = counted(difference.pairs, "pair")
     return (
         f"With the difference of E_A of the campaign, {model}{names} at {difference.node}"
         f" (meter {difference.meter_id}{device}; {sources}), {difference.cell}, {pairs}:"
@@ -217,7 +218,8 @@ def _number(value: Fraction) -> str:
 
 
 def _calls(question: Question) -> str:
-    return f"{_minutes(question.minutes)} minutes of calls at {_number(question.bit_rate_kbps)} kb/s"
+    unit = "minute" if question.minutes == 1 else "minutes"
+    return f"{_minutes(question.minutes)} {unit} of calls at {_number(question.bit_rate_kbps)} kb/s"
 
 
 def _minutes(minutes: Fraction) -> str:

@@ -411,6 +411,7 @@ class Campaign:
             finished = recovery.finished_status(self.run_dir(row.run_id))
             if finished is None:
                 recovery.discard(self.run_dir(row.run_id))
+                self.set_status(row.run_id, *planfile.STOPPED)
                 again.append(row.run_id)
             else:
                 self.set_status(row.run_id, *finished)
@@ -431,12 +432,11 @@ class Campaign:
         self.lost = {} if "imported" in self._document else recovery.lost(self.path, finished)
         for run_id in self.lost:
             recovery.discard(self.run_dir(run_id))
-            # Begun and not finished: that is what it is again, should this session not come to it.
-            self.set_status(run_id, "running")
+            self.set_status(run_id, *planfile.STOPPED)
         self._plan_again(self.lost)
 
     def _plan_again(self, run_ids: Container[str]) -> None:
-        """Runs that have to run again; their last row in status.csv calls them running."""
+        """Runs that have to run again; their last row in status.csv says that they were stopped."""
         self._set_rows(
             [replace(r, status="planned", reason="") if r.run_id in run_ids else r for r in self._rows]
         )

@@ -20,10 +20,22 @@ from netjoule.workload.cell import Cell
 from netjoule_contracts import reading
 from netjoule_contracts.lift import plan as older_plan
 
-__all__ = ["PLAN", "STATUS", "Owner", "append_plan", "append_status", "is_older", "read_plan", "write_plan"]
+__all__ = [
+    "PLAN",
+    "STATUS",
+    "STOPPED",
+    "Owner",
+    "append_plan",
+    "append_status",
+    "is_older",
+    "read_plan",
+    "write_plan",
+]
 
 PLAN = "plan.csv"
 STATUS = "status.csv"
+STOPPED = ("invalid", "interrupted")
+"""Status and reason of a run that was begun and is planned again, under its own id."""
 _FIXED = ("run_id", "block", "mini_block", "order", "attempt", "load", "kind", "arm", "seed")
 
 
@@ -174,5 +186,6 @@ def _with_status(rows: Sequence[PlanRow], path: Path) -> Iterator[PlanRow]:
         if token >= last.get(cells["run_id"], (0, "", ""))[0]:
             last[cells["run_id"]] = (token, cells["status"], cells["reason"])
     for row in rows:
-        _, status, reason = last.get(row.run_id, (0, row.status, row.reason))
+        _, *settled = last.get(row.run_id, (0, row.status, row.reason))
+        status, reason = ("planned", "") if tuple(settled) == STOPPED else settled
         yield replace(row, status=status, reason=reason)

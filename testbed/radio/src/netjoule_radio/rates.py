@@ -82,7 +82,11 @@ def _fault(mode: PhyMode) -> str | None:
     highest, streams = (31, (1 + mode.mcs // 8,)) if mode.standard == "ht" else (9, range(1, VHT_STREAMS + 1))
     if 0 <= mode.mcs <= highest and mode.streams in streams:
         return None
-    return f"MCS {mode.mcs} with {mode.streams} streams does not exist"
+    return f"MCS {mode.mcs} with {_counted(mode.streams)} does not exist"
+
+
+def _counted(streams: int) -> str:
+    return f"{streams} stream" if streams == 1 else f"{streams} streams"
 
 
 def is_standard(mode: PhyMode) -> bool:

@@ -198,11 +198,9 @@ def _rate_faults(wifi: WifiSettings) -> list[str]:
         return [f"wifi.rates.mcs: {beyond} is not in 0-{highest} of {wifi.mode}; use indices of that range"]
     if wifi.mode == "11n" and rates.streams is not None:
         above = [m for m in rates.mcs if m >= 8 * rates.streams]
+        streams = f"{rates.streams} stream{'' if rates.streams == 1 else 's'}"
         if above:
-            faults.append(
-                f"wifi.rates.mcs: {above} needs more than {rates.streams} streams; raise streams, or "
-                "lower MCS"
-            )
+            faults.append(f"wifi.rates.mcs: {above} needs more than {streams}; raise streams, or lower MCS")
     if wifi.mode == "11ac" and rates.streams is not None and wifi.width_mhz in _WIDTHS["11ac"]:
         modes = (PhyMode("vht", m, rates.streams, wifi.width_mhz) for m in rates.mcs)
         faults += [

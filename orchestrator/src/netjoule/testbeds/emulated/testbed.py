@@ -247,8 +247,10 @@ class EmulatedTestbed:
         """A meter's power model as the model's program tells it; None when it says nothing."""
         argv = [programs.find("netjoule-device"), "--model", str(meter.device_model), "--describe"]
         process = await self.local.start(argv, name="netjoule-device --describe")
-        line = await process.next_line()
-        await process.stop()
+        try:
+            line = await process.next_line()
+        finally:
+            await process.stop()
         return dict(json.loads(line)) if line else None
 
     def _write_meter_config(self) -> Path:

@@ -52,7 +52,11 @@ class NetjouleTraffic:
             argv += ["--max-messages", str(MAX_MESSAGES)]
         argv += _secret_arguments(ends)
         process = await ends.server.start(argv, name=f"{self.name} serve", env=_environment(ends))
-        await process.expect("listening", READY_TIMEOUT_S)
+        try:
+            await process.expect("listening", READY_TIMEOUT_S)
+        except BaseException:
+            await process.stop()
+            raise
         return ServerProcess(process)
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> _TrafficFlow:
