@@ -17,6 +17,7 @@ import msgspec
 import netjoule_contracts as contracts
 import netjoule_energy
 from netjoule.core.reason import codes
+from netjoule.core.words import counted
 from netjoule.design.run_table import PlanRow
 from netjoule.design.timeline import UNTIL_DONE
 from netjoule.radio import reader_cost
@@ -319,7 +320,7 @@ def _shares(file: str, result: Result, asked: list[str]) -> Iterator[Defect]:
     """With several parts: one for each part of run.json, which together are the run's work."""
     parts = result.parts or ()
     if [part.part for part in parts] != asked:
-        yield Defect(file, "field parts", f"{len(parts)} parts, but run.json has {len(asked)}")
+        yield Defect(file, "field parts", f"{counted(len(parts), 'part')}, but run.json has {len(asked)}")
         return
     whole = None if result.work is None else result.work.work_per_s
     known = [part.work_per_s for part in parts if part.work_per_s is not None]
