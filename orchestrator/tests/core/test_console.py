@@ -100,3 +100,12 @@ def test_what_a_terminal_would_obey_is_written_out(capsys):
     seen = capsys.readouterr()
     assert seen.out == "file \\x1b[31m1\nfile \\u202e2\n"
     assert seen.err == "file \\x1b]0;title\\x07 end\n"
+
+
+def test_energy_of_work_that_is_not_in_megabits_is_told_per_unit_of_it() -> None:
+    node = {"power_source": "modelled", "work_unit": "run", "energy_per_work_j": 0.104, "grade": "C"}
+    assert ea_text([{**node, "u95_energy_per_work_j": 0.048}]) == "0.104 ±0.048 J/run (modelled, grade C)"
+    below = {**node, "energy_per_work_j": None, "upper_limit_energy_per_work_j": 0.00112}
+    assert ea_text([below]) == "under 0.0011 J/run, below resolution (modelled)"
+    none = {**node, "energy_per_work_j": None, "ea_reason": "idle_missing"}
+    assert ea_text([none]) == "idle missing"

@@ -36,15 +36,10 @@ def event_document(event: ProgressEvent) -> dict[str, Any]:
 
 
 def _node_document(node: Mapping[str, Any]) -> dict[str, Any]:
-    wanted = (
-        "meter_id",
-        "node",
-        "power_source",
-        "radio_source",
-        "ea_j_per_mbit",
-        "u95_ea_j_per_mbit",
-        "grade",
-    )
+    energy: tuple[str, ...] = ("ea_j_per_mbit", "u95_ea_j_per_mbit")
+    if energy[0] not in node:
+        energy = ("energy_per_work_j", "u95_energy_per_work_j", "work_unit")
+    wanted = ("meter_id", "node", "power_source", "radio_source", *energy, "grade")
     return {name: node.get(name) for name in wanted}
 
 
@@ -97,7 +92,7 @@ def _line_sink(output: Output) -> ProgressSink:
 
 def _cell(event: ProgressEvent) -> str:
     assert event.row is not None
-    return f"{event.row.arm}, {event.row.cell}"
+    return ", ".join(filter(None, (event.row.arm, str(event.row.cell))))
 
 
 def _last(event: ProgressEvent) -> str:
@@ -109,9 +104,12 @@ def _last(event: ProgressEvent) -> str:
 def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:
     """E_A with its u95, source and grade, in words; below resolution only a limit.
 
-    Of the first meter whose node took part: a client without a flow in the run has none.
+    Of the first meter whose node took part: a client without a flow in the run has none. Energy per unit of
+    the work where that is not in Mb.
     """
     node = next((one for one in nodes if one.get("ea_reason") != "took_no_part"), nodes[0])
+    if "ea_j_per_mbit" not in node:
+        return _energy_text(node)
     ea, u95 = node.get("ea_j_per_mbit"), node.get("u95_ea_j_per_mbit")
     if ea is None:
         return str(node.get("ea_reason") or "no E_A").replace("_", " ")
@@ -120,3 +118,17 @@ def ea_text(nodes: Sequence[Mapping[str, Any]]) -> str:
         return f"E_A under {ea + u95:.2g} J/Mb, below resolution ({source})"
     width = f" ±{u95:.2g}" if u95 is not None else ""
     return f"E_A {ea:.3g}{width} J/Mb ({source}{f', grade {grade}' if grade else ''})"
+
+
+def _energy_text(node: Mapping[str, Any]) -> str:
+    """The same of energy per unit of work."""
+    energy, u95 = node.get("energy_per_work_j"), node.get("u95_energy_per_work_j")
+    limit, source = node.get("upper_limit_energy_per_work_j"), node.get("power_source")
+    unit = f"J/{node.get('work_unit') or 'unit'}"
+    if limit is not None:
+        return f"under {limit:.2g} {unit}, below resolution ({source})"
+    if energy is None:
+        return str(node.get("ea_reason") or "no energy").replace("_", " ")
+    width = f" ±{u95:.2g}" if u95 is not None else ""
+    grade = node.get("grade")
+    return f"{energy:.3g}{width} {unit} ({source}{f', grade {grade}' if grade else ''})"

@@ -142,7 +142,8 @@ class Results:
             status = "invalid" if reason else "valid"
             self._campaign.set_status(row.run_id, status, reason.code if reason else "")
         detail = f"{reason.code}: {reason.detail}" if reason else "valid"
-        self._tell("run_result", row, detail, result["nodes"])
+        unit = (result.get("work") or {}).get("unit")
+        self._tell("run_result", row, detail, [{"work_unit": unit, **node} for node in result["nodes"]])
         return reason
 
     def _document(self, row: PlanRow) -> dict[str, Any]:

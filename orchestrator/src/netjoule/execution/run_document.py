@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,12 +18,19 @@ WINDOWS = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 
 
 def new_run_document(
-    campaign: str, topology: Topology, row: PlanRow, now: datetime, load_fields: Mapping[str, Any]
+    campaign: str,
+    topology: Topology,
+    row: PlanRow,
+    now: datetime,
+    load_fields: Mapping[str, Any],
+    *,
+    roles: Iterable[str] = ("client", "server"),
 ) -> dict[str, Any]:
     """run.json of a run that begins `now`: what is asked, all windows still unknown.
 
     Args:
         load_fields: what its load says of it.
+        roles: of the hosts that its load needs.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -35,7 +42,7 @@ def new_run_document(
         "order": row.order,
         **load_fields,
         "seed": row.seed,
-        "hosts": {"client": topology.host_with("client"), "server": topology.host_with("server")},
+        "hosts": {role: topology.host_with(role) for role in roles},
         "radio_source": topology.radio_source,
         "windows": dict.fromkeys(WINDOWS),
         "window": None,

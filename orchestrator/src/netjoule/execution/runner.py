@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import netjoule_contracts as contracts
 from netjoule.core.clock import CampaignTime, Clock, SystemClock, boot_id
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.core.signals import termination_signals
@@ -132,12 +133,13 @@ class _SessionRun:
                 MeterPace(p["meter_id"], float(p["update_interval_s"]), float(p["lag_s"]))
                 for p in testbed.passports
             ]
-            check_timing(campaign.workload.timing, paces)
+            window = contracts.loads()[self._load.name]["window"]
+            check_timing(campaign.workload.timing, paces, window)
             require_same_meters(campaign.document["meters"], testbed.passports)
             campaign.set_meters(testbed.passports)
             campaign.set_versions(testbed.versions)
             limits = RateLimits.of(campaign.topology.wifi)
-            clients = [host.name for host in testbed.place.hosts("client", self._load.hosts["client"])]
+            clients = [host.name for host in testbed.place.hosts("client", self._load.hosts.get("client", 0))]
             async with RadioLog(campaign, testbed.radio_readers, clients, limits) as radio:
                 runs = Runs(
                     campaign,

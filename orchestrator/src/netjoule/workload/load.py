@@ -6,7 +6,7 @@ Execution owns windows and asks a load for sessions; a load never sees meters, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -58,12 +58,14 @@ class Place:
         control_addresses: by host, for what must stay off the network under test.
         test_addresses: by host, on that network.
         interfaces: by host, to that network.
+        simulate: of a simulated testbed, which has no hosts: what came of a document, in its own time.
     """
 
     roles: Mapping[str, Sequence[Host]]
     control_addresses: Mapping[str, str] = field(default_factory=dict)
     test_addresses: Mapping[str, str] = field(default_factory=dict)
     interfaces: Mapping[str, str] = field(default_factory=dict)
+    simulate: Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any]]] | None = None
 
     def hosts(self, role: str, most: int | None = None) -> Sequence[Host]:
         """Hosts with a role, at most so many of them; none when no host has it."""

@@ -128,12 +128,17 @@ def run_once(request: dict[str, Any], environment: dict[str, str]) -> dict[str, 
 
 
 def link_bytes(interface: str | None) -> tuple[int, int] | None:
-    """Bytes sent and received by an interface so far; None when nobody tells."""
-    folder = Path("/sys/class/net") / str(interface) / "statistics"
+    """Bytes sent and received by an interface so far; None when nobody tells.
+
+    Of this process's network namespace, which /sys may not show.
+    """
     try:
-        return int((folder / "tx_bytes").read_text()), int((folder / "rx_bytes").read_text())
+        lines = Path("/proc/self/net/dev").read_text(encoding="ascii").splitlines()[2:]
     except (OSError, ValueError):
         return None
+    counts = {name.strip(): cells.split() for name, _, cells in (line.partition(":") for line in lines)}
+    found = counts.get(str(interface))
+    return None if found is None else (int(found[8]), int(found[0]))
 
 
 def say(event: str, **fields: Any) -> None:

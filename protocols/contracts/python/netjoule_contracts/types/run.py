@@ -57,8 +57,8 @@ class Run(Document, frozen=True, kw_only=True):
     pacing: Pacing | None = None
     # Seed of the run.
     seed: int
-    # Hosts of the flow, by their names in the topology.
-    hosts: Hosts
+    # The first host of each role that the load needs, by its name in the topology.
+    hosts: dict[str, str]
     # Where the radio figures come from; unknown only of imported results.
     radio_source: Literal["real", "link-model", "hwsim", "wired", "unknown"]
     # Windows in campaign time; null when the run did not reach them.
@@ -117,15 +117,6 @@ class Pacing(Part, frozen=True, kw_only=True):
     window_us: int
     # Segmentation offload on the sender (makes trains).
     gso: bool
-
-
-class Hosts(Part, frozen=True, kw_only=True):
-    """Hosts of the flow, by their names in the topology."""
-
-    # Client.
-    client: str
-    # Server.
-    server: str
 
 
 class Windows(Part, frozen=True, kw_only=True):
