@@ -21,7 +21,7 @@ from netjoule_meters.adapters.plugs_and_pdus.presets import (
     preset_names,
 )
 from netjoule_meters.adapters.plugs_and_pdus.response_values import NotThere, finder
-from netjoule_meters.errors import DialogueError, GarbageReply, UsageError
+from netjoule_meters.errors import DialogueError, GarbageReply, UsageError, WrongInstrument
 from netjoule_meters.reading import Flag
 from netjoule_meters.settings import resolve
 
@@ -229,6 +229,21 @@ def test_devices_of_one_kind_differ_in_what_they_state(clock, preset, energy, po
     meter = NetworkedSocket(Device(), {"preset": preset, "outlet": 2}, clock=clock)
     meter.open()
     assert meter.read().power_w == power_w
+
+
+def test_a_phase_that_a_meter_of_three_does_not_have_is_told_with_those_it_has(clock):
+    class Device:
+        resource = "http://192.0.2.1"
+
+        def fetch(self, _request: str, _timeout_s: float) -> bytes:
+            energy = {"Power": [1, 2, 3], "Voltage": [4, 5, 6], "Current": [7, 8, 9]}
+            return json.dumps({"StatusSNS": {"Time": "t", "ENERGY": energy}}).encode()
+
+        def __getattr__(self, _name: str):
+            return lambda *_: None
+
+    with raises(WrongInstrument):
+        NetworkedSocket(Device(), {"preset": "tasmota", "outlet": 4}, clock=clock).open()
 
 
 @given(st.floats(-1e6, 1e6), st.sampled_from(sorted(units.POWER)))

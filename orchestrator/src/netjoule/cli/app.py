@@ -23,7 +23,6 @@ from netjoule.core.console import Output, describe_error, write_what_can_be_writ
 from netjoule.core.errors import InvalidData, NetjouleError, UsageError, refused
 from netjoule.core.signals import exit_on_signals
 from netjoule.coursework.cli import app as coursework_app
-from netjoule.hosts import sandbox
 from netjoule.importing.cli import import_results
 from netjoule.publishing.cli import publish_campaign
 from netjoule.savings.cli import savings
@@ -340,19 +339,21 @@ def provision(
 
     Example: netjoule provision --testbed testbed/topologies/modern.yaml
     """
-    from netjoule.cli import provision as provision_console
+    from netjoule.cli import for_ansible
     from netjoule.core import programs
+
+    if reveal:
+        for_ansible.print_secrets()
+        return
+    place = testbed or programs.shipped("testbed-topology.yaml")
+    if inventory:
+        for_ansible.print_inventory(place)
+        return
+    from netjoule.cli import provision as provision_console
     from netjoule.provisioning import provision as provisioning
     from netjoule.testbeds.lab.hold import undisturbed
 
     output = Output(json_lines=json)
-    if reveal:
-        provision_console.print_secrets()
-        return
-    place = testbed or programs.shipped("testbed-topology.yaml")
-    if inventory:
-        provision_console.print_inventory(place)
-        return
     request = provisioning.Request(place, "teardown" if teardown else "site", check, limit, trust_vars)
     provision_console.tell_variables(request, output)
     with (
@@ -476,10 +477,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     write_what_can_be_written()
     with exit_on_signals():
         code = run_command(typed)
-        # Said once: by the command that waits for the one in the sandbox, however that one ended.
-        if code in _ENDED_BY and sandbox.inside() is None:
-            Output().error(f"netjoule: stopped by {_ENDED_BY[code]}")
+        if code in _ENDED_BY:
+            _tell_signal(code)
     sys.exit(code)
+
+
+def _tell_signal(code: int) -> None:
+    """Once: by the command that waits for the one in the sandbox, however that one ended."""
+    from netjoule.hosts import sandbox
+
+    if sandbox.inside() is None:
+        Output().error(f"netjoule: stopped by {_ENDED_BY[code]}")
 
 
 _ENDED_BY = {128 + s: s.name for s in (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)}

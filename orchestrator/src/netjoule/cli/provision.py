@@ -1,48 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How provisioning is shown: a bar on a terminal, lines elsewhere, NDJSON for machines; Ansible asks, too."""
+"""How provisioning is shown: a bar on a terminal, lines elsewhere, NDJSON for machines."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from netjoule.core import secrets
 from netjoule.core.console import Output, duration_text
-from netjoule.core.errors import HostLacks, RunFailed, UsageError
+from netjoule.core.errors import HostLacks, RunFailed
 from netjoule.core.words import counted
 from netjoule.diagnostics.doctor import Finding
-from netjoule.provisioning.inventory import inventory_document
 from netjoule.provisioning.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
-from netjoule.topology.topology import Topology, load
+from netjoule.topology.topology import Topology
 
-__all__ = ["compare", "print_inventory", "print_secrets", "progress", "tell", "tell_variables"]
-
-
-def print_inventory(testbed: Path) -> None:
-    """Print the hosts of a topology as Ansible's inventory; secrets stay references.
-
-    Raises:
-        UsageError: naming the field that does not fit.
-    """
-    sys.stdout.write(json.dumps(inventory_document(load(testbed))) + "\n")
-
-
-def print_secrets() -> None:
-    """Print the values of the references on standard input, both as lists of JSON, for Ansible's lookup.
-
-    Raises:
-        UsageError: on a terminal, where everybody could read them.
-        HostLacks: when one is missing; the name is shown, never a value.
-    """
-    if sys.stdout.isatty():
-        raise UsageError("--reveal is for Ansible, which reads a pipe: nothing is revealed on a terminal")
-    values = [secrets.resolve(one, where="wifi.passphrase").reveal() for one in json.load(sys.stdin)]
-    sys.stdout.write(json.dumps(values) + "\n")
+__all__ = ["compare", "progress", "tell", "tell_variables"]
 
 
 @contextmanager

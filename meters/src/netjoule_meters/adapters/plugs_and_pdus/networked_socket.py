@@ -23,7 +23,7 @@ from netjoule_meters.adapters.plugs_and_pdus.mapping import (
     placed,
 )
 from netjoule_meters.adapters.plugs_and_pdus.presets import Preset, load_preset
-from netjoule_meters.adapters.plugs_and_pdus.response_values import NotThere, finder
+from netjoule_meters.adapters.plugs_and_pdus.response_values import ListTooShort, NotThere, finder
 from netjoule_meters.adapters.polled import PolledMeter, Sample
 from netjoule_meters.adapters.provisional_checks import Finding, sample_updates
 from netjoule_meters.clock import Clock
@@ -209,17 +209,28 @@ class NetworkedSocket(PolledMeter):
 
     def _fitting_mapping(self) -> SocketMapping:
         """The first of the preset's variants that has all its values in the answer."""
-        misfit: NotThere | None = None
+        misfits: list[NotThere] = []
         for mapping in self._mappings:
             try:
                 mapping.sample(self._ask(mapping.request))
             except NotThere as error:
-                misfit = misfit or error
+                misfits.append(error)
             else:
                 return mapping
+        outlet = int(self.settings["outlet"])
+        for misfit in misfits:
+            if isinstance(misfit, ListTooShort) and misfit.entries and misfit.wanted == outlet - 1:
+                raise self._no_outlet(outlet, misfit.entries)
         raise WrongInstrument(
-            f"another device answers on {self._transport.resource}, or the mapping does not fit: {misfit}; "
-            "name the right address, preset, outlet or paths"
+            f"another device answers on {self._transport.resource}, or the mapping does not fit: "
+            f"{misfits[0]}; name the right address, preset, outlet or paths"
+        )
+
+    def _no_outlet(self, outlet: int, there: int) -> WrongInstrument:
+        numbers = "1" if there == 1 else f"a number from 1 to {there}"
+        return WrongInstrument(
+            f"{self._transport.resource} has no outlet or phase {outlet}, its answer lists {there}: "
+            f"set outlet to {numbers}"
         )
 
     def _identity(self) -> dict[str, str]:

@@ -32,6 +32,16 @@ class NotThere(GarbageReply):
     """An answer that can be read and does not have the value: another device, or a wrong mapping."""
 
 
+class ListTooShort(NotThere):
+    """A list of the answer has fewer entries than the path wants."""
+
+    def __init__(self, path: str, wanted: int, entries: int) -> None:
+        """`wanted` counts from 0, as the path does."""
+        super().__init__(f"only {entries} entries where {path} wants number {wanted} (counted from 0)")
+        self.wanted = wanted
+        self.entries = entries
+
+
 def finder(form: str, answer: bytes, pattern: str, separator: str) -> Find:
     """How to find values in ``answer``.
 
@@ -90,7 +100,7 @@ def _member(place: Any, name: str, path: str) -> Any:
     if isinstance(place, list) and name.isdecimal():
         if int(name) < len(place):
             return place[int(name)]
-        raise NotThere(f"only {len(place)} entries where {path} wants number {name} (counted from 0)")
+        raise ListTooShort(path, int(name), len(place))
     raise NotThere(f"no '{name}' for {path} in the answer (there: one value)")
 
 
