@@ -476,7 +476,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     typed = list(sys.argv[1:] if argv is None else argv)
     write_what_can_be_written()
     with exit_on_signals():
-        code = run_command(typed)
+        try:
+            code: Any = run_command(typed)
+        except SystemExit as ended:
+            code = ended.code
         if code in _ENDED_BY:
             _tell_signal(code)
     sys.exit(code)
@@ -510,8 +513,6 @@ def run_command(typed: Sequence[str]) -> int:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return 128 + signal.SIGINT
-    except SystemExit as ended:  # by a signal: typer itself never ends the process here
-        code = ended.code
     except Exception as error:
         told: Exception = error
         if isinstance(error, OSError) and error.filename is not None:
