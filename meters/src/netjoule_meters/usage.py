@@ -8,8 +8,6 @@ from inspect import Parameter, signature
 import typer
 from typer.exceptions import TyperException
 
-__all__ = ["bare_help", "help_where_arguments_lack", "usage_line"]
-
 
 def usage_line(error: TyperException, program: str) -> str:
     """One line: the program, what is wrong, and where its help is."""

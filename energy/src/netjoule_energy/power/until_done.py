@@ -18,8 +18,6 @@ from netjoule_energy.power.windows import FloatArray, Window
 
 LEAST_UPDATES = 20
 """Work shorter than so many updates of the meter is repeated back to back inside one window."""
-LEAST_UPDATES_GRADED = 10
-"""A window shorter than so many gets no grade A or B."""
 _TOUCH_S = 1e-9
 
 

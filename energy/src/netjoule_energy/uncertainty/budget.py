@@ -35,7 +35,6 @@ from netjoule_energy.power.windows import FloatArray
 from netjoule_energy.uncertainty.noise import MeanNoise, Scatter
 
 DRAWS = 10_000
-COMPONENTS = ("gain", "offset", "resolution", "noise", "edges", "timebase", "idle_drift", "t_a")
 RESOLUTION_FACTOR = 3.0
 TIMEBASE_RATIO = 1e-4
 """Limit of a host clock's rate error: crystal oscillators of computers keep within 100 ppm."""

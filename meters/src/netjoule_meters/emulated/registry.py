@@ -13,17 +13,6 @@ from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.socket_variants import ISOCKETS, ONE_PAGE, SOCKETS, Variant
 from netjoule_meters.errors import UsageError
 
-__all__ = [
-    "EMULATED",
-    "EmulatedModel",
-    "EmulationOptions",
-    "Variant",
-    "client_resource",
-    "emulated_model",
-    "make_instrument",
-    "variant_of",
-]
-
 _SHORTEST_UPDATE_S, _LONGEST_UPDATE_S = 0.01, 86_400.0
 
 

@@ -14,17 +14,9 @@ from typing import ClassVar
 from netjoule_meters.adapters.dialogue_meter import Command
 from netjoule_meters.adapters.power_analysers.nr_values import Elapsed, Value, parse_values
 from netjoule_meters.adapters.power_analysers.wt210_accuracy import Conditions, power_accuracy
-from netjoule_meters.adapters.power_analysers.yokogawa import (
-    CURRENT_RANGES_A,
-    EVENT_FILTERS,
-    VOLTAGE_RANGES_V,
-    WT_SETTINGS,
-    Yokogawa,
-)
+from netjoule_meters.adapters.power_analysers.yokogawa import EVENT_FILTERS, WT_SETTINGS, Yokogawa
 from netjoule_meters.passport import Accuracy, Identification
 from netjoule_meters.settings import Setting
-
-__all__ = ["CURRENT_RANGES_A", "UPDATE_INTERVALS_S", "VOLTAGE_RANGES_V", "WT210"]
 
 UPDATE_INTERVALS_S = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 _ITEMS = ("V", "A", "W")

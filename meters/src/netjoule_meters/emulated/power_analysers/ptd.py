@@ -16,7 +16,7 @@ from typing import Any
 
 from netjoule_meters.adapters.power_analysers.nr_values import Gap, parse_value
 from netjoule_meters.adapters.power_analysers.ptd_messages import GREETING
-from netjoule_meters.adapters.power_analysers.wt210 import CURRENT_RANGES_A, VOLTAGE_RANGES_V
+from netjoule_meters.adapters.power_analysers.yokogawa import CURRENT_RANGES_A, VOLTAGE_RANGES_V
 from netjoule_meters.emulated.mains import Supply
 from netjoule_meters.emulated.metering import Metering, soonest
 from netjoule_meters.emulated.power_analysers.wt210_measurement import (

@@ -49,11 +49,11 @@ class EmulatedWT210(EmulatedYokogawa):
     def _own_commands(self) -> list[Entry]:
         return [
             self._number_entry("SAMPle:RATE", lambda: self._grid.interval_s, self._set_rate, "S"),
-            self._hold_entry("SAMPle:HOLD"),
+            self._switch_entry("SAMPle:HOLD", "hold", locked=False),
             *self._input_commands("[:CONFigure]"),
-            self._switch_entry("[:CONFigure]:LFILter", self._options, "lfilter"),
-            self._switch_entry("[:CONFigure]:FILTer", self._options, "filter"),
-            self._switch_entry("[:CONFigure]:MHOLd", self._options, "mhold", fixed=True),
+            self._switch_entry("[:CONFigure]:LFILter", "lfilter"),
+            self._switch_entry("[:CONFigure]:FILTer", "filter"),
+            self._switch_entry("[:CONFigure]:MHOLd", "mhold", fixed=True),
             self._off_entry("[:CONFigure]:AVERaging[:STATe]"),
             self._off_entry("[:CONFigure]:SCALing[:STATe]"),
             *self._measure_commands(),

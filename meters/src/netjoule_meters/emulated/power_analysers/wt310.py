@@ -72,7 +72,8 @@ class EmulatedWT310(EmulatedYokogawa):
             return super().take_fault(name, request, now_s)
         ratio = 3 / self._crest_factor
         if self._current_range_a < _LEAST_STURDY_A * ratio:
-            self._current_range_a, self._current_auto = _OVERLOAD_RANGE_A * ratio, True
+            self._current_range_a = _OVERLOAD_RANGE_A * ratio
+            self._on["current_auto"] = True
         return True
 
     # -- values --------------------------------------------------------------------------------------
@@ -134,13 +135,13 @@ class EmulatedWT310(EmulatedYokogawa):
         return [
             self._fixed_entry("SYSTem:COMMunicate:COMMand", ("WT300", "WT200")),
             self._number_entry("[:SAMPle]:RATE", lambda: self._grid.interval_s, self._set_rate, "S"),
-            self._hold_entry("[:SAMPle]:HOLD"),
+            self._switch_entry("[:SAMPle]:HOLD", "hold", locked=False),
             *self._input_commands("[:INPut]"),
-            self._switch_entry("[:INPut]:FILTer:LINE", self._options, "lfilter"),
-            self._switch_entry("[:INPut]:FILTer:FREQuency", self._options, "filter"),
+            self._switch_entry("[:INPut]:FILTer:LINE", "lfilter"),
+            self._switch_entry("[:INPut]:FILTer:FREQuency", "filter"),
             self._off_entry("[:INPut]:SCALing[:STATe]"),
             self._off_entry("MEASure:AVERaging[:STATe]"),
-            self._switch_entry("MEASure:MHOLd", self._options, "mhold", fixed=True),
+            self._switch_entry("MEASure:MHOLd", "mhold", fixed=True),
             Entry("INTEGrate:STATe", lambda _: self._word(self._integrator.state)),
             *self._numeric_commands(),
         ]

@@ -95,7 +95,7 @@ class EmulatedYokogawa(Metering, ABC):
         self._events = 0
         self._filters = ["NEVer"] * 15
         self._waiting_for = 0
-        self._switches = {"qmessage": False, "remote": False, "lockout": False}
+        self._on = {"qmessage": False, "remote": False, "lockout": False, "off": False}
         self._reset_settings()
         self._interpreter = Interpreter(self._command_table(), lambda: self._waiting_for != 0)
 
@@ -147,7 +147,7 @@ class EmulatedYokogawa(Metering, ABC):
 
     def _show(self, mean_w: float | None) -> None:
         """One display update: values, condition bits, the edge that dialogues wait for."""
-        if self._hold:
+        if self._on["hold"]:
             return
         self._hole = max(0, self._hole - 1)
         if self._hole == 0:
@@ -181,10 +181,10 @@ class EmulatedYokogawa(Metering, ABC):
             return 0
         before = (self._voltage_range_v, self._current_range_a)
         peaks = (math.sqrt(2) * self._supply.voltage_v, self._supply.current_crest_factor * current_a)
-        if self._voltage_auto:
+        if self._on["voltage_auto"]:
             ranges, voltage_v = self._ranges(VOLTAGE_RANGES_V), self._supply.voltage_v
             self._voltage_range_v = _followed(before[0], ranges, voltage_v, peaks[0] / self._crest_factor)
-        if self._current_auto:
+        if self._on["current_auto"]:
             ranges = self._ranges(CURRENT_RANGES_A)
             self._current_range_a = _followed(before[1], ranges, current_a, peaks[1] / self._crest_factor)
         after = (self._voltage_range_v, self._current_range_a)
@@ -214,12 +214,10 @@ class EmulatedYokogawa(Metering, ABC):
 
     def _reset_settings(self) -> None:
         """``*RST``: the state at delivery; the update rate stays what it is."""
-        self._hold = False
         self._mode, self._crest_factor = "RMS", 3
         self._voltage_range_v, self._current_range_a = 600.0, 20.0
-        self._voltage_auto: bool = True
-        self._current_auto: bool = True
-        self._options = {"lfilter": False, "filter": False, "mhold": False}
+        self._on |= {"hold": False, "lfilter": False, "filter": False, "mhold": False}
+        self._on |= {"voltage_auto": True, "current_auto": True}
         self._integrator.reset_all()
 
     def _refuse_during_integration(self) -> None:
@@ -237,10 +235,12 @@ class EmulatedYokogawa(Metering, ABC):
         self._crest_factor = wanted
 
     def _set_voltage_range(self, value: float) -> None:
-        self._voltage_range_v, self._voltage_auto = choice(value, self._ranges(VOLTAGE_RANGES_V)), False
+        self._voltage_range_v = choice(value, self._ranges(VOLTAGE_RANGES_V))
+        self._on["voltage_auto"] = False
 
     def _set_current_range(self, value: float) -> None:
-        self._current_range_a, self._current_auto = choice(value, self._ranges(CURRENT_RANGES_A)), False
+        self._current_range_a = choice(value, self._ranges(CURRENT_RANGES_A))
+        self._on["current_auto"] = False
 
     def _set_mode(self, text: str) -> None:
         self._mode = parse_word(text, _MODES)
@@ -304,11 +304,11 @@ class EmulatedYokogawa(Metering, ABC):
             Entry("STATus:EESR", lambda _: self._take_events(), bare=True, grouped=False),
             Entry(
                 "STATus:ERRor",
-                lambda _: self._interpreter.errors.pop(self._switches["qmessage"]),
+                lambda _: self._interpreter.errors.pop(self._on["qmessage"]),
                 bare=True,
                 grouped=False,
             ),
-            self._switch_entry("STATus:QMESsage", self._switches, "qmessage", locked=False),
+            self._switch_entry("STATus:QMESsage", "qmessage", locked=False),
             Entry(
                 "STATus:FILTer<n>",
                 lambda s: self._word(self._filters[self._filter_index(s)]),
@@ -328,8 +328,8 @@ class EmulatedYokogawa(Metering, ABC):
                 lambda _: str(int(self._interpreter.verbose)),
                 lambda _s, p: setattr(self._interpreter, "verbose", parse_boolean(one(p))),
             ),
-            self._switch_entry("COMMunicate:REMote", self._switches, "remote", locked=False),
-            self._switch_entry("COMMunicate:LOCKout", self._switches, "lockout", locked=False),
+            self._switch_entry("COMMunicate:REMote", "remote", locked=False),
+            self._switch_entry("COMMunicate:LOCKout", "lockout", locked=False),
             Entry("COMMunicate:WAIT", put=lambda _s, p: self._wait(parse_number(one(p)))),
         ]
 
@@ -353,26 +353,11 @@ class EmulatedYokogawa(Metering, ABC):
             self._number_entry(
                 f"{prefix}:CURRent:RANGe", lambda: self._current_range_a, self._set_current_range, "A"
             ),
-            self._locked_entry(
-                f"{prefix}:VOLTage:AUTO",
-                lambda: str(int(self._voltage_auto)),
-                lambda text: setattr(self, "_voltage_auto", parse_boolean(text)),
-            ),
-            self._locked_entry(
-                f"{prefix}:CURRent:AUTO",
-                lambda: str(int(self._current_auto)),
-                lambda text: setattr(self, "_current_auto", parse_boolean(text)),
-            ),
+            self._switch_entry(f"{prefix}:VOLTage:AUTO", "voltage_auto"),
+            self._switch_entry(f"{prefix}:CURRent:AUTO", "current_auto"),
             self._locked_entry(f"{prefix}:CFACtor", lambda: str(self._crest_factor), self._set_crest_factor),
             Entry(f"{prefix}:WIRing", lambda _: "P1W2"),
         ]
-
-    def _hold_entry(self, pattern: str) -> Entry:
-        return Entry(
-            pattern,
-            lambda _: str(int(self._hold)),
-            lambda _s, p: setattr(self, "_hold", parse_boolean(one(p))),
-        )
 
     def _word(self, word: str) -> str:
         node = pattern_nodes(word)[0]
@@ -394,21 +379,21 @@ class EmulatedYokogawa(Metering, ABC):
             pattern, lambda: nr3_significant(get()), lambda text: put(parse_number(text, unit))
         )
 
-    def _switch_entry(
-        self, pattern: str, switches: dict[str, bool], name: str, *, locked: bool = True, fixed: bool = False
-    ) -> Entry:
+    def _switch_entry(self, pattern: str, name: str, *, locked: bool = True, fixed: bool = False) -> Entry:
+        """What is on or off; ``fixed`` stays as it is, and is an error when switched on."""
+
         def change(text: str) -> None:
             if fixed and parse_boolean(text):
                 raise ScpiError(221)
-            switches[name] = parse_boolean(text)
+            self._on[name] = parse_boolean(text)
 
         if locked:
-            return self._locked_entry(pattern, lambda: str(int(switches[name])), change)
-        return Entry(pattern, lambda _: str(int(switches[name])), lambda _s, p: change(one(p)))
+            return self._locked_entry(pattern, lambda: str(int(self._on[name])), change)
+        return Entry(pattern, lambda _: str(int(self._on[name])), lambda _s, p: change(one(p)))
 
     def _off_entry(self, pattern: str) -> Entry:
         """A function that is not emulated: off, and an error when switched on."""
-        return self._switch_entry(pattern, {"off": False}, "off", fixed=True)
+        return self._switch_entry(pattern, "off", fixed=True)
 
 
 def checked_interval_s(wanted_s: float | None, intervals_s: tuple[float, ...], model: str) -> float:
