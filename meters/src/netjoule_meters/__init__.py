@@ -21,17 +21,13 @@ if TYPE_CHECKING:
     from netjoule_meters.reading import Flag, Reading
 
 _HOMES = {
-    "Accuracy": "passport",
-    "Flag": "reading",
-    "Meter": "adapters.base",
-    "MeterConfig": "config",
-    "MeterError": "errors",
-    "Passport": "passport",
-    "Reading": "reading",
-    "adapter": "adapters",
-    "adapter_names": "adapters",
-    "load_meter_configs": "config",
-    "open_meter": "meter_factory",
+    "adapters": ("adapter", "adapter_names"),
+    "adapters.base": ("Meter",),
+    "config": ("MeterConfig", "load_meter_configs"),
+    "errors": ("MeterError",),
+    "meter_factory": ("open_meter",),
+    "passport": ("Accuracy", "Passport"),
+    "reading": ("Flag", "Reading"),
 }
 
 __all__ = [
@@ -50,6 +46,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

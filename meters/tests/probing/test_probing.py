@@ -19,9 +19,10 @@ from netjoule_meters.probing.identification import (
     recognise_serial,
 )
 from netjoule_meters.probing.network import identify_host, identify_ptdaemon, split_host
-from netjoule_meters.probing.serial_and_usb import identify_serial, identify_usbtmc, usbtmc_devices
+from netjoule_meters.probing.serial_and_usb import identify_serial, identify_usbtmc
 from netjoule_meters.probing.topology_snippet import topology_snippet
 from netjoule_meters.transports.ports_in_use import use_of
+from netjoule_meters.transports.usbtmc import usbtmc_devices
 
 CC128 = (
     b"<msg><src>CC128-v0.11</src><dsb>00089</dsb><time>13:02:39</time><tmpr>18.7</tmpr>"

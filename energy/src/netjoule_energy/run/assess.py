@@ -102,12 +102,8 @@ def _work(source: RunInput, span: MeasuredSpan, u95_rate: float | None) -> Work 
 
 def _power(source: RunInput, meter: MeterInput, window: Window) -> NodePower:
     tail_max_s = (source.run["window"] or {}).get("tail_max_s")
-    done = source.until_done
-    return node_power(meter, window, _windows(source), until_done=done, tail_max_s=tail_max_s)
-
-
-def _windows(source: RunInput) -> dict[str, Window | None]:
-    return {name: source.window(name) for name in ("idle_before", "idle_after", "tail")}
+    others = {name: source.window(name) for name in ("idle_before", "idle_after", "tail")}
+    return node_power(meter, window, others, until_done=source.until_done, tail_max_s=tail_max_s)
 
 
 def _span_reasons(source: RunInput, measure: Window, span: MeasuredSpan) -> list[Reason]:

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from netjoule_contracts.types.result import Floor, Node, Reason, U95Components
+from netjoule_contracts.types.result import Node, Reason, U95Components
 from netjoule_energy.power.extrapolation import extrapolated_ratio, is_hollow
 from netjoule_energy.power.until_done import LEAST_UPDATES, updates_in
 from netjoule_energy.run.node_floor import ControlPower, node_floor
@@ -23,7 +23,7 @@ from netjoule_energy.uncertainty.budget import (
     specification_u95,
     spread,
 )
-from netjoule_energy.uncertainty.grade import Grade, grade_of
+from netjoule_energy.uncertainty.grade import grade_of
 
 RADIO_WITHOUT_AIR_TIME = "hwsim"
 APPARENT_POWER = "apparent_power"
@@ -56,7 +56,18 @@ def node_result(
     told = priced is not None and not unseen
     u95 = found.u95_ea if told else None
     outside = None if meter.device is None else extrapolated_ratio(meter.device, power.active.window)
-    grade = _grade(meter, power, 0.0 if unseen and priced is not None else per_work_j, u95, below)
+    grade = grade_of(
+        0.0 if unseen and priced is not None else per_work_j,
+        u95,
+        accuracy_known=meter.accuracy.known,
+        below_resolution=below,
+        readings=_updates(meter, power),
+        apparent_power=meter.quantity == APPARENT_POWER,
+        accuracy_provisional=meter.accuracy.provisional,
+    )
+    floor = empty_floor(source.run["run_id"], "null_has_no_throughput")
+    if not source.is_control:
+        floor = node_floor(source.run["control"], meter, power, priced, of_control=of_control, rng=rng)
     words: dict[str, Any] = {  # those that the contracts have: of the passport, and of grades
         "power_source": meter.power_source,
         "semantics": meter.readings.semantics,
@@ -97,7 +108,7 @@ def node_result(
         integrator=power.integrator,
         tail_s=UNSET if power.tail is None else power.tail.length_s,
         tail_cut=None if power.tail is None else power.tail.cut,
-        floor=_floor(source, meter, power, priced, of_control=of_control, rng=rng),
+        floor=floor,
     )
 
 
@@ -132,20 +143,6 @@ def _unseen(power: NodePower, found: Spread) -> bool:
         return False
     least_w = _ROUNDING_RATIO * abs(power.active.mean_w)
     return abs(power.delta_w) <= least_w and found.u_delta_w <= least_w
-
-
-def _grade(
-    meter: MeterInput, power: NodePower, per_work_j: float | None, u95: float | None, below: bool
-) -> Grade:
-    return grade_of(
-        per_work_j,
-        u95,
-        accuracy_known=meter.accuracy.known,
-        below_resolution=below,
-        readings=_updates(meter, power),
-        apparent_power=meter.quantity == APPARENT_POWER,
-        accuracy_provisional=meter.accuracy.provisional,
-    )
 
 
 def _updates(meter: MeterInput, power: NodePower) -> int:
@@ -218,17 +215,3 @@ def _floor_warning(node: Node) -> list[Reason]:
         return []
     found = f"the floor of {floor_w:.4f} W is {100 * share:.0f} % of P_A - P_I, {delta_w:.4f} W"
     return [coded("floor_large", f"meter {node.meter_id}: {found}")]
-
-
-def _floor(
-    source: RunInput,
-    meter: MeterInput,
-    power: NodePower,
-    rate: Throughput | None,
-    *,
-    of_control: ControlPower | None,
-    rng: np.random.Generator,
-) -> Floor:
-    if source.is_control:
-        return empty_floor(source.run["run_id"], "null_has_no_throughput")
-    return node_floor(source.run["control"], meter, power, rate, of_control=of_control, rng=rng)

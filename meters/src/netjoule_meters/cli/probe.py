@@ -95,14 +95,10 @@ def _everywhere(
     from netjoule_meters.clock import SystemClock
     from netjoule_meters.probing.identification import SERIAL_QUERIES
     from netjoule_meters.probing.network import identify_host
-    from netjoule_meters.probing.serial_and_usb import (
-        identify_serial,
-        identify_usbtmc,
-        serial_exchange,
-        usbtmc_devices,
-    )
+    from netjoule_meters.probing.serial_and_usb import identify_serial, identify_usbtmc, serial_exchange
     from netjoule_meters.transports.ports_in_use import use_of
     from netjoule_meters.transports.serial_port import serial_port_names
+    from netjoule_meters.transports.usbtmc import usbtmc_devices
 
     queries = [g for g in SERIAL_QUERIES if listen or g.question is not None]
     # A host that was named is what is asked for: then ports are looked at only when they are named too.

@@ -8,7 +8,6 @@ import os
 import select
 import termios
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.probing.identification import (
@@ -80,11 +79,6 @@ def _heard(descriptor: int, query: Query, clock: Clock) -> Iterator[bytes]:
         yield data
         if not data or (query.question is None and b"</msg>" in data):
             return
-
-
-def usbtmc_devices(folder: Path = Path("/dev")) -> list[str]:
-    """Device files of the kernel's usbtmc driver."""
-    return sorted(str(path) for path in folder.glob("usbtmc*"))
 
 
 def identify_usbtmc(device: str) -> tuple[FoundInstrument | None, str]:

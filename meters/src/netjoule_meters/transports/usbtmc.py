@@ -183,15 +183,15 @@ def usbtmc(resource: str, *, clock: Clock) -> UsbTmcPort:
     return UsbTmcPort(resource, resource.removeprefix("usbtmc:"), clock=clock)
 
 
-def usbtmc_names() -> list[str]:
-    """USB test instruments of this host, by path."""
-    return sorted(map(str, Path("/dev").glob("usbtmc*")))
+def usbtmc_devices(folder: Path = Path("/dev")) -> list[str]:
+    """Device files of the kernel's usbtmc driver."""
+    return sorted(str(path) for path in folder.glob("usbtmc*"))
 
 
 def _why_not_opened(path: str, error: OSError) -> str:
     """One sentence with the next step for an error of ``open``."""
     if error.errno in (errno.ENOENT, errno.ENXIO, errno.ENODEV):
-        there = ", ".join(usbtmc_names()) or "none"
+        there = ", ".join(usbtmc_devices()) or "none"
         return f"no USB instrument {path}: plug it in or name another (instruments of this host: {there})"
     if error.errno in (errno.EACCES, errno.EPERM):
         return (
