@@ -14,7 +14,8 @@ from networks import RACKS, TOPOLOGIES, network_of, rack
 from parsers import NO_RADIO, assert_read
 from render import render
 
-from netjoule.provisioning.inventory import GROUPS, host_variables
+from netjoule.provisioning.inventory import host_variables
+from netjoule.topology.hosts import ROLES
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.config import meter_configs
 from netjoule_meters.meter_factory import build_meter
@@ -78,4 +79,4 @@ def test_the_modern_rack() -> None:
 
 @pytest.mark.parametrize("name", list(RACKS))
 def test_no_host_is_named_like_a_group(name: str) -> None:
-    assert not set(rack(name).hosts) & set(GROUPS)  # Ansible warns, and --limit could not tell them apart
+    assert not set(rack(name).hosts) & set(ROLES)  # Ansible warns, and --limit could not tell them apart

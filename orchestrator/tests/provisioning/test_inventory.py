@@ -138,7 +138,7 @@ def test_the_inventory_is_that_of_ansibles_scripts(capsys):
         "hostvars": {name: inventory.host_variables(loaded, name) for name in loaded.hosts}
     }
     assert printed.pop("all") == {"vars": inventory.common_variables(loaded)}
-    assert set(printed) == set(inventory.GROUPS)
+    assert set(printed) == set(inventory.ROLES)
     assert printed["client"] == {"hosts": ["laptop", "mini-pc", "raspberry-pi"]}
 
 

@@ -48,7 +48,8 @@ def _bar_sink(bar: Progress) -> Callable[[Event], None]:
             begun += 1
             # Tasks that are included while it runs were not counted beforehand.
             total = max(begun, bar.tasks[0].total or 0)
-            bar.update(task, description=_task_text(event), completed=begun - 1, total=total)
+            text = f"{event['role']}: {event['name']}" if event["role"] else event["name"]
+            bar.update(task, description=text, completed=begun - 1, total=total)
         elif event["event"] == "end":
             bar.update(task, description="done", completed=begun, total=begun)
         elif event.get("status") == "changed":
@@ -65,10 +66,6 @@ def _line_sink(output: Output) -> Callable[[Event], None]:
             output.error(f"  changed  {event['host']:<16} {event['task']}")
 
     return sink
-
-
-def _task_text(event: Event) -> str:
-    return f"{event['role']}: {event['name']}" if event["role"] else str(event["name"])
 
 
 def tell(request: Request, outcome: Outcome, output: Output) -> None:

@@ -92,7 +92,9 @@ def _table(rows: Sequence[Row]) -> Table:
     for row in rows:
         lines.append(_here(row))
         if row["published_ea_j_per_mbit"] is not None:
-            lines.append(_published(row))
+            ea, joules, percent = (_shown(row[f"published_{name}"]) for name in _PUBLISHED)
+            which = [str(row[name]) for name in _NAMED]
+            lines.append([*which, "published", ea, "", "", joules, percent, "", ""])
     named = [Column(name, right=False, key=True) for name in _NAMED]
     # Only the name of a campaign may be longer than its column.
     whose = Column("whose", right=False, key=True, text=True)
@@ -126,11 +128,6 @@ def _here(row: Row) -> list[str]:
             for name in ("difference_j_per_mbit", "difference_percent", "difference_p_a_w", "n")
         ),
     ]
-
-
-def _published(row: Row) -> list[str]:
-    ea, joules, percent = (_shown(row[f"published_{name}"]) for name in _PUBLISHED)
-    return [str(row["application"]), str(row["transport"]), "published", ea, "", "", joules, percent, "", ""]
 
 
 def _shown(value: float | None, digits: int = 3) -> str:

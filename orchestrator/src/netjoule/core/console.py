@@ -113,17 +113,13 @@ def _encodable(line: str) -> str:
 
 def describe_error(error: BaseException, *, chain: bool = False) -> Iterator[str]:
     """The one line of an error; with ``chain`` also what caused it, innermost last."""
-    yield f"netjoule: {error}" if isinstance(error, NetjouleError) else f"netjoule: {_unexpected(error)}"
+    report = "this is a defect of netjoule, run it again with -v and report it"
+    known = isinstance(error, NetjouleError)
+    yield f"netjoule: {error}" if known else f"netjoule: {type(error).__name__}: {error}; {report}"
     cause = error.__cause__ or error.__context__
     while chain and cause is not None:
         yield f"  caused by {type(cause).__name__}: {cause}"
         cause = cause.__cause__ or cause.__context__
-
-
-def _unexpected(error: BaseException) -> str:
-    return (
-        f"{type(error).__name__}: {error}; this is a defect of netjoule, run it again with -v and report it"
-    )
 
 
 def duration_text(seconds: float) -> str:

@@ -60,8 +60,6 @@ class NetjouleError(Exception):
 class RunFailed(NetjouleError):
     """Something that should have worked did not (exit 1)."""
 
-    exit_code = 1
-
 
 class UsageError(NetjouleError):
     """The request cannot be carried out as written (exit 2)."""

@@ -25,10 +25,6 @@ def _arrivals(cells: Cells) -> Number:
     return Number(cells.at("udp", _SIZE, _HEAVY).mean(_GOODPUT) * 1e6 / (8 * _SIZE), WITHIN)
 
 
-def _not_sent(cells: Cells) -> Number:
-    return Number(1 - cells.at("dccp", _SIZE, _HEAVY).mean("achieved_ratio"), WITHIN, 0.01)
-
-
 def _cheaper(cells: Cells) -> frozenset[Answer]:
     """The cheaper of the two, or both without a clear difference."""
     udp, dccp = (cells.at(name, _SIZE, _HEAVY) for name in ("udp", "dccp"))
@@ -92,7 +88,7 @@ CONGESTION = Exercise(
             "dccp_not_sent_ratio",
             "What share of the messages asked of DCCP at 20 Mb/s is never sent?",
             "achieved_ratio of dccp is sent over scheduled; what is held back is not lost",
-            _not_sent,
+            lambda cells: Number(1 - cells.at("dccp", _SIZE, _HEAVY).mean("achieved_ratio"), WITHIN, 0.01),
         ),
         Question(
             "dccp_loss_ratio",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, NetjouleError
 from netjoule.hosts import sandbox
 from netjoule.loads.flow import capabilities, carriers, generators
+from netjoule.loads.flow.capabilities import Presence
 from netjoule.loads.flow.carriers import Carrier
 from netjoule.store.fingerprint import cpu_cores
 from netjoule.testbeds.guest import boot, kernel, trial
@@ -61,12 +62,14 @@ def examine(results: Path) -> Iterator[Finding]:
     yield _tun()
     yield from (_program(name, needed=True) for name in ("netjoule-traffic", "netjoule-link"))
     yield from (_program(name, needed=True, word="--help") for name in ("netjoule-meters", "netjoule-device"))
-    yield _iperf3()
-    found = _carriers()
-    socket = found.get("kernel") if isinstance(found, dict) else None
-    yield from _other_generators(kernel_has_dccp=socket is not None and socket.available)
-    yield from _dccp(found)
-    yield from _kernel_transports()
+    yield _program("iperf3", needed=False)
+    dccp = list(_available("dccp", _CARRIERS, carriers.ask))
+    kernel_has_dccp = any(one.ok for one in dccp if one.name == _CARRIERS["kernel"])
+    yield from _other_generators(kernel_has_dccp=kernel_has_dccp)
+    yield from dccp
+    # Transports that need something of the kernel; DCCP's have findings of their own.
+    wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
+    yield from _available("transports", {name: name for name in wanted}, capabilities.ask)
     yield _congestion_controls()
     yield from _guest()
     yield _r()
@@ -105,10 +108,6 @@ def _program(name: str, *, needed: bool, word: str = "--version") -> Finding:
     return Finding(name, True, needed, f"{answer if word == '--version' else 'runs'} ({path})")
 
 
-def _iperf3() -> Finding:
-    return _program("iperf3", needed=False)
-
-
 def _other_generators(*, kernel_has_dccp: bool) -> Iterator[Finding]:
     for found in generators.availability():
         if found.name in _OTHER_GENERATORS:
@@ -117,47 +116,24 @@ def _other_generators(*, kernel_has_dccp: bool) -> Iterator[Finding]:
             yield Finding(found.name, found.available, False, seen if found.available else found.reason)
 
 
-def _carriers() -> dict[str, Carrier] | HostLacks:
-    """What can carry DCCP here, by name, or why that cannot be told."""
+def _available(
+    title: str, wanted: Mapping[str, str], ask: Callable[[], Iterable[Carrier | Presence]]
+) -> Iterator[Finding]:
+    """What netjoule-traffic says of each that is wanted; of `title`, when it says nothing."""
     try:
-        return {carrier.name: carrier for carrier in carriers.ask()}
+        found = {one.name: one for one in ask()}
     except HostLacks as error:
-        return error
-
-
-def _dccp(found: dict[str, Carrier] | HostLacks) -> Iterator[Finding]:
-    if isinstance(found, HostLacks):
-        yield Finding("dccp", False, False, str(found))
+        yield Finding(title, False, False, str(error))
         return
-    for name, words in _CARRIERS.items():
-        carrier = found.get(name)
-        if carrier is None:
-            yield Finding(
-                words, False, False, "netjoule-traffic does not know it", "build it again: 'make setup'"
-            )
-        elif carrier.available:
-            yield Finding(words, True, False, "yes")
-        elif name == "raw" and _raw_in_sandbox():
-            yield Finding(words, True, False, f"in campaigns of the emulated testbed; else {carrier.reason}")
-        else:
-            yield Finding(words, False, False, carrier.reason)
-
-
-def _kernel_transports() -> Iterator[Finding]:
-    """Transports that need something of the kernel; DCCP's have findings of their own."""
-    wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
-    try:
-        found = {p.name: p for p in capabilities.ask()}
-    except HostLacks as error:
-        yield Finding("transports", False, False, str(error))
-        return
-    for name in wanted:
-        here = found.get(name)
-        if here is None:
+    for name, words in wanted.items():
+        one = found.get(name)
+        if one is None:
             seen = "netjoule-traffic does not know it"
-            yield Finding(name, False, False, seen, "build it again: 'make setup'")
+            yield Finding(words, False, False, seen, "build it again: 'make setup'")
+        elif not one.available and name == "raw" and _raw_in_sandbox():
+            yield Finding(words, True, False, f"in campaigns of the emulated testbed; else {one.reason}")
         else:
-            yield Finding(name, here.available, False, "yes" if here.available else here.reason)
+            yield Finding(words, one.available, False, "yes" if one.available else one.reason)
 
 
 def _congestion_controls(folder: Path = Path("/proc/sys/net/ipv4")) -> Finding:

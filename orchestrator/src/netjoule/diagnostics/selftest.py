@@ -214,21 +214,18 @@ def table(found: Sequence[dict[str, Any]]) -> Table:
     for document in found:
         pacing = document["pacing"]
         pace = Pace(pacing["mode"], pacing["window_us"], pacing["gso"])
+        flows = document.get("flows_at_once", 1)
         head = [
             document["host"],
             str(document["payload_bytes"]),
             f"{document['offered_rate_mbps']:g}",
-            _pacing_words(pace, document.get("flows_at_once", 1)),
+            str(pace) if flows == 1 else f"{pace}, 1 of {flows} at once",
         ]
         rows += [
             [*head, flow["transport"], *_figures(flow["pacing_certificate"])] for flow in document["flows"]
         ]
     verdict = Column("verdict", right=False, text=True)
     return Table([*keys, *map(Column, figures), verdict], rows, caption=_CAPTION)
-
-
-def _pacing_words(pace: Pace, flows: int) -> str:
-    return str(pace) if flows == 1 else f"{pace}, 1 of {flows} at once"
 
 
 _CAPTION = (

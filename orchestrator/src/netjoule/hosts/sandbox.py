@@ -67,14 +67,7 @@ def run_inside(argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> 
 
     Raises SandboxError when no way of entering works on this host.
     """
-    _require_tools()
-    refusals: list[_Refusal] = []
-    for mode, flags in _ways_in():
-        outcome = _supervise(mode, flags, list(argv), dict(os.environ if env is None else env))
-        if isinstance(outcome, int):
-            return outcome
-        refusals.append(outcome)
-    raise _refused(refusals)
+    return _entered(list(argv), dict(os.environ if env is None else env))[1]
 
 
 def probe() -> str:
@@ -82,14 +75,18 @@ def probe() -> str:
 
     Raises SandboxError when no way of entering works on this host.
     """
+    return _entered([*PYTHON, "-c", "pass"], dict(os.environ))[0]
+
+
+def _entered(argv: list[str], env: dict[str, str]) -> tuple[str, int]:
+    """Mode of the first way of entering that works, and the exit code of what ran there."""
     _require_tools()
     refusals: list[_Refusal] = []
     for mode, flags in _ways_in():
-        outcome = _supervise(mode, flags, [*PYTHON, "-c", "pass"], dict(os.environ))
-        if outcome == 0:
-            return mode
-        if isinstance(outcome, _Refusal):
-            refusals.append(outcome)
+        outcome = _supervise(mode, flags, argv, env)
+        if isinstance(outcome, int):
+            return mode, outcome
+        refusals.append(outcome)
     raise _refused(refusals)
 
 

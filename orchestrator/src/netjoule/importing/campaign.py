@@ -41,6 +41,8 @@ __all__ = ["METER", "write"]
 
 METER = "none"
 """Name of what stands where a campaign has a meter."""
+_OF_CELL = ("payload_bytes", "offered_rate_mbps", "direction")
+_SAME_IN_ALL = {"parallel": 1, "pacing": "other", "window_us": 0, "gso": False}
 _LONGEST_S = 86_400.0  # of a measure window, as workloads may ask for
 
 
@@ -112,7 +114,7 @@ def _runs(flows: Sequence[ImportedFlow]) -> list[_Run]:
     runs = []
     for number, flow in enumerate(ordered, start=1):
         report = flow.report
-        cell = tuple(report[k] for k in ("transport", "direction", "payload_bytes", "offered_rate_mbps"))
+        cell = tuple(report[name] for name in ("transport", *_OF_CELL))
         seen[cell] += 1
         block = seen[cell]
         row = PlanRow(
@@ -125,17 +127,7 @@ def _runs(flows: Sequence[ImportedFlow]) -> list[_Run]:
             kind="work",
             arm=report["transport"],
             seed=0,
-            cell=Cell(
-                {
-                    "payload_bytes": report["payload_bytes"],
-                    "offered_rate_mbps": report["offered_rate_mbps"],
-                    "direction": report["direction"],
-                    "parallel": 1,
-                    "pacing": "other",
-                    "window_us": 0,
-                    "gso": False,
-                }
-            ),
+            cell=Cell({name: report[name] for name in _OF_CELL} | _SAME_IN_ALL),
         )
         runs.append(_Run(flow, row, flow.began_s - first_s))
     return runs

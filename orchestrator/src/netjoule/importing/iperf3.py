@@ -115,10 +115,11 @@ def _flow(
     ends = test.both_ends(totals, up=up, asked_messages=asked, hosts=HOSTS, boot_id="unknown")
     mine = [i for i in ends["intervals"] if i["end"] == "receiver"]
     version = _version(client.at("start")) or options.generator_version
+    cookie = _cookie(client)  # before 3.2 a host's name and a time, with dots
     described = foreign.described(
         spec,
         generator={"name": program, "version": version or "unknown"},
-        flow_id=_flow_id(_cookie(client)),
+        flow_id=cookie if _FLOW_ID.fullmatch(cookie) else RUN_ID,
         duration_s=spec.duration_s,
         nodelay=None,
     )
@@ -149,11 +150,6 @@ def _company(test: IperfTest) -> Reason | None:
 def _cookie(report: Node) -> str:
     found = report.at("start").get("cookie")
     return found.text() if found is not None else ""
-
-
-def _flow_id(cookie: str) -> str:
-    """A cookie as a flow report may have it; before 3.2 it was a host's name and a time, with dots."""
-    return cookie if _FLOW_ID.fullmatch(cookie) else "imported"
 
 
 def _version(start: Node) -> str | None:

@@ -18,15 +18,12 @@ from netjoule.topology.hosts import ROLES, Ssh, TopologyHost
 from netjoule.topology.topology import EMULATED, Topology
 
 __all__ = [
-    "GROUPS",
     "check_provisionable",
     "common_variables",
     "host_variables",
     "inventory_document",
     "wanted_wifi",
 ]
-
-GROUPS = ROLES
 
 _WIFI_DEFAULTS: dict[str, Any] = {"dfs": False, "forwarding": "routing", "rates": "automatic"}
 
@@ -59,7 +56,7 @@ def inventory_document(topology: Topology) -> dict[str, Any]:
         UsageError: see `check_provisionable`.
     """
     check_provisionable(topology)
-    groups = {group: {"hosts": list(topology.hosts_with(group))} for group in GROUPS}
+    groups = {group: {"hosts": list(topology.hosts_with(group))} for group in ROLES}
     hosts = {name: host_variables(topology, name) for name in topology.hosts}
     return {"_meta": {"hostvars": hosts}, "all": {"vars": common_variables(topology)}, **groups}
 

@@ -91,7 +91,9 @@ def publish(
         taken = parts(campaign)
         books = _met(campaign, taken, kept)
         masker = Masker(books)
-        name = _safe(masker.text("campaign", str(files.read_json(campaign / "campaign.json")["campaign"])))
+        name = masker.text("campaign", str(files.read_json(campaign / "campaign.json")["campaign"]))
+        # A folder's name for every system.
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_LONGEST_NAME] or "campaign"
         if out is None:
             out = campaign.resolve().parent / f"{name}.zip"
             archive.require_free(out)
@@ -225,8 +227,3 @@ def _why_not(capture: Path, books: Books) -> str:
                 return "a capture that holds a name which is masked"
             tail = block[-LONGEST_SEARCHED:]
     return ""
-
-
-def _safe(name: str) -> str:
-    """A folder's name for every system."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:_LONGEST_NAME] or "campaign"

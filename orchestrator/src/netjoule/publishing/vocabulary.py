@@ -270,8 +270,11 @@ class Vocabulary:
         }
         short = [variant for variant, reach in reaches.items() if reach is _Reach.WORD]
         self._short = self._pattern_of_parts(short)
+        before, behind = "(?<![0-9A-Za-z])", "(?![0-9A-Za-z])"
         alternatives = [
-            re.escape(variant) if reaches[variant] is _Reach.ANYWHERE else _as_word(variant)
+            re.escape(variant)
+            if reaches[variant] is _Reach.ANYWHERE
+            else before + re.escape(variant) + behind
             for variant in sorted(reaches, key=lambda variant: (-len(variant), variant))
         ]
         self._pattern = re.compile("|".join(alternatives), re.IGNORECASE) if alternatives else None
@@ -318,10 +321,6 @@ def _reach(kind: Kind | None, name: str) -> _Reach:
     if telling and not any(folded in word for word in own_words()):
         return _Reach.ANYWHERE
     return _Reach.WORD
-
-
-def _as_word(variant: str) -> str:
-    return f"(?<![0-9A-Za-z]){re.escape(variant)}(?![0-9A-Za-z])"
 
 
 def _writings(name: str, *, in_hex: bool) -> set[str]:

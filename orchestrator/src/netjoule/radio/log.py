@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 from netjoule.core.errors import NetjouleError
@@ -81,9 +80,7 @@ class RadioLog:
         self._tasks = [asyncio.create_task(self._follow(reader)) for reader in self._readers]
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stop reading and write what is still in hand."""
         for task in self._tasks:
             task.cancel()

@@ -14,7 +14,7 @@ from netjoule.core.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact, is_in_bounds
 from netjoule.savings.range_error import Metering, dominates, metering
 
-__all__ = ["DELTA_FILE", "Difference", "Wanted", "choose", "of_campaign"]
+__all__ = ["DELTA_FILE", "Difference", "Wanted", "choose", "of_campaign", "same_load"]
 
 DELTA_FILE = "tables/delta_ea.csv"
 SAME_LOAD_RATIO = 1.1
@@ -192,9 +192,10 @@ def _one_cell(rows: list[Row], wanted: Wanted, load_mbps: float, where: str) -> 
         rows = _at(rows, column, getattr(wanted, column), where)
     if wanted.pacing is None:
         rows = [row for row in rows if row["pacing"] == "absolute"] or rows
-    rows = [row for row in rows if _each_by_itself(row)] or rows
+    # Messages that left one by one: neither a coalescing window nor offload.
+    rows = [row for row in rows if float(row["window_us"] or 0) == 0 and row["gso"] != "true"] or rows
     if wanted.offered_rate_mbps is None:
-        rows = [row for row in rows if _is_load(row, load_mbps)] or rows
+        rows = [row for row in rows if same_load(float(row["offered_rate_mbps"]), load_mbps)] or rows
     cells = sorted({_cell(row) for row in rows})
     if len(cells) > 1:
         raise UsageError(
@@ -218,14 +219,9 @@ def _at(rows: list[Row], column: str, value: str | float | None, where: str) -> 
     return kept
 
 
-def _each_by_itself(row: Row) -> bool:
-    """Whether messages left one by one: neither a coalescing window nor offload."""
-    return float(row["window_us"] or 0) == 0 and row["gso"] != "true"
-
-
-def _is_load(row: Row, load_mbps: float) -> bool:
-    loads_mbps = (float(row["offered_rate_mbps"]), load_mbps)
-    return max(loads_mbps) <= SAME_LOAD_RATIO * min(loads_mbps)
+def same_load(one: float, other: float) -> bool:
+    """Whether two loads, in the same unit, count as one."""
+    return max(one, other) <= SAME_LOAD_RATIO * min(one, other)
 
 
 def _cell(row: Row) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from netjoule.core.words import counted
 from netjoule.savings.chain import Chain, Question
-from netjoule.savings.difference import SAME_LOAD_RATIO, Difference
+from netjoule.savings.difference import Difference, same_load
 from netjoule.savings.published import Published
 from netjoule.savings.range_error import dominates
 
@@ -81,7 +81,8 @@ def sentences(chain: Chain, difference: Difference | None) -> Iterator[str]:
         yield _sign_words(chain, difference)
         yield "± is the 95 % half-width of the saving; minutes, bit rate and household are taken as exact."
         yield from _range_words(chain.u95_saved, difference)
-    if difference is not None and not _is_load_of_calls(chain, difference):
+    calls_mbps = float(chain.question.bit_rate_kbps) / 1000
+    if difference is not None and not same_load(difference.offered_rate_mbps, calls_mbps):
         yield (
             f"The difference is of {1000 * difference.offered_rate_mbps:g} kb/s, the calls are of"
             f" {_number(chain.question.bit_rate_kbps)} kb/s: E_A changes with the load, so such calls are not"
@@ -126,11 +127,6 @@ def _range_words(u95_saved: Fraction, difference: Difference | None) -> Iterator
             f"{model} of ± is the meter's range error ({u95_range:.2g} J/Mb), which longer measuring does not"
             " reduce: choose a smaller range or a meter with a smaller range error."
         )
-
-
-def _is_load_of_calls(chain: Chain, difference: Difference) -> bool:
-    loads_kbps = (1000 * difference.offered_rate_mbps, float(chain.question.bit_rate_kbps))
-    return max(loads_kbps) <= SAME_LOAD_RATIO * min(loads_kbps)
 
 
 def _title(difference: Difference | None) -> str:

@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import netjoule_contracts as contracts
 from netjoule.core import files
@@ -37,7 +37,7 @@ SCHEMA_VERSION = 1
 _TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
 
 
-class Campaign:
+class Campaign(AbstractContextManager["Campaign"]):
     """A campaign's folder, open for writing (``create``, ``open``) or only for reading (``read``).
 
     Use it as a context manager: it holds a lock that a second writer is refused by and that the kernel
@@ -162,12 +162,7 @@ class Campaign:
             os.close(self._lock)
             self._lock = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # -- what it holds ---------------------------------------------------------------------------

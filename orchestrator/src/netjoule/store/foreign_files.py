@@ -41,9 +41,6 @@ def foreign_files(campaign: Path) -> Iterator[str]:
     own = (*_OWN, *_of_parts())
     for entry in folder_limits.walk(campaign):
         place = PurePosixPath(entry.place.relative_to(campaign).as_posix())
-        if not stat.S_ISDIR(entry.found.st_mode) and not any(_is(place, pattern) for pattern in own):
+        patterns = (one for one in own if one.count("/") + 1 == len(place.parts))
+        if not stat.S_ISDIR(entry.found.st_mode) and not any(map(place.match, patterns)):
             yield str(place)
-
-
-def _is(place: PurePosixPath, pattern: str) -> bool:
-    return len(place.parts) == pattern.count("/") + 1 and place.match(pattern)
