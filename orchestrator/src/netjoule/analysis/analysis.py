@@ -17,17 +17,6 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, InvalidData, NetjouleError, RunFailed, UsageError
 from netjoule.hosts import child_process
 
-__all__ = [
-    "environment",
-    "require_r",
-    "require_writable",
-    "run_analysis",
-    "run_blocks_needed",
-    "run_overlay",
-    "run_table_iv",
-    "script",
-]
-
 Verb = Literal["analyse", "report"]
 EventSink = Callable[[Mapping[str, Any]], None]
 

@@ -13,8 +13,6 @@ from netjoule.design.run_table import last_attempts
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
-__all__ = ["excluded_runs", "exclusion_line", "valid_results"]
-
 _REASONS_FILE = "tables/invalid_runs.csv"
 _FINISHED = frozenset({"valid", "invalid"})
 

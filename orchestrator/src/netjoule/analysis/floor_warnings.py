@@ -15,8 +15,6 @@ from netjoule_contracts.flow_control import GREATEST_WAKE_UPS_FACTOR
 from netjoule_contracts.types.result import Result
 from netjoule_energy import GREATEST_FLOOR_RATIO
 
-__all__ = ["FLOOR_LARGE", "floor_warnings", "warning_line"]
-
 FLOOR_LARGE = "floor_large"
 FLOOR_WAKE_UPS_DIFFER = "floor_wake_ups_differ"
 # A cell with a run refused for one of these has no floor: the mean of the rest would be a selected one.

@@ -16,22 +16,6 @@ from netjoule.core.tables import Column, Table
 from netjoule.core.words import counted
 from netjoule_energy import GREATEST_FLOOR_RATIO
 
-__all__ = [
-    "CONTRASTS_FILE",
-    "FAIRNESS_FILE",
-    "SUMMARY_FILE",
-    "VERDICT_FILE",
-    "fairness_line",
-    "grade_lines",
-    "made_files",
-    "outside_lines",
-    "rows_of",
-    "summary_rows",
-    "summary_tables",
-    "tell",
-    "typed",
-]
-
 SUMMARY_FILE = "tables/ea_summary.csv"
 VERDICT_FILE = "tables/pacer_verdict.csv"
 """The pacer's verdict, of a campaign that did both spin and sleep."""

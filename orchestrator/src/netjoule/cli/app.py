@@ -32,8 +32,6 @@ from netjoule_meters.usage import bare_help, help_where_arguments_lack, usage_li
 if TYPE_CHECKING:
     from netjoule.diagnostics.doctor import Finding
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="netjoule",
     no_args_is_help=True,

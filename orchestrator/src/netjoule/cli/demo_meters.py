@@ -23,8 +23,6 @@ from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Timing, Workload
 
-__all__ = ["BUDGET_S", "METERS", "MIN_WINDOW_UPDATES", "demo_for", "fitted", "timing_for", "write"]
-
 BUDGET_S = 570.0
 """Ten minutes without bringing the testbed up and writing the report."""
 MIN_WINDOW_UPDATES = 10

@@ -37,18 +37,6 @@ from netjoule.workload import profile_rate, workload
 from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 
-__all__ = [
-    "DEFAULT_TOPOLOGY",
-    "Inputs",
-    "default_out",
-    "draw_seed",
-    "fitting",
-    "load_inputs",
-    "resume",
-    "start",
-    "with_meter",
-]
-
 DEFAULT_TOPOLOGY = "testbed-topology.yaml"
 _MOST_SAID = 20
 

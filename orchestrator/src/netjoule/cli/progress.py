@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-__all__ = ["ea_text", "event_document", "progress_sink"]
-
 
 def event_document(event: ProgressEvent) -> dict[str, Any]:
     """A progress event as one NDJSON document."""

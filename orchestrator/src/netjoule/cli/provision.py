@@ -15,7 +15,6 @@ from netjoule.diagnostics.doctor import Finding
 from netjoule.provisioning.provision import Event, Outcome, Request, prepare, provisioning_helps, run, said
 from netjoule.topology.topology import Topology
 
-__all__ = ["compare", "progress", "tell", "tell_variables"]
 
 
 @contextmanager

@@ -14,8 +14,6 @@ from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.diagnostics import sample_size
 from netjoule.store.campaign import Campaign
 
-__all__ = ["after_a_run", "overlay", "tell"]
-
 
 def tell(campaign: Path, verb: analysis.Verb, output: Output, margin: str | None = None) -> None:
     """Run R over a campaign, then print its table and name its files and the next command.

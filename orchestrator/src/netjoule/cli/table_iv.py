@@ -16,8 +16,6 @@ import typer
 if TYPE_CHECKING:
     from netjoule.core.tables import Table
 
-__all__ = ["table_iv"]
-
 Row = Mapping[str, Any]
 
 _Campaigns = Annotated[

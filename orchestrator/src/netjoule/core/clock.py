@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-__all__ = ["CampaignTime", "Clock", "SystemClock", "boot_id", "offset_ns_at", "wall_and_monotonic_ns"]
-
 
 class Clock(Protocol):
     """What the runner needs of time; tests give it one that jumps."""

@@ -21,14 +21,6 @@ from netjoule.core.safe_text import escaped, escaped_lines
 from netjoule.core.secrets import redact
 from netjoule.core.words import counted
 
-__all__ = [
-    "Output",
-    "describe_error",
-    "duration_text",
-    "write_what_can_be_written",
-]
-
-
 _IN_ASCII = "netjoule-ascii"
 _SIGNS = {"±": "+/-", "─": "-", "–": "-", "−": "-", "×": "x", "·": "*", "…": "...", "°": "^",
           "\u00a0": " ", "\u202f": " "}  # fmt: skip

@@ -20,17 +20,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = [
-    "HostLacks",
-    "InvalidData",
-    "NetjouleError",
-    "RunFailed",
-    "UsageError",
-    "did_you_mean",
-    "file_errors",
-    "refused",
-]
-
 
 class NetjouleError(Exception):
     """Base of all errors that end a command with one clear line.

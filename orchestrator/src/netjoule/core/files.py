@@ -27,20 +27,6 @@ from netjoule_contracts.lift import plan as older_plan
 if TYPE_CHECKING:
     from netjoule_contracts.documents import Kind
 
-__all__ = [
-    "append_table",
-    "being_written",
-    "cut_torn_line",
-    "read_document",
-    "read_json",
-    "read_rows",
-    "read_table",
-    "table_text",
-    "take_lock",
-    "write_atomic",
-    "write_json",
-]
-
 
 def write_atomic(path: Path, text: str) -> None:
     """Replace ``path`` by ``text`` so that a reader sees the old or the new file, never a part."""

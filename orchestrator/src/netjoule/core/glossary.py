@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import netjoule_contracts as contracts
 from netjoule.core.errors import UsageError
 
-__all__ = ["Entry", "entries", "lookup"]
-
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -12,18 +12,6 @@ from pathlib import Path
 
 from netjoule.core.errors import HostLacks
 
-__all__ = [
-    "HOST_PYTHON",
-    "PYTHON",
-    "checkout",
-    "commit",
-    "find",
-    "rscript",
-    "rust_commit",
-    "shipped",
-    "version_of",
-]
-
 # The current folder may be anybody's: no interpreter takes code from it.
 PYTHON = (sys.executable, "-P")
 """This Python, for child processes."""

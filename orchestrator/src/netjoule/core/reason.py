@@ -12,8 +12,6 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.errors import RunFailed
 
-__all__ = ["Reason", "codes", "explained", "first_invalidating", "invalidates"]
-
 
 @dataclass(frozen=True)
 class Reason:

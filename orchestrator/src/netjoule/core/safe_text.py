@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["escaped", "escaped_lines"]
-
 
 def escaped(text: str) -> str:
     """The same with everything that a terminal would obey written out: control characters, writing order."""

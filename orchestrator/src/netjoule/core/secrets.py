@@ -20,8 +20,6 @@ from typing import Any, NoReturn
 
 from netjoule.core.errors import HostLacks, UsageError
 
-__all__ = ["Secret", "into_environment", "is_reference", "redact", "references", "resolve"]
-
 _FORMS = ("env:", "file:", "vault:")
 # A shorter value would blot out ordinary words of every message.
 _LEAST_REDACTED = 4

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
-__all__ = ["exit_on_signals", "handled_by", "termination_signals"]
-
 
 def termination_signals() -> tuple[signal.Signals, ...]:
     """What asks a command to end: SIGINT, SIGTERM and, unless nohup(1) has it ignored, SIGHUP."""

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-__all__ = ["Column", "Table", "lines"]
-
 _GAP = "  "
 _LEAST_TEXT = 12
 """Characters that a column of words keeps before columns are stacked."""

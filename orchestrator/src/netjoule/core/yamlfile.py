@@ -22,8 +22,6 @@ from netjoule_contracts import reading
 if TYPE_CHECKING:
     import jsonschema
 
-__all__ = ["Document", "decoded", "defects", "hold", "load", "parse"]
-
 Place = tuple[str | int, ...]
 Beside = Callable[[dict[str, Any]], Iterable[tuple[Place, str]]]
 

@@ -20,8 +20,6 @@ from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.topology import Link
 from netjoule_contracts.types.workload import Workload
 
-__all__ = ["LEAST_BLOCKS", "MOST_BLOCKS", "campaign_cells"]
-
 LEAST_BLOCKS, MOST_BLOCKS = 3, 40
 # What the shipped workloads leave as it is; the plan of another one may be endless.
 _AS_SHIPPED = {

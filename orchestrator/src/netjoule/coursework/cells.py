@@ -22,8 +22,6 @@ from netjoule.coursework.interval import differ_clearly, half_width
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
-__all__ = ["CannotTell", "Cell", "Cells", "Run", "positive_pairs", "read"]
-
 Key = tuple[str, int, float]
 """Transport, message size in bytes, offered load in Mb/s."""
 

@@ -16,8 +16,6 @@ from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.question import Verdict, judge
 
-__all__ = ["check"]
-
 
 def check(folder: Path, names: Sequence[str] = ()) -> tuple[list[Verdict], dict[str, NetjouleError]]:
     """Judge the answers of a folder.

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from netjoule.core.errors import NetjouleError
     from netjoule.coursework.question import Verdict
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 _Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that is handed in.")]

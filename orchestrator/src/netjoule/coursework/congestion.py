@@ -9,8 +9,6 @@ from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
 from netjoule.coursework.question import Answer, Number, Question
 
-__all__ = ["CAP_MBPS", "CONGESTION"]
-
 _SIZE, _LIGHT, _HEAVY = 64, 3.0, 20.0
 _CAP_PPS = 12_000
 CAP_MBPS = _CAP_PPS * 8e-6 * _SIZE

@@ -9,8 +9,6 @@ from netjoule.coursework.cells import CannotTell, Cell, Cells
 from netjoule.coursework.exercise import WITHIN, Exercise, always, mean_of
 from netjoule.coursework.question import Answer, Number, Question
 
-__all__ = ["ENVELOPE"]
-
 _TRANSPORTS = ("udp", "tcp", "quic")
 _LOADS_MBPS = (6.0, 12.0, 24.0)
 _SMALL, _LARGE = 64, 1440

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from netjoule.coursework.cells import Cells
 from netjoule.coursework.question import Answer, Number, Question, Right
 
-__all__ = ["Exercise", "always", "mean_of"]
-
 WITHIN = 0.02
 """How far a number may lie from the campaign's own, as a share: three digits, and the last one wrong."""
 

@@ -8,7 +8,5 @@ from netjoule.coursework.envelope import ENVELOPE
 from netjoule.coursework.exercise import Exercise
 from netjoule.coursework.floor import FLOOR
 
-__all__ = ["EXERCISES"]
-
 EXERCISES: dict[str, Exercise] = {one.name: one for one in (ENVELOPE, FLOOR, CONGESTION)}
 """By name, in the order of docs/coursework.md."""

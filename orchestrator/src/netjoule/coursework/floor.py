@@ -12,8 +12,6 @@ from netjoule.coursework.exercise import WITHIN, Exercise, mean_of
 from netjoule.coursework.interval import differ_clearly
 from netjoule.coursework.question import Answer, Number, Question
 
-__all__ = ["FLOOR"]
-
 _SMALL, _LARGE = 64, 1440
 _EA, _ABOVE, _FLOOR = "ea_j_per_mbit", "ea_above_floor_j_per_mbit", "floor_w"
 # A smaller floor is none: the device model at the first meter has no CPU term.

@@ -21,15 +21,6 @@ from netjoule.store.folder_limits import walk
 from netjoule.validation.tables import newer
 from netjoule_contracts import reading
 
-__all__ = [
-    "ANSWERS",
-    "read_answers",
-    "read_document",
-    "require_folder",
-    "require_plain",
-    "safe",
-]
-
 ANSWERS = "answers.yaml"
 _CONTRACT = "coursework_answers"
 _MOST_ANSWER_BYTES = 100_000

@@ -8,8 +8,6 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from statistics import fmean, stdev
 
-__all__ = ["differ_clearly", "half_width", "t_quantile"]
-
 _LEVEL = 0.95
 
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from netjoule.coursework.cells import CannotTell, Cells
 
-__all__ = ["Answer", "Number", "Question", "Right", "Verdict", "judge"]
-
 Answer = float | int | str | bool
 """What can stand in answers.yaml."""
 

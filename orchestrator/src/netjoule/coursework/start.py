@@ -18,8 +18,6 @@ from netjoule.coursework.exercises import EXERCISES
 from netjoule.coursework.handin import ANSWERS
 from netjoule.coursework.question import Answer, Question
 
-__all__ = ["REPORT", "answer_sheet", "golden_bundle", "start"]
-
 REPORT = "report.Rmd"
 _TEMPLATE = "analysis-r/inst/rmarkdown/templates/netjoule-coursework/skeleton/skeleton.Rmd"
 _WIDTH = 110

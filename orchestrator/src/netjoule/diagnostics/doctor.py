@@ -21,8 +21,6 @@ from netjoule.store.fingerprint import cpu_cores
 from netjoule.testbeds.guest import boot, kernel, trial
 from netjoule.workload import transports
 
-__all__ = ["Finding", "examine"]
-
 _R_PACKAGES = ("ggplot2", "data.table", "jsonlite", "patchwork", "svglite")
 _CARRIERS = {
     "udp": "dccp over UDP (RFC 6773)",

@@ -20,8 +20,6 @@ from netjoule.design.duration import Forecast
 from netjoule.store.campaign import Campaign
 from netjoule.workload.workload import Workload
 
-__all__ = ["Request", "percent", "tell"]
-
 
 def percent(text: str, option: str) -> float:
     """A number over 0 and under 100 out of ``3``, ``3%`` or ``3 %``.

@@ -26,8 +26,6 @@ from netjoule.topology.topology import Topology
 from netjoule.workload import profiles
 from netjoule.workload.workload import Pace, Workload
 
-__all__ = ["Case", "arguments", "at_once", "cases", "certify", "certify_host", "require_passed", "table"]
-
 Tell = Callable[[str], None]
 
 _PROGRAM = "netjoule-traffic"

@@ -12,8 +12,6 @@ from typing import IO
 from netjoule.core.errors import HostLacks
 from netjoule.core.signals import exit_on_signals, handled_by, termination_signals
 
-__all__ = ["held", "in_utf_8"]
-
 
 @contextmanager
 def held(

@@ -20,18 +20,6 @@ from typing import Any, Protocol
 
 from netjoule.core.errors import HostLacks, RunFailed
 
-__all__ = [
-    "STDERR_LINES",
-    "STOP_GRACE_S",
-    "Host",
-    "LocalHost",
-    "LocalProcess",
-    "NetnsHost",
-    "Process",
-    "ProcessEnded",
-    "how_it_ended",
-]
-
 LINE_LIMIT_BYTES = 256 * 2**20  # a flow report holds every interval of a long flow in one line
 STDERR_LINES = 40
 STOP_GRACE_S = 3.0

@@ -37,8 +37,6 @@ from netjoule.workload.workload import Workload
 from netjoule_contracts.lift import runs as lift
 from netjoule_energy import CampaignError, compute_and_write
 
-__all__ = ["METER", "write"]
-
 METER = "none"
 """Name of what stands where a campaign has a meter."""
 _OF_CELL = ("payload_bytes", "offered_rate_mbps", "direction")

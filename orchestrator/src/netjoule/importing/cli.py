@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from netjoule.core.console import Output
     from netjoule.core.errors import InvalidData
 
-__all__ = ["import_results"]
-
-
 _Radio = Literal["real", "wired", "unknown"]
 _IpVersion = Literal["4", "6"]
 _Transport = Literal["udp", "tcp", "dccp-kernel"]

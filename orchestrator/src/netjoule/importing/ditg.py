@@ -34,8 +34,6 @@ from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.ditg import Record, dated_ns, records
 from netjoule.loads.flow.generators.messages import Arrival, Sent, flow_report, joint_jitter_ms
 
-__all__ = ["is_text", "read", "unlike_clocks_ns"]
-
 FORMAT = "ditg-text"
 GENERATOR = "ditg"
 _WHOSE = re.compile(r"Flow>\s*(\d+)\s+Seq>\s*\d+\s+Src>\s*(\S+)\s+Dest>\s*(\S+)\s.*Size>\s*(\d+)\s*")

@@ -16,24 +16,6 @@ from netjoule.importing.sources import Source
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.workload.abilities import ABILITIES
 
-__all__ = [
-    "CLIENT",
-    "HOSTS",
-    "RUN_ID",
-    "SERVER",
-    "UNKNOWN_OFFSET",
-    "FileRead",
-    "Found",
-    "ImportedFlow",
-    "Options",
-    "Rate",
-    "measured_ns",
-    "names",
-    "rate_of",
-    "require_supported",
-    "settle_unknown",
-]
-
 CLIENT, SERVER = "client", "server"
 RUN_ID = "imported"
 """Of a flow that has no run yet."""

@@ -28,8 +28,6 @@ from netjoule.importing.sources import Source
 from netjoule.loads.flow.generators import FlowSpec, foreign
 from netjoule.loads.flow.generators.iperf3_report import IperfTest
 
-__all__ = ["read"]
-
 FORMAT = "iperf3-json"
 _FLOW_ID = re.compile("[A-Za-z0-9-]{1,64}")  # as flow_report.schema.json has it
 

@@ -36,8 +36,6 @@ from netjoule.loads.flow.generators.messages import Clocks
 from netjoule.loads.flow.generators.netperfmeter import as_report, read_scalars, read_vector
 from netjoule.workload.abilities import ABILITIES
 
-__all__ = ["format_of", "read"]
-
 GENERATOR = "netperfmeter"
 SCALARS, VECTORS, CONFIG = "netperfmeter-scalars", "netperfmeter-vectors", "netperfmeter-config"
 _TRANSPORT = {"UDP": "udp", "TCP": "tcp", "DCCP": "dccp-kernel"}

@@ -13,8 +13,6 @@ from netjoule.importing.flows import Found, Options
 from netjoule.importing.sources import Source
 from netjoule_contracts import reading
 
-__all__ = ["read_all"]
-
 _READERS = {"iperf3": iperf3.read, "ditg": ditg.read, "netperfmeter": netperfmeter.read}
 
 

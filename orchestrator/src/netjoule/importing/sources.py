@@ -15,8 +15,6 @@ from netjoule.core.errors import InvalidData, UsageError, file_errors
 from netjoule.store.folder_limits import MOST_LEVELS, walk
 from netjoule_contracts import reading
 
-__all__ = ["MOST_BYTES", "MOST_BYTES_TOGETHER", "Source", "find", "read"]
-
 MOST_BYTES = 128_000_000
 """Of one file, unpacked: what its lines become takes several times as much memory."""
 MOST_BYTES_TOGETHER = 256_000_000

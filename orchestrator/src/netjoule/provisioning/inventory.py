@@ -17,14 +17,6 @@ from netjoule.testbeds.lab import binaries
 from netjoule.topology.hosts import ROLES, Ssh, TopologyHost
 from netjoule.topology.topology import EMULATED, Topology
 
-__all__ = [
-    "check_provisionable",
-    "common_variables",
-    "host_variables",
-    "inventory_document",
-    "wanted_wifi",
-]
-
 _WIFI_DEFAULTS: dict[str, Any] = {"dfs": False, "forwarding": "routing", "rates": "automatic"}
 
 

@@ -27,21 +27,6 @@ from netjoule.topology import topology
 from netjoule.topology.hosts import TopologyHost
 from netjoule.topology.topology import Topology
 
-__all__ = [
-    "VARIABLES",
-    "Event",
-    "Failure",
-    "Outcome",
-    "Playbook",
-    "Request",
-    "known_as",
-    "prepare",
-    "provisioning_helps",
-    "remedy",
-    "run",
-    "said",
-]
-
 Playbook = Literal["site", "verify", "teardown"]
 Event = Mapping[str, Any]
 

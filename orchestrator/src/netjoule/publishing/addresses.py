@@ -13,8 +13,6 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from netjoule.core.errors import RunFailed
 
-__all__ = ["Address", "IpBook", "MacBook", "from_mac", "names_nobody", "parsed", "spelled"]
-
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 _ByNetwork = Mapping[Network | None, Sequence[Network]]

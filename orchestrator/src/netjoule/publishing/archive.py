@@ -19,8 +19,6 @@ from typing import IO
 
 from netjoule.core.errors import RunFailed, UsageError
 
-__all__ = ["SUFFIXES", "file_names", "place", "require_free", "sha256", "writing", "written"]
-
 SUFFIXES = (".zip", ".tar.gz", ".tgz", ".tar.xz")
 # What a ZIP file can say: its calendar begins in 1980, and counts by two seconds.
 _FIRST_DAY, _LAST_DAY = datetime(1980, 1, 1, tzinfo=UTC), datetime(2107, 12, 31, tzinfo=UTC)

@@ -24,8 +24,6 @@ from netjoule.publishing.parts import Form, Part, left_out, name_in_bundle, part
 from netjoule.store.planfile import read_plan
 from netjoule.validation.check import check_campaign, unfinished
 
-__all__ = ["Published", "publish"]
-
 _LONGEST_NAME = 64
 _LARGEST_SECRET_BYTES = 64_000  # a file of more holds something else
 _BLOCK = 1 << 20

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from netjoule.publishing.bundle import Published
     from netjoule.publishing.kinds import Kind
 
-__all__ = ["publish_campaign"]
-
 _Campaign = Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign.")]
 _Out = Annotated[
     Path | None,

@@ -18,8 +18,6 @@ from netjoule.publishing.addresses import Address, parsed
 from netjoule.publishing.kinds import Kind, nobody
 from netjoule.publishing.patterns import BY_KEY, BY_PLACE
 
-__all__ = ["FoundIp", "Span", "domain_of", "ips", "macs", "readings", "spans"]
-
 
 @dataclass(frozen=True, slots=True)
 class Span:

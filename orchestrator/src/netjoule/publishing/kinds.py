@@ -16,8 +16,6 @@ import netjoule_contracts as contracts
 from netjoule.topology.hosts import ROLES
 from netjoule_meters.adapters import adapter_names
 
-__all__ = ["FIELDS", "KEPT", "SECRET_FIELD", "Kind", "device_models", "nobody", "own_prose", "own_words"]
-
 
 class Kind(StrEnum):
     """Kinds that are masked unless they are asked for, by their names on the command line."""

@@ -24,8 +24,6 @@ from netjoule.publishing.parts import Form, Part, holds_texts, parts, visit
 from netjoule.publishing.vocabulary import SECRET
 from netjoule.validation.check import check_campaign
 
-__all__ = ["LONGEST_SEARCHED", "Left", "Searcher", "require_masked"]
-
 LONGEST_SEARCHED = 4096
 _BLOCK = 1 << 20
 

@@ -20,8 +20,6 @@ from netjoule.publishing.kinds import FIELDS, KEPT, SECRET_FIELD, Kind, device_m
 from netjoule.publishing.vocabulary import SECRET, Replacement, Vocabulary
 from netjoule_contracts.reading import Unreadable, value_of
 
-__all__ = ["Books", "Collector", "Masker", "Visitor", "embedded", "keeps_form", "transformed"]
-
 _NETWORK_FIELDS = ("addresses", "ipv4", "ipv6", "to")
 # Where a meter is: INTERFACE:HOST[:PORT], as netjoule_meters.transports reads it, or a VISA address.
 _RESOURCE = re.compile(

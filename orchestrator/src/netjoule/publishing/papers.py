@@ -26,18 +26,6 @@ from netjoule.store import datapackage
 from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.topology import Topology
 
-__all__ = [
-    "LICENCES",
-    "PROFILE",
-    "SUMS",
-    "TOPOLOGY",
-    "WORKLOAD",
-    "Terms",
-    "absent",
-    "write",
-    "write_sums",
-]
-
 SUMS = "SHA256SUMS"
 CITATION = "CITATION.cff"
 WORKLOAD, TOPOLOGY, PROFILE = "workload.yaml", "topology.yaml", "profile.json"

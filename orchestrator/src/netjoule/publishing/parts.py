@@ -23,8 +23,6 @@ from netjoule.core.errors import InvalidData, file_errors
 from netjoule.publishing.masking import Visitor, transformed
 from netjoule_contracts import reading
 
-__all__ = ["Form", "Part", "holds_texts", "left_out", "name_in_bundle", "parts", "visit", "write"]
-
 
 class Form(Enum):
     """How a file is read."""

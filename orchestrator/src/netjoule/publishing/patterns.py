@@ -11,8 +11,6 @@ import re
 
 from netjoule.publishing.kinds import Kind
 
-__all__ = ["BY_KEY", "BY_PLACE"]
-
 _NAME = r"[A-Za-z0-9_](?:[\w.-]*\w)?"
 _VALUE = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)'|(?P<bare>[^\s,;"'(){}\[\]<>]+))"""
 _QUOTED = r"""(?:"(?P<dq>(?:[^"\\]|\\.)+)"|'(?P<sq>(?:[^'\\]|\\.)+)')"""

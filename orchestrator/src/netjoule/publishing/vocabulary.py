@@ -20,8 +20,6 @@ from urllib.parse import quote, quote_plus
 from netjoule.publishing.find import domain_of
 from netjoule.publishing.kinds import Kind, nobody, own_prose, own_words
 
-__all__ = ["SECRET", "Replacement", "Vocabulary"]
-
 SECRET = "***"  # noqa: S105 - what stands in place of one
 _DOMAIN = "domain"
 _LIKE_A_STAND_IN = re.compile(rf"(?:{'|'.join(Kind)}|{_DOMAIN})-(\d+)", re.IGNORECASE)

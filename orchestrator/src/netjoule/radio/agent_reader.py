@@ -15,8 +15,6 @@ from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import Host, Process, ProcessEnded
 from netjoule.radio.reader import RadioRecord
 
-__all__ = ["AgentReader", "agent_options", "record_from_line"]
-
 READY_TIMEOUT_S = 120.0  # pyroute2 takes a second to load, in a guest under software emulation a minute
 _GAPS = ("interface_gone", "look_failed")
 

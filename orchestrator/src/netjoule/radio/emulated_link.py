@@ -12,8 +12,6 @@ from typing import Any
 from netjoule.core.errors import RunFailed
 from netjoule.radio.reader import RadioRecord
 
-__all__ = ["LinkStatsReader", "record_from_stats"]
-
 
 class LinkStatsReader:
     """Subscribes to netjoule-link; ten records a second, pushed by the link."""

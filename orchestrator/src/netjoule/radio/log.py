@@ -16,8 +16,6 @@ from netjoule.radio import RadioReader, RadioRecord
 from netjoule.radio.rates import RateLimits
 from netjoule.radio.reader_cost import Look, ReaderCost, cores
 
-__all__ = ["RadioFault", "RadioLog", "RadioSink"]
-
 BATCH_RECORDS = 10  # one write a second at ten records a second: less work while a meter reads
 REOPEN_PAUSE_S = 1.0
 FAULTS_KEPT = 1000

@@ -14,8 +14,6 @@ from typing import Any
 from netjoule.core.words import counted
 from netjoule.radio import RadioRecord
 
-__all__ = ["RateLimits"]
-
 _GUARD_NS = {"long": 800, "short": 400}
 
 

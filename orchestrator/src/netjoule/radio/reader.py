@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Protocol
 
-__all__ = ["RadioReader", "RadioRecord"]
-
 
 @dataclass(frozen=True)
 class RadioRecord:

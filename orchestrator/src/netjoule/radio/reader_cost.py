@@ -13,8 +13,6 @@ from dataclasses import asdict, dataclass
 from netjoule.core.reason import Reason
 from netjoule.design.timeline import Span
 
-__all__ = ["TOLERANCE_CORES", "ReaderCost", "cores", "differs", "reasons"]
-
 TOLERANCE_CORES = 0.002
 """Shares of a core that differ by no more count as equal: 20 mW of a core that takes 10 W when busy. A look
 costs about a millisecond, so one look a second stays below it however unlike two looks are."""

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-__all__ = ["LEAST", "MOST", "Chain", "Question", "Step", "exact", "is_in_bounds", "mean_power_w"]
-
 _S_PER_MINUTE = 60
 _J_PER_KWH = 3_600_000
 _S_PER_DAY = 86_400

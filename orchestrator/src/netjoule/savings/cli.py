@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from netjoule.savings.published import Published
     from netjoule.savings.request import Answer
 
-__all__ = ["savings"]
-
 _Campaign = Annotated[
     Path | None, typer.Option("--campaign", metavar="DIR", help="Take the difference from this campaign.")
 ]

@@ -14,8 +14,6 @@ from netjoule.core.errors import InvalidData, UsageError
 from netjoule.savings.chain import exact, is_in_bounds
 from netjoule.savings.range_error import Metering, dominates, metering
 
-__all__ = ["DELTA_FILE", "Difference", "Wanted", "choose", "of_campaign", "same_load"]
-
 DELTA_FILE = "tables/delta_ea.csv"
 SAME_LOAD_RATIO = 1.1
 """Loads within this factor count as the load of the chain, as `netjoule plan` takes profiles' rates."""

@@ -9,8 +9,6 @@ from decimal import Decimal
 from fractions import Fraction
 from math import floor
 
-__all__ = ["Judgement", "cut_to", "decimal_text", "judge"]
-
 ROUNDED = "rounded"
 TRUNCATED = "truncated"
 

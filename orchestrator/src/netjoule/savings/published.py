@@ -14,8 +14,6 @@ from netjoule.core.errors import InvalidData
 from netjoule.savings.chain import Chain, Question, exact, mean_power_w
 from netjoule.savings.digits import Judgement, cut_to, judge
 
-__all__ = ["FILE", "Percent", "Published", "read"]
-
 FILE = "results/reference/udp-dccp-80211n.json"
 _YEAR_SLIP = "leap-year"
 

@@ -14,8 +14,6 @@ from netjoule.core.errors import NetjouleError
 from netjoule.store.planfile import read_plan
 from netjoule_contracts.types.result import Result
 
-__all__ = ["Metering", "dominates", "metering"]
-
 Row = Mapping[str, str]
 
 

@@ -12,8 +12,6 @@ from netjoule.savings.chain import LEAST, MOST, Chain, Question, exact, is_in_bo
 from netjoule.savings.difference import Difference, Wanted, of_campaign
 from netjoule.store.campaign import Campaign
 
-__all__ = ["Answer", "Request", "answer", "require_sense"]
-
 _BOUNDS = f"{LEAST:g} to {MOST:g}"
 
 

@@ -16,14 +16,6 @@ from netjoule.savings.difference import Difference, same_load
 from netjoule.savings.published import Published
 from netjoule.savings.range_error import dominates
 
-__all__ = [
-    "own_document",
-    "own_lines",
-    "published_document",
-    "published_lines",
-    "with_u95",
-]
-
 _LABEL_WIDTH = 52
 _BEYOND = "a call has two of both, and a path between them that no meter saw"
 

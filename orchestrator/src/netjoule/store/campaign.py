@@ -31,8 +31,6 @@ from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["SCHEMA_VERSION", "Campaign", "document_name"]
-
 SCHEMA_VERSION = 1
 _TESTBED = ".testbed"  # like .lock it belongs to this machine, and is no part of what a campaign is
 

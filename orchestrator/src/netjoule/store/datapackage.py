@@ -17,8 +17,6 @@ from netjoule_contracts import reading
 from netjoule_contracts.lift import plan as older_plan
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["CELLS_ARE_DATA", "TABLES", "contract_of", "describe", "table_files"]
-
 # Contract of each table by the pattern of its path inside a campaign.
 TABLES = {
     "plan": "plan.csv",

@@ -7,8 +7,6 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["cpu_cores", "host_fingerprint"]
-
 
 def host_fingerprint(
     proc: Path = Path("/proc"), os_release: Path = Path("/etc/os-release")

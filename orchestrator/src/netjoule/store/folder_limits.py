@@ -19,20 +19,6 @@ from netjoule.core.errors import InvalidData, UsageError, file_errors
 from netjoule.hosts import sandbox
 from netjoule_contracts import reading
 
-__all__ = [
-    "LINK",
-    "MOST_FILES",
-    "MOST_LEVELS",
-    "SPECIAL",
-    "Entry",
-    "beyond_limits",
-    "require_campaign",
-    "require_empty",
-    "require_free",
-    "require_readable",
-    "walk",
-]
-
 LINK = "a symbolic link has no place in a campaign"  # it leads anywhere, and is written through
 SPECIAL = "a FIFO, a socket or a device has no place in a campaign"
 MOST_FILES = 2_000_000  # in all: a run has about ten

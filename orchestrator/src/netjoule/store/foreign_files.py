@@ -10,8 +10,6 @@ from pathlib import Path, PurePosixPath
 import netjoule_contracts as contracts
 from netjoule.store import folder_limits
 
-__all__ = ["FOREIGN", "foreign_files"]
-
 FOREIGN = "none of a campaign's files: netjoule never reads it"
 
 _OWN = (

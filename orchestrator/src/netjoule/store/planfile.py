@@ -20,18 +20,6 @@ from netjoule.workload.cell import Cell
 from netjoule_contracts import reading
 from netjoule_contracts.lift import plan as older_plan
 
-__all__ = [
-    "PLAN",
-    "STATUS",
-    "STOPPED",
-    "Owner",
-    "append_plan",
-    "append_status",
-    "is_older",
-    "read_plan",
-    "write_plan",
-]
-
 PLAN = "plan.csv"
 STATUS = "status.csv"
 STOPPED = ("invalid", "interrupted")

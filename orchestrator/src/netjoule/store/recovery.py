@@ -15,8 +15,6 @@ from netjoule.core.reason import first_invalidating
 from netjoule.design.run_table import PlanRow
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["cut_torn_lines", "discard", "finished_status", "last_logged_s", "last_time_s", "lost"]
-
 
 def cut_torn_lines(campaign: Path) -> dict[str, int]:
     """Cut the unfinished last line of every table and stream; how many bytes were cut, by file."""

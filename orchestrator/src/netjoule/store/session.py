@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["Session", "begun", "ended", "rfc3339"]
-
 
 def rfc3339(utc: datetime) -> str:
     """UTC as RFC 3339 text with milliseconds."""

@@ -14,8 +14,6 @@ from netjoule.store.campaign import Campaign
 if TYPE_CHECKING:
     from netjoule.testbeds.base import Testbed
 
-__all__ = ["HostClocks"]
-
 
 class HostClocks:
     """The clocks of all hosts as last seen."""

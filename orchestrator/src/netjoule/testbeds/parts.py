@@ -13,8 +13,6 @@ from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import Process, ProcessEnded, how_it_ended
 from netjoule.testbeds.base import Remark
 
-__all__ = ["Parts", "all_or_none", "cancelled"]
-
 T = TypeVar("T")
 
 

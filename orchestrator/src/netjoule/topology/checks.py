@@ -13,8 +13,6 @@ from netjoule.core.yamlfile import Document
 from netjoule.topology.lab import check_lab
 from netjoule.topology.network import check_emulated_addresses
 
-__all__ = ["EMULATED", "IMPORTED", "check"]
-
 EMULATED = "emulated"
 IMPORTED = "imported"
 # user:password@ in an address would carry a secret past the schema's named fields.

@@ -8,18 +8,6 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any
 
-__all__ = [
-    "PREFIX_LENGTHS",
-    "ROLES",
-    "Interface",
-    "Radio",
-    "Route",
-    "Ssh",
-    "TopologyHost",
-    "Wired",
-    "described",
-]
-
 Interface = IPv4Interface | IPv6Interface
 
 ROLES = ("client", "access_point", "server", "meter_host", "observer", "controller")

@@ -10,8 +10,6 @@ from netjoule.topology.hosts import ROLES
 from netjoule.topology.network import check_network, check_way_in
 from netjoule_radio.settings import read_settings
 
-__all__ = ["check_lab"]
-
 _LAB = "lab"
 # Ansible keeps them for itself; the roles are its groups.
 _WORDS_OF_ANSIBLE = ("all", "ungrouped", "localhost")

@@ -20,8 +20,6 @@ from netjoule.core.safe_text import escaped
 from netjoule.core.yamlfile import Document
 from netjoule.topology.hosts import Interface, with_prefix
 
-__all__ = ["Given", "check_emulated_addresses", "check_network", "check_way_in"]
-
 Place = tuple[str | int, ...]
 _VERSIONS = {"ipv4": 4, "ipv6": 6}
 _ENDS = ("client", "server")

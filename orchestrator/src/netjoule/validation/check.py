@@ -34,8 +34,6 @@ from netjoule.workload.workload import Workload
 from netjoule_contracts import reading
 from netjoule_contracts.reading import Unreadable
 
-__all__ = ["Defect", "check_campaign", "unfinished"]
-
 _GROWING = frozenset({"transport", "direction"})
 """Columns to which later versions add values."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -31,8 +31,6 @@ from netjoule_contracts.lift.results import lifted_result
 from netjoule_contracts.types.result import Floor, Node, Result
 from netjoule_energy import agree, jain_index
 
-__all__ = ["check_run"]
-
 _SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "seed")
 _OF_PLAN = ("load", "kind", "arm", "factors", "generator")
 """What a load says of a run in run.json and the plan does, too, beside its factors and the arm's name."""

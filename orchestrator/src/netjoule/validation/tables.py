@@ -15,19 +15,6 @@ from netjoule_contracts import reading
 from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.reading import Unreadable
 
-__all__ = [
-    "Defect",
-    "against",
-    "counting",
-    "device_stream",
-    "document",
-    "document_and_defects",
-    "newer",
-    "rising",
-    "table",
-    "unreadable",
-]
-
 _CUSTOM = ("exclusiveMinimum", "pattern", "unique")
 # A stream of a long campaign has millions of lines of one writer: its form is checked on the first ones.
 _STREAM_LINES_BY_SCHEMA = 200

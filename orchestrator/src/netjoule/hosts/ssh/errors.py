@@ -10,8 +10,6 @@ import asyncssh
 from netjoule.core.errors import HostLacks, NetjouleError, RunFailed, UsageError
 from netjoule.hosts.ssh.settings import SshSettings
 
-__all__ = ["CONNECTION_ERRORS", "HostInUse", "sentence"]
-
 CONNECTION_ERRORS = (OSError, asyncssh.Error, TimeoutError)
 """What dialling or using a connection raises."""
 

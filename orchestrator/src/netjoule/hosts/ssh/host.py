@@ -29,8 +29,6 @@ from netjoule.hosts.ssh.line import GIVE_UP_S, KeeperGone, Line
 from netjoule.hosts.ssh.process import RemoteProcess
 from netjoule.hosts.ssh.settings import SshSettings
 
-__all__ = ["Answer", "Owner", "SshHost"]
-
 CONNECT_TIMEOUT_S = 15.0
 COMMAND_TIMEOUT_S = 120.0
 KEEPALIVE_S = 5.0

@@ -19,8 +19,6 @@ from netjoule.core.clock import Clock, SystemClock
 from netjoule.core.errors import NetjouleError, RunFailed
 from netjoule.hosts.ssh.process import RemoteProcess
 
-__all__ = ["Channel", "KeeperGone", "Line"]
-
 RETRY_S = 1.0
 GIVE_UP_S = 600.0
 """A host out of reach for so long ends the campaign; its keeper ends then, too."""

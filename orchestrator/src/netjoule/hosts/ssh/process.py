@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from netjoule.hosts.host import STOP_GRACE_S, Process, ProcessEnded
 
-__all__ = ["Commands", "RemoteProcess"]
-
 AFTER_A_DROP_S = 20.0
 """What was awaited while the host was out of reach may take so long after its return."""
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SshSettings"]
-
 _USUAL_KNOWN_HOSTS = Path("~/.ssh/known_hosts")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["DEFAULT_MEMORY_MIB", "AccelChoice", "Network"]
-
 DEFAULT_MEMORY_MIB = 1024
 AccelChoice = Literal["auto", "kvm", "tcg"]
 Network = Literal["ht40-wpa2", "vht80-sae"]

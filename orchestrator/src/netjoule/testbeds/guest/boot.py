@@ -25,8 +25,6 @@ from netjoule.testbeds.guest.kernel import Kernel
 from netjoule.testbeds.guest.stream import MarkedStream
 from netjoule.testbeds.guest.tools import tool
 
-__all__ = ["BootFailed", "Limits", "Outcome", "Sink", "TimedOut", "boot", "qemu_program"]
-
 Sink = Callable[[bytes], None]
 
 _QEMU = "qemu-system-x86_64"

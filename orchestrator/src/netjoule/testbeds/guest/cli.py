@@ -16,8 +16,6 @@ from netjoule.core.console import Output
 from netjoule.core.signals import termination_signals
 from netjoule.testbeds.guest import DEFAULT_MEMORY_MIB, AccelChoice, Network
 
-__all__ = ["app"]
-
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from netjoule.core.errors import HostLacks
 
-__all__ = ["BOOT_MODULES", "archive", "load_order", "module_bytes"]
-
 BOOT_MODULES = ("virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay")
 """What stands between power-on and the host's root."""
 

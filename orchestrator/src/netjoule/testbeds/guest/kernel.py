@@ -21,8 +21,6 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, file_errors
 from netjoule.testbeds.guest.tools import tool
 
-__all__ = ["Kernel", "cached", "ensure", "kernel_package", "newest", "plain_image", "store"]
-
 META_PACKAGE = "linux-image-amd64"
 _NEEDED_BYTES = 700_000_000
 _TRIES = 3

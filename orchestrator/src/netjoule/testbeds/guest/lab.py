@@ -30,9 +30,6 @@ from netjoule.testbeds.guest.run import Request
 from netjoule.testbeds.guest.run import run as run_in_guest
 from netjoule.testbeds.guest.tools import tool
 
-__all__ = ["ONE_TIME", "TOPOLOGY", "Network", "furnish", "lab", "module_python", "template"]
-
-
 TOPOLOGY = "testbed-topology.yaml"
 ONE_TIME = ("host_key", "host_key.pub", "user_key", "user_key.pub", "known_hosts", "passphrase")
 """Files of the folder that go with the boot."""

@@ -12,18 +12,6 @@ from typing import Literal
 
 from netjoule.core.errors import UsageError
 
-__all__ = [
-    "Accel",
-    "Forward",
-    "Job",
-    "Machine",
-    "check_shared",
-    "command_script",
-    "guest_environment",
-    "qemu_arguments",
-    "settings",
-]
-
 Accel = Literal["kvm", "tcg"]
 
 _KEPT_VARIABLES = ("LANG", "LC_ALL", "TERM", "TZ")

@@ -15,8 +15,6 @@ from netjoule.testbeds.guest import boot as booting
 from netjoule.testbeds.guest import kernel as kernels
 from netjoule.testbeds.guest.boot import Outcome
 
-__all__ = ["CommandNotFound", "Request", "run", "to_file"]
-
 _LEAST_MEMORY_MIB = 192
 _MOST_CORES = 4
 _BOOT_LIMIT_S = {"kvm": 30.0, "tcg": 180.0}

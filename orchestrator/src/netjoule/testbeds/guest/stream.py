@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["MarkedStream"]
-
 
 class MarkedStream:
     """Passes bytes on as they come and stops at the mark; holds back what may be the mark's beginning."""

@@ -8,8 +8,6 @@ import shutil
 
 from netjoule.core.errors import HostLacks
 
-__all__ = ["tool"]
-
 _SBIN = ":/usr/sbin:/sbin"
 
 

@@ -19,8 +19,6 @@ from netjoule.testbeds.guest.boot import Limits, Outcome, boot
 from netjoule.testbeds.guest.kernel import Kernel
 from netjoule.testbeds.guest.machine import Job, Machine
 
-__all__ = ["Verdict", "judge", "remembered", "verdict"]
-
 _DEVICE = Path("/dev/kvm")
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _LIMIT_S = 8.0

@@ -21,8 +21,6 @@ from netjoule.core.errors import HostLacks, RunFailed
 if TYPE_CHECKING:  # Ansible asks for builds, and has no use for an SSH of ours
     from netjoule.hosts.ssh import SshHost
 
-__all__ = ["PROGRAM", "Build", "build_for", "builds", "provide"]
-
 PROGRAM = "netjoule-traffic"
 INSTALLED = f"/usr/local/bin/{PROGRAM}"
 

@@ -10,8 +10,6 @@ from netjoule.core.clock import boot_id, offset_ns_at
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.ssh import SshHost
 
-__all__ = ["HostClock"]
-
 EXCHANGES = 10
 ANSWER_TIMEOUT_S = 2.0
 OFFSETS_KEPT = 60

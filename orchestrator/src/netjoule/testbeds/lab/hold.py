@@ -24,8 +24,6 @@ from netjoule.hosts.ssh import HostInUse, Owner, SshHost, SshSettings
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import Topology
 
-__all__ = ["campaign_owner", "command_owner", "held", "undisturbed"]
-
 ORPHAN_S = 150.0
 """A command that was killed leaves the hosts' locks for so long; a living one is heard every 60 s."""
 

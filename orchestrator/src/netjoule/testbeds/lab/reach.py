@@ -12,8 +12,6 @@ from netjoule.core.errors import HostLacks, UsageError
 from netjoule.hosts.ssh import SshHost
 from netjoule.topology.topology import Topology
 
-__all__ = ["BRIDGE", "control_number", "needed_hosts", "require_control_off_the_radio"]
-
 BRIDGE = "br-netjoule"
 """What the role access_point calls the bridge of radio and cable."""
 

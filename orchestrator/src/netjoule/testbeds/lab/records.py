@@ -10,8 +10,6 @@ from typing import Any
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.ssh import SshHost
 
-__all__ = ["RECORD", "host_record", "joined"]
-
 RECORD = "/run/netjoule/host.json"
 _FIELDS = ("kernel", "machine", "governor", "sysctls", "offloads")
 

@@ -38,8 +38,6 @@ from netjoule.testbeds.parts import Parts, all_or_none
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Load, Place
 
-__all__ = ["LabTestbed", "open_lab"]
-
 COLLECT_TIMEOUT_S = 60.0
 
 
