@@ -31,7 +31,7 @@ UDP = Options(transport="udp", day=date(2026, 11, 21))
 
 
 def only(found: Found) -> ImportedFlow:
-    assert found.left_out == []
+    assert found.refused == []
     assert len(found.flows) == 1
     return sound(found.flows[0])
 
@@ -155,8 +155,8 @@ def test_a_servers_report_beside_it_is_found_by_the_cookie(tmp_path: Path) -> No
     assert len(found.flows) == 1
     assert sound(found.flows[0]).report == only(read_all([IPERF3 / "udp-up.json"], Options())).report
     assert [source.path.name for source in found.flows[0].sources] == ["client.json", "server.json"]
-    assert len(found.left_out) == 1
-    assert "server's report" in found.left_out[0]
+    assert len(found.refused) == 1
+    assert "server's report" in str(found.refused[0])
 
 
 @pytest.mark.parametrize("name", ["udp-up", "udp-down"])
@@ -261,9 +261,9 @@ def test_a_test_that_failed_is_left_out_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("what we did that day\n")
     found = read_all([tmp_path], Options())
     assert len(found.flows) == 1
-    assert len(found.left_out) == 2
-    assert any("refused.json: its test failed" in words for words in found.left_out)
-    assert any("notes.txt: it is neither" in words for words in found.left_out)
+    assert len(found.refused) == 2
+    assert any("refused.json: its test failed" in words for words in map(str, found.refused))
+    assert any("notes.txt: it is neither" in words for words in map(str, found.refused))
     with raises(InvalidData):
         read_all([tmp_path / "refused.json"], Options())
 
@@ -433,7 +433,7 @@ def test_a_measurement_of_one_message_has_no_rate(tmp_path: Path) -> None:
     folder = measurement("udp-up", tmp_path)
     scalars = folder / "udp-up-active.sca"
     scalars.write_text(scalars.read_text().replace("1795279807894876", "1795279806906311"))
-    same_sentence(read_all([folder], UDP).left_out[0])
+    same_sentence(str(read_all([folder], UDP).refused[0]))
 
 
 @pytest.mark.parametrize(
@@ -456,7 +456,7 @@ def test_without_a_configuration_the_user_says_the_transport(tmp_path: Path) -> 
     assert flow.report["generator"] == {"name": "netperfmeter", "version": "1.9.4"}
     found = read_all([folder], Options())
     assert found.flows == []
-    same_sentence(found.left_out[0])
+    same_sentence(str(found.refused[0]))
 
 
 def test_compressed_files_are_read(tmp_path: Path) -> None:
@@ -470,7 +470,7 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     cut.write_bytes(cut.read_bytes()[:-20])
     with raises(InvalidData):
         read_all([cut], UDP)
-    same_sentence(read_all([folder], UDP).left_out[0])
+    same_sentence(str(read_all([folder], UDP).refused[0]))
 
 
 def test_a_missing_file_of_a_measurement_is_named(tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_a_missing_file_of_a_measurement_is_named(tmp_path: Path) -> None:
     (folder / "udp-up-passive-00000000-0000.vec").unlink()
     found = read_all([folder], UDP)
     assert found.flows == []
-    assert "lacks udp-up-passive-00000000-0000.vec" in found.left_out[0]
+    assert "lacks udp-up-passive-00000000-0000.vec" in str(found.refused[0])
     with raises(InvalidData):
         read_all([folder / "udp-up-passive.sca"], UDP)
 
@@ -505,7 +505,7 @@ def test_rubbish_in_a_measurement_is_one_sentence(file: str, old: str, new: str,
     (folder / file).write_text(text.replace(old, new, 1))
     found = read_all([folder], UDP)
     assert found.flows == []
-    same_sentence(found.left_out[0])
+    same_sentence(str(found.refused[0]))
 
 
 def two_flows(tmp_path: Path, *protocols: str) -> Path:
@@ -537,7 +537,7 @@ def test_a_flow_of_a_transport_that_is_not_held_is_left_out_and_named(other: str
     (flow,) = found.flows
     assert sound(flow).report["transport"] == "udp"
     assert [note.code for note in flow.notes] == ["flows_at_once"]
-    (words,) = found.left_out
+    (words,) = map(str, found.refused)
     assert "flow 1" in words
     assert f"over {other.lower()}" in words
 
@@ -573,4 +573,4 @@ def test_damaged_files_give_flows_or_a_sentence(
     for flow in found.flows:
         contracts.validate("flow_report", flow.report)
     if not found.flows:
-        assert any(name in words for words in found.left_out for name in data)
+        assert any(name in words for words in map(str, found.refused) for name in data)

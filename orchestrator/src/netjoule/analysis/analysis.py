@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -53,15 +52,8 @@ def require_r() -> None:
     Raises:
         HostLacks: naming what is missing and how to get it.
     """
-    answer = subprocess.run(
-        [*programs.rscript(), str(script()), "--help"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        env=child_process.in_utf_8(environment(os.environ)),
-        check=False,
-    )
+    command = [*programs.rscript(), str(script()), "--help"]
+    answer = programs.said_by(command, env=child_process.in_utf_8(environment(os.environ)))
     if answer.returncode != 0:
         said = (answer.stderr.strip().splitlines() or ["Rscript does not run"])[-1]
         raise HostLacks(

@@ -163,6 +163,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(header, cells, strict=True)) for cells in rows]
 
 
+def header_of(path: Path) -> list[str]:
+    """The header of a CSV; nothing of an empty file, or where there is none."""
+    return next(reading.rows(path), reading.Row(1, [])).cells if path.is_file() else []
+
+
 def _whole_rows(path: Path, *, torn: bool = False) -> Iterator[list[str]]:
     """The header and the rows of a CSV, which have as many cells."""
     width = None

@@ -8,7 +8,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from netjoule.core.errors import HostLacks
 
@@ -18,16 +20,13 @@ PYTHON = (sys.executable, "-P")
 HOST_PYTHON = ("python3", "-I")
 """The Python of a lab host, 3.9 or newer; what runs in it is one file."""
 
+_RUST = ("netjoule-traffic", "netjoule-link")
+_PYTHON = ("netjoule-meters", "netjoule-device", "ansible-playbook")
 _HOW = {
-    "netjoule-traffic": "build it with 'make setup' (or cargo build --release)",
-    "netjoule-link": "build it with 'make setup' (or cargo build --release)",
-    "netjoule-meters": "install the Python packages with 'make setup'",
-    "netjoule-device": "install the Python packages with 'make setup'",
-    "ansible-playbook": "install the Python packages with 'make setup'",
+    **dict.fromkeys(_RUST, "build it with 'make setup' (or cargo build --release)"),
+    **dict.fromkeys(_PYTHON, "install the Python packages with 'make setup'"),
     "iperf3": "install the package iperf3",
-    "ITGSend": "install the package d-itg",
-    "ITGRecv": "install the package d-itg",
-    "ITGDec": "install the package d-itg",
+    **dict.fromkeys(("ITGSend", "ITGRecv", "ITGDec"), "install the package d-itg"),
     "netperfmeter": "install the package netperfmeter",
     "Rscript": "install R: 'make setup', or the packages r-base-core, r-cran-ggplot2 and r-cran-data.table",
 }
@@ -51,15 +50,29 @@ def rust_commit(root: Path) -> str:
     return _answer(str(root / "scripts" / "rust-commit.sh"))
 
 
+def said_by(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """What a short command that reads nothing says, also when it fails; options are `subprocess.run`'s.
+
+    Raises OSError when it cannot be started, TimeoutExpired.
+    """
+    return subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        **options,
+    )
+
+
 def _answer(*command: str) -> str:
     """What a short program prints; empty without git, or in a checkout of another user."""
     try:
-        answer = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
+        answer = said_by(command, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
         return ""
-    return answer.stdout.strip()
+    return answer.stdout.strip() if answer.returncode == 0 else ""
 
 
 def find(name: str) -> str:

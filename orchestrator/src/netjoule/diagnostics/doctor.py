@@ -223,20 +223,10 @@ def _disk(results: Path) -> Finding:
     )
 
 
-def _ask(
-    command: list[str], run: Callable[..., subprocess.CompletedProcess[str]] = subprocess.run
-) -> str | None:
+def _ask(command: list[str]) -> str | None:
     """First line that a program prints; None when it cannot be run or fails."""
     try:
-        answer = run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            env=environment(os.environ),
-        )
+        answer = programs.said_by(command, timeout=_TIMEOUT_S, env=environment(os.environ))
     except (OSError, subprocess.TimeoutExpired, NetjouleError):
         return None
     lines = answer.stdout.strip().splitlines()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from netjoule.core.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.core.tables import Column, Table
 from netjoule.hosts.host import Host, LocalHost
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, limit_arguments
+from netjoule.testbeds.parts import all_or_none
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.workload import profiles
@@ -150,20 +151,9 @@ async def certify_host(
             [*program, *arguments(one, workload.pacing_limits, time_s, seed)]
             for seed, one in enumerate(together, start=1)
         ]
-        documents = await _all_or_none([_asked(host, argv, time_s, case.profile) for argv in argvs])
+        documents = await all_or_none([_asked(host, argv, time_s, case.profile) for argv in argvs])
         found += [{**one, "flows_at_once": len(together)} if several else one for one in documents]
     return found
-
-
-async def _all_or_none(asked: Sequence[Coroutine[Any, Any, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """What all of them give, at the same time; when one fails the others have ended too."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _asked(

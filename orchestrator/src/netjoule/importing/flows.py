@@ -92,11 +92,6 @@ class Found:
     files: list[FileRead] = field(default_factory=list)
     refused: list[InvalidData] = field(default_factory=list)
 
-    @property
-    def left_out(self) -> list[str]:
-        """What did not come out, in a sentence each."""
-        return list(map(str, self.refused))
-
     @contextmanager
     def reading(self, source: Source) -> Iterator[None]:
         """Leave out a file of a folder that cannot be used; one that the user named must be usable.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
+from netjoule.core import files
 from netjoule_contracts import reading
 from netjoule_contracts.lift import plan as older_plan
 from netjoule_contracts.lift import runs as lift
@@ -70,7 +71,7 @@ def contract_of(campaign: Path, table: str, paths: Sequence[str]) -> str:
 
 def _header(path: Path) -> list[str]:
     try:
-        return next(reading.rows(path), reading.Row(1, [])).cells
+        return files.header_of(path)
     except reading.Unreadable:
         return []  # a defect of the table, not of what lists it
 

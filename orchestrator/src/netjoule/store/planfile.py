@@ -17,7 +17,6 @@ from netjoule.design import run_table
 from netjoule.design.run_table import Kind, PlanRow
 from netjoule.store.session import rfc3339
 from netjoule.workload.cell import Cell
-from netjoule_contracts import reading
 from netjoule_contracts.lift import plan as older_plan
 
 PLAN = "plan.csv"
@@ -75,8 +74,7 @@ def append_status(campaign: Path, rows: Iterable[PlanRow], owner: Owner, now: da
 
 def is_older(campaign: Path) -> bool:
     """Whether a campaign is one of those whose plan.csv held the status of each run."""
-    header = next(reading.rows(campaign / PLAN), reading.Row(1, []))
-    return older_plan.is_older(header.cells)
+    return older_plan.is_older(files.header_of(campaign / PLAN))
 
 
 def read_plan(campaign: Path) -> list[PlanRow]:
@@ -97,18 +95,14 @@ def read_plan(campaign: Path) -> list[PlanRow]:
 
 def _table(path: Path, table: str) -> tuple[list[str], list[dict[str, str]]]:
     """Header and rows of a table that fits its contract."""
-    is_torn = table == "status" or not older_plan.is_older(_header(path))
+    is_torn = table == "status" or not older_plan.is_older(files.header_of(path))
     defect = next(contracts.table_defects(table, path, torn=is_torn), None) if path.is_file() else _MISSING
     if defect:
         raise InvalidData(defect, where=str(path))
-    return _header(path), files.read_table(path, table, torn=is_torn)
+    return files.header_of(path), files.read_table(path, table, torn=is_torn)
 
 
 _MISSING = "the file is missing"
-
-
-def _header(path: Path) -> list[str]:
-    return next(reading.rows(path), reading.Row(1, [])).cells if path.is_file() else []
 
 
 def _older(campaign: Path, rows: Iterable[Mapping[str, str]]) -> list[PlanRow]:

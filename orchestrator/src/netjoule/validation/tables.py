@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import netjoule_contracts as contracts
-from netjoule.core import yamlfile
+from netjoule.core import files, yamlfile
 from netjoule_contracts import reading
 from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.reading import Unreadable
@@ -175,7 +175,7 @@ def device_stream(file: str, path: Path) -> Iterator[Defect]:
 
 def _custom(file: str, path: Path, name: str) -> Iterator[Defect]:
     """Constraints beyond type, bounds and enum."""
-    header = next(reading.rows(path), reading.Row(1, [])).cells
+    header = files.header_of(path)
     known = contracts.fields_of(name, header) or contracts.table(name)["fields"]
     fields = [f for f in known if set(_CUSTOM) & set(f.get("constraints", {}))]
     seen: dict[str, set[str]] = {str(f["name"]): set() for f in fields}

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 
 from netjoule.provisioning.provision import Outcome
-from netjoule.testbeds.guest.lab import TOPOLOGY, Network, module_python, template
+from netjoule.testbeds.guest.lab import TOPOLOGY, Network, template
 from netjoule.topology.topology import load
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -105,7 +105,7 @@ class GuestLab:
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "netjoule_events",
-            "ANSIBLE_PYTHON_INTERPRETER": str(module_python()),
+            "ANSIBLE_PYTHON_INTERPRETER": str(ROOT / "testbed/guest/lab/python"),
             "ANSIBLE_SSH_ARGS": "-o ControlMaster=auto -o ControlPersist=300",
             "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.sockets),
             "ANSIBLE_TIMEOUT": "120",

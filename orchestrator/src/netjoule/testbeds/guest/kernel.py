@@ -243,16 +243,6 @@ def _unpack(package: str, archive: Path, folder: Path, place: Path) -> Kernel:
 
 def _run(command: list[str], cwd: Path, limit_s: float) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(
-            command,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=limit_s,
-            check=False,
-            env=os.environ | {"LC_ALL": "C"},
-        )
+        return programs.said_by(command, cwd=cwd, timeout=limit_s, env=os.environ | {"LC_ALL": "C"})
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", f"E: nothing came within {limit_s:.0f} s")

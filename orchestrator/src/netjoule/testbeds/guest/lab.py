@@ -82,11 +82,6 @@ def lab(
         )
 
 
-def module_python() -> Path:
-    """The interpreter for Ansible's modules in these hosts (ANSIBLE_PYTHON_INTERPRETER); see warm.py."""
-    return programs.shipped("testbed/guest/lab/python")
-
-
 def furnish(folder: Path, ports: Mapping[str, int], network: Network) -> Path:
     """Keys, passphrase, configuration of ssh and topology for one boot; the path of the topology.
 
