@@ -99,22 +99,13 @@ def _told(made: Published) -> Iterator[str]:
 
 def _event(made: Published) -> dict[str, Any]:
     """What was done, for machines."""
+    from dataclasses import asdict
+
     terms = made.terms
-    return {
-        "event": "published",
-        "path": str(made.path),
-        "sha256": made.sha256,
-        "files": made.files,
-        "masked": {str(kind): number for kind, number in terms.masked.items()},
-        "kept": sorted(terms.kept),
-        "only_in_fields": list(made.only_in_fields),
-        "longer_words": list(made.longer_words),
-        "unsearched": list(made.unsearched),
-        "left_out": list(terms.left_out),
-        "absent": list(made.absent),
-        "licence": terms.licence,
-        "authors": list(terms.authors),
-    }
+    told = asdict(made) | asdict(terms) | {"path": str(made.path), "kept": sorted(terms.kept)}
+    told["left_out"] = terms.left_out
+    beside = ("terms", "captures", "others")
+    return {"event": "published"} | {name: value for name, value in told.items() if name not in beside}
 
 
 def _kinds(words: list[str]) -> frozenset[Kind]:

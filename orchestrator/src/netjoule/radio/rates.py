@@ -50,8 +50,8 @@ class RateLimits:
     def outside(self, record: RadioRecord) -> str:
         """Which rate of a record is not allowed, for people; empty when both are."""
         sent = self._outside(record.mcs, record.streams, record.guard_interval_ns)
-        heard = self._outside(record.rx_mcs, record.rx_streams, record.rx_guard_interval_ns)
-        return f"sent at {sent}" if sent else f"received at {heard}" if heard else ""
+        received = self._outside(record.rx_mcs, record.rx_streams, record.rx_guard_interval_ns)
+        return f"sent at {sent}" if sent else f"received at {received}" if received else ""
 
     def _outside(self, mcs: int | None, streams: int | None, guard_interval_ns: int | None) -> str:
         if mcs is None and streams is None:
