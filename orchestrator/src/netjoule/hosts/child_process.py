@@ -36,31 +36,37 @@ def held(
     Raises:
         HostLacks: when the program cannot be started.
     """
+    child: subprocess.Popen[str] | None = None
     with exit_on_signals():
         try:
             with _signals_wait():
-                child = subprocess.Popen(
-                    command,
-                    env=in_utf_8(env),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=stderr,
-                    text=True,
-                    encoding="utf-8",
-                    errors="replace",
-                )
-        except OSError as error:
-            raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
-        try:
+                child = _started(command, env, stderr)
             yield child
         finally:
-            with child:  # closes its pipe
-                _end(child, ask, grace_s)
+            if child is not None:
+                with child:  # closes its pipe
+                    _end(child, ask, grace_s)
 
 
 def in_utf_8(env: Mapping[str, str]) -> dict[str, str]:
     """An environment in which R and Ansible read paths and texts as we do, whatever the user's locale is."""
     return {**env, "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
+
+
+def _started(command: Sequence[str], env: Mapping[str, str], stderr: IO[str]) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command,
+            env=in_utf_8(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except OSError as error:
+        raise HostLacks(f"cannot start {command[0]}: {error.strerror}") from error
 
 
 @contextmanager
