@@ -16,7 +16,6 @@ from netjoule.provisioning.provision import Event, Outcome, Request, prepare, pr
 from netjoule.topology.topology import Topology
 
 
-
 @contextmanager
 def progress(output: Output) -> Iterator[Callable[[Event], None]]:
     """A sink for the time of a playbook."""

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
-
 
 def counted(number: int, noun: str) -> str:
     """``1 run``, ``0 runs``, ``2 runs``."""
