@@ -8,25 +8,25 @@ from netjoule.core.errors import HostLacks, InvalidData, RunFailed
 
 
 @pytest.fixture
-def rscript(tmp_path):
+def rscript(tmp_path, monkeypatch):
     def make(body):
         path = tmp_path / "Rscript"
         path.write_text("#!/bin/sh\n" + body)
         path.chmod(0o755)
-        return str(path)
+        monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
 
     return make
 
 
-def run(rscript, tmp_path, verb="analyse"):
+def run(tmp_path, verb="analyse"):
     seen = []
-    analysis.run_analysis(verb, tmp_path, seen.append, rscript=rscript)
+    analysis.run_analysis(verb, tmp_path, seen.append)
     return seen
 
 
 def test_events_are_passed_on_and_other_lines_are_not(rscript, tmp_path):
-    program = rscript('echo \'{"event":"table","path":"x.csv"}\'\necho hello\necho \'[1]\'\n')
-    assert run(program, tmp_path) == [{"event": "table", "path": "x.csv"}]
+    rscript('echo \'{"event":"table","path":"x.csv"}\'\necho hello\necho \'[1]\'\n')
+    assert run(tmp_path) == [{"event": "table", "path": "x.csv"}]
 
 
 def test_it_gets_the_campaign_the_contracts_and_the_library(rscript, tmp_path):
@@ -35,14 +35,15 @@ def test_it_gets_the_campaign_the_contracts_and_the_library(rscript, tmp_path):
         '[ -d "$NETJOULE_CONTRACTS/schemas" ] && [ -n "$NETJOULE_R_LIBRARY" ] || exit 8\n'
         'echo "{\\"event\\":\\"args\\",\\"rest\\":\\"$3 $4 $5\\"}"\n'
     )
-    assert run(rscript(body), tmp_path)[0]["rest"] == f"{tmp_path} --json "
-    assert run(rscript(body), tmp_path, "report")[0]["rest"] == f"{tmp_path} --json --report"
+    rscript(body)
+    assert run(tmp_path)[0]["rest"] == f"{tmp_path} --json "
+    assert run(tmp_path, "report")[0]["rest"] == f"{tmp_path} --json --report"
 
 
 def test_campaigns_of_table_iv_are_asked_for_together(rscript, tmp_path):
-    program = rscript('shift 2\nprintf \'{"event":"args","rest":"%s"}\\n\' "$*"\n')
+    rscript('shift 2\nprintf \'{"event":"args","rest":"%s"}\\n\' "$*"\n')
     seen = []
-    analysis.run_table_iv([tmp_path / "a", tmp_path / "b"], seen.append, rscript=program)
+    analysis.run_table_iv([tmp_path / "a", tmp_path / "b"], seen.append)
     assert seen == [{"event": "args", "rest": f"{tmp_path}/a --json --table-iv {tmp_path}/b"}]
 
 
@@ -64,8 +65,9 @@ def test_campaigns_of_table_iv_are_asked_for_together(rscript, tmp_path):
     ],
 )
 def test_its_failures_become_ours(rscript, tmp_path, body, kind, words):
+    rscript(body)
     with pytest.raises(kind, match=words):
-        run(rscript(body), tmp_path)
+        run(tmp_path)
 
 
 def test_without_r_the_way_to_get_it_is_named(tmp_path, monkeypatch):
@@ -78,4 +80,5 @@ def test_without_r_the_way_to_get_it_is_named(tmp_path, monkeypatch):
 def test_a_flood_of_warnings_does_not_block(rscript, tmp_path):
     warning = "Warning: a long line of warnings from R"
     body = f"i=0; while [ $i -lt 3000 ]; do echo '{warning}' >&2; i=$((i+1)); done\n"
-    assert run(rscript(body + 'echo \'{"event":"end"}\'\n'), tmp_path) == [{"event": "end"}]
+    rscript(body + 'echo \'{"event":"end"}\'\n')
+    assert run(tmp_path) == [{"event": "end"}]

@@ -56,10 +56,9 @@ def test_r_gets_the_effective_workload_and_its_answer_is_passed_on(rscript, camp
         ' --workload) name=$(sed "s/.*\\"blocks\\": \\([0-9]*\\).*/\\1/" "$2"); shift;; esac; shift; done\n'
         'echo "{\\"event\\":\\"args\\",\\"seen\\":\\"$seen\\",\\"rest\\":\\"$mde $power $name\\"}"\n'
     )
+    rscript(body)
     events = []
-    analysis.run_blocks_needed(
-        campaign_dir, workload.document, 3.0, 0.9, events.append, rscript=rscript(body)
-    )
+    analysis.run_blocks_needed(campaign_dir, workload.document, 3.0, 0.9, events.append)
     assert events == [{"event": "args", "seen": str(campaign_dir), "rest": "3.0 0.9 8"}]
 
 
@@ -140,9 +139,9 @@ def test_a_plan_says_from_how_many_blocks_on_tests_are_made(monkeypatch, capsys)
 
 
 def test_a_margin_reaches_r(rscript, campaign_dir):
-    program = rscript('echo "{\\"event\\":\\"args\\",\\"rest\\":\\"$4 $5 $6 $7\\"}"\n')
+    rscript('echo "{\\"event\\":\\"args\\",\\"rest\\":\\"$4 $5 $6 $7\\"}"\n')
     events = []
-    analysis.run_analysis("report", campaign_dir, events.append, margin_percent=3.0, rscript=program)
+    analysis.run_analysis("report", campaign_dir, events.append, margin_percent=3.0)
     assert events[0]["rest"] == "--json --report --margin 3.0"
 
 

@@ -43,6 +43,11 @@ def configured(folder: Path) -> tuple[Path, SshSettings]:
     return conf, SshSettings.of("lab", {"control_address": "127.0.0.1", "ssh": keys.ssh(port)})
 
 
+def pull_the_cable(host: SshHost) -> None:
+    """Cut the connection without a word; it is then made anew."""
+    host._live().abort()
+
+
 def running(conf: Path, settings: SshSettings) -> contextlib.AbstractContextManager[object]:
     return sshd.running(sshd.command(conf), "127.0.0.1", settings.port)
 
@@ -91,7 +96,7 @@ def test_a_program_outlives_its_connection_and_is_heard_afterwards(on) -> None:
     async def story(host: SshHost) -> None:
         process = await host.start(["sh", "-c", SAYS_ALL], name="speaker")
         await process.expect("ready", 10)
-        await host.drop()
+        pull_the_cable(host)
         await process.write_line("go")  # said while nobody is there
         assert await process.expect("report", 10) == {"event": "report"}
         assert (await process.wait(), process.said()) == (3, "heard go")
@@ -364,7 +369,7 @@ def test_a_host_that_stays_away_is_given_up_and_taken_again_by_the_next_session(
         program = await host.start(["cat"], name="cat")
         began_ns = clock.now_ns
         stopping.close()  # sshd: nobody answers any more
-        await host.drop()
+        pull_the_cable(host)
         gone = await host.given_up()
         assert 600 <= (clock.now_ns - began_ns) / 1e9 < 610
         with pytest.raises(ProcessEnded, match="lost with its host") as lost:
@@ -418,7 +423,7 @@ def test_a_user_who_may_become_root_does_everything_as_root(tmp_path: Path, monk
         process = await host.start(
             ["sh", "-c", 'read word; echo "$SUDO_USER" $(id -u) "$NAME"'], name="who", env={"NAME": "given"}
         )
-        await host.drop()
+        pull_the_cable(host)
         await process.write_line("go")
         assert await process.next_line() == f"{settings.user} 0 given\n".encode()
         assert await process.wait() == 0

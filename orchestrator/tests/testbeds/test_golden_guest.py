@@ -73,7 +73,8 @@ def test_tables_have_no_energy_per_megabit_either() -> None:
 
 def test_the_printed_table_says_why_there_is_none() -> None:
     (printed,) = summary_tables(summary_rows(GOLDEN))
-    assert set(printed.column("E_A J/Mb")) == {"none"}
+    place = [column.name for column in printed.columns].index("E_A J/Mb")
+    assert {row[place] for row in printed.rows if row} == {"none"}
     assert "No E_A: the radio (hwsim)" in str(printed.caption)
 
 

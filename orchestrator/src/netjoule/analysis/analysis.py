@@ -75,14 +75,7 @@ def require_writable(campaign: Path) -> None:
             )
 
 
-def run_analysis(
-    verb: Verb,
-    campaign: Path,
-    sink: EventSink,
-    *,
-    margin_percent: float | None = None,
-    rscript: str | None = None,
-) -> None:
+def run_analysis(verb: Verb, campaign: Path, sink: EventSink, *, margin_percent: float | None = None) -> None:
     """Run ``analyse`` (tables and figures) or ``report`` (these and report.html) over a campaign.
 
     Args:
@@ -90,7 +83,6 @@ def run_analysis(
         campaign: folder of the campaign.
         sink: gets each NDJSON line of the R program as it comes.
         margin_percent: ask for equivalence within this margin; by default what the workload asks.
-        rscript: program to use instead of the one found.
 
     Raises:
         HostLacks: without R or one of its packages.
@@ -100,7 +92,7 @@ def run_analysis(
     options = ["--report"] if verb == "report" else []
     if margin_percent is not None:
         options += ["--margin", repr(margin_percent)]
-    _run(verb, campaign, options, sink, rscript)
+    _run(verb, campaign, options, sink)
 
 
 def run_blocks_needed(
@@ -109,8 +101,6 @@ def run_blocks_needed(
     mde_percent: float,
     power: float | None,
     sink: EventSink,
-    *,
-    rscript: str | None = None,
 ) -> None:
     """Ask R how many blocks of a workload find a difference, by what a pilot campaign scattered.
 
@@ -120,7 +110,6 @@ def run_blocks_needed(
         mde_percent: least difference of E_A that is to be found.
         power: probability of finding it, 0 to 1; R's default when None.
         sink: gets each NDJSON line; the answer is the event ``blocks_needed``.
-        rscript: program to use instead of the one found.
 
     Raises:
         UsageError: when the workload has no pair to compare.
@@ -132,33 +121,31 @@ def run_blocks_needed(
         document.write_text(json.dumps(workload), encoding="utf-8")
         options = ["--mde", repr(mde_percent), "--workload", str(document)]
         options += [] if power is None else ["--power", repr(power)]
-        _run("plan", pilot, options, sink, rscript)
+        _run("plan", pilot, options, sink)
 
 
-def run_table_iv(campaigns: Sequence[Path], sink: EventSink, *, rscript: str | None = None) -> None:
+def run_table_iv(campaigns: Sequence[Path], sink: EventSink) -> None:
     """Ask R for E_A of the applications of campaigns, beside what was published; nothing is written.
 
     Args:
         campaigns: folders, one at least.
         sink: gets each NDJSON line; an answer is an event ``table_iv``.
-        rscript: program to use instead of the one found.
 
     Raises:
         InvalidData: when a campaign ran no profile.
         HostLacks, RunFailed: as `run_analysis`.
     """
     first, *others = campaigns
-    _run("table-iv", first, ["--table-iv", *(str(other.resolve()) for other in others)], sink, rscript)
+    _run("table-iv", first, ["--table-iv", *(str(other.resolve()) for other in others)], sink)
 
 
-def run_overlay(a: Path, b: Path, out: Path, sink: EventSink, *, rscript: str | None = None) -> None:
+def run_overlay(a: Path, b: Path, out: Path, sink: EventSink) -> None:
     """Ask R for the report that compares two campaigns side by side; nothing is written into them.
 
     Args:
         a, b: folders of the campaigns.
         out: the HTML file.
         sink: gets each NDJSON line; the last is the event ``report``.
-        rscript: program to use instead of the one found.
 
     Raises:
         InvalidData: when they have no cell in common.
@@ -166,12 +153,12 @@ def run_overlay(a: Path, b: Path, out: Path, sink: EventSink, *, rscript: str | 
     """
     # R works in a folder of its own while it writes, so its paths are whole.
     options = [str(b.resolve()), "--overlay", str(out.parent.resolve() / out.name)]
-    _run("report", a, options, sink, rscript)
+    _run("report", a, options, sink)
 
 
-def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink, rscript: str | None) -> None:
+def _run(verb: str, campaign: Path, options: Sequence[str], sink: EventSink) -> None:
     """Run the R program over a campaign; its failure becomes ours."""
-    command = [*programs.rscript(rscript), str(script()), str(campaign.resolve()), "--json", *options]
+    command = [*programs.rscript(), str(script()), str(campaign.resolve()), "--json", *options]
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as chatter:
         with child_process.held(
             command, environment(os.environ), chatter, ask=_ASK, grace_s=_GRACE_S

@@ -101,13 +101,13 @@ async def version_of(name: str) -> str:
     return out.decode(errors="replace").strip().removeprefix(name).strip()
 
 
-def rscript(program: str | None = None) -> list[str]:
-    """R for scripts, without what profiles say; by default the Rscript found.
+def rscript() -> list[str]:
+    """R for scripts, without what profiles say.
 
     Raises:
         HostLacks: without R.
     """
-    return [program or find("Rscript"), "--vanilla"]
+    return [find("Rscript"), "--vanilla"]
 
 
 def shipped(relative: str) -> Path:

@@ -45,15 +45,6 @@ class Table:
     title: str = ""
     caption: str = ""
 
-    def column(self, name: str) -> list[str]:
-        """The cells of a column.
-
-        Raises:
-            StopIteration: when there is none of this name.
-        """
-        place = next(place for place, column in enumerate(self.columns) if column.name == name)
-        return [row[place] for row in self.rows if row]
-
 
 def lines(table: Table, width: int | None) -> Iterator[str]:
     """The table, line by line, of at most `width` characters where its longest cell is shorter.

@@ -294,17 +294,18 @@ def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> It
     for name in sorted(meter_ids):
         if not (path / "meters" / f"{name}.csv").exists():
             yield Defect(f"meters/{name}.csv", "", "the file is missing")
-    for file in datapackage.table_files(path, "meters"):
-        yield from tables.table(file, path / file, "meters")
-        yield from tables.rising(file, path / file, "t_s")
-        yield from tables.counting(file, path / file, "seq")
-        if PurePosixPath(file).stem not in meter_ids:
-            yield Defect(file, "", "campaign.json has no such meter")
-    for file in datapackage.table_files(path, "radio"):
-        yield from tables.table(file, path / file, "radio")
-        yield from tables.rising(file, path / file, "t_s")
-        if PurePosixPath(file).stem not in hosts:
-            yield Defect(file, "", "the topology has no such host")
+    logged = (
+        ("meters", meter_ids, "campaign.json has no such meter"),
+        ("radio", hosts, "the topology has no such host"),
+    )
+    for table, known, what in logged:
+        for file in datapackage.table_files(path, table):
+            yield from tables.table(file, path / file, table)
+            yield from tables.rising(file, path / file, "t_s")
+            if table == "meters":
+                yield from tables.counting(file, path / file, "seq")
+            if PurePosixPath(file).stem not in known:
+                yield Defect(file, "", what)
     for name in sorted(_names(m for m in _list(campaign, "meters") if m.get("device_model") is not None)):
         stream = f"devices/{name}.ndjson"
         if not (path / stream).exists():

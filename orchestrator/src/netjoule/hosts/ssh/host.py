@@ -140,11 +140,6 @@ class SshHost:
         """Wait until it is out of reach for good; why."""
         return await self._line.given_up()
 
-    async def drop(self) -> None:
-        """Cut the connection as a pulled cable would, without a word; it is then made anew."""
-        if self._connection is not None:
-            self._connection.abort()
-
     # -- what is done there ----------------------------------------------------------------------
 
     async def start(
