@@ -51,12 +51,7 @@ class PowerHistory:
 
     def __init__(self) -> None:
         self._intervals: deque[PowerInterval] = deque()
-        self._start_s: float | None = None
-
-    @property
-    def start_s(self) -> float | None:
-        """Start of the first interval ever; None before it came."""
-        return self._start_s
+        self.start_s: float | None = None
 
     @property
     def end_s(self) -> float:
@@ -74,8 +69,8 @@ class PowerHistory:
                 f"the power stream goes back to {interval.t_start_s:.6f} s after an interval "
                 f"that ended at {self.end_s:.6f} s"
             )
-        if self._start_s is None:
-            self._start_s = interval.t_start_s
+        if self.start_s is None:
+            self.start_s = interval.t_start_s
         self._intervals.append(interval)
 
     def mean_w(self, start_s: float, end_s: float) -> float | None:

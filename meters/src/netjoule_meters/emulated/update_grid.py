@@ -30,31 +30,26 @@ class UpdateGrid:
     """Decides which window to show next, and when. Times are campaign seconds."""
 
     def __init__(self, interval_s: float, history: PowerHistory) -> None:
-        self._interval_s = interval_s
+        self.interval_s = interval_s
         self._history = history
         self._next: int | None = None
         self._restarted_s: float | None = None
 
-    @property
-    def interval_s(self) -> float:
-        """Update interval, s."""
-        return self._interval_s
-
     def restart(self, interval_s: float, now_s: float) -> None:
         """Change the interval; the first whole window begins after ``now_s``."""
-        self._interval_s, self._restarted_s, self._next = interval_s, now_s, None
+        self.interval_s, self._restarted_s, self._next = interval_s, now_s, None
 
     def due_s(self) -> float | None:
         """When the next update is shown if the stream is in time; None before the stream has begun."""
         window = self._window()
-        return None if window is None else window[1] + self._interval_s
+        return None if window is None else window[1] + self.interval_s
 
     def wake_s(self, now_s: float) -> float | None:
         """When ``take`` is worth calling again even if no more power arrives."""
         due_s = self.due_s()
         if due_s is None or now_s < due_s - _SAME_TIME_S:
             return due_s
-        return due_s + _PATIENCE * self._interval_s
+        return due_s + _PATIENCE * self.interval_s
 
     def take(self, now_s: float) -> Update | None:
         """The next update when its time has come, else None. Call again until None."""
@@ -65,7 +60,7 @@ class UpdateGrid:
         mean_w = self._history.mean_w(*window)
         waited_s = now_s - due_s
         covered = self._history.end_s >= window[1]
-        if mean_w is None and not covered and waited_s < _PATIENCE * self._interval_s - _SAME_TIME_S:
+        if mean_w is None and not covered and waited_s < _PATIENCE * self.interval_s - _SAME_TIME_S:
             return None
         assert self._next is not None
         self._next += 1
@@ -76,7 +71,7 @@ class UpdateGrid:
         """A display that should have changed since then is not shown afterwards."""
         due_s = self.due_s()
         if due_s is not None and self._next is not None and now_s > due_s:
-            self._next += int((now_s - due_s) / self._interval_s + _SAME_TIME_S)
+            self._next += int((now_s - due_s) / self.interval_s + _SAME_TIME_S)
 
     def _window(self) -> tuple[float, float] | None:
         anchor_s = self._history.start_s
@@ -84,6 +79,6 @@ class UpdateGrid:
             return None
         if self._next is None:
             since_s = 0.0 if self._restarted_s is None else self._restarted_s - anchor_s
-            self._next = max(0, math.ceil(since_s / self._interval_s - 1e-9))
-        start_s = anchor_s + self._next * self._interval_s
-        return start_s, start_s + self._interval_s
+            self._next = max(0, math.ceil(since_s / self.interval_s - 1e-9))
+        start_s = anchor_s + self._next * self.interval_s
+        return start_s, start_s + self.interval_s

@@ -76,18 +76,13 @@ class _Spacing:
     missing_updates: int = 0
     longest_gap_s: float = 0.0
     worst_jitter_ratio: float = 0.0
-    _last_ns: int | None = None
+    last_ns: int | None = None
     _late_since_ns: int | None = None
     _lost: bool = False
     _announced: bool = False
     _spacings_s: list[float] = field(default_factory=list)
     _window_since_ns: int = 0
     _jitter_since_ns: int | None = None
-
-    @property
-    def last_ns(self) -> int | None:
-        """The newest update."""
-        return self._last_ns
 
     def silence(self, t_ns: int) -> None:
         """The meter says nothing any more."""
@@ -96,8 +91,8 @@ class _Spacing:
         if not self._announced:
             self._announced = True
             self.gaps += 1
-            since = "yet" if self._last_ns is None else f"for {(t_ns - self._last_ns) / 1e9:.3f} s"
-            self.report(QualityEvent("gap", f"no new value {since}", t_ns, self._last_ns))
+            since = "yet" if self.last_ns is None else f"for {(t_ns - self.last_ns) / 1e9:.3f} s"
+            self.report(QualityEvent("gap", f"no new value {since}", t_ns, self.last_ns))
 
     def connected_again(self, t_ns: int) -> None:
         """The connection was lost and is back."""
@@ -106,7 +101,7 @@ class _Spacing:
 
     def update(self, t_ns: int) -> None:
         """One update of the instrument."""
-        last_ns, self._last_ns = self._last_ns, t_ns
+        last_ns, self.last_ns = self.last_ns, t_ns
         if last_ns is None:
             if self._announced:
                 self.report(QualityEvent("gap_over", "the first value has come", t_ns, None, t_ns))
@@ -125,8 +120,8 @@ class _Spacing:
 
     def end(self) -> None:
         """No more updates."""
-        if self._last_ns is not None:
-            self._settle(self._last_ns)
+        if self.last_ns is not None:
+            self._settle(self.last_ns)
 
     def _after_a_late_one(self, late_ns: int, t_ns: int) -> None:
         """A late update leaves the one after it in its place; a missing one moves everything on."""
@@ -142,8 +137,8 @@ class _Spacing:
     def _settle(self, t_ns: int) -> None:
         """What came late before a silence: nobody will tell, so it counts as a gap."""
         since_ns, self._late_since_ns = self._late_since_ns, None
-        if since_ns is not None and self._last_ns is not None:
-            self._gap(since_ns, self._last_ns, 1)
+        if since_ns is not None and self.last_ns is not None:
+            self._gap(since_ns, self.last_ns, 1)
 
     def _gap(self, since_ns: int, until_ns: int, missing: int) -> None:
         self._lost = False

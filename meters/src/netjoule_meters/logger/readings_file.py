@@ -75,15 +75,10 @@ class ReadingsFile:
         try:
             self._lock()
             seq, self._last_t_s = self._continue()
-            self._next_seq = seq + 1
+            self.next_seq = seq + 1
         except BaseException:
             os.close(self._descriptor)
             raise
-
-    @property
-    def next_seq(self) -> int:
-        """Number of the next row."""
-        return self._next_seq
 
     def require_later(self, t_ns: int) -> None:
         """Refuse a session that would begin before the last row of an earlier one.
@@ -110,9 +105,9 @@ class ReadingsFile:
                 f"{self.path} was begun without the column energy_j that this meter needs: "
                 "log it into a new campaign"
             )
-        text = row(self._next_seq, reading, self._origin_ns, self._columns)
+        text = row(self.next_seq, reading, self._origin_ns, self._columns)
         self._write((text + "\n").encode("ascii"))
-        self._next_seq += 1
+        self.next_seq += 1
 
     def close(self) -> None:
         """Close the file."""
