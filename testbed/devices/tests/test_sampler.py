@@ -12,6 +12,7 @@ import netjoule_contracts
 from netjoule_devices.errors import LinkLost
 from netjoule_devices.link_stats import StationInterval, parse_line
 from netjoule_devices.model import load_model
+from netjoule_devices.power import Activity
 from netjoule_devices.sampler import Sampler
 
 ORIGIN_NS = 7_000_000_000
@@ -19,9 +20,8 @@ MS = 1_000_000
 
 
 def interval(start_ms: int, end_ms: int, airtime_tx_s: float = 0.0) -> StationInterval:
-    return StationInterval(
-        ORIGIN_NS + start_ms * MS, ORIGIN_NS + end_ms * MS, airtime_tx_s, 0.0, 0, 0, 0, 216.0
-    )
+    activity = Activity((end_ms - start_ms) / 1e3, airtime_tx_s, 0.0, 0, 0, 0, 216.0)
+    return StationInterval(ORIGIN_NS + start_ms * MS, ORIGIN_NS + end_ms * MS, activity)
 
 
 def test_each_interval_gets_cpu_in_proportion_to_its_length() -> None:
@@ -72,7 +72,8 @@ LINE = {
 
 
 def test_line_of_another_station_or_kind_is_skipped() -> None:
-    assert parse_line(json.dumps(LINE).encode(), "client") == StationInterval(1, 2, 0.1, 0.2, 3, 4, 1, 216.0)
+    activity = Activity(1e-9, 0.1, 0.2, 3, 4, 1, 216.0)
+    assert parse_line(json.dumps(LINE).encode(), "client") == StationInterval(1, 2, activity)
     assert parse_line(json.dumps(LINE).encode(), "other") is None
     assert parse_line(json.dumps(LINE | {"kind": "link"}).encode(), "client") is None
     assert parse_line(b"", "client") is None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from netjoule_devices.errors import LinkLost
+from netjoule_devices.power import Activity
 from netjoule_devices.shutdown import WaitResult
 
 RETRY_S = 0.02
@@ -23,16 +24,11 @@ Wait = Callable[[float], WaitResult]
 
 @dataclass(frozen=True, slots=True)
 class StationInterval:
-    """What the link says about one station in one interval (CLOCK_MONOTONIC nanoseconds)."""
+    """What the link says about one station in one interval (CLOCK_MONOTONIC nanoseconds); no CPU time."""
 
     t_start_ns: int
     t_end_ns: int
-    airtime_tx_s: float
-    airtime_rx_s: float
-    frames_tx: int
-    frames_rx: int
-    retries: int
-    phy_rate_mbps: float
+    activity: Activity
 
 
 class LinkStats:
@@ -105,9 +101,9 @@ def parse_line(line: bytes, station: str) -> StationInterval | None:
         document: dict[str, Any] = json.loads(line)
         if document.get("kind") != "station" or document["station"] != station:
             return None
-        return StationInterval(
-            t_start_ns=int(document["t_start_ns"]),
-            t_end_ns=int(document["t_end_ns"]),
+        t_start_ns, t_end_ns = int(document["t_start_ns"]), int(document["t_end_ns"])
+        activity = Activity(
+            length_s=(t_end_ns - t_start_ns) * 1e-9,
             airtime_tx_s=float(document["airtime_tx_s"]),
             airtime_rx_s=float(document["airtime_rx_s"]),
             frames_tx=int(document["frames_tx"]),
@@ -115,5 +111,6 @@ def parse_line(line: bytes, station: str) -> StationInterval | None:
             retries=int(document["retries"]),
             phy_rate_mbps=float(document["phy_rate_mbps"]),
         )
+        return StationInterval(t_start_ns, t_end_ns, activity)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LinkLost(f"the link sent no statistics line: {line[:80]!r} ({error})") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from netjoule_devices.errors import LinkLost
 from netjoule_devices.link_stats import StationInterval
@@ -28,14 +28,7 @@ class Sample:
 
     def to_line(self) -> str:
         """Return the sample as one line of NDJSON."""
-        document = {
-            "t_start_s": self.t_start_s,
-            "t_end_s": self.t_end_s,
-            "power_w": self.power_w,
-            "extrapolated": self.extrapolated,
-            "terms": self.terms,
-        }
-        return json.dumps(document, separators=(",", ":")) + "\n"
+        return json.dumps(asdict(self), separators=(",", ":")) + "\n"
 
 
 class Sampler:
@@ -74,17 +67,7 @@ class Sampler:
             gap_ms = (interval.t_start_ns - self._end_ns) / 1e6
             raise LinkLost(f"the link's statistics skip {gap_ms:.1f} ms; the power of that time is unknown")
         self._end_ns = interval.t_end_ns
-        length_s = (interval.t_end_ns - interval.t_start_ns) * 1e-9
-        activity = Activity(
-            length_s=length_s,
-            airtime_tx_s=interval.airtime_tx_s,
-            airtime_rx_s=interval.airtime_rx_s,
-            frames_tx=interval.frames_tx,
-            frames_rx=interval.frames_rx,
-            retries=interval.retries,
-            phy_rate_mbps=interval.phy_rate_mbps,
-            cpu_s=busy_cores * length_s,
-        )
+        activity = replace(interval.activity, cpu_s=busy_cores * interval.activity.length_s)
         return self._sample(interval.t_start_ns, interval.t_end_ns, activity)
 
     def _busy_cores(self, now_ns: int) -> float:
