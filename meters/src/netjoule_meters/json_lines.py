@@ -12,14 +12,13 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
-_FLUSH_S = 0.5
+_STDOUT, _FLUSH_S = 1, 0.5
 
 
 class JsonLinesWriter:
     """``write`` queues one event; leaving the block waits a moment for the rest to be written."""
 
-    def __init__(self, descriptor: int = 1) -> None:
-        self._descriptor = descriptor
+    def __init__(self) -> None:
         self._queue: SimpleQueue[str | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="events", daemon=True)
 
@@ -44,6 +43,6 @@ class JsonLinesWriter:
             rest = (line + "\n").encode()
             try:
                 while rest:
-                    rest = rest[os.write(self._descriptor, rest) :]
+                    rest = rest[os.write(_STDOUT, rest) :]
             except OSError:  # nobody listens any more; the readings are what counts
                 return

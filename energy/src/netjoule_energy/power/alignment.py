@@ -101,15 +101,13 @@ def bit_length_s(update_interval_s: float) -> float:
     return max(0.2, 2 * update_interval_s)
 
 
-def find_lag(
-    readings: Readings, pulses: Sequence[Pulse], search_s: tuple[float, float] | None = None
-) -> Alignment | None:
+def find_lag(readings: Readings, pulses: Sequence[Pulse]) -> Alignment | None:
     """Return the lag at which the readings fit the pulses best, None when too few readings lie about them.
 
-    search_s: least and greatest lag in s; by default five updates (at least 2 s) about `readings.lag_s`.
+    Looked for is it within five updates (at least 2 s) about `readings.lag_s`.
     """
     reach_s = max(2.0, 5 * readings.update_interval_s)
-    low_s, high_s = search_s or (readings.lag_s - reach_s, readings.lag_s + reach_s)
+    low_s, high_s = readings.lag_s - reach_s, readings.lag_s + reach_s
     grid = _Grid(low_s, high_s, readings.update_interval_s)
     trace = _trace(readings)
     seen = [(pulse, pieces) for pulse in pulses if (pieces := _around(trace, pulse, grid)).power_w.size > 0]

@@ -33,7 +33,7 @@ ERROR_TEXTS = {
     844: "Attempted to stop integration while not integrating",
     845: "Attempted to reset integration while integrating",
 }
-_QUEUE_LENGTH = 20
+_QUEUE_LENGTH, _INPUT_BYTES = 20, 256
 _MULTIPLIERS = {"P": 1e-12, "N": 1e-9, "U": 1e-6, "M": 1e-3, "K": 1e3, "MA": 1e6, "G": 1e9, "": 1.0}
 
 
@@ -175,15 +175,12 @@ class ErrorQueue:
 class Interpreter:
     """Takes received bytes, gives bytes to send; ``blocked`` tells when the dialogue is held."""
 
-    def __init__(
-        self, entries: Sequence[Entry], blocked: Callable[[], bool], buffer_bytes: int = 256
-    ) -> None:
+    def __init__(self, entries: Sequence[Entry], blocked: Callable[[], bool]) -> None:
         self.header = True
         self.verbose = True
         self.errors = ErrorQueue()
         self._entries = [(pattern_nodes(entry.pattern), entry) for entry in entries]
         self._blocked = blocked
-        self._buffer_bytes = buffer_bytes
         self._input = bytearray()
         self._units: deque[str] = deque()
         self._in_message = False
@@ -192,7 +189,7 @@ class Interpreter:
 
     def receive(self, data: bytes) -> None:
         """Put bytes into the input buffer; what does not fit is lost, as on the instrument."""
-        self._input += data[: max(0, self._buffer_bytes - len(self._input))]
+        self._input += data[: max(0, _INPUT_BYTES - len(self._input))]
 
     def clear(self) -> None:
         """Device clear: forget what was received and what was to be sent."""

@@ -112,7 +112,7 @@ def drift_of(offsets: Sequence[Offset]) -> Drift | None:
     return best
 
 
-def clock_row(host: str, offsets: Sequence[Offset], origin_ns: int, method: str = METHOD) -> dict[str, Any]:
+def clock_row(host: str, offsets: Sequence[Offset], origin_ns: int) -> dict[str, Any]:
     """A row of clocks.csv for the newest of ``offsets`` (the host's clock minus the controller's).
 
     Args:
@@ -128,7 +128,7 @@ def clock_row(host: str, offsets: Sequence[Offset], origin_ns: int, method: str 
         "offset_s": newest.offset_s,
         "drift_ppm": round(drift.ppm, 4) if told and drift is not None else None,
         "residual_s": newest.residual_s,
-        "method": method,
+        "method": METHOD,
     }
 
 

@@ -24,18 +24,9 @@ _CONNECT_TIMEOUT_S = 5.0
 class TcpLine(LineConnection):
     """One connection to ``host``:``port``."""
 
-    def __init__(
-        self,
-        resource: str,
-        host: str,
-        port: int,
-        *,
-        clock: Clock,
-        connect_timeout_s: float = _CONNECT_TIMEOUT_S,
-    ) -> None:
+    def __init__(self, resource: str, host: str, port: int, *, clock: Clock) -> None:
         super().__init__(resource, LINE_ENDS["crlf"], clock=clock)
         self._address = (host, port)
-        self._connect_timeout_s = connect_timeout_s
         self._socket: socket.socket | None = None
 
     def open(self) -> None:
@@ -97,7 +88,7 @@ class TcpLine(LineConnection):
 
     def _wait_for_connection(self, connecting: socket.socket) -> None:
         readable, writable, _ = select.select(
-            [self._wake.descriptor], [connecting.fileno()], [], self._connect_timeout_s
+            [self._wake.descriptor], [connecting.fileno()], [], _CONNECT_TIMEOUT_S
         )
         if readable:
             raise Cancelled(f"the wait for {self.resource} was called off")

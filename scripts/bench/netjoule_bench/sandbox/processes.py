@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -27,8 +26,8 @@ class Ended:
 class Running:
     """A running program; as a context manager it is killed where it has not ended by itself."""
 
-    def __init__(self, netns: str, command: list[str], env: Mapping[str, str] | None = None) -> None:
-        """Start ``command`` in ``netns``, with ``env`` on top of the environment."""
+    def __init__(self, netns: str, command: list[str]) -> None:
+        """Start ``command`` in ``netns``."""
         self._command = command
         self._process = subprocess.Popen(
             inside(netns, command),
@@ -37,7 +36,6 @@ class Running:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-            env=os.environ | dict(env or {}),
         )
         self._watchdog = threading.Timer(LONGEST_S, self._process.kill)
         self._watchdog.daemon = True

@@ -16,9 +16,8 @@ ILLEGAL_FUNCTION, ILLEGAL_ADDRESS, ILLEGAL_VALUE, FAILURE = 1, 2, 3, 4
 class ModbusServer:
     """Frames in, frames out; ``words`` are the registers of the moment, ``fail`` answers with exceptions."""
 
-    def __init__(self, words: Callable[[], Words], unit: int = 1) -> None:
+    def __init__(self, words: Callable[[], Words]) -> None:
         self._words = words
-        self._unit = unit
         self._received = b""
         self.fail = False
 
@@ -38,7 +37,7 @@ class ModbusServer:
             if len(self._received) < end:
                 break
             pdu, self._received = self._received[_HEADER.size : end], self._received[end:]
-            if unit in (0, self._unit, 255):
+            if unit in (0, 1, 255):
                 reply = self._reply(pdu)
                 output += _HEADER.pack(transaction, 0, len(reply) + 1, unit) + reply
         return output

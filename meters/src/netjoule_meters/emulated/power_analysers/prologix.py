@@ -31,11 +31,10 @@ class BusInstrument(Instrument, Protocol):
 
 
 class EmulatedPrologix:
-    """A controller and the instrument at GPIB ``address``; nobody else is on the bus."""
+    """A controller and the instrument at GPIB address 5; nobody else is on the bus."""
 
-    def __init__(self, instrument: BusInstrument, address: int = ADDRESS) -> None:
+    def __init__(self, instrument: BusInstrument) -> None:
         self._instrument = instrument
-        self._address = address
         self._received = bytearray()
         self._pending = bytearray()
         self._answers: list[bytes] = []
@@ -59,7 +58,7 @@ class EmulatedPrologix:
         while (line := self._next_line()) is not None:
             if line.startswith(b"++"):
                 output += self._command(line[2:].decode("ascii", "replace").split())
-            elif line and self._settings["addr"] == self._address:
+            elif line and self._settings["addr"] == ADDRESS:
                 self._instrument.receive(line + b"\n")
                 if self._settings["auto"]:
                     self._begin_read()
@@ -84,7 +83,7 @@ class EmulatedPrologix:
     def _finish_read(self, now_s: float) -> bytes:
         if self._read_until_s is None:
             return b""
-        if self._answers and self._settings["addr"] == self._address:
+        if self._answers and self._settings["addr"] == ADDRESS:
             self._read_until_s = None
             return self._answers.pop(0)
         if now_s >= self._read_until_s:
@@ -113,7 +112,7 @@ class EmulatedPrologix:
         return b""
 
     def _clear(self) -> None:
-        if self._settings["addr"] == self._address:
+        if self._settings["addr"] == ADDRESS:
             self._instrument.clear()
             self._pending.clear()
             self._answers.clear()
