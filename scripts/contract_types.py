@@ -96,8 +96,9 @@ class Module:
             *documented(described),
         ]
         lines += [] if owner else [f'    contract: ClassVar[str] = "{schema["$id"].partition(".")[0]}"']
-        for key, part in schema["properties"].items():
-            found = self.types_of(part, hint(schema["properties"], key, name), name)
+        properties = schema["properties"] | (SETTINGS if schema.get("x-loads") == "settings" else {})
+        for key, part in properties.items():
+            found = self.types_of(part, hint(properties, key, name), name)
             lines += commented(key, part["description"], found, required=key in schema["required"])
         return name
 
@@ -220,7 +221,18 @@ def _factors() -> dict[str, Schema]:
     return {entry["name"]: entry["value"] for entry in document["factors"]}
 
 
+def _settings() -> dict[str, Schema]:
+    """Of every load that has some, as fields of a workload."""
+    document = json.loads((CONTRACTS / "loads.json").read_text(encoding="utf-8"))
+    return {
+        load["name"]: {"description": f"Settings of the load {load['name']}.", "type": "object"}
+        for load in document["loads"]
+        if (CONTRACTS / f"schemas/workload_{load['name']}.schema.json").is_file()
+    }
+
+
 FACTORS = _factors()
+SETTINGS = _settings()
 
 if __name__ == "__main__":
     main()

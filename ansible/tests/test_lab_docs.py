@@ -13,9 +13,9 @@ import pytest
 import yaml
 from render import ANSIBLE
 
-from netjoule.design import limits
+from netjoule import loads
+from netjoule.loads import load_of
 from netjoule.topology import topology
-from netjoule.workload import workload
 
 ROOT = ANSIBLE.parent
 LAB = (ROOT / "docs/lab.md").read_text()
@@ -60,7 +60,7 @@ def test_the_examples_are_a_lab_and_a_workload_that_fit(tmp_path: Path) -> None:
     assert set(files) == {"my-rack", "first"}
     rack = topology.load(files["my-rack"])
     assert (rack.radio_source, rack.meters[0].power_source) == ("real", "measured")
-    limits.check_workload(workload.load(files["first"]), rack)
+    load_of(loads.read(files["first"]), rack).require_fit()
 
 
 def test_there_are_troubles() -> None:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from netjoule import loads
 from netjoule.core import files
 from netjoule.core.errors import RunFailed
 from netjoule.execution import runner
@@ -63,7 +64,7 @@ def workload(**changes: Any) -> Workload:
         "timing": TIMING,
         "seed": 7,
     }
-    return Workload.from_document(document | changes, where="test")
+    return loads.made(document | changes, where="test")
 
 
 def topology(*models: str, **link: Any) -> Topology:

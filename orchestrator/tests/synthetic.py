@@ -9,19 +9,21 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from netjoule import loads
 from netjoule.core import files
 from netjoule.design.run_table import PlanRow
 from netjoule.execution.controls import write_controls
 from netjoule.loads import load_of
 from netjoule.loads.flow.condition import FlowCondition
-from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import interval_rows
+from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
 from netjoule.topology.topology import Topology
 from netjoule.workload.cell import Cell
 from netjoule.workload.load import Document
-from netjoule.workload.workload import Pace, Workload
+from netjoule.workload.workload import Workload
 from netjoule_contracts.lift import runs as lift
 from netjoule_energy import compute_and_write
 from netjoule_synthetic import documents
@@ -44,7 +46,7 @@ def workload(**changes: Any) -> Workload:
         "blocks": 1,
         "timing": {"idle_s": 1, "settle_s": 0.2, "warm_up_s": 1, "measure_s": 2, "tail_s": 0.3},
     }
-    return Workload.from_document(document | changes, where="test")
+    return loads.made(document | changes, where="test")
 
 
 def topology(**changes: Any) -> Topology:
@@ -136,6 +138,12 @@ def finished(path: Path, **changes: Any) -> Path:
     return path
 
 
+def _flows_of(campaign: Campaign, row: PlanRow) -> tuple[RunFlow, ...]:
+    """The flows of a run at its one client."""
+    of = campaign.workload
+    return flows_of(FlowSettings.of(of), FlowCondition.of(row.condition(of, campaign.seed)), ["client"])
+
+
 def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[float, float]]) -> float:
     """Write a run whose idle window starts at ``t_s``; the start of the next one's."""
     timing = campaign.workload.timing
@@ -154,7 +162,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
     }
     spans.append((ends[1], ends[3]))
     rows, reports = [], []
-    for flow in flows_of(campaign.workload, FlowCondition.of(row.condition(campaign.seed)), ["client"]):
+    for flow in _flows_of(campaign, row):
         asked = {name: getattr(flow, name) for name in ("direction", "payload_bytes", "offered_rate_mbps")}
         of_flow = replace(row, arm=flow.transport, cell=Cell({**row.cell, **asked}))
         report = flow_report(of_flow, campaign.workload, ends[1], ends[3])
@@ -172,7 +180,7 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
 
 
 def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> dict[str, Any]:
-    flows = flows_of(campaign.workload, FlowCondition.of(row.condition(campaign.seed)), ["client"])
+    flows = _flows_of(campaign, row)
     several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
     return several | documents.run_document(campaign.name, campaign.workload, row, windows)
 
@@ -182,7 +190,7 @@ def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) ->
     start_ns, end_ns = (ORIGIN_NS + round(t * 1e9) for t in (t_start_s, t_end_s))
     duration_s = t_end_s - t_start_s
     scheduled = round(row.cell["offered_rate_mbps"] * 1e6 * duration_s / 8 / row.cell["payload_bytes"])
-    options = of.options_of(row.arm)
+    options = FlowSettings.of(of).options_of(row.arm)
     messages = (
         round(scheduled * min(1, HELD_BACK_MBPS / row.cell["offered_rate_mbps"])) if options else scheduled
     )
@@ -212,12 +220,12 @@ def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) ->
     return {
         "schema_version": 1,
         "kind": "flow_report",
-        "generator": {"name": of.generator_of(row.arm), "version": "0.1.0"},
+        "generator": {"name": FlowSettings.of(of).generator_of(row.arm), "version": "0.1.0"},
         "flow_id": row.run_id,
         "transport": row.arm,
         "transport_options": {**options, "peer_carrier": options["carrier"]} if options else {},
         "direction": row.cell["direction"],
-        "ip_version": None if is_null else of.ip_version,
+        "ip_version": None if is_null else FlowSettings.of(of).ip_version,
         "mtu_bytes": None if is_null else 1500,
         "payload_bytes": row.cell["payload_bytes"],
         "offered_rate_mbps": row.cell["offered_rate_mbps"],

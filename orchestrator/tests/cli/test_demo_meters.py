@@ -11,6 +11,7 @@ from netjoule.core.errors import UsageError
 from netjoule.design.duration import forecast
 from netjoule.design.instruments import pace_of
 from netjoule.design.timeline import MeterPace, check_timing, data_due_s
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.workload.workload import Timing
 
 
@@ -18,7 +19,7 @@ from netjoule.workload.workload import Timing
 def inputs() -> launch.Inputs:
     here = programs.checkout()
     assert here is not None
-    return launch.load_inputs(str(here / "workloads/demo.yaml"), here / "testbed-topology.yaml")
+    return launch.load_inputs(str(here / "workloads/flow/demo.yaml"), here / "testbed-topology.yaml")
 
 
 @pytest.mark.parametrize("name", METERS)
@@ -29,20 +30,23 @@ def test_each_meter_has_windows_of_ten_updates_in_under_ten_minutes(name, inputs
     assert load.timing.idle_s >= 10 * pace.update_interval_s
     assert load.timing.measure_s >= 10 * pace.update_interval_s
     assert forecast(load, where).duration_s + data_due_s(0, [pace]) <= BUDGET_S < 600
-    assert {"udp", "null"} <= set(load.transports), "without the floor there is nothing to compare with"
+    assert {"udp", "null"} <= set(load.arms), "without the floor there is nothing to compare with"
     assert f"meter {name} (emulated)" in said[0]
 
 
 def test_a_fast_meter_runs_the_whole_demo_and_a_slow_one_says_what_it_leaves_out(inputs) -> None:
     full, _, said = demo_for("wt210", inputs.workload, inputs.topology)
-    assert full.transports == inputs.workload.transports and full.blocks == inputs.workload.blocks
+    assert full.arms == inputs.workload.arms and full.blocks == inputs.workload.blocks
     assert not any("left out" in line for line in said)
     slow, _, said = demo_for("cc128", inputs.workload, inputs.topology)
-    assert slow.payload_bytes == (1440,) and slow.offered_rate_mbps == (30.0,) and slow.blocks == 1
+    assert slow.cells[0]["payload_bytes"] == 1440 and slow.cells[0]["offered_rate_mbps"] == 30.0
+    assert len(slow.cells) == 1 and slow.blocks == 1
     assert slow.max_attempts == 1 and said[-1].endswith("repeats of invalid runs")
     assert full.max_attempts == inputs.workload.max_attempts
-    assert "transports dccp, quic" in said[-1] and "rates of 1 Mb/s, 6 Mb/s" in said[-1]
-    assert slow.transport_options == {}, "options of a transport that is left out go with it"
+    assert "transport tcp, transport quic" in said[-1] and "1 Mb/s, 6 Mb/s" in said[-1]
+    assert set(FlowSettings.of(slow).transport_options) <= set(slow.arms), (
+        "options of a transport that is left out go with it"
+    )
 
 
 def test_a_meter_too_slow_for_ten_minutes_is_refused(inputs) -> None:

@@ -13,6 +13,7 @@ import pytest
 from golden_sentences import raises, same_sentence
 
 import netjoule_contracts as contracts
+from netjoule import loads
 from netjoule.cli.app import run_command
 from netjoule.core import programs, yamlfile
 from netjoule.core.errors import RunFailed
@@ -20,9 +21,9 @@ from netjoule.coursework import start as starting
 from netjoule.coursework.congestion import CAP_MBPS
 from netjoule.coursework.exercises import EXERCISES
 from netjoule.design.duration import forecast
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.validation.check import check_campaign
-from netjoule.workload import workload
 
 ROOT = Path(__file__).parents[3]
 
@@ -48,7 +49,7 @@ def test_the_contract_has_the_questions():
 def test_the_workloads_are_those_of_the_exercises_and_take_less_than_an_hour():
     total_s = 0.0
     for exercise in EXERCISES.values():
-        of = workload.load(ROOT / f"workloads/{exercise.workload}.yaml")
+        of = FlowSettings.of(loads.read(ROOT / f"workloads/flow/{exercise.workload}.yaml"))
         where = topology.load(ROOT / (exercise.testbed or "testbed-topology.yaml"))
         assert set(of.transports) == exercise.transports
         assert set(of.payload_bytes) == exercise.payload_bytes

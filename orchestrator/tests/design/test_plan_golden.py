@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from netjoule import loads
 from netjoule.design.run_table import PlanRow, expand, with_repeats
-from netjoule.workload.workload import load
 
 DATA = Path(__file__).parents[1] / "data"
 DIGESTS = json.loads((DATA / "plans.json").read_text(encoding="utf-8"))
 OLD = DATA / "workloads-1"
-SHIPPED = Path(__file__).parents[3] / "workloads"
+SHIPPED = Path(__file__).parents[3] / "workloads/flow"
 SEEDS = (1, 987654321)
 
 
@@ -56,7 +56,7 @@ def repeated(rows: tuple[PlanRow, ...], seed: int) -> tuple[PlanRow, ...]:
 @pytest.mark.parametrize("name", sorted(path.stem for path in OLD.glob("*.yaml")))
 @pytest.mark.parametrize("folder", [OLD, SHIPPED], ids=["old", "shipped"])
 def test_the_order_of_runs_is_that_of_version_0_1(folder: Path, name: str, seed: int) -> None:
-    rows = expand(load(folder / f"{name}.yaml"), seed)
+    rows = expand(loads.read(folder / f"{name}.yaml"), seed)
     wanted = DIGESTS[name][str(seed)]
     found = {"runs": len(rows), "plan": digest(rows), "repeats": digest(repeated(rows, seed))}
     assert found == wanted

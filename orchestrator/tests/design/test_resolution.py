@@ -9,6 +9,7 @@ from netjoule.cli import launch, plan
 from netjoule.core.errors import HostLacks, UsageError
 from netjoule.design import resolution
 from netjoule.design.instruments import check_meters
+from netjoule.loads import load_of
 
 SETTINGS = {"update_interval_s": 0.1, "voltage_range_v": 15, "current_range_a": 2, "mode": "DC"}
 TODAY = date(2026, 10, 1)
@@ -62,6 +63,10 @@ def test_models_that_cannot_be_asked_about_are_left_to_the_run(monkeypatch):
     resolution.check_models(bench(model="nope"))
 
 
+def sends(workload):
+    return load_of(workload, synthetic.topology()).sends()
+
+
 def test_the_range_error_gives_what_a_meter_resolves():
     # WT210, DC, 15 V x 2 A: 0.2 % of 30 W plus 10 uA x 15 V; u = sqrt(2/3) x that, and three of them.
     least_w = resolution.least_resolved_w(bench().meters[0], TODAY)
@@ -70,7 +75,7 @@ def test_the_range_error_gives_what_a_meter_resolves():
 
 @pytest.mark.parametrize("calibrated", [None, "2020-01-01"])
 def test_an_unknown_accuracy_stays_unknown(calibrated):
-    found = resolution.estimate(synthetic.workload(), bench(calibrated), TODAY)
+    found = resolution.estimate(sends(synthetic.workload()), bench(calibrated), TODAY)
     assert (found[0].least_w, found[0].below) == (None, None)
 
 
@@ -94,13 +99,13 @@ def test_cells_below_resolution_are_named_by_a_model(monkeypatch):
     model = {"form": "linear", "parameters": {"frame_j": 1e-4, "air_time_w": 0.0}}
     monkeypatch.setattr(resolution, "describe_model", lambda name: model)
     workload = synthetic.workload(offered_rate_mbps=[1, 30])
-    found = resolution.estimate(workload, bench(), TODAY)
-    assert found[0].below == ((1000, 1.0),)  # 125 frames/s x 0.1 mJ = 12.5 mW; 30 Mb/s gives 375 mW
+    found = resolution.estimate(sends(workload), bench(), TODAY)
+    assert found[0].below == ("1000 B, 1 Mb/s",)  # 125 frames/s x 0.1 mJ = 12.5 mW; 30 Mb/s gives 375 mW
 
 
 def test_without_a_model_no_cell_is_judged(monkeypatch):
     monkeypatch.setattr(resolution, "describe_model", lambda name: None)
-    assert resolution.estimate(synthetic.workload(), bench(), TODAY)[0].below is None
+    assert resolution.estimate(sends(synthetic.workload()), bench(), TODAY)[0].below is None
 
 
 def test_a_wrong_setting_or_adapter_is_named_with_its_meter():
@@ -122,7 +127,7 @@ def test_a_range_that_is_not_told_is_missed_before_any_host_is_asked():
 
 def test_a_range_that_is_left_to_a_ranging_pass_gives_no_estimate():
     where = bench(voltage_range_v="auto")
-    (found,) = resolution.estimate(synthetic.workload(), where, TODAY)
+    (found,) = resolution.estimate(sends(synthetic.workload()), where, TODAY)
     assert found.range_open and found.least_w is None
     (line,) = [text for text in plan_lines(where, [found]) if text.startswith("resolution")]
     assert line.endswith("a ranging pass finds its range first, so no estimate")

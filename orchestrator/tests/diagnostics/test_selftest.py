@@ -18,22 +18,22 @@ from lab_topology import LAB
 from runner_fakes import certificate
 
 import netjoule_contracts as contracts
+from netjoule import loads
 from netjoule.cli.app import run_command
 from netjoule.core import tables
 from netjoule.core.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.diagnostics import selftest
 from netjoule.diagnostics.selftest import Case, arguments, at_once, cases, certify, require_passed, table
 from netjoule.hosts.host import LocalHost
+from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.topology.topology import Topology
-from netjoule.workload import workload as workloads
-from netjoule.workload.workload import Pace, Workload
 
 ROOT = Path(__file__).parents[3]
 PROFILE_FACTS = json.dumps({"mean_rate_mbps": 0.065, "profile": {"messages": 200_000}})
 
 
-def workload(**more: object) -> Workload:
-    return synthetic.workload(transports=["udp", "null"], **more)
+def workload(**more: object) -> FlowSettings:
+    return FlowSettings.of(synthetic.workload(transports=["udp", "null"], **more))
 
 
 def document(*, passed: bool = True) -> dict[str, Any]:
@@ -234,7 +234,7 @@ def test_as_many_flows_are_tried_at_once_as_a_run_has_on_the_host(
     waits = f"while [ $(wc -l <{calls}) -lt 6 ]; do sleep 0.05; done\ncat"
     program.write_text(program.read_text().replace("\ncat", "\n" + waits))
     told: list[str] = []
-    of = synthetic.workload(
+    of = workload(
         transports=["udp"],
         payload_bytes=[64],
         offered_rate_mbps=[3],
@@ -274,19 +274,19 @@ def test_one_that_cannot_be_asked_ends_the_others(tmp_path: Path, monkeypatch: p
         certify(of, synthetic.topology(), 0.2, silent)
 
 
-SHIPPED = sorted(path.stem for path in (ROOT / "workloads").glob("*.yaml"))
+SHIPPED = sorted(path.stem for path in (ROOT / "workloads/flow").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_every_shipped_workload_holds_its_senders_to_limits(name: str) -> None:
-    limits = workloads.load(ROOT / "workloads" / f"{name}.yaml").pacing_limits
+    limits = FlowSettings.of(loads.read(ROOT / "workloads/flow" / f"{name}.yaml")).pacing_limits
     assert limits.keys() >= {"max_error_p50_us", "min_achieved_ratio"}
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_sender_that_lumps_does_not_keep_what_a_shipped_workload_asks(name: str) -> None:
     """With burst:4 three of four messages wait 12 ms or longer, as if for a slow tick."""
-    shipped = workloads.load(ROOT / "workloads" / f"{name}.yaml")
+    shipped = FlowSettings.of(loads.read(ROOT / "workloads/flow" / f"{name}.yaml"))
     late = workload(
         payload_bytes=[300],
         offered_rate_mbps=[0.2],

@@ -16,6 +16,7 @@ from netjoule.execution import ranging
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.flow.condition import FlowCondition, heaviest
 from netjoule.loads.flow.flows import flows_of
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.campaign import Campaign
 from netjoule.testbeds.base import MeterPlace
 from netjoule.testbeds.emulated.config import (
@@ -42,7 +43,7 @@ def open_ranges() -> Topology:
 
 def test_the_heaviest_flows_are_greatest_rate_with_both_extreme_sizes() -> None:
     load = workload(payload_bytes=[64, 500, 1440], offered_rate_mbps=[1, 30])
-    found = [FlowCondition.of(condition) for condition in heaviest(load)]
+    found = [FlowCondition.of(condition) for condition in heaviest(FlowSettings.of(load))]
     assert [(c.payload_bytes, c.offered_rate_mbps, c.transport) for c in found] == [
         (1440, 30.0, "udp"),
         (64, 30.0, "udp"),
@@ -51,8 +52,8 @@ def test_the_heaviest_flows_are_greatest_rate_with_both_extreme_sizes() -> None:
 
 def test_a_pass_has_all_flows_of_a_run_at_every_client() -> None:
     load = workload(clients=2, direction="both", beside=[{"transport": "tcp", "offered_rate_mbps": 5}])
-    (condition,) = heaviest(load)
-    flows = flows_of(load, FlowCondition.of(condition), ["a", "b"])
+    (condition,) = heaviest(FlowSettings.of(load))
+    flows = flows_of(FlowSettings.of(load), FlowCondition.of(condition), ["a", "b"])
     each = [("udp", "up", 10.0), ("udp", "down", 10.0), ("tcp", "up", 5.0), ("tcp", "down", 5.0)]
     assert [(flow.client, flow.transport, flow.direction, flow.offered_rate_mbps) for flow in flows] == [
         (client, *what) for client in ("a", "b") for what in each

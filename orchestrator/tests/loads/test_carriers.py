@@ -11,6 +11,7 @@ from lab_topology import LAB as RACK
 from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
 from netjoule.loads.flow import carriers
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
 
@@ -61,18 +62,18 @@ def test_what_the_host_lacks_is_refused_with_its_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: Workload, reasons: dict[str, str], words: str
 ) -> None:
     host_with(tmp_path, monkeypatch)
-    carriers.require(wanted, LAB)
+    carriers.require(FlowSettings.of(wanted), LAB)
     host_with(tmp_path, monkeypatch, **reasons)
     with pytest.raises(HostLacks, match=words) as caught:
-        carriers.require(wanted, LAB)
+        carriers.require(FlowSettings.of(wanted), LAB)
     assert caught.value.exit_code == 3
     assert "use transport dccp with carrier udp" in str(caught.value)
 
 
 def test_udp_needs_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carriers, "answer", lambda *_, **__: pytest.fail("nothing is asked"))
-    carriers.require(workload("dccp"), LAB)
-    carriers.require(synthetic.workload(), LAB)
+    carriers.require(FlowSettings.of(workload("dccp")), LAB)
+    carriers.require(FlowSettings.of(synthetic.workload()), LAB)
 
 
 @pytest.mark.usefixtures("outside")
@@ -82,7 +83,7 @@ def test_a_program_that_does_not_answer_is_named(
 ) -> None:
     said(tmp_path, monkeypatch, answer, code)
     with pytest.raises(HostLacks, match=r"does not tell its DCCP carriers; build it again"):
-        carriers.require(workload("dccp-kernel"), LAB)
+        carriers.require(FlowSettings.of(workload("dccp-kernel")), LAB)
 
 
 @pytest.mark.usefixtures("outside")
@@ -91,7 +92,7 @@ def test_a_carrier_that_the_program_does_not_list_is_lacking(
 ) -> None:
     said(tmp_path, monkeypatch, "[]")
     with pytest.raises(HostLacks, match="netjoule-traffic does not know it"):
-        carriers.require(workload("dccp", carrier="raw"), LAB)
+        carriers.require(FlowSettings.of(workload("dccp", carrier="raw")), LAB)
 
 
 @pytest.mark.netns

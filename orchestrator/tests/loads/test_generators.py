@@ -22,6 +22,7 @@ from netjoule.loads.flow.generators import FlowSpec, generator, interval_rows, n
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.generators.iperf3 import Bracket, client_arguments, flow_report
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, send_arguments
+from netjoule.loads.flow.settings import FlowSettings
 
 DATA = Path(__file__).parents[1] / "data" / "iperf3"
 # The client ran for 1.2 s around a test of about 1 s.
@@ -142,9 +143,9 @@ def test_only_a_server_that_sends_profiles_may_write_long_schedules_out(
     for sends in (False, True):
         asyncio.run(NetjouleTraffic().serve(dataclasses.replace(ENDS, server_sends_profile=sends)))
     assert ["--max-messages" in argv for argv in started] == [False, True]
-    profile = json.loads((Path(__file__).parents[3] / "workloads" / "profiles" / "talk.json").read_text())
+    profile = json.loads((Path(__file__).parents[3] / "workloads/flow/profiles" / "talk.json").read_text())
     asked = [
-        workload(**flow).server_sends_profile
+        FlowSettings.of(workload(**flow)).server_sends_profile
         for flow in (
             {"transports": ["udp"], "direction": "down"},
             {"payload_bytes": [172], "offered_rate_mbps": [0.0267], "profile": profile},

@@ -14,17 +14,19 @@ import synthetic
 from flows import ENDS, spec
 from runner_fakes import FakeFlow, FakeGenerator, Script, new_campaign, run, workload
 
-from netjoule.cli.plan import _flows_text
 from netjoule.core import files
 from netjoule.core.errors import RunFailed, UsageError
-from netjoule.design import limits, run_table
+from netjoule.design import run_table
 from netjoule.hosts.host import LocalHost
+from netjoule.loads import load_of
+from netjoule.loads.flow import limits
 from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.run_document import flow_spec
 from netjoule.loads.flow.senders import FlowGroup, open_group
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.campaign import document_name
 from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign
@@ -37,7 +39,7 @@ PAIR: dict[str, Any] = {"transports": ["udp"], "offered_rate_mbps": [3], "beside
 
 def asked_of(load: Workload, transport: str = "udp") -> FlowCondition:
     row = next(row for row in run_table.expand(load, 7) if row.arm == transport)
-    return FlowCondition.of(row.condition(7))
+    return FlowCondition.of(row.condition(load, 7))
 
 
 def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
@@ -49,35 +51,35 @@ def kinds(flows: tuple[RunFlow, ...]) -> list[tuple[str, str, str]]:
 
 def test_a_run_has_one_flow_unless_more_are_asked_for() -> None:
     load = workload()
-    (flow,) = flows_of(load, asked_of(load), ["a", "b"])
+    (flow,) = flows_of(FlowSettings.of(load), asked_of(load), ["a", "b"])
     assert (flow.flow, flow.client, flow.transport, flow.direction) == (1, "a", "udp", "up")
     assert flow.seed(5) == 5
-    assert load.flows == 1
+    assert FlowSettings.of(load).flows == 1
     assert [document_name("flow", number) for number in (1, 2)] == ["flow.json", "flows/2.json"]
 
 
 def test_each_client_has_all_flows_both_ways_and_the_runs_own_come_first() -> None:
     load = workload(**PAIR, parallel=2, clients=2, direction="both")
-    flows = flows_of(load, asked_of(load), ["a", "b", "c"])
+    flows = flows_of(FlowSettings.of(load), asked_of(load), ["a", "b", "c"])
     own = [(t, d) for t in ("udp", "udp", "tcp") for d in ("up", "down")]
     assert kinds(flows) == [(client, *kind) for client in ("a", "b") for kind in own]
     assert [flow.flow for flow in flows] == list(range(1, 13))
-    assert load.flows == len(flows)
+    assert FlowSettings.of(load).flows == len(flows)
 
 
 def test_a_companion_has_the_cells_load_unless_it_has_its_own() -> None:
     beside = [{"transport": "tcp"}, {"transport": "quic", "payload_bytes": 1200, "offered_rate_mbps": 0.5}]
     load = workload(**PAIR | {"beside": beside})
-    _, same, other = flows_of(load, asked_of(load), ["a"])
+    _, same, other = flows_of(FlowSettings.of(load), asked_of(load), ["a"])
     assert (same.payload_bytes, same.offered_rate_mbps) == (1440, 3)
     assert (other.payload_bytes, other.offered_rate_mbps) == (1200, 0.5)
 
 
 def test_null_stands_for_every_flow_of_the_run() -> None:
     load = workload(**PAIR | {"transports": ["udp", "null"]}, parallel=2)
-    flows = flows_of(load, asked_of(load, "null"), ["a"])
+    flows = flows_of(FlowSettings.of(load), asked_of(load, "null"), ["a"])
     assert [flow.transport for flow in flows] == ["null"] * 3
-    own = flows_of(load, asked_of(load), ["a"])
+    own = flows_of(FlowSettings.of(load), asked_of(load), ["a"])
     assert [(f.payload_bytes, f.offered_rate_mbps) for f in flows] == [
         (f.payload_bytes, f.offered_rate_mbps) for f in own
     ]
@@ -88,8 +90,8 @@ def test_a_flow_has_the_same_schedule_whatever_transport_carries_it_and_no_two_h
     load = workload(transports=["udp", "tcp"], parallel=2, clients=2)
     seeds = {
         transport: [
-            flow_spec(load, asked_of(load, transport), 3.0, flow).schedule_seed
-            for flow in flows_of(load, asked_of(load, transport), ["a", "b"])
+            flow_spec(FlowSettings.of(load), asked_of(load, transport), 3.0, flow).schedule_seed
+            for flow in flows_of(FlowSettings.of(load), asked_of(load, transport), ["a", "b"])
         ]
         for transport in ("udp", "tcp")
     }
@@ -127,17 +129,18 @@ def test_what_cannot_be_is_refused(changes: dict[str, Any], words: str) -> None:
 
 def test_null_is_no_floor_of_a_client_that_receives() -> None:
     with pytest.raises(UsageError, match="direction both"):
-        limits.check_workload(workload(direction="both"), runner_fakes.topology())
+        limits.require_fit(FlowSettings.of(workload(direction="both")), runner_fakes.topology())
 
 
 def test_clients_that_are_not_there_are_refused() -> None:
     with pytest.raises(UsageError, match="needs 2 clients, and fake has 1"):
-        limits.check_workload(workload(clients=2), runner_fakes.topology())
+        limits.require_fit(FlowSettings.of(workload(clients=2)), runner_fakes.topology())
 
 
 def test_the_plan_says_what_runs_at_once() -> None:
     load = workload(**PAIR, parallel=2, clients=2, direction="both")
-    assert _flows_text(load) == "2 of the run's transport beside tcp, up and down, at 2 clients: 12 in a run"
+    said = load_of(load, runner_fakes.topology()).summary()
+    assert said == {"flows": "2 of the run's transport beside tcp, up and down, at 2 clients: 12 in a run"}
 
 
 # --- running them ----------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ from bundles import published, unpacked
 from found_in import Found
 from golden_sentences import same_sentence
 
+from netjoule import loads
 from netjoule.analysis import analysis
 from netjoule.cli.app import run_command
 from netjoule.publishing import archive
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.papers import LICENCES, absent
 from netjoule.validation.check import check_campaign
-from netjoule.workload import workload
 from netjoule_contracts.documents import typed
 from netjoule_contracts.types.topology import Topology
 
@@ -133,11 +133,11 @@ def test_derived_and_foreign_files_are_left_out_and_the_latter_named(campaign_di
 
 def test_a_profile_travels_as_a_file_of_its_own(tmp_path):
     root = Path(__file__).parents[3]
-    talk = workload.load(root / "workloads/talk.yaml")
+    talk = loads.read(root / "workloads/flow/talk.yaml")
     synthetic.create(tmp_path / "c", workload=talk).close()
     folder = published(tmp_path / "c", tmp_path / "x", incomplete=True)
-    again = workload.load(folder / "workload.yaml")
-    assert again.document["profile"] == talk.document["profile"]
+    again = loads.read(folder / "workload.yaml")
+    assert again.document["factors"]["profile"] == talk.document["factors"]["profile"]
 
 
 def test_numbers_are_those_of_the_campaign(canary_campaign, tmp_path):

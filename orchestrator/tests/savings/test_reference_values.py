@@ -85,7 +85,7 @@ def test_what_is_told_roughly_says_so():
 
 def test_profiles_and_sweep_are_those_of_the_shipped_workloads():
     for application in ("skype", "youtube"):
-        workload = yaml.safe_load((ROOT / f"workloads/{application}.yaml").read_text())
+        workload = yaml.safe_load((ROOT / f"workloads/flow/{application}.yaml").read_text())["factors"]
         cells = [value for value in values().values() if value["application"] == application]
         assert {value["payload_bytes"] for value in cells} == set(workload["payload_bytes"])
         assert {value["offered_rate_mbps"] for value in cells} == set(workload["offered_rate_mbps"])
@@ -99,10 +99,10 @@ def test_the_slips_are_named_and_their_right_values_follow():
             product = math.prod(factor["value"] for factor in slip["factors"])
             assert round(product / slip["divisor"], 2) == slip["corrected_value"]
         assert f"{slip['corrected_value']:g}" in slip["corrected"]
-    sweep = yaml.safe_load((ROOT / "workloads/table-i.yaml").read_text())
-    rates = sweep["offered_rate_mbps"]
+    sweep = yaml.safe_load((ROOT / "workloads/flow/table-i.yaml").read_text())
+    rates = sweep["factors"]["offered_rate_mbps"]
     assert slips["rate-table"]["corrected_value"] == len(set(rates)) == len(rates)
-    runs = len(rates) * len(sweep["payload_bytes"]) * sweep["blocks"]
+    runs = len(rates) * len(sweep["factors"]["payload_bytes"]) * sweep["blocks"]
     assert slips["combinations"]["corrected_value"] == runs == 1920
     assert slips["conclusion"]["corrected_value"] == values()["skype-dea-percent"]["low"]
 

@@ -11,8 +11,9 @@ from runner_fakes import START_NS, new_campaign, topology, workload
 import netjoule_contracts as contracts
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
-from netjoule.design import limits
 from netjoule.loads import load_of
+from netjoule.loads.flow import limits
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.store.session import Session
 from netjoule.testbeds.emulated.config import check_control, clients, link_config, meter_config, server
 from netjoule.testbeds.emulated.testbed import EmulatedTestbed, open_emulated
@@ -190,9 +191,9 @@ def test_hosts_with_one_control_address_are_refused() -> None:
 
 
 def test_a_workload_of_two_clients_fits_a_testbed_of_two() -> None:
-    limits.check_workload(workload(clients=2), two_clients())
+    limits.require_fit(FlowSettings.of(workload(clients=2)), two_clients())
     with pytest.raises(UsageError, match="needs 3 clients, and two-clients has 2"):
-        limits.check_workload(workload(clients=3), two_clients())
+        limits.require_fit(FlowSettings.of(workload(clients=3)), two_clients())
 
 
 @pytest.mark.parametrize("taking_part", [1, 2])

@@ -1,555 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Workloads as every load has them; the rules of one load are tested in its own room."""
+
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-import synthetic
-import yaml
 
-from netjoule.cli import launch
+from netjoule import loads
 from netjoule.core.errors import UsageError
-from netjoule.design import duration, limits
-from netjoule.topology import topology
-from netjoule.workload import workload
-from netjoule.workload.workload import Pace
+from netjoule.design.run_table import expand
+from netjoule.workload.workload import Workload
 
-ROOT = Path(__file__).parents[3]
-LIBRARY = sorted((ROOT / "workloads").glob("*.yaml"))
-GOOD = """\
-schema_version: 1
-name: small
-transports: [udp, null]
-payload_bytes: [64]
-offered_rate_mbps: [0.5, 3]
-blocks: 1
-timing: {idle_s: 1, settle_s: 0.2, warm_up_s: 1, measure_s: 2, tail_s: 0.3}
-"""
+TIMING = {"idle_s": 1, "settle_s": 0.2, "warm_up_s": 1, "measure_s": 2, "tail_s": 0.3}
+FACTORS = {"transport": ["udp", "tcp"], "payload_bytes": [64, 1440], "offered_rate_mbps": 3}
 
 
-def write(tmp_path, text):
-    path = tmp_path / "w.yaml"
-    path.write_text(text)
-    return path
+def document(**changes: Any) -> dict[str, Any]:
+    return {
+        "schema_version": 2,
+        "name": "small",
+        "load": "flow",
+        "factors": FACTORS,
+        "blocks": 2,
+        "timing": TIMING,
+    } | changes
 
 
-@pytest.fixture(scope="module")
-def emulated():
-    return topology.load(ROOT / "testbed-topology.yaml")
+def made(**changes: Any) -> Workload:
+    return loads.made(document(**changes), where="small.yaml")
 
 
-@pytest.mark.parametrize("path", LIBRARY, ids=lambda p: p.stem)
-def test_every_workload_of_the_library_fits_the_shipped_testbed(path, emulated):
-    loaded = workload.load(path)
-    assert loaded.name == path.stem
-    limits.check_workload(loaded, emulated)
-
-
-def test_all_timing_errors_are_named_at_once(tmp_path):
-    timing = "timing: {idle_s: 0, settle_s: -1, warm_up_s: 0, measure_s: 0.1, tail_s: -5}"
-    path = write(tmp_path, GOOD.replace(GOOD.splitlines()[-1], timing))
-    with pytest.raises(UsageError) as refused:
-        launch.load_inputs(str(path), None)
-    named = [part.split("field ")[1].split(":")[0] for part in str(refused.value).split("; also ")]
-    assert sorted(named) == [f"timing.{name}_s" for name in ("idle", "measure", "settle", "tail", "warm_up")]
-
-
-@pytest.mark.parametrize(
-    ("field", "written", "advice"),
-    [
-        ("offered_rate_mbps: [0.5, 3]", "offered_rate_mbps: [1e9]", "'1e9' is not a number; write 1.0e+9"),
-        ("measure_s: 2", "measure_s: 2.5e1", "'2.5e1' is not a number; write 2.5e+1"),
-        ("blocks: 1", "blocks: 1E-3", "'1E-3' is not a whole number; write 1.0e-3"),
-        ("blocks: 1", "blocks: some", "'some' is not a whole number"),
-    ],
-)
-def test_a_number_that_yaml_reads_as_text_is_told_how_to_be_written(tmp_path, field, written, advice):
-    with pytest.raises(UsageError) as refused:
-        workload.load(write(tmp_path, GOOD.replace(field, written)))
-    assert str(refused.value).endswith(advice)
-
-
-def test_the_pacer_spins_and_sleeps_at_the_studys_loads_and_sizes():
-    pacer = yaml.safe_load((ROOT / "workloads" / "pacer.yaml").read_text())
-    assert pacer["pacing"] == ["absolute", "spin"]
-    assert pacer["transports"] == ["udp", "dccp", "null"]
-    assert pacer["offered_rate_mbps"] == [0.065, 0.639]
-    assert pacer["payload_bytes"] == [300, 1431]
-    assert pacer["blocks"] >= 2, "one block gives no interval"
-    # Only a device model with a CPU term sees a sender spin.
-    assert pacer["device_form"] == "cpu"
-
-
-@pytest.mark.parametrize("application", ["skype", "youtube"])
-def test_the_short_profiles_are_the_studys_in_about_ten_minutes(application, emulated):
-    whole, short = (
-        workload.load(ROOT / "workloads" / f"{name}.yaml") for name in (application, f"{application}-short")
-    )
-    for field in ("profile", "payload_bytes", "offered_rate_mbps", "transport_options"):
-        assert getattr(short, field) == getattr(whole, field)
-    assert short.transports == ("udp", "dccp", "null")
-    told = duration.forecast(short, emulated)
-    assert told.run_s < 25
-    assert 300 < told.duration_s < 720
-    assert told.least_p < 0.01
-
-
-def test_table_i_is_the_published_sweep():
-    table = workload.load(ROOT / "workloads" / "table-i.yaml")
-    assert len(table.offered_rate_mbps) == 24
-    assert table.payload_bytes == (64, 1440)
-    assert table.blocks == 40
-    assert table.timing.measure_s == 120
-
-
-def test_defaults_are_filled_in_and_a_bare_null_is_the_transport(tmp_path):
-    loaded = workload.load(write(tmp_path, GOOD))
-    assert loaded.transports == ("udp", "null")
-    assert loaded.document["transports"] == ["udp", "null"]
-    assert loaded.generator == "netjoule-traffic"
-    assert loaded.max_attempts == 3
-    assert loaded.paces == (Pace("absolute", 0, False),)
-    assert loaded.pacing_limits == {}
-    assert loaded.seed is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "paces"),
-    [
-        ("pacing: spin\n", [Pace("spin")]),
-        ("pacing: [absolute, burst:8]\n", [Pace("absolute"), Pace("burst:8")]),
-        ("window_us: [0, 50]\n", [Pace("absolute", 0), Pace("absolute", 50)]),
-        (
-            "pacing: [absolute, hybrid]\nwindow_us: 200\ngso: [false, true]\n",
-            [Pace(mode, 200, gso) for mode in ("absolute", "hybrid") for gso in (False, True)],
-        ),
-        ("pacing: {mode: absolute, window_us: 50, gso: true}\n", [Pace("absolute", 50, True)]),
-    ],
-)
-def test_pacing_window_and_trains_are_factors(tmp_path, fields, paces):
-    loaded = workload.load(write(tmp_path, GOOD + fields))
-    assert list(loaded.paces) == paces
-    again = workload.Workload.from_document(loaded.document, where="campaign.json")
-    assert again == loaded
-    assert not isinstance(again.document["pacing"], dict), "what older workloads say is spelt out"
-
-
-def test_a_pacing_says_itself_in_words():
-    assert [str(pace) for pace in (Pace(), Pace("burst:8", 50, True))] == [
-        "absolute",
-        "burst:8, window 50 us, GSO",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("fields", "field", "words"),
-    [
-        ("pacing: fast", "pacing", "does not have the form"),
-        ("pacing: burst:0", "pacing", "does not have the form"),
-        ("pacing: [absolute, absolute]", "pacing", "twice"),
-        ("pacing: []", "pacing", "too short"),
-        ("window_us: -1", "window_us", "least allowed 0 us"),
-        ("gso: yes please", "gso", "not true or false or a list"),
-        ("pacing: {mode: absolute, window_us: 0, gso: false}\nwindow_us: 50", "window_us", "has its own"),
-        ("pacing: [absolute, so_txtime]\nwindow_us: 50", "window_us", "so_txtime has no window"),
-        ("pacing: so_txtime\ngso: true", "gso", "so_txtime sends no trains"),
-        ("pacing_limits: {max_speed: 1}", "pacing_limits.max_speed", "unknown field"),
-        (
-            "pacing_limits: {min_achieved_ratio: 1.5}",
-            "pacing_limits.min_achieved_ratio",
-            "greatest allowed 1",
-        ),
-        ("generator: iperf3\npacing: spin", "pacing", "iperf3 has a pacer of its own"),
-        ("generator: iperf3\nwindow_us: [0, 50]", "window_us", "iperf3 has a pacer of its own"),
-        ("generator: iperf3\npacing_limits: {max_error_us: 9}", "pacing_limits", "no pacing certificate"),
-    ],
-)
-def test_a_pacing_that_cannot_be_is_refused_at_its_field(tmp_path, fields, field, words):
-    with pytest.raises(UsageError, match=words) as caught:
-        workload.load(write(tmp_path, GOOD + fields + "\n"))
-    assert caught.value.where.endswith(f"field {field}")
-
-
-def test_launch_times_are_for_datagrams_that_the_kernel_sends(tmp_path):
-    launched = workload.load(write(tmp_path, GOOD + "pacing: so_txtime\n"))
-    assert launched.paces == (Pace("so_txtime"),)
-    text = GOOD.replace("[udp, null]", "[udp, tcp]") + "pacing: so_txtime\n"
-    with pytest.raises(UsageError, match="no launch times for tcp; use so_txtime with null and udp alone"):
-        workload.load(write(tmp_path, text))
-
-
-def test_limits_of_the_certificate_are_kept_by_name(tmp_path):
-    loaded = workload.load(
-        write(tmp_path, GOOD + "pacing_limits: {max_error_p99_us: 60, max_cpu_ratio: 1}\n")
-    )
-    assert loaded.pacing_limits == {"max_error_p99_us": 60.0, "max_cpu_ratio": 1.0}
-
-
-def test_a_workload_survives_campaign_json(tmp_path):
-    loaded = workload.load(write(tmp_path, GOOD))
-    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "field", "words"),
-    [
-        ("blocks: 1", "blocks: none", 6, "blocks", "not a whole number"),
-        ("blocks: 1", "blockz: 1", 6, "blockz", "unknown field, did you mean 'blocks'? known here: "),
-        ("[0.5, 3]", "[0.5, 0]", 5, "offered_rate_mbps.1", "above 0 Mb/s"),
-        ("[64]", "[8]", 4, "payload_bytes.0", "least allowed 16 byte"),
-        ("[64]", "[64, 64]", 4, "payload_bytes", "twice"),
-        ("[udp, null]", "[udp, pigeon]", 3, "transports.1", "'pigeon' is not one of"),
-        ("[udp, null]", "[udpp, null]", 3, "transports.0", ", did you mean 'udp'?"),
-        ("measure_s: 2", "measure_s: long", 7, "timing.measure_s", "not a number"),
-        ("measure_s: 2, ", "", 7, "timing", "'measure_s' is missing"),
-        ("name: small", "name: small\nname: big", 3, "name", "twice"),
-        ("schema_version: 1", "schema_version: 2", 1, "schema_version", "must be 1"),
-    ],
-)
-def test_a_wrong_field_is_named_with_its_line(tmp_path, old, new, line, field, words):
-    path = write(tmp_path, GOOD.replace(old, new))
+def refused(**changes: Any) -> str:
     with pytest.raises(UsageError) as caught:
-        workload.load(path)
-    assert caught.value.where == f"{path}, line {line}, field {field}"
-    assert words in caught.value.what
+        made(**changes)
+    return str(caught.value)
 
 
-def test_all_wrong_times_are_named_at_once(tmp_path):
-    path = write(tmp_path, GOOD.replace("measure_s: 2", "measur_s: 2").replace("idle_s: 1", "idle_s: -1"))
-    with pytest.raises(UsageError) as caught:
-        workload.load(path)
-    for words in ("field timing.idle_s: -1 is below", "measur_s: unknown field, did you mean 'measure_s'?"):
-        assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["a: [", "- 1", "", "a: &x [*x]\nb: !!python/object:os.system {}"])
-def test_what_is_not_a_yaml_mapping_is_refused(tmp_path, text):
-    with pytest.raises(UsageError, match=r"not a YAML mapping|not YAML"):
-        workload.load(write(tmp_path, text))
-
-
-@pytest.mark.parametrize("text", ["a: &a [1]\nb: &b [*a, *a]\nc: [*b]\n", "a:\n  &a [*a]\n"])
-def test_aliases_are_refused_where_they_could_grow_without_bound(tmp_path, text):
-    with pytest.raises(UsageError, match="line 2: not YAML: an alias inside an anchored value"):
-        workload.load(write(tmp_path, text))
-
-
-def test_a_plain_alias_stands_for_its_value(tmp_path):
-    text = GOOD.replace("idle_s: 1,", "idle_s: &second 1,").replace("warm_up_s: 1,", "warm_up_s: *second,")
-    assert workload.load(write(tmp_path, text)) == workload.load(write(tmp_path, GOOD))
-
-
-def test_nesting_without_end_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"w\.yaml, line 1: not YAML: nested too deeply"):
-        workload.load(write(tmp_path, "a: " + "[" * 20000))
-
-
-@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
-def test_a_number_that_is_none_is_refused_with_its_line(tmp_path, number):
-    text = GOOD.replace("[0.5, 3]", f"[{number}]")
-    with pytest.raises(UsageError, match=f"line 5: not YAML: {number} is not a finite number"):
-        workload.load(write(tmp_path, text))
-
-
-def test_an_ip_version_that_an_end_has_no_address_for_is_refused(tmp_path):
-    where = synthetic.topology()
-    limits.check_workload(workload.load(write(tmp_path, GOOD)), where)
-    with pytest.raises(UsageError, match="host client has no ipv6 address; add ipv6"):
-        limits.check_workload(workload.load(write(tmp_path, GOOD + "ip_version: 6\n")), where)
-
-
-def test_the_floor_of_a_receiving_client_is_refused(tmp_path, emulated):
-    receiving = GOOD + "direction: down\n"
-    with pytest.raises(UsageError, match=r'null is the floor of a sending client.*leave "null" out'):
-        limits.check_workload(workload.load(write(tmp_path, receiving)), emulated)
-    without = receiving.replace("[udp, null]", "[udp]")
-    limits.check_workload(workload.load(write(tmp_path, without)), emulated)
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(UsageError, match=r"no file .*nope\.yaml; check the path"):
-        workload.load(tmp_path / "nope.yaml")
-
-
-def test_an_unknown_name_lists_the_library():
-    with pytest.raises(
-        UsageError, match=r"both-ways, coursework-congestion, .*, demo, fairness, pacer, .*, video, youtube"
-    ):
-        workload.find("nope", ROOT / "workloads")
-
-
-def test_iperf3_makes_udp_and_tcp_only_and_our_pacer_the_floor(tmp_path):
-    loaded = workload.load(write(tmp_path, GOOD + "generator: iperf3\n"))
-    assert loaded.generator_of("udp") == "iperf3"
-    assert loaded.generator_of("null") == "netjoule-traffic"
-    with pytest.raises(UsageError, match=r"iperf3 cannot send quic"):
-        workload.load(write(tmp_path, GOOD.replace("[udp, null]", "[udp, quic]") + "generator: iperf3\n"))
-
-
-@pytest.mark.parametrize(
-    ("transport", "ip_version", "mtu", "limit"),
-    [
-        ("udp", 4, 1500, 1472),
-        ("udp", 6, 1500, 1452),
-        ("null", 4, 1500, 1472),
-        ("quic-datagram", 4, 1500, 1440),
-        ("quic-datagram", 6, 1500, 1420),
-        ("quic-datagram", 4, 9000, 1440),
-        ("udp", 4, 1280, 1252),
-        ("dccp", 4, 1500, 1440),
-        ("dccp", 6, 1500, 1420),
-        ("tcp", 4, 1500, None),
-        ("quic", 6, 1500, None),
-        ("mptcp", 4, 1500, None),
-        ("sctp", 4, 1500, 65536),
-    ],
-)
-def test_greatest_payload(transport, ip_version, mtu, limit):
-    assert limits.greatest_payload(transport, ip_version, mtu) == limit
-
-
-@pytest.mark.parametrize(
-    ("transport", "options", "limits_by_version"),
-    [
-        ("dccp", {"ccid": 3, "carrier": "raw"}, {4: 1448, 6: 1428}),
-        ("dccp", {"ccid": 3, "carrier": "udp"}, {4: 1440, 6: 1420}),
-        ("dccp-kernel", {"ccid": 3}, {4: 1440, 6: 1420}),
-        ("dccp-kernel", {"ccid": 2}, {4: 1400, 6: 1380}),
-        ("dccp-kernel", {}, {4: 1400, 6: 1380}),
-    ],
-)
-def test_greatest_payload_by_carrier_and_ccid(transport, options, limits_by_version):
-    found = {v: limits.greatest_payload(transport, v, 1500, options) for v in (4, 6)}
-    assert found == limits_by_version
-
-
-@pytest.mark.parametrize(("size", "fits"), [(1472, True), (1473, False)])
-def test_a_size_over_the_limit_is_refused_naming_it(tmp_path, emulated, size, fits):
-    loaded = workload.load(write(tmp_path, GOOD.replace("[64]", f"[{size}]")))
-    if fits:
-        limits.check_workload(loaded, emulated)
-    else:
-        with pytest.raises(UsageError, match=r"1472 bytes .* not 1473"):
-            limits.check_workload(loaded, emulated)
-
-
-def test_streams_carry_sizes_that_datagrams_cannot(tmp_path, emulated):
-    text = GOOD.replace("[udp, null]", "[tcp, quic]").replace("[64]", "[16000]")
-    limits.check_workload(workload.load(write(tmp_path, text)), emulated)
-
-
-@pytest.mark.parametrize(
-    ("transports", "carrier", "size", "limit"),
-    [
-        (
-            "[dccp]",
-            "udp",
-            1441,
-            r"dccp \(ccid 3, carrier udp\) over IPv4, MTU 1500, carries 1440 bytes .* not 1441",
-        ),
-        (
-            "[dccp]",
-            "raw",
-            1449,
-            r"dccp \(ccid 3, carrier raw\) over IPv4, MTU 1500, carries 1448 bytes .* not 1449",
-        ),
-        (
-            "[dccp-kernel]",
-            None,
-            1441,
-            r"dccp-kernel \(ccid 3\) over IPv4, MTU 1500, carries 1440 bytes .* not 1441",
-        ),
-    ],
-)
-def test_dccps_limit_depends_on_what_carries_it(tmp_path, emulated, transports, carrier, size, limit):
-    text = GOOD.replace("[udp, null]", transports)
-    if carrier:
-        text += f"transport_options: {{dccp: {{carrier: {carrier}}}}}\n"
-    limits.check_workload(workload.load(write(tmp_path, text.replace("[64]", f"[{size - 1}]"))), emulated)
-    with pytest.raises(UsageError, match=limit):
-        limits.check_workload(workload.load(write(tmp_path, text.replace("[64]", f"[{size}]"))), emulated)
-
-
-# -- options of transports --------------------------------------------------------------------------
-
-
-def test_dccp_is_ccid_3_over_udp_unless_told(tmp_path):
-    loaded = workload.load(write(tmp_path, GOOD.replace("[udp, null]", "[udp, dccp, dccp-kernel, null]")))
-    assert loaded.options_of("dccp") == {"ccid": 3, "carrier": "udp"}
-    assert loaded.options_of("dccp-kernel") == {"ccid": 3}
-    assert loaded.options_of("udp") == {}
-    assert loaded.document["transport_options"] == {
-        "dccp": {"ccid": 3, "carrier": "udp"},
-        "dccp-kernel": {"ccid": 3},
+def test_one_value_is_a_list_of_one_and_defaults_are_factors_too() -> None:
+    found = made()
+    assert found.factors["offered_rate_mbps"] == (3.0,)
+    assert {name: values for name, values in found.factors.items() if name not in FACTORS} == {
+        "direction": ("up",),
+        "parallel": (1,),
+        "pacing": ("absolute",),
+        "window_us": (0,),
+        "gso": (False,),
     }
-    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
+    assert (found.arm, found.arms, found.control) == ("transport", ("udp", "tcp", "null"), "null")
+    assert Workload.from_document(json.loads(json.dumps(found.document)), where="campaign.json") == found
 
 
-def test_options_that_are_given_win_over_defaults(tmp_path):
-    text = GOOD.replace("[udp, null]", "[dccp]") + "transport_options: {dccp: {ccid: 2}}\n"
-    assert workload.load(write(tmp_path, text)).options_of("dccp") == {"ccid": 2, "carrier": "udp"}
+def test_a_control_arm_is_left_out_when_it_is_told_so() -> None:
+    assert made(control=False).arms == ("udp", "tcp")
+    assert made(control=False).runs == made().runs * 2 // 3
 
 
-def test_a_workload_without_dccp_has_no_options(tmp_path):
-    assert "transport_options" not in workload.load(write(tmp_path, GOOD)).document
+def test_any_factor_may_be_the_arm() -> None:
+    found = made(arm="pacing", factors=FACTORS | {"pacing": ["absolute", "spin"]})
+    assert found.arms == ("absolute", "spin", "null")
+    assert all("transport" in cell and "pacing" not in cell for cell in found.cells)
+    rows = expand(found, 7)
+    assert len(rows) == found.runs == 2 * 2 * 2 * 3
+    spinning = next(row for row in rows if row.arm == "spin").condition(found, 7)
+    assert (spinning.factors["pacing"], spinning.control) == ("spin", False)
+    control = next(row for row in rows if row.kind == "control").condition(found, 7)
+    assert (control.factors["transport"], control.control) == ("null", True)
 
 
-@pytest.mark.parametrize(
-    ("options", "field", "words"),
-    [
-        ("{dccp: {ccid: 2}}", "transport_options.dccp", "options for dccp, which is not a transport of this"),
-        ("{pigeon: {}}", "transport_options.pigeon", "unknown field"),
-    ],
-)
-def test_options_of_another_transport_are_refused(tmp_path, options, field, words):
-    with pytest.raises(UsageError) as caught:
-        workload.load(write(tmp_path, GOOD + f"transport_options: {options}\n"))
-    assert f"line 8, field {field}" in str(caught.value)
-    assert words in caught.value.what
+@pytest.mark.parametrize("arm", ["gso", "payload_bytes", "offered_rate_mbps", "direction"])
+def test_an_arm_of_numbers_or_truth_values_has_their_names(arm: str) -> None:
+    values = {"gso": [False, True], "payload_bytes": [64, 1440], "offered_rate_mbps": [0.5, 30]}
+    several = FACTORS | {arm: values.get(arm, ["up", "down"])}
+    found = made(arm=arm, control=False, factors=several)
+    assert found.arms == {
+        "gso": ("false", "true"),
+        "payload_bytes": ("64", "1440"),
+        "offered_rate_mbps": ("0.5", "30"),
+        "direction": ("up", "down"),
+    }.get(arm)
+    conditions = [row.condition(found, 1) for row in expand(found, 1)]
+    assert {condition.factors[arm] for condition in conditions} == set(found.factors[arm])
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("{dccp: {ccid: 4}}", "4 is not one of"),
-        ("{dccp: {carrier: kernel}}", "'kernel' is not one of"),
-        ("{dccp: {window: 4}}", "unknown field"),
-        ("{dccp-kernel: {carrier: udp}}", "unknown field"),
-    ],
-)
-def test_an_option_that_dccp_has_not_is_refused(tmp_path, options, words):
-    text = GOOD.replace("[udp, null]", "[dccp, dccp-kernel]") + f"transport_options: {options}\n"
-    with pytest.raises(UsageError) as caught:
-        workload.load(write(tmp_path, text))
-    assert words in caught.value.what
-
-
-OPTIONS = """transport_options:
-  tcp: {congestion_control: reno, nodelay: false, notsent_lowat_bytes: 16384, zerocopy: true}
-  quic: {congestion_control: bbr2, cc_pacing: false, early_data: true}
-  sctp: {ordered: false, lifetime_ms: 100}
-"""
-
-
-def test_options_are_those_that_the_transports_tell_of_themselves(tmp_path):
-    text = GOOD.replace("[udp, null]", "[tcp, quic, sctp, mptcp]") + OPTIONS
-    loaded = workload.load(write(tmp_path, text))
-    assert loaded.options_of("tcp")["congestion_control"] == "reno"
-    assert loaded.options_of("quic") == {"congestion_control": "bbr2", "cc_pacing": False, "early_data": True}
-    assert loaded.options_of("mptcp") == {}
-    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
+def test_lists_of_flows_at_once_directions_and_congestion_controls_are_factors() -> None:
+    more = {"parallel": [1, 4], "direction": ["up", "down"], "congestion_control": ["cubic", "bbr"]}
+    found = made(control=False, factors=FACTORS | more)
+    assert found.mini_blocks == 2 * 2 * 2 * 2 * 2
+    assert {cell["congestion_control"] for cell in found.cells} == {"cubic", "bbr"}
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("changes", "words"),
     [
-        ("{tcp: {congestion_control: ../reno}}", "'../reno'"),
-        ("{tcp: {notsent_lowat_bytes: -1}}", "least allowed 0"),
-        ("{tcp: {nodelay: 1}}", "nodelay"),
-        ("{quic: {congestion_control: vegas}}", "'vegas' is not one of"),
-        ("{quic: {zerocopy: true}}", "unknown field"),
+        ({"load": "flaw"}, "field load: 'flaw' is not one of flow"),
+        ({"factors": FACTORS | {"colour": ["red"]}}, "field factors.colour: unknown field"),
+        ({"factors": FACTORS | {"build": ["a"]}}, "field factors.build: flow has no factor build"),
+        ({"factors": {"transport": ["udp"]}}, "field factors: the field payload_bytes is missing"),
+        ({"factors": FACTORS | {"gso": [True, True]}}, "field factors.gso: a value stands twice"),
+        ({"arm": "build"}, "field arm: build is no factor of this workload"),
+        ({"command": {"run": ["true"]}}, "settings of command, and the load of this workload is flow"),
+        ({"factors": FACTORS | {"transport": ["udp", "null"]}}, "null is the control arm"),
+        ({"blocks": 0}, "field blocks: 0 is below the least allowed 1"),
+        ({"sync_pulses": True}, "field flow.sync_pulse: sync pulses have a rate and a size"),
     ],
 )
-def test_a_value_that_a_transport_does_not_take_is_refused(tmp_path, options, words):
-    text = GOOD.replace("[udp, null]", "[tcp, quic]") + f"transport_options: {options}\n"
-    with pytest.raises(UsageError) as caught:
-        workload.load(write(tmp_path, text))
-    assert words in f"{caught.value.where} {caught.value.what}"
+def test_what_does_not_fit_is_refused_at_its_field(changes: dict[str, Any], words: str) -> None:
+    assert words in refused(**changes)
 
 
-# -- other generators -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("change", "generator", "words"),
-    [
-        ("[udp, quic]", "ditg", r"transports\.1: ditg cannot send quic; .* only dccp-kernel, tcp and udp"),
-        ("[udp, dccp]", "netperfmeter", r"netperfmeter cannot send dccp"),
-        ("[udp]", "iperf-dccp", r"iperf-dccp cannot send udp; .* only dccp-kernel"),
-        ("[udp]\ndirection: down", "ditg", r"field direction: ditg cannot send down"),
-        ("[udp]\n#", "netperfmeter", None),
-    ],
-)
-def test_a_generator_is_asked_only_for_what_it_does(tmp_path, change, generator, words):
-    text = GOOD.replace("[udp, null]", change) + f"generator: {generator}\n"
-    if words is None:
-        assert workload.load(write(tmp_path, text)).generator == generator
-        return
-    with pytest.raises(UsageError, match=words):
-        workload.load(write(tmp_path, text))
-
-
-def test_a_generators_own_header_must_fit(tmp_path):
-    text = GOOD.replace("[64]", "[32]") + "generator: netperfmeter\n"
-    with pytest.raises(UsageError, match="netperfmeter has at least 48 bytes, not 32"):
-        workload.load(write(tmp_path, text))
-
-
-@pytest.mark.parametrize(("generator", "allowed"), [("ditg", False), ("netperfmeter", True)])
-def test_the_ccid_is_only_for_generators_that_can_choose_it(tmp_path, generator, allowed):
-    text = GOOD.replace("[udp, null]", "[dccp-kernel]") + f"generator: {generator}\n"
-    assert workload.load(write(tmp_path, text)).options_of("dccp-kernel") == ({"ccid": 3} if allowed else {})
-    text += "transport_options: {dccp-kernel: {ccid: 2}}\n"
-    if allowed:
-        assert workload.load(write(tmp_path, text)).options_of("dccp-kernel") == {"ccid": 2}
-    else:
-        with pytest.raises(UsageError, match=r"ditg takes no options of dccp-kernel; .*net\.dccp\.default"):
-            workload.load(write(tmp_path, text))
-
-
-def test_the_floor_is_always_our_own_pacers(tmp_path):
-    loaded = workload.load(write(tmp_path, GOOD + "generator: ditg\n"))
-    assert (loaded.generator_of("udp"), loaded.generator_of("null")) == ("ditg", "netjoule-traffic")
-
-
-@pytest.mark.parametrize("field", ["warm_up_s: 1", "measure_s: 2", "idle_s: 1"])
-def test_windows_shorter_than_the_meter_resolves_are_refused(tmp_path, emulated, field):
-    name = field.split(":")[0]
-    loaded = workload.load(write(tmp_path, GOOD.replace(field, f"{name}: 0.2")))
-    with pytest.raises(UsageError, match=name):
-        limits.check_workload(loaded, emulated)
-
-
-# -- statistics ---------------------------------------------------------------------------------------
-
-THREE = GOOD.replace("[udp, null]", "[udp, tcp, dccp, null]")
-
-
-def test_statistics_stay_in_the_effective_workload(tmp_path):
-    fields = (
-        "statistics:\n  alpha: 0.01\n  equivalence_margin_percent: 3\n"
-        "  contrasts: [{transport: tcp, reference: dccp, payload_bytes: 64}]\n"
+def test_a_line_of_a_file_is_named_whatever_its_version(tmp_path: Path) -> None:
+    old = tmp_path / "old.yaml"
+    old.write_text(
+        "schema_version: 1\nname: small\ntransports: [udp]\npayload_bytes:\n  - 64\n  - 8\n"
+        f"offered_rate_mbps: [3]\nblocks: 1\ntiming: {json.dumps(TIMING)}\n"
     )
-    loaded = workload.load(write(tmp_path, THREE + fields))
-    assert loaded.document["statistics"]["alpha"] == 0.01
-    assert workload.Workload.from_document(loaded.document, where="campaign.json") == loaded
-    assert "statistics" not in workload.load(write(tmp_path, GOOD)).document
-
-
-@pytest.mark.parametrize(
-    ("contrasts", "field", "words"),
-    [
-        ("{transport: quic, reference: udp, payload_bytes: 64}", "0.transport", "quic is not a transport of"),
-        ("{transport: udp, reference: 'null', payload_bytes: 64}", "0.reference", "null is not a transport"),
-        ("{transport: udp, reference: udp, payload_bytes: 64}", "0.reference", "udp is compared with itself"),
-        ("{transport: tcp, reference: udp, payload_bytes: 99}", "0.payload_bytes", "99 bytes .* one of 64"),
-        ("{transport: tcp, reference: udp}", "0", "payload_bytes.* is missing"),
-        (
-            "{transport: tcp, reference: udp, payload_bytes: 64},"
-            " {transport: udp, reference: tcp, payload_bytes: 64}",
-            "1",
-            "stand twice",
-        ),
-        ("", "", "too short"),
-    ],
-)
-def test_a_contrast_is_one_of_the_workload(tmp_path, contrasts, field, words):
-    text = THREE + f"statistics: {{contrasts: [{contrasts}]}}\n"
-    with pytest.raises(UsageError, match=words) as caught:
-        workload.load(write(tmp_path, text))
-    assert ("statistics.contrasts." + field).rstrip(".") in str(caught.value)
-
-
-@pytest.mark.parametrize("fields", ["alpha: 0", "alpha: 1", "equivalence_margin_percent: 0", "beta: 1"])
-def test_statistics_out_of_bounds_are_refused(tmp_path, fields):
-    with pytest.raises(UsageError, match=r"field statistics\."):
-        workload.load(write(tmp_path, GOOD + f"statistics: {{{fields}}}\n"))
+    with pytest.raises(UsageError, match=r"old\.yaml, line 6, field factors\.payload_bytes\.1: 8 is below"):
+        loads.read(old)

@@ -68,7 +68,7 @@ def test_schema_requires_its_version(path: Path) -> None:
     if path.name == "device_stream.schema.json" or document.get("x-stream-line") or document.get("x-part-of"):
         return  # a line of a stream or a part of a document, versioned by the first line or the whole
     assert "schema_version" in document["required"], path.name
-    newest = {"run.schema.json": 2, "result.schema.json": 2}
+    newest = {"run.schema.json": 2, "result.schema.json": 2, "workload.schema.json": 2}
     assert document["properties"]["schema_version"].get("const") == newest.get(path.name, 1), path.name
 
 
@@ -161,7 +161,7 @@ def test_a_selftest_has_the_certificate_of_a_flow_report() -> None:
 
 
 def test_limits_have_the_same_names_wherever_they_stand() -> None:
-    asked = netjoule_contracts.schema("workload")["properties"]["pacing_limits"]["properties"]
+    asked = netjoule_contracts.schema("workload_flow")["properties"]["pacing_limits"]["properties"]
     certificate = netjoule_contracts.schema("flow_report")["properties"]["pacing_certificate"]
     assert certificate["properties"]["limits"]["properties"] == asked
 

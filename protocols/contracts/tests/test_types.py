@@ -19,6 +19,7 @@ from netjoule_contracts import ContractError
 from netjoule_contracts.documents import Document, typed
 from netjoule_contracts.lift.results import lifted_result
 from netjoule_contracts.lift.runs import documents_of, lifted_run
+from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.result import Result
 from netjoule_contracts.types.run import Run, Window
@@ -34,7 +35,7 @@ def newest(name: str, document: dict[str, Any]) -> dict[str, Any]:
     """A document of a campaign that is older than the newest contracts, in their shape."""
     if name == "run.json":
         return lifted_run(document, [{} for _ in documents_of(document)], [])
-    return lifted_result(document) if name == "result.json" else document
+    return lifted_result(document) if name == "result.json" else dict(newest_campaign(document))
 
 
 def of_golden_campaigns() -> Iterator[tuple[type[Document], Any]]:

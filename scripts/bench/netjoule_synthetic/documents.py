@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.store.session import rfc3339
-from netjoule.workload.workload import Pace, Workload
+from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_work import UNIT
 from netjoule_contracts.lift.runs import FACTORS
 from netjoule_contracts.types.result import Node, Result, Window, Work
@@ -131,12 +132,12 @@ def run_document(campaign: str, of: Workload, row: PlanRow, found: Mapping[str, 
         "attempt": row.attempt,
         "order": row.order,
         "transport": row.arm,
-        "transport_options": of.options_of(row.arm),
+        "transport_options": FlowSettings.of(of).options_of(row.arm),
         "payload_bytes": row.cell["payload_bytes"],
         "offered_rate_mbps": row.cell["offered_rate_mbps"],
         "direction": row.cell["direction"],
-        "generator": of.generator_of(row.arm),
-        "ip_version": of.ip_version,
+        "generator": FlowSettings.of(of).generator_of(row.arm),
+        "ip_version": FlowSettings.of(of).ip_version,
         "pacing": Pace.of(row.cell).as_json(),
         "seed": row.seed,
         "hosts": {"client": "client", "server": "server"},
@@ -144,7 +145,7 @@ def run_document(campaign: str, of: Workload, row: PlanRow, found: Mapping[str, 
         "windows": dict(found),
         "t_first_packet_s": found["warm_up"]["t_start_s"],
         "started_utc": rfc3339(CREATED),
-        "versions": {of.generator_of(row.arm): _VERSION},
+        "versions": {FlowSettings.of(of).generator_of(row.arm): _VERSION},
         "status": "invalid" if invalid else "done",
         "reasons": _spoiled(row),
     }
@@ -160,7 +161,7 @@ def flow_report(of: Workload, row: PlanRow, counts: Counts, parts: Layout, place
     end_ns = start_ns + parts.flow * 10**9 // TICKS_PER_S
     duration_s = parts.flow / TICKS_PER_S
     is_null = row.arm == NULL
-    options = of.options_of(row.arm)
+    options = FlowSettings.of(of).options_of(row.arm)
     answered = {"peer_carrier": options["carrier"]} if "carrier" in options else {}
     ends: dict[str, Any] = {"boot_id": BOOT, "first_packet_ns": start_ns, "last_packet_ns": end_ns}
     frames = row.cell["payload_bytes"] / 1448 if row.arm in _STREAMS else 1.0
@@ -170,12 +171,12 @@ def flow_report(of: Workload, row: PlanRow, counts: Counts, parts: Layout, place
     return {
         "schema_version": 1,
         "kind": "flow_report",
-        "generator": {"name": of.generator_of(row.arm), "version": _VERSION},
+        "generator": {"name": FlowSettings.of(of).generator_of(row.arm), "version": _VERSION},
         "flow_id": row.run_id,
         "transport": row.arm,
         "transport_options": {**options, **answered},
         "direction": row.cell["direction"],
-        "ip_version": None if is_null else of.ip_version,
+        "ip_version": None if is_null else FlowSettings.of(of).ip_version,
         "mtu_bytes": None if is_null else 1500,
         "payload_bytes": row.cell["payload_bytes"],
         "offered_rate_mbps": row.cell["offered_rate_mbps"],

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from netjoule import loads
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
 from netjoule.workload.workload import Workload
@@ -77,7 +78,7 @@ def workload(design: Design, name: str) -> Workload:
         },
         "limits": {"max_attempts": 3},
     }
-    return Workload.from_document(document, where="the design")
+    return loads.made(document, where="the design")
 
 
 def rows(design: Design, of: Workload) -> tuple[PlanRow, ...]:

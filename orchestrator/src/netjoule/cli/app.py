@@ -128,7 +128,7 @@ def demo(
     output = Output(json_lines=json)
     now = SystemClock().utc_now()
     with ExitStack() as stack:
-        inputs = launch.load_inputs(str(programs.shipped("workloads/demo.yaml")), testbed)
+        inputs = launch.load_inputs(str(programs.shipped("workloads/flow/demo.yaml")), testbed)
         if meter is not None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="netjoule-demo-")))
             inputs = launch.with_meter(inputs, meter, folder, output)
@@ -420,10 +420,11 @@ def selftest(
     """
     from netjoule.cli import launch
     from netjoule.diagnostics import selftest as certifying
+    from netjoule.loads.flow.settings import FlowSettings
 
     output = Output(json_lines=json)
     inputs = launch.load_inputs(workload, testbed)
-    found = certifying.certify(inputs.workload, inputs.topology, time_s, output.error)
+    found = certifying.certify(FlowSettings.of(inputs.workload), inputs.topology, time_s, output.error)
     output.show(certifying.table(found))
     for one in found:
         output.event({"event": "selftest", **one})

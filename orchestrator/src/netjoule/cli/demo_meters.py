@@ -21,6 +21,7 @@ from netjoule.design.duration import forecast
 from netjoule.design.timeline import MeterPace, data_due_s
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
+from netjoule.workload.cell import value_words
 from netjoule.workload.workload import Timing, Workload
 
 BUDGET_S = 570.0
@@ -140,11 +141,10 @@ def fitted(workload: Workload, where: Topology, pace: MeterPace, name: str) -> W
     timing = timing_for(workload.timing, pace)
     base = {**workload.document, "name": name}
     base["timing"] = {key: getattr(timing, key) for key in workload.document["timing"]}
-    if workload.load_pulses and pace.update_interval_s > 0.25:
-        base.pop("load_pulses")  # a Barker code of such updates would take the demo's time
+    if pace.update_interval_s > 0.25:
+        base["sync_pulses"] = False  # a Barker code of such updates would take the demo's time
     for design in _designs(workload):
-        options = {t: o for t, o in workload.transport_options.items() if t in design["transports"]}
-        document = {**base, **design, "transport_options": options}
+        document = _without_options({**base, **design})
         candidate = Workload.from_document(document, where=f"demo with {pace.meter_id}")
         size = forecast(candidate, where)
         needs_s = size.duration_s + data_due_s(0.0, [pace])
@@ -164,34 +164,32 @@ def _once(candidate: Workload) -> Workload:
 
 
 def _designs(workload: Workload) -> Iterator[dict[str, Any]]:
-    """Ever smaller designs: blocks go first, then low rates, small messages, and transports."""
-    rates, payloads = list(workload.offered_rate_mbps), list(workload.payload_bytes)
-    cells = [(payloads, rates), (payloads, rates[-2:]), (payloads, rates[-1:]), (payloads[-1:], rates[-1:])]
-    for some_payloads, some_rates in cells:
+    """Ever smaller designs: blocks go first, then small values, the last factor first, then arms."""
+    factors = {name: list(values) for name, values in workload.document["factors"].items()}
+    cells = [factors]
+    for name in reversed([name for name in factors if name != workload.arm and len(factors[name]) > 1]):
+        for kept in (2, 1):
+            cells.append({**cells[-1], name: cells[-1][name][-kept:]})
+    for some in cells:
         for blocks in range(workload.blocks, 0, -1):
-            yield _design(workload.transports, some_payloads, some_rates, blocks)
-    for transports in (("udp", "dccp", "tcp", "null"), ("udp", "tcp", "null"), ("udp", "null")):
-        kept = tuple(t for t in workload.transports if t in transports)
-        yield _design(kept, payloads[-1:], rates[-1:], 1)
+            yield {"factors": some, "blocks": blocks}
+    for kept in range(len(factors[workload.arm]) - 1, 0, -1):
+        yield {"factors": {**cells[-1], workload.arm: factors[workload.arm][:kept]}, "blocks": 1}
 
 
-def _design(
-    transports: tuple[str, ...], payloads: list[int], rates: list[float], blocks: int
-) -> dict[str, Any]:
-    cells = {"payload_bytes": payloads, "offered_rate_mbps": rates}
-    return {"transports": list(transports), **cells, "blocks": blocks}
+def _without_options(document: dict[str, Any]) -> dict[str, Any]:
+    """The same without options of transports that were left out."""
+    options = document["flow"].get("transport_options", {})
+    kept = {name: own for name, own in options.items() if name in document["factors"]["transport"]}
+    return {**document, "flow": {**document["flow"], "transport_options": kept}}
 
 
 def _left_out(full: Workload, kept: Workload) -> str:
     """What the design lacks of the whole demo, in words."""
     said = [
-        f"{label} {', '.join(f'{value}' for value in missing)}"
-        for label, missing in (
-            ("transports", [t for t in full.transports if t not in kept.transports]),
-            ("payloads of", [f"{p} B" for p in full.payload_bytes if p not in kept.payload_bytes]),
-            ("rates of", [f"{r:g} Mb/s" for r in full.offered_rate_mbps if r not in kept.offered_rate_mbps]),
-        )
-        if missing
+        ", ".join(value_words(name, value) for value in missing)
+        for name, values in full.factors.items()
+        if (missing := [value for value in values if value not in kept.factors[name]])
     ]
     if kept.blocks < full.blocks:
         said.append(f"{full.blocks - kept.blocks} of {full.blocks} blocks")

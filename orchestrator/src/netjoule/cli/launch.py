@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import netjoule
+from netjoule import loads
 from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
 from netjoule.core.console import Output
@@ -33,7 +34,7 @@ from netjoule.store.fingerprint import host_fingerprint
 from netjoule.testbeds.emulated import config
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
-from netjoule.workload import profile_rate, workload
+from netjoule.workload import workload
 from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 
@@ -66,8 +67,8 @@ def load_inputs(workload_name: str, testbed: Path | None) -> Inputs:
         direct if direct.is_file() else workload.find(workload_name, programs.shipped("workloads"))
     )
     topology_file = testbed or programs.shipped(DEFAULT_TOPOLOGY)
-    load = workload.load(workload_file, partial(_too_short, topology_file))
-    return fitting(Inputs(load, topology.load(topology_file), workload_file, topology_file))
+    asked = loads.read(workload_file, partial(_too_short, topology_file))
+    return fitting(Inputs(asked, topology.load(topology_file), workload_file, topology_file))
 
 
 def _too_short(topology_file: Path, value: dict[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -88,8 +89,9 @@ def fitting(inputs: Inputs) -> Inputs:
         NetjouleError: naming what does not fit.
     """
     limits.check_workload(inputs.workload, inputs.topology)
-    load_of(inputs.workload, inputs.topology).require()
-    profile_rate.require(inputs.workload)
+    load = load_of(inputs.workload, inputs.topology)
+    load.require_fit()
+    load.require()
     if inputs.topology.kind == topology.EMULATED:
         config.check_control(inputs.topology)
         config.check_emulations(inputs.topology)

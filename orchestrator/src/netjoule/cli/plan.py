@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+import netjoule_contracts as contracts
 from netjoule.cli import launch
 from netjoule.cli.launch import Inputs
 from netjoule.core.clock import SystemClock
@@ -16,7 +17,6 @@ from netjoule.design.duration import Forecast, forecast
 from netjoule.design.resolution import Estimate, estimate
 from netjoule.diagnostics import sample_size
 from netjoule.loads import load_of
-from netjoule.workload import profiles
 from netjoule.workload.workload import Workload
 
 __all__ = ["plan_rows", "tell", "text"]
@@ -38,7 +38,8 @@ def tell(
         UsageError, InvalidData: as `sample_size.tell`.
     """
     chosen = seed if seed is not None else inputs.workload.seed
-    estimates = estimate(inputs.workload, inputs.topology, SystemClock().utc_now().date())
+    load = load_of(inputs.workload, inputs.topology)
+    estimates = estimate(load.sends(), inputs.topology, SystemClock().utc_now().date())
     for line in text(inputs, chosen, estimates):
         output.say(line)
     size = forecast(inputs.workload, inputs.topology)
@@ -48,7 +49,7 @@ def tell(
             "seed": chosen,
             **asdict(size),
             "resolution": [asdict(e) for e in estimates],
-            **load_of(inputs.workload, inputs.topology).left_open(),
+            **load.left_open(),
         }
     )
     if rows:
@@ -70,19 +71,16 @@ def text(inputs: Inputs, seed: int | None, estimates: Sequence[Estimate]) -> Ite
     yield f"workload   {of.name} on testbed {where.name} ({where.kind})"
     yield (
         f"runs       {size.runs} = {counted(size.mini_blocks, 'mini-block')} x"
-        f" {counted(size.transports, 'transport')}, {counted(size.blocks, 'block')}"
+        f" {counted(size.arms, _arm_word(of))}, {counted(size.blocks, 'block')}"
     )
     yield f"time       {duration_text(size.duration_s)} ({size.run_s:.1f} s a run)"
     yield f"smallest p {_smallest_p_text(size, of)}"
-    if len(of.paces) > 1:
-        yield f"pacing     {'; '.join(map(str, of.paces))}"
-    if of.profile:
-        yield f"profile    {profiles.words(of.profile)}"
-    if of.flows > 1:
-        yield f"flows      {_flows_text(of)}"
+    load = load_of(of, where)
+    for about, line in load.summary().items():
+        yield f"{about:<10} {line}"
     yield f"seed       {seed if seed is not None else 'drawn when the campaign starts'}"
-    yield from (f"resolution {_resolution_text(e, of)}" for e in estimates)
-    for about, lines in load_of(of, where).left_open().items():
+    yield from (f"resolution {_resolution_text(e)}" for e in estimates)
+    for about, lines in load.left_open().items():
         yield from (f"{about:<10} {line}" for line in lines)
 
 
@@ -91,7 +89,7 @@ def _smallest_p_text(size: Forecast, of: Workload) -> str:
     one = f"{size.least_p:.3g} possible with {counted(size.blocks, 'block')} (sign-flip test)"
     tests = multiplicity.size(of)
     if tests == 0:
-        return f"{one}; no two transports to compare, so no test"
+        return f"{one}; no two arms to compare, so no test"
     least = multiplicity.least_blocks(tests, multiplicity.alpha(of))
     if size.blocks < least:
         return f"{one}; tests need {least} blocks or more"
@@ -100,18 +98,12 @@ def _smallest_p_text(size: Forecast, of: Workload) -> str:
     return f"{one}; {min(1.0, tests * size.least_p):.3g} after Holm over {tests} tests"
 
 
-def _flows_text(of: Workload) -> str:
-    """What runs at once, e.g. "2 of the run's transport beside tcp, up and down: 6 in a run"."""
-    parts = [f"{of.parallel} of the run's transport"]
-    if of.beside:
-        parts.append("beside " + ", ".join(other.transport for other in of.beside))
-    text = " ".join(parts)
-    text += ", up and down" if of.direction == "both" else ""
-    text += f", at {of.clients} clients" if of.clients > 1 else ""
-    return f"{text}: {of.flows} in a run"
+def _arm_word(of: Workload) -> str:
+    """What one arm is a value of: ``transport``, ``build``."""
+    return str((contracts.factor(of.arm) or {"label": "arm"})["label"]).lower()
 
 
-def _resolution_text(found: Estimate, of: Workload) -> str:
+def _resolution_text(found: Estimate) -> str:
     """An estimate in words: what a meter resolves, and the cells that will likely be below it."""
     if found.range_open:
         return f"{found.meter_id}: a ranging pass finds its range first, so no estimate"
@@ -122,11 +114,5 @@ def _resolution_text(found: Estimate, of: Workload) -> str:
         return f"{text}; the device's power is not known"
     if not found.below:
         return f"{text}; all cells above it"
-    total = len(of.payload_bytes) * len(of.offered_rate_mbps)
-    cells = [
-        f"{p} B at {'/'.join(f'{r:g}' for q, r in found.below if q == p)} Mb/s" for p in of.payload_bytes
-    ]
-    named = [
-        cell for cell, p in zip(cells, of.payload_bytes, strict=True) if any(q == p for q, _ in found.below)
-    ]
-    return f"{text}; likely below it: {len(found.below)} of {counted(total, 'cell')}: {', '.join(named)}"
+    cells = f"{len(found.below)} of {counted(found.cells, 'cell')}"
+    return f"{text}; likely below it: {cells}: {'; '.join(found.below)}"

@@ -52,6 +52,7 @@ def quick(
 
     Example: netjoule quick udp,tcp,quic -b 6M -l 1440
     """
+    from netjoule import loads
     from netjoule.analysis import analysis
     from netjoule.cli import launch, results
     from netjoule.core import programs
@@ -62,7 +63,6 @@ def quick(
     from netjoule.design.duration import forecast
     from netjoule.store import folder_limits
     from netjoule.topology import topology
-    from netjoule.workload.workload import Workload
 
     output = Output(json_lines=json)
     now = SystemClock().utc_now()
@@ -80,9 +80,7 @@ def quick(
         seed=launch.draw_seed(),
         meters=paces,
     )
-    inputs = launch.fitting(
-        launch.Inputs(Workload.from_document(asked, where="netjoule quick"), on, file, where)
-    )
+    inputs = launch.fitting(launch.Inputs(loads.made(asked, where="netjoule quick"), on, file, where))
     analysis.require_r()
     folder_limits.require_free(place)
     _write(file, asked)
@@ -141,11 +139,14 @@ def document(
     if not named:
         raise UsageError("no transport but null", next_step="name one, for example udp")
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "name": "quick",
-        "transports": [*named, "null"],
-        "payload_bytes": list(payloads),
-        "offered_rate_mbps": list(rates_mbps),
+        "load": "flow",
+        "factors": {
+            "transport": named,
+            "payload_bytes": list(payloads),
+            "offered_rate_mbps": list(rates_mbps),
+        },
         "blocks": blocks,
         "timing": {
             "idle_s": max(_LEAST_IDLE_S, MIN_WINDOW_UPDATES * slowest_s),

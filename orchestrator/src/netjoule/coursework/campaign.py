@@ -11,24 +11,24 @@ from typing import Any
 import msgspec
 
 import netjoule_contracts as contracts
-from netjoule.core.errors import InvalidData, NetjouleError
+from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.coursework import cells, handin
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import Exercise
+from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.validation.check import check_campaign
+from netjoule.workload.workload import Workload
+from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.topology import Link
-from netjoule_contracts.types.workload import Workload
 
 LEAST_BLOCKS, MOST_BLOCKS = 3, 40
 # What the shipped workloads leave as it is; the plan of another one may be endless.
 _AS_SHIPPED = {
-    "direction": "up",
+    "directions": ("up",),
     "generator": "netjoule-traffic",
-    "pacing": "absolute",
-    "window_us": 0,
-    "gso": False,
-    "parallel": 1,
+    "paces": (Pace(),),
+    "parallel": (1,),
     "clients": 1,
 }
 _NOT_IN_IT = ("profile", "beside")
@@ -64,8 +64,9 @@ def _require_exercise(place: Path, document: Mapping[str, Any], exercise: Exerci
         raise InvalidData(
             _short(defect), where=where, next_step=f"'netjoule check {place}' names all defects"
         )
-    campaign = msgspec.convert(document, Campaign)
-    other = _other_workload(campaign.workload, exercise) or _other_link(campaign.topology.link, exercise)
+    other = _other_workload(document["workload"], exercise)
+    campaign = msgspec.convert(newest_campaign(document), Campaign)
+    other = other or _other_link(campaign.topology.link, exercise)
     if other:
         what = f"it is not the campaign of exercise {exercise.name}: {other}"
         raise InvalidData(what, where=where, next_step=f"make it with '{again}'")
@@ -74,20 +75,31 @@ def _require_exercise(place: Path, document: Mapping[str, Any], exercise: Exerci
         raise InvalidData("the campaign is not finished", where=where, next_step=step)
 
 
-def _other_workload(workload: Workload, exercise: Exercise) -> str:
+def _other_workload(document: Mapping[str, Any], exercise: Exercise) -> str:
     """What differs from the exercise's workload, in words; empty when nothing that matters does."""
-    for name in ("transports", "payload_bytes", "offered_rate_mbps"):
-        wanted: frozenset[Any] = getattr(exercise, name)
-        if sorted(getattr(workload, name)) != sorted(wanted):
-            return f"its {name} are not {', '.join(map(str, sorted(wanted)))}"
-    for name, value in _AS_SHIPPED.items():
-        if getattr(workload, name) not in (None, value):
-            return f"its {name} is not {value}"
-    for name in _NOT_IN_IT:
-        if getattr(workload, name) is not None:
-            return f"it has a {name}"
+    try:
+        workload = Workload.from_document(document, where="campaign.json")
+    except UsageError as error:
+        return f"its workload is none ({error.what})"
+    if workload.load != "flow":
+        return f"its load is {workload.load}"
     if not LEAST_BLOCKS <= workload.blocks <= MOST_BLOCKS:
         return f"its blocks are not {LEAST_BLOCKS} to {MOST_BLOCKS}"
+    return _other_settings(FlowSettings.of(workload), exercise)
+
+
+def _other_settings(settings: FlowSettings, exercise: Exercise) -> str:
+    for name in ("transports", "payload_bytes", "offered_rate_mbps"):
+        wanted: frozenset[Any] = getattr(exercise, name)
+        found = getattr(settings, name)
+        if len(found) != len(wanted) or set(found) != wanted:
+            return f"its {name} are not {', '.join(map(str, sorted(wanted)))}"
+    for name, value in _AS_SHIPPED.items():
+        if getattr(settings, name) != value:
+            return f"its {name} differ from the exercise's"
+    for name in _NOT_IN_IT:
+        if getattr(settings, name):
+            return f"it has a {name}"
     return ""
 
 

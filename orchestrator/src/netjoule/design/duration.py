@@ -31,7 +31,7 @@ class Forecast:
     runs: int
     mini_blocks: int
     blocks: int
-    transports: int
+    arms: int
     run_s: float
     duration_s: float
     least_p: float
@@ -40,12 +40,12 @@ class Forecast:
 def forecast(workload: Workload, topology: Topology) -> Forecast:
     """Count, time and least attainable p of a workload on a testbed."""
     run_s = workload.timing.run_s + 2 * _guard_s(topology) + _OVERHEAD_S
-    pulses_s = 2 * pulse_s([pace_of(m) for m in topology.meters]) if workload.load_pulses else 0.0
+    pulses_s = 2 * pulse_s([pace_of(m) for m in topology.meters]) if workload.sync_pulses else 0.0
     return Forecast(
         runs=workload.runs,
         mini_blocks=workload.mini_blocks,
         blocks=workload.blocks,
-        transports=len(workload.transports),
+        arms=len(workload.arms),
         run_s=run_s,
         duration_s=workload.runs * run_s + workload.timing.idle_s + pulses_s,
         least_p=least_p(workload.blocks),

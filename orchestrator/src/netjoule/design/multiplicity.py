@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import ceil, comb, log2
 
+import netjoule_contracts as contracts
 from netjoule.workload.workload import Workload
 
 __all__ = ["LEAST_BLOCKS_TESTED", "MOST_TESTS", "alpha", "least_blocks", "size"]
@@ -20,10 +21,11 @@ _ALPHA = 0.05
 
 
 def size(of: Workload) -> int:
-    """Number of main comparisons: those that the workload names, else its pairs at each size."""
+    """Number of main comparisons: those that the workload names, else its pairs at each value that counts."""
     named = of.document.get("statistics", {}).get("contrasts", [])
-    pairs = comb(len([name for name in of.transports if name != "null"]), 2)
-    return min(MOST_TESTS, len(named) or pairs * len(of.payload_bytes))
+    at = contracts.loads()[of.load]["compared_at"]
+    values = 1 if at in (None, of.arm) else len(of.factors[at])
+    return min(MOST_TESTS, len(named) or comb(len(of.compared), 2) * values)
 
 
 def alpha(of: Workload) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -21,6 +21,7 @@ from netjoule.core import programs
 from netjoule.core.errors import NetjouleError, UsageError
 from netjoule.design.instruments import instrument_of, wants_ranging
 from netjoule.topology.topology import Meter, Topology
+from netjoule.workload.load import Sending
 from netjoule.workload.workload import Workload
 
 __all__ = [
@@ -53,24 +54,26 @@ class Estimate:
     Attributes:
         least_w: smallest P_A - P_I that is above resolution, in W; None when the meter's accuracy or range is
             unknown.
-        below: (payload in bytes, rate in Mb/s) likely below it; None when no device model is known.
+        below: cells likely below it, in words; None when no device model is known.
+        cells: of how many cells this was asked.
         range_open: whether a ranging pass of the campaign will find the range.
     """
 
     meter_id: str
     least_w: float | None
-    below: tuple[tuple[int, float], ...] | None
+    below: tuple[str, ...] | None
+    cells: int = 0
     range_open: bool = False
 
 
-def estimate(workload: Workload, topology: Topology, today: date) -> list[Estimate]:
-    """One estimate per meter of the topology."""
+def estimate(sends: Sequence[Sending], topology: Topology, today: date) -> list[Estimate]:
+    """One estimate per meter of the topology; `sends`: what a client sends in each cell."""
     found = []
     for meter in topology.meters:
         least_w = None if wants_ranging(meter) else least_resolved_w(meter, today)
         model = describe_model(meter.device_model) if meter.device_model else None
         found.append(
-            Estimate(meter.meter_id, least_w, _below(workload, least_w, model), wants_ranging(meter))
+            Estimate(meter.meter_id, least_w, _below(sends, least_w, model), len(sends), wants_ranging(meter))
         )
     return found
 
@@ -177,14 +180,15 @@ def added_power_w(model: Mapping[str, Any], payload_bytes: int, rate_mbps: float
 
 
 def _below(
-    workload: Workload, least_w: float | None, model: Mapping[str, Any] | None
-) -> tuple[tuple[int, float], ...] | None:
-    if least_w is None or model is None:
+    sends: Sequence[Sending], least_w: float | None, model: Mapping[str, Any] | None
+) -> tuple[str, ...] | None:
+    if least_w is None or model is None or not sends:
         return None
-    cells = [(p, r) for p in workload.payload_bytes for r in workload.offered_rate_mbps]
-    powers = [added_power_w(model, payload, rate) for payload, rate in cells]
+    powers = [added_power_w(model, one.payload_bytes, one.rate_mbps) for one in sends]
     if any(power is None for power in powers):
         return None
     return tuple(
-        cell for cell, power in zip(cells, powers, strict=True) if power is not None and power < least_w
+        str(one.cell)
+        for one, power in zip(sends, powers, strict=True)
+        if power is not None and power < least_w
     )

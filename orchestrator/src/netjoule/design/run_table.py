@@ -74,14 +74,15 @@ class PlanRow:
         rest = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "cell"}
         return rest | dict(self.cell)
 
-    def condition(self, campaign_seed: int) -> Condition:
+    def condition(self, workload: Workload, campaign_seed: int) -> Condition:
         """What the run does, for its load."""
         return Condition(
             arm=self.arm,
-            factors=self.cell,
+            factors=workload.values_of(self.arm, self.cell),
             run_id=self.run_id,
             seed=self.seed,
             schedule_seed=schedule_seed(campaign_seed, self.mini_block),
+            control=self.kind == "control",
         )
 
 
@@ -142,7 +143,7 @@ def require_few_runs(workload: Workload) -> None:
         raise UsageError(
             f"it asks for {workload.runs} runs, and a campaign has {MOST_RUNS} at most",
             where=f"workload {workload.name}, field blocks",
-            next_step="ask for fewer blocks, sizes, rates or ways of pacing",
+            next_step="ask for fewer blocks or fewer values of factors",
         )
 
 

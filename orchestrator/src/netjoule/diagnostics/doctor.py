@@ -14,12 +14,11 @@ from netjoule.analysis.analysis import environment
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, NetjouleError
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import capabilities, carriers, generators
+from netjoule.loads.flow import capabilities, carriers, generators, transports
 from netjoule.loads.flow.capabilities import Presence
 from netjoule.loads.flow.carriers import Carrier
 from netjoule.store.fingerprint import cpu_cores
 from netjoule.testbeds.guest import boot, kernel, trial
-from netjoule.workload import transports
 
 _R_PACKAGES = ("ggplot2", "data.table", "jsonlite", "patchwork", "svglite")
 _CARRIERS = {

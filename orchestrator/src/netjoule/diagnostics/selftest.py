@@ -20,12 +20,12 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, InvalidData, RunFailed, UsageError
 from netjoule.core.tables import Column, Table
 from netjoule.hosts.host import Host, LocalHost
+from netjoule.loads.flow import profiles
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, limit_arguments
+from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.testbeds.parts import all_or_none
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
-from netjoule.workload import profiles
-from netjoule.workload.workload import Pace, Workload
 
 Tell = Callable[[str], None]
 
@@ -51,22 +51,22 @@ class Case:
         return f"{self.payload_bytes} B at {self.offered_rate_mbps:g} Mb/s, {self.pace}"
 
 
-def cases(workload: Workload) -> list[Case]:
+def cases(settings: FlowSettings) -> list[Case]:
     """The schedules that show most of a workload: the load with the most wake-ups, and the longest sleeps."""
-    rates = sorted({min(workload.offered_rate_mbps), max(workload.offered_rate_mbps)})
+    rates = sorted({min(settings.offered_rate_mbps), max(settings.offered_rate_mbps)})
     return [
-        Case(payload, rate, pace, workload.profile)
-        for pace in workload.paces
-        for payload in workload.payload_bytes
+        Case(payload, rate, pace, settings.profile)
+        for pace in settings.paces
+        for payload in settings.payload_bytes
         for rate in rates
     ]
 
 
-def at_once(workload: Workload, case: Case, times: int) -> list[Case]:
+def at_once(settings: FlowSettings, case: Case, times: int) -> list[Case]:
     """The schedules that a host keeps at the same time in a run whose own flows have one of them.
 
     Args:
-        workload: says how many its transport has, and what runs beside them.
+        settings: of a workload, which says how many its transport has, and what runs beside them.
         case: schedule of each of these.
         times: how many times the host has the flows of one client in one direction.
     """
@@ -76,12 +76,12 @@ def at_once(workload: Workload, case: Case, times: int) -> list[Case]:
             payload_bytes=other.payload_bytes or case.payload_bytes,
             offered_rate_mbps=other.offered_rate_mbps or case.offered_rate_mbps,
         )
-        for other in workload.beside
+        for other in settings.beside
     ]
-    return ([case] * workload.parallel + beside) * times
+    return ([case] * max(settings.parallel) + beside) * times
 
 
-def arguments(case: Case, limits: dict[str, float], time_s: float, schedule_seed: int = 1) -> list[str]:
+def arguments(case: Case, limits: Mapping[str, float], time_s: float, schedule_seed: int = 1) -> list[str]:
     """Arguments of netjoule-traffic; without limits it holds a host to its own."""
     argv = ["selftest"]
     if case.profile is None:
@@ -94,11 +94,11 @@ def arguments(case: Case, limits: dict[str, float], time_s: float, schedule_seed
     return [*argv, *limit_arguments(limits), "--json"]
 
 
-def certify(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
+def certify(settings: FlowSettings, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
     """Certify every host that will send or receive flows.
 
     Args:
-        workload: what is going to be asked.
+        settings: of a workload, what is going to be asked.
         of: the testbed.
         time_s: length of each flow, seconds.
         tell: takes one line per schedule as it begins.
@@ -112,13 +112,15 @@ def certify(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list
     if of.kind == topology.EMULATED:
         argv = [programs.find(_PROGRAM)]
         # Both ends of all flows are here.
-        ways = 2 if workload.direction == "both" else 1
-        times = workload.clients * ways
-        return asyncio.run(certify_host(LocalHost("this host"), argv, workload, time_s, tell, times=times))
-    return asyncio.run(_certify_lab(workload, of, time_s, tell))
+        ways = 2 if "both" in settings.directions else 1
+        times = settings.clients * ways
+        return asyncio.run(certify_host(LocalHost("this host"), argv, settings, time_s, tell, times=times))
+    return asyncio.run(_certify_lab(settings, of, time_s, tell))
 
 
-async def _certify_lab(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
+async def _certify_lab(
+    settings: FlowSettings, of: Topology, time_s: float, tell: Tell
+) -> list[dict[str, Any]]:
     """All ends of a lab, one after the other; each is kept from campaigns meanwhile."""
     from netjoule.hosts.ssh import SshHost, SshSettings
     from netjoule.testbeds.lab import binaries, hold
@@ -126,29 +128,29 @@ async def _certify_lab(workload: Workload, of: Topology, time_s: float, tell: Te
     version = await NetjouleTraffic().version()
     owner = hold.command_owner("netjoule selftest", of)
     found = []
-    for name in of.ends(workload.clients):
+    for name in of.ends(settings.clients):
         host = SshHost(SshSettings.of(name, of.hosts[name]), owner, lambda _remark: None)
         await host.connect()
         try:
             await binaries.provide(host, version)
-            times = workload.clients if name == of.host_with("server") else 1
-            found += await certify_host(host, [_PROGRAM], workload, time_s, tell, times=times)
+            times = settings.clients if name == of.host_with("server") else 1
+            found += await certify_host(host, [_PROGRAM], settings, time_s, tell, times=times)
         finally:
             await host.close()
     return found
 
 
 async def certify_host(
-    host: Host, program: Sequence[str], workload: Workload, time_s: float, tell: Tell, *, times: int = 1
+    host: Host, program: Sequence[str], settings: FlowSettings, time_s: float, tell: Tell, *, times: int = 1
 ) -> list[dict[str, Any]]:
     """Certify one host, which has the flows of one client in one direction `times` times; see `certify`."""
     found = []
-    for case in cases(workload):
-        together = at_once(workload, case, times)
+    for case in cases(settings):
+        together = at_once(settings, case, times)
         several = f", among {len(together)} flows at once" if len(together) > 1 else ""
         tell(f"{host.name}: {case}{several}")
         argvs = [
-            [*program, *arguments(one, workload.pacing_limits, time_s, seed)]
+            [*program, *arguments(one, settings.pacing_limits, time_s, seed)]
             for seed, one in enumerate(together, start=1)
         ]
         documents = await all_or_none([_asked(host, argv, time_s, case.profile) for argv in argvs])

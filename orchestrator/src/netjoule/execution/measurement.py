@@ -64,7 +64,7 @@ class Measuring:
         Raises:
             RunFailed: when something does not get ready.
         """
-        condition = row.condition(self._campaign.seed)
+        condition = row.condition(self._campaign.workload, self._campaign.seed)
         if self.until_done:
             duration_s = timeline.least_work_s(self._timing, self._meters)
         else:

@@ -138,7 +138,7 @@ class Runs:
                 continue
             document = self._campaign.read_run(row.run_id)
             if document["work"] is not None:
-                self._load.recall(row.condition(self._campaign.seed), document)
+                self._load.recall(row.condition(self._workload, self._campaign.seed), document)
 
     # -- order -----------------------------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class Runs:
 
     async def _pulse(self) -> None:
         """Send a sync pulse, when the workload wants them, and find the meters' lags anew."""
-        if self._workload.load_pulses is None:
+        if not self._workload.sync_pulses:
             return
         try:
             await self._in_reach(self._look_at_clocks)
@@ -335,7 +335,7 @@ class Runs:
 
     def _new_document(self, row: PlanRow) -> dict[str, Any]:
         campaign, now = self._campaign, self._time.clock.utc_now()
-        fields = self._load.run_fields(row.condition(campaign.seed))
+        fields = self._load.run_fields(row.condition(campaign.workload, campaign.seed))
         return new_run_document(campaign.name, campaign.topology, row, now, fields, roles=self._load.hosts)
 
     def _event(

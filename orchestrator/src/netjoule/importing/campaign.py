@@ -11,7 +11,7 @@ import asyncio
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ from netjoule.design.timeline import Span
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
 from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
-from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.generators import interval_rows
 from netjoule.loads.flow.run_document import run_fields
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
@@ -141,15 +141,18 @@ def _workload(runs: Sequence[_Run]) -> Workload:
     generator = runs[0].flow.generator
     longest_s = max(run.flow.report["duration_s"] for run in runs)
     document = {
-        "schema_version": 1,
+        "schema_version": 2,
         "name": f"imported-{generator}",
         "description": f"Results of {generator}, imported; the cells are those that were found.",
-        "generator": generator,
-        "transports": sorted({row.arm for row in rows}),
-        "payload_bytes": sorted({row.cell["payload_bytes"] for row in rows}),
-        "offered_rate_mbps": sorted({row.cell["offered_rate_mbps"] for row in rows}),
-        "direction": "up" if any(row.cell["direction"] == "up" for row in rows) else "down",
-        "ip_version": runs[0].flow.report["ip_version"],
+        "load": "flow",
+        "control": False,
+        "factors": {
+            "transport": sorted({row.arm for row in rows}),
+            "payload_bytes": sorted({row.cell["payload_bytes"] for row in rows}),
+            "offered_rate_mbps": sorted({row.cell["offered_rate_mbps"] for row in rows}),
+            "direction": "up" if any(row.cell["direction"] == "up" for row in rows) else "down",
+        },
+        "flow": {"generator": generator, "ip_version": runs[0].flow.report["ip_version"]},
         "blocks": max(row.block for row in rows),
         "timing": {
             "idle_s": 0,
@@ -160,10 +163,8 @@ def _workload(runs: Sequence[_Run]) -> Workload:
         },
         "limits": {"max_attempts": 1},
     }
-    workload = Workload.from_document(document, where="the imported files")
-    # Their defaults were nobody's choice here: no file tells which options its flows had.
-    effective = {name: value for name, value in workload.document.items() if name != "transport_options"}
-    return replace(workload, document=effective)
+    # Not held to the rules of flows, whose defaults were nobody's choice: no file tells which options it had.
+    return Workload.from_document(document, where="the imported files")
 
 
 def _topology(options: Options) -> Topology:
@@ -290,8 +291,9 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
     """run.json: of the windows there is the one that goodput is taken over."""
     flow = run.flow
     began = datetime.fromtimestamp(flow.began_s, UTC)
-    asked = FlowCondition.of(run.row.condition(campaign.seed))
-    fields = run_fields(campaign.workload, campaign.topology, asked)
+    workload = campaign.workload
+    condition = run.row.condition(workload, campaign.seed)
+    fields = run_fields(FlowSettings.of(workload), campaign.topology, condition, workload.arm)
     document = new_run_document(campaign.name, campaign.topology, run.row, began, fields)
     measure = Span(*(run.t_start_s + edge_ns / 1e9 for edge_ns in flow.measure_ns))
     # Nothing planned the window, so no flow is too short for it.

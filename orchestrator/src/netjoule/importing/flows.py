@@ -13,8 +13,8 @@ from netjoule.core.errors import InvalidData
 from netjoule.core.jsontree import Unreadable
 from netjoule.core.reason import Reason
 from netjoule.importing.sources import Source
+from netjoule.loads.flow.abilities import ABILITIES
 from netjoule.loads.flow.generators import FlowSpec
-from netjoule.workload.abilities import ABILITIES
 
 CLIENT, SERVER = "client", "server"
 RUN_ID = "imported"

@@ -34,7 +34,6 @@ from netjoule.importing.sources import Source
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.messages import Clocks
 from netjoule.loads.flow.generators.netperfmeter import as_report, read_scalars, read_vector
-from netjoule.workload.abilities import ABILITIES
 
 GENERATOR = "netperfmeter"
 SCALARS, VECTORS, CONFIG = "netperfmeter-scalars", "netperfmeter-vectors", "netperfmeter-config"

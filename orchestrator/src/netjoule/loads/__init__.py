@@ -3,15 +3,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from netjoule.core import yamlfile
+from netjoule.core.yamlfile import Document
 from netjoule.topology.topology import Topology
 from netjoule.workload.load import Load
-from netjoule.workload.workload import Workload
+from netjoule.workload.workload import Workload, effective
 
-__all__ = ["load_of"]
+__all__ = ["load_of", "made", "read"]
+
+ROOMS = {
+    "flow": "netjoule.loads.flow.load:FlowLoad",
+    "command": "netjoule.loads.command.load:CommandLoad",
+}
+"""The class of each load by its name in loads.json."""
 
 
 def load_of(workload: Workload, topology: Topology) -> Load:
     """The load of a workload on a testbed; nothing runs yet."""
-    from netjoule.loads.flow.load import FlowLoad
+    made: Load = _room(workload.load)(workload, topology)
+    return made
 
-    return FlowLoad(workload, topology)
+
+def read(path: Path, beside: yamlfile.Beside = lambda _: ()) -> Workload:
+    """Read a workload file.
+
+    Args:
+        path: the file.
+        beside: as `yamlfile.hold` has it.
+
+    Raises:
+        UsageError: naming file, line and field of what does not fit.
+    """
+    return _completed(effective(yamlfile.load(path), beside), path.parent)
+
+
+def made(value: Mapping[str, Any], *, where: str) -> Workload:
+    """Make a workload that nobody has held to its load's rules yet; `where` names it in messages.
+
+    Raises:
+        UsageError: naming the field that does not fit.
+    """
+    return _completed(effective(Document(where, dict(value), {})), None)
+
+
+def _completed(document: Document, folder: Path | None) -> Workload:
+    """The same once its load has held it to its rules and filled in its settings."""
+    _room(document.value["load"]).complete(document, folder)
+    return Workload.of(document)
+
+
+def _room(name: str) -> Any:
+    module, _, called = ROOMS[name].partition(":")
+    return getattr(import_module(module), called)

@@ -14,15 +14,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 import netjoule
+import netjoule_contracts as contracts
 from netjoule.core import files, programs
 from netjoule.core.safe_text import escaped, escaped_lines
 from netjoule.core.words import counted
 from netjoule.publishing import archive
 from netjoule.publishing.kinds import Kind
 from netjoule.store import datapackage
+from netjoule.workload.cell import value_words
+from netjoule.workload.workload import Workload
+from netjoule_contracts.lift.workload import newest_workload
 from netjoule_contracts.types.campaign import Campaign
 from netjoule_contracts.types.topology import Topology
 
@@ -156,11 +161,10 @@ def _yaml(document: Mapping[str, Any]) -> str:
 
 def _write_inputs(folder: Path, document: Mapping[str, Any]) -> None:
     """Workload and topology; a profile, which may be longer than YAML should be, beside them."""
-    workload = dict(document["workload"])
-    if isinstance(workload.get("profile"), dict):
-        text = json.dumps(workload["profile"], indent=2, ensure_ascii=False) + "\n"
-        _put(folder / PROFILE, text)
-        workload["profile"] = PROFILE
+    workload = dict(newest_workload(document["workload"]))
+    for profile in workload["factors"].get("profile", []):
+        _put(folder / PROFILE, json.dumps(profile, indent=2, ensure_ascii=False) + "\n")
+        workload["factors"] = {**workload["factors"], "profile": [PROFILE]}
     _put(folder / WORKLOAD, _yaml(workload))
     _put(folder / TOPOLOGY, _yaml(document["topology"]))
 
@@ -196,7 +200,7 @@ def _citation(campaign: Campaign, terms: Terms) -> dict[str, Any]:
         "abstract": escaped_lines(_abstract(campaign)),
         "authors": [_author(name) for name in terms.authors] or [{"name": "anonymous"}],
         **({"license": terms.licence} if terms.licence else {}),
-        "keywords": ["energy per megabit", "802.11", *campaign.workload.transports],
+        "keywords": ["energy per megabit", "802.11", *_workload(campaign).arms],
         "references": [software | ({"commit": versions["commit"]} if versions.get("commit") else {})],
     }
 
@@ -208,15 +212,23 @@ def _author(name: str) -> dict[str, str]:
     return {"family-names": family.strip(), "given-names": given.strip()}
 
 
+def _workload(campaign: Campaign) -> Workload:
+    return Workload.from_document(msgspec.to_builtins(campaign.workload), where="campaign.json")
+
+
 def _abstract(campaign: Campaign) -> str:
-    workload = campaign.workload
-    sizes = ", ".join(map(str, workload.payload_bytes))
-    rates = ", ".join(f"{rate:g}" for rate in workload.offered_rate_mbps)
+    workload = _workload(campaign)
+    varied = "; ".join(
+        ", ".join(value_words(name, value) for value in values)
+        for name, values in workload.factors.items()
+        if name != workload.arm and values != ((contracts.factor(name) or {}).get("default"),)
+    )
+    label = contracts.loads()[workload.load]["label"]
     said = f" {workload.description}" if workload.description else ""
     return (
-        f"Flows of {', '.join(workload.transports)} with payloads of {sizes} bytes at offered loads of"
-        f" {rates} Mb/s, {counted(workload.blocks, 'block')}; power, radio and both ends' reports as they"
-        f" were read.{said} {_sources(campaign)}"
+        f"{label}: {', '.join(workload.arms)} at {varied or 'one condition'},"
+        f" {counted(workload.blocks, 'block')}; power, radio and both ends' reports as they were"
+        f" read.{said} {_sources(campaign)}"
     )
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 import netjoule_contracts as contracts
 import netjoule_energy
@@ -29,14 +29,27 @@ from netjoule.topology.topology import Topology
 from netjoule.validation import tables
 from netjoule.validation.run import check_run
 from netjoule.validation.tables import Defect
-from netjoule.workload.load import Load
+from netjoule.workload.load import Condition, Load
 from netjoule.workload.workload import Workload
 from netjoule_contracts import reading
+from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.reading import Unreadable
 
 _GROWING = frozenset({"transport", "direction"})
 """Columns to which later versions add values."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class _Asked(NamedTuple):
+    """What a campaign's runs do."""
+
+    workload: Workload
+    load: Load
+    seed: int
+
+    def condition(self, row: PlanRow) -> Condition:
+        """Of one run."""
+        return row.condition(self.workload, self.seed)
 
 
 def check_campaign(path: Path) -> Iterator[Defect]:
@@ -59,8 +72,7 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     rows = _rows(path)
     yield from _plan(path, campaign, rows)
     meter_ids = _names(_list(campaign, "meters"))
-    load, seed = _load(campaign), campaign.get("seed")
-    asked = (load, seed) if load is not None and isinstance(seed, int) else None
+    asked = _asked(campaign)
     yield from _runs(path, campaign, rows, meter_ids, asked)
     if asked is not None and rows is not None:
         yield from _load_documents(path, asked, rows)
@@ -90,12 +102,14 @@ def unfinished(path: Path) -> str:
 
 def _campaign(campaign: dict[str, Any]) -> Iterator[Defect]:
     file = "campaign.json"
+    lifted = newest_campaign(campaign)
     for part in ("workload", "topology"):
         if part in campaign:
-            yield from tables.against(file, campaign[part], part, prefix=f"{part}.")
-    profile = _part(campaign, "workload").get("profile")
-    if profile is not None:
-        yield from tables.against(file, profile, "profile", prefix="workload.profile.")
+            yield from tables.against(file, lifted[part], part, prefix=f"{part}.")
+    for index, profile in enumerate(_list(_part(lifted, "workload").get("factors"), "profile")):
+        if isinstance(profile, dict):
+            place = f"workload.factors.profile.{index}."
+            yield from tables.against(file, profile, "profile", prefix=place)
     wanted = _names(_list(campaign.get("topology"), "meters"))
     for index, passport in enumerate(_list(campaign, "meters")):
         yield from tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
@@ -166,10 +180,10 @@ def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Ite
         yield Defect(file, f"run {run_id}", "none of the imported files contains this run")
     for run_id in sorted(told - planned):
         yield Defect("campaign.json", "field imported.files", f"plan.csv has no run {run_id!r}")
-    said = _part(campaign, "workload").get("generator")
+    said = _part(_part(newest_campaign(campaign), "workload"), "flow").get("generator")
     if said != imported.get("generator"):
         what = f"{said!r}, but it was imported from {imported.get('generator')!r}"
-        yield Defect("campaign.json", "field workload.generator", what)
+        yield Defect("campaign.json", "field workload.flow.generator", what)
 
 
 def _workload(campaign: dict[str, Any]) -> Workload | None:
@@ -180,12 +194,13 @@ def _workload(campaign: dict[str, Any]) -> Workload | None:
         return None
 
 
-def _load(campaign: dict[str, Any]) -> Load | None:
+def _asked(campaign: dict[str, Any]) -> _Asked | None:
     """What its runs do; None where the documents' own defects say why not."""
-    workload = _workload(campaign)
+    workload, seed = _workload(campaign), campaign.get("seed")
     with suppress(NetjouleError, KeyError, TypeError, ValueError, AttributeError):
         topology = Topology.from_document(campaign["topology"], where="campaign.json")
-        return None if workload is None else load_of(workload, topology)
+        if workload is not None and isinstance(seed, int):
+            return _Asked(workload, load_of(workload, topology), seed)
     return None
 
 
@@ -233,9 +248,9 @@ def _runs(
     campaign: dict[str, Any],
     rows: list[PlanRow] | None,
     meter_ids: frozenset[str],
-    asked: tuple[Load, int] | None,
+    asked: _Asked | None,
 ) -> Iterator[Defect]:
-    """Each run's folder; `asked`: its load and the campaign's seed, where the documents tell them."""
+    """Each run's folder; `asked`: what runs do, where the documents tell it."""
     settled = campaign.get("status") == "complete"
     check = partial(
         check_run,
@@ -261,7 +276,7 @@ def _runs(
             yield Defect(f"runs/{folder.name}/run.json", "", "status.csv says the run did not happen yet")
     for row in rows:
         if row.status in run_table.FINAL:
-            fields = asked[0].run_fields(row.condition(asked[1])) if asked else None
+            fields = asked.load.run_fields(asked.condition(row)) if asked else None
             yield from check(row.run_id, row, asked=fields)
 
 
@@ -273,11 +288,10 @@ def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
         return None
 
 
-def _load_documents(path: Path, asked: tuple[Load, int], rows: list[PlanRow]) -> Iterator[Defect]:
+def _load_documents(path: Path, asked: _Asked, rows: list[PlanRow]) -> Iterator[Defect]:
     """What the load knows of its documents beyond their schemas."""
-    load, seed = asked
-    finished = [row.condition(seed) for row in rows if row.status in run_table.FINAL]
-    for file, place, what in load.check(path, finished):
+    finished = [asked.condition(row) for row in rows if row.status in run_table.FINAL]
+    for file, place, what in asked.load.check(path, finished):
         yield Defect(file, place, what)
 
 

@@ -117,6 +117,9 @@ def _fits_plan(file: str, run: Document, row: PlanRow, asked: Document) -> Itera
     of_plan = {*_OF_PLAN, *row.cell, contracts.loads().get(row.load, {}).get("arm")}
     planned = {name: getattr(row, name) for name in _SHARED_WITH_PLAN}
     planned |= {name: value for name, value in asked.items() if name in of_plan}
+    told = run.get("factors", {})
+    if "factors" in planned:  # a run of before has fewer of them
+        planned["factors"] = {name: value for name, value in planned["factors"].items() if name in told}
     if run["run_id"] != row.run_id:
         yield Defect(file, "field run_id", f"{run['run_id']!r} stands in the folder of {row.run_id}")
     for name, wanted in planned.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import netjoule_contracts as contracts
 
-__all__ = ["Cell", "value_words"]
+__all__ = ["Cell", "value_name", "value_words"]
 
 _SHORT_UNITS = {"byte": "B"}
 
@@ -61,6 +61,15 @@ class Cell(Mapping[str, Any]):
             (name, json.dumps(value, sort_keys=True) if isinstance(value, Mapping) else value)
             for name, value in self._values.items()
         )
+
+
+def value_name(value: Any) -> str:
+    """A factor's value as the name of an arm: ``udp``, ``64``, ``true``; of a document the name in it."""
+    if isinstance(value, Mapping):
+        return str(value["name"]) if "name" in value else json.dumps(value, sort_keys=True)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def value_words(name: str, value: Any) -> str:

@@ -3,44 +3,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import netjoule_contracts as contracts
 from netjoule.core.yamlfile import Document
 
 __all__ = ["check"]
 
 
-def check(document: Document) -> None:
-    """Refuse a contrast with a transport or a size that the workload does not send, or named twice.
+def check(document: Document, arms: Sequence[str]) -> None:
+    """Refuse a contrast with an arm or a value that the workload does not have, or named twice.
 
     Args:
         document: a workload that fits its schema.
+        arms: of it, without the control arm.
 
     Raises:
         UsageError: naming the field.
     """
     value = document.value
+    factor = contracts.loads()[value["load"]]["compared_at"]
+    wanted = set() if factor in (None, value["arm"]) else {factor}
     seen: set[tuple[Any, ...]] = set()
     for index, one in enumerate(value.get("statistics", {}).get("contrasts", [])):
         place = ("statistics", "contrasts", index)
-        for field in ("transport", "reference"):
-            name = one[field]
-            if name == "null" or name not in value["transports"]:
-                raise document.refuse(
-                    (*place, field),
-                    f"{name} is not a transport of this workload that sends",
-                    "name two of its transports, not null",
-                )
-        if one["transport"] == one["reference"]:
-            raise document.refuse((*place, "reference"), f"{one['transport']} is compared with itself")
-        if one["payload_bytes"] not in value["payload_bytes"]:
-            sizes = ", ".join(map(str, value["payload_bytes"]))
-            raise document.refuse(
-                (*place, "payload_bytes"),
-                f"{one['payload_bytes']} bytes are not sent by this workload",
-                f"name one of {sizes}",
-            )
-        key = (*sorted((one["transport"], one["reference"])), one["payload_bytes"])
+        for field in ("arm", "reference"):
+            if one[field] not in arms:
+                what = f"{one[field]} is not an arm of this workload that does work"
+                raise document.refuse((*place, field), what, f"name two of {', '.join(arms)}")
+        if one["arm"] == one["reference"]:
+            raise document.refuse((*place, "reference"), f"{one['arm']} is compared with itself")
+        at = one.get("at", {})
+        if set(at) != wanted:
+            what = f"at names {', '.join(at) or 'nothing'}"
+            raise document.refuse((*place, "at"), what, f"name {', '.join(wanted) or 'no factor'}")
+        for name in wanted:
+            if at[name] not in value["factors"][name]:
+                shown = ", ".join(map(str, value["factors"][name]))
+                what = f"{name} {at[name]} is not in this workload"
+                raise document.refuse((*place, "at", name), what, f"name one of {shown}")
+        key = (*sorted((one["arm"], one["reference"])), *at.values())
         if key in seen:
-            raise document.refuse(place, "the same two transports at the same size stand twice")
+            raise document.refuse(place, "the same two arms stand twice")
         seen.add(key)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from netjoule.core.reason import Reason
 from netjoule.hosts.host import Host
+from netjoule.workload.cell import Cell
 
 __all__ = [
     "Condition",
@@ -25,6 +26,7 @@ __all__ = [
     "Outcome",
     "Part",
     "Place",
+    "Sending",
     "Unreachable",
     "Value",
 ]
@@ -35,9 +37,10 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What one run does: the arm that it takes and the value of every other factor.
+    """What one run does: the arm that it takes and the value of every factor, the arm's own among them.
 
     Attributes:
+        control: whether it is a control run, which only the load's control arm is.
         run_id: names it in messages.
         seed: of this run.
         schedule_seed: the same for every arm and attempt of its mini-block.
@@ -48,6 +51,16 @@ class Condition:
     run_id: str
     seed: int
     schedule_seed: int
+    control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What a client sends in a cell: messages of so many bytes at a rate."""
+
+    cell: Cell
+    payload_bytes: int
+    rate_mbps: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +228,18 @@ class Load(Protocol):
     @property
     def programs(self) -> Sequence[str]:
         """Programs of this project that the hosts taking part must have."""
+        ...
+
+    def require_fit(self) -> None:
+        """Refuse what hosts and path of the testbed cannot carry. Raises UsageError."""
+        ...
+
+    def summary(self) -> Mapping[str, str]:
+        """What a plan says of it beside runs and time: sentences, by what they are about."""
+        ...
+
+    def sends(self) -> Sequence[Sending]:
+        """What a client sends in each cell, for an estimate of its power; none where nobody knows."""
         ...
 
     def require(self) -> None:

@@ -124,7 +124,40 @@ def _expanded(node: Any) -> Any:
     elif node.get("x-transports") == "options":
         options = {name: _options_of(entry) for name, entry in transports().items() if entry["options"]}
         made |= _closed(options)
+    if "x-factors" in node:
+        made |= _factor_fields(as_lists=node["x-factors"] == "lists")
+    if node.get("x-loads") == "names":
+        made["enum"] = list(loads())
+    elif node.get("x-loads") == "settings":
+        made["properties"] |= {name: schema(f"workload_{name}") for name in loads() if _has_settings(name)}
     return made
+
+
+def _factor_fields(*, as_lists: bool) -> dict[str, Any]:
+    """Fields of an object with values of factors: one of each, or a list."""
+    found: dict[str, dict[str, Any]] = {"properties": {}, "patternProperties": {}}
+    for name, entry in factors().items():
+        described = {key: entry[key] for key in ("description", "unit") if key in entry}
+        value = {**described, **entry["value"]}
+        value = _or_list(value) if as_lists else value
+        if "names" in entry:
+            found["patternProperties"][entry["names"]] = value
+        found["properties"][name] = value
+    return {**found, "additionalProperties": False, "required": []}
+
+
+def _or_list(value: dict[str, Any]) -> dict[str, Any]:
+    """A value, or a list of such: what is said of the value holds of no list, what of lists of no value."""
+    kinds = value["type"] if isinstance(value["type"], list) else [value["type"]]
+    own = {rule: said for rule, said in value.items() if rule != "enum"}
+    if "enum" in value:
+        own["pattern"] = f"^({'|'.join(map(re.escape, value['enum']))})$"
+    lists = {"type": [*kinds, "array"], "items": value, "minItems": 1, "uniqueItems": True}
+    return {**own, **lists}
+
+
+def _has_settings(load: str) -> bool:
+    return (root() / "schemas" / f"workload_{load}.schema.json").is_file()
 
 
 def _options_of(transport: dict[str, Any]) -> dict[str, Any]:

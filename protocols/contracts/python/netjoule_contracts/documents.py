@@ -14,6 +14,7 @@ import msgspec
 
 from netjoule_contracts import validate
 from netjoule_contracts.lift.results import newest_result
+from netjoule_contracts.lift.workload import newest_campaign, newest_workload
 
 
 class Part(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -28,14 +29,16 @@ class Document(Part, frozen=True):
 
 Kind = TypeVar("Kind", bound=Document)
 
+_NEWEST = {"result": newest_result, "campaign": newest_campaign, "workload": newest_workload}
+
 
 def typed(kind: type[Kind], document: Mapping[str, Any]) -> Kind:
-    """The document as an object, held to its contract; a result of an older version in the newest shape.
+    """The document as an object, held to its contract; one of an older version in the newest shape.
 
     Raises:
         ContractError: naming every offending field.
     """
-    if kind.contract == "result":
-        document = newest_result(document)
+    newest = _NEWEST.get(kind.contract)
+    document = document if newest is None else newest(document)
     validate(kind.contract, document)
     return msgspec.convert(document, kind)

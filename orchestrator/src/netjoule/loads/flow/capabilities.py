@@ -14,11 +14,10 @@ from typing import Any
 
 from netjoule.core.errors import HostLacks
 from netjoule.hosts import sandbox
-from netjoule.loads.flow import carriers
+from netjoule.loads.flow import carriers, transports
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
-from netjoule.workload import transports
-from netjoule.workload.workload import Workload
 
 __all__ = ["QUESTION", "Presence", "ask", "hold", "left_open", "needed", "parsed", "require", "require_on"]
 
@@ -34,13 +33,13 @@ class Presence:
     reason: str
 
 
-def needed(workload: Workload) -> list[str]:
+def needed(settings: FlowSettings) -> list[str]:
     """Transports of a workload that a host may lack; those whose carrier is asked for are left to that."""
-    asked = carriers.needed(workload)
-    return [t for t in workload.all_transports() if t in transports.host_dependent() and t not in asked]
+    asked = carriers.needed(settings)
+    return [t for t in settings.all_transports() if t in transports.host_dependent() and t not in asked]
 
 
-def require(workload: Workload, of: Topology) -> None:
+def require(settings: FlowSettings, of: Topology) -> None:
     """Refuse a workload whose transports this host lacks, before the first packet.
 
     Only where flows run here: what the controller of a lab has says nothing about the lab's hosts.
@@ -48,29 +47,29 @@ def require(workload: Workload, of: Topology) -> None:
     Raises:
         HostLacks: naming transport and reason.
     """
-    if needed(workload) and of.kind == topology.EMULATED:
-        hold(workload, ask(in_sandbox=sandbox.inside() is None), where=f"workload {workload.name}")
+    if needed(settings) and of.kind == topology.EMULATED:
+        hold(settings, ask(in_sandbox=sandbox.inside() is None), where=f"workload {settings.name}")
 
 
-def left_open(workload: Workload, of: Topology) -> list[str]:
+def left_open(settings: FlowSettings, of: Topology) -> list[str]:
     """What only the hosts of a lab can tell, a sentence for each transport."""
     if of.kind == topology.EMULATED:
         return []
-    ends = " and ".join(of.ends(workload.clients))
+    ends = " and ".join(of.ends(settings.clients))
     return [
         f"{name} needs {transports.label(name)} in the kernel: {ends} will be asked when the campaign begins"
-        for name in needed(workload)
+        for name in needed(settings)
     ]
 
 
-def hold(workload: Workload, found: Sequence[Presence], *, where: str) -> None:
+def hold(settings: FlowSettings, found: Sequence[Presence], *, where: str) -> None:
     """Refuse a workload with a transport that a host lacks.
 
     Raises:
         HostLacks: naming transport and reason.
     """
     has = {presence.name: presence for presence in found}
-    for name in needed(workload):
+    for name in needed(settings):
         presence = has.get(name, Presence(name, False, "netjoule-traffic does not know it"))
         if not presence.available:
             raise HostLacks(
@@ -80,15 +79,15 @@ def hold(workload: Workload, found: Sequence[Presence], *, where: str) -> None:
             )
 
 
-async def require_on(host: Any, workload: Workload) -> None:
+async def require_on(host: Any, settings: FlowSettings) -> None:
     """Refuse a workload with a transport that a lab's host lacks; asked only when one may be lacking.
 
     Raises:
         HostLacks: naming transport, reason and host.
     """
-    if needed(workload):
+    if needed(settings):
         found = await carriers.told_by(host, QUESTION, parsed, "its transports")
-        hold(workload, found, where=f"host {host.name}")
+        hold(settings, found, where=f"host {host.name}")
 
 
 def ask(*, in_sandbox: bool = False) -> list[Presence]:

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks
 from netjoule.hosts import sandbox
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
-from netjoule.workload.workload import Workload
 
 __all__ = [
     "Carrier",
@@ -48,18 +48,18 @@ class Carrier:
     reason: str
 
 
-def needed(workload: Workload) -> dict[str, str]:
+def needed(settings: FlowSettings) -> dict[str, str]:
     """Transports whose carrier not every host has, with that carrier."""
     found = {}
-    for transport in workload.all_transports():
+    for transport in settings.all_transports():
         if transport == "dccp-kernel":
             found[transport] = "kernel"
-        elif workload.options_of(transport).get("carrier") == "raw":
+        elif settings.options_of(transport).get("carrier") == "raw":
             found[transport] = "raw"
     return found
 
 
-def require(workload: Workload, of: Topology) -> None:
+def require(settings: FlowSettings, of: Topology) -> None:
     """Refuse a workload whose DCCP cannot travel here, before the first packet.
 
     Only where flows run here: what the controller of a lab has says nothing about the lab's hosts.
@@ -67,28 +67,28 @@ def require(workload: Workload, of: Topology) -> None:
     Raises:
         HostLacks: naming transport, carrier and reason.
     """
-    if needed(workload) and of.kind == topology.EMULATED:
-        hold(workload, ask(in_sandbox=sandbox.inside() is None), where=f"workload {workload.name}")
+    if needed(settings) and of.kind == topology.EMULATED:
+        hold(settings, ask(in_sandbox=sandbox.inside() is None), where=f"workload {settings.name}")
 
 
-def left_open(workload: Workload, of: Topology) -> list[str]:
+def left_open(settings: FlowSettings, of: Topology) -> list[str]:
     """What only the hosts of a lab can tell, a sentence for each transport."""
     if of.kind == topology.EMULATED:
         return []
-    ends = " and ".join(of.ends(workload.clients))
+    ends = " and ".join(of.ends(settings.clients))
     return [
         f"{transport} needs {_WORDS[name]}: {ends} will be asked when the campaign begins"
-        for transport, name in needed(workload).items()
+        for transport, name in needed(settings).items()
     ]
 
 
-def hold(workload: Workload, carriers: Sequence[Carrier], *, where: str) -> None:
+def hold(settings: FlowSettings, carriers: Sequence[Carrier], *, where: str) -> None:
     """Refuse a workload whose DCCP cannot travel on a host with these carriers.
 
     Raises:
         HostLacks: naming transport, carrier and reason.
     """
-    wanted = needed(workload)
+    wanted = needed(settings)
     has = {carrier.name: carrier for carrier in carriers}
     for transport, name in wanted.items():
         carrier = has.get(name, Carrier(name, False, "netjoule-traffic does not know it"))
@@ -102,15 +102,15 @@ def hold(workload: Workload, carriers: Sequence[Carrier], *, where: str) -> None
             )
 
 
-async def require_on(host: Any, workload: Workload) -> None:
+async def require_on(host: Any, settings: FlowSettings) -> None:
     """Refuse a workload whose DCCP cannot travel on a lab's host; asked only when it needs more than UDP.
 
     Raises:
         HostLacks: naming transport, carrier, reason and host.
     """
-    if needed(workload):
+    if needed(settings):
         found = await told_by(host, QUESTION, parsed, "its DCCP carriers")
-        hold(workload, found, where=f"host {host.name}")
+        hold(settings, found, where=f"host {host.name}")
 
 
 async def told_by(host: Any, question: Sequence[str], parse: Callable[[str], list[T]], what: str) -> list[T]:

@@ -6,12 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from netjoule.design import run_table
+from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
 from netjoule.workload.load import Condition
-from netjoule.workload.workload import Pace, Workload
 
 __all__ = ["FlowCondition", "heaviest"]
-
-_NULL = "null"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +23,7 @@ class FlowCondition:
     direction: str
     parallel: int
     pace: Pace
+    congestion_control: str | None
     seed: int
     schedule_seed: int
 
@@ -34,28 +33,30 @@ class FlowCondition:
         factors = condition.factors
         return cls(
             run_id=condition.run_id,
-            transport=condition.arm,
+            transport=NULL if condition.control else str(factors["transport"]),
             payload_bytes=int(factors["payload_bytes"]),
             offered_rate_mbps=float(factors["offered_rate_mbps"]),
             direction=str(factors["direction"]),
             parallel=int(factors["parallel"]),
-            pace=Pace(str(factors["pacing"]), int(factors["window_us"]), bool(factors["gso"])),
+            pace=Pace.of(factors),
+            congestion_control=factors.get("congestion_control"),  # type: ignore[arg-type]
             seed=condition.seed,
             schedule_seed=condition.schedule_seed,
         )
 
 
-def heaviest(workload: Workload) -> tuple[Condition, ...]:
+def heaviest(settings: FlowSettings) -> tuple[Condition, ...]:
     """Greatest rate with the greatest and with the smallest messages, each once."""
     pace = Pace()
     return tuple(
         Condition(
-            arm=next((t for t in workload.transports if t != _NULL), "udp"),
+            arm=settings.transports[0],
             factors={
+                "transport": settings.transports[0],
                 "payload_bytes": payload_bytes,
-                "offered_rate_mbps": max(workload.offered_rate_mbps),
-                "direction": workload.direction,
-                "parallel": workload.parallel,
+                "offered_rate_mbps": max(settings.offered_rate_mbps),
+                "direction": "both" if len(settings.directions) > 1 else settings.directions[0],
+                "parallel": max(settings.parallel),
                 "pacing": pace.mode,
                 "window_us": pace.window_us,
                 "gso": pace.gso,
@@ -64,5 +65,5 @@ def heaviest(workload: Workload) -> tuple[Condition, ...]:
             seed=0,
             schedule_seed=run_table.schedule_seed(0, 1),
         )
-        for payload_bytes in dict.fromkeys((max(workload.payload_bytes), min(workload.payload_bytes)))
+        for payload_bytes in dict.fromkeys((max(settings.payload_bytes), min(settings.payload_bytes)))
     )

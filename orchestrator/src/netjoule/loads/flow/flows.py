@@ -8,16 +8,16 @@ them. They are numbered from 1, client by client; flow 1 is one of the run's own
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from netjoule.loads.flow import transports
 from netjoule.loads.flow.condition import FlowCondition
-from netjoule.workload.workload import Workload
+from netjoule.loads.flow.settings import NULL, FlowSettings
 
 __all__ = ["RunFlow", "flows_of"]
 
-_NULL = "null"
 _LARGEST_SEED = 2**53 - 1
 
 
@@ -59,38 +59,47 @@ class RunFlow:
         return f"flow {self.flow} ({self.transport} {self.direction} of {self.client})"
 
 
-def flows_of(workload: Workload, asked: FlowCondition, clients: Sequence[str]) -> tuple[RunFlow, ...]:
+def flows_of(settings: FlowSettings, asked: FlowCondition, clients: Sequence[str]) -> tuple[RunFlow, ...]:
     """The flows of a run.
 
     Args:
-        workload: says how many and what runs beside them.
+        settings: says how many and what runs beside them.
         asked: of the run; in a null run what runs beside goes to null too.
-        clients: hosts with the role client, in the topology's order; as many as the workload wants take part.
+        clients: hosts with the role client, in the topology's order; as many as are wanted take part.
     """
-    own = (
+    own: tuple[str, int, float, Mapping[str, Any]] = (
         asked.transport,
         asked.payload_bytes,
         asked.offered_rate_mbps,
-        workload.options_of(asked.transport),
+        _options(settings, asked, asked.transport),
     )
     kinds = [own] * asked.parallel
-    for other in workload.beside:
-        name = _NULL if asked.transport == _NULL else other.transport
+    for other in settings.beside:
+        name = NULL if asked.transport == NULL else other.transport
         kinds.append(
             (
                 name,
                 other.payload_bytes or asked.payload_bytes,
                 other.offered_rate_mbps or asked.offered_rate_mbps,
-                workload.options_of(name),
+                settings.options_of(name),
             )
         )
     flows: list[RunFlow] = []
-    for client in clients[: workload.clients]:
+    for client in clients[: settings.clients]:
         for transport, payload, rate, options in kinds:
             for direction in _directions(asked.direction):
                 number = len(flows) + 1
                 flows.append(RunFlow(number, client, transport, direction, payload, rate, dict(options)))
     return tuple(flows)
+
+
+def _options(settings: FlowSettings, asked: FlowCondition, transport: str) -> dict[str, Any]:
+    """Options of the run's own transport; a factor that it lets be chosen wins."""
+    options = dict(settings.options_of(transport))
+    name = "congestion_control"
+    if asked.congestion_control is not None and transports.has_option(transport, name):
+        options[name] = asked.congestion_control
+    return options
 
 
 def _directions(direction: str) -> tuple[str, ...]:

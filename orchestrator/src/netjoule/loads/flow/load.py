@@ -10,7 +10,7 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core import files
 from netjoule.core.errors import NetjouleError
-from netjoule.loads.flow import capabilities, carriers
+from netjoule.loads.flow import capabilities, carriers, limits, profile_rate, profiles
 from netjoule.loads.flow.condition import FlowCondition, heaviest
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec, Generator, generator
@@ -19,10 +19,11 @@ from netjoule.loads.flow.run_document import flow_spec, run_fields
 from netjoule.loads.flow.senders import open_group
 from netjoule.loads.flow.servers import Servers
 from netjoule.loads.flow.session import FlowSession
+from netjoule.loads.flow.settings import FlowSettings, complete
 from netjoule.loads.flow.verdict import kept_by_none
 from netjoule.store.campaign import document_name
 from netjoule.topology.topology import Topology
-from netjoule.workload.load import Condition, Event, Kept, Place, Unreachable
+from netjoule.workload.load import Condition, Event, Kept, Place, Sending, Unreachable
 from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_control import control_of
 from netjoule_contracts.flow_work import FlowPart
@@ -38,12 +39,14 @@ class FlowLoad:
     """Flows of one campaign (`workload.load.Load`)."""
 
     name = "flow"
+    complete = staticmethod(complete)
 
     def __init__(
         self, workload: Workload, topology: Topology, make_generator: Callable[[str], Generator] = generator
     ) -> None:
         """Nothing runs yet; `make_generator`: the generator of a name."""
         self._workload, self._topology = workload, topology
+        self._settings = FlowSettings.of(workload)
         self._make_generator = make_generator
         self._generators: dict[str, tuple[Generator, str]] = {}
         self._servers = Servers()
@@ -51,56 +54,82 @@ class FlowLoad:
     @property
     def hosts(self) -> Mapping[str, int]:
         """Clients that take part, and their server."""
-        return {"client": self._workload.clients, "server": 1}
+        return {"client": self._settings.clients, "server": 1}
 
     @property
     def programs(self) -> Sequence[str]:
         """netjoule-traffic, where a flow or a sync pulse is its."""
-        used = {self._workload.generator_of(transport) for transport in self._workload.transports}
-        return [_PROGRAM] if _PROGRAM in used or self._workload.load_pulses is not None else []
+        used = {self._settings.generator_of(transport) for transport in self._settings.transports}
+        return [_PROGRAM] if _PROGRAM in used or self._settings.sync_pulse is not None else []
 
     # -- what it needs ---------------------------------------------------------------------------
 
+    def require_fit(self) -> None:
+        """Refuse sizes, rates, clients and addresses that do not fit path and profile.
+
+        Raises:
+            UsageError: naming the field.
+            HostLacks: when the program that knows profiles is missing.
+        """
+        limits.require_fit(self._settings, self._topology)
+        profile_rate.require(self._settings)
+
     def require(self) -> None:
         """Refuse transports that the kernel here lacks. Raises HostLacks."""
-        carriers.require(self._workload, self._topology)
-        capabilities.require(self._workload, self._topology)
+        carriers.require(self._settings, self._topology)
+        capabilities.require(self._settings, self._topology)
 
     def require_programs(self) -> None:
         """Find every generator. Raises HostLacks for the first that is missing."""
-        for name in dict.fromkeys(self._workload.generator_of(t) for t in self._workload.transports):
+        for name in dict.fromkeys(self._settings.generator_of(t) for t in self._settings.transports):
             self._make_generator(name).require()
 
     async def require_on(self, host: Any) -> None:
         """Refuse transports that a lab's host lacks. Raises HostLacks."""
-        await carriers.require_on(host, self._workload)
-        await capabilities.require_on(host, self._workload)
+        await carriers.require_on(host, self._settings)
+        await capabilities.require_on(host, self._settings)
 
     def left_open(self) -> Mapping[str, Sequence[str]]:
         """Transports that only the hosts of a lab can tell of."""
         return {
-            "carriers": carriers.left_open(self._workload, self._topology),
-            "transports": capabilities.left_open(self._workload, self._topology),
+            "carriers": carriers.left_open(self._settings, self._topology),
+            "transports": capabilities.left_open(self._settings, self._topology),
         }
 
     # -- what is known before and after ----------------------------------------------------------
 
+    def summary(self) -> Mapping[str, str]:
+        """Ways of pacing, a profile, and what runs at once, where there is more than one or any."""
+        settings = self._settings
+        found = {}
+        if len(settings.paces) > 1:
+            found["pacing"] = "; ".join(map(str, settings.paces))
+        if settings.profile:
+            found["profile"] = profiles.words(settings.profile)
+        if settings.flows > 1:
+            found["flows"] = _at_once(settings)
+        return found
+
+    def sends(self) -> Sequence[Sending]:
+        """Size and rate of every cell."""
+        return [Sending(cell, *_size_and_rate(self._workload, cell)) for cell in self._workload.cells]
+
     def heaviest(self) -> Sequence[Condition]:
         """Greatest rate with the greatest and the smallest messages."""
-        return heaviest(self._workload)
+        return heaviest(self._settings)
 
     def run_fields(self, condition: Condition) -> Mapping[str, Any]:
         """Transport, message size, rate and the like."""
-        return run_fields(self._workload, self._topology, FlowCondition.of(condition))
+        return run_fields(self._settings, self._topology, condition, self._workload.arm)
 
     def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
         """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives."""
-        if self._workload.profile is None:
+        if self._settings.profile is None:
             return
         first: dict[tuple[int, int, object], tuple[str, object]] = {}
         for condition in conditions:
             # Of one client: every other has the same.
-            for asked in flows_of(self._workload, FlowCondition.of(condition), ["client"]):
+            for asked in flows_of(self._settings, FlowCondition.of(condition), ["client"]):
                 file = f"runs/{condition.run_id}/{document_name(self.name, asked.flow)}"
                 report = _sound_report(campaign_dir / file)
                 if report is None:
@@ -129,7 +158,7 @@ class FlowLoad:
         return Unreachable(
             limit=f"pacing limit {found[0]}",
             figures=found[1],
-            where="pacing_limits",
+            where="flow.pacing_limits",
             next_step="change the limit to what this host can keep ('netjoule selftest' tells it), the pacing"
             " or its window",
             code="pacing_uncertified",
@@ -147,25 +176,25 @@ class FlowLoad:
             RunFailed: when one does not get ready.
         """
         asked = FlowCondition.of(condition)
-        flows = flows_of(self._workload, asked, self._topology.hosts_with("client"))
-        specs = [(flow, flow_spec(self._workload, asked, duration_s, flow)) for flow in flows]
-        return await self._open(self._workload.generator_of(asked.transport), specs, place)
+        flows = flows_of(self._settings, asked, self._topology.hosts_with("client"))
+        specs = [(flow, flow_spec(self._settings, asked, duration_s, flow)) for flow in flows]
+        return await self._open(self._settings.generator_of(asked.transport), specs, place)
 
     async def open_burst(self, number: int, duration_s: float, place: Place) -> FlowSession:
         """Datagrams, which end when they are told to, from every client at once."""
-        asked = self._workload.load_pulses or {}
+        asked = self._settings.sync_pulse or {}
         spec = FlowSpec(
             run_id="pulse",
             transport="udp",
             payload_bytes=int(asked["payload_bytes"]),
-            offered_rate_mbps=float(asked["rate_mbps"]),
+            offered_rate_mbps=float(asked["offered_rate_mbps"]),
             duration_s=duration_s,
             direction="up",
-            ip_version=self._workload.ip_version,
+            ip_version=self._settings.ip_version,
             seed=number,
         )
         what = (spec.transport, spec.direction, spec.payload_bytes, spec.offered_rate_mbps)
-        clients = self._topology.hosts_with("client")[: self._workload.clients]
+        clients = self._topology.hosts_with("client")[: self._settings.clients]
         specs = [(RunFlow(place_of, client, *what), spec) for place_of, client in enumerate(clients, 1)]
         return await self._open(_PROGRAM, specs, place)
 
@@ -197,9 +226,9 @@ class FlowLoad:
 
     def _ends(self, place: Place) -> Endpoints:
         """Both ends of the campaign's flows."""
-        workload, topology = self._workload, self._topology
-        family = "ipv6" if workload.ip_version == 6 else "ipv4"
-        client, *further = place.hosts("client", workload.clients)
+        settings, topology = self._settings, self._topology
+        family = "ipv6" if settings.ip_version == 6 else "ipv4"
+        client, *further = place.hosts("client", settings.clients)
         (server,) = place.hosts("server", 1)
         return Endpoints(
             client=client,
@@ -208,10 +237,27 @@ class FlowLoad:
             server_control_address=place.control_addresses[server.name],
             server_port=SERVER_PORT,
             traffic_secret=topology.traffic_secret,
-            flows=workload.flows,
-            server_sends_profile=workload.server_sends_profile,
+            flows=settings.flows,
+            server_sends_profile=settings.server_sends_profile,
             further_clients=tuple(further),
         )
+
+
+def _size_and_rate(workload: Workload, cell: Mapping[str, Any]) -> tuple[int, float]:
+    """Bytes of a message and Mb/s of a flow in a cell; of the first arm where either is the arm."""
+    values = workload.values_of(workload.compared[0], cell)
+    return int(values["payload_bytes"]), float(values["offered_rate_mbps"])
+
+
+def _at_once(settings: FlowSettings) -> str:
+    """What runs at once, e.g. "2 of the run's transport beside tcp, up and down: 6 in a run"."""
+    parts = [f"{max(settings.parallel)} of the run's transport"]
+    if settings.beside:
+        parts.append("beside " + ", ".join(other.transport for other in settings.beside))
+    text = " ".join(parts)
+    text += ", up and down" if "both" in settings.directions else ""
+    text += f", at {settings.clients} clients" if settings.clients > 1 else ""
+    return f"{text}: {settings.flows} in a run"
 
 
 def _sound_report(path: Path) -> dict[str, Any] | None:

@@ -9,31 +9,33 @@ from typing import Any
 from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology.topology import Topology
-from netjoule.workload.workload import Workload
+from netjoule.workload.load import Condition
 from netjoule_contracts import flow_work
 from netjoule_contracts.lift import runs as lift
 
 __all__ = ["flow_spec", "run_fields", "work_fields"]
 
 
-def run_fields(workload: Workload, topology: Topology, asked: FlowCondition) -> dict[str, Any]:
-    """The fields of run.json that are the flows'."""
-    flows = flows_of(workload, asked, topology.hosts_with("client"))
+def run_fields(settings: FlowSettings, topology: Topology, condition: Condition, arm: str) -> dict[str, Any]:
+    """The fields of run.json that are the flows'; `arm`: the factor that is compared."""
+    asked = FlowCondition.of(condition)
+    flows = flows_of(settings, asked, topology.hosts_with("client"))
     several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
     return {
         "load": "flow",
-        "kind": "control" if asked.transport == lift.NULL else "work",
-        "arm": asked.transport,
-        "factors": {name: getattr(asked, name) for name in lift.FACTORS},
+        "kind": "control" if condition.control else "work",
+        "arm": condition.arm,
+        "factors": {name: value for name, value in condition.factors.items() if name != arm},
         "transport": asked.transport,
-        "transport_options": workload.options_of(asked.transport),
+        "transport_options": flows[0].options,
         "payload_bytes": asked.payload_bytes,
         "offered_rate_mbps": asked.offered_rate_mbps,
         "direction": asked.direction,
         **several,
-        "generator": workload.generator_of(asked.transport),
-        "ip_version": workload.ip_version,
+        "generator": settings.generator_of(asked.transport),
+        "ip_version": settings.ip_version,
         "pacing": asked.pace.as_json(),
     }
 
@@ -50,7 +52,7 @@ def work_fields(
     }
 
 
-def flow_spec(workload: Workload, asked: FlowCondition, duration_s: float, flow: RunFlow) -> FlowSpec:
+def flow_spec(settings: FlowSettings, asked: FlowCondition, duration_s: float, flow: RunFlow) -> FlowSpec:
     """One flow of a run; `flow`: which."""
     return FlowSpec(
         run_id=asked.run_id,
@@ -59,13 +61,13 @@ def flow_spec(workload: Workload, asked: FlowCondition, duration_s: float, flow:
         offered_rate_mbps=flow.offered_rate_mbps,
         duration_s=duration_s,
         direction=flow.direction,
-        ip_version=workload.ip_version,
+        ip_version=settings.ip_version,
         seed=flow.seed(asked.seed),
         pacing=asked.pace.mode,
         window_us=asked.pace.window_us,
         gso=asked.pace.gso,
-        pacing_limits=workload.pacing_limits,
+        pacing_limits=settings.pacing_limits,
         options=flow.options,
-        profile=workload.profile,
+        profile=settings.profile,
         schedule_seed=flow.seed(asked.schedule_seed),
     )

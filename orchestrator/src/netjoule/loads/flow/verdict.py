@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netjoule.core.reason import Reason
-from netjoule.workload import transports
+from netjoule.loads.flow import transports
 from netjoule_contracts.flow_control import LEAST_ACHIEVED_RATIO
 from netjoule_contracts.flow_work import books
 

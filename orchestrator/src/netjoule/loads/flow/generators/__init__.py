@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from netjoule.core.errors import HostLacks, UsageError
+from netjoule.loads.flow.abilities import ABILITIES
 from netjoule.loads.flow.generators.base import (
     Flow,
     FlowSpec,
@@ -18,7 +19,6 @@ from netjoule.loads.flow.generators.iperf3 import Iperf3
 from netjoule.loads.flow.generators.iperf_dccp import IperfDccp
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic
 from netjoule.loads.flow.generators.netperfmeter import Netperfmeter
-from netjoule.workload.abilities import ABILITIES
 
 __all__ = [
     "Availability",

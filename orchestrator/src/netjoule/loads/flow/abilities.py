@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from netjoule.workload import transports
+from netjoule.loads.flow import transports
 
 __all__ = ["ABILITIES", "Ability"]
 

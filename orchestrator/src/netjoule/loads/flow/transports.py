@@ -14,6 +14,7 @@ import netjoule_contracts as contracts
 __all__ = [
     "defaults",
     "greatest_message",
+    "has_option",
     "host_dependent",
     "is_congestion_controlled",
     "label",
@@ -36,6 +37,11 @@ def label(transport: str) -> str:
 def with_options() -> frozenset[str]:
     """Transports about which something can be chosen."""
     return frozenset(name for name, entry in contracts.transports().items() if entry["options"])
+
+
+def has_option(transport: str, name: str) -> bool:
+    """Whether a transport lets something be chosen."""
+    return any(option["name"] == name for option in contracts.transports()[transport]["options"])
 
 
 def defaults(transport: str) -> dict[str, Any]:
@@ -84,4 +90,4 @@ def greatest_message(
 
 def _greatest_payload() -> int:
     """Greatest message that a workload may ask for."""
-    return int(contracts.schema("workload")["properties"]["payload_bytes"]["items"]["maximum"])
+    return int(contracts.factors()["payload_bytes"]["value"]["maximum"])

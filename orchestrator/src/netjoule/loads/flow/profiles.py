@@ -21,37 +21,44 @@ __all__ = ["check", "embed", "greatest_message_bytes", "shape", "words"]
 
 _SHAPES = ("messages", "talk_spurts", "video_chunks", "trace")
 _FOLDER = "profiles"
+_PLACE = ("factors", "profile")
 _MOST_BYTES = 4 << 20  # as netjoule-traffic takes
 
 
-def embed(document: Document, folder: Path) -> None:
+def embed(document: Document, folder: Path | None) -> None:
     """Replace the name of a profile by the profile itself, so that a campaign needs no other file.
 
     Args:
-        document: a workload as written.
+        document: an effective workload.
         folder: where its file is. A name is a path from there, ``profiles/NAME.json`` there or among ours.
 
     Raises:
         UsageError: when there is no such profile, or it is no JSON.
     """
-    named = document.value.get("profile")
+    values = document.value["factors"].get("profile", [])
+    document.value["factors"] |= (
+        {"profile": [_found(document, one, folder) for one in values]} if values else {}
+    )
+
+
+def _found(document: Document, named: Any, folder: Path | None) -> Any:
+    """The profile of a name; what is no name stays."""
     if not isinstance(named, str):
-        return
-    library = [folder / _FOLDER, *_shipped()]
-    places = [folder / named, *(place / f"{named}.json" for place in library)]
+        return named
+    beside = [] if folder is None else [folder]
+    library = [*(place / _FOLDER for place in beside), *_shipped()]
+    places = [*(place / named for place in beside), *(place / f"{named}.json" for place in library)]
     path = next((place for place in places if place.is_file()), None)
     if path is None:
         known = ", ".join(sorted({p.stem for place in library for p in place.glob("*.json")})) or "none"
-        raise document.refuse(
-            ("profile",), f"there is no profile {named!r}", f"name a file, or one of: {known}"
-        )
-    document.value["profile"] = _read(path)
+        raise document.refuse(_PLACE, f"there is no profile {named!r}", f"name a file, or one of: {known}")
+    return _read(path)
 
 
 def _shipped() -> list[Path]:
     """The folder of the shipped profiles, where there is one."""
     try:
-        return [programs.shipped("workloads") / _FOLDER]
+        return [programs.shipped("workloads") / "flow" / _FOLDER]
     except HostLacks:
         return []
 
@@ -73,27 +80,29 @@ def check(document: Document) -> None:
     Raises:
         UsageError: naming the field that does not fit.
     """
-    profile = document.value.get("profile")
-    if profile is None:
+    factors = document.value["factors"]
+    if "profile" not in factors:
         return
+    if len(factors["profile"]) != 1:
+        raise document.refuse(_PLACE, "each profile has its own size and rate", "name one in a workload")
+    (profile,) = factors["profile"]
     for place, message in yamlfile.defects(profile, "profile"):
-        raise document.refuse(("profile", *place), message)
+        raise document.refuse((*_PLACE, 0, *place), message)
     if sum(name in profile for name in _SHAPES) != 1:
-        raise document.refuse(("profile",), f"exactly one of {', '.join(_SHAPES)} says what is sent")
+        raise document.refuse(_PLACE, f"exactly one of {', '.join(_SHAPES)} says what is sent")
     try:
         greatest = greatest_message_bytes(profile)
     except (KeyError, ValueError, IndexError) as error:
-        raise document.refuse(("profile",), f"its greatest message cannot be determined ({error})") from error
-    if document.value["payload_bytes"] != [greatest]:
+        raise document.refuse(_PLACE, f"its greatest message cannot be determined ({error})") from error
+    if factors["payload_bytes"] != [greatest]:
         raise document.refuse(
-            ("payload_bytes",),
+            ("factors", "payload_bytes"),
             f"the greatest message of profile {profile['name']} has {greatest} bytes",
             f"write payload_bytes: [{greatest}]",
         )
-    if len(document.value["offered_rate_mbps"]) != 1:
-        raise document.refuse(
-            ("offered_rate_mbps",), f"profile {profile['name']} has one mean rate", "name that one alone"
-        )
+    if len(factors["offered_rate_mbps"]) != 1:
+        what = f"profile {profile['name']} has one mean rate"
+        raise document.refuse(("factors", "offered_rate_mbps"), what, "name that one alone")
 
 
 def shape(profile: Mapping[str, Any]) -> str:

@@ -19,10 +19,9 @@ from netjoule.cli.app import run_command
 from netjoule.core.errors import HostLacks
 from netjoule.diagnostics import doctor
 from netjoule.hosts.ssh import Answer
-from netjoule.loads.flow import capabilities, carriers
+from netjoule.loads.flow import capabilities, carriers, transports
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology.topology import Topology
-from netjoule.workload import transports
-from netjoule.workload.workload import Workload
 
 EMULATED: Topology = synthetic.topology()
 NO_SCTP = "this kernel has no SCTP: Protocol not supported (os error 93)"
@@ -42,8 +41,8 @@ def said(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
     monkeypatch.setenv("NETJOULE_BIN_DIR", str(folder))
 
 
-def workload(*names: str) -> Workload:
-    return synthetic.workload(transports=[*names, "udp"])
+def workload(*names: str) -> FlowSettings:
+    return FlowSettings.of(synthetic.workload(transports=[*names, "udp"]))
 
 
 @pytest.fixture
@@ -73,15 +72,17 @@ USE = """
 import synthetic
 import netjoule_contracts as contracts
 from netjoule.loads.flow import capabilities
-from netjoule.workload import transports
-from netjoule.workload.abilities import ABILITIES
+from netjoule.loads.flow import transports
+from netjoule.loads.flow.abilities import ABILITIES
+from netjoule.loads.flow.settings import FlowSettings
 wanted = synthetic.workload(transports=["frisbee", "udp"], transport_options={"frisbee": {"spin": True}})
 assert "frisbee" in contracts.factors()["transport"]["value"]["enum"]
 assert "frisbee" in ABILITIES["netjoule-traffic"].transports
-print(wanted.options_of("frisbee"), capabilities.needed(wanted))
+settings = FlowSettings.of(wanted)
+print(settings.options_of("frisbee"), capabilities.needed(settings))
 print(transports.greatest_message("frisbee", 6, 1500, {}), transports.label("frisbee"))
 print(transports.is_congestion_controlled("frisbee"))
-print(synthetic.workload(transports=["frisbee"], pacing="so_txtime").paces[0].mode)
+print(FlowSettings.of(synthetic.workload(transports=["frisbee"], pacing="so_txtime")).paces[0].mode)
 """
 
 
@@ -114,12 +115,12 @@ def test_what_a_kernel_may_lack_is_host_dependent() -> None:
 
 def test_a_transport_without_options_takes_none() -> None:
     assert "null" not in transports.with_options()
-    offered = contracts.schema("workload")["properties"]["transport_options"]["properties"]
+    offered = contracts.schema("workload_flow")["properties"]["transport_options"]["properties"]
     assert set(offered) == transports.with_options()
 
 
 def test_the_seldom_options_are_for_the_command_line_only() -> None:
-    offered = contracts.schema("workload")["properties"]["transport_options"]["properties"]
+    offered = contracts.schema("workload_flow")["properties"]["transport_options"]["properties"]
     assert set(offered["dccp"]["properties"]) == {"ccid", "carrier", "ecn"}
 
 
@@ -164,7 +165,7 @@ def test_plan_ends_with_exit_3_and_a_sentence(
     monkeypatch.chdir(Path(__file__).parents[3])
     host_with(tmp_path, monkeypatch, sctp=NO_SCTP)
     file = tmp_path / "w.yaml"
-    file.write_text(json.dumps(workload("sctp").document))
+    file.write_text(json.dumps(synthetic.workload(transports=["sctp", "udp"]).document))
     assert run_command(["plan", str(file)]) == 3
     assert NO_SCTP in capsys.readouterr().err
 
@@ -175,7 +176,7 @@ def test_plan_on_a_lab_leaves_open_what_only_its_hosts_can_tell(
     host_with(tmp_path, monkeypatch, sctp=NO_SCTP)
     rack, file = tmp_path / "rack.yaml", tmp_path / "w.yaml"
     rack.write_text(json.dumps(RACK))
-    file.write_text(json.dumps(workload("sctp").document))
+    file.write_text(json.dumps(synthetic.workload(transports=["sctp", "udp"]).document))
     words = "sctp needs SCTP in the kernel: laptop and tower will be asked when the campaign begins"
     assert run_command(["plan", str(file), "--testbed", str(rack)]) == 0
     assert f"transports {words}\n" in capsys.readouterr().out

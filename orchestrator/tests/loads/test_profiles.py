@@ -15,25 +15,27 @@ import synthetic
 from flows import ENDS, HERE, spec
 
 import netjoule_contracts as contracts
+from netjoule import loads
 from netjoule.cli.app import run_command
 from netjoule.core import files, programs
 from netjoule.core.errors import UsageError
 from netjoule.design import run_table
 from netjoule.design.run_table import PlanRow
+from netjoule.loads.flow import profile_rate, profiles
 from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import flows_of
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.base import Endpoints
 from netjoule.loads.flow.generators.netjoule_traffic import NetjouleTraffic, send_arguments
 from netjoule.loads.flow.run_document import flow_spec
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.planfile import read_plan
 from netjoule.validation.check import check_campaign
-from netjoule.workload import profile_rate, profiles, workload
 from netjoule.workload.workload import Workload
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = sorted((ROOT / "workloads" / "profiles").glob("*.json"))
+SHIPPED = sorted((ROOT / "workloads/flow" / "profiles").glob("*.json"))
 BUSY: dict[str, Any] = {
     "schema_version": 1,
     "name": "busy",
@@ -70,19 +72,20 @@ def with_profile(**changes: Any) -> Workload:
 
 
 def test_a_profile_is_named_by_word_or_file_or_written_out_and_a_campaign_keeps_it(tmp_path: Path) -> None:
-    named = workload.load(write(tmp_path))
-    assert named.profile == BUSY
-    assert named.document["profile"] == BUSY
+    named = loads.read(write(tmp_path))
+    assert FlowSettings.of(named).profile == BUSY
+    assert named.document["factors"]["profile"] == [BUSY]
+    assert named.cells[0]["profile"] == "busy"
     (tmp_path / "mine.json").write_text(json.dumps(BUSY))
     for other in ("mine.json", str(tmp_path / "mine.json"), json.dumps(BUSY)):
-        assert workload.load(write(tmp_path, TEXT.replace("profile: busy", f"profile: {other}"))) == named
+        assert loads.read(write(tmp_path, TEXT.replace("profile: busy", f"profile: {other}"))) == named
     (tmp_path / "profiles" / "busy.json").unlink()
     assert Workload.from_document(named.document, where="campaign.json") == named
 
 
 def test_a_workload_elsewhere_may_name_a_shipped_profile(tmp_path: Path) -> None:
     text = TEXT.replace("busy", "skype").replace("[900]", "[300]").replace("[1.93]", "[0.065]")
-    loaded = workload.load(write(tmp_path, text))
+    loaded = FlowSettings.of(loads.read(write(tmp_path, text)))
     assert loaded.profile is not None
     assert loaded.profile["name"] == "skype"
 
@@ -90,19 +93,19 @@ def test_a_workload_elsewhere_may_name_a_shipped_profile(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("old", "new", "field", "words"),
     [
-        ("profile: busy", "profile: lazy", "profile", "no profile 'lazy'"),
-        ("profile: busy", "profile: 3", "profile", "not text or a mapping"),
-        ("[900]", "[1440]", "payload_bytes", "has 900 bytes"),
-        ("[900]", "[64, 900]", "payload_bytes", "has 900 bytes"),
-        ("[1.93]", "[1, 2]", "offered_rate_mbps", "has one mean rate"),
-        ("blocks: 2", "blocks: 2\ngenerator: iperf3", "profile", "iperf3 takes no profile"),
+        ("profile: busy", "profile: lazy", "factors.profile", "no profile 'lazy'"),
+        ("profile: busy", "profile: 3", "factors.profile.0", "not text or a mapping"),
+        ("[900]", "[1440]", "factors.payload_bytes", "has 900 bytes"),
+        ("[900]", "[64, 900]", "factors.payload_bytes", "has 900 bytes"),
+        ("[1.93]", "[1, 2]", "factors.offered_rate_mbps", "has one mean rate"),
+        ("blocks: 2", "blocks: 2\ngenerator: iperf3", "factors.profile", "iperf3 takes no profile"),
     ],
 )
 def test_what_does_not_go_with_a_profile_is_refused_at_its_field(
     tmp_path: Path, old: str, new: str, field: str, words: str
 ) -> None:
     with pytest.raises(UsageError, match=words) as caught:
-        workload.load(write(tmp_path, TEXT.replace(old, new)))
+        loads.read(write(tmp_path, TEXT.replace(old, new)))
     assert str(caught.value.where).endswith(f"field {field}")
 
 
@@ -123,7 +126,7 @@ def test_what_does_not_go_with_a_profile_is_refused_at_its_field(
 )
 def test_what_is_no_profile_is_refused(tmp_path: Path, profile: object, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        workload.load(write(tmp_path, profile=profile))
+        loads.read(write(tmp_path, profile=profile))
 
 
 @pytest.mark.parametrize(
@@ -172,8 +175,8 @@ def test_the_greatest_message_of_a_profile_is_what_the_sender_says(
 
 
 def first_spec(load: Workload, row: PlanRow, seed: int) -> FlowSpec:
-    asked = FlowCondition.of(row.condition(seed))
-    return flow_spec(load, asked, 3.0, flows_of(load, asked, ["client"])[0])
+    asked = FlowCondition.of(row.condition(load, seed))
+    return flow_spec(FlowSettings.of(load), asked, 3.0, flows_of(FlowSettings.of(load), asked, ["client"])[0])
 
 
 # --- its rate ----------------------------------------------------------------------------------------
@@ -190,27 +193,29 @@ def says(**by_seed: float | None) -> profile_rate.Ask:
 
 
 def test_a_rate_that_the_profile_does_not_have_is_refused() -> None:
-    profile_rate.require(with_profile(), says(seed1=2.0, seed2=2.0))
+    profile_rate.require(FlowSettings.of(with_profile()), says(seed1=2.0, seed2=2.0))
     with pytest.raises(UsageError, match=r"profile busy sends 0\.065 Mb/s on average, not 1\.93") as caught:
-        profile_rate.require(with_profile(), says(seed1=0.065, seed2=0.065))
+        profile_rate.require(FlowSettings.of(with_profile()), says(seed1=0.065, seed2=0.065))
     assert "write offered_rate_mbps: [0.065]" in str(caught.value)
 
 
 def test_chance_is_no_difference_and_a_constant_rate_is_not_asked_about() -> None:
-    profile_rate.require(with_profile(), says(seed1=2.2, seed2=2.6))
-    profile_rate.require(synthetic.workload(), says())
+    profile_rate.require(FlowSettings.of(with_profile()), says(seed1=2.2, seed2=2.6))
+    profile_rate.require(FlowSettings.of(synthetic.workload()), says())
     with pytest.raises(UsageError, match="more messages in 50 s than a schedule holds"):
-        profile_rate.require(with_profile(), says(seed1=None, seed2=None))
+        profile_rate.require(FlowSettings.of(with_profile()), says(seed1=None, seed2=None))
 
 
 def test_this_build_tells_the_mean_rate_and_says_why_not(tmp_path: Path) -> None:
-    profile_rate.require(with_profile())
+    profile_rate.require(FlowSettings.of(with_profile()))
     with pytest.raises(UsageError, match=r"sends 1\.93 Mb/s on average, not 10"):
-        profile_rate.require(synthetic.workload(profile=BUSY, payload_bytes=[900], offered_rate_mbps=[10]))
+        profile_rate.require(
+            FlowSettings.of(synthetic.workload(profile=BUSY, payload_bytes=[900], offered_rate_mbps=[10]))
+        )
     fast = BUSY | {"messages": {"size_bytes": 64, "inter_departure_s": 1e-6}}
     load = synthetic.workload(profile=fast, payload_bytes=[64], offered_rate_mbps=[512])
     with pytest.raises(UsageError, match="more messages in 50 s"):
-        profile_rate.require(load)
+        profile_rate.require(FlowSettings.of(load))
     trace = {"schema_version": 1, "name": "x", "trace": {"csv": "t_s,bytes\n0,500\n1,500\n"}}
     told = tmp_path / "x.json"
     told.write_text(json.dumps(trace))
@@ -312,7 +317,7 @@ def test_the_library_names_the_profiles_of_the_study_and_of_both_kinds_of_silenc
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_a_shipped_workload_says_of_its_profile_what_the_profile_gives(path: Path) -> None:
-    load = workload.load(ROOT / "workloads" / f"{path.stem}.yaml")
+    load = FlowSettings.of(loads.read(ROOT / "workloads/flow" / f"{path.stem}.yaml"))
     contracts.validate("profile", load.profile)
     argv = [programs.find("netjoule-traffic"), "profile", str(path), "-t", "20000", "--json"]
     told = json.loads(subprocess.run(argv, capture_output=True, check=True, text=True).stdout)
@@ -391,6 +396,6 @@ def test_check_holds_each_of_several_flows_to_the_schedule_of_its_place(tmp_path
 def test_check_holds_the_campaigns_profile_to_its_contract(tmp_path: Path) -> None:
     path = _campaign(tmp_path / "c")
     document = files.read_json(path / "campaign.json")
-    document["workload"]["profile"]["speed"] = 1
+    document["workload"]["factors"]["profile"][0]["speed"] = 1
     (path / "campaign.json").write_text(json.dumps(document))
-    assert any("workload.profile.speed" in str(defect) for defect in check_campaign(path))
+    assert any("workload.factors.profile.0.speed" in str(defect) for defect in check_campaign(path))

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from netjoule.core import programs
 from netjoule.core.errors import HostLacks, UsageError
-from netjoule.workload import profiles
-from netjoule.workload.workload import Workload
+from netjoule.loads.flow import profiles
+from netjoule.loads.flow.settings import FlowSettings
 
 __all__ = ["ask", "require"]
 
@@ -65,29 +65,29 @@ def ask(file: Path, span_s: float | None, seed: int) -> Mapping[str, float] | No
     raise UsageError(message, where="field profile")
 
 
-def require(workload: Workload, ask: Ask = ask) -> None:
+def require(settings: FlowSettings, ask: Ask = ask) -> None:
     """Refuse a workload whose profile sends at another mean rate than `offered_rate_mbps` says.
 
     Args:
-        workload: one without a profile is fine.
+        settings: of a workload; those without a profile are fine.
         ask: see `ask`.
 
     Raises:
         UsageError: naming both rates, or from `ask`.
         HostLacks: from `ask`.
     """
-    if workload.profile is None:
+    if settings.profile is None:
         return
     with tempfile.TemporaryDirectory(prefix="netjoule-") as folder:
         file = Path(folder) / "profile.json"
-        file.write_text(json.dumps(workload.profile), encoding="utf-8")
-        rates = _rates_mbps(file, ask, is_trace=profiles.shape(workload.profile) == "trace")
+        file.write_text(json.dumps(settings.profile), encoding="utf-8")
+        rates = _rates_mbps(file, ask, is_trace=profiles.shape(settings.profile) == "trace")
     mean = sum(rates) / len(rates)
-    (named,) = workload.offered_rate_mbps
+    (named,) = settings.offered_rate_mbps
     if abs(named - mean) > max(_MOST_DIFFERENCE * mean, 3 * (max(rates) - min(rates))):
         raise UsageError(
-            f"profile {workload.profile['name']} sends {mean:.3g} Mb/s on average, not {named:g}",
-            where=f"workload {workload.name}, field offered_rate_mbps",
+            f"profile {settings.profile['name']} sends {mean:.3g} Mb/s on average, not {named:g}",
+            where=f"workload {settings.name}, field factors.offered_rate_mbps",
             next_step=f"write offered_rate_mbps: [{mean:.3g}]; it only names the cell",
         )
 

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a workload of the load ``flow`` says: its rules and defaults. Contract: workload_flow.schema.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from netjoule.core.yamlfile import Document
+from netjoule.loads.flow import profiles, transports
+from netjoule.loads.flow.abilities import ABILITIES
+from netjoule.workload.workload import Workload
+
+__all__ = ["NULL", "Beside", "FlowSettings", "Pace", "complete"]
+
+NULL = "null"
+"""The control arm: builds, times and drops the schedule."""
+# Spelled out where a workload leaves them out: by them, results of one name would not be comparable.
+_SPELLED_OUT = frozenset({"ccid", "carrier"})
+_DEFAULTS: dict[str, Any] = {"generator": "netjoule-traffic", "ip_version": 4, "clients": 1}
+_OWN_PACER = {"pacing": ["absolute"], "window_us": [0], "gso": [False]}
+# A server of netjoule-traffic has room for so many (serve --max-flows).
+_MOST_FLOWS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One way of spreading messages over time; see factors.json."""
+
+    mode: str = "absolute"
+    window_us: int = 0
+    gso: bool = False
+
+    @classmethod
+    def of(cls, factors: Mapping[str, Any]) -> Pace:
+        """That of a run or cell."""
+        return cls(str(factors["pacing"]), int(factors["window_us"]), bool(factors["gso"]))
+
+    def as_json(self) -> dict[str, Any]:
+        """As run.json holds it."""
+        return {"mode": self.mode, "window_us": self.window_us, "gso": self.gso}
+
+    def __str__(self) -> str:
+        """In words: ``absolute``, ``absolute, window 50 us, GSO``."""
+        window = f", window {self.window_us} us" if self.window_us else ""
+        return self.mode + window + (", GSO" if self.gso else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A flow that runs side by side with the run's transport; what is None is the cell's."""
+
+    transport: str
+    payload_bytes: int | None = None
+    offered_rate_mbps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSettings:
+    """Factors and settings of a workload, typed.
+
+    Attributes:
+        name: of the workload.
+        transports: those of its runs, null behind the others where there are control runs.
+        transport_options: by transport, only where something was chosen or DCCP's defaults hold.
+        directions: up, down or both.
+        parallel: flows of the run's transport at once, at each client and in each direction.
+        clients: how many hosts with the role client take part.
+        beside: what runs side by side with them in every run.
+        paces: ways of pacing.
+        pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
+        profile: what is sent instead of messages of one size at a constant rate; see profile.schema.json.
+        sync_pulse: rate and size of the bursts that align meters; None for a campaign without.
+    """
+
+    name: str
+    generator: str
+    transports: tuple[str, ...]
+    transport_options: Mapping[str, Mapping[str, Any]]
+    payload_bytes: tuple[int, ...]
+    offered_rate_mbps: tuple[float, ...]
+    directions: tuple[str, ...]
+    ip_version: int
+    parallel: tuple[int, ...]
+    clients: int
+    beside: tuple[Beside, ...]
+    paces: tuple[Pace, ...]
+    pacing_limits: Mapping[str, float]
+    profile: Mapping[str, Any] | None
+    sync_pulse: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, workload: Workload) -> FlowSettings:
+        """Those of a workload that `complete` has completed, or of a campaign."""
+        factors, said = workload.factors, _DEFAULTS | workload.document.get(workload.load, {})
+        named = (*factors["transport"], *([NULL] if workload.control else []))
+        return cls(
+            name=workload.name,
+            generator=said["generator"],
+            transports=named,
+            transport_options=said.get("transport_options", {}),
+            payload_bytes=factors["payload_bytes"],
+            offered_rate_mbps=factors["offered_rate_mbps"],
+            directions=factors["direction"],
+            ip_version=said["ip_version"],
+            parallel=factors["parallel"],
+            clients=said["clients"],
+            beside=tuple(Beside(**other) for other in said.get("beside", [])),
+            paces=tuple(Pace(*one) for one in product(*(factors[name] for name in _OWN_PACER))),
+            pacing_limits={name: float(limit) for name, limit in said.get("pacing_limits", {}).items()},
+            profile=next(iter(factors.get("profile", ())), None),
+            sync_pulse=said["sync_pulse"] if workload.sync_pulses else None,
+        )
+
+    def generator_of(self, transport: str) -> str:
+        """Which program makes the flows of a transport; the control arm's are always our own pacer's."""
+        return "netjoule-traffic" if transport == NULL else self.generator
+
+    @property
+    def flows(self) -> int:
+        """How many flows a run has at most."""
+        ways = 2 if "both" in self.directions else 1
+        return self.clients * (max(self.parallel) + len(self.beside)) * ways
+
+    @property
+    def server_sends_profile(self) -> bool:
+        """Whether the server writes out schedules of a profile."""
+        return self.profile is not None and self.directions != ("up",)
+
+    def all_transports(self) -> tuple[str, ...]:
+        """Every transport of any flow, each once."""
+        return tuple(dict.fromkeys([*self.transports, *(other.transport for other in self.beside)]))
+
+    def options_of(self, transport: str) -> Mapping[str, Any]:
+        """Options of a transport; empty when it has none."""
+        return self.transport_options.get(transport, {})
+
+
+def complete(document: Document, folder: Path | None) -> None:
+    """Hold an effective workload to the rules of flows; its settings then have their defaults.
+
+    Args:
+        document: as `workload.effective` gave it.
+        folder: where its file is, for the name of a profile; None for one that has no file.
+
+    Raises:
+        UsageError: naming the field that does not fit.
+    """
+    value = document.value
+    value["flow"] = {**_DEFAULTS, **value.get("flow", {})}
+    profiles.embed(document, folder)
+    _check_generator(document)
+    _check_beside(document)
+    profiles.check(document)
+    _check_paces(document)
+    if value["sync_pulses"] and "sync_pulse" not in value["flow"]:
+        raise document.refuse(("flow", "sync_pulse"), "sync pulses have a rate and a size", "say both there")
+    options = _effective_options(document)
+    if options:
+        value["flow"]["transport_options"] = options
+
+
+def _check_generator(document: Document) -> None:
+    """Refuse transports, directions and options that the generator does not do."""
+    factors, name = document.value["factors"], document.value["flow"]["generator"]
+    ability = ABILITIES[name]
+    for index, transport in enumerate(factors["transport"]):
+        place = ("factors", "transport", index)
+        if transport == NULL:
+            raise document.refuse(place, "null is the control arm", "write control: true, and no null here")
+        if transport not in ability.transports:
+            step = f"use generator netjoule-traffic, or only {_listed(sorted(ability.transports))}"
+            raise document.refuse(place, f"{name} cannot send {transport}", step)
+    for index, direction in enumerate(factors["direction"]):
+        if direction not in ability.directions:
+            place = ("factors", "direction", index)
+            raise document.refuse(place, f"{name} cannot send {direction}", "use generator netjoule-traffic")
+    for index, payload in enumerate(factors["payload_bytes"]):
+        if payload < ability.least_payload_bytes:
+            what = f"a message of {name} has at least {ability.least_payload_bytes} bytes, not {payload}"
+            raise document.refuse(("factors", "payload_bytes", index), what)
+    if "profile" in factors and not ability.profiles:
+        step = "use generator netjoule-traffic, or leave the profile out"
+        raise document.refuse(("factors", "profile"), f"{name} takes no profile", step)
+
+
+def _check_beside(document: Document) -> None:
+    """Refuse more flows than a server takes, null as a companion, and several flows of most generators."""
+    factors, said = document.value["factors"], document.value["flow"]
+    others = said.get("beside", [])
+    for index, other in enumerate(others):
+        if other["transport"] == NULL:
+            place = ("flow", "beside", index, "transport")
+            raise document.refuse(place, "null sends nothing, so nothing shares the path with it")
+    counts: dict[tuple[str, str], int] = {
+        ("factors", "parallel"): max(factors["parallel"]),
+        ("flow", "clients"): said["clients"],
+        ("flow", "beside"): len(others),
+    }
+    if not ABILITIES[said["generator"]].several:
+        for field, count in counts.items():
+            if count > (0 if field[1] == "beside" else 1):
+                words = f"{said['generator']} makes one flow at a time here"
+                raise document.refuse(field, words, "use generator netjoule-traffic")
+    ways = 2 if "both" in factors["direction"] else 1
+    at_once = said["clients"] * (max(factors["parallel"]) + len(others)) * ways
+    if at_once > _MOST_FLOWS:
+        field = max(counts, key=lambda one: counts[one])
+        raise document.refuse(field, f"{at_once} flows at once, and a server takes {_MOST_FLOWS} at most")
+    if "profile" in factors and any({"payload_bytes", "offered_rate_mbps"} & set(one) for one in others):
+        step = "leave payload_bytes and offered_rate_mbps out"
+        raise document.refuse(("flow", "beside"), "with a profile every flow sends it", step)
+
+
+def _check_paces(document: Document) -> None:
+    """Refuse a pacing that makes no sense, or that generator or transports do not do."""
+    factors, said = document.value["factors"], document.value["flow"]
+    name = said["generator"]
+    if not ABILITIES[name].paces:
+        for field, own in _OWN_PACER.items():
+            if factors[field] != own:
+                place = ("factors", field)
+                raise document.refuse(place, f"{name} has a pacer of its own", "leave the field out")
+        if "pacing_limits" in said:
+            what = f"{name} gives no pacing certificate"
+            raise document.refuse(("flow", "pacing_limits"), what, "leave them out")
+    if "so_txtime" in factors["pacing"]:
+        _check_launch_times(document)
+
+
+def _check_launch_times(document: Document) -> None:
+    """Refuse what does not go with so_txtime, by which every message has a launch time of its own."""
+    factors = document.value["factors"]
+    alone = "give it a workload of its own"
+    if factors["window_us"] != [0]:
+        raise document.refuse(("factors", "window_us"), "so_txtime has no window", alone)
+    if factors["gso"] != [False]:
+        raise document.refuse(("factors", "gso"), "so_txtime sends no trains", alone)
+    taking = transports.with_launch_times()
+    for place, transport in _named(document).items():
+        if transport not in taking:
+            raise document.refuse(
+                place,
+                f"the kernel takes no launch times for {transport}",
+                f"use so_txtime with {_listed(sorted(taking))} alone",
+            )
+
+
+def _named(document: Document) -> dict[tuple[str | int, ...], str]:
+    """Every transport that the workload names, by its place."""
+    own = enumerate(document.value["factors"]["transport"])
+    beside = enumerate(document.value["flow"].get("beside", []))
+    return {("factors", "transport", index): name for index, name in own} | {
+        ("flow", "beside", index, "transport"): other["transport"] for index, other in beside
+    }
+
+
+def _effective_options(document: Document) -> dict[str, dict[str, Any]]:
+    """Options of the workload's transports with their defaults.
+
+    Raises:
+        UsageError: for options of a transport that is not in it, or that its generator does not take.
+    """
+    said = document.value["flow"]
+    taken = ABILITIES[said["generator"]].options
+    given: dict[str, dict[str, Any]] = said.get("transport_options", {})
+    named = dict.fromkeys(_named(document).values())
+    for transport in given:
+        place = ("flow", "transport_options", transport)
+        if transport not in named:
+            raise document.refuse(
+                place,
+                f"options for {transport}, which is not a transport of this workload",
+                f"add {transport} to the transports, or leave its options out",
+            )
+        if transport not in taken:
+            raise document.refuse(
+                place,
+                f"{said['generator']} takes no options of {transport}",
+                "leave them out: the settings of its hosts decide (for DCCP sysctl net.dccp.default)",
+            )
+    chosen = {
+        transport: _spelled_out(transport) | given.get(transport, {})
+        for transport in named
+        if transport in taken
+    }
+    return {transport: options for transport, options in sorted(chosen.items()) if options}
+
+
+def _spelled_out(transport: str) -> dict[str, Any]:
+    """The defaults that an effective workload names."""
+    return {name: value for name, value in transports.defaults(transport).items() if name in _SPELLED_OUT}
+
+
+def _listed(names: list[str]) -> str:
+    """Names as a sentence has them: "a", "a and b", "a, b and c"."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads of schema 1, whose runs were flows and whose factors stood beside everything else. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["is_older", "newest_campaign", "newest_place", "newest_workload"]
+
+_FACTORS = {
+    "transports": "transport",
+    "payload_bytes": "payload_bytes",
+    "offered_rate_mbps": "offered_rate_mbps",
+    "direction": "direction",
+    "parallel": "parallel",
+    "pacing": "pacing",
+    "window_us": "window_us",
+    "gso": "gso",
+    "profile": "profile",
+}
+_SETTINGS = ("generator", "ip_version", "clients", "beside", "transport_options", "pacing_limits")
+_PULSE = {"rate_mbps": "offered_rate_mbps"}
+_NULL = "null"
+
+
+def is_older(workload: Mapping[str, Any]) -> bool:
+    """Whether it is one of schema 1."""
+    return workload.get("schema_version") == 1
+
+
+def newest_campaign(campaign: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A campaign.json with its workload in the newest shape."""
+    workload = campaign.get("workload")
+    if not isinstance(workload, Mapping):
+        return campaign
+    return {**campaign, "workload": newest_workload(workload)}
+
+
+def newest_workload(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A workload in the newest shape; what is wrong with it stays wrong, so that its contract says it."""
+    if not is_older(workload):
+        return workload
+    found: dict[str, Any] = {**workload, "schema_version": 2, "load": "flow", "control": False}
+    factors, settings = {}, {}
+    for old, name in _FACTORS.items():
+        if old in found:
+            factors[name] = found.pop(old)
+    for name in _SETTINGS:
+        if name in found:
+            settings[name] = found.pop(name)
+    pulses = found.pop("load_pulses", None)
+    if pulses is not None:
+        found["sync_pulses"], settings["sync_pulse"] = True, _renamed(pulses, _PULSE)
+    found["control"] = _without_control(factors)
+    _spell_out_pacing(factors)
+    if isinstance(found.get("statistics"), Mapping):
+        found["statistics"] = _statistics(found["statistics"])
+    return {**found, "factors": factors, "flow": settings}
+
+
+def newest_place(place: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Where the field of a workload of schema 1 stands now."""
+    if not place:
+        return place
+    first, rest = str(place[0]), place[1:]
+    if first == "pacing" and rest and not isinstance(rest[0], int):
+        return ("factors", rest[0] if rest[0] != "mode" else "pacing")
+    if first in _FACTORS:
+        return ("factors", _FACTORS[first], *rest)
+    if first in _SETTINGS:
+        return ("flow", *place)
+    return ("flow", "sync_pulse", *rest) if first == "load_pulses" else place
+
+
+def _without_control(factors: dict[str, Any]) -> bool:
+    """Take null, which is the control arm, out of the transports; whether it was there."""
+    named = factors.get("transport")
+    if not isinstance(named, list):
+        return False
+    # A bare null in a YAML list is the transport of that name.
+    factors["transport"] = [one for one in named if one not in (None, _NULL)]
+    return len(factors["transport"]) < len(named)
+
+
+def _spell_out_pacing(factors: dict[str, Any]) -> None:
+    """A mapping becomes the three factors that it stands for."""
+    pacing = factors.get("pacing")
+    if isinstance(pacing, Mapping) and not {"window_us", "gso"} & set(factors):
+        del factors["pacing"]
+        factors |= _renamed(pacing, {"mode": "pacing"})
+
+
+def _statistics(said: Mapping[str, Any]) -> dict[str, Any]:
+    contrasts = said.get("contrasts")
+    if not isinstance(contrasts, list):
+        return dict(said)
+    return {**said, "contrasts": [_contrast(one) if isinstance(one, Mapping) else one for one in contrasts]}
+
+
+def _contrast(one: Mapping[str, Any]) -> dict[str, Any]:
+    found = _renamed(one, {"transport": "arm"})
+    size = found.pop("payload_bytes", None)
+    return found if size is None else {**found, "at": {"payload_bytes": size}}
+
+
+def _renamed(given: Any, names: Mapping[str, str]) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    return {names.get(name, name): value for name, value in given.items()}
