@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from netjoule.analysis.energy_table import ENERGY_FILE, energy_tables
 from netjoule.analysis.excluded_runs import exclusion_line, valid_results
 from netjoule.analysis.floor_warnings import FLOOR_LARGE, floor_warnings, warning_line
 from netjoule.core import files
@@ -21,6 +22,8 @@ VERDICT_FILE = "tables/pacer_verdict.csv"
 """The pacer's verdict, of a campaign that did both spin and sleep."""
 FAIRNESS_FILE = "tables/fairness.csv"
 """Fairness per cell, of a campaign with several flows at once."""
+ARM_CONTRASTS_FILE = "tables/arm_contrasts.csv"
+"""Arms compared over all cells, of a load without a file of its own in R."""
 CONTRASTS_FILE = "tables/contrasts.csv"
 """Transports compared over all loads, the main comparisons first, of a campaign with E_A."""
 
@@ -48,6 +51,30 @@ def tell(campaign: Path, output: Output) -> None:
     Raises:
         InvalidData: as `summary_rows`.
     """
+    if energy := rows_of(campaign, ENERGY_FILE):
+        _tell_energy(campaign, energy, output)
+    else:
+        _tell_flows(campaign, output)
+    _tell_files(campaign, output)
+
+
+def _tell_energy(campaign: Path, rows: list[dict[str, str]], output: Output) -> None:
+    """Of a load that has no file of its own in R."""
+    for table in energy_tables(rows):
+        output.show(table)
+    if line := exclusion_line(campaign):
+        output.error(line)
+    for line in grade_lines(campaign):
+        output.say(line)
+    for row in rows:
+        output.event({"event": "energy", **typed(row)})
+    for row in rows_of(campaign, ARM_CONTRASTS_FILE):
+        output.say(row["words"])
+        output.event({"event": "contrast", **typed(row)})
+
+
+def _tell_flows(campaign: Path, output: Output) -> None:
+    """Of flows: E_A, the pacer's verdict, fairness and contrasts."""
     rows = summary_rows(campaign)
     for table in summary_tables(rows):
         output.show(table)
@@ -73,7 +100,6 @@ def tell(campaign: Path, output: Output) -> None:
         output.event({"event": "contrast", **typed(row)})
     for row in rows:
         output.event({"event": "ea", **typed(row)})
-    _tell_files(campaign, output)
 
 
 def _tell_files(campaign: Path, output: Output) -> None:

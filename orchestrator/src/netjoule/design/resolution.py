@@ -159,11 +159,11 @@ def _describe(program: str, model: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def added_power_w(model: Mapping[str, Any], payload_bytes: int, rate_mbps: float) -> float | None:
+def added_power_w(model: Mapping[str, Any], message_bytes: int, rate_mbps: float) -> float | None:
     """Rough P_A - P_I of a sending device in W; None for a form that is not known here."""
     p = {name: float(value) for name, value in model.get("parameters", {}).items()}
-    frames_per_s = rate_mbps * 1e6 / 8 / payload_bytes
-    frame_s = _FRAME_OVERHEAD_S + 8 * (payload_bytes + _HEADER_BYTES) / _PHY_RATE_BPS
+    frames_per_s = rate_mbps * 1e6 / 8 / message_bytes
+    frame_s = _FRAME_OVERHEAD_S + 8 * (message_bytes + _HEADER_BYTES) / _PHY_RATE_BPS
     air_share = min(1.0, frames_per_s * frame_s)
     match model.get("form"):
         case "constant":
@@ -184,7 +184,7 @@ def _below(
 ) -> tuple[str, ...] | None:
     if least_w is None or model is None or not sends:
         return None
-    powers = [added_power_w(model, one.payload_bytes, one.rate_mbps) for one in sends]
+    powers = [added_power_w(model, one.message_bytes, one.rate_mbps) for one in sends]
     if any(power is None for power in powers):
         return None
     return tuple(

@@ -59,7 +59,7 @@ class Sending:
     """What a client sends in a cell: messages of so many bytes at a rate."""
 
     cell: Cell
-    payload_bytes: int
+    message_bytes: int
     rate_mbps: float
 
 
