@@ -31,6 +31,7 @@ from netjoule.importing.flows import (
     settle_unknown,
 )
 from netjoule.importing.sources import Source
+from netjoule.loads.flow.abilities import ABILITIES
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.generators.messages import Clocks
 from netjoule.loads.flow.generators.netperfmeter import as_report, read_scalars, read_vector
