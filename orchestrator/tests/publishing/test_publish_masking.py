@@ -255,11 +255,12 @@ def test_a_shipped_device_model_keeps_its_name():
 
 # Texts that people, programs and instruments write: masked as running text.
 _RUNNING = (
-    "adapter addresses arm bssid calibration campaign code cpu_model csv cycles_reason description detail "
-    "device_model distribution document emulation factors failed failure file filter firmware flag "
-    "generator_version generator_versions governor identification identity_file interface ipv4 ipv6 "
-    "kernel known_hosts load machine make mapping_source message meter_id model name offloads pacing profile "
-    "part provisional reason reference resource settings source station status sysctls system text to "
+    "access adapter addresses arm bssid buffers build calibration campaign code cpu_model csv "
+    "cycles_reason description detail device device_model direction distribution document elements "
+    "emulation environment factors failed failure file filter firmware flag generator_version "
+    "generator_versions governor identification identity_file interface ipv4 ipv6 kernel known_hosts load "
+    "machine make mapping_source message meter_id model name offloads pacing part path profile "
+    "provisional reason reference resource scaling settings source station status sysctls system text to "
     "transport_options transport_stats unit version versions via"
 )
 RUNNING = {"", *_RUNNING.split()}

@@ -15,7 +15,7 @@ from netjoule.core.errors import InvalidData, NetjouleError, UsageError
 from netjoule.coursework import cells, handin
 from netjoule.coursework.cells import CannotTell, Cells
 from netjoule.coursework.exercise import Exercise
-from netjoule.loads.flow.settings import FlowSettings, Pace
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.validation.check import check_campaign
 from netjoule.workload.workload import Workload
 from netjoule_contracts.lift.workload import newest_campaign
@@ -25,10 +25,12 @@ from netjoule_contracts.types.topology import Link
 LEAST_BLOCKS, MOST_BLOCKS = 3, 40
 # What the shipped workloads leave as it is; the plan of another one may be endless.
 _AS_SHIPPED = {
-    "directions": ("up",),
+    "direction": "up",
+    "pacing": "absolute",
+    "window_us": 0,
+    "gso": False,
+    "parallel": 1,
     "generator": "netjoule-traffic",
-    "paces": (Pace(),),
-    "parallel": (1,),
     "clients": 1,
 }
 _NOT_IN_IT = ("profile", "beside")
@@ -80,23 +82,25 @@ def _other_workload(document: Mapping[str, Any], exercise: Exercise) -> str:
     try:
         workload = Workload.from_document(document, where="campaign.json")
     except UsageError as error:
-        return f"its workload is none ({error.what})"
+        return f"its workload is wrong: {error.what}"
     if workload.load != "flow":
         return f"its load is {workload.load}"
     if not LEAST_BLOCKS <= workload.blocks <= MOST_BLOCKS:
         return f"its blocks are not {LEAST_BLOCKS} to {MOST_BLOCKS}"
-    return _other_settings(FlowSettings.of(workload), exercise)
+    return _other_flows(workload, exercise)
 
 
-def _other_settings(settings: FlowSettings, exercise: Exercise) -> str:
+def _other_flows(workload: Workload, exercise: Exercise) -> str:
+    settings = FlowSettings.of(workload)
     for name in ("transports", "payload_bytes", "offered_rate_mbps"):
         wanted: frozenset[Any] = getattr(exercise, name)
         found = getattr(settings, name)
         if len(found) != len(wanted) or set(found) != wanted:
             return f"its {name} are not {', '.join(map(str, sorted(wanted)))}"
     for name, value in _AS_SHIPPED.items():
-        if getattr(settings, name) != value:
-            return f"its {name} differ from the exercise's"
+        found = workload.factors[name] if name in workload.factors else (getattr(settings, name),)
+        if found != (value,):
+            return f"its {name} is not {value}"
     for name in _NOT_IN_IT:
         if getattr(settings, name):
             return f"it has a {name}"
