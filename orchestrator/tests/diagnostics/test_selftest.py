@@ -27,13 +27,14 @@ from netjoule.diagnostics.selftest import Case, arguments, at_once, cases, certi
 from netjoule.hosts.host import LocalHost
 from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 
 ROOT = Path(__file__).parents[3]
 PROFILE_FACTS = json.dumps({"mean_rate_mbps": 0.065, "profile": {"messages": 200_000}})
 
 
-def workload(**more: object) -> FlowSettings:
-    return FlowSettings.of(synthetic.workload(transports=["udp", "null"], **more))
+def workload(**more: object) -> Workload:
+    return synthetic.workload(transports=["udp", "null"], **more)
 
 
 def document(*, passed: bool = True) -> dict[str, Any]:
@@ -75,13 +76,15 @@ def shown(found: Sequence[Mapping[str, Any]]) -> str:
 
 def test_the_least_and_the_greatest_load_of_every_size_and_pacing_are_tried() -> None:
     of = workload(payload_bytes=[64, 1440], offered_rate_mbps=[3, 1, 30], pacing=["absolute", "spin"])
-    assert cases(of) == [
+    assert cases(FlowSettings.of(of)) == [
         Case(payload, rate, Pace(mode))
         for mode in ("absolute", "spin")
         for payload in (64, 1440)
         for rate in (1.0, 30.0)
     ]
-    assert cases(workload(payload_bytes=[64], offered_rate_mbps=[3])) == [Case(64, 3.0, Pace())]
+    assert cases(FlowSettings.of(workload(payload_bytes=[64], offered_rate_mbps=[3]))) == [
+        Case(64, 3.0, Pace())
+    ]
 
 
 def test_a_schedule_is_asked_for_in_base_units_with_the_workloads_limits() -> None:
@@ -116,7 +119,7 @@ def test_a_profile_is_certified_by_its_own_schedule_and_no_constant_rate() -> No
     told: list[str] = []
     (found,) = certify(of, synthetic.topology(), 2.0, told.append)
     assert told == ["this host: profile talk (talk_spurts), messages of 172 bytes at most, absolute"]
-    assert arguments(cases(of)[0], {}, 2.0)[:3] == ["selftest", "--profile", "-"]
+    assert arguments(cases(FlowSettings.of(of))[0], {}, 2.0)[:3] == ["selftest", "--profile", "-"]
     assert found["payload_bytes"] == 172
     constant = 0.037e6 / 8 / 172 * 2.0
     assert found["offered_rate_mbps"] != 0.037  # this schedule's own
@@ -157,7 +160,7 @@ def test_a_host_that_cannot_be_asked_says_why(
     said = {"event": "error", "code": "host_lacks", "message": "so_txtime needs fq"}
     answers(tmp_path, monkeypatch, said, code=code)
     with raises(kind):
-        certify(workload(), synthetic.topology(), 0.2, silent)
+        certify(synthetic.workload(), synthetic.topology(), 0.2, silent)
 
 
 @pytest.mark.parametrize("answer", [{"kind": "selftest"}, [], "passed"])
@@ -166,7 +169,7 @@ def test_an_answer_that_is_none_is_refused(
 ) -> None:
     answers(tmp_path, monkeypatch, answer)
     with raises(RunFailed):
-        certify(workload(), synthetic.topology(), 0.2, silent)
+        certify(synthetic.workload(), synthetic.topology(), 0.2, silent)
 
 
 def test_a_program_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +179,7 @@ def test_a_program_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: py
     program.chmod(0o755)
     monkeypatch.setenv("NETJOULE_BIN_DIR", str(tmp_path))
     with raises(RunFailed):
-        certify(workload(), synthetic.topology(), 0.1, silent)
+        certify(synthetic.workload(), synthetic.topology(), 0.1, silent)
 
 
 def test_the_table_has_a_row_per_flow_with_its_verdict() -> None:
@@ -234,7 +237,7 @@ def test_as_many_flows_are_tried_at_once_as_a_run_has_on_the_host(
     waits = f"while [ $(wc -l <{calls}) -lt 6 ]; do sleep 0.05; done\ncat"
     program.write_text(program.read_text().replace("\ncat", "\n" + waits))
     told: list[str] = []
-    of = workload(
+    of = synthetic.workload(
         transports=["udp"],
         payload_bytes=[64],
         offered_rate_mbps=[3],
@@ -253,13 +256,13 @@ def test_as_many_flows_are_tried_at_once_as_a_run_has_on_the_host(
 
 def test_a_lab_client_keeps_its_own_flows_and_the_server_those_of_all() -> None:
     of = workload(payload_bytes=[64], offered_rate_mbps=[3], parallel=2, clients=3)
-    (case,) = cases(of)
-    assert (len(at_once(of, case, 1)), len(at_once(of, case, 3))) == (2, 6)
+    (case,) = cases(FlowSettings.of(of))
+    assert (len(at_once(FlowSettings.of(of), case, 1)), len(at_once(FlowSettings.of(of), case, 3))) == (2, 6)
 
 
 def test_profiles_that_are_tried_at_once_have_schedules_of_their_own() -> None:
     of = workload(profile=TALK, payload_bytes=[172], offered_rate_mbps=[0.037], parallel=2)
-    together = at_once(of, cases(of)[0], 1)
+    together = at_once(FlowSettings.of(of), cases(FlowSettings.of(of))[0], 1)
     argv = [arguments(case, {}, 2.0, seed) for seed, case in enumerate(together, start=1)]
     assert [one[one.index("--schedule-seed") + 1] for one in argv] == ["1", "2"]
 
@@ -302,7 +305,7 @@ def test_a_host_names_itself_as_the_topology_does(tmp_path: Path, monkeypatch: p
     answers(tmp_path, monkeypatch, document())
     of = workload(payload_bytes=[64], offered_rate_mbps=[3])
     argv = [str(tmp_path / "netjoule-traffic")]
-    (found,) = asyncio.run(selftest.certify_host(LocalHost("client"), argv, of, 0.2, silent))
+    (found,) = asyncio.run(selftest.certify_host(LocalHost("client"), argv, FlowSettings.of(of), 0.2, silent))
     assert found["host"] == "client"
 
 

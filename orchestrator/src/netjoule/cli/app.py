@@ -420,11 +420,10 @@ def selftest(
     """
     from netjoule.cli import launch
     from netjoule.diagnostics import selftest as certifying
-    from netjoule.loads.flow.settings import FlowSettings
 
     output = Output(json_lines=json)
     inputs = launch.load_inputs(workload, testbed)
-    found = certifying.certify(FlowSettings.of(inputs.workload), inputs.topology, time_s, output.error)
+    found = certifying.certify(inputs.workload, inputs.topology, time_s, output.error)
     output.show(certifying.table(found))
     for one in found:
         output.event({"event": "selftest", **one})

@@ -26,6 +26,7 @@ from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.testbeds.parts import all_or_none
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
+from netjoule.workload.workload import Workload
 
 Tell = Callable[[str], None]
 
@@ -94,11 +95,11 @@ def arguments(case: Case, limits: Mapping[str, float], time_s: float, schedule_s
     return [*argv, *limit_arguments(limits), "--json"]
 
 
-def certify(settings: FlowSettings, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
+def certify(workload: Workload, of: Topology, time_s: float, tell: Tell) -> list[dict[str, Any]]:
     """Certify every host that will send or receive flows.
 
     Args:
-        settings: of a workload, what is going to be asked.
+        workload: what is going to be asked; of flows.
         of: the testbed.
         time_s: length of each flow, seconds.
         tell: takes one line per schedule as it begins.
@@ -109,6 +110,7 @@ def certify(settings: FlowSettings, of: Topology, time_s: float, tell: Tell) -> 
     Raises:
         NetjouleError: when a host cannot be asked, or lacks what a schedule needs.
     """
+    settings = FlowSettings.of(workload)
     if of.kind == topology.EMULATED:
         argv = [programs.find(_PROGRAM)]
         # Both ends of all flows are here.
