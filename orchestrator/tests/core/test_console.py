@@ -4,6 +4,7 @@ import json
 
 import pytest
 import synthetic
+from golden_sentences import raises
 from rich.console import Console
 
 from netjoule.cli.progress import ea_text, event_document, progress_sink
@@ -37,9 +38,7 @@ def test_an_error_says_where_what_and_what_next():
 
 def test_file_errors_become_sentences(tmp_path):
     with (
-        pytest.raises(
-            RunFailed, match=r"cannot read .*nothing: no such file or folder; check the path"
-        ) as caught,
+        raises(RunFailed) as caught,
         file_errors("read", tmp_path / "nothing"),
     ):
         (tmp_path / "nothing").read_text()

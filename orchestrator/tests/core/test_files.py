@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def test_a_program_is_looked_up_in_the_named_folder_first_then_on_the_path(tmp_p
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
     assert programs.find("netjoule-demo-tool") == str(tmp_path / "named" / "netjoule-demo-tool")
     assert programs.find("other-tool") == str(tmp_path / "path" / "other-tool")
-    with pytest.raises(HostLacks, match="no-such-tool is not on this host; install no-such-tool"):
+    with raises(HostLacks):
         programs.find("no-such-tool")
 
 
@@ -115,10 +116,10 @@ def test_shipped_files_are_those_of_the_installation_from_anywhere(tmp_path, mon
     root = Path(__file__).parents[3]
     for name in ("testbed-topology.yaml", "analysis-r/exec/analyse.R"):
         assert programs.shipped(name) == root / name
-    with pytest.raises(HostLacks, match="this installation of netjoule has no nothing-of-the-kind"):
+    with raises(HostLacks):
         programs.shipped("nothing-of-the-kind")
     monkeypatch.setattr(programs, "checkout", lambda: None)
-    with pytest.raises(HostLacks, match="this installation of netjoule has no testbed-topology"):
+    with raises(HostLacks):
         programs.shipped("testbed-topology.yaml")
 
 

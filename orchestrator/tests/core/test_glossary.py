@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 
 import netjoule_contracts as contracts
 from netjoule.core import glossary
@@ -54,7 +55,7 @@ def test_t_a_is_a_column_of_the_analysis():
 def test_lookup_finds_by_word_or_column():
     assert [e.term for e in glossary.lookup(["floor_w"])] == ["generator floor"]
     assert glossary.lookup([]) == glossary.entries()
-    with pytest.raises(UsageError, match="has no 'nonsense'"):
+    with raises(UsageError):
         glossary.lookup(["floor", "nonsense"])
 
 

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from golden_sentences import raises
 
 from netjoule.analysis import analysis
 from netjoule.cli.app import run_command
@@ -130,13 +131,13 @@ def a_workload(**changes):
 def test_a_plan_is_counted_before_it_is_made():
     many = a_workload(payload_bytes=list(range(100, 1100)), blocks=100_000)
     assert many.runs == 10**8
-    with pytest.raises(UsageError, match="100000000 runs, and a campaign has 100000 at most"):
+    with raises(UsageError):
         run_table.expand(many, 1)
     assert len(run_table.expand(a_workload(blocks=2), 1)) == a_workload(blocks=2).runs == 2
 
 
 def test_so_are_ways_of_pacing():
-    with pytest.raises(UsageError, match="4000 ways of pacing, and 1000 are the most"):
+    with raises(UsageError):
         a_workload(window_us=list(range(2000)), gso=[True, False])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import synthetic
+from golden_sentences import raises
 
 from netjoule.core import secrets
 from netjoule.core.errors import HostLacks, UsageError
@@ -32,17 +33,10 @@ def test_a_variable_a_file_and_a_vault_are_resolved(tmp_path, monkeypatch):
     assert secrets.resolve("vault:lab/psk").reveal() == "three"
 
 
-@pytest.mark.parametrize(
-    ("reference", "words"),
-    [
-        ("env:NETJOULE_NOT_SET", "NETJOULE_NOT_SET is not set"),
-        ("file:/nonexistent/psk", "cannot read the secret file /nonexistent/psk"),
-        ("vault:lab/psk", "no vault is set up"),
-    ],
-)
-def test_a_missing_secret_is_named_by_its_reference(monkeypatch, reference, words):
+@pytest.mark.parametrize("reference", ["env:NETJOULE_NOT_SET", "file:/nonexistent/psk", "vault:lab/psk"])
+def test_a_missing_secret_is_named_by_its_reference(monkeypatch, reference):
     monkeypatch.delenv("NETJOULE_VAULT", raising=False)
-    with pytest.raises(HostLacks, match=words) as caught:
+    with raises(HostLacks) as caught:
         secrets.resolve(reference, where="wifi.passphrase")
     assert str(caught.value).startswith("wifi.passphrase: ")
 
@@ -52,7 +46,7 @@ def test_a_vault_without_the_entry_says_so_without_its_words(tmp_path, monkeypat
     vault.write_text(f"#!/bin/sh\necho {CANARY} >&2\nexit 5\n")
     vault.chmod(0o755)
     monkeypatch.setenv("NETJOULE_VAULT", str(vault))
-    with pytest.raises(HostLacks, match=r"no entry lab/psk \(exit 5\)") as caught:
+    with raises(HostLacks) as caught:
         secrets.resolve("vault:lab/psk")
     assert CANARY not in str(caught.value)
 

@@ -8,6 +8,7 @@ import sys
 import threading
 
 import pytest
+from golden_sentences import raises
 
 from netjoule.core.errors import HostLacks
 from netjoule.hosts import child_process
@@ -72,8 +73,7 @@ def test_it_is_felt_where_the_child_cannot_be_started(handlers, monkeypatch, sig
 
 
 def test_a_child_that_cannot_be_started_is_named(handlers):
-    said = "cannot start ./no-such-program: No such file or directory"
-    with pytest.raises(HostLacks, match=said), sleeper(program="./no-such-program"):
+    with raises(HostLacks), sleeper(program="./no-such-program"):
         pytest.fail("the body was reached")
 
 

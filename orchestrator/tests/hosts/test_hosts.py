@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 
-import pytest
+from golden_sentences import raises
 
 from netjoule.core.errors import HostLacks
 from netjoule.hosts.host import PREFERRED_NICE, LocalHost, LocalProcess, ProcessEnded
@@ -30,32 +30,30 @@ def test_expect_skips_other_events_and_returns_the_one() -> None:
 
 def test_an_error_event_becomes_its_message() -> None:
     script = """echo '{"event":"error","code":"x","message":"no route to 10.0.0.1"}'; exit 3"""
-    with pytest.raises(
-        ProcessEnded, match=r"^tool serve ended with code 3: no route to 10\.0\.0\.1$"
-    ) as caught:
+    with raises(ProcessEnded) as caught:
         with_process(script, lambda p: p.expect("ready", 60))
     assert caught.value.exit_status == 3
 
 
 def test_an_early_end_tells_code_and_last_words() -> None:
-    with pytest.raises(ProcessEnded, match="tool serve ended with code 4: port taken / give another"):
+    with raises(ProcessEnded):
         with_process("echo port taken >&2; echo give another >&2; exit 4", lambda p: p.expect("ready", 60))
 
 
 def test_a_killed_process_tells_so() -> None:
-    with pytest.raises(ProcessEnded, match="tool serve was killed by signal 9") as caught:
+    with raises(ProcessEnded) as caught:
         with_process("kill -9 $$", lambda p: p.expect("ready", 60))
     assert caught.value.exit_status == -9
 
 
 def test_silence_has_a_deadline() -> None:
-    with pytest.raises(ProcessEnded, match=r"tool serve did not say 'ready' within 0\.05 s") as caught:
+    with raises(ProcessEnded) as caught:
         with_process("cat", lambda p: p.expect("ready", 0.05))
     assert caught.value.exit_status is None
 
 
 def test_a_line_that_is_no_json_is_named() -> None:
-    with pytest.raises(ProcessEnded, match="wrote a line that is not JSON"):
+    with raises(ProcessEnded):
         with_process("""echo '{"event":"ready",'; cat""", lambda p: p.expect("ready", 60))
 
 
@@ -130,7 +128,7 @@ def test_a_preferred_process_is_ahead_where_the_user_may_give_that() -> None:
 
 
 def test_a_missing_program_is_named() -> None:
-    with pytest.raises(HostLacks, match=r"cannot start tool \(/nowhere/tool\): No such file"):
+    with raises(HostLacks):
         asyncio.run(LocalHost("here").start(["/nowhere/tool"], name="tool"))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import sshd
+from golden_sentences import raises
 from lab_topology import LAB
 from runner_fakes import FakeClock
 
@@ -145,13 +146,13 @@ def test_stop_ends_a_program_with_its_helpers_and_finish_lets_it_end(on) -> None
 
 def test_what_is_not_there_or_says_nothing_is_told_in_a_sentence(on) -> None:
     async def story(host: SshHost) -> None:
-        with pytest.raises(HostLacks, match=r"host lab: cannot start it \(no-such-program\): No such file"):
+        with raises(HostLacks):
             await host.start(["no-such-program"], name="it")
         silent = await host.start(["cat"], name="cat")
-        with pytest.raises(ProcessEnded, match=r"cat did not say 'ready' within 0\.1 s"):
+        with raises(ProcessEnded):
             await silent.expect("ready", 0.1)
         dying = await host.start(["sh", "-c", "echo why >&2; exit 7"], name="dying")
-        with pytest.raises(ProcessEnded, match="dying ended with code 7: why") as caught:
+        with raises(ProcessEnded) as caught:
             await dying.expect("ready", 10)
         assert caught.value.exit_status == 7
 
@@ -216,7 +217,7 @@ def test_a_lock_is_held_against_others_and_taken_over_by_the_same_campaign(setti
         orphan = await host.start(["cat"], name="left by a killed controller")
         again = SshHost(settings, OWNER, print)
         await again.connect()
-        with pytest.raises(ProcessEnded, match="lost with its host") as lost:
+        with raises(ProcessEnded) as lost:
             await orphan.wait()
         assert lost.value.code == "host_unreachable"
         assert "in use by campaign" in str(await host.given_up())
@@ -235,7 +236,7 @@ def test_a_keeper_that_dies_takes_its_programs_along(on, end: str) -> None:
                 os.kill(keeper, signal.SIGKILL)
             else:
                 host._line._write(b"no JSON\n")  # which nobody sends: an error of its own
-        with pytest.raises(ProcessEnded, match="lost with its host"):
+        with raises(ProcessEnded):
             await process.wait()
         after = await host.start(["echo", "here"], name="next")
         assert await after.next_line() == b"here\n"
@@ -372,7 +373,7 @@ def test_a_host_that_stays_away_is_given_up_and_taken_again_by_the_next_session(
         pull_the_cable(host)
         gone = await host.given_up()
         assert 600 <= (clock.now_ns - began_ns) / 1e9 < 610
-        with pytest.raises(ProcessEnded, match="lost with its host") as lost:
+        with raises(ProcessEnded) as lost:
             await program.wait()
         assert lost.value.code == "host_unreachable"
         with pytest.raises(RunFailed, match="given up after 10 min"):
