@@ -73,7 +73,7 @@ class Design:
     """A campaign and its truth.
 
     Attributes:
-        transports: with or without ``null``; one alone is a campaign too.
+        transports: with or without ``null``; one alone is a campaign too, but null.
         timing: parts of a run; each a multiple of 0.1 s and of every meter's update interval.
         loss: share of sent messages that do not arrive, below 1.
         held_back: share of scheduled messages that congestion control does not let leave, below 1.

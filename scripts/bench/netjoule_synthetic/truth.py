@@ -22,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 SPOILED = "radio_disassociated"
 """Reason of invalid runs; one that nothing but run.json and the plan has to show."""
+_PARTS = ("idle_s", "settle_s", "warm_up_s", "measure_s", "tail_s")
 FIRST_TICK = TICKS_PER_S
 """Where the first idle window begins."""
 
@@ -53,29 +54,24 @@ class Layout:
 
 def layout(design: Design) -> Layout:
     """The timing of a design on the grid."""
-    timing = design.timing
-    names = ("idle_s", "settle_s", "warm_up_s", "measure_s", "tail_s")
-    return Layout(*(ticks(getattr(timing, name), f"timing.{name}") for name in names))
+    return Layout(*(ticks(getattr(design.timing, name), f"timing.{name}") for name in _PARTS))
 
 
 def workload(design: Design, name: str) -> Workload:
     """The workload that a design's plan is the expansion of."""
-    timing = design.timing
     document: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": 2,
         "name": name,
         "description": "Synthetic: written by a generator with known truth; nothing was sent or measured.",
-        "transports": list(design.transports),
-        "payload_bytes": list(design.payload_bytes),
-        "offered_rate_mbps": list(design.offered_rate_mbps),
-        "blocks": design.blocks,
-        "timing": {
-            "idle_s": timing.idle_s,
-            "settle_s": timing.settle_s,
-            "warm_up_s": timing.warm_up_s,
-            "measure_s": timing.measure_s,
-            "tail_s": timing.tail_s,
+        "load": "flow",
+        "control": NULL in design.transports,
+        "factors": {
+            "transport": [one for one in design.transports if one != NULL],
+            "payload_bytes": list(design.payload_bytes),
+            "offered_rate_mbps": list(design.offered_rate_mbps),
         },
+        "blocks": design.blocks,
+        "timing": {name: getattr(design.timing, name) for name in _PARTS},
         "limits": {"max_attempts": 3},
     }
     return loads.made(document, where="the design")

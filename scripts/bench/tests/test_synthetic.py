@@ -55,7 +55,6 @@ CASES = {
     "invalid runs": tiny(blocks=4, invalid_share=0.5, **NOISY),
     "every transport": tiny(transports=EVERY, blocks=1),
     "one transport": tiny(transports=("quic",)),
-    "null alone": tiny(transports=("null",)),
     "no null": tiny(transports=("udp", "tcp")),
     "device streams": tiny(device_stream=True, **NOISY),
     "two meters": tiny(
@@ -232,6 +231,11 @@ def test_a_design_without_a_closed_form_is_refused(changes, words):
 def test_a_cell_of_which_nothing_arrives_is_refused(tmp_path):
     with pytest.raises(ValueError, match="take a longer one"):
         write(tmp_path / "made", tiny(offered_rate_mbps=(0.001,)))
+
+
+def test_null_alone_is_no_workload(tmp_path):
+    with pytest.raises(UsageError, match=r"factors\.transport: the list is too short"):
+        write(tmp_path / "made", tiny(transports=("null",)))
 
 
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
