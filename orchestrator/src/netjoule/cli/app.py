@@ -111,8 +111,7 @@ def demo(
     testbed: Testbed = None,
     seed: Seed = None,
     meter: Annotated[
-        str | None,
-        typer.Option("--meter", metavar="NAME", help="Emulate this meter: wt210, wt310, hm8115, ..."),
+        str | None, typer.Option(metavar="NAME", help="Emulate this meter: wt210, wt310, hm8115, ...")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -150,13 +149,13 @@ def plan(
     seed: Seed = None,
     rows: Annotated[bool, typer.Option("--rows", help="Also print every run, in order.")] = False,
     mde: Annotated[
-        str | None, typer.Option("--mde", metavar="PERCENT", help="How many blocks find this difference.")
+        str | None, typer.Option(metavar="PERCENT", help="How many blocks find this difference.")
     ] = None,
     pilot: Annotated[
-        Path | None, typer.Option("--pilot", metavar="DIR", help="Earlier campaign: how much blocks differ.")
+        Path | None, typer.Option(metavar="DIR", help="Earlier campaign: how much blocks differ.")
     ] = None,
     power: Annotated[
-        str | None, typer.Option("--power", metavar="PERCENT", help="Chance of finding it [default: 80%].")
+        str | None, typer.Option(metavar="PERCENT", help="Chance of finding it [default: 80%].")
     ] = None,
     json: Json = False,
 ) -> None:
@@ -266,9 +265,7 @@ def report(
     margin: Margin = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="FILE", help="Report of two campaigns [default: report-A-and-B.html, here]."
-        ),
+        typer.Option(metavar="FILE", help="Report of two campaigns [default: report-A-and-B.html, here]."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -322,12 +319,11 @@ def provision(
     testbed: Testbed = None,
     check: Annotated[bool, typer.Option("--check", help="Say what would change; change nothing.")] = False,
     limit: Annotated[
-        str | None, typer.Option("--limit", metavar="ROLE", help="Only hosts of this role, or one host.")
+        str | None, typer.Option(metavar="ROLE", help="Only hosts of this role, or one host.")
     ] = None,
     teardown: Annotated[bool, typer.Option("--teardown", help="Undo it.")] = False,
     inventory: Annotated[
-        bool,
-        typer.Option("--inventory", help="Only print the hosts as Ansible's inventory (JSON)."),
+        bool, typer.Option("--inventory", help="Only print the hosts as Ansible's inventory (JSON).")
     ] = False,
     reveal: Annotated[bool, typer.Option("--reveal", hidden=True)] = False,
     trust_vars: TrustVars = False,
@@ -364,12 +360,9 @@ def provision(
 
 @app.command()
 def doctor(
-    results: Annotated[Path, typer.Option("--results", help="Folder that results would go to.")] = Path(
-        "results"
-    ),
+    results: Annotated[Path, typer.Option(help="Folder that results would go to.")] = Path("results"),
     testbed: Annotated[
-        Path | None,
-        typer.Option("--testbed", metavar="FILE", help="Compare the hosts of this topology with it instead."),
+        Path | None, typer.Option(metavar="FILE", help="Compare the hosts of this topology with it instead.")
     ] = None,
     trust_vars: TrustVars = False,
     json: Json = False,
@@ -403,13 +396,10 @@ def doctor(
 @app.command()
 def selftest(
     workload: Annotated[
-        str,
-        typer.Argument(metavar="[WORKLOAD]", help="The workload to check for: a file, or a name."),
+        str, typer.Argument(metavar="[WORKLOAD]", help="The workload to check for: a file, or a name.")
     ] = "demo",
     testbed: Testbed = None,
-    time_s: Annotated[
-        float, typer.Option("--time-s", min=0.1, max=600, help="Length of each flow, in s.")
-    ] = 2.0,
+    time_s: Annotated[float, typer.Option(min=0.1, max=600, help="Length of each flow, in s.")] = 2.0,
     json: Json = False,
 ) -> None:
     """Certify that the hosts keep the schedules of a workload, before a campaign relies on it.

@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-_Campaigns = Annotated[
-    list[Path],
-    typer.Argument(metavar="CAMPAIGN...", help="Campaigns with a profile each, e.g. of skype and youtube."),
-]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
 _NAMED = ("application", "transport")
 _FIGURES = ("E_A J/Mb", "± 95 %", "u95", "more J/Mb", "more %", "more P_A W", "n")
@@ -30,7 +25,15 @@ _PUBLISHED = ("ea_j_per_mbit", "difference_j_per_mbit", "difference_percent")
 _METER = ("meter_id", "node", "power_source", "device_model", "radio_source")
 
 
-def table_iv(campaigns: _Campaigns, json: _Json = False) -> None:
+def table_iv(
+    campaigns: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="CAMPAIGN...", help="Campaigns with a profile each, e.g. of skype and youtube."
+        ),
+    ],
+    json: Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")] = False,
+) -> None:
     """E_A of applications, a campaign each, beside published Table IV.
 
     Example: netjoule table-iv results/skype-1 results/youtube-1

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 _Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder that is handed in.")]
-_Only = Annotated[
-    list[str] | None,
-    typer.Option("--exercise", metavar="NAME", help="Only envelope, floor or congestion; repeatable."),
-]
-_Golden = Annotated[
-    bool, typer.Option("--golden", help="With the shipped campaigns, for a host that cannot run its own.")
-]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
 
@@ -35,7 +28,13 @@ def _coursework() -> None:
 
 
 @app.command("start")
-def start_folder(folder: _Folder, golden: _Golden = False, json: _Json = False) -> None:
+def start_folder(
+    folder: _Folder,
+    golden: Annotated[
+        bool, typer.Option("--golden", help="With the shipped campaigns, for a host that cannot run its own.")
+    ] = False,
+    json: _Json = False,
+) -> None:
     """Make a folder with a sheet for answers and a report to write.
 
     Example: netjoule coursework start results/coursework
@@ -50,7 +49,13 @@ def start_folder(folder: _Folder, golden: _Golden = False, json: _Json = False) 
 
 
 @app.command("check")
-def check_answers(folder: _Folder, exercise: _Only = None, json: _Json = False) -> None:
+def check_answers(
+    folder: _Folder,
+    exercise: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only envelope, floor or congestion; repeatable.")
+    ] = None,
+    json: _Json = False,
+) -> None:
     """Compare the answers with the campaigns beside them; executes nothing from DIR.
 
     Exit codes: 0 all right, 1 some are not, 4 not a coursework, a campaign is refused or decides nothing.

@@ -30,41 +30,29 @@ def _place(text: str) -> Path:
     return Path(text)
 
 
-_Files = Annotated[
-    list[Path],
-    typer.Argument(parser=_place, metavar="FILE...", help="Files of one of the programs, or their folders."),
-]
-_Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder of the campaign.")]
-_TransportOption = Annotated[
-    _Transport | None, typer.Option("--transport", metavar="NAME", help="udp, tcp or dccp-kernel.")
-]
-_OfferedRate = Annotated[
-    float | None, typer.Option("--offered-rate-mbps", metavar="X", help="[default: what was sent]")
-]
-_Version = Annotated[str | None, typer.Option("--generator-version", metavar="V", help="Of the program.")]
-_Day = Annotated[
-    datetime | None,
-    typer.Option("--day", metavar="DAY", formats=["%Y-%m-%d"], help="UTC, of D-ITG's logs."),
-]
-_IpVersionOption = Annotated[
-    _IpVersion | None, typer.Option("--ip-version", metavar="V", help="4 or 6, of NetPerfMeter's flows.")
-]
-_RadioSource = Annotated[
-    _Radio, typer.Option("--radio-source", metavar="WHAT", help="real, wired or unknown.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
-
-
 def import_results(
-    places: _Files,
-    out: _Out,
-    transport: _TransportOption = None,
-    offered_rate_mbps: _OfferedRate = None,
-    generator_version: _Version = None,
-    day: _Day = None,
-    ip_version: _IpVersionOption = None,
-    radio_source: _RadioSource = "unknown",
-    json: _Json = False,
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            parser=_place, metavar="FILE...", help="Files of one of the programs, or their folders."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="New folder of the campaign.")],
+    transport: Annotated[
+        _Transport | None, typer.Option(metavar="NAME", help="udp, tcp or dccp-kernel.")
+    ] = None,
+    offered_rate_mbps: Annotated[
+        float | None, typer.Option(metavar="X", help="[default: what was sent]")
+    ] = None,
+    generator_version: Annotated[str | None, typer.Option(metavar="V", help="Of the program.")] = None,
+    day: Annotated[
+        datetime | None, typer.Option(metavar="DAY", formats=["%Y-%m-%d"], help="UTC, of D-ITG's logs.")
+    ] = None,
+    ip_version: Annotated[
+        _IpVersion | None, typer.Option(metavar="V", help="4 or 6, of NetPerfMeter's flows.")
+    ] = None,
+    radio_source: Annotated[_Radio, typer.Option(metavar="WHAT", help="real, wired or unknown.")] = "unknown",
+    json: Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")] = False,
 ) -> None:
     """Bring old results of iperf3, D-ITG or NetPerfMeter into a campaign's tables.
 

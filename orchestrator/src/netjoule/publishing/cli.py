@@ -13,41 +13,34 @@ if TYPE_CHECKING:
     from netjoule.publishing.bundle import Published
     from netjoule.publishing.kinds import Kind
 
-_Campaign = Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign.")]
-_Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="FILE",
-        help="New .zip, .tar.gz, .tgz or .tar.xz [default: MASKED-NAME.zip beside the campaign].",
-    ),
-]
-_Include = Annotated[
-    list[str] | None,
-    typer.Option("--include", metavar="KINDS", help="Do not mask these: ssid,mac,ip,host,user,serial."),
-]
-_Licence = Annotated[
-    str | None,
-    typer.Option("--licence", "--license", metavar="ID", help="Of the data, e.g. CC-BY-4.0 [default: none]."),
-]
-_Author = Annotated[
-    list[str] | None,
-    typer.Option("--author", metavar="NAME", help="To be cited: 'Family, Given', or a group; repeatable."),
-]
-_Incomplete = Annotated[
-    bool, typer.Option("--incomplete", help="Also a campaign that lacks runs of its plan.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
-
 
 def publish_campaign(
-    campaign: _Campaign,
-    out: _Out = None,
-    include: _Include = None,
-    licence: _Licence = None,
-    author: _Author = None,
-    incomplete: _Incomplete = False,
-    json: _Json = False,
+    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="Folder of a campaign.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="New .zip, .tar.gz, .tgz or .tar.xz [default: MASKED-NAME.zip beside the campaign].",
+        ),
+    ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KINDS", help="Do not mask these: ssid,mac,ip,host,user,serial."),
+    ] = None,
+    licence: Annotated[
+        str | None,
+        typer.Option(
+            "--licence", "--license", metavar="ID", help="Of the data, e.g. CC-BY-4.0 [default: none]."
+        ),
+    ] = None,
+    author: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="To be cited: 'Family, Given', or a group; repeatable."),
+    ] = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="Also a campaign that lacks runs of its plan.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")] = False,
 ) -> None:
     """Make a checked bundle for others: data package, checksums, citation, masked names.
 

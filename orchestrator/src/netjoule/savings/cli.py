@@ -13,50 +13,35 @@ if TYPE_CHECKING:
     from netjoule.savings.published import Published
     from netjoule.savings.request import Answer
 
-_Campaign = Annotated[
-    Path | None, typer.Option("--campaign", metavar="DIR", help="Take the difference from this campaign.")
-]
-_Difference = Annotated[
-    float | None,
-    typer.Option("--difference", metavar="X", help="E_A less that of UDP, J/Mb; below 0: it saves."),
-]
-_U95 = Annotated[
-    float | None, typer.Option("--u95", metavar="X", min=0, help="95 % half-width of --difference, J/Mb.")
-]
-_Transport = Annotated[
-    str | None, typer.Option("--transport", metavar="NAME", help="Compared with UDP [default: dccp]")
-]
-_Meter = Annotated[str | None, typer.Option("--meter", metavar="ID", help="Only this meter.")]
-_Payload = Annotated[int | None, typer.Option("--payload-bytes", metavar="N", help="Only this size.")]
-_Load = Annotated[float | None, typer.Option("--offered-rate-mbps", metavar="X", help="Only this load.")]
-_Direction = Annotated[str | None, typer.Option("--direction", metavar="WAY", help="up or down.")]
-_Pacing = Annotated[str | None, typer.Option("--pacing", metavar="NAME", help="Only this pacing.")]
-_Minutes = Annotated[
-    float | None, typer.Option("--minutes", metavar="N", help="Of calls in a year [default: 167e9]")
-]
-_BitRate = Annotated[
-    float | None, typer.Option("--bit-rate-kbps", metavar="X", help="One direction [default: 65]")
-]
-_Household = Annotated[
-    float | None, typer.Option("--household-kwh", metavar="X", help="A year, of one [default: 4226]")
-]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
-
 
 def savings(
-    campaign: _Campaign = None,
-    difference: _Difference = None,
-    u95: _U95 = None,
-    transport: _Transport = None,
-    meter: _Meter = None,
-    payload_bytes: _Payload = None,
-    offered_rate_mbps: _Load = None,
-    direction: _Direction = None,
-    pacing: _Pacing = None,
-    minutes: _Minutes = None,
-    bit_rate_kbps: _BitRate = None,
-    household_kwh: _Household = None,
-    json: _Json = False,
+    campaign: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Take the difference from this campaign.")
+    ] = None,
+    difference: Annotated[
+        float | None, typer.Option(metavar="X", help="E_A less that of UDP, J/Mb; below 0: it saves.")
+    ] = None,
+    u95: Annotated[
+        float | None, typer.Option(metavar="X", min=0, help="95 % half-width of --difference, J/Mb.")
+    ] = None,
+    transport: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Compared with UDP [default: dccp]")
+    ] = None,
+    meter: Annotated[str | None, typer.Option(metavar="ID", help="Only this meter.")] = None,
+    payload_bytes: Annotated[int | None, typer.Option(metavar="N", help="Only this size.")] = None,
+    offered_rate_mbps: Annotated[float | None, typer.Option(metavar="X", help="Only this load.")] = None,
+    direction: Annotated[str | None, typer.Option(metavar="WAY", help="up or down.")] = None,
+    pacing: Annotated[str | None, typer.Option(metavar="NAME", help="Only this pacing.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(metavar="N", help="Of calls in a year [default: 167e9]")
+    ] = None,
+    bit_rate_kbps: Annotated[
+        float | None, typer.Option(metavar="X", help="One direction [default: 65]")
+    ] = None,
+    household_kwh: Annotated[
+        float | None, typer.Option(metavar="X", help="A year, of one [default: 4226]")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")] = False,
 ) -> None:
     """What a difference of E_A adds up to in a year of calls: yours, then the published estimate.
 

@@ -219,7 +219,7 @@ class _Watch:
         os.set_blocking(process.stderr.fileno(), False)
         self._selector.register(process.stderr, selectors.EVENT_READ, "qemu")
         with self._selector, process.stderr:
-            while not self._complete():
+            while self._code is None or not all(stream.ended for stream in self._streams.values()):
                 if self._stopped:
                     return self._outcome_of_stop()
                 for key, _ in self._selector.select(self._left_s()):
@@ -227,7 +227,6 @@ class _Watch:
                 if not self._selector.get_map():
                     raise self._ended(process.wait())
         assert self._ready_s is not None
-        assert self._code is not None
         boot_s, command_s = self._ready_s - self._started_s, self._ended_s - self._ready_s
         return Outcome(self._code, boot_s, command_s, self._release)
 
@@ -235,9 +234,6 @@ class _Watch:
         now_s = time.monotonic()
         ready_s = self._ready_s if self._ready_s is not None else now_s
         return Outcome(0, ready_s - self._started_s, now_s - ready_s, self._release)
-
-    def _complete(self) -> bool:
-        return self._code is not None and all(stream.ended for stream in self._streams.values())
 
     def _left_s(self) -> float | None:
         """Time until the next limit.

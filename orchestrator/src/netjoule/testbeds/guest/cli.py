@@ -33,17 +33,13 @@ def run(
     command: Annotated[list[str], typer.Argument(metavar="CMD...", help="Program and arguments.")],
     rw: Annotated[
         list[Path] | None,
-        typer.Option("--rw", metavar="DIR", help="Folder of this host that CMD may write; repeatable."),
+        typer.Option(metavar="DIR", help="Folder of this host that CMD may write; repeatable."),
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option("--timeout", metavar="S", help="End CMD after S seconds (exit 124).")
+        float | None, typer.Option(metavar="S", help="End CMD after S seconds (exit 124).")
     ] = None,
-    memory: Annotated[
-        int, typer.Option("--memory", metavar="MIB", help="Memory of the guest.")
-    ] = DEFAULT_MEMORY_MIB,
-    accel: Annotated[
-        AccelChoice, typer.Option("--accel", help="auto tries KVM once per boot of this host.")
-    ] = "auto",
+    memory: Annotated[int, typer.Option(metavar="MIB", help="Memory of the guest.")] = DEFAULT_MEMORY_MIB,
+    accel: Annotated[AccelChoice, typer.Option(help="auto tries KVM once per boot of this host.")] = "auto",
     virtual_time: Annotated[
         bool,
         typer.Option("--virtual-time", help="The guest's clock counts instructions: for comparing speeds."),
@@ -74,9 +70,7 @@ def run(
 def lab(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="For keys and topology of this boot.")],
-    network: Annotated[
-        Network, typer.Option("--network", help="Radio network of the topology.")
-    ] = "ht40-wpa2",
+    network: Annotated[Network, typer.Option(help="Radio network of the topology.")] = "ht40-wpa2",
 ) -> None:
     """Boot an access point, a client and a server in one guest; they stay until Ctrl-C or the end of input.
 

@@ -88,21 +88,13 @@ def _read(record: Path) -> Kernel | None:
     folder = record.parent
     try:
         words = json.loads(record.read_text())
-        kernel = Kernel(
-            package=str(words["package"]),
-            version=str(words["version"]),
-            release=str(words["release"]),
-            image=_image(folder / "boot", str(words["release"])),
-            modules=folder / "lib" / "modules" / str(words["release"]),
-        )
+        release = words["release"]
+        plain, packed = (folder / "boot" / name for name in (_PLAIN_IMAGE, f"vmlinuz-{release}"))
+        image = plain if plain.is_file() else packed
+        kernel = Kernel(**words, image=image, modules=folder / "lib" / "modules" / release)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return kernel if kernel.image.is_file() and (kernel.modules / "modules.dep").is_file() else None
-
-
-def _image(boot: Path, release: str) -> Path:
-    plain = boot / _PLAIN_IMAGE
-    return plain if plain.is_file() else boot / f"vmlinuz-{release}"
 
 
 def plain_image(packed: bytes) -> bytes | None:
