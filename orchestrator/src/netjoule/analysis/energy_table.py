@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from netjoule.core.tables import Column, Table
 
-__all__ = ["ENERGY_FILE", "energy_tables"]
-
 ENERGY_FILE = "tables/energy_summary.csv"
 
 Row = Mapping[str, str]
