@@ -11,7 +11,7 @@ use socket2::SockAddr;
 
 use crate::socket::set_option;
 use crate::timestamps::wide;
-use crate::{Result, SocketError};
+use crate::{Result, TransportError};
 
 /// Room for the control messages of one datagram: time stamp, GRO size, ECN field and overflows, with alignment to spare.
 pub(crate) const CONTROL_WORDS: usize = 16;
@@ -26,7 +26,7 @@ const STAMP_BEFORE_5_1: libc::c_int = 35;
 /// (GRO) on their way there have one stamp.
 pub fn enable_rx_timestamps(socket: &impl AsRawFd) -> Result<()> {
     let ask = |name| set_option(socket.as_raw_fd(), libc::SOL_SOCKET, name, 1);
-    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(SocketError::io("ask for arrival time stamps"))
+    ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(TransportError::io("ask for arrival time stamps"))
 }
 
 /// What the kernel tells beside a datagram.

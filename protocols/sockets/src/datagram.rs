@@ -15,7 +15,7 @@ use socket2::Socket;
 use crate::ancillary::{self, Ancillary, Read, CONTROL_WORDS};
 use crate::socket::set_option;
 use crate::timestamps::{ClockReading, TimestampClock, TimestampCounts};
-use crate::{IpVersion, Result, SocketError};
+use crate::{IpVersion, Result, TransportError};
 
 pub use crate::ancillary::enable_rx_timestamps;
 pub use crate::timestamps::now_ns;
@@ -41,7 +41,7 @@ pub const GSO_BYTES: usize = 65_000;
 /// Let the kernel join UDP datagrams of one flow into trains.
 pub fn enable_gro(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, 1)
-        .map_err(SocketError::io("switch on UDP GRO"))
+        .map_err(TransportError::io("switch on UDP GRO"))
 }
 
 /// Have the kernel tell the ECN field of every arrival. An IPv6 socket is asked for IPv6 only, as
@@ -52,13 +52,13 @@ pub fn enable_rx_ecn(socket: &Socket, ip_version: IpVersion) -> Result<()> {
         IpVersion::V6 => (libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS),
     };
     set_option(socket.as_raw_fd(), level, name, 1)
-        .map_err(SocketError::io("ask for the ECN field of arrivals"))
+        .map_err(TransportError::io("ask for the ECN field of arrivals"))
 }
 
 /// Have the kernel tell with every arrival how many before it found no room in the socket's buffer.
 pub fn enable_overflow_counts(socket: &impl AsRawFd) -> Result<()> {
     set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
-        .map_err(SocketError::io("ask for the overflows of the receive buffer"))
+        .map_err(TransportError::io("ask for the overflows of the receive buffer"))
 }
 
 /// Buffers for `recvmmsg`, allocated once.

@@ -14,7 +14,7 @@ use std::os::fd::RawFd;
 use crate::qdisc::{self, Discipline};
 use crate::send_batch::{SendBatch, SCM_TXTIME};
 use crate::socket::{set_option, set_option_bytes};
-use crate::{Result, SocketError};
+use crate::{Result, TransportError};
 
 /// Socket option of asm-generic/socket.h, which libc lacks.
 const SO_TXTIME: libc::c_int = SCM_TXTIME;
@@ -31,18 +31,18 @@ impl LaunchTimes {
     /// Prepare a socket that sends to `peer`.
     ///
     /// # Errors
-    /// [`SocketError::HostLacks`] where nothing on the way out of this host would hold datagrams back.
+    /// [`TransportError::HostLacks`] where nothing on the way out of this host would hold datagrams back.
     pub fn prepare(fd: RawFd, peer: SocketAddr) -> Result<Self> {
         let device = qdisc::device_towards(peer)
-            .map_err(SocketError::io(format!("look up the device towards {}", peer.ip())))?;
+            .map_err(TransportError::io(format!("look up the device towards {}", peer.ip())))?;
         let name = qdisc::device_name(device);
         let disciplines = qdisc::disciplines_of(device)
-            .map_err(SocketError::io(format!("look up the queueing discipline of {name}")))?;
+            .map_err(TransportError::io(format!("look up the queueing discipline of {name}")))?;
         if !are_obeyed(&disciplines) {
-            return Err(SocketError::HostLacks(lacking(&name, &disciplines)));
+            return Err(TransportError::HostLacks(lacking(&name, &disciplines)));
         }
         set_option_bytes(fd, libc::SOL_SOCKET, SO_TXTIME, &option()).map_err(|error| {
-            SocketError::HostLacks(format!(
+            TransportError::HostLacks(format!(
                 "the kernel takes no launch times for {name}: {error} (so_txtime needs Linux 4.19)"
             ))
         })?;
@@ -146,7 +146,7 @@ mod tests {
                     assert!(now_ns() >= at_ns(index));
                 }
             }
-            Err(SocketError::HostLacks(sentence)) => {
+            Err(TransportError::HostLacks(sentence)) => {
                 assert!(!obeyed && sentence.contains("lo") && sentence.contains("needs fq "), "{sentence}");
             }
             Err(other) => panic!("{other}"),

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{IpVersion, Result, SocketError};
+use crate::{IpVersion, Result, TransportError};
 
 /// Receive buffer asked for on a datagram socket, in bytes. The kernel may grant less. It counts a small packet as about
 /// 800 bytes, so this is some 80 ms of 500,000 packets a second: a receiver may be kept from its core for so long.
@@ -34,14 +34,14 @@ pub fn source_towards(remote: SocketAddr) -> io::Result<IpAddr> {
 pub fn datagram(local: SocketAddr) -> Result<Socket> {
     let socket = open(local, Type::DGRAM, Protocol::UDP)?;
     prepare_datagram(&socket, local)?;
-    socket.bind(&local.into()).map_err(SocketError::io(format!("bind UDP {local}")))?;
+    socket.bind(&local.into()).map_err(TransportError::io(format!("bind UDP {local}")))?;
     Ok(socket)
 }
 
 /// Give a socket that carries datagrams a big receive buffer and forbid fragmentation.
 pub fn prepare_datagram(socket: &Socket, local: SocketAddr) -> Result<()> {
     grow_receive_buffer(socket);
-    forbid_fragmentation(socket, local).map_err(SocketError::io("forbid fragmentation"))
+    forbid_fragmentation(socket, local).map_err(TransportError::io("forbid fragmentation"))
 }
 
 /// A non-blocking TCP socket, not yet bound or connected.
@@ -53,11 +53,11 @@ pub fn stream(family_of: SocketAddr) -> Result<Socket> {
 /// connected.
 ///
 /// # Errors
-/// [`SocketError::HostLacks`] when the kernel does not have the protocol, or has it switched off.
+/// [`TransportError::HostLacks`] when the kernel does not have the protocol, or has it switched off.
 pub fn stream_of(protocol: Protocol, name: &str, family_of: SocketAddr) -> Result<Socket> {
     open(family_of, Type::STREAM, protocol).map_err(|error| match error {
-        SocketError::Io { source, .. } if lacks_protocol(&source) => {
-            SocketError::HostLacks(format!("this kernel has no {name}: {source}"))
+        TransportError::Io { source, .. } if lacks_protocol(&source) => {
+            TransportError::HostLacks(format!("this kernel has no {name}: {source}"))
         }
         error => error,
     })
@@ -69,10 +69,10 @@ fn lacks_protocol(error: &io::Error) -> bool {
 
 fn open(family_of: SocketAddr, kind: Type, protocol: Protocol) -> Result<Socket> {
     let socket = Socket::new(Domain::for_address(family_of), kind, Some(protocol))
-        .map_err(SocketError::io("open a socket"))?;
-    socket.set_nonblocking(true).map_err(SocketError::io("make a socket non-blocking"))?;
+        .map_err(TransportError::io("open a socket"))?;
+    socket.set_nonblocking(true).map_err(TransportError::io("make a socket non-blocking"))?;
     if family_of.is_ipv6() {
-        socket.set_only_v6(true).map_err(SocketError::io("restrict a socket to IPv6"))?;
+        socket.set_only_v6(true).map_err(TransportError::io("restrict a socket to IPv6"))?;
     }
     Ok(socket)
 }

@@ -14,7 +14,7 @@ use socket2::Socket;
 
 use crate::socket::{set_option, unsent_bytes};
 use crate::timestamps::{wide, ClockReading, TimestampClock};
-use crate::{Result, SocketError};
+use crate::{Result, TransportError};
 
 /// `SO_TIMESTAMPING_NEW` and, before Linux 5.1, `_OLD` (include/uapi/asm-generic/socket.h).
 const STAMPING: libc::c_int = 65;
@@ -62,7 +62,7 @@ impl std::fmt::Debug for TxTimestamps {
 impl TxTimestamps {
     /// Ask the kernel for stamps of everything that `socket` sends from now on.
     pub fn ask(socket: &Socket) -> Result<Self> {
-        number_from_zero(socket.as_raw_fd()).map_err(SocketError::io("ask for transmit time stamps"))?;
+        number_from_zero(socket.as_raw_fd()).map_err(TransportError::io("ask for transmit time stamps"))?;
         let mut controls = vec![[0_u64; CONTROL_WORDS]; BATCH];
         let headers = controls
             .iter_mut()

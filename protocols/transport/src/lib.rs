@@ -31,7 +31,6 @@
 pub mod backoff;
 pub mod candidates;
 pub mod deframer;
-mod error;
 mod flow;
 pub mod message;
 pub mod message_rate;
@@ -43,11 +42,10 @@ pub mod timestamp_counts;
 mod transport;
 mod values;
 
-pub use error::{Result, TransportError};
 pub use flow::{FlowSpec, Kind, Limits, Role, State, TOKEN_BYTES};
 pub use netjoule_sockets::tx_timestamps::Departure;
-pub use netjoule_sockets::IpVersion;
+pub use netjoule_sockets::{IpVersion, PollFd, Result, TransportError};
 pub use protocol::Protocol;
 pub use statistics::{Congestion, Packetisation, PacketisationSource};
-pub use transport::{Arrival, BatchOutcome, PollFd, SendOutcome, Stop, Transport};
+pub use transport::{Arrival, BatchOutcome, SendOutcome, Stop, Transport};
 pub use values::Values;

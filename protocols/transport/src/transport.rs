@@ -2,11 +2,10 @@
 //! What does one end of a flow offer to the engine?
 
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
 
 use netjoule_sockets::tx_timestamps::Departure;
 
-use crate::{Congestion, Packetisation, Result, State, TransportError, Values};
+use crate::{Congestion, Packetisation, PollFd, Result, State, TransportError, Values};
 
 /// What became of a batch handed to [`Transport::send_batch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,17 +53,6 @@ pub struct Arrival<'a> {
     /// When it arrived (kernel's stamp where there is one), `CLOCK_MONOTONIC` ns of this host. Messages that came in one
     /// packet, or in packets that the kernel joined to a train (GRO), have one arrival.
     pub arrived_ns: i64,
-}
-
-/// A descriptor to wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PollFd {
-    /// The descriptor.
-    pub fd: RawFd,
-    /// Wake when readable.
-    pub read: bool,
-    /// Wake when writable. Only when there is something to write: a writable idle socket would spin.
-    pub write: bool,
 }
 
 /// One end of one flow. See the crate's page for the order of calls.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What ends a command early: one clear sentence, a code for machines, an exit code.
 
-use netjoule_transport::TransportError;
+use netjoule_sockets::TransportError;
 
 /// A sentence for a person, a code for a machine, an exit code for a shell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -14,7 +14,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use netjoule_transport::PollFd;
+use netjoule_sockets::PollFd;
 
 use crate::host;
 use crate::second_signal;
