@@ -17,8 +17,8 @@ use netjoule_dccp::options::data_dropped::DropCode;
 use netjoule_dccp::{Connection, ResetCode, State as Stage};
 use netjoule_sockets::socket;
 use netjoule_transport::{
-    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
-    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PollFd, Result,
+    Role, State, Stop, Transport, TransportError, Values,
 };
 
 use self::opening::say;
@@ -212,10 +212,9 @@ impl<C: Carrier> Transport for End<C> {
         self.state()
     }
 
-    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<Stop> {
         let spacing = Spacing { headroom_bytes: 0, payload_bytes: message.len() };
-        let outcome = self.send_spaced(&mut message.to_vec(), spacing, now_ns)?;
-        Ok(if outcome.stop == Stop::None { SendOutcome::Sent } else { SendOutcome::QueueFull })
+        self.send_spaced(&mut message.to_vec(), spacing, now_ns).map(|outcome| outcome.stop)
     }
 
     fn headroom_bytes(&self) -> usize {
@@ -225,10 +224,6 @@ impl<C: Carrier> Transport for End<C> {
     fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
         let spacing = Spacing { headroom_bytes: self.headroom_bytes, payload_bytes };
         self.send_spaced(batch, spacing, now_ns)
-    }
-
-    fn flush(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
     }
 
     fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
@@ -303,17 +298,11 @@ impl<C: Carrier> Transport for End<C> {
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let send_queue = &self.link.send_queue;
         let headers = self.peer.map(|peer| IpVersion::of(peer.ip()).header_bytes() + C::HEADER_BYTES);
-        let measured = headers.filter(|_| send_queue.data_packets > 0 && messages_sent > 0);
-        let mean_bytes = send_queue.data_bytes as f64 / send_queue.data_packets as f64;
-        Packetisation {
-            frames_per_message: measured.map(|_| send_queue.data_packets as f64 / messages_sent as f64),
-            mean_ip_packet_bytes: measured.map(|headers| mean_bytes + headers as f64),
-            source: if measured.is_some() {
-                PacketisationSource::Measured
-            } else {
-                PacketisationSource::Unknown
-            },
-        }
+        let headers = headers.filter(|_| send_queue.data_packets > 0 && messages_sent > 0);
+        Packetisation::measured(headers.map(|headers| {
+            let mean_bytes = send_queue.data_bytes as f64 / send_queue.data_packets as f64;
+            (send_queue.data_packets as f64 / messages_sent as f64, mean_bytes + headers as f64)
+        }))
     }
 
     fn close(&mut self, now_ns: i64) {

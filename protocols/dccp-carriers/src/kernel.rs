@@ -15,7 +15,7 @@ use netjoule_sockets::timestamps::{now_ns, TimestampCounts};
 use netjoule_transport::candidates::{self, Candidate, Candidates};
 use netjoule_transport::{
     timestamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
-    Result, Role, SendOutcome, State, Transport, TransportError, Values,
+    Result, Role, State, Stop, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
@@ -248,9 +248,7 @@ fn hear(
 
 impl Transport for KernelEnd {
     fn local_address(&self) -> Result<SocketAddr> {
-        let address =
-            self.socket().local_addr().map_err(TransportError::io("read the local DCCP address"))?;
-        address.as_socket().ok_or_else(|| TransportError::Lost("the DCCP socket has no IP address".into()))
+        socket::local_address(self.socket(), "DCCP")
     }
 
     fn path_mtu_bytes(&self) -> Option<u32> {
@@ -303,16 +301,16 @@ impl Transport for KernelEnd {
         })
     }
 
-    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<Stop> {
         self.any_message = true;
         match self.socket().send_with_flags(message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) {
             Ok(_) => {
                 self.retry.accepted();
-                Ok(SendOutcome::Sent)
+                Ok(Stop::None)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.retry.full(now_ns);
-                Ok(SendOutcome::QueueFull)
+                Ok(Stop::QueueFull)
             }
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {
                 let most_bytes = kernel_socket::most_bytes(self.socket().as_raw_fd()).unwrap_or(0);
@@ -325,19 +323,11 @@ impl Transport for KernelEnd {
         }
     }
 
-    fn flush(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
-    }
-
     fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         let early = self.early.take().map_or(0, |early| early.give(sink));
         let read = self.read(MESSAGES_PER_RECEIVE, sink)?;
         self.any_message |= read > 0;
         Ok(early + read)
-    }
-
-    fn finish(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
     }
 
     fn drained(&self) -> bool {

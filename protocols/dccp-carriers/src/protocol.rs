@@ -177,7 +177,6 @@ macro_rules! protocol {
                 local: SocketAddr,
                 allowed_peer: Option<IpAddr>,
                 flow: &FlowSpec,
-                _now_ns: i64,
             ) -> Result<Box<dyn Transport>> {
                 listen(Self::choice(&flow.options)?, local, allowed_peer, flow)
             }

@@ -52,8 +52,7 @@ impl Carrier for UdpCarrier {
     }
 
     fn local(&self) -> Result<SocketAddr> {
-        let address = self.socket.local_addr().map_err(TransportError::io("read the local UDP address"))?;
-        address.as_socket().ok_or_else(|| TransportError::Lost("the UDP socket has no IP address".into()))
+        socket::local_address(&self.socket, "UDP")
     }
 
     fn carriage(&self, peer: SocketAddr) -> Result<Carriage> {

@@ -126,7 +126,7 @@ struct Flow {
 impl Flow {
     fn open(gso: bool, ccid: u8, ecn: bool, mark_each: usize) -> Self {
         let any = "127.0.0.1:0".parse().unwrap();
-        let server = Dccp.listen(any, None, &flow(Role::Receiver, gso, ccid, ecn), now_ns()).unwrap();
+        let server = Dccp.listen(any, None, &flow(Role::Receiver, gso, ccid, ecn)).unwrap();
         let relay = Relay::before(server.local_address().unwrap(), mark_each);
         let here = Some("127.0.0.1".parse().unwrap());
         let spec = flow(Role::Sender, gso, ccid, ecn);

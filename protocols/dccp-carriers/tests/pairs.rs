@@ -34,7 +34,7 @@ fn flow(role: Role, token: [u8; 16], gso: bool, ccid: u8, carrier: &str) -> Flow
 }
 
 fn listen(any_port: &str, flow: &FlowSpec) -> Box<dyn Transport> {
-    Dccp.listen(any_port.parse().unwrap(), None, flow, now_ns()).unwrap()
+    Dccp.listen(any_port.parse().unwrap(), None, flow).unwrap()
 }
 
 fn connect(server: &dyn Transport, flow: &FlowSpec) -> Box<dyn Transport> {
@@ -280,7 +280,7 @@ fn only_the_allowed_peer_is_heard() {
     let elsewhere: IpAddr = "127.0.0.9".parse().unwrap();
     let spec = flow(Role::Receiver, TOKEN, false, 3, "udp");
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let mut server = Dccp.listen(any, Some(elsewhere), &spec, now_ns()).unwrap();
+    let mut server = Dccp.listen(any, Some(elsewhere), &spec).unwrap();
     let client_spec = flow(Role::Sender, TOKEN, false, 3, "udp");
     let mut stranger = connect(&*server, &client_spec);
     for _ in 0..100 {

@@ -8,8 +8,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use netjoule_transport::{
-    message, Arrival, FlowSpec, IpVersion, Kind, Limits, Packetisation, PacketisationSource, PollFd,
-    Protocol, Result, Role, SendOutcome, State, Transport, TransportError, Values,
+    message, Arrival, FlowSpec, IpVersion, Kind, Limits, PollFd, Protocol, Result, Role, State, Stop,
+    Transport, TransportError, Values,
 };
 
 /// Largest message in bytes: as for streams.
@@ -67,7 +67,6 @@ impl Protocol for Null {
         _local: SocketAddr,
         _allowed_peer: Option<IpAddr>,
         _flow: &FlowSpec,
-        _now_ns: i64,
     ) -> Result<Box<dyn Transport>> {
         Err(no_other_end())
     }
@@ -90,21 +89,17 @@ impl Transport for Dropper {
         Ok(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
     }
 
-    fn path_mtu_bytes(&self) -> Option<u32> {
-        None
-    }
-
     fn poll_fds(&self, _fds: &mut Vec<PollFd>) {}
 
     fn service(&mut self, _now_ns: i64) -> Result<State> {
         Ok(State::Open)
     }
 
-    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<Stop> {
         // Keeps the building of the message from being optimised away.
         std::hint::black_box(message);
         self.dropped += 1;
-        Ok(SendOutcome::Sent)
+        Ok(Stop::None)
     }
 
     /// What is dropped keeps any launch time.
@@ -112,35 +107,13 @@ impl Transport for Dropper {
         Ok(())
     }
 
-    fn flush(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
-    }
-
     fn receive(&mut self, _now_ns: i64, _sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         Ok(0)
-    }
-
-    fn finish(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
-    }
-
-    fn drained(&self) -> bool {
-        true
     }
 
     fn path_statistics(&mut self) -> Values {
         Values::from_iter([("messages_dropped".to_owned(), self.dropped.into())])
     }
-
-    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
-        Packetisation {
-            frames_per_message: None,
-            mean_ip_packet_bytes: None,
-            source: PacketisationSource::Unknown,
-        }
-    }
-
-    fn close(&mut self, _now_ns: i64) {}
 }
 
 #[cfg(test)]
@@ -174,6 +147,6 @@ mod tests {
     fn it_has_no_receiving_end() {
         let nowhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
         assert!(Null.connect(None, nowhere, &flow(Role::Receiver), &Values::new(), 0).is_err());
-        assert!(Null.listen(nowhere, None, &flow(Role::Receiver), 0).is_err());
+        assert!(Null.listen(nowhere, None, &flow(Role::Receiver)).is_err());
     }
 }

@@ -3,17 +3,17 @@
 
 use std::collections::VecDeque;
 
-use netjoule_transport::{Arrival, SendOutcome};
+use netjoule_transport::{Arrival, Stop};
 
 use crate::config::DATAGRAM_RECEIVE_QUEUE;
 use crate::error::QuicError;
 
 /// Offers one message. When the congestion window has been closed for long enough to fill the queue, there is no
 /// room for it.
-pub(crate) fn offer(quic: &mut quiche::Connection, message: &[u8]) -> Result<SendOutcome, QuicError> {
+pub(crate) fn offer(quic: &mut quiche::Connection, message: &[u8]) -> Result<Stop, QuicError> {
     match quic.dgram_send(message) {
-        Ok(()) => Ok(SendOutcome::Sent),
-        Err(quiche::Error::Done) => Ok(SendOutcome::QueueFull),
+        Ok(()) => Ok(Stop::None),
+        Err(quiche::Error::Done) => Ok(Stop::QueueFull),
         Err(quiche::Error::BufferTooShort) => Err(QuicError::MessageTooLarge {
             payload_bytes: message.len(),
             limit_bytes: quic.dgram_max_writable_len().unwrap_or(0),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use netjoule_sockets::socket;
 use netjoule_transport::{
     timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Kind, Packetisation, PollFd,
-    Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    Result, Role, State, Stop, Transport, TransportError, Values,
 };
 
 use crate::clock::Anchor;
@@ -192,10 +192,10 @@ impl End {
                 let offered = sender.offer(quic, batch, payload_bytes, is_held_up);
                 offered.map_err(|source| stream_error(endpoint, source))?
             }
-            Messages::DatagramsOut => match datagram::offer(quic, batch)? {
-                SendOutcome::Sent => BatchOutcome { sent: 1, stop: Stop::None },
-                _ => BatchOutcome { sent: 0, stop: Stop::QueueFull },
-            },
+            Messages::DatagramsOut => {
+                let stop = datagram::offer(quic, batch)?;
+                BatchOutcome { sent: usize::from(stop == Stop::None), stop }
+            }
             Messages::StreamIn(_) | Messages::DatagramsIn(_) => {
                 return Err(TransportError::Unsupported("this end receives; it cannot send".to_owned()))
             }
@@ -284,12 +284,12 @@ impl Transport for End {
         }
     }
 
-    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<Stop> {
         let BatchOutcome { sent, stop } = self.offer(message, message.len())?;
         Ok(match stop {
-            _ if sent == 1 => SendOutcome::Sent,
-            Stop::QueueFull => SendOutcome::QueueFull,
-            _ => SendOutcome::WouldBlock,
+            _ if sent == 1 => Stop::None,
+            Stop::QueueFull => Stop::QueueFull,
+            _ => Stop::WouldBlock,
         })
     }
 

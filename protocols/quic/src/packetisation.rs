@@ -2,7 +2,7 @@
 //! How many packets of which size did the messages become?
 
 use netjoule_sockets::datagram::UDP_HEADER_BYTES;
-use netjoule_transport::{IpVersion, Packetisation, PacketisationSource};
+use netjoule_transport::{IpVersion, Packetisation};
 
 /// Packets that carry messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,24 +22,17 @@ pub(crate) fn between(
 ) -> Packetisation {
     let headers_bytes = ip_version.header_bytes() + UDP_HEADER_BYTES;
     let packets = now.packets - before.packets;
-    if packets == 0 || messages_sent == 0 {
-        return Packetisation {
-            frames_per_message: None,
-            mean_ip_packet_bytes: None,
-            source: PacketisationSource::Unknown,
-        };
-    }
-    let mean_payload_bytes = (now.bytes - before.bytes) as f64 / packets as f64;
-    Packetisation {
-        frames_per_message: Some(packets as f64 / messages_sent as f64),
-        mean_ip_packet_bytes: Some(mean_payload_bytes + headers_bytes as f64),
-        source: PacketisationSource::Measured,
-    }
+    let is_known = packets > 0 && messages_sent > 0;
+    Packetisation::measured(is_known.then(|| {
+        let mean_payload_bytes = (now.bytes - before.bytes) as f64 / packets as f64;
+        (packets as f64 / messages_sent as f64, mean_payload_bytes + headers_bytes as f64)
+    }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use netjoule_transport::PacketisationSource;
 
     #[test]
     fn the_packets_before_the_first_message_do_not_count() {

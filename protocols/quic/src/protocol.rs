@@ -87,7 +87,6 @@ macro_rules! protocol {
                 local: SocketAddr,
                 allowed_peer: Option<IpAddr>,
                 flow: &FlowSpec,
-                _now_ns: i64,
             ) -> Result<Box<dyn Transport>> {
                 Ok(Box::new(End::listen($kind, local, allowed_peer, flow)?))
             }

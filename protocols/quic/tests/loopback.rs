@@ -9,7 +9,7 @@ use common::{ends, flow, now_ns, open, opposite, run, wait};
 use netjoule_quic::{Quic, QuicDatagram};
 use netjoule_transport::message::Header;
 use netjoule_transport::{
-    Arrival, Kind, PacketisationSource, Protocol, Role, SendOutcome, State, Transport, TransportError,
+    Arrival, Kind, PacketisationSource, Protocol, Role, State, Stop, Transport, TransportError,
 };
 
 const PROTOCOLS: [&dyn Protocol; 2] = [&Quic, &QuicDatagram];
@@ -104,8 +104,8 @@ fn a_datagram_that_does_not_fit_is_refused_with_the_limit_named() {
 fn another_certificate_than_the_announced_one_is_refused() {
     for protocol in PROTOCOLS {
         let address = "127.0.0.1:0".parse().unwrap();
-        let mut server = protocol.listen(address, None, &flow(Role::Receiver, 64), now_ns()).unwrap();
-        let other = protocol.listen(address, None, &flow(Role::Receiver, 64), now_ns()).unwrap();
+        let mut server = protocol.listen(address, None, &flow(Role::Receiver, 64)).unwrap();
+        let other = protocol.listen(address, None, &flow(Role::Receiver, 64)).unwrap();
         let remote = server.local_address().unwrap();
         let mut client =
             protocol.connect(None, remote, &flow(Role::Sender, 64), &other.offer(), now_ns()).unwrap();
@@ -155,7 +155,7 @@ fn one_that_stalls_in_the_middle_does_not_keep_the_peer_out() {
 fn junk_at_the_listening_port_changes_nothing_and_is_not_answered() {
     for protocol in PROTOCOLS {
         let any = "127.0.0.1:0".parse().unwrap();
-        let mut server = protocol.listen(any, None, &flow(Role::Receiver, 64), now_ns()).unwrap();
+        let mut server = protocol.listen(any, None, &flow(Role::Receiver, 64)).unwrap();
         let remote = server.local_address().unwrap();
         let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         for length in [0, 1, 7, 20, 64, 1200, 1472, 9000] {
@@ -179,7 +179,7 @@ fn junk_at_the_listening_port_changes_nothing_and_is_not_answered() {
 fn only_the_allowed_address_gets_an_answer() {
     for protocol in PROTOCOLS {
         let (any, allowed) = ("127.0.0.1:0".parse().unwrap(), "127.0.0.2".parse().unwrap());
-        let mut server = protocol.listen(any, Some(allowed), &flow(Role::Receiver, 64), now_ns()).unwrap();
+        let mut server = protocol.listen(any, Some(allowed), &flow(Role::Receiver, 64)).unwrap();
         let (remote, offer) = (server.local_address().unwrap(), server.offer());
         let from = |address: &str| {
             let local = Some(address.parse().unwrap());
@@ -253,9 +253,8 @@ fn closing_is_seen_by_the_other_end_as_closed_and_not_as_an_error() {
 #[test]
 fn a_port_where_nothing_listens_is_refused_at_once() {
     for protocol in PROTOCOLS {
-        let server = protocol
-            .listen("127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 64), now_ns())
-            .unwrap();
+        let server =
+            protocol.listen("127.0.0.1:0".parse().unwrap(), None, &flow(Role::Receiver, 64)).unwrap();
         let (remote, offer) = (server.local_address().unwrap(), server.offer());
         drop(server);
         // The answer may come as early as between the first two packets.
@@ -314,12 +313,12 @@ fn a_closed_window_makes_the_queue_full_and_what_waits_in_it_can_be_taken_back()
     let outcome = loop {
         Header { sequence: sent, sent_ns: now_ns() }.write(&mut message);
         match client.send(&message, now_ns()).unwrap() {
-            SendOutcome::Sent => sent += 1,
+            Stop::None => sent += 1,
             other => break other,
         }
         assert!(sent < 100_000, "the queue is never full");
     };
-    assert_eq!(outcome, SendOutcome::QueueFull);
+    assert_eq!(outcome, Stop::QueueFull);
     assert!(!client.drained());
     let held = client.discard_held();
     assert!(held > 0 && held < sent, "{held} of {sent}");

@@ -95,8 +95,8 @@ fn early_data_proves_no_wrong_token_and_no_wrong_certificate() {
             flow
         };
         let any = "127.0.0.1:0".parse().unwrap();
-        let mut server = Quic.listen(any, None, &with(Role::Receiver), now_ns()).unwrap();
-        let other = Quic.listen(any, None, &with(Role::Receiver), now_ns()).unwrap();
+        let mut server = Quic.listen(any, None, &with(Role::Receiver)).unwrap();
+        let other = Quic.listen(any, None, &with(Role::Receiver)).unwrap();
         let mut client_flow = with(Role::Sender);
         if wrong_token {
             client_flow.token = *b"fedcba9876543210";
@@ -153,7 +153,7 @@ fn what_a_stranger_says_is_not_recorded_on_the_disk() {
     let any = "127.0.0.1:0".parse().unwrap();
     let mut server_flow = flow(Role::Receiver, 64);
     server_flow.event_log = Some(folder.join("server"));
-    let mut server = Quic.listen(any, None, &server_flow, now_ns()).unwrap();
+    let mut server = Quic.listen(any, None, &server_flow).unwrap();
     let mut wrong = flow(Role::Sender, 64);
     wrong.token = *b"fedcba9876543210";
     let remote = server.local_address().unwrap();

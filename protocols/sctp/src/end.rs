@@ -9,8 +9,8 @@ use netjoule_sockets::socket;
 use netjoule_transport::candidates::{Candidate, Candidates, Verdict};
 use netjoule_transport::preface::{self, Preface, ACCEPTED, PREFACE_BYTES};
 use netjoule_transport::{
-    timestamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PacketisationSource, PollFd,
-    Result, Role, SendOutcome, State, Transport, TransportError, Values,
+    timestamp_counts, Arrival, Congestion, FlowSpec, IpVersion, Packetisation, PollFd, Result, Role, State,
+    Stop, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
@@ -212,8 +212,7 @@ impl Transport for End {
             Phase::Listening(listener) => listener.socket(),
             _ => self.connection()?,
         };
-        let address = socket.local_addr().map_err(TransportError::io("read the local SCTP address"))?;
-        address.as_socket().ok_or_else(|| TransportError::Lost("the SCTP socket has no IP address".into()))
+        socket::local_address(socket, "SCTP")
     }
 
     fn path_mtu_bytes(&self) -> Option<u32> {
@@ -249,25 +248,21 @@ impl Transport for End {
         })
     }
 
-    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<Stop> {
         // A message is taken whole or not at all.
         match self.connection()?.send_with_flags(message, libc::MSG_NOSIGNAL) {
             Ok(_) => {
                 self.full = false;
                 self.padded_bytes_sent += message.len().next_multiple_of(4) as u64;
-                Ok(SendOutcome::Sent)
+                Ok(Stop::None)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.full = true;
                 self.blocked += 1;
-                Ok(SendOutcome::WouldBlock)
+                Ok(Stop::WouldBlock)
             }
             Err(error) => Err(self.lost(&error)),
         }
-    }
-
-    fn flush(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
     }
 
     fn receive(&mut self, _now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
@@ -339,11 +334,7 @@ impl Transport for End {
                 measured(start, &now, IpVersion::of(peer.ip()), messages_sent, self.padded_bytes_sent)
             },
         );
-        Packetisation {
-            frames_per_message: figures.map(|(frames, _)| frames),
-            mean_ip_packet_bytes: figures.map(|(_, bytes)| bytes),
-            source: figures.map_or(PacketisationSource::Unknown, |_| PacketisationSource::Measured),
-        }
+        Packetisation::measured(figures)
     }
 
     fn close(&mut self, _now_ns: i64) {

@@ -89,7 +89,6 @@ impl Protocol for Sctp {
         local: SocketAddr,
         allowed_peer: Option<IpAddr>,
         flow: &FlowSpec,
-        _now_ns: i64,
     ) -> Result<Box<dyn Transport>> {
         Ok(Box::new(End::listen(local, allowed_peer, flow)?))
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use netjoule_sctp::Sctp;
 use netjoule_transport::message::Header;
-use netjoule_transport::{FlowSpec, Protocol, Role, SendOutcome, State, Transport, TransportError, Values};
+use netjoule_transport::{FlowSpec, Protocol, Role, State, Stop, Transport, TransportError, Values};
 use serde_json::{json, Value};
 
 fn has_sctp() -> bool {
@@ -36,7 +36,7 @@ type Ends = (Box<dyn Transport>, Box<dyn Transport>);
 fn ends(address: &str, client_role: Role, tokens: [u8; 2], bytes: usize, chosen: &Value) -> Ends {
     let any = SocketAddr::new(address.parse().unwrap(), 0);
     let server_role = if client_role == Role::Sender { Role::Receiver } else { Role::Sender };
-    let server = Sctp.listen(any, None, &flow(server_role, tokens[1], bytes, chosen), 0).unwrap();
+    let server = Sctp.listen(any, None, &flow(server_role, tokens[1], bytes, chosen)).unwrap();
     let remote = server.local_address().unwrap();
     let client =
         Sctp.connect(None, remote, &flow(client_role, tokens[0], bytes, chosen), &Values::new(), 0).unwrap();
@@ -60,7 +60,7 @@ fn run(sender: &mut dyn Transport, receiver: &mut dyn Transport, bytes: usize, c
     for _ in 0..10_000_000 {
         while sent < count {
             Header { sequence: sent, sent_ns: 0 }.write(&mut message);
-            if sender.send(&message, 0).unwrap() != SendOutcome::Sent {
+            if sender.send(&message, 0).unwrap() != Stop::None {
                 break;
             }
             sent += 1;
@@ -150,7 +150,7 @@ fn a_full_send_buffer_asks_to_be_woken_and_closing_is_seen() {
     }
     let mut pair = ends("127.0.0.1", Role::Sender, [1, 1], 1000, &json!({}));
     open(&mut pair).unwrap();
-    while pair.0.send(&[0; 1000], 0).unwrap() == SendOutcome::Sent {}
+    while pair.0.send(&[0; 1000], 0).unwrap() == Stop::None {}
     let mut fds = Vec::new();
     pair.0.poll_fds(&mut fds);
     assert!(fds.iter().any(|fd| fd.write));
@@ -177,7 +177,7 @@ fn a_full_send_buffer_asks_to_be_woken_and_closing_is_seen() {
 fn a_host_without_sctp_is_told_what_is_missing() {
     if Sctp.missing().is_some() {
         let any = "127.0.0.1:0".parse().unwrap();
-        let refusal = Sctp.listen(any, None, &flow(Role::Receiver, 1, 100, &json!({})), 0).err().unwrap();
+        let refusal = Sctp.listen(any, None, &flow(Role::Receiver, 1, 100, &json!({}))).err().unwrap();
         assert!(matches!(refusal, TransportError::HostLacks(_)), "{refusal:?}");
     }
 }

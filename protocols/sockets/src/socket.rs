@@ -23,6 +23,15 @@ pub fn unspecified_like(remote: SocketAddr) -> SocketAddr {
     SocketAddr::new(any, 0)
 }
 
+/// Where a socket of `protocol` is bound.
+pub fn local_address(socket: &Socket, protocol: &str) -> Result<SocketAddr> {
+    let address =
+        socket.local_addr().map_err(TransportError::io(format!("read the local {protocol} address")))?;
+    address
+        .as_socket()
+        .ok_or_else(|| TransportError::Lost(format!("the {protocol} socket has no IP address")))
+}
+
 /// The address of this host from which packets go to `remote`; nothing is sent.
 pub fn source_towards(remote: SocketAddr) -> io::Result<IpAddr> {
     let probe = UdpSocket::bind(unspecified_like(remote))?;

@@ -9,8 +9,8 @@ use netjoule_sockets::socket;
 use netjoule_sockets::stream::TimestampedReader;
 use netjoule_transport::deframer::Deframer;
 use netjoule_transport::{
-    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation,
-    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    timestamp_counts, Arrival, BatchOutcome, Congestion, FlowSpec, IpVersion, Packetisation, PollFd, Result,
+    Role, State, Stop, Transport, TransportError, Values,
 };
 use socket2::{SockRef, Socket};
 
@@ -189,8 +189,7 @@ impl Transport for End {
             Phase::Opening(opening) => opening.socket(),
             Phase::Open | Phase::Closed => self.connection()?,
         };
-        let address = socket.local_addr().map_err(TransportError::io("read the local TCP address"))?;
-        address.as_socket().ok_or_else(|| TransportError::Lost("the TCP socket has no IP address".into()))
+        socket::local_address(socket, "TCP")
     }
 
     fn path_mtu_bytes(&self) -> Option<u32> {
@@ -230,10 +229,10 @@ impl Transport for End {
         })
     }
 
-    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], _now_ns: i64) -> Result<Stop> {
         match self.offer(message, message.len())? {
-            0 => Ok(SendOutcome::WouldBlock),
-            _ => Ok(SendOutcome::Sent),
+            0 => Ok(Stop::WouldBlock),
+            _ => Ok(Stop::None),
         }
     }
 
@@ -322,18 +321,7 @@ impl Transport for End {
             let headers = header_bytes(&now, IpVersion::of(self.peer?.ip())) + self.flavour.option_bytes(fd);
             measured(self.started.as_ref()?, &now, headers, messages_sent)
         });
-        match figures {
-            Some((frames_per_message, mean_ip_packet_bytes)) => Packetisation {
-                frames_per_message: Some(frames_per_message),
-                mean_ip_packet_bytes: Some(mean_ip_packet_bytes),
-                source: PacketisationSource::Measured,
-            },
-            None => Packetisation {
-                frames_per_message: None,
-                mean_ip_packet_bytes: None,
-                source: PacketisationSource::Unknown,
-            },
-        }
+        Packetisation::measured(figures)
     }
 
     fn close(&mut self, _now_ns: i64) {

@@ -7,9 +7,7 @@ use std::time::Duration;
 use netjoule_sockets::timestamps::now_ns;
 use netjoule_tcp::{Mptcp, Tcp};
 use netjoule_transport::message::Header;
-use netjoule_transport::{
-    FlowSpec, Protocol, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
-};
+use netjoule_transport::{FlowSpec, Protocol, Role, State, Stop, Transport, TransportError, Values};
 use serde_json::{json, Value};
 
 const MESSAGE_BYTES: usize = 1000;
@@ -39,7 +37,7 @@ impl Pair {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let [of_client, of_server] = protocols;
         let server_flow = flow(of_server, Role::Receiver, gso, &json!({}));
-        let server = of_server.listen(any, None, &server_flow, 0).unwrap();
+        let server = of_server.listen(any, None, &server_flow).unwrap();
         let remote = server.local_address().unwrap();
         let client_flow = flow(of_client, Role::Sender, gso, chosen);
         let client = of_client.connect(None, remote, &client_flow, &Values::new(), 0).unwrap();
@@ -113,7 +111,7 @@ fn a_congestion_control_that_is_not_loaded_is_refused_by_the_sending_end_only() 
     let sender = flow(&Tcp, Role::Sender, false, &chosen);
     let receiver = flow(&Tcp, Role::Receiver, false, &chosen);
     for refusal in [
-        Tcp.listen(any, None, &sender, 0).err().unwrap(),
+        Tcp.listen(any, None, &sender).err().unwrap(),
         Tcp.connect(None, any, &sender, &Values::new(), 0).err().unwrap(),
     ] {
         assert!(matches!(refusal, TransportError::HostLacks(_)), "{refusal:?}");
@@ -122,7 +120,7 @@ fn a_congestion_control_that_is_not_loaded_is_refused_by_the_sending_end_only() 
             "{refusal}"
         );
     }
-    assert!(Tcp.listen(any, None, &receiver, 0).is_ok());
+    assert!(Tcp.listen(any, None, &receiver).is_ok());
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn nodelay_is_what_was_chosen() {
 fn messages_until_full(chosen: &Value) -> (u64, Value) {
     let mut pair = Pair::open([&Tcp, &Tcp], false, chosen);
     let mut count = 0;
-    while pair.client.send(&[0; MESSAGE_BYTES], 0).unwrap() == SendOutcome::Sent {
+    while pair.client.send(&[0; MESSAGE_BYTES], 0).unwrap() == Stop::None {
         count += 1;
     }
     (count, pair.client.path_statistics()["not_sent_low_water_bytes"].clone())
@@ -216,7 +214,7 @@ fn nothing_arrives_before_it_was_sent() {
             for sequence in round * count..(round + 1) * count {
                 let mut message = [0x5a; MESSAGE_BYTES];
                 Header { sequence, sent_ns: now_ns() }.write(&mut message);
-                assert_eq!(pair.client.send(&message, 0).unwrap(), SendOutcome::Sent);
+                assert_eq!(pair.client.send(&message, 0).unwrap(), Stop::None);
                 std::thread::sleep(pause);
             }
             let mut transits_ns = Vec::new();

@@ -47,5 +47,5 @@ pub use netjoule_sockets::tx_timestamps::Departure;
 pub use netjoule_sockets::{IpVersion, PollFd, Result, TransportError};
 pub use protocol::Protocol;
 pub use statistics::{Congestion, Packetisation, PacketisationSource};
-pub use transport::{Arrival, BatchOutcome, SendOutcome, Stop, Transport};
+pub use transport::{Arrival, BatchOutcome, Stop, Transport};
 pub use values::Values;

@@ -87,6 +87,5 @@ pub trait Protocol: Sync {
         local: SocketAddr,
         allowed_peer: Option<IpAddr>,
         flow: &FlowSpec,
-        now_ns: i64,
     ) -> Result<Box<dyn Transport>>;
 }

@@ -47,6 +47,17 @@ pub struct Packetisation {
     pub source: PacketisationSource,
 }
 
+impl Packetisation {
+    /// Frames per message and mean size of a packet, by the transport's own counters; `None`: not known.
+    pub fn measured(figures: Option<(f64, f64)>) -> Self {
+        Self {
+            frames_per_message: figures.map(|(frames, _)| frames),
+            mean_ip_packet_bytes: figures.map(|(_, bytes)| bytes),
+            source: figures.map_or(PacketisationSource::Unknown, |_| PacketisationSource::Measured),
+        }
+    }
+}
+
 /// Where packetisation figures come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketisationSource {

@@ -16,10 +16,10 @@ pub struct BatchOutcome {
     pub stop: Stop,
 }
 
-/// Why a batch stopped.
+/// Why a batch stopped, or a message was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Nothing is left of the batch.
+    /// It did not: all was accepted.
     None,
     /// A stream is full: keep the message and try again when writable.
     WouldBlock,
@@ -29,19 +29,6 @@ pub enum Stop {
     /// is offered. This message and every other one that is due by now are not sent; the engine waits for the transport
     /// ([`Transport::poll_fds`], [`Transport::next_wakeup_ns`]) instead of for deadlines, and then offers what is due by
     /// that time.
-    QueueFull,
-}
-
-/// What became of one message handed to [`Transport::send`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SendOutcome {
-    /// Accepted: it left, or the transport will carry it.
-    Sent,
-    /// See [`Stop::WouldBlock`].
-    WouldBlock,
-    /// See [`Stop::Refused`].
-    Refused,
-    /// See [`Stop::QueueFull`].
     QueueFull,
 }
 
@@ -66,7 +53,9 @@ pub trait Transport {
     }
 
     /// MTU of the path as far as this host knows it, in bytes; asked when [`State::Open`]. `None` = unknown.
-    fn path_mtu_bytes(&self) -> Option<u32>;
+    fn path_mtu_bytes(&self) -> Option<u32> {
+        None
+    }
 
     /// The engine will offer its next message at `at_ns`; `None`: not known, or not before the transport has room. A
     /// transport that can read acknowledgements when it sends need not be woken by them while messages are due soon.
@@ -94,7 +83,7 @@ pub trait Transport {
 
     /// Offer one message for sending. Behind its header is filler that means nothing: a transport that has to keep messages
     /// until they were acknowledged may send the filler of another message of the flow in its place.
-    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome>;
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<Stop>;
 
     /// Free bytes that this transport wants before every message of a batch, for a header of its own: then messages need
     /// not be copied.
@@ -111,10 +100,8 @@ pub trait Transport {
         for message in batch.chunks_exact(headroom_bytes + payload_bytes) {
             let message = &message[headroom_bytes..];
             match self.send(message, now_ns)? {
-                SendOutcome::Sent => sent += 1,
-                SendOutcome::WouldBlock => return Ok(BatchOutcome { sent, stop: Stop::WouldBlock }),
-                SendOutcome::Refused => return Ok(BatchOutcome { sent, stop: Stop::Refused }),
-                SendOutcome::QueueFull => return Ok(BatchOutcome { sent, stop: Stop::QueueFull }),
+                Stop::None => sent += 1,
+                stop => return Ok(BatchOutcome { sent, stop }),
             }
         }
         Ok(BatchOutcome { sent, stop: Stop::None })
@@ -154,7 +141,9 @@ pub trait Transport {
     }
 
     /// Push accepted messages towards the wire. The engine calls it before every sleep.
-    fn flush(&mut self, now_ns: i64) -> Result<()>;
+    fn flush(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
 
     /// Hand every message that has arrived to `sink`, in order of arrival. Returns how many there were.
     /// Bounded: may stop after a few hundred messages when more are waiting, and then returns at once when called
@@ -162,14 +151,20 @@ pub trait Transport {
     fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize>;
 
     /// No more messages will be offered: push out what is pending. Does not close the connection.
-    fn finish(&mut self, now_ns: i64) -> Result<()>;
+    fn finish(&mut self, _now_ns: i64) -> Result<()> {
+        Ok(())
+    }
 
     /// Everything accepted has left this host and, where the transport knows, was acknowledged.
-    fn drained(&self) -> bool;
+    fn drained(&self) -> bool {
+        true
+    }
 
     /// Counters of the path and the connection so far (TCP_INFO, QUIC path statistics, socket drops), names
     /// with units. Numbers must be finite and at most 2^53 - 1.
-    fn path_statistics(&mut self) -> Values;
+    fn path_statistics(&mut self) -> Values {
+        Values::new()
+    }
 
     /// Congestion control of the sending end now; `None` for a transport that has none. Costs a system call at most.
     fn congestion(&mut self) -> Option<Congestion> {
@@ -183,10 +178,12 @@ pub trait Transport {
     }
 
     /// How messages became packets; asked at the sending end after [`Transport::drained`].
-    fn packetisation(&mut self, messages_sent: u64) -> Packetisation;
+    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
+        Packetisation::measured(None)
+    }
 
     /// Say goodbye to the peer (best effort, never blocks). Dropping then closes the descriptors.
-    fn close(&mut self, now_ns: i64);
+    fn close(&mut self, _now_ns: i64) {}
 
     /// After [`Self::close`]: nothing is left to be said or answered. The engine services a transport that has not yet
     /// parted for a moment before it drops it.

@@ -2,7 +2,6 @@
 //! One end of a UDP flow: a connected socket after the handshake.
 
 use std::io;
-use std::iter;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
@@ -12,8 +11,8 @@ use netjoule_sockets::socket;
 use netjoule_sockets::socket::is_unreachable;
 use netjoule_sockets::tx_timestamps::{Call, TxTimestamps};
 use netjoule_transport::{
-    timestamp_counts, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation,
-    PacketisationSource, PollFd, Result, Role, SendOutcome, State, Stop, Transport, TransportError, Values,
+    timestamp_counts, Arrival, BatchOutcome, Departure, FlowSpec, IpVersion, Packetisation, PollFd, Result,
+    Role, State, Stop, Transport, TransportError, Values,
 };
 use socket2::Socket;
 
@@ -199,8 +198,7 @@ impl End {
 
 impl Transport for End {
     fn local_address(&self) -> Result<SocketAddr> {
-        let address = self.socket.local_addr().map_err(TransportError::io("read the local UDP address"))?;
-        address.as_socket().ok_or_else(|| TransportError::Lost("the UDP socket has no IP address".into()))
+        socket::local_address(&self.socket, "UDP")
     }
 
     fn path_mtu_bytes(&self) -> Option<u32> {
@@ -236,18 +234,8 @@ impl Transport for End {
         Ok(if self.opening.is_done() { State::Open } else { State::Connecting })
     }
 
-    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
-        self.before_sending()?;
-        match self.socket.send_with_flags(message, libc::MSG_DONTWAIT) {
-            Ok(_) => {
-                let call = Call { sent_ns: now_ns, launch_ns: None };
-                self.after_sending(1, message.len(), iter::once(call)).map(|()| SendOutcome::Sent)
-            }
-            Err(error) => Ok(match self.refusal(error, message.len(), now_ns)? {
-                Stop::QueueFull => SendOutcome::QueueFull,
-                _ => SendOutcome::Refused,
-            }),
-        }
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<Stop> {
+        self.hand_over_all(message, message.len(), None, now_ns).map(|outcome| outcome.stop)
     }
 
     fn send_batch(&mut self, batch: &mut [u8], payload_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
@@ -284,10 +272,6 @@ impl Transport for End {
 
     fn hands_over_as_one(&self) -> bool {
         self.way.is_one_train()
-    }
-
-    fn flush(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
     }
 
     fn receive(&mut self, now_ns: i64, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
@@ -332,10 +316,6 @@ impl Transport for End {
         Ok(total)
     }
 
-    fn finish(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
-    }
-
     fn drained(&self) -> bool {
         socket::unsent_bytes(self.socket.as_raw_fd()).unwrap_or(0) == 0
     }
@@ -373,23 +353,12 @@ impl Transport for End {
     fn packetisation(&mut self, messages_sent: u64) -> Packetisation {
         let headers =
             self.opening.peer().map(|peer| IpVersion::of(peer.ip()).header_bytes() + UDP_HEADER_BYTES);
-        match headers.filter(|_| self.datagrams_sent > 0 && messages_sent > 0) {
-            Some(headers) => Packetisation {
-                frames_per_message: Some(self.datagrams_sent as f64 / messages_sent as f64),
-                mean_ip_packet_bytes: Some(
-                    self.bytes_sent as f64 / self.datagrams_sent as f64 + headers as f64,
-                ),
-                source: PacketisationSource::Measured,
-            },
-            None => Packetisation {
-                frames_per_message: None,
-                mean_ip_packet_bytes: None,
-                source: PacketisationSource::Unknown,
-            },
-        }
+        let headers = headers.filter(|_| self.datagrams_sent > 0 && messages_sent > 0);
+        Packetisation::measured(headers.map(|headers| {
+            let mean_bytes = self.bytes_sent as f64 / self.datagrams_sent as f64;
+            (self.datagrams_sent as f64 / messages_sent as f64, mean_bytes + headers as f64)
+        }))
     }
-
-    fn close(&mut self, _now_ns: i64) {}
 }
 
 /// The error queue cannot be read.

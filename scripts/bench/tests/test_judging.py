@@ -50,11 +50,11 @@ def test_wake_ups_are_held_to_the_bare_loop_and_to_the_fewest():
     least = alarms.least_wake_ups(period_us=17.07, window_us=50)
     assert least == pytest.approx(1 / 3)
     assert alarms.least_wake_ups(period_us=100, window_us=50) == 1
-    taken = {alarms.OURS: [alarms.Waking(350, 350 * 10e-6, 1000)] * 3}
+    taken = {alarms.OURS: [alarms.Waking(350, 350 * 10e-6, 1000, 70.4)] * 3}
     taken[alarms.BARE] = [alarms.Waking(1000, 1000 * 8.5e-6, 0)] * 3
     section = alarms.judged(taken, least)
     assert set(words(section).values()) == {"met"}
-    assert section.rows[0] == [alarms.OURS, "10.00", "0.350", "1.05"]
+    assert section.rows[0] == [alarms.OURS, "10.00", "0.350", "1.05", "70"]
     taken[alarms.OURS] = [alarms.Waking(400, 400 * 11e-6, 1000)] * 3
     assert set(words(alarms.judged(taken, least)).values()) == {"NOT met"}
 

@@ -116,8 +116,7 @@ fn allocations(transport: &str, options: &Values, messages_per_s: u64) -> [u64; 
     std::thread::scope(|scope| {
         let receiver = (transport != "null").then(|| {
             scope.spawn(|| {
-                let end =
-                    protocol.listen(local, None, &spec(protocol, Role::Receiver, options), now_ns()).unwrap();
+                let end = protocol.listen(local, None, &spec(protocol, Role::Receiver, options)).unwrap();
                 tell.send((end.local_address().unwrap(), end.offer())).unwrap();
                 receive(end, &is_over)
             })

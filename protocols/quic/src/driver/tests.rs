@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Two connections in memory: what fits, what is refused, what survives a bad wire.
 
-use netjoule_transport::{BatchOutcome, SendOutcome, Stop};
+use netjoule_transport::{BatchOutcome, Stop};
 
 use super::pair::{Fate, Pair, OPTIONS};
 use crate::certificate::Identity;
@@ -35,7 +35,7 @@ fn the_datagram_limit_of_the_connection_is_the_one_that_was_computed() {
         datagram::check_size(quic, 1441),
         Err(QuicError::MessageTooLarge { payload_bytes: 1441, limit_bytes: 1440 })
     ));
-    assert_eq!(datagram::offer(quic, &[0; 1440]).unwrap(), SendOutcome::Sent);
+    assert_eq!(datagram::offer(quic, &[0; 1440]).unwrap(), Stop::None);
     assert!(matches!(datagram::offer(quic, &[0; 1441]), Err(QuicError::MessageTooLarge { .. })));
     let mut sizes = Vec::new();
     pair.exchange_over(&mut |_, bytes| {
@@ -53,16 +53,16 @@ fn a_full_datagram_queue_says_so_and_takes_again_after_acknowledgements() {
     let mut accepted = 0;
     let full = loop {
         match datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap() {
-            SendOutcome::Sent => accepted += 1,
+            Stop::None => accepted += 1,
             full => break full,
         }
     };
-    assert_eq!(full, SendOutcome::QueueFull);
+    assert_eq!(full, Stop::QueueFull);
     assert_eq!(accepted, OPTIONS.datagram_send_queue());
     assert_eq!(accepted, 64);
     pair.exchange();
     assert_eq!(arrived(&mut pair).len(), accepted);
-    assert_eq!(datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap(), SendOutcome::Sent);
+    assert_eq!(datagram::offer(&mut pair.client.quic, &[0; 1000]).unwrap(), Stop::None);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 
 use netjoule_transport::message::Header;
 use netjoule_transport::{
-    FlowSpec, PollFd, Protocol, Result, Role, SendOutcome, State, Transport, TransportError, Values,
+    FlowSpec, PollFd, Protocol, Result, Role, State, Stop, Transport, TransportError, Values,
 };
 use nix::poll::{ppoll, PollFd as NixPollFd, PollFlags};
 use nix::sys::time::TimeSpec;
@@ -78,7 +78,7 @@ pub(crate) fn ends(
     server_flow: &FlowSpec,
 ) -> (Box<dyn Transport>, Box<dyn Transport>) {
     let ip: IpAddr = address.parse().unwrap();
-    let server = protocol.listen(SocketAddr::new(ip, 0), Some(ip), server_flow, now_ns()).unwrap();
+    let server = protocol.listen(SocketAddr::new(ip, 0), Some(ip), server_flow).unwrap();
     let remote = server.local_address().unwrap();
     let client = protocol.connect(Some(ip), remote, client_flow, &server.offer(), now_ns()).unwrap();
     (client, server)
@@ -124,12 +124,12 @@ pub(crate) fn run(
         while tally.sent + tally.refused < count {
             Header { sequence: tally.sent, sent_ns: now_ns() }.write(&mut message);
             match sender.send(&message, now_ns()).unwrap() {
-                SendOutcome::Sent => tally.sent += 1,
-                SendOutcome::Refused => {
+                Stop::None => tally.sent += 1,
+                Stop::Refused => {
                     tally.refused += 1;
                     break;
                 }
-                SendOutcome::WouldBlock | SendOutcome::QueueFull => break,
+                Stop::WouldBlock | Stop::QueueFull => break,
             }
         }
         sender.flush(now_ns()).unwrap();

@@ -3,6 +3,7 @@
 
 use super::*;
 use netjoule_transport::message::Header;
+use netjoule_transport::PacketisationSource;
 use netjoule_transport::TOKEN_BYTES;
 
 fn flow(role: Role, token: u8) -> FlowSpec {
@@ -43,9 +44,9 @@ fn a_stream_keeps_every_message_and_feels_back_pressure() {
         loop {
             Header { sequence: sent, sent_ns: 0 }.write(&mut message);
             match client.send(&message, 0).unwrap() {
-                SendOutcome::Sent => sent += 1,
-                SendOutcome::WouldBlock => break,
-                SendOutcome::Refused | SendOutcome::QueueFull => {
+                Stop::None => sent += 1,
+                Stop::WouldBlock => break,
+                Stop::Refused | Stop::QueueFull => {
                     panic!("a stream refuses nothing")
                 }
             }
@@ -84,7 +85,7 @@ fn a_full_stream_asks_to_be_woken_until_the_next_attempt() {
     assert!(matches!(service_both(&mut client, &mut server), (Ok(State::Open), Ok(State::Open))));
     assert!(!waits_for_room(&client));
     let message = vec![0; 1000];
-    while client.send(&message, 0).unwrap() == SendOutcome::Sent {}
+    while client.send(&message, 0).unwrap() == Stop::None {}
     assert!(waits_for_room(&client));
     // Room is made and what was begun is written, so the stream now stands exactly at a message border.
     while client.writer.has_pending() || unacknowledged_bytes(client.socket.as_ref().unwrap()) > 0 {
@@ -92,7 +93,7 @@ fn a_full_stream_asks_to_be_woken_until_the_next_attempt() {
         client.flush(0).unwrap();
     }
     assert!(waits_for_room(&client), "nothing would wake the engine for the message that waits");
-    assert_eq!(client.send(&message, 0).unwrap(), SendOutcome::Sent);
+    assert_eq!(client.send(&message, 0).unwrap(), Stop::None);
     assert!(!waits_for_room(&client));
 }
 

@@ -4,6 +4,7 @@
 use super::*;
 use netjoule_sockets::timestamps::now_ns;
 use netjoule_transport::message::Header;
+use netjoule_transport::PacketisationSource;
 use netjoule_transport::TOKEN_BYTES;
 
 fn flow(role: Role, gso: bool) -> FlowSpec {
@@ -177,12 +178,12 @@ fn a_full_socket_holds_messages_back_and_says_when_there_is_room() {
         let outcome =
             outcome.into_iter().find(|outcome| outcome.stop != Stop::None).expect("it is never full");
         assert!(outcome.stop == Stop::QueueFull && outcome.sent < 20, "{outcome:?}");
-        assert_eq!(client.send(&messages(1), 5).unwrap(), SendOutcome::QueueFull);
+        assert_eq!(client.send(&messages(1), 5).unwrap(), Stop::QueueFull);
         assert!(waits_for_room(&client));
         assert_eq!(client.path_statistics()["refused_no_buffer"], 2);
         while far.recv_with_flags(&mut [std::mem::MaybeUninit::uninit(); 200], libc::MSG_DONTWAIT).is_ok() {}
         client.service(6).unwrap();
         assert!(!waits_for_room(&client), "the socket is writable: waiting for that would spin");
-        assert_eq!(client.send(&messages(1), 7).unwrap(), SendOutcome::Sent);
+        assert_eq!(client.send(&messages(1), 7).unwrap(), Stop::None);
     }
 }

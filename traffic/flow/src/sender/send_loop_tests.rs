@@ -5,10 +5,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use netjoule_transport::{
-    message, Arrival, Departure, Kind, Packetisation, PacketisationSource, PollFd, Result, SendOutcome,
-    Transport, Values,
-};
+use netjoule_transport::{message, Arrival, Departure, Kind, PollFd, Result, Stop, Transport};
 
 use super::*;
 use crate::certificate::{Limit, Limits};
@@ -79,10 +76,6 @@ impl Transport for Recorder {
         Ok(SocketAddr::from(([127, 0, 0, 1], 0)))
     }
 
-    fn path_mtu_bytes(&self) -> Option<u32> {
-        None
-    }
-
     fn poll_fds(&self, _fds: &mut Vec<PollFd>) {
         let mut log = self.log.borrow_mut();
         log.waits_with_held += usize::from(log.held > 0);
@@ -98,7 +91,7 @@ impl Transport for Recorder {
         Ok(State::Open)
     }
 
-    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<SendOutcome> {
+    fn send(&mut self, message: &[u8], now_ns: i64) -> Result<Stop> {
         let mut log = self.log.borrow_mut();
         if self.full_from == Some(log.messages.len()) {
             self.full_from = None;
@@ -106,23 +99,23 @@ impl Transport for Recorder {
         }
         if self.full_until_ns.is_some() {
             return Ok(match self.when_full {
-                Stop::QueueFull => SendOutcome::QueueFull,
-                _ => SendOutcome::WouldBlock,
+                Stop::QueueFull => Stop::QueueFull,
+                _ => Stop::WouldBlock,
             });
         }
         let header = Header::read(message).unwrap();
         log.messages.push((header.sequence, header.sent_ns));
         log.sizes.push((message.len(), message::length(message, 0)));
         log.held += 1;
-        Ok(SendOutcome::Sent)
+        Ok(Stop::None)
     }
 
     fn send_batch(&mut self, batch: &mut [u8], message_bytes: usize, now_ns: i64) -> Result<BatchOutcome> {
         self.log.borrow_mut().batches.push(batch.len() / message_bytes);
         for (sent, message) in batch.chunks_exact(message_bytes).enumerate() {
             let stop = match self.send(message, now_ns)? {
-                SendOutcome::Sent => continue,
-                SendOutcome::QueueFull => Stop::QueueFull,
+                Stop::None => continue,
+                Stop::QueueFull => Stop::QueueFull,
                 _ => Stop::WouldBlock,
             };
             return Ok(BatchOutcome { sent, stop });
@@ -177,28 +170,6 @@ impl Transport for Recorder {
     fn receive(&mut self, _now_ns: i64, _sink: &mut dyn FnMut(Arrival<'_>)) -> Result<usize> {
         Ok(0)
     }
-
-    fn finish(&mut self, _now_ns: i64) -> Result<()> {
-        Ok(())
-    }
-
-    fn drained(&self) -> bool {
-        true
-    }
-
-    fn path_statistics(&mut self) -> Values {
-        Values::new()
-    }
-
-    fn packetisation(&mut self, _messages_sent: u64) -> Packetisation {
-        Packetisation {
-            frames_per_message: None,
-            mean_ip_packet_bytes: None,
-            source: PacketisationSource::Unknown,
-        }
-    }
-
-    fn close(&mut self, _now_ns: i64) {}
 }
 
 /// 200 messages of 100 bytes, 100 us apart.

@@ -9,7 +9,6 @@ use serde_json::{json, Value};
 use crate::arguments::ServeArgs;
 use crate::control::{Caps, FlowRequest};
 use netjoule_measure::failure::{Code, Failure, Outcome};
-use netjoule_measure::host;
 use netjoule_measure::output::Output;
 use netjoule_measure::wait::Signals;
 
@@ -63,10 +62,10 @@ impl Server<'_> {
             ));
         }
         let at = |ip| SocketAddr::new(ip, self.args.data_port);
-        let mut listening = protocol.listen(at(wanted), allowed_peer, spec, host::now_ns());
+        let mut listening = protocol.listen(at(wanted), allowed_peer, spec);
         if listening.is_err() && bind.is_unspecified() {
             // Behind address translation the client's name for us is not ours.
-            listening = protocol.listen(at(bind), allowed_peer, spec, host::now_ns());
+            listening = protocol.listen(at(bind), allowed_peer, spec);
         }
         listening.map_err(|error| self.without_port(error))
     }
