@@ -77,7 +77,7 @@ const STATS_FIELDS: [(&str, usize); 11] = [
 /// [`TransportError::HostLacks`] without SCTP in the kernel.
 pub(crate) fn open(family_of: SocketAddr) -> Result<Socket> {
     let name = "SCTP (modprobe sctp loads it where the kernel comes with it)";
-    Ok(socket::stream_of(Protocol::SCTP, name, family_of)?)
+    socket::stream_of(Protocol::SCTP, name, family_of)
 }
 
 /// Before the association stands: packets are not delayed, and none is sent while nothing is to be said. Without heartbeats

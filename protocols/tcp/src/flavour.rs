@@ -53,10 +53,10 @@ impl Flavour {
     /// `HostLacks` without MPTCP in the kernel, or with it switched off (sysctl net.mptcp.enabled).
     pub(crate) fn open(self, family_of: SocketAddr) -> Result<Socket> {
         let name = "MPTCP (Linux 5.6 or newer with sysctl net.mptcp.enabled = 1)";
-        Ok(match self {
+        match self {
             Self::Tcp => socket::stream(family_of),
             Self::Mptcp => socket::stream_of(Protocol::MPTCP, name, family_of),
-        }?)
+        }
     }
 
     /// What became of the connection `fd`, for the report; nothing for TCP.
