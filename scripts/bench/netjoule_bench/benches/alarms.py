@@ -94,9 +94,9 @@ def judged(taken: Mapping[str, Sequence[Waking]], least: float) -> Section:
         "/proc/PID/schedstat). Ours also builds, times and counts the messages of each wake-up. The loop "
         "(traffic/flow/examples/two_alarms.rs) sets two absolute alarms and waits. A window allows for "
         f"{least:.3f} wake-ups per message at the fewest; ours ends windows early by as much as wake-ups are "
-        "late. Late is the loop after its alarm, which no sender on this host can better, and a message after "
-        f"its deadline, of which the window allows {WINDOW_US} us. This replaces a target of 0.9 of iperf3's CPU at this window, which a virtual machine's timer "
-        "puts out of reach.",
+        "late. Late is the loop after its alarm, which no sender on this host can better, and a message "
+        f"after its deadline, of which the window allows {WINDOW_US} us. This replaces a target of 0.9 of "
+        "iperf3's CPU at this window, which a virtual machine's timer puts out of reach.",
         verdicts=[
             at_most(f"CPU per wake-up against the bare loop, window {WINDOW_US} us", against, MOST_CPU_RATIO),
             at_most(
