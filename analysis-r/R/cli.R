@@ -6,7 +6,7 @@ usage <- "usage: analyse.R CAMPAIGN [--report] [--margin PERCENT] [--json]
        analyse.R CAMPAIGN CAMPAIGN --overlay FILE [--json]
   CAMPAIGN   folder of a campaign; tables/, figures/ and report.html are written into it
   --report   also write report.html
-  --margin   ask whether transports are equivalent within so many percent
+  --margin   ask whether arms are equivalent within so many percent
   --mde      say how many blocks find a difference of so many percent; nothing is written
   --workload effective workload as JSON, whose blocks these are
   --power    probability of finding it (default 0.8)

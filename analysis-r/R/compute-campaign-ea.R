@@ -6,10 +6,10 @@
 #' receivers' intervals say arrived in them; the numbers of result.json are not looked at.
 #'
 #' @param campaign from [read_campaign()].
-#' @return data.table, one row per run and meter: run_id, meter_id, transport,
+#' @return data.table, one row per run and meter: run_id, meter_id, the arm by the name of its factor, kind,
 #'   mini_block, attempt and the columns of [compute_ea()]; p_null_w, floor_w (W),
-#'   ea_above_floor_j_per_mbit and floor_reason from the null run of the same
-#'   mini-block and attempt; wake_ups_per_message of the senders, and
+#'   ea_above_floor_j_per_mbit and floor_reason from the control run of the same
+#'   mini-block and attempt; of flows wake_ups_per_message of the senders, and
 #'   wake_ups_differ, whether those of the null run are far from it (NA without a floor). Its attribute `campaign`
 #'   lets [summarise_ea()] take it in place of the campaign.
 #' @examples
@@ -25,7 +25,7 @@ compute_campaign_ea <- function(campaign) {
   }
   meters <- lapply(split(campaign$meters, by = "meter_id"), as.list)
   rows <- lapply(meters, recompute_meter, campaign = campaign, runs = runs)
-  setattr(add_floor(rbindlist(unname(rows)), campaign$runs), "campaign", campaign)[]
+  setattr(add_floor(rbindlist(unname(rows)), campaign), "campaign", campaign)[]
 }
 
 #' Recompute all runs at one meter
@@ -48,7 +48,9 @@ recompute_meter <- function(meter, campaign, runs) {
     ea_of_run(lapply(columns, `[`, near), arrived[[i]], windows[[i]], meter)
   })
   cbind(
-    runs[, c("run_id", "transport", "mini_block", "attempt", "wake_ups_per_message"), with = FALSE],
+    runs[, c(
+      "run_id", campaign$arm, "kind", "mini_block", "attempt", intersect("wake_ups_per_message", names(runs))
+    ), with = FALSE],
     meter_id = meter$meter_id, rbindlist(results)
   )
 }
@@ -91,7 +93,7 @@ rows_of_runs <- function(t_s, windows, meter) {
 
 #' What arrived in each run, and of that what the node's own flows brought
 #'
-#' @return list, one per run, of list(span, bytes, own_bytes).
+#' @return list, one per run, of list(span, work, own_work).
 #' @noRd
 arrived_at <- function(node, campaign, runs) {
   several <- nrow(campaign$flows) > 0L
@@ -100,8 +102,8 @@ arrived_at <- function(node, campaign, runs) {
     own <- if (several) flows_of_node(campaign$flows, run_id, node)
     if (took_no_part(campaign, list(run_id = run_id, client = runs$client[i]), node)) own <- numeric()
     list(
-      span = c(runs$arrived_start_s[i], runs$arrived_end_s[i]), bytes = runs$arrived_bytes[i],
-      own_bytes = if (!is.null(own)) bytes_of_flows(campaign$arrivals, run_id, own)
+      span = c(runs$arrived_start_s[i], runs$arrived_end_s[i]), work = runs$arrived_work[i],
+      own_work = if (!is.null(own)) mbit_per_byte * bytes_of_flows(campaign$arrivals, run_id, own)
     )
   })
 }
@@ -112,26 +114,29 @@ bytes_of_flows <- function(arrivals, run_id, flows) {
 
 #' Add the generator floor to recomputed runs
 #'
-#' @param runs campaign$runs, with the facts of [sender_facts()].
+#' A load with rules of its own says when a floor is refused, and adds what it knows of it (`floor_refusal`,
+#' `with_floor`).
 #' @noRd
-add_floor <- function(rows, runs) {
+add_floor <- function(rows, campaign) {
   if (nrow(rows) == 0L) {
     return(rows)
   }
-  # A null run that does not count is no floor, but it was there.
-  nulls <- runs[transport == "null"][, key := paste(mini_block, attempt)]
+  runs <- campaign$runs
+  # A control run that does not count is no floor, but it was there.
+  nulls <- runs[kind == "control"][, key := paste(mini_block, attempt)]
   key <- paste(rows$mini_block, rows$attempt)
   null_id <- nulls$run_id[match(key, nulls$key)]
   at <- match(paste(rows$meter_id, null_id), paste(rows$meter_id, rows$run_id))
-  reason <- floor_refusal(runs[match(rows$run_id, run_id)], runs[match(null_id, run_id)])
+  refusal <- of_load(campaign, "floor_refusal", function(own, control) rep(NA_character_, nrow(own)))
+  reason <- refusal(runs[match(rows$run_id, run_id)], runs[match(null_id, run_id)])
   reason[is.na(at)] <- "null_run_invalid"
   reason[is.na(null_id)] <- "no_null_run"
-  reason[rows$transport == "null"] <- "null_has_no_throughput"
-  floors <- floor_quantities(rows, rows[at], reason)
+  reason[rows$kind == "control"] <- "null_has_no_throughput"
+  kinds <- if ("window_kind" %in% names(runs)) runs$window_kind[match(rows$run_id, runs$run_id)] else "fixed"
+  until_done <- kinds %in% "until_done"
+  floors <- floor_quantities(rows, rows[at], reason, until_done)
   rows[, names(floors) := floors]
-  differ <- wake_ups_differ(rows$wake_ups_per_message, rows$wake_ups_per_message[at])
-  rows[, wake_ups_differ := fifelse(is.na(reason), differ, NA)]
-  rows[]
+  of_load(campaign, "with_floor", function(rows, at) rows)(rows, at)[]
 }
 
 #' Compare the recomputation with the results of the campaign
@@ -150,7 +155,7 @@ compare_ea <- function(campaign, recomputed = compute_campaign_ea(campaign), tol
   floors <- c("p_null_w", "floor_w", "ea_above_floor_j_per_mbit")
   quantities <- c(
     "window_t_start_s", "window_t_end_s", "p_a_w", "p_i_before_w", "p_i_after_w", "p_i_w", "delta_p_w",
-    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", "wake_ups_per_message", floors
+    "t_a_mbps", "ea_j_per_mbit", "tail_energy_j", intersect("wake_ups_per_message", names(recomputed)), floors
   )
   # These may be refused for what is not looked at here: a null run at fault elsewhere, a radio without air time. And
   # not every result.json tells of wake-ups.

@@ -6,6 +6,9 @@
 # CSV times carry 6 decimals, so two roundings of one instant differ by at most 1e-6 s; twice that is allowed.
 edge_tolerance_s <- 2e-6
 
+# What a byte of payload is of a megabit.
+mbit_per_byte <- 8e-6
+
 # Readings must fill a window to within a tenth, else the window is not measured.
 coverage_limits <- c(0.9, 1.1)
 
@@ -33,7 +36,7 @@ count_spacing <- 3
 #' @param readings data.table t_s (s), power_w (W), flag ("" when good), in time order;
 #'   energy_j (J) of an energy counter.
 #' @param intervals receiver intervals: t_start_s, t_end_s (s), bytes (first copies);
-#'   no rows for the transport null.
+#'   no rows for a control run.
 #' @param windows named list idle_before, measure, tail, idle_after, each c(start_s, end_s).
 #' @param update_interval_s the meter's averaging time in s.
 #' @param lag_s how long after its interval a reading is logged, in s.
@@ -54,7 +57,10 @@ count_spacing <- 3
 compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, semantics = "interval_mean",
                        counter_modulus_j = NA_real_, own = NULL) {
   effective <- effective_window(intervals, windows$measure)
-  arrived <- c(effective, list(own_bytes = if (!is.null(own)) bytes_within(own, effective$span)))
+  arrived <- list(
+    span = effective$span, work = mbit_per_byte * effective$bytes,
+    own_work = if (!is.null(own)) mbit_per_byte * bytes_within(own, effective$span)
+  )
   meter <- list(
     update_interval_s = update_interval_s, lag_s = lag_s, semantics = semantics, counter_modulus_j = counter_modulus_j
   )
@@ -64,7 +70,7 @@ compute_ea <- function(readings, intervals, windows, update_interval_s, lag_s, s
 #' The same from what is known of the intervals
 #'
 #' @param readings list of vectors t_s, power_w, flag, of an energy counter energy_j.
-#' @param arrived list span (s), bytes, own_bytes (NULL where the node's flows are all).
+#' @param arrived list span (s), work, own_work (NULL where the node's part is all of it).
 #' @param meter list update_interval_s, lag_s, semantics, counter_modulus_j.
 #' @return list of one row's values.
 #' @noRd
@@ -77,8 +83,8 @@ ea_of_run <- function(readings, arrived, windows, meter) {
   tail <- mean_over(windows$tail)
   p_i <- idle_power(before$power_w, after$power_w, windows$idle_before, windows$idle_after, mean(span))
   # Nothing arrived anywhere, as in a null run: then nobody's share of it is known either.
-  of_all <- is.null(arrived$own_bytes) || is.na(arrived$bytes)
-  t_a <- 8e-6 * (if (of_all) arrived$bytes else arrived$own_bytes) / diff(span)
+  of_all <- is.null(arrived$own_work) || is.na(arrived$work)
+  t_a <- (if (of_all) arrived$work else arrived$own_work) / diff(span)
   delta <- active$power_w - p_i
   list(
     window_t_start_s = span[1], window_t_end_s = span[2],

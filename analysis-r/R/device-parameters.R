@@ -140,7 +140,7 @@ meter_sensitivity <- function(campaign, id, model, parameters, draws) {
 
 # Runs of a meter that have an E_A, with their windows.
 runs_with_energy <- function(campaign, id) {
-  rows <- usable_results(campaign$results)[meter_id == id & transport != "null" & !is.na(ea)]
+  rows <- without_control(usable_results(campaign$results), campaign)[meter_id == id & !is.na(ea)]
   merge(
     rows[, c("run_id", "node", "delta_p_w", window_edges), with = FALSE],
     campaign$runs[, c("run_id", idle_edges), with = FALSE],

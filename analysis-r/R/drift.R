@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Did anything but the transports change E_A while the campaign ran? Each run is set against the mean of its own cell,
-# so that loads, sizes and transports do not matter, and what is left is looked at in the order of the campaign.
+# Did anything but the arms change E_A while the campaign ran? Each run is set against the mean of its own cell,
+# so that cells and arms do not matter, and what is left is looked at in the order of the campaign.
 
-order_columns <- c(
-  "run_id", "node", "meter_id", "device_model", "power_source", "radio_source", "transport", "direction",
-  "payload_bytes", "offered_rate_mbps", "pacing", "window_us", "gso", "block", "mini_block", "attempt", "position",
-  "t_s", "ea_j_per_mbit", "cell_ea_j_per_mbit", "deviation_percent"
-)
+order_columns <- function(campaign) {
+  c(
+    "run_id", cell_keys(campaign), "block", "mini_block", "attempt", "position", "t_s", "ea_j_per_mbit",
+    "cell_ea_j_per_mbit", "deviation_percent"
+  )
+}
 
 #' E_A of each run in the order of the campaign, as deviation from its cell's mean
 #'
@@ -24,30 +25,28 @@ order_columns <- c(
 ea_order <- function(campaign) {
   rows <- usable_results(campaign$results)
   if (nrow(rows) == 0L) {
-    return(empty_rows("ea_order", order_columns))
+    return(empty_rows("ea_order", order_columns(campaign)))
   }
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
-  rows <- rows[transport != "null" & !hollow & !below_resolution & !is.na(ea) & !is.na(t_s)]
+  rows <- without_control(rows, campaign)[!hollow & !below_resolution & !is.na(ea) & !is.na(t_s)]
   if (nrow(rows) == 0L) {
-    return(empty_rows("ea_order", order_columns))
+    return(empty_rows("ea_order", order_columns(campaign)))
   }
-  rows[, `:=`(cell_ea_j_per_mbit = mean(ea), mini_blocks = length(unique(mini_block))), by = cell_keys]
+  rows[, `:=`(cell_ea_j_per_mbit = mean(ea), mini_blocks = length(unique(mini_block))), by = c(cell_keys(campaign))]
   rows <- rows[cell_ea_j_per_mbit > 0 & mini_blocks > 1L]
   setorderv(rows, c("meter_id", "t_s"))
   rows[, `:=`(
     ea_j_per_mbit = ea, deviation_percent = percent_of(ea, cell_ea_j_per_mbit),
     position = as.numeric(rowid(meter_id))
   )]
-  rows[, order_columns, with = FALSE]
+  rows[, order_columns(campaign), with = FALSE]
 }
 
 # Nine decimals: what is left of equal numbers by rounding is no deviation.
 percent_of <- function(value, reference) round(100 * (value / reference - 1), 9L)
 
-drift_sources <- c("node", "meter_id", "device_model", "power_source", "radio_source")
-
 drift_columns <- c(
-  drift_sources, "quantity", "runs_n", "mini_blocks_n", "cells_n", "t_first_s", "span_s", "trend_percent_per_hour",
+  meter_keys, "quantity", "runs_n", "mini_blocks_n", "cells_n", "t_first_s", "span_s", "trend_percent_per_hour",
   "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low", "change_ci95_high",
   "autocorrelation_ratio", "freedom", "verdict", "reason", "sessions_n", "within_percent_per_hour", "within_ci95_low",
   "within_ci95_high"
@@ -56,8 +55,8 @@ drift_columns <- c(
 #' Trend of E_A and of P_I over the campaign
 #'
 #' The mini-block is the unit: its runs share minutes and idle windows, so that their
-#' deviations count once, by their mean. Deviations of E_A are from the means of cells
-#' (payload, load, direction, pacing), those of P_I from the campaign's mean; the trend
+#' deviations count once, by their mean. Deviations of E_A are from the means of cells,
+#' those of P_I from the campaign's mean; the trend
 #' is `within_trend()`'s. `change_percent` is the trend times the time from the first to
 #' the last run. `within_percent_per_hour` is the trend when each session has a mean of its
 #' own, so that a pause has no part in it. Idle power of a modelled meter that is one
@@ -82,13 +81,13 @@ drift_table <- function(listed, campaign, told_of, name, columns) {
   if (nrow(series) == 0L) {
     return(empty_rows(name, columns))
   }
-  rows <- series[, told_of(.SD), by = c(drift_sources, "quantity")]
+  rows <- series[, told_of(.SD), by = c(meter_keys, "quantity")]
   setcolorder(rows, columns)
   rows[order(match(meter_id, campaign$meters$meter_id), quantity)]
 }
 
 session_columns <- c(
-  drift_sources, "quantity", "session", "runs_n", "mini_blocks_n", "t_first_s", "span_s", "mean_percent",
+  meter_keys, "quantity", "session", "runs_n", "mini_blocks_n", "t_first_s", "span_s", "mean_percent",
   "trend_percent_per_hour", "trend_ci95_low", "trend_ci95_high", "change_percent", "change_ci95_low",
   "change_ci95_high", "verdict", "reason"
 )
@@ -114,23 +113,23 @@ session_of <- function(t_s, campaign) findInterval(t_s, later_sessions_s(campaig
 
 # Both quantities: one value per mini-block with the cell and the session that it lies in.
 drift_series <- function(listed, campaign) {
-  series <- rbindlist(list(energy_series(listed), idle_series(usable_results(campaign$results), campaign)))
+  idle <- idle_series(usable_results(campaign$results), campaign)
+  series <- rbindlist(list(energy_series(listed, campaign$factors), idle))
   if (nrow(series) > 0L) series[, session := session_of(t_s, campaign)]
   series[]
 }
 
-series_columns <- c(drift_sources, "quantity", "t_s", "y", "group", "runs", "constant")
+series_columns <- c(meter_keys, "quantity", "t_s", "y", "group", "runs", "constant")
 
 # One value per mini-block: t_s, the mean deviation, and the cell that it deviates from.
-energy_series <- function(listed) {
+energy_series <- function(listed, cell) {
   if (nrow(listed) == 0L) {
     return(NULL)
   }
-  cell <- c("payload_bytes", "offered_rate_mbps", "direction", "pacing", "window_us", "gso")
   series <- listed[, list(t_s = mean(t_s), y = mean(deviation_percent), runs = .N), by = c(
-    drift_sources, cell, "mini_block", "attempt"
+    meter_keys, cell, "mini_block", "attempt"
   )]
-  series[, group := .GRP, by = cell]
+  series[, group := if (length(cell) > 0L) .GRP else 1L, by = c(cell)]
   series[, `:=`(quantity = rep("E_A", .N), constant = rep(FALSE, .N))]
   series[, series_columns, with = FALSE]
 }
@@ -146,8 +145,8 @@ idle_series <- function(rows, campaign) {
   rows[, constant := constant_idle(p_i_w, power_source[1], .BY$meter_id, campaign), by = meter_id]
   series <- rows[, list(
     t_s = mean((window_t_start_s + window_t_end_s) / 2), p_i_w = mean(p_i_w), runs = .N, constant = constant[1]
-  ), by = c(drift_sources, "mini_block", "attempt")]
-  series[, y := percent_of(p_i_w, mean(p_i_w)), by = drift_sources]
+  ), by = c(meter_keys, "mini_block", "attempt")]
+  series[, y := percent_of(p_i_w, mean(p_i_w)), by = meter_keys]
   series[, `:=`(group = rep(1L, .N), quantity = rep("P_I", .N))]
   series[, series_columns, with = FALSE]
 }

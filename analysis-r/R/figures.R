@@ -2,9 +2,8 @@
 
 #' All figures of a campaign
 #'
-#' One set per meter and pacing; the first meter's set carries the plain names, the
-#' sets of the others end in -<meter_id>, those of further pacings in -<pacing>.
-#' Goodput and loss belong to the flow and are drawn once per pacing, PHY rates once.
+#' What loads.json lists of the load, or what the load draws itself. Of each meter a set: the first has the plain names,
+#' those of the others end in -<meter_id>.
 #' A figure without data is left out, and so are those of further meters outside their device model's validity.
 #'
 #' @param campaign from [read_campaign()].
@@ -16,148 +15,46 @@
 #' names(campaign_figures(campaign, campaign_tables(campaign)))
 #' @export
 campaign_figures <- function(campaign, tables) {
-  sets <- lapply(by_variant(campaign, tables), function(part) {
-    ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, tables$ea_summary))
-    per_meter <- lapply(ids, function(id) meter_figures(part$campaign, part$tables, id, part$suffix))
-    c(unlist(per_meter, recursive = FALSE), flow_figures(part$campaign, part$tables, part$suffix))
-  })
-  all <- c(
-    unlist(sets, recursive = FALSE), phy_figures(campaign, tables$phy_rates),
-    pacer_figures(campaign, tables$pacer_verdict), time_figures(campaign, tables)
-  )
+  ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, headline(tables)))
+  own <- of_load(campaign, "figures", listed_figures)(campaign, tables, ids)
+  all <- c(own, unlist(lapply(ids, function(id) time_figures(campaign, tables, id)), recursive = FALSE))
   all <- all[!vapply(all, function(one) is.null(one$plot), NA)]
   # Those of the measurement itself last.
   all[order(is_diagnostic(figure_ids(all)))]
 }
 
-flow_figures <- function(campaign, tables, suffix) {
-  summary <- tables$ea_summary
-  height <- 1.9 + 3 * panel_rows(summary)
-  shared <- tables$fairness
+# What is in the order of time.
+time_figures <- function(campaign, tables, id) {
+  summary <- headline(tables)
+  suffix <- meter_suffix(campaign, id)
+  has_trace <- any(tables$power_trace$meter_id == id)
   list(
-    if (!is.null(shared)) {
-      plot <- plot_fairness(shared, summary, campaign)
-      figure(paste0("fairness", suffix), "Fairness", plot, 2.2 + 2.4 * fairness_rows(shared), tables = "fairness")
-    },
-    figure(paste0("goodput", suffix), "Goodput", plot_goodput(summary, campaign), height, tables = "ea_summary"),
     figure(
-      paste0("delta-goodput", suffix), "Goodput against UDP",
-      plot_delta_goodput(tables$delta_goodput, summary, campaign), height,
-      tables = "delta_goodput"
-    ),
-    figure(paste0("loss", suffix), "Loss", plot_loss(summary, campaign), height, tables = "ea_summary"),
-    figure(
-      paste0("pacing", suffix), "Pacing certificates", plot_pacing(tables$pacing_overview, summary, campaign), 7.6,
-      tables = c("pacing_overview", "pacing_certificates")
+      paste0("power", suffix), "Power over time", plot_power(tables$power_trace, summary, campaign, id),
+      if (has_trace) 7.4 else 4.4, id, c(intersect(c("runs", "energy_runs"), names(tables)), "power_trace")
     ),
     figure(
-      paste0("message-cost", suffix), "Sender cost per message", plot_message_cost(summary, campaign), 9.2,
-      tables = "ea_summary"
+      paste0("ea-order", suffix), paste(per_work_words(campaign), "by campaign order"),
+      plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id, tables$ea_drift_sessions), 4.8, id,
+      c("ea_order", "ea_drift", "ea_drift_sessions")
     )
   )
 }
 
-pacer_figures <- function(campaign, verdict) {
-  if (is.null(verdict)) {
-    return(NULL)
-  }
-  lapply(unique(verdict$meter_id), function(id) {
-    sizes <- length(unique(verdict[meter_id == id, payload_bytes]))
-    name <- paste0("pacer", meter_suffix(campaign, id))
-    figure(
-      name, "Spinning against sleeping", plot_pacer(verdict, campaign, id), 2.2 + 2.6 * sizes, id, "pacer_verdict"
-    )
-  })
-}
-
-# What is in the order of time is of all pacings together.
-time_figures <- function(campaign, tables) {
-  summary <- tables$ea_summary
-  ids <- setdiff(campaign$meters$meter_id, outside_meters(campaign, summary))
-  figures <- lapply(ids, function(id) {
-    suffix <- meter_suffix(campaign, id)
-    has_trace <- any(tables$power_trace$meter_id == id)
-    list(
-      figure(
-        paste0("power", suffix), "Power over time", plot_power(tables$power_trace, summary, campaign, id),
-        if (has_trace) 7.4 else 4.4, id, c("runs", "power_trace")
-      ),
-      figure(
-        paste0("ea-order", suffix), "Energy per megabit by campaign order",
-        plot_ea_order(tables$ea_order, tables$ea_drift, summary, campaign, id, tables$ea_drift_sessions), 4.8, id,
-        c("ea_order", "ea_drift", "ea_drift_sessions")
-      )
-    )
-  })
-  unlist(figures, recursive = FALSE)
-}
-
-# One figure for all nodes while their panels find room side by side, else one per node.
-phy_figures <- function(campaign, shares) {
-  most_columns <- 4L
-  columns <- nrow(unique(shares[, c("node", "payload_bytes"), with = FALSE]))
-  parts <- if (columns > most_columns) split(shares, by = "node") else list(shares)
-  lapply(seq_along(parts), function(i) {
-    suffix <- if (i > 1L) paste0("-", parts[[i]]$node[1]) else ""
-    plot <- plot_phy_rates(parts[[i]], campaign)
-    figure(paste0("phy-rates", suffix), "PHY rates", plot, phy_height(parts[[i]]), tables = "phy_rates")
-  })
+# "Energy per megabit", "Energy per run", "Energy per unit of work".
+per_work_words <- function(campaign) {
+  unit <- work_unit(campaign)
+  paste("Energy per", switch(unit,
+    "Mb" = "megabit", "1" = "unit of work", plain_text(unit, 20L)
+  ))
 }
 
 meter_suffix <- function(campaign, id) if (identical(id, campaign$meters$meter_id[1])) "" else paste0("-", id)
-
-meter_figures <- function(campaign, tables, id, of_pacing = "") {
-  summary <- tables$ea_summary
-  rows <- panel_rows(summary[meter_id == id])
-  suffix <- paste0(meter_suffix(campaign, id), of_pacing)
-  transports <- length(unique(tables$envelope$transport))
-  envelope_rows <- panel_rows_of(transports)
-  model_rows <- panel_rows_of(length(unique(tables$model_fit[meter_id == id & !is.na(form), transport])))
-  list(
-    figure(
-      paste0("ea", suffix), "Energy per megabit", plot_ea(summary, campaign, id, tables$model_parameters),
-      2.2 + 3 * rows, id, "ea_summary"
-    ),
-    figure(
-      paste0("envelope", suffix), "Energy envelope", plot_envelope(tables$envelope, summary, campaign, id),
-      2.2 + 2.1 * envelope_rows, id, "envelope"
-    ),
-    figure(
-      paste0("delta-ea", suffix), "Difference against UDP", plot_delta_ea(tables$delta_ea, summary, campaign, id),
-      2.2 + 3 * rows, id, "delta_ea"
-    ),
-    figure(
-      paste0("floor", suffix), "Generator floor", plot_floor(summary, campaign, id), 2.4 + 5 * rows, id, "ea_summary"
-    ),
-    figure(
-      paste0("model-fit", suffix), "Power model",
-      plot_model_fit(tables$model_fit, tables$model_residuals, campaign, id), 2.2 + 2.3 * model_rows, id,
-      c("model_fit", "model_residuals")
-    ),
-    figure(
-      paste0("model-residuals", suffix), "Residuals of the power model",
-      plot_model_residuals(tables$model_fit, tables$model_residuals, campaign, id), 1.9 + 2.1 * model_rows, id,
-      c("model_residuals", "model_fit")
-    )
-  )
-}
 
 figure <- function(name, title, plot, height_in, meter_id = NA_character_, tables = character()) {
   list(
     name = name, title = title, plot = plot, width_in = 8.5, height_in = height_in, meter_id = meter_id, tables = tables
   )
-}
-
-panel_rows <- function(summary) panel_rows_of(length(unique(summary$payload_bytes)))
-
-panel_rows_of <- function(panels) ceiling(max(1L, panels) / panel_columns(max(1L, panels)))
-
-phy_height <- function(shares) {
-  rates <- max(1L, length(unique(shares$phy_rate_mbps)))
-  transports <- max(1L, length(unique(shares$transport)))
-  # Many transports are many rows of panels: then each rate gets no more than its name needs.
-  row <- if (transports > 4L) min(1.8, 0.2 * rates + 0.3) else min(2.5, 0.32 * rates + 0.25)
-  1.9 + transports * max(0.7, row)
 }
 
 #' Write figures as SVG and PNG, with an index of titles and alt texts
@@ -261,7 +158,7 @@ part_count <- function(plot) length(plot$patches$plots) + !inherits(plot, "plot_
 
 # Points of cells, or those that say themselves what they tell (`told`); each at its x and value.
 marked_points <- function(points) {
-  of_cells <- c("x", "value", "low", "high", "transport", "payload_bytes", "offered_rate_mbps")
+  of_cells <- c("x", "value", "low", "high", "name")
   own <- c("x", "value", "told")
   if (all(own %in% names(points)) || all(of_cells %in% names(points))) points[!is.na(value)]
 }
@@ -286,10 +183,7 @@ mark_words <- function(points) {
     return(points$told)
   }
   low <- if ("low_open" %in% names(points)) fifelse(points$low_open, NA_real_, points$low) else points$low
-  paste0(
-    transport_label(as.character(points$transport)), ", ", number_text(points$payload_bytes), " bytes, ",
-    number_text(points$offered_rate_mbps), " Mb/s: ", range_words(points$value, low, points$high)
-  )
+  paste0(points$name, ": ", range_words(points$value, low, points$high))
 }
 
 name_marks <- function(lines, words) {

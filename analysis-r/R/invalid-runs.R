@@ -3,9 +3,8 @@
 #' Runs that do not count, with every coded reason, its meaning and the next step
 #'
 #' @param campaign from [read_campaign()].
-#' @return data.table run_id, block, mini_block, attempt, transport, payload_bytes,
-#'   offered_rate_mbps, status, code, detail, meaning, next_step; one row per run
-#'   and reason. Notes on runs that do count are not in it.
+#' @return data.table run_id, block, mini_block, attempt, arm and factors, status, code, detail, meaning, next_step; one
+#'   row per run and reason. Notes on runs that do count are not in it.
 #' @noRd
 invalid_runs <- function(campaign) {
   plan <- campaign$plan
@@ -13,7 +12,8 @@ invalid_runs <- function(campaign) {
   finished <- plan[status %in% c("done", "invalid") & !run_id %in% usable]
   listed <- merge(
     finished[, c(
-      "run_id", "block", "mini_block", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "status"
+      "run_id", "block", "mini_block", "attempt", campaign$arm, of_load(campaign, "invalid_factors", campaign$factors),
+      "status"
     ), with = FALSE],
     campaign$problems,
     by = "run_id", all.x = TRUE, sort = FALSE

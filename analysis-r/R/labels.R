@@ -14,10 +14,16 @@ source_line <- function(campaign, meter_id = NULL, width = 118L) {
   items <- c(
     meters_words(meters, width), paste0("radio_source: ", radio_source(campaign)),
     paste0("campaign: ", plain_text(campaign$name)), commit_words(campaign), generator_words(campaign),
-    option_words(campaign), congestion_words(campaign), flow_words(campaign), campaign$pacing_words,
+    of_load(campaign, "source_words", function(campaign) NULL)(campaign), campaign$variant,
     if (is_modelled(campaign, chosen)) "in this model"
   )
   wrap_items(items, " \u00b7 ", width)
+}
+
+# With what else the load says below its figures.
+source_line_with <- function(campaign, meter_id, summary) {
+  more <- of_load(campaign, "caption", function(summary) NULL)(summary)
+  paste(c(source_line(campaign, meter_id), more), collapse = "\n")
 }
 
 #' Join items and break lines between them, never inside one
@@ -98,49 +104,6 @@ commit_words <- function(campaign) {
   }
 }
 
-#' Options of the transports that have some, as the workload gives them
-#' @noRd
-option_words <- function(campaign) {
-  options <- pick(pick(campaign$meta, "workload", default = list()), "transport_options", default = list())
-  vapply(names(options), function(transport) {
-    ccid <- pick_number(options[[transport]], "ccid")
-    carrier <- pick_text(options[[transport]], "carrier")
-    over <- c(udp = "UDP", raw = "raw IP")[carrier]
-    if (is.na(over)) over <- plain_text(carrier, 10L)
-    others <- setdiff(names(options[[transport]]), c("ccid", "carrier"))
-    words <- c(
-      if (!is.na(ccid)) paste("CCID", number_text(ccid)), if (!is.na(carrier)) paste("over", over),
-      vapply(others, function(name) option_setting(name, options[[transport]][[name]]), "", USE.NAMES = FALSE)
-    )
-    paste0(transport_label(transport), ": ", paste(words, collapse = " "))
-  }, "", USE.NAMES = FALSE)
-}
-
-#' Congestion control as the senders reported it: what a workload does not name is the host's or the library's choice
-#'
-#' @return "congestion control: TCP bbr, QUIC cubic"; nothing where no sender tells. DCCP has its CCID.
-#' @noRd
-congestion_words <- function(campaign) {
-  runs <- campaign$runs
-  told <- runs[usable == TRUE & !is.na(congestion_control), list(
-    found = paste(sort(unique(congestion_control)), collapse = " or ")
-  ), by = list(transport)]
-  if (nrow(told) == 0L) {
-    return(NULL)
-  }
-  told <- told[order(transport_factor(transport))]
-  paste0("congestion control: ", paste(transport_label(told$transport), plain_text(told$found, 30L), collapse = ", "))
-}
-
-# "congestion_control reno", "early_data", "no nodelay".
-option_setting <- function(name, value) {
-  name <- plain_text(name, 32L)
-  if (isTRUE(value)) {
-    return(name)
-  }
-  if (isFALSE(value)) paste("no", name) else paste(name, plain_text(as.character(value), 20L))
-}
-
 radio_source <- function(campaign) {
   source <- unique(stats::na.omit(c(campaign$results$radio_source, campaign$runs$radio_source)))
   if (length(source) == 0L) source <- pick_text(campaign$meta, "radio_source")
@@ -190,51 +153,6 @@ interval_words <- function(campaign, meter_id, n, up_to = FALSE, total = FALSE, 
 
 # Of a t interval over blocks in a modelled campaign: one instrument and one model serve all of its runs.
 scatter_alone <- "run to run only (metering, model held)"
-
-#' Panel labels: payload size, and frames per message where streams and datagrams meet
-#'
-#' A stream packs messages into frames as it likes, so its payload size is not a
-#' datagram's: the two share a panel only with frames_per_message shown.
-#'
-#' @param summary from [summarise_ea()], one meter.
-#' @param columns panels side by side.
-#' @return named character vector, payload_bytes -> label.
-#' @noRd
-payload_labels <- function(summary, columns = facet_columns(summary)) {
-  rows <- summary[transport != "null"]
-  sizes <- sort(unique(summary$payload_bytes))
-  label_width <- c(100L, 47L, 31L, 22L)[min(4L, max(1L, columns))] # characters that fit over a panel of 1 to 4 columns
-  labels <- vapply(sizes, function(size) {
-    frames <- rows[payload_bytes == size, list(text = range_text(frames_per_message)), by = list(transport)]
-    frames <- frames[order(transport_factor(transport))]
-    head <- paste0(format(size, big.mark = ""), "-byte messages")
-    if (nrow(frames) == 0L) {
-      return(head)
-    }
-    words <- paste0(transport_label(frames$transport), " ", frames$text, c(rep(",", nrow(frames) - 1L), ""))
-    paste0(head, "\n", wrap_items(c("frames per message:", words), " ", label_width))
-  }, "")
-  stats::setNames(labels, as.character(sizes))
-}
-
-range_text <- function(x) {
-  x <- x[!is.na(x)]
-  if (length(x) == 0L) {
-    return("unknown")
-  }
-  ends <- unique(number_text(signif(range(x), 2)))
-  paste(ends, collapse = "\u2013")
-}
-
-payload_facets <- function(summary, scales = "fixed") {
-  labels <- payload_labels(summary)
-  facet_wrap(
-    ggplot2::vars(payload_bytes),
-    labeller = as_labeller(labels), ncol = facet_columns(summary), scales = scales
-  )
-}
-
-facet_columns <- function(summary) panel_columns(length(unique(summary$payload_bytes)))
 
 # Alt text travels as an attribute: composed figures have no place for it in their labels.
 with_alt <- function(plot, alt) {

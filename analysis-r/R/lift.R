@@ -97,6 +97,12 @@ lift_intervals <- function(path, contracts, run) {
   list(rows = rows, problems = read$problems)
 }
 
+plan_1_columns <- c(
+  run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
+  transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
+  status = "character", reason = "character"
+)
+
 # Columns of a plan that are factors of flows, where no contract tells more.
 flow_factors <- c(
   transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
@@ -112,19 +118,23 @@ flow_factors <- c(
 #' @param campaign_dir folder of the campaign.
 #' @param meta its campaign.json.
 #' @param contracts folder of the contracts or NA.
-#' @return list(rows = data.table with the columns of the contract plan_1, in the order of execution,
-#'   problems = data.table(code, detail)).
+#' @return list(rows = data.table with load, kind, arm, the factors, status and reason, in the order of execution,
+#'   problems = data.table(code, detail), arm = name of the factor that is compared).
 #' @noRd
 read_plan <- function(campaign_dir, meta, contracts) {
   path <- file.path(campaign_dir, "plan.csv")
   if (!file.exists(path) || dir.exists(path) || !"arm" %in% csv_header(path)) {
-    return(read_contract_csv(path, "plan_1", contracts))
+    read <- read_contract_csv(path, "plan_1", contracts)
+    kinds <- fifelse(read$rows$transport %in% "null", "control", "work")
+    read$rows[, `:=`(load = rep("flow", .N), kind = kinds, arm = transport)]
+    return(c(read, list(arm = "transport")))
   }
   plan <- read_contract_csv(path, "plan", contracts)
   settled <- read_status(campaign_dir, contracts)
   rows <- in_order_of_execution(plan$rows)
-  factor <- pick_text(meta$workload, "arm")
-  rows[, (if (is.na(factor)) "transport" else factor) := arm]
+  factor <- c(pick_text(meta$workload, "arm"), pick_text(load_entry(rows$load[1], contracts), "arm"), "transport")
+  factor <- factor[!is.na(factor)][1]
+  rows[, (factor) := arm]
   maker <- pick(meta$workload, "generator", default = "netjoule-traffic")
   rows[, generator := fifelse(kind == "control", "netjoule-traffic", maker)]
   rows[, c("status", "reason") := list("planned", NA_character_)]
@@ -135,7 +145,7 @@ read_plan <- function(campaign_dir, meta, contracts) {
   rows[, latest := max(attempt), by = "mini_block"]
   rows[status == "valid", status := fifelse(attempt < latest, "superseded", "done")]
   rows[, latest := NULL]
-  list(rows = rows[], problems = unique(rbind(plan$problems, settled$problems)))
+  list(rows = rows[], problems = unique(rbind(plan$problems, settled$problems)), arm = factor)
 }
 
 # A repeat stands at the end of the file, and was run at the end of its block.
@@ -175,4 +185,22 @@ factor_columns <- function(header, contracts) {
   types <- c(types, flow_factors[setdiff(names(flow_factors), names(types))])
   others <- setdiff(header, names(types))
   c(types[intersect(header, names(types))], stats::setNames(rep("character", length(others)), others))
+}
+
+#' A workload of any version with the fields of the first, as far as flows have them
+#'
+#' @param workload effective workload as nested lists.
+#' @noRd
+lift_workload <- function(workload) {
+  if (!identical(pick_number(workload, "schema_version"), 2) || !identical(pick_text(workload, "load"), "flow")) {
+    return(workload)
+  }
+  factors <- workload$factors
+  lifted <- with_fields(with_fields(workload, workload$flow), factors[intersect(names(factors), names(flow_factors))])
+  lifted$flow <- NULL
+  lifted$transports <- c(as.list(unlist(factors$transport)), if (!isFALSE(workload$control)) "null")
+  lifted$statistics$contrasts <- lapply(pick(workload, "statistics", "contrasts", default = list()), function(one) {
+    c(list(transport = one$arm, reference = one$reference), one$at)
+  })
+  lifted
 }

@@ -33,7 +33,7 @@ robust_distance <- function(x, least_scale = 0) {
   fifelse(distance == 0, 0, distance / scale)
 }
 
-#' Runs whose E_A (null runs: P_A - P_I) lies far from that of their cell
+#' Runs whose E_A (control runs: P_A - P_I) lies far from that of their cell
 #'
 #' @param campaign from [read_campaign()].
 #' @return data.table by the contract outliers.table.json: one row per run, meter and flagged quantity, with the
@@ -48,21 +48,23 @@ outlier_runs <- function(campaign) {
     return(NULL)
   }
   rows[, `:=`(
-    quantity = fifelse(transport == "null", "delta_p_w", "ea_j_per_mbit"),
-    value = fifelse(transport == "null", delta_p_w, ea),
-    u = fifelse(transport == "null", u_delta_p_w, u95_ea_j_per_mbit / normal_97_5)
+    quantity = fifelse(kind == "control", "delta_p_w", "ea_j_per_mbit"),
+    value = fifelse(kind == "control", delta_p_w, ea),
+    u = fifelse(kind == "control", u_delta_p_w, u95_ea_j_per_mbit / normal_97_5)
   )]
-  rows[, cell_n := .N, by = cell_keys]
-  rows[, cell_median := stats::median(value, na.rm = TRUE), by = cell_keys]
-  rows[, distance_sd := robust_distance(value, mean_or_zero(u)), by = cell_keys]
+  rows[, cell_n := .N, by = c(cell_keys(campaign))]
+  rows[, cell_median := stats::median(value, na.rm = TRUE), by = c(cell_keys(campaign))]
+  rows[, distance_sd := robust_distance(value, mean_or_zero(u)), by = c(cell_keys(campaign))]
   flagged <- rows[!is.na(distance_sd) & distance_sd > outlier_limit]
-  flagged[order(match(meter_id, campaign$meters$meter_id), mini_block, order), outlier_columns, with = FALSE]
+  flagged[order(match(meter_id, campaign$meters$meter_id), mini_block, order), outlier_columns(campaign), with = FALSE]
 }
 
-outlier_columns <- c(
-  "run_id", "block", "mini_block", "meter_id", "transport", "direction", "payload_bytes", "offered_rate_mbps",
-  "pacing", "window_us", "gso", "quantity", "value", "cell_median", "cell_n", "distance_sd"
-)
+outlier_columns <- function(campaign) {
+  c(
+    "run_id", "block", "mini_block", "meter_id", campaign$arm, campaign$factors, "quantity", "value", "cell_median",
+    "cell_n", "distance_sd"
+  )
+}
 
 mean_or_zero <- function(x) {
   value <- mean_or_na(x)

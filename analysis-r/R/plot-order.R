@@ -3,11 +3,11 @@
 # More points than this are drawn as means: of mini-blocks first, of blocks where that is not enough.
 most_order_points <- 1000
 
-#' Plot E_A by campaign order, as deviation from each cell's mean, with the trend of each session
+#' Plot E_A, or energy per work, by campaign order, as deviation from each cell's mean, with the trend of each session
 #'
 #' @param listed from [ea_order()].
 #' @param drift from [ea_drift()].
-#' @param summary from [summarise_ea()], for frames per message.
+#' @param summary from [summarise_ea()], for what the load says below its figures.
 #' @inheritParams plot_ea
 #' @param sessions from ea_drift_sessions().
 #' @return a ggplot with alt text, or NULL without cells of two mini-blocks.
@@ -26,41 +26,41 @@ plot_ea_order <- function(listed, drift, summary, campaign, meter_id,
     return(NULL)
   }
   trend <- drift[meter_id == chosen & quantity == "E_A"]
-  points <- order_points(rows)
+  points <- order_points(rows, campaign)
   single <- points$what[1] == "run"
   plot <- ggplot(points, aes(x = position, y = deviation_percent)) +
     session_lines(rows, campaign) +
     geom_hline(yintercept = 0, colour = "grey50", linewidth = 0.4) +
     trend_layers(rows, sessions[sessions$meter_id == chosen & sessions$quantity == "E_A"], campaign) +
     (if (single) {
-      geom_point(aes(colour = transport, fill = transport, shape = transport), size = 1.8, stroke = 0.5)
+      geom_point(aes(colour = arm, fill = arm, shape = arm), size = 1.8, stroke = 0.5)
     } else {
       geom_point(shape = 21, size = 1.8, colour = "grey20", fill = "grey60")
     }) +
-    (if (single) c(scatter_scales(), list(transport_legend(points$transport)))) +
+    (if (single) c(scatter_scales(points$arm), list(arm_legend(points$arm)))) +
     scale_x_continuous(name = "Run, in the order of the campaign", labels = number_text) +
     scale_y_continuous(name = expression(E[A] ~ "against its cell's mean (%)"), labels = apart_text) +
     netjoule_theme() +
     labs(
-      title = "Energy per megabit by campaign order",
+      title = paste(per_work_words(campaign), "by campaign order"),
       subtitle = subtitle_words(
         campaign, chosen, order_words(points$what[1]), trend_words(trend), sessions_short(trend, sessions),
         pause_words(rows, campaign)
       ),
-      caption = source_line_with_frames(campaign, chosen, summary)
+      caption = source_line_with(campaign, chosen, summary)
     )
   with_alt(plot, alt_order(rows, trend, sessions, campaign, chosen))
 }
 
 # Runs, or means of mini-blocks or blocks.
-order_points <- function(rows) {
+order_points <- function(rows, campaign) {
   means <- function(keys, name) {
     points <- rows[, list(position = mean(position), deviation_percent = mean(deviation_percent)), by = keys]
     points[, what := rep(name, .N)][]
   }
   if (nrow(rows) <= most_order_points) {
     return(rows[, list(
-      transport = transport_factor(transport), position, deviation_percent, what = rep("run", .N)
+      arm = arm_factor(campaign, get(campaign$arm)), position, deviation_percent, what = rep("run", .N)
     )])
   }
   mini_blocks <- means(c("mini_block", "attempt"), "mini-block")

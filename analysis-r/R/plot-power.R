@@ -13,7 +13,7 @@ most_large_points <- 300
 #' result.json has them.
 #'
 #' @param trace from [power_trace()].
-#' @param summary from [summarise_ea()], for frames per message.
+#' @param summary from [summarise_ea()], for what the load says below its figures.
 #' @inheritParams plot_ea
 #' @return a patchwork with alt text, or NULL when the meter has no power.
 #' @examples
@@ -31,7 +31,7 @@ plot_power <- function(trace, summary, campaign, meter_id) {
   trace <- trace[meter_id == chosen]
   several <- nrow(runs) > most_drawn_runs
   panels <- list(
-    if (several) power_by_mini_block(runs) else power_by_run(runs),
+    if (several) power_by_mini_block(runs) else power_by_run(runs, campaign),
     if (nrow(trace) > 0L) power_detail(trace, runs, campaign)
   )
   panels <- panels[lengths(panels) > 0L]
@@ -42,7 +42,7 @@ plot_power <- function(trace, summary, campaign, meter_id) {
       if (idle_of_model(runs, campaign, chosen)) "line: P_I, constant in this model." else "line: P_I.",
       if (nrow(trace) > 0L) "Below: the readings of one mini-block."
     ),
-    caption = source_line_with_frames(campaign, chosen, summary), theme = netjoule_theme()
+    caption = source_line_with(campaign, chosen, summary), theme = netjoule_theme()
   )
   with_alt(plot, alt_power(runs, trace, campaign, chosen))
 }
@@ -55,7 +55,7 @@ power_runs <- function(campaign, id) {
   }
   rows <- rows[meter_id == id & !is.na(p_a_w) & !is.na(window_t_start_s)]
   rows[, t_s := (window_t_start_s + window_t_end_s) / 2]
-  rows[, `:=`(transport = transport_factor(transport), session = session_of(t_s, campaign))]
+  rows[, `:=`(arm = arm_factor(campaign, arm), session = session_of(t_s, campaign))]
   setorderv(rows, "t_s")[]
 }
 
@@ -69,20 +69,20 @@ time_unit <- function(span_s) {
   }
 }
 
-power_by_run <- function(runs) {
+power_by_run <- function(runs, campaign) {
   clock <- time_unit(max(runs$t_s))
   many <- nrow(runs) > most_large_points
   # So many points lie over each other: then a mini-block tells its values together.
-  told <- if (many) spans_of_mini_blocks(runs) else runs[, list(t_s, value = p_a_w, told = run_words(runs))]
+  told <- if (many) spans_of_mini_blocks(runs) else runs[, list(t_s, value = p_a_w, told = run_words(runs, campaign))]
   ggplot(told[, x := t_s / clock$seconds]) +
     idle_line(runs, clock) +
     geom_point(
-      aes(x = t_s / clock$seconds, y = p_a_w, colour = transport, fill = transport, shape = transport),
+      aes(x = t_s / clock$seconds, y = p_a_w, colour = arm, fill = arm, shape = arm),
       data = runs, size = if (many) 1 else 1.7,
       stroke = if (many) 0.25 else 0.5
     ) +
-    scatter_scales() +
-    transport_legend(runs$transport) +
+    scatter_scales(runs$arm) +
+    arm_legend(runs$arm) +
     labs(x = paste0("Campaign time (", clock$name, ")"), y = "Power (W)") +
     netjoule_theme()
 }
@@ -105,11 +105,8 @@ spans_of_mini_blocks <- function(runs) {
   spans[, `:=`(value = greatest, told = paste0("mini-block ", mini_block, ": P_A ", watts, " W", idle_words(idle)))][]
 }
 
-run_words <- function(runs) {
-  paste0(
-    transport_label(as.character(runs$transport)), ", ", number_text(runs$payload_bytes), " bytes, ",
-    number_text(runs$offered_rate_mbps), " Mb/s: P_A ", short(runs$p_a_w), " W", idle_words(runs$p_i_w)
-  )
+run_words <- function(runs, campaign) {
+  paste0(arm_and_cell(campaign, runs), ": P_A ", short(runs$p_a_w), " W", idle_words(runs$p_i_w))
 }
 
 idle_words <- function(p_i_w) ifelse(is.na(p_i_w), "", paste0(", P_I ", short(p_i_w), " W"))
@@ -136,13 +133,13 @@ power_detail <- function(trace, runs, campaign) {
   windows <- campaign$runs[match(shown$run_id, run_id)]
   idle <- trace_windows(windows)[window == "idle"]
   at <- data.table(
-    x = (windows$measure_start_s + windows$measure_end_s) / 2, label = short_label(as.character(shown$transport))
+    x = (windows$measure_start_s + windows$measure_end_s) / 2, label = short_label(as.character(shown$arm), campaign)
   )
   lines <- data.table(
     from_s = (windows$idle_before_start_s + windows$idle_before_end_s) / 2, from_w = shown$p_i_before_w,
     to_s = (windows$idle_after_start_s + windows$idle_after_end_s) / 2, to_w = shown$p_i_after_w
   )[!is.na(from_w) & !is.na(to_w)]
-  marks <- shown[, list(x = (window_t_start_s + window_t_end_s) / 2, value = p_a_w, told = run_words(shown))]
+  marks <- shown[, list(x = (window_t_start_s + window_t_end_s) / 2, value = p_a_w, told = run_words(shown, campaign))]
   ggplot(marks) +
     shaded(idle, "#EDEDED") + shaded(windows[, list(from_s = measure_start_s, to_s = measure_end_s)], "#CFE0EE") +
     geom_ribbon(aes(x = t_s, ymin = power_least_w, ymax = power_greatest_w), data = trace, fill = "grey70") +
@@ -151,16 +148,16 @@ power_detail <- function(trace, runs, campaign) {
       data = lines, aes(x = from_s, xend = to_s, y = from_w, yend = to_w), linetype = "42", linewidth = 0.6
     ) +
     geom_segment(
-      data = shown, aes(x = window_t_start_s, xend = window_t_end_s, y = p_a_w, yend = p_a_w, colour = transport),
+      data = shown, aes(x = window_t_start_s, xend = window_t_end_s, y = p_a_w, yend = p_a_w, colour = arm),
       linewidth = 1.4, show.legend = FALSE
     ) +
     geom_text(data = at, aes(x = x, y = Inf, label = label), vjust = 1.2, size = 2.7, lineheight = 0.9) +
-    scale_colour_manual(values = style_values("colour"), na.value = "#999999") +
+    scale_colour_manual(values = arm_values(shown$arm, "colour"), na.value = "#999999") +
     scale_y_continuous(expand = expansion(mult = c(0.05, 0.28))) +
     labs(
       x = "Campaign time (s)", y = "Power (W)", subtitle = paste(strwrap(paste0(
-        shown$payload_bytes[1], "-byte messages at ", number_text(shown$offered_rate_mbps[1]), " Mb/s, mini-block ",
-        trace$mini_block[1], ". Grey: idle windows; blue: measure windows; thick: P_A; dashed: P_I."
+        mini_block_words(shown[1], campaign), trace$mini_block[1],
+        ". Grey: idle windows; blue: measure windows; thick: P_A; dashed: P_I."
       ), 112L), collapse = "\n")
     ) +
     netjoule_theme() +
@@ -173,9 +170,15 @@ shaded <- function(spans, fill) {
   )
 }
 
+# "64-byte messages at 1 Mb/s, mini-block "; "Mini-block " where a campaign has one cell.
+mini_block_words <- function(run, campaign) {
+  words <- of_load(campaign, "cell_title", function(run) cell_name(campaign, run))(run)
+  if (nzchar(words)) paste0(words, ", mini-block ") else "Mini-block "
+}
+
 # Above a narrow window there is room for a word per line.
-short_label <- function(transport) {
-  label <- ifelse(transport == "null", "null", transport_label(transport))
+short_label <- function(arm, campaign) {
+  label <- ifelse(arm %in% campaign$control, arm, arm_label(arm))
   gsub("[ -]", "\n", label)
 }
 

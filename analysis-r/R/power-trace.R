@@ -7,12 +7,12 @@ most_trace_points <- 1000
 
 trace_columns <- c(
   "node", "meter_id", "device_model", "power_source", "radio_source", "mini_block", "attempt", "t_s", "power_w",
-  "power_least_w", "power_greatest_w", "readings_n", "window", "run_id", "transport"
+  "power_least_w", "power_greatest_w", "readings_n", "window", "run_id"
 )
 
 #' Readings of one mini-block of each meter, with the windows that they lie in
 #'
-#' Of each meter a mini-block with the most runs that count, of the load with the greatest
+#' Of each meter a mini-block with the most runs that count, of the cell with the greatest
 #' power above idle, where the windows are best distinguished; of these the one
 #' whose P_A lie nearest to the medians of their cells.
 #' A reading is placed where it belongs in time: its meter's lag is taken off, and of a
@@ -21,14 +21,14 @@ trace_columns <- c(
 #' @param campaign from [read_campaign()].
 #' @return data.table, one row per reading or, of more than 1,000, per few neighbours:
 #'   t_s (s), power_w (mean, W) with the least and greatest reading, window (idle,
-#'   warm_up, measure, tail, or empty between them), run_id and transport (empty when
+#'   warm_up, measure, tail, or empty between them), run_id and the arm, by the name of its factor (empty when
 #'   idle: an idle window belongs to the runs on both sides).
 #' @examples
 #' power_trace(example_campaign())
 #' @export
 power_trace <- function(campaign) {
   traces <- lapply(split(campaign$meters, by = "meter_id"), function(meter) trace_of_meter(campaign, meter))
-  rbindlist(c(list(empty_rows("power_trace", trace_columns)), traces))
+  rbindlist(c(list(empty_rows("power_trace", c(trace_columns, campaign$arm))), traces))
 }
 
 trace_of_meter <- function(campaign, meter) {
@@ -48,10 +48,10 @@ trace_of_meter <- function(campaign, meter) {
   readings[, t_s := t_s - delay_s]
   trace <- label_windows(thinned(readings, most_trace_points), spans)
   first <- shown[1]
-  for (column in c("node", "meter_id", "device_model", "power_source", "radio_source", "mini_block", "attempt")) {
+  for (column in c(meter_keys, "mini_block", "attempt")) {
     set(trace, j = column, value = rep(first[[column]], nrow(trace)))
   }
-  trace[, trace_columns, with = FALSE]
+  setnames(trace[, c(trace_columns, "arm"), with = FALSE], "arm", campaign$arm)
 }
 
 # Results of the mini-block to show at a meter; NULL when none can be shown.
@@ -66,14 +66,13 @@ shown_mini_block <- function(campaign, id) {
   if (nrow(rows) == 0L) {
     return(NULL)
   }
-  rows[, apart_w := abs(p_a_w - stats::median(p_a_w)), by = cell_keys]
-  of_load <- c("payload_bytes", "offered_rate_mbps", "direction", pacing_keys)
+  rows[, apart_w := abs(p_a_w - stats::median(p_a_w)), by = c(cell_keys(campaign))]
   # Rounded: distances that differ by rounding alone are ties.
   blocks <- rows[, list(
     runs = .N, power_w = mean(delta_p_w), apart_w = round(max(apart_w), 9L)
-  ), by = c("mini_block", "attempt", of_load)]
+  ), by = c("mini_block", "attempt", campaign$factors)]
   blocks <- blocks[runs == max(runs)]
-  blocks[, power_w := mean(power_w), by = of_load]
+  blocks[, power_w := mean(power_w), by = c(campaign$factors)]
   best <- blocks[order(-power_w, apart_w, mini_block, attempt)][1]
   rows[mini_block == best$mini_block & attempt == best$attempt]
 }
@@ -84,7 +83,7 @@ trace_windows <- function(runs) {
     idle <- grepl("^idle", name)
     data.table(
       window = if (idle) "idle" else name, run_id = if (idle) NA_character_ else runs$run_id,
-      transport = if (idle) NA_character_ else runs$transport, from_s = runs[[paste0(name, "_start_s")]],
+      arm = if (idle) NA_character_ else as.character(runs$arm), from_s = runs[[paste0(name, "_start_s")]],
       to_s = runs[[paste0(name, "_end_s")]]
     )
   }))
@@ -104,10 +103,10 @@ thinned <- function(readings, most) {
 }
 
 label_windows <- function(trace, spans) {
-  trace[, `:=`(window = NA_character_, run_id = NA_character_, transport = NA_character_)]
+  trace[, `:=`(window = NA_character_, run_id = NA_character_, arm = NA_character_)]
   for (i in seq_len(nrow(spans))) {
     inside <- which(trace$t_s >= spans$from_s[i] & trace$t_s < spans$to_s[i])
-    for (column in c("window", "run_id", "transport")) set(trace, inside, column, spans[[column]][i])
+    for (column in c("window", "run_id", "arm")) set(trace, inside, column, spans[[column]][i])
   }
   trace[]
 }

@@ -12,11 +12,11 @@
 #' @param cache file of the per-run pass, from [run_cache_path()]: what its runs' files said
 #'   when it was written is taken from there as long as they are the same files. NULL reads
 #'   every run.
-#' @return nj_campaign: list of dir, name, meta (campaign.json as nested lists),
-#'   plan, meters, runs, results (one row per run and meter), flows (one row per run
-#'   and flow, of runs with several), arrivals (bytes by run and flow of these), problems
-#'   (run_id, code, detail), certificates (one row per run and flow with a pacing
-#'   certificate), contracts, cache.
+#' @return nj_campaign: list of load, entry (of loads.json), arm (name of the factor that is compared), factors (names
+#'   of the others), control (value of the control arm, of length 0 without one), dir, name, meta (campaign.json as
+#'   nested lists), plan, meters, runs, results (one row per run and meter), flows (one row per run and flow, of runs
+#'   with several), arrivals (bytes by run and flow of these), problems (run_id, code, detail), certificates (one row
+#'   per run and flow with a pacing certificate), contracts, cache.
 #' @examples
 #' read_campaign(example_campaign()$dir)
 #' @export
@@ -33,14 +33,19 @@ read_campaign <- function(campaign_dir, contracts = contracts_dir(), cache = NUL
   assert_whole_plan(plan$rows, campaign_dir)
   meters <- passport_rows(meta)
   assert_path_ids(meters$meter_id, "The meter id")
-  finished <- plan$rows[status %in% c("done", "invalid", "superseded"), c("run_id", "transport"), with = FALSE]
+  load <- if (nrow(plan$rows) > 0L) plan$rows$load[1] else "flow"
+  finished <- plan$rows[status %in% c("done", "invalid", "superseded"), c("run_id", "load", "kind"), with = FALSE]
   read <- read_runs(campaign_dir, finished, contracts, cache)
-  runs <- join_runs(plan$rows, read$runs)
+  runs <- join_runs(plan$rows, read$runs, load)
+  entry <- load_entry(load, contracts)
+  factors <- cell_factors(plan$rows, plan$arm, load, contracts)
   structure(class = "nj_campaign", list(
-    dir = campaign_dir, name = campaign_name(meta, campaign_dir), meta = meta, plan = plan$rows, meters = meters,
-    runs = runs, results = join_results(runs, read$results, meters), flows = read$flows, arrivals = read$arrivals,
-    problems = join_problems(plan, read$problems), certificates = read$certificates, contracts = contracts,
-    cache = cache
+    load = load, entry = entry, arm = plan$arm, factors = factors,
+    control = unique(plan$rows$arm[plan$rows$kind == "control"]), dir = campaign_dir,
+    name = campaign_name(meta, campaign_dir), meta = meta, plan = plan$rows, meters = meters, runs = runs,
+    results = join_results(runs, read$results, meters, entry, c(plan$arm, factors)), flows = read$flows,
+    arrivals = read$arrivals, problems = join_problems(plan, read$problems), certificates = read$certificates,
+    contracts = contracts, cache = cache
   ))
 }
 
@@ -59,6 +64,7 @@ read_meta <- function(campaign_dir) {
       supported_schema_version, ": analyse it with the netjoule that wrote it."
     )
   }
+  meta$workload <- lift_workload(meta$workload)
   meta
 }
 
@@ -76,7 +82,8 @@ assert_unique_runs <- function(plan, campaign_dir) {
 
 # A run that does not say what it is would fall out of every table without a word.
 assert_whole_plan <- function(plan, campaign_dir) {
-  for (column in setdiff(names(needed_columns$plan_1), "reason")) {
+  needed <- if (all(plan$load %in% "flow")) names(needed_columns$plan_1) else names(needed_columns$plan)
+  for (column in setdiff(needed, "reason")) {
     empty <- which(is.na(plan[[column]]))
     if (length(empty) > 0L) {
       abort_invalid_data(
@@ -130,18 +137,20 @@ with_measured_lags <- function(meters, alignment) {
 }
 
 # Rows of the plan with what their run wrote; `usable` runs count, `measurable` ones can be recomputed from raw files.
-join_runs <- function(plan, rows) {
-  if (nrow(rows) == 0L) rows <- no_run_rows()
+join_runs <- function(plan, rows, load) {
+  if (nrow(rows) == 0L) rows <- no_run_rows(load)
   edges <- as.vector(outer(setdiff(window_names, "warm_up"), c("_start_s", "_end_s"), paste0))
   rows[, measurable := rowSums(is.na(as.matrix(.SD))) == 0L, .SDcols = edges]
-  runs <- with_pacing(plan[rows, on = "run_id"])
+  runs <- plan[rows, on = "run_id"]
+  own <- load_parts[[load]]$join_runs
+  if (!is.null(own)) runs <- own(runs)
   runs[, usable := status == "done" & valid & has_result]
-  runs[, measurable := measurable & usable & (has_intervals | transport == "null")]
+  runs[, measurable := measurable & usable & (has_intervals | kind == "control")]
   runs[]
 }
 
 # Results with the cell of their run; device and source labels fall back on the meter's passport.
-join_results <- function(runs, rows, meters) {
+join_results <- function(runs, rows, meters, entry, factors) {
   if (nrow(rows) == 0L || nrow(runs) == 0L) {
     return(data.table())
   }
@@ -149,13 +158,9 @@ join_results <- function(runs, rows, meters) {
     missing <- is.na(rows[[column]])
     set(rows, which(missing), column, meters[[column]][match(rows$meter_id[missing], meters$meter_id)])
   }
-  cell <- c(
-    "run_id", "block", "mini_block", "order", "attempt", "transport", "payload_bytes", "offered_rate_mbps", "direction",
-    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "loss_ratio",
-    "achieved_ratio", "usable", "generator", "generator_version", "jitter_ms", "flows", "jain_goodput",
-    "jain_demand_met", pacing_keys, message_costs
-  )
-  # A plan without the column is a problem that is told, not the end.
+  own <- of_load(list(load = entry$name), "run_columns", intersect(measure_names(list(entry = entry)), names(runs)))
+  cell <- unique(c("run_id", "block", "mini_block", "order", "attempt", "kind", "arm", factors, "usable", own))
+  # A plan without the column is a problem that is named, not the end.
   if (!"generator" %in% names(runs)) runs <- copy(runs)[, generator := NA_character_]
   merge(rows, runs[, cell, with = FALSE], by = "run_id", sort = FALSE)
 }

@@ -2,51 +2,59 @@
 
 window_names <- c("idle_before", "warm_up", "measure", "tail", "idle_after")
 
-#' Read one run: run.json, what is needed of flow.json and intervals.csv, result.json
+#' Read one run: run.json, result.json and what the load reads of its own documents
 #'
-#' A run whose files are missing or cut off is not an error of the campaign: it
-#' is named as a problem and left out. Every run has run.json, result.json and a
-#' report of each flow, null and imported ones too; intervals.csv may be lacking.
+#' A run whose files are missing or cut off is not an error of the campaign: it is named as a problem and left out.
+#' Every run has run.json and result.json.
 #'
 #' @param campaign_dir folder.
 #' @param run_id asserted plain name.
-#' @param transport as planned; null has no receiver.
+#' @param load,kind as planned; a control run does no work that arrives.
 #' @param contracts folder of the contracts or NA.
-#' @return list run (list of one row's values, or NULL), results, flows, arrivals, certificates (one
-#'   per flow that has one), problems (lists of such rows): plain lists, because ten thousand small
-#'   tables take minutes.
+#' @return list run (list of one row's values, or NULL), results, flows, arrivals, certificates (of loads that have
+#'   them), problems (lists of such rows): plain lists, because ten thousand small tables take minutes.
 #' @noRd
-read_run <- function(campaign_dir, run_id, transport, contracts = contracts_dir()) {
+read_run <- function(campaign_dir, run_id, load, kind, contracts = contracts_dir()) {
   run <- read_run_json(campaign_dir, run_id, "run.json", run_defects)
-  flow <- read_run_json(campaign_dir, run_id, "flow.json", flow_defects)
   result <- read_run_json(
     campaign_dir, run_id, "result.json", result_defects, function(doc) lift_result(doc, run$doc)
   )
-  further <- read_further_flows(campaign_dir, run_id, run$doc)
-  flows <- c(list(flow$doc), further$docs)
-  arrived <- read_arrival(campaign_dir, run_id, transport, run$doc, flows, contracts)
-  whole <- arrived$readable && !any(vapply(flows, is.null, NA))
+  read_own <- load_parts[[load]]$read
+  if (is.null(read_own)) read_own <- read_whole_work
+  own <- read_own(campaign_dir, run_id, kind, run$doc, result$doc, contracts)
   list(
-    run = if (!is.null(run$doc)) run_row(run_id, run$doc, flows, result$doc, arrived, whole),
+    run = if (!is.null(run$doc)) run_row(run_id, run$doc, result$doc, own),
     results = if (!is.null(run$doc)) result_rows(run_id, result$doc),
-    flows = flow_rows(run_id, result$doc), arrivals = arrived$by_flow, certificates = certificate_rows(run_id, flows),
-    problems = c(
-      run$problems, flow$problems, result$problems, further$problems, arrived$problems,
-      doc_reasons(run$doc), doc_reasons(result$doc)
+    flows = own$flows, arrivals = own$arrivals, certificates = own$certificates,
+    problems = c(run$problems, result$problems, own$problems, doc_reasons(run$doc), doc_reasons(result$doc))
+  )
+}
+
+#' What is read of a run of a load without documents of its own: all of its work, in the window of run.json
+#'
+#' @return list span (list arrived_start_s, arrived_end_s in s, arrived_work), has_intervals, whole, columns (of the
+#'   run's row: what the load measured), problems.
+#' @noRd
+read_whole_work <- function(campaign_dir, run_id, kind, run, result, contracts) {
+  window <- pick(run, "window", default = list())
+  if (length(window) == 0L) window <- pick(run, "windows", "measure", default = list())
+  span <- c(pick_number(window, "t_start_s"), pick_number(window, "t_end_s"))
+  measures <- pick(result, "measures", default = list())
+  list(
+    span = arrived_columns(list(span = span, work = pick_number(run, "work", "quantity"))), has_intervals = TRUE,
+    whole = TRUE, problems = list(),
+    columns = c(
+      list(
+        window_kind = pick_text(window, "kind"), tail_s = pick_number(result, "nodes", 1L, "tail_s"),
+        repeats = pick_number(run, "work", "repeat")
+      ),
+      lapply(measures, function(value) if (is.numeric(value)) as.numeric(value)[1] else NA_real_)
     )
   )
 }
 
-# Reports of the second flow and further ones of a run with several.
-read_further_flows <- function(campaign_dir, run_id, run) {
-  count <- length(pick(run, "flows", default = list()))
-  read <- lapply(seq_len(max(count - 1L, 0L)) + 1L, function(number) {
-    read_run_json(campaign_dir, run_id, file.path("flows", paste0(number, ".json")), flow_defects)
-  })
-  list(
-    docs = lapply(read, function(one) one$doc),
-    problems = unlist(lapply(read, function(one) one$problems), recursive = FALSE)
-  )
+arrived_columns <- function(effective) {
+  list(arrived_start_s = effective$span[1], arrived_end_s = effective$span[2], arrived_work = effective$work)
 }
 
 #' Read a document of a run
@@ -91,10 +99,9 @@ doc_reasons <- function(doc) {
   })
 }
 
-# `flows`: reports of all flows, that of flow 1 first; what is told of one flow is flow 1's. arrived: of read_arrival().
-# `whole`: whether every report and the intervals can be used, without which a run does not count.
-run_row <- function(run_id, run, flows, result, arrived, whole) {
-  flow <- flows[[1]]
+# own: what the load read (read_whole_work()); `whole`: whether its documents can be used, without which a run does not
+# count.
+run_row <- function(run_id, run, result, own) {
   windows <- unlist(lapply(window_names, function(name) {
     stats::setNames(
       list(pick_number(run, "windows", name, "t_start_s"), pick_number(run, "windows", name, "t_end_s")),
@@ -103,34 +110,17 @@ run_row <- function(run_id, run, flows, result, arrived, whole) {
   }), recursive = FALSE)
   c(list(
     run_id = run_id, run_status = pick_text(run, "status"), radio_source = pick_text(run, "radio_source"),
-    client = pick_text(run, "hosts", "client"), ip_version = pick_number(run, "ip_version"),
-    frames_per_message = pick_number(flow, "frames_per_message"),
-    mean_ip_packet_bytes = pick_number(flow, "mean_ip_packet_bytes"),
-    packetisation_source = pick_text(flow, "packetisation_source"),
-    generator_version = pick_text(flow, "generator", "version"), jitter_ms = pick_number(flow, "receiver", "jitter_ms"),
-    run_pacing = pick_text(run, "pacing", "mode"), run_window_us = pick_number(run, "pacing", "window_us"),
-    run_gso = pick_flag(run, "pacing", "gso"), loss_ratio = pick_number(result, "loss_ratio"),
-    achieved_ratio = pick_number(result, "achieved_ratio"),
-    flows = length(flows), jain_goodput = pick_number(result, "fairness", "jain_goodput"),
-    jain_demand_met = pick_number(result, "fairness", "jain_demand_met"),
-    congestion_control = congestion_control_of(flows),
-    valid = isTRUE(pick_flag(result, "valid")) && whole, has_result = !is.null(result),
-    has_intervals = arrived$has_intervals
-  ), sender_facts_of_all(run, flows), message_costs_of(flows), windows, arrived$span)
-}
-
-# What held the senders back, as their reports name it ("bbr"); of several flows each once. NA where none tells.
-congestion_control_of <- function(flows) {
-  told <- vapply(flows, pick_text, "", "sender", "transport_stats", "congestion_control")
-  told <- sort(unique(stats::na.omit(told)))
-  if (length(told) > 0L) paste(told, collapse = "+") else NA_character_
+    client = pick_text(run, "hosts", "client"),
+    valid = isTRUE(pick_flag(result, "valid")) && own$whole, has_result = !is.null(result),
+    has_intervals = own$has_intervals
+  ), own$columns, windows, own$span)
 }
 
 # The columns of a run, without a run: of a campaign of which nothing was run.
-no_run_rows <- function() {
-  never <- list(span = c(NA_real_, NA_real_), bytes = NA_real_)
-  nothing <- list(has_intervals = FALSE, span = arrived_columns(never))
-  as.data.table(run_row("", list(), list(list()), list(), nothing, FALSE))[0]
+no_run_rows <- function(load) {
+  nothing <- load_parts[[load]]$read_nothing
+  own <- if (is.null(nothing)) read_whole_work("", "", "work", list(), list(), NA) else nothing()
+  as.data.table(run_row("", list(), list(), own))[0]
 }
 
 # Fields of result.json that are read; a test holds them to its schema.
@@ -144,6 +134,9 @@ node_numbers <- c(
 floor_numbers <- c(
   "p_null_w", "floor_w", "u95_floor_w", "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit"
 )
+
+# Energies, which documents of the first version do not have.
+energy_numbers <- c("e_d_j", "e_t_j")
 
 result_rows <- function(run_id, result) {
   shared <- list(
@@ -163,6 +156,7 @@ result_rows <- function(run_id, result) {
       stats::setNames(lapply(node_text, function(name) pick_text(node, name)), node_text),
       stats::setNames(lapply(node_numbers, function(name) pick_number(node, name)), node_numbers),
       stats::setNames(lapply(floor_numbers, function(name) pick_number(node, "floor", name)), floor_numbers),
+      stats::setNames(lapply(energy_numbers, function(name) pick_number(node, name)), energy_numbers),
       list(
         u95_gain = pick_number(node, "u95_components", "gain"),
         floor_run_id = pick_text(node, "floor", "run_id"), floor_reason = pick_text(node, "floor", "reason"),

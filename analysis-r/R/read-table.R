@@ -8,11 +8,7 @@ needed_columns <- list(
     load = "character", kind = "character", arm = "character"
   ),
   status = c(run_id = "character", owner_token = "numeric", status = "character", reason = "character"),
-  plan_1 = c(
-    run_id = "character", block = "numeric", mini_block = "numeric", order = "numeric", attempt = "numeric",
-    transport = "character", payload_bytes = "numeric", offered_rate_mbps = "numeric", direction = "character",
-    status = "character", reason = "character"
-  ),
+  plan_1 = plan_1_columns,
   meters = c(t_s = "numeric", power_w = "numeric", flag = "character"),
   intervals = c(part = "character", t_start_s = "numeric", t_end_s = "numeric", work = "numeric"),
   intervals_1 = c(end = "character", t_start_s = "numeric", t_end_s = "numeric", bytes = "numeric"),

@@ -3,7 +3,7 @@
 # The report's figures: the campaign's own SVG files, written into the page.
 
 # Bytes of drawings in the page together; what comes after them is named with its file. A campaign of the widest shape
-# (four transports and null, two sizes, 24 loads, two meters) has about 2 MB.
+# (five arms, 48 cells, two meters) has about 2 MB.
 most_inlined_bytes <- 6e6
 
 #' Every figure as a part of the page, in their order
@@ -16,12 +16,13 @@ figure_parts <- function(campaign, figures, tables = list(), anchors = character
   titles <- figure_titles(campaign, figures)
   paths <- file.path(campaign$dir, "figures", sprintf("%s.svg", figure_ids(figures)))
   # Each is drawn twice, wide and narrow.
+  same <- of_load(campaign, "same_words", function(name, campaign, tables) NULL)
   inlined <- find_room(2 * file.size(paths), most_bytes)
   lapply(seq_along(figures), function(i) {
     one <- figures[[i]]
     words <- paste0(figure_alt(one$plot), " Source: ", figure_source(one$plot), ".")
     drawing <- if (inlined[i]) both_drawings(one, paths[i], words, i)
-    figure_html(one, titles[i], drawing, anchors, same_words(one$name, campaign, tables))
+    figure_html(one, titles[i], drawing, anchors, same(one$name, campaign, tables))
   })
 }
 
@@ -38,7 +39,7 @@ both_drawings <- function(one, path, alt, index) {
 #' @param parts from figure_parts().
 #' @param elsewhere which of them stand in the summary.
 #' @noRd
-section_figures <- function(figures, titles, parts, elsewhere = rep(FALSE, length(figures))) {
+section_figures <- function(figures, titles, parts, elsewhere = rep(FALSE, length(figures)), note = NULL) {
   ids <- figure_ids(figures)
   tag$section(
     id = "figures", tag$h2("Figures"),
@@ -48,79 +49,23 @@ section_figures <- function(figures, titles, parts, elsewhere = rep(FALSE, lengt
       }))
     },
     if (any(elsewhere)) tag$p("Figure 1 stands in the ", tag$a(href = "#summary", "summary", .noWS = "after"), "."),
-    parts[!elsewhere & !is_diagnostic(ids)],
-    if (!any(startsWith(ids, "floor"))) {
-      tag$p("There is no figure of the generator floor: no mini-block of this campaign has a usable null run.")
-    }
+    parts[!elsewhere & !is_diagnostic(ids)], if (!is.null(note)) tag$p(note)
   )
 }
 
-# Figures that tell of the measurement, not of what a megabit cost: they stand in the appendix.
+# Figures of the measurement itself, not of what work cost: they stand in the appendix.
 is_diagnostic <- function(ids) grepl("^(pacing|phy-rates|power|ea-order|model-fit|model-residuals)($|-)", ids)
+
+diagnostics_part <- function(figures, words) {
+  if (length(figures) > 0L) {
+    list(tag$h3("Figures of the measurement itself"), folded(words, figures, id = "diagnostics", printed = FALSE))
+  }
+}
 
 figure_ids <- function(figures) vapply(figures, function(one) one$name, "")
 
 figure_titles <- function(campaign, figures) {
   vapply(seq_along(figures), function(i) figure_title(campaign, figures[[i]], i), "")
-}
-
-# Goodput and its differences up to here are one line: nothing to see.
-least_news_percent <- 1
-
-#' What a figure of a flow shows where it is the same in every cell, as a sentence; NULL where there is more to see
-#' @noRd
-same_words <- function(name, campaign, tables) {
-  if (startsWith(name, "goodput")) {
-    same_goodput(campaign, tables$ea_summary)
-  } else if (startsWith(name, "delta-goodput")) {
-    same_delta_goodput(tables$delta_goodput)
-  } else if (startsWith(name, "loss")) {
-    same_loss(tables$ea_summary)
-  } else if (startsWith(name, "phy-rates") && length(unique(tables$phy_rates$phy_rate_mbps)) == 1L) {
-    sprintf("Every reading of the radio shows a PHY rate of %s Mb/s.", number_text(tables$phy_rates$phy_rate_mbps[1]))
-  }
-}
-
-# Of several flows the load is one's and the goodput that of all.
-same_goodput <- function(campaign, summary) {
-  if (is.null(summary) || !is.null(flow_words(campaign))) {
-    return(NULL)
-  }
-  rows <- first_meter_rows(summary)
-  off <- function(goodput) 100 * abs(goodput / rows$offered_rate_mbps - 1)
-  ends <- c(off(rows$goodput_ci95_low), off(rows$goodput_ci95_high))
-  most <- max(off(rows$goodput_mbps), 0)
-  if (nrow(rows) > 0L && isTRUE(most < least_news_percent) && !any(ends > least_news_percent, na.rm = TRUE)) {
-    sprintf(
-      "Everything that was offered arrived: goodput is within %s %% of the offered load in all %d cells.",
-      short(without_rounding(most)), nrow(rows)
-    )
-  }
-}
-
-same_delta_goodput <- function(rows) {
-  if (NROW(rows) == 0L) {
-    return(NULL)
-  }
-  size <- abs(rows$shortfall_percent)
-  ends <- abs(c(rows$shortfall_percent_ci95_low, rows$shortfall_percent_ci95_high))
-  if (isTRUE(max(size) < least_news_percent) && !any(ends > least_news_percent, na.rm = TRUE)) {
-    # Nothing differs "by at most 0 %".
-    most <- without_rounding(max(size))
-    if (most == 0) {
-      "Goodput is that of UDP in every cell."
-    } else {
-      sprintf("Goodput is that of UDP in every cell: it differs by at most %s %%.", short(most))
-    }
-  }
-}
-
-same_loss <- function(summary) {
-  if (is.null(summary)) {
-    return(NULL)
-  }
-  loss <- stats::na.omit(first_meter_rows(summary)$loss_ratio)
-  if (length(loss) > 0L && all(loss == 0)) sprintf("No message was lost in any of %d cells.", length(loss))
 }
 
 # Which sizes have room in turn: one that has none is left out, and those after it have their chance.
@@ -141,7 +86,8 @@ figure_title <- function(campaign, one, number) {
 #' One figure of the page
 #'
 #' @param drawing its SVG, which bears its source line; NULL where the page has no room for it.
-#' @param same from same_words(): the drawing is then folded, on paper too.
+#' @param same what it shows where that is the same in every cell, as a sentence: the drawing is then folded, on paper
+#'   too.
 #' @param file where the drawing stands beside the page.
 #' @noRd
 figure_html <- function(one, title, drawing, anchors, same = NULL, file = paste0("figures/", one$name, ".svg")) {

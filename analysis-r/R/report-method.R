@@ -2,44 +2,25 @@
 
 # How the numbers of a report came about, and what its words mean.
 
-method_words <- c(
+energy_method <- c(
   paste(
-    "E_A = (P_A - P_I) / T_A, in joules per megabit (1 Mb = 10^6 bit of payload). P_A and T_A belong to one window on",
-    "one clock: the whole receiver intervals inside the measure window. T_A counts first copies only."
+    "P_A is the mean power over the window of a run, P_I the line through the idle windows before and after it, at the",
+    "middle of that window; idle is the state in which only the start of the work is missing."
   ),
   paste(
-    "P_I is the line through the idle windows before and after the run, at the middle of that window; idle has the",
-    "same processes and sockets, only no packets."
+    "Work until it is done: E_d is the integral of P - P_I over the window, E_t that of P; the tail after it has an",
+    "energy of its own. Energy per work is E_d over the work."
   ),
   paste(
-    "A mini-block holds every transport and null at one payload and load, back to back in random order; a block holds",
-    "every cell once. The block is the unit of replication; pairs are formed only inside a mini-block."
+    "A mini-block holds every arm at one cell (one combination of all factors but the arm), back to back in random",
+    "order; a block holds every cell once. The block is the unit of replication; pairs are formed only inside a",
+    "mini-block."
   ),
   paste(
-    "Transports are tested against each other over all loads, in at most six main comparisons that the",
-    "workload fixes: sign-flip test over blocks and Holm's correction, from 8 blocks on. Everything by cell has an",
-    "interval and no test: it is exploratory."
+    "Arms are compared over all cells in at most six main comparisons: sign-flip test over blocks and Holm's",
+    "correction, from 8 blocks on. Everything by cell has an interval and no test: it is exploratory."
   ),
-  paste(
-    "The generator floor is the same schedule with transport null: messages are built, timed and dropped. E_A above",
-    "floor takes it off: (P_A - P_null) / T_A, each power above the idle power of its own run. It is empty where",
-    "either run sent under 99 % of its schedule, where the pacer spun, where the senders on one host were over 90 % of",
-    "a core busy, and without a valid null run."
-  ),
-  paste(
-    "Energy envelope: the band between least and greatest E_A over message sizes, without runs outside the device",
-    "model's validity (hollow) and without cells of which most runs lie below the meter's resolution. A load with any",
-    "such run has no ratio."
-  ),
-  paste(
-    "Payload size is the application's message size. Streams (TCP, QUIC) pack messages into frames; datagram",
-    "transports send one message each: compare them only with frames per message in view."
-  ),
-  paste(
-    "Scheduled messages are sent or not_sent: a transport with congestion control may let fewer leave than the load",
-    "asks for. Sent messages arrive or are lost. E_A and goodput count what arrived, loads are what was asked."
-  ),
-  "u95 meter is the metering uncertainty of one run; most of it is common to all runs, so it is kept apart.",
+  "u95 is the metering uncertainty of one run; most of it is common to all runs, so it is a column of its own.",
   paste(
     "Flagged runs (outliers) stay in every number. A run is left out only for a broken rule of measurement, with a",
     "coded reason, and its mini-block is repeated."
@@ -49,7 +30,7 @@ method_words <- c(
 section_method <- function(campaign) {
   tag$section(
     id = "method", tag$h2("Method"),
-    tag$ul(lapply(method_words, tag$li)),
+    tag$ul(lapply(of_load(campaign, "method", function() energy_method)(), tag$li)),
     tag$p(
       "In full: docs/measurement-protocol.md, docs/generator-floor.md, docs/uncertainty.md and docs/statistics.md of ",
       "netjoule's sources."

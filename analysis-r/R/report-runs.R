@@ -28,6 +28,11 @@ section_invalid <- function(campaign, tables) {
   )
 }
 
+# Columns of invalid runs that are neither of the arm nor of its cell.
+not_named <- c(
+  "run_id", "block", "mini_block", "attempt", "status", "code", "detail", "meaning", "next_step"
+)
+
 invalid_content <- function(invalid) {
   if (nrow(invalid) == 0L) {
     return(tag$p("No finished run is invalid."))
@@ -35,8 +40,7 @@ invalid_content <- function(invalid) {
   list(
     count_by_code(invalid, "reason"),
     long_table("Every invalid run", "tables/invalid_runs.csv", invalid, c(
-      run = "run_id", transport = "transport", "payload B" = "payload_bytes", "load Mb/s" = "offered_rate_mbps",
-      reason = "code", detail = "detail"
+      run = "run_id", stats::setNames(nm = setdiff(names(invalid), not_named)), reason = "code", detail = "detail"
     ))
   )
 }

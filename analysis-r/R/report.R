@@ -47,18 +47,20 @@ report_head <- function(campaign, style = "") {
 report_body <- function(campaign, tables, figures) {
   parts <- table_parts(campaign, tables)
   drawn <- figure_parts(campaign, figures, tables, table_anchors(parts, tables))
-  # E_A by load belongs to the answer.
-  first <- seq_along(figures) == 1L & figure_ids(figures) == "ea"
+  # Energy per work belongs to the answer.
+  first <- seq_along(figures) == 1L & !is_diagnostic(figure_ids(figures))
+  own <- of_load(campaign, "sections", energy_sections)(campaign, tables, figures, drawn, drawn[first])
   tag$body(
     tag$a(class = "skip", href = "#summary", "Skip to the answer"),
-    report_header(campaign), report_nav(tables),
+    report_header(campaign), section_links(c(
+      summary = "Answer", own$before_names, figures = "Figures", own$after_names, appendix = "Statistics",
+      tables = "Tables", method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
+    )),
     tag$main(
-      section_summary(campaign, tables, drawn[first]), section_table_iv(campaign, tables),
-      section_pacer(campaign, tables), section_fairness(campaign, tables),
-      section_figures(figures, figure_titles(campaign, figures), drawn, first),
-      section_published(campaign, tables), section_appendix(campaign, tables, figures, drawn), section_tables(parts),
-      section_method(campaign), section_invalid(campaign, tables), section_environment(campaign),
-      section_glossary(campaign)
+      own$answer, own$before,
+      section_figures(figures, figure_titles(campaign, figures), drawn, first, own$figures_note),
+      own$after, own$appendix, section_tables(parts), section_method(campaign), section_invalid(campaign, tables),
+      section_environment(campaign), section_glossary(campaign)
     ),
     report_footer(campaign), tag$script(htmltools::HTML(report_script()))
   )
@@ -67,7 +69,8 @@ report_body <- function(campaign, tables, figures) {
 report_header <- function(campaign) {
   meters <- campaign$meters
   tag$header(
-    class = "top", tag$h1("What a megabit cost: ", plain_text(campaign$name)),
+    class = "top",
+    tag$h1(of_load(campaign, "title", paste0(per_work_words(campaign), ": ")), plain_text(campaign$name)),
     tag$ul(
       class = "labels",
       tag$li(paste("power_source:", paste(unique(plain_text(meters$power_source)), collapse = ", "))),
@@ -84,19 +87,6 @@ report_header <- function(campaign) {
       }
     )
   )
-}
-
-#' Links to the sections that this campaign has
-#' @noRd
-report_nav <- function(tables) {
-  sections <- c(
-    summary = "Answer", if (!is.null(tables$table_iv)) c(applications = "Application"),
-    if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"),
-    if (!is.null(tables$fairness)) c(fairness = "Fairness"), figures = "Figures",
-    if (!is.null(tables$side_by_side)) c(published = "Published values"), appendix = "Statistics", tables = "Tables",
-    method = "Method", invalid = "Invalid runs", environment = "Environment", glossary = "Glossary"
-  )
-  section_links(sections)
 }
 
 section_links <- function(sections) {

@@ -3,7 +3,7 @@
 # The kept per-run pass: one file, which may be deleted at any time. Not R's own format: reading that can run code, and
 # a campaign may come from anybody. Numbers are stored as they are, so a kept pass gives the same bytes as a new one.
 
-cache_format <- 1L
+cache_format <- 2L
 
 #' Where the per-run pass of a campaign is kept
 #'

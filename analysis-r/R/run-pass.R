@@ -8,7 +8,7 @@ least_cached_runs <- 200L
 
 #' Read all finished runs
 #'
-#' @param finished data.table run_id, transport, in the order of the plan.
+#' @param finished data.table run_id, load, kind, in the order of the plan.
 #' @param cache from [run_cache_path()] or NULL.
 #' @param least from so many runs on the pass is kept.
 #' @param settle_s a run whose files changed within so many seconds before is read again next
@@ -33,7 +33,7 @@ read_runs <- function(campaign_dir, finished, contracts, cache = NULL, least = l
 }
 
 read_each <- function(campaign_dir, runs, contracts) {
-  Map(function(id, transport) read_run(campaign_dir, id, transport, contracts), runs$run_id, runs$transport)
+  Map(function(id, load, kind) read_run(campaign_dir, id, load, kind, contracts), runs$run_id, runs$load, runs$kind)
 }
 
 # Rows of all runs as tables, made at once.
@@ -69,12 +69,12 @@ joined_passes <- function(fresh, known, ids, again) {
 #' @noRd
 run_keys <- function(campaign_dir, finished) {
   run_dirs <- file.path(campaign_dir, "runs", finished$run_id)
-  files <- c("run.json", "flow.json", "result.json", "intervals.csv")
+  files <- list("run.json", paste0(finished$load, ".json"), "result.json", "intervals.csv")
   stamps <- c(
     lapply(files, function(name) file_stamps(file.path(run_dirs, name))),
-    list(further_stamps(file.path(run_dirs, "flows")))
+    list(further_stamps(file.path(run_dirs, paste0(finished$load, "s"))))
   )
-  texts <- c(list(finished$transport), lapply(stamps, `[[`, "text"))
+  texts <- c(list(finished$load, finished$kind), lapply(stamps, `[[`, "text"))
   data.table(
     run_id = finished$run_id, stamp = do.call(paste, c(texts, sep = "|")),
     newest = do.call(pmax, c(lapply(stamps, `[[`, "newest"), na.rm = TRUE))

@@ -1,27 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-#' All statistics across runs of a campaign, as data
-#'
-#' Pure: reads the campaign, writes nothing; the same campaign gives the same numbers (chance comes from its seed).
-#'
-#' @param campaign from [read_campaign()].
-#' @param margin_percent margin of equivalence in percent; NULL: the workload's, if it has one.
-#' @return named list of data.tables: contrasts ([transport_contrasts()]), ea_uncertainty, outliers ([outlier_runs()]),
-#'   model_parameters, held_parameters; one that the campaign has nothing for is left out.
-#' @examples
-#' names(campaign_statistics(example_campaign()))
-#' @export
-campaign_statistics <- function(campaign, margin_percent = NULL) {
-  model <- model_sensitivity(campaign)
-  outliers <- outlier_runs(campaign)
-  contrasts <- transport_contrasts(campaign, margin_percent, outliers, model)
-  found <- list(
-    contrasts = contrasts, ea_uncertainty = ea_uncertainty(campaign, model), outliers = outliers,
-    model_parameters = model_parameters(campaign, model), held_parameters = held_parameters(campaign, contrasts, model)
-  )
-  found[!vapply(found, is.null, NA)]
-}
-
 # Names of the tables above; a campaign has those that there is something for.
 statistics_tables <- c("contrasts", "ea_uncertainty", "outliers", "model_parameters", "held_parameters")
 
@@ -34,8 +12,9 @@ with_total_intervals <- function(summary, uncertainty) {
   if (is.null(uncertainty) || all(is.na(uncertainty$ea_total_ci95_low))) {
     return(summary)
   }
-  totals <- uncertainty[, c(cell_keys, "ea_total_ci95_low", "ea_total_ci95_high"), with = FALSE]
-  totals[summary, on = cell_keys][, c(names(summary), "ea_total_ci95_low", "ea_total_ci95_high"), with = FALSE]
+  keys <- setdiff(intersect(names(uncertainty), names(summary)), c("n", "ea_j_per_mbit_mean"))
+  totals <- uncertainty[, c(keys, "ea_total_ci95_low", "ea_total_ci95_high"), with = FALSE]
+  totals[summary, on = keys][, c(names(summary), "ea_total_ci95_low", "ea_total_ci95_high"), with = FALSE]
 }
 
 # The interval that is shown with an E_A: with the model's parameters where a cell has it (total), else over blocks
@@ -49,3 +28,95 @@ with_drawn_intervals <- function(summary) {
   )]
   rows[]
 }
+
+# More tests than this would leave none of them with power.
+most_tests <- 6L
+
+# The least number of blocks at which six tests can reach 0.05 after Holm: 6 x 2 / 2^8 = 0.047.
+least_blocks_tested <- 8L
+
+# Below this no single test can: 2 / 2^5 = 0.0625.
+least_blocks_attainable <- 6L
+
+default_alpha <- 0.05
+
+#' What a workload says of its statistics, with defaults
+#'
+#' @param workload effective workload as nested lists (campaign.json has it).
+#' @return list alpha (of the whole family), margin_percent (NA: equivalence is not asked).
+#' @noRd
+statistics_settings <- function(workload) {
+  alpha <- pick_number(workload, "statistics", "alpha")
+  list(
+    alpha = if (is.na(alpha)) default_alpha else alpha,
+    margin_percent = pick_number(workload, "statistics", "equivalence_margin_percent")
+  )
+}
+
+#' Fewest blocks with which a family of tests can reach its level after Holm, and which are tested at all
+#' @noRd
+least_blocks_for <- function(tests, alpha) {
+  attainable <- ceiling(1 + log2(tests / alpha) - 1e-9)
+  max(least_blocks_tested, attainable)
+}
+
+# Tests that nobody reads are not made: over 40 blocks each takes a third of a second.
+tests_of <- function(d, context, tested) {
+  margin <- as.numeric(context$design$margin_percent)
+  test <- if (tested) sign_flip_test(d, context$seed) else list(p = NA_real_, method = NA)
+  list(
+    p_value = test$p, p_method = as.character(test$method), margin_percent = margin,
+    p_equivalence = if (tested && !is.na(margin)) tost(d, margin)$p else NA_real_
+  )
+}
+
+# A mean of logarithms as a difference in percent: positive when the arm takes more than the reference.
+as_percent <- function(log_ratio) 100 * expm1(log_ratio)
+
+ratio_interval <- function(d) {
+  interval <- mean_interval(d)
+  list(
+    difference_percent = as_percent(interval$mean), difference_ci95_low = as_percent(interval$low),
+    difference_ci95_high = as_percent(interval$high)
+  )
+}
+
+# Mean over blocks that all have the same loads, as of the ratio.
+power_difference <- function(pairs) {
+  grid <- complete_grid(pair_grid(pairs, pairs$p_a_w - pairs$p_a_w_ref))
+  interval <- mean_interval(rowMeans(grid))
+  list(
+    loads_by_p_a_n = ncol(grid), difference_p_a_w = interval$mean, difference_p_a_ci95_low = interval$low,
+    difference_p_a_ci95_high = interval$high
+  )
+}
+
+#' Tests of the family: what can be reached, Holm, verdicts
+#' @noRd
+with_tests <- function(found, design) {
+  family <- found$in_family
+  tested <- family & found$blocks_n >= design$least_blocks
+  attainable <- family & !tested & found$blocks_n >= least_blocks_attainable
+  found[, inference := fcase(
+    tested, "tested", attainable, "attainable_only", family, "intervals_only",
+    default = "exploratory"
+  )]
+  found[, `:=`(
+    family_tests_n = fifelse(family, design$tests, NA_integer_), least_p = fifelse(family, least_p(blocks_n), NA_real_)
+  )]
+  found[, least_p_holm := pmin(1, design$tests * least_p)]
+  found[!family, margin_percent := NA_real_]
+  found[, `:=`(p_holm = holm(p_value, design$tests), p_equivalence_holm = holm(p_equivalence, design$tests))]
+  found[, verdict := fcase(
+    is.na(p_holm), NA_character_, p_holm > design$alpha, "no_clear_difference", log_ratio_mean < 0, "less",
+    default = "more"
+  )]
+  found[, equivalence := fcase(
+    is.na(p_equivalence_holm), NA_character_, p_equivalence_holm <= design$alpha, "equivalent",
+    default = "not_shown"
+  )]
+  found[]
+}
+
+# 97.5 % quantile of the normal distribution, for uncertainties that do not shrink with the number of blocks.
+normal_97_5 <- 1.96

@@ -9,60 +9,23 @@
 #' names(campaign_tables(example_campaign()))
 #' @export
 campaign_tables <- function(campaign, margin_percent = NULL) {
-  recomputed <- compute_campaign_ea(campaign)
-  tables <- list(
-    ea_summary = summarise_ea(campaign), envelope = ea_envelope(campaign), delta_ea = delta_ea(campaign),
-    phy_rates = phy_rate_shares(campaign), mcs_histogram = mcs_histogram(campaign), runs = run_table(campaign),
-    invalid_runs = invalid_runs(campaign), run_notes = run_notes(campaign),
-    ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check()
-  )
-  model <- fit_power_model(campaign)
-  listed <- ea_order(campaign)
-  certificates <- pacing_certificates(campaign)
-  tables <- c(tables, list(
-    delta_goodput = delta_goodput(campaign), model_fit = model$fit, model_residuals = model$residuals,
-    ea_order = listed, ea_drift = ea_drift(listed, campaign),
-    ea_drift_sessions = ea_drift_sessions(listed, campaign), power_trace = power_trace(campaign),
-    pacing_certificates = certificates, pacing_overview = pacing_overview(certificates)
-  ))
-  # Only a campaign that spun and slept has this table.
-  tables$pacer_verdict <- pacer_verdict(campaign)
-  # And only one whose runs have several flows these three.
-  tables$flows <- flow_table(campaign)
-  tables$flow_shares <- flow_shares(tables$flows)
-  tables$fairness <- fairness(campaign)
-  statistics <- campaign_statistics(campaign, margin_percent)
-  tables[names(statistics)] <- statistics
-  tables$ea_summary <- with_total_intervals(tables$ea_summary, statistics$ea_uncertainty)
-  # E_A of a cell is of all its runs' flows, whatever transport these are named for.
-  cells <- c("ea_summary", "envelope", "delta_ea")
-  tables[cells] <- lapply(tables[cells], with_flows_at_once, campaign = campaign)
-  # Only a campaign that sent a profile has this table.
-  tables$table_iv <- application_rows(campaign, tables$ea_summary, tables$delta_ea)
-  # Only where a published value has a counterpart.
-  tables$side_by_side <- side_by_side(campaign, tables)
-  tables
+  of_load(campaign, "tables", energy_tables)(campaign, margin_percent)
 }
 
-# One row per usable run and meter: the per-run numbers as result.json gives them, and what flow.json says of senders.
-run_table <- function(campaign) {
-  columns <- c(
-    "run_id", "block", "mini_block", "order", "attempt", "meter_id", "node", "device_model", "power_source",
-    "radio_source", "transport", "direction", "payload_bytes", "offered_rate_mbps", "window_t_start_s",
-    "window_t_end_s", "p_a_w", "p_i_w", "delta_p_w", "u_delta_p_w", "t_a_mbps", "u95_t_a_mbps", "loss_ratio",
-    "achieved_ratio", "ea_j_per_mbit", "ea_reason", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit",
-    "below_resolution", "hollow", "extrapolated_ratio", "p_null_w", "floor_w", "u95_floor_w",
-    "ea_above_floor_j_per_mbit", "u95_ea_above_floor_j_per_mbit", "floor_reason", "tail_energy_j", "grade", "quantity",
-    "frames_per_message", "mean_ip_packet_bytes", "packetisation_source", "congestion_control", "generator",
-    "generator_version", "jitter_ms", pacing_keys, "wake_ups_per_message", message_costs,
-    if (nrow(campaign$flows) > 0L) c("flows", "jain_goodput", "jain_demand_met")
+# What every load has: runs that do not count, the recomputation, the order of time.
+tables_of_all <- function(campaign) {
+  recomputed <- compute_campaign_ea(campaign)
+  listed <- ea_order(campaign)
+  list(
+    invalid_runs = invalid_runs(campaign), run_notes = run_notes(campaign),
+    ea_check = if (nrow(recomputed) > 0L) compare_ea(campaign, recomputed) else empty_check(),
+    ea_order = listed, ea_drift = ea_drift(listed, campaign),
+    ea_drift_sessions = ea_drift_sessions(listed, campaign), power_trace = power_trace(campaign)
   )
-  if (nrow(campaign$results) == 0L) {
-    return(empty_rows("runs", columns))
-  }
-  rows <- campaign$results[usable == TRUE, columns, with = FALSE]
-  setorderv(rows, c("mini_block", "attempt", "order", "meter_id"))[]
 }
+
+# The table of cells: energy per work, or E_A of flows.
+headline <- function(tables) if (is.null(tables$ea_summary)) tables$energy_summary else tables$ea_summary
 
 empty_check <- function() {
   data.table(
@@ -81,7 +44,7 @@ empty_check <- function() {
 #' @export
 write_tables <- function(tables, out_dir) {
   # Most campaigns have none of these: one of an earlier analysis would be read as this one's.
-  rare <- c("pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side", statistics_tables)
+  rare <- c(statistics_tables, unlist(lapply(ls(load_parts), function(load) load_parts[[load]]$rare_tables)))
   in_folder(out_dir, function() unlink(paste0(rare, ".csv")))
   vapply(names(tables), function(name) {
     write_whole(file.path(out_dir, paste0(name, ".csv")), function(path) {

@@ -23,10 +23,10 @@ ea_uncertainty <- function(campaign, model = NULL) {
   if (nrow(rows) == 0L || all(is.na(rows$ea))) {
     return(NULL)
   }
-  rows <- rows[transport != "null" & !is.na(ea)]
+  rows <- without_control(rows, campaign)[!is.na(ea)]
   seed <- campaign_seed(campaign, "ea_uncertainty")
-  cells <- in_cell_order(rows[, cell_uncertainty(.SD, model[[.BY$meter_id]], seed), by = cell_keys])
-  setcolorder(cells, c(cell_keys, setdiff(names(cells), cell_keys)))
+  cells <- in_cell_order(rows[, cell_uncertainty(.SD, model[[.BY$meter_id]], seed), by = c(cell_keys(campaign))])
+  setcolorder(cells, cell_keys(campaign))
   cells[]
 }
 
@@ -79,7 +79,7 @@ limits_95 <- function(x) stats::quantile(x, c(0.025, 0.975), names = FALSE)
 
 #' Interval of a contrast with the device model's parameters
 #'
-#' The parameters are common to both transports of a pair: each draw moves both, and much of it cancels in the ratio.
+#' The parameters are common to both arms of a pair: each draw moves both, and much of it cancels in the ratio.
 #' Metering is not added: a gain error cancels in the ratio, and what runs have of their own is in their scatter.
 #'
 #' @param d block means of the log-ratio; used: the pairs behind them; keys, context: see contrast_of().

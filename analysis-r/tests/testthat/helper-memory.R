@@ -22,7 +22,8 @@ memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_by
   plan[, transport := rep(transports, nrow(cells))]
   plan[, `:=`(
     order = rowid(mini_block), attempt = 1, direction = "up", status = "done", pacing = "absolute", window_us = 0,
-    gso = FALSE, run_id = sprintf("b%02dm%03d-%s-a1", block, mini_block, transport), reason = ""
+    gso = FALSE, run_id = sprintf("b%02dm%03d-%s-a1", block, mini_block, transport), reason = "",
+    load = "flow", arm = transport, kind = fifelse(transport == "null", "control", "work")
   )]
   results <- with_seed(seed, {
     shared <- stats::rnorm(blocks * length(transports), sd = block_sd)
@@ -44,7 +45,8 @@ memory_campaign <- function(effect = c(udp = 0, tcp = 0), blocks = 8, payload_by
   results[, p_a_w := p_i_w + delta_p_w]
   results <- rbindlist(lapply(meters, function(id) copy(results)[, meter_id := id]))
   structure(class = "nj_campaign", list(
-    dir = "/nowhere", name = "memory", plan = plan, results = results, flows = data.table(),
+    load = "flow", arm = "transport", factors = setdiff(flow_cell, "transport"), control = "null", dir = "/nowhere",
+    name = "memory", plan = plan, results = results, flows = data.table(),
     runs = copy(plan)[, usable := TRUE],
     problems = data.table(run_id = character(), code = character(), detail = character()),
     meters = data.table(meter_id = meters, node = "client", power_source = "measured", device_model = NA_character_),

@@ -15,6 +15,7 @@ wide_campaign <- function(transports, payload_bytes, offered_rate_mbps, blocks =
   cells[, mini_block := as.numeric(.GRP), by = list(block, payload_bytes, offered_rate_mbps)]
   cells[, order := as.numeric(seq_len(.N)), by = mini_block]
   cells[, run_id := sprintf("b%02dm%03d-%s-a1", block, mini_block, transport)]
+  cells[, `:=`(arm = transport, kind = fifelse(transport == "null", "control", "work"))]
   base$results <- wide_rows(base$results, cells)
   base$results <- wide_results(base$results, cells)
   base$runs <- wide_rows(base$runs, cells)
@@ -34,8 +35,8 @@ wide_rows <- function(template, cells) {
 wide_results <- function(rows, cells) {
   is_null <- cells$transport == "null"
   pps <- cells$offered_rate_mbps * 1e6 / (8 * cells$payload_bytes)
-  kind <- match(cells$transport, unique(cells$transport))
-  delta <- 0.002 + (1 + 0.1 * kind) * (0.02 * cells$offered_rate_mbps + 5e-5 * pps) * (1 + 0.03 * sin(seq_along(pps)))
+  place <- match(cells$transport, unique(cells$transport))
+  delta <- 0.002 + (1 + 0.1 * place) * (0.02 * cells$offered_rate_mbps + 5e-5 * pps) * (1 + 0.03 * sin(seq_along(pps)))
   delta[is_null] <- 0.05
   start <- 10 * seq_along(pps)
   rows[, `:=`(
@@ -46,10 +47,10 @@ wide_results <- function(rows, cells) {
       cells$payload_bytes == max(cells$payload_bytes),
     hollow = cells$offered_rate_mbps == max(cells$offered_rate_mbps) & length(unique(cells$offered_rate_mbps)) > 2L,
     ea_upper_limit_j_per_mbit = 2 * delta / cells$offered_rate_mbps, window_t_start_s = start,
-    window_t_end_s = start + 5, loss_ratio = 0.01 * kind, floor_w = ifelse(is_null, NA, 0.05),
+    window_t_end_s = start + 5, loss_ratio = 0.01 * place, floor_w = ifelse(is_null, NA, 0.05),
     ea_above_floor_j_per_mbit = ifelse(is_null, NA, (delta - 0.05) / cells$offered_rate_mbps),
-    floor_reason = NA_character_, wake_ups_per_message = 1, cpu_user_us_per_message = 2 * kind,
-    cpu_system_us_per_message = 10 + kind, acks_per_message = ifelse(is_null, 0, 0.1 * (kind - 1))
+    floor_reason = NA_character_, wake_ups_per_message = 1, cpu_user_us_per_message = 2 * place,
+    cpu_system_us_per_message = 10 + place, acks_per_message = ifelse(is_null, 0, 0.1 * (place - 1))
   )]
   null_of <- cells$run_id[match(paste(cells$mini_block, "null"), paste(cells$mini_block, cells$transport))]
   rows[, floor_run_id := null_of]

@@ -108,7 +108,7 @@ test_that("null, hollow and unresolved runs and cells of one mini-block tell not
   expect_false("null" %in% listed$transport)
   single <- read_campaign(synthetic_campaign(blocks = 1))
   expect_identical(nrow(ea_order(single)), 0L)
-  expect_identical(names(ea_order(single)), order_columns)
+  expect_identical(names(ea_order(single)), order_columns(single))
   # Its idle power is looked at all the same.
   expect_identical(ea_drift(ea_order(single), single)$quantity, "P_I")
   single$results[, usable := FALSE]
@@ -215,9 +215,11 @@ test_that("many runs are drawn as means of mini-blocks or blocks", {
     transport = "udp", position = 1:3000, deviation_percent = 0, mini_block = rep(1:600, each = 5), attempt = 1,
     block = rep(1:30, each = 100)
   )
-  expect_identical(order_points(rows[1:1000])$what[1], "run")
-  expect_identical(nrow(order_points(rows)), 600L)
+  campaign <- example_campaign()
+  points <- function(rows) order_points(rows, campaign)
+  expect_identical(points(rows[1:1000])$what[1], "run")
+  expect_identical(nrow(points(rows)), 600L)
   rows[, mini_block := 1:3000]
-  expect_identical(order_points(rows)$what[1], "block")
-  expect_identical(nrow(order_points(rows)), 30L)
+  expect_identical(points(rows)$what[1], "block")
+  expect_identical(nrow(points(rows)), 30L)
 })

@@ -109,8 +109,8 @@ test_that("transports that share shape and line differ in lightness, for grey pr
   expect_false(anyDuplicated(styles[, c("shape", "linetype", "colour")]) > 0)
 })
 
-test_that("points without lines are told apart by shape alone", {
-  shapes <- scatter_shapes()
+test_that("points without lines are distinguished by shape alone", {
+  shapes <- scatter_shapes(transport_looks()$transport)
   expect_identical(names(shapes), transport_looks()$transport)
   expect_identical(anyDuplicated(shapes), 0L)
   # Those of the four main transports are the ones of every other figure.

@@ -218,17 +218,16 @@ test_that("values that a logarithmic axis cannot show are counted, not dropped i
 
 test_that("a line never crosses a load whose point is an upper limit or missing", {
   points <- plain_points(data.table(
-    transport = transport_factor("udp"), payload_bytes = 64, offered_rate_mbps = c(1, 3, 10, 30, 100),
-    value = c(5, 4, 3, 2, 1)
+    arm = transport_factor("udp"), panel = 64, at = c(1, 3, 10, 30, 100), value = c(5, 4, 3, 2, 1)
   ))
-  expect_identical(joinable(points)$offered_rate_mbps, c(1, 3, 10, 30, 100))
+  expect_identical(joinable(points)$at, c(1, 3, 10, 30, 100))
   expect_identical(length(unique(joinable(points)$piece)), 1L)
-  points[offered_rate_mbps == 10, limit := TRUE]
+  points[at == 10, limit := TRUE]
   broken <- joinable(points)
-  expect_identical(broken$offered_rate_mbps, c(1, 3, 30, 100))
+  expect_identical(broken$at, c(1, 3, 30, 100))
   expect_identical(length(unique(broken$piece)), 2L)
-  points[offered_rate_mbps == 3, value := NA_real_]
-  expect_identical(joinable(points)$offered_rate_mbps, c(30, 100))
+  points[at == 3, value := NA_real_]
+  expect_identical(joinable(points)$at, c(30, 100))
 })
 
 test_that("an envelope with runs left out does not claim all blocks for each point", {

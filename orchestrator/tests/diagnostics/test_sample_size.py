@@ -133,7 +133,7 @@ def test_a_plan_says_from_how_many_blocks_on_tests_are_made(monkeypatch, capsys)
     assert run_command(["plan", "table-i"]) == 0
     assert "tests need" not in capsys.readouterr().out
     # The number is R's.
-    family = (ROOT / "analysis-r" / "R" / "family.R").read_text()
+    family = (ROOT / "analysis-r" / "R" / "statistics.R").read_text()
     assert f"least_blocks_tested <- {LEAST_BLOCKS_TESTED}L" in family
     assert f"most_tests <- {MOST_TESTS}L" in family
 

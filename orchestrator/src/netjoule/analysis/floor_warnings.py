@@ -70,7 +70,7 @@ def _large_floors(campaign: Path, results: Mapping[str, Result]) -> list[dict[st
 
 
 def _cells(campaign: Path) -> dict[str, tuple[object, ...]]:
-    """The cell of each planned run, as analysis-r/R/summarise.R has them."""
+    """The cell of each planned run, as analysis-r/R/by-load.R has them."""
     return {row.run_id: (row.arm, row.cell) for row in read_plan(campaign)}
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many contrasts of a workload are tested, and from how many blocks on (docs/statistics.md).
 
-The tests themselves are R's (analysis-r/R/family.R).
+The tests themselves are R's (analysis-r/R/statistics.R).
 """
 
 from __future__ import annotations

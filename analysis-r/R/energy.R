@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# The tables of a load that has no file of its own: energy per work by arm and cell, every run, arms compared.
+
+#' Energy of each arm and cell: the headline table of every load
+#'
+#' The block is the unit of replication. `u95_` is the metering uncertainty of one run, apart from the intervals over
+#' blocks because most of it is common to all runs.
+#'
+#' @return data.table by the contract energy_summary.table.json, and what the load measured with intervals.
+#' @noRd
+energy_summary <- function(campaign) {
+  rows <- energy_rows(campaign)
+  keys <- cell_keys(campaign)
+  if (nrow(rows) == 0L) {
+    return(empty_rows("energy_summary", c(keys, "kind", "n", "energy_per_work_j")))
+  }
+  measures <- intersect(measure_names(campaign), names(rows))
+  cells <- rows[, energy_of_cell(.SD, measures), by = c(keys, "kind")]
+  cells[, work_unit := rep(work_unit(campaign), .N)]
+  cells[in_arm_order(campaign, cells)]
+}
+
+# Columns of energies that have an interval over blocks, and of which result they are.
+energy_columns <- c(
+  energy_per_work_j = "ea", e_d_j = "e_d_j", e_t_j = "e_t_j", tail_energy_j = "tail_energy_j", window_s = "window_s",
+  work = "work", work_per_s = "t_a_mbps"
+)
+
+energy_of_cell <- function(rows, measures) {
+  blocks <- factor(rows$block_key, unique(rows$block_key))
+  over_blocks <- function(column) mean_interval(vapply(split(rows[[column]], blocks), mean_or_na, 0))
+  columns <- c(energy_columns, stats::setNames(nm = measures))
+  values <- lapply(names(columns), function(name) {
+    found <- over_blocks(columns[[name]])
+    stats::setNames(found[c("mean", "low", "high")], paste0(name, c("", "_ci95_low", "_ci95_high")))
+  })
+  c(
+    list(n = nlevels(blocks), runs_n = nrow(rows)), unlist(values, recursive = FALSE), list(
+      u95_energy_per_work_j = mean_or_na(rows$u95_ea_j_per_mbit),
+      u95_e_d_j = mean_or_na(normal_97_5 * rows$u_delta_p_w * rows$window_s),
+      upper_limit_energy_per_work_j = mean_or_na(rows$ea_upper_limit_j_per_mbit[rows$below_resolution]),
+      energy_per_work_above_floor_j = mean_or_na(rows$ea_above_floor_j_per_mbit),
+      p_a_w = mean_or_na(rows$p_a_w), p_i_w = mean_or_na(rows$p_i_w), delta_p_w = mean_or_na(rows$delta_p_w),
+      floor_w = mean_or_na(rows$floor_w), floor_reason = codes_text(rows$floor_reason),
+      below_resolution_n = sum(rows$below_resolution), hollow = any(rows$hollow), grades = codes_text(rows$grade)
+    )
+  )
+}
+
+# Runs that count, with the length of their window and their work.
+energy_rows <- function(campaign) {
+  rows <- usable_results(campaign$results)
+  if (nrow(rows) > 0L) {
+    rows[, window_s := window_t_end_s - window_t_start_s]
+    rows[, work := t_a_mbps * window_s]
+  }
+  rows[]
+}
+
+measure_names <- function(campaign) {
+  vapply(pick(campaign$entry, "measures", default = list()), pick_text, "", "name")
+}
+
+work_unit <- function(campaign) {
+  units <- pick_text(campaign$entry, "work", "unit")
+  if (is.na(units)) "1" else units
+}
+
+in_arm_order <- function(campaign, rows) {
+  keys <- c(list(rows$meter_id), lapply(campaign$factors, function(name) rows[[name]]))
+  do.call(order, c(keys, list(arm_factor(campaign, rows[[campaign$arm]]))))
+}
+
+#' Every run that counts, at every meter
+#' @noRd
+energy_runs <- function(campaign) {
+  rows <- energy_rows(campaign)
+  columns <- c(
+    "run_id", "block", "mini_block", "order", "attempt", cell_keys(campaign), "kind", "window_t_start_s",
+    "window_t_end_s", "p_a_w", "p_i_w", "delta_p_w", "u_delta_p_w", "e_d_j", "e_t_j", "tail_energy_j", "work",
+    "ea_j_per_mbit", "u95_ea_j_per_mbit", "ea_upper_limit_j_per_mbit", "ea_reason", "below_resolution", "hollow",
+    "floor_w", "floor_reason", "grade"
+  )
+  names <- sub("^ea_", "energy_per_work_", sub("_ea_", "_energy_per_work_", sub("_j_per_mbit", "_j", columns)))
+  names[columns == "ea_reason"] <- "energy_reason"
+  names[columns == "ea_upper_limit_j_per_mbit"] <- "upper_limit_energy_per_work_j"
+  if (nrow(rows) == 0L) {
+    return(empty_rows("energy_runs", names))
+  }
+  measures <- intersect(measure_names(campaign), names(rows))
+  shown <- rows[, c(columns, measures), with = FALSE]
+  setnames(shown, columns, names)
+  setorderv(shown, c("mini_block", "attempt", "order", "meter_id"))[]
+}
+
+#' Arms compared over all cells: a contrast per meter and pair
+#'
+#' The mean over cells of ln(energy per work of the arm / of the reference), from pairs inside mini-blocks; above 0 the
+#' arm takes more. The block is the unit, and the rule of tests is that of every load (docs/statistics.md): the first
+#' six pairs at the first meter.
+#'
+#' @return data.table by the contract arm_contrasts.table.json; NULL without two arms.
+#' @noRd
+arm_contrasts <- function(campaign, margin_percent = NULL) {
+  rows <- without_control(energy_rows(campaign), campaign)
+  pairs <- pairs_of_arms(planned_arms(campaign), pick_text(campaign$entry, "reference"))
+  if (nrow(rows) == 0L || nrow(pairs) == 0L) {
+    return(NULL)
+  }
+  rows[, place := cell_name(campaign, rows)]
+  settings <- statistics_settings(campaign$meta$workload)
+  if (!is.null(margin_percent)) settings$margin_percent <- margin_percent
+  tests <- min(nrow(pairs), most_tests)
+  design <- c(settings, list(tests = tests, least_blocks = least_blocks_for(tests, settings$alpha)))
+  context <- list(design = design, seed = campaign_seed(campaign, "contrasts"))
+  found <- rbindlist(lapply(campaign$meters$meter_id, function(id) {
+    of_meter <- rows[meter_id == id]
+    rbindlist(lapply(if (nrow(of_meter) > 0L) seq_len(nrow(pairs)), function(i) {
+      in_family <- i <= tests && id == campaign$meters$meter_id[1]
+      c(
+        as.list(of_meter[1, meter_keys, with = FALSE]), as.list(pairs[i]), list(in_family = in_family),
+        arm_contrast(of_meter, pairs[i], context, in_family)
+      )
+    }))
+  }))
+  found <- with_tests(found, design)
+  found[, words := arm_contrast_words(found, campaign, design$least_blocks)][]
+}
+
+planned_arms <- function(campaign) setdiff(unique(as.character(campaign$plan[kind == "work", arm])), campaign$control)
+
+arm_contrast <- function(rows, pair, context, in_family) {
+  pairs <- arm_pairs(rows, pair$arm, pair$reference)
+  how <- place_methods(pairs)
+  grid <- complete_grid(log_ratio_grid(pairs[place %in% how[how == "ratio", place]]))
+  by_power <- power_difference(pairs[place %in% how[how == "p_a_difference", place]])
+  d <- unname(rowMeans(grid))
+  names(by_power) <- sub("loads_", "cells_", names(by_power))
+  c(
+    list(blocks_n = length(d), cells_n = ncol(grid), log_ratio_mean = mean_or_na(d)), ratio_interval(d), by_power,
+    tests_of(d, context, in_family && length(d) >= context$design$least_blocks)
+  )
+}
+
+#' A sentence per contrast
+#' @noRd
+arm_contrast_words <- function(found, campaign, least_blocks) {
+  vapply(seq_len(nrow(found)), function(i) {
+    one <- found[i]
+    model <- if (is_modelled(campaign, one$meter_id)) "in this model, " else ""
+    if (one$blocks_n == 0L) {
+      claim <- sprintf("%s cannot be compared with %s by ratio: no cell has one", one$arm, one$reference)
+    } else {
+      than <- paste(" energy per unit of work than", plain_text(one$reference, 40L))
+      size <- side_words(one$difference_percent, one$difference_ci95_low, one$difference_ci95_high, than)
+      claim <- sprintf(
+        "%s took %s, over %s and %d %s", plain_text(one$arm, 40L), size, cell_words(one$cells_n), one$blocks_n,
+        plural("block", one$blocks_n)
+      )
+    }
+    test <- if (!is.na(one$p_holm)) {
+      tests <- one$family_tests_n
+      sprintf("p = %s after Holm over %d %s", p_text(one$p_holm), tests, plural("test", tests))
+    } else if (one$in_family) {
+      sprintf("not tested: %d blocks are needed", least_blocks)
+    } else {
+      "exploratory"
+    }
+    paste0(start_sentence("", paste0(model, claim)), "; ", test, ".")
+  }, "")
+}
+
+#' All tables of a load without files of its own
+#' @noRd
+energy_tables <- function(campaign, margin_percent = NULL) {
+  tables <- c(
+    list(energy_summary = energy_summary(campaign), energy_runs = energy_runs(campaign)), tables_of_all(campaign)
+  )
+  tables$arm_contrasts <- arm_contrasts(campaign, margin_percent)
+  tables$outliers <- outlier_runs(campaign)
+  tables
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+
+#' Plot E_A against offered load, with the generator floor
+#'
+#' The floor is drawn as floor_w over the offered load: what the sender alone
+#' (messages built, timed and dropped) costs per megabit. Where it is a large part
+#' of P_A - P_I, a cross below the point is E_A above it.
+#'
+#' @param summary from [summarise_ea()].
+#' @param campaign from [read_campaign()], for the labels.
+#' @param meter_id which meter.
+#' @param parameters table model_parameters of the campaign: what its intervals hold; NULL where there is none.
+#' @return a ggplot with alt text, or NULL when the meter has no E_A.
+#' @examples
+#' campaign <- example_campaign()
+#' summary <- summarise_ea(campaign)
+#' meter <- campaign$meters$meter_id[1]
+#' plot_ea(summary, campaign, meter)
+#' @export
+plot_ea <- function(summary, campaign, meter_id, parameters = NULL) {
+  chosen <- meter_id
+  rows <- summary[meter_id == chosen]
+  points <- ea_points(rows)
+  if (nrow(points) == 0L) {
+    return(NULL)
+  }
+  floor <- floor_per_mbit(rows)
+  drawn <- settle_lows(with_inner_bars(spread_loads(rbind(points, floor, fill = TRUE))))
+  above <- large_floor_points(rows, drawn)
+  plot <- sweep_plot(
+    drawn, payload_facets(rows), load_axis(drawn$at),
+    value_axis(c(drawn$value, above$above), ea_axis_label(above), attr(drawn, "foot")),
+    title = "Energy per megabit against offered load",
+    subtitle = subtitle_words(
+      campaign, chosen,
+      interval_words(
+        campaign, chosen, points$n,
+        total = points[!is.na(low), total], held = held_names(parameters, chosen)
+      ),
+      point_words(drawn), floor_words(rows), held_back_words(rows)
+    ),
+    caption = source_line(campaign, chosen), over = large_floor_layers(above)
+  )
+  # The lines above the drawing have no room for it.
+  alt <- c(alt_ea(points, campaign, chosen, "E_A, the energy per megabit,"), large_floor_words(above))
+  with_alt(plot, paste(alt, collapse = " "))
+}
+
+#' E_A above the floor of cells of which the floor takes a large part, each at the place of its E_A
+#'
+#' @param drawn points with `x` and `value`.
+#' @return those points with `above`; NA where a logarithmic axis has no place for it.
+#' @noRd
+large_floor_points <- function(rows, drawn) {
+  name_of <- function(cells) paste(cells$transport, cells$payload_bytes, cells$offered_rate_mbps)
+  large <- floor_large_cells(rows)
+  found <- copy(drawn[limit == FALSE & !is.na(value)])
+  found[, above := large$ea_above_floor_j_per_mbit[match(name_of(found), name_of(large))]]
+  found <- found[!is.na(above)]
+  found[spans_decades(drawn$value) & above <= 0, above := NA_real_]
+  found[]
+}
+
+large_floor_layers <- function(above) {
+  above <- above[!is.na(above)]
+  if (nrow(above) > 0L) {
+    list(
+      geom_linerange(
+        data = above, aes(ymin = above, ymax = value), linewidth = 0.3, linetype = "dotted", show.legend = FALSE
+      ),
+      # On a ground of their own, or an interval of the same colour hides them.
+      geom_point(
+        data = above, aes(y = above), shape = 4, size = 1.9, stroke = 2, colour = "white", show.legend = FALSE
+      ),
+      geom_point(data = above, aes(y = above), shape = 4, size = 1.7, stroke = 0.7, show.legend = FALSE)
+    )
+  }
+}
+
+ea_axis_label <- function(above) {
+  if (nrow(above) > 0L) {
+    expression(E[A] ~ "(J/Mb);" ~ "\u00d7" ~ "above a floor of over 20 %")
+  } else {
+    expression(E[A] ~ "(J/Mb)")
+  }
+}
+
+large_floor_words <- function(above) {
+  hidden <- sum(is.na(above$above))
+  if (hidden > 0L) sprintf("E_A above floor of %s not positive: in the table only.", cell_words(hidden))
+}
+
+#' Points of a figure of E_A: means with intervals, upper limits where most runs are below resolution
+#' @noRd
+ea_points <- function(rows) {
+  rows <- with_drawn_intervals(rows)
+  points <- rows[transport != "null", list(
+    transport, payload_bytes, offered_rate_mbps, n, hollow, below_n = below_resolution_n,
+    limit = mostly_below(below_resolution_n, n) & !is.na(ea_upper_limit_j_per_mbit),
+    value = ea_j_per_mbit_mean, low = ea_drawn_low, high = ea_drawn_high, upper = ea_upper_limit_j_per_mbit, total,
+    inner_low = ea_ci95_low, inner_high = ea_ci95_high
+  )]
+  points[limit == TRUE, `:=`(value = upper, low = NA_real_, high = NA_real_, below_n = 0L)]
+  hide_unplottable(points[!is.na(value)])
+}
+
+# A floor that the meter cannot resolve in most of its runs is drawn nowhere: it has no upper limit.
+floor_resolved <- function(rows) {
+  rows$transport == "null" & !is.na(rows$floor_w) & !mostly_below(rows$below_resolution_n, rows$n)
+}
+
+floor_words <- function(rows) {
+  hidden <- sum(rows$transport == "null" & !is.na(rows$floor_w)) - sum(floor_resolved(rows))
+  if (hidden > 0L) {
+    sprintf("Floor of %s below resolution: in the table only.", cell_words(hidden))
+  }
+}
+
+#' Cells whose transport, not its sender, sent less than was asked
+#' @noRd
+held_back <- function(rows) {
+  styles <- transport_looks()
+  controlled <- styles$transport[styles$controlled]
+  rows[transport %in% controlled & !is.na(achieved_ratio) & achieved_ratio < least_achieved_ratio]
+}
+
+held_back_words <- function(rows) {
+  cells <- nrow(held_back(rows))
+  if (cells > 0L) {
+    paste(cell_words(cells), "held back by congestion control.")
+  }
+}
+
+floor_per_mbit <- function(rows) {
+  floor <- rows[floor_resolved(rows), list(
+    transport = transport_factor(transport), payload_bytes, offered_rate_mbps, n, below_n = below_resolution_n,
+    value = floor_w / offered_rate_mbps, low = floor_ci95_low / offered_rate_mbps,
+    high = floor_ci95_high / offered_rate_mbps
+  )]
+  floor <- plain_points(floor)
+  floor
+}
