@@ -32,7 +32,7 @@ test_that("a half-written last row, a header alone and no file are no obstacle",
   expect_identical(nrow(read_meter_span(campaign, "client-wt210", 0, 1e6)), 0L)
   unlink(path)
   expect_identical(nrow(read_meter_span(campaign, "client-wt210", 0, 1e6)), 0L)
-  expect_identical(names(power_trace(campaign)), trace_columns)
+  expect_identical(names(power_trace(campaign)), c(trace_columns, "transport"))
   # P_A and P_I of the runs are drawn without it.
   plot <- plot_power(power_trace(campaign), summarise_ea(campaign), campaign, "client-wt210")
   expect_match(figure_alt(plot), "72 runs: P_A from")
