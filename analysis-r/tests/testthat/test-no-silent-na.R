@@ -295,6 +295,22 @@ campaigns <- list(
   }
 )
 
+no_floor_here <- function(rows) !is.na(rows$floor_reason)
+untested <- function(rows) !rows$inference %in% "tested"
+by_ratio <- function(rows) rows$cells_by_p_a_n == 0
+allowed$energy_summary <- list(
+  upper_limit_energy_per_work_j = function(rows) rows$below_resolution_n == 0, floor_w = no_floor_here,
+  energy_per_work_above_floor_j = no_floor_here
+)
+allowed$energy_runs <- list(
+  upper_limit_energy_per_work_j = function(rows) !rows$below_resolution, floor_w = no_floor_here
+)
+allowed$arm_contrasts <- c(
+  for_columns(c("p_value", "p_holm"), untested),
+  for_columns(c("margin_percent", "p_equivalence", "p_equivalence_holm"), never),
+  for_columns(c("difference_p_a_w", "difference_p_a_ci95_low", "difference_p_a_ci95_high"), by_ratio)
+)
+
 silent <- function(rows, table) {
   for (column in names(rows)[vapply(rows, is.numeric, NA)]) {
     empty <- is.na(rows[[column]])
@@ -326,6 +342,13 @@ test_that("every table of the contract has rules, but those of raw data", {
   contracted <- sub(".table.json", "", list.files(file.path(contracts_dir(), "tables")), fixed = TRUE)
   raw <- c("clocks", "events", "intervals", "intervals_1", "meters", "plan", "plan_1", "radio", "status")
   expect_identical(setdiff(contracted, c(raw, names(allowed))), character())
+})
+
+test_that("nor are those of a load without files of its own", {
+  tables <- campaign_tables(read_campaign(done_campaign("command", "build", c(slow = 2, fast = 1))))
+  for (table in c("energy_summary", "energy_runs", "arm_contrasts")) {
+    expect_null(silent(tables[[table]], table), label = table)
+  }
 })
 
 test_that("the rules themselves would find an empty number without a reason", {
