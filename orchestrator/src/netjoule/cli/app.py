@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.exceptions import TyperException
 
+from netjoule.cli.measure import measure
 from netjoule.cli.quick import quick
 from netjoule.cli.table_iv import table_iv
 from netjoule.core.clock import SystemClock
@@ -140,6 +141,8 @@ def demo(
 
 
 app.command()(quick)
+# What stands behind the program is its own, options too.
+app.command(context_settings={"allow_interspersed_args": False})(measure)
 
 
 @app.command()

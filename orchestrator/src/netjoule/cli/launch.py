@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import netjoule
+import netjoule_contracts as contracts
 from netjoule import loads
 from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
@@ -77,9 +78,15 @@ def _too_short(topology_file: Path, value: dict[str, Any]) -> Iterator[tuple[tup
     with suppress(NetjouleError):  # said once the workload is right
         meters = topology.load(topology_file).meters
         paces = [instruments.pace_of(meter) for meter in meters]
-        found = timeline.too_short(timing if isinstance(timing, dict) else {}, paces)
+        window = _window(value.get("load", ""))
+        found = timeline.too_short(timing if isinstance(timing, dict) else {}, paces, window)
         for one in {one.name: one for one in found}.values():
             yield ("timing", one.name), one.what + (f"; set {one.fix}" if one.fix else "")
+
+
+def _window(load: Any) -> str:
+    """Kind of a load's window; fixed of one that there is not."""
+    return str(contracts.loads().get(str(load), {}).get("window", "fixed"))
 
 
 def fitting(inputs: Inputs) -> Inputs:
@@ -99,7 +106,7 @@ def fitting(inputs: Inputs) -> Inputs:
     resolution.check_models(inputs.topology)
     resolution.check_form(inputs.workload, inputs.topology)
     paces = [instruments.pace_of(meter) for meter in inputs.topology.meters]
-    timeline.check_timing(inputs.workload.timing, paces)
+    timeline.check_timing(inputs.workload.timing, paces, _window(inputs.workload.load))
     return inputs
 
 

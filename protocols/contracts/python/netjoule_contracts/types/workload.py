@@ -45,6 +45,8 @@ class Workload(Document, frozen=True, kw_only=True):
     seed: int | None = None
     # Settings of the load flow.
     flow: dict[str, Any] | None = None
+    # Settings of the load command.
+    command: dict[str, Any] | None = None
 
 
 class Timing(Part, frozen=True, kw_only=True):

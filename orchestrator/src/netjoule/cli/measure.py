@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``netjoule measure``: what a program costs, from a command line, and the workload it is."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from netjoule.design.timeline import MeterPace
+
+__all__ = ["document", "measure", "variables"]
+
+_Command = Annotated[
+    list[str], typer.Argument(metavar="-- CMD [ARGS]", help="The program, as the client starts it.")
+]
+_Server = Annotated[
+    str | None, typer.Option("--server", metavar="CMD", help="A program beside it on the server.")
+]
+_Ready = Annotated[
+    str | None, typer.Option("--server-ready", metavar="REGEX", help="What the server prints once it is up.")
+]
+_Env = Annotated[
+    list[str] | None,
+    typer.Option("--env", metavar="NAME=V1,V2", help="Values of a variable, compared. May be repeated."),
+]
+_Regex = Annotated[
+    str | None, typer.Option("--work-regex", metavar="REGEX", help="Its last match in stdout is the work.")
+]
+_Path = Annotated[
+    str | None, typer.Option("--work-json", metavar="PATH", help="Where stdout, JSON, has the work: end.mb.")
+]
+_Unit = Annotated[str | None, typer.Option("--unit", metavar="U", help="Unit of the work [default: run].")]
+_Blocks = Annotated[int, typer.Option("--blocks", metavar="N", min=1, help="Repetitions; a test needs 8.")]
+_Time = Annotated[
+    float, typer.Option("-t", "--time", metavar="S", min=0, help="Shorter work is repeated to fill it, s.")
+]
+_Testbed = Annotated[
+    Path | None,
+    typer.Option("--testbed", metavar="FILE", help="Topology [default: netjoule's own, emulated]."),
+]
+_Out = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="New folder [default: results/measure-UTC].")
+]
+_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
+
+_LEAST_IDLE_S = 1.0
+_SETTLE_S = 0.1
+_TAIL_S = 0.2
+
+
+def measure(
+    command: _Command,
+    server: _Server = None,
+    server_ready: _Ready = None,
+    env: _Env = None,
+    work_regex: _Regex = None,
+    work_json: _Path = None,
+    unit: _Unit = None,
+    blocks: _Blocks = 3,
+    time_s: _Time = 5.0,
+    testbed: _Testbed = None,
+    out: _Out = None,
+    json: _Json = False,
+) -> None:
+    """Measure what a program costs until it ends: table, report, and the workload file that it wrote.
+
+    It finds the server's address in NETJOULE_SERVER. 'netjoule run FILE' does the same again.
+
+    Example: netjoule measure --env LEVEL=1,9 -- sh -c 'gzip -$LEVEL </bin/bash >/dev/null'
+    """
+    from netjoule import loads
+    from netjoule.analysis import analysis
+    from netjoule.cli import launch, results
+    from netjoule.core import programs
+    from netjoule.core.clock import SystemClock
+    from netjoule.core.console import Output
+    from netjoule.design import instruments
+    from netjoule.design.duration import forecast
+    from netjoule.store import folder_limits
+    from netjoule.topology import topology
+
+    output = Output(json_lines=json)
+    now = SystemClock().utc_now()
+    place = out or launch.default_out("measure", now)
+    file = place.with_name(f"{place.name}.yaml")
+    where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
+    on = topology.load(where)
+    asked = document(
+        _settings(command, server, server_ready, _work(work_regex, work_json), unit),
+        variables(env or ()),
+        blocks=blocks,
+        time_s=time_s,
+        seed=launch.draw_seed(),
+        meters=[instruments.pace_of(meter) for meter in on.meters],
+    )
+    inputs = launch.fitting(launch.Inputs(loads.made(asked, where="netjoule measure"), on, file, where))
+    launch.require_programs(inputs)
+    analysis.require_r()
+    folder_limits.require_free(place)
+    _write(file, asked)
+    output.say(f"{forecast(inputs.workload, on).runs} runs until the command ends; workload: {file}")
+    code = launch.start(inputs, place, asked["seed"], now, output)
+    if code == 0:
+        results.tell(place, "report", output)
+        again = f" --testbed {testbed}" if testbed else ""
+        output.say(f"the same again: netjoule run {file}{again}")
+    raise typer.Exit(_code(code, place))
+
+
+def variables(asked: Sequence[str]) -> dict[str, list[str]]:
+    """Values of environment variables, each given as NAME=V1,V2.
+
+    Raises:
+        UsageError: for what has another form.
+    """
+    from netjoule.core.errors import UsageError
+
+    found: dict[str, list[str]] = {}
+    for text in asked:
+        name, sign, values = text.partition("=")
+        if not sign or not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", name) or name in found:
+            raise UsageError(
+                f"'{text}' is no variable with its values, or is given twice",
+                where="--env",
+                next_step="say for example --env THREADS=1,2,4; its name is in capitals",
+            )
+        found[name] = values.split(",")
+    return found
+
+
+def document(
+    settings: Mapping[str, Any],
+    env: Mapping[str, Sequence[str]],
+    *,
+    blocks: int,
+    time_s: float,
+    seed: int,
+    meters: Sequence[MeterPace],
+) -> dict[str, Any]:
+    """The workload of a command line, with idle windows that the meters resolve; nothing is checked yet.
+
+    The first variable with several values is the arm: its values are compared inside a mini-block.
+    """
+    from netjoule.design.timeline import MIN_WINDOW_UPDATES
+
+    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
+    arm = next((name for name, values in env.items() if len(values) > 1), None)
+    return {
+        "schema_version": 2,
+        "name": "measure",
+        "load": "command",
+        **({"arm": arm} if arm else {}),
+        "factors": {name: list(values) for name, values in env.items()},
+        "command": dict(settings),
+        "blocks": blocks,
+        "timing": {
+            "idle_s": max(_LEAST_IDLE_S, MIN_WINDOW_UPDATES * slowest_s),
+            "settle_s": _SETTLE_S,
+            "warm_up_s": 0,
+            "measure_s": time_s,
+            "tail_s": max(_TAIL_S, MIN_WINDOW_UPDATES * slowest_s),
+        },
+        "seed": seed,
+    }
+
+
+def _settings(
+    command: Sequence[str],
+    server: str | None,
+    server_ready: str | None,
+    work: Mapping[str, str],
+    unit: str | None,
+) -> dict[str, Any]:
+    """Settings of the load, those alone that were asked for."""
+    found: dict[str, Any] = {"run": list(command)}
+    if server is not None:
+        found["server"] = shlex.split(server)
+    if server_ready is not None:
+        found["server_ready"] = server_ready
+    if work:
+        found["work_from"] = dict(work)
+    if unit is not None:
+        found["work_unit"] = unit
+    return found
+
+
+def _work(regex: str | None, path: str | None) -> dict[str, str]:
+    from netjoule.core.errors import UsageError
+
+    if regex is not None and path is not None:
+        raise UsageError(
+            "the work is in a text or in a JSON document", next_step="use --work-regex or --work-json"
+        )
+    return {"regex": regex} if regex is not None else {"json": path} if path is not None else {}
+
+
+def _code(code: int, campaign: Path) -> int:
+    """The exit code: a campaign that was given up since its command always failed has no valid data."""
+    from netjoule.core.errors import InvalidData, RunFailed
+    from netjoule.store.campaign import Campaign
+
+    if code != RunFailed.exit_code or not (campaign / "campaign.json").exists():
+        return code
+    statuses = {row.status for row in Campaign.read(campaign).rows()}
+    return InvalidData.exit_code if "invalid" in statuses and "valid" not in statuses else code
+
+
+def _write(file: Path, asked: dict[str, Any]) -> None:
+    """The workload file, for people to change and run again."""
+    import yaml
+
+    from netjoule.core.errors import file_errors
+
+    text = yaml.safe_dump(asked, sort_keys=False, default_flow_style=None, width=100)
+    with file_errors("write", file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# Written by netjoule measure; docs/measure.md explains the fields.\n{text}")

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load that stands in no file of the program goes all the way; so does a factor that is added to it.
+
+What it takes: entries in loads.json and factors.json, the contract of its part of a result, its class.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tiny_campaign import table, written
+
+import netjoule_contracts
+
+TOY = Path(__file__).parent / "toy"
+SIMULATED = TOY / "simulated.py"
+ENTRY = {
+    "name": "wait",
+    "label": "Wait",
+    "description": "Waits, and does nothing else.",
+    "kinds": ["emulated", "simulated"],
+    "work": {"unit": "ms", "label": "time that was waited"},
+    "measures": [{"name": "late_ms", "label": "Late by", "unit": "ms", "better": "lower"}],
+    "factors": ["wait_ms"],
+    "required": ["wait_ms"],
+    "arm": "wait_ms",
+    "reference": None,
+    "control": None,
+    "compared_at": None,
+    "window": "until_done",
+    "document": None,
+    "figures": [
+        {
+            "kind": "arms",
+            "x": "wait_ms",
+            "y": "late_ms",
+            "panel": None,
+            "colour": "wait_ms",
+            "title": "Late",
+        }
+    ],
+}
+FACTOR = {
+    "name": "wait_ms",
+    "label": "Wait",
+    "description": "How long it waits.",
+    "owner": "load",
+    "unit": "ms",
+    "value": {"type": "integer", "minimum": 1, "maximum": 60000},
+}
+MORE = {**FACTOR, "name": "pause_ms", "label": "Pause", "description": "How long it pauses.", "default": 0}
+MORE["value"] = {"type": "integer", "minimum": 0, "maximum": 60000}
+RESULT = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": "result_wait.schema.json",
+    "title": "Result, part of the load wait",
+    "description": "Measures of a run of the load wait.",
+    "x-part-of": "result",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["late_ms"],
+    "properties": {"late_ms": {"description": "Late by.", "type": "number", "unit": "ms"}},
+}
+TIMING = {"idle_s": 1.0, "settle_s": 0.1, "warm_up_s": 0, "measure_s": 1.0, "tail_s": 0.3}
+WORKLOAD = {
+    "schema_version": 2,
+    "name": "toy",
+    "load": "wait",
+    "factors": {"wait_ms": [20, 50]},
+    "blocks": 2,
+    "timing": TIMING,
+    "limits": {"max_attempts": 10},
+    "seed": 5,
+}
+
+
+def add(contracts: Path, name: str, *entries: dict[str, Any]) -> None:
+    """Entries to loads.json or factors.json."""
+    path = contracts / f"{name}.json"
+    document = json.loads(path.read_text())
+    document[name] += entries
+    path.write_text(json.dumps(document))
+
+
+@pytest.fixture
+def contracts(tmp_path: Path) -> Path:
+    """The contracts with the load in them."""
+    folder = tmp_path / "contracts"
+    shutil.copytree(netjoule_contracts.root(), folder, ignore=shutil.ignore_patterns("python", "tests"))
+    add(folder, "loads", ENTRY)
+    add(folder, "factors", FACTOR)
+    (folder / "schemas" / "result_wait.schema.json").write_text(json.dumps(RESULT))
+    return folder
+
+
+class Program:
+    """netjoule as it is, in a process that has the contracts and the class of the load."""
+
+    def __init__(self, contracts: Path) -> None:
+        path = os.pathsep.join([str(TOY), str(TOY.parents[1])])
+        self._env = os.environ | {"NETJOULE_CONTRACTS": str(contracts), "PYTHONPATH": path}
+
+    def start(self, *argv: str) -> subprocess.Popen[str]:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen([sys.executable, *argv], env=self._env, text=True, **pipes)  # type: ignore[call-overload, no-any-return]
+
+    def done(self, *argv: str) -> str:
+        """What it printed; it must end well."""
+        process = self.start(*argv)
+        out, err = process.communicate(timeout=600)
+        assert process.returncode == 0, out + err
+        return out
+
+    def netjoule(self, *argv: str) -> str:
+        return self.done("-m", "netjoule", *argv)
+
+
+@pytest.fixture
+def program(contracts: Path) -> Program:
+    return Program(contracts)
+
+
+def workload(folder: Path, **changes: Any) -> Path:
+    file = folder / "toy.yaml"
+    file.write_text(yaml.safe_dump(WORKLOAD | changes))
+    return file
+
+
+def run_documents(campaign: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(campaign.glob("runs/*/run.json"))]
+
+
+def results(campaign: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(campaign.glob("runs/*/result.json"))]
+
+
+def assert_all_of_it_is_there(campaign: Path, program: Program) -> None:
+    """Every run once and valid, as planned, and nothing that `check` finds fault with."""
+    assert "no defects" in program.netjoule("check", str(campaign))
+    runs = [run for run in run_documents(campaign) if run["status"] == "done"]
+    assert Counter((run["load"], run["arm"]) for run in runs) == {("wait", "20"): 2, ("wait", "50"): 2}
+    for run in runs:
+        assert run["window"]["kind"] == "until_done"
+        assert run["factors"]["wait_ms"] == int(run["arm"])
+        work = run["work"]
+        assert work["quantity"] == pytest.approx(work["repeat"] * int(run["arm"]))
+        assert work["unit"] == "ms"
+        length_s = run["window"]["t_end_s"] - run["window"]["t_start_s"]
+        assert length_s == pytest.approx(work["quantity"] / 1000, abs=0.5)
+        assert run["measures"]["late_ms"] == pytest.approx(1000 * length_s - work["quantity"], abs=0.01)
+    assert all(result["valid"] for result in results(campaign))
+
+
+def until(lines: int, file: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a table has so many lines."""
+    deadline = time.monotonic() + 120
+    while not file.exists() or len(file.read_text().splitlines()) < lines:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "nothing happens"
+        time.sleep(0.05)
+
+
+@pytest.mark.netns
+def test_the_load_goes_through_an_emulated_campaign_that_is_killed_half_way(
+    tmp_path: Path, program: Program
+) -> None:
+    meter = {"meter_id": "constant", "node": "client", "adapter": "wt210", "resource": "emulated"}
+    settings = {"update_interval_s": 0.1, "voltage_range_v": 300, "current_range_a": 0.05}
+    files = written(tmp_path, [meter | {"device": {"model": "constant"}, "settings": settings}])
+    files.workload.write_text(yaml.safe_dump(WORKLOAD))
+    assert "4 = 2 mini-blocks x 2" in program.netjoule(
+        "plan", str(files.workload), "--testbed", str(files.topology)
+    )
+    first = program.start("-m", "netjoule", *files.run)
+    until(4, files.out / "status.csv", first)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    time.sleep(2.0)  # the sandbox ends with its supervisor, and with it the lock
+    program.netjoule("resume", str(files.out))
+    assert_all_of_it_is_there(files.out, program)
+    sessions = json.loads((files.out / "campaign.json").read_text())["sessions"]
+    assert [session["end"] for session in sessions] == ["killed", "complete"]
+    for result in results(files.out):
+        assert result["nodes"][0]["tail_energy_j"] is not None
+    program.netjoule("report", str(files.out))
+    assert (files.out / "report.html").exists()
+
+
+def test_the_load_runs_in_a_simulated_testbed_s_own_time(tmp_path: Path, program: Program) -> None:
+    out, file = tmp_path / "campaign", workload(tmp_path)
+    killed = program.start(str(SIMULATED), str(file), str(out), "3")
+    killed.communicate(timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    program.done(str(SIMULATED), str(file), str(out))
+    assert_all_of_it_is_there(out, program)
+    for run in run_documents(out):
+        assert run["measures"]["late_ms"] == pytest.approx(0, abs=0.01), "its clock is its own"
+    assert all(result["nodes"] == [] for result in results(out))
+
+
+def test_a_factor_is_added_by_two_entries_and_its_reader(tmp_path: Path, contracts: Path) -> None:
+    file = workload(tmp_path, factors={"wait_ms": [20, 50], "pause_ms": [0, 3]})
+    refused = Program(contracts).start("-m", "netjoule", "plan", str(file))
+    assert "pause_ms" in refused.communicate()[1]
+    assert refused.returncode == 2
+    add(contracts, "factors", MORE)
+    loads = json.loads((contracts / "loads.json").read_text())
+    loads["loads"][-1]["factors"].append("pause_ms")
+    (contracts / "loads.json").write_text(json.dumps(loads))
+    program, out = Program(contracts), tmp_path / "campaign"
+    program.done(str(SIMULATED), str(file), str(out))
+    assert "no defects" in program.netjoule("check", str(out))
+    plan = table(out / "plan.csv")
+    assert Counter(row["pause_ms"] for row in plan) == {"0": 4, "3": 4}
+    for run in run_documents(out):
+        pause_ms = run["factors"]["pause_ms"] * run["work"]["repeat"]
+        assert run["measures"]["late_ms"] == pytest.approx(pause_ms, abs=0.01)
+    assert Counter(result["factors"]["pause_ms"] for result in results(out)) == {0: 4, 3: 4}

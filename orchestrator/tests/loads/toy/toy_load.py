@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A load that no user has: it waits so many milliseconds, and each of them is a unit of work.
+
+It is all that a load has to be: one class, its entry in loads.json and its factors in factors.json (both are
+added by test_toy_load.py), and nothing of the program knows its name. On hosts it waits in a process of the
+client; on a simulated testbed, which has none, the testbed waits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netjoule.core.errors import RunFailed
+from netjoule.core.yamlfile import Document
+from netjoule.hosts.host import Process
+from netjoule.topology.topology import Topology
+from netjoule.workload.load import Condition, Event, HostTime, Kept, LoadSession, Outcome, Part, Place
+from netjoule.workload.workload import Workload
+
+__all__ = ["WaitLoad"]
+
+
+class WaitSession:
+    """Waits back to back, with a pause behind each, in the client's process or in the testbed."""
+
+    holds = True
+    versions: Mapping[str, str] = {}
+
+    def __init__(self, place: Place, wait_s: float, pause_s: float, repeat: int) -> None:
+        self._place, self._wait_s, self._repeat = place, wait_s, repeat
+        self._length_s = (wait_s + pause_s) * repeat
+        self._process: Process | None = None
+        self._start_ns = 0
+        self.events: Sequence[Event] = [Event("waits", f"{repeat} x {wait_s:g} s")]
+
+    async def go(self) -> None:
+        self._start_ns = time.monotonic_ns()
+        for client in self._place.hosts("client", 1):
+            self._process = await client.start(["sleep", f"{self._length_s:.6f}"], name="sleep")
+
+    async def outcome(self, hosts: HostTime) -> Outcome:
+        host, start_ns, end_ns = "client", self._start_ns, 0
+        if self._place.simulate is not None:
+            told = await self._place.simulate({"wait_s": self._length_s})
+            start_ns, end_ns = told["start_ns"], told["end_ns"]
+        elif self._process is not None:
+            if await self._process.wait():
+                raise RunFailed("sleep failed", code="command_failed")
+            end_ns = time.monotonic_ns()
+        whole = Part(hosts.campaign_s(host, start_ns), hosts.campaign_s(host, end_ns))
+        quantity = 1000 * self._wait_s * self._repeat
+        work = {"quantity": quantity, "unit": "ms", "u": 0.0, "reconciles": True, "repeat": self._repeat}
+        part = {"part": "1", "node": host, "quantity": quantity, "u": 0.0, "asked_per_s": None}
+        return Outcome(
+            parts=[whole],
+            judge=lambda _t_end_s: [],
+            run_fields={
+                "work": {**work, "parts": [{**part, "measures": {}}]},
+                "measures": {"late_ms": 1000 * (whole.t_end_s - whole.t_start_s) - quantity},
+            },
+            intervals=[
+                {
+                    "part": "1",
+                    "node": host,
+                    "t_start_s": whole.t_start_s,
+                    "t_end_s": whole.t_end_s,
+                    "work": quantity,
+                }
+            ],
+        )
+
+    async def end(self) -> None:
+        if self._process is not None:
+            process, self._process = self._process, None
+            await process.stop()
+
+
+class WaitLoad:
+    """`workload.load.Load`."""
+
+    name = "wait"
+    programs: Sequence[str] = ()
+
+    def __init__(self, workload: Workload, topology: Topology) -> None:
+        self._workload, self._topology = workload, topology
+
+    @staticmethod
+    def complete(document: Document, folder: Path | None) -> None:
+        """It has no settings."""
+
+    hosts: Mapping[str, int] = {"client": 1, "server": 1}
+
+    def require_fit(self) -> None:
+        return None
+
+    def require(self) -> None:
+        return None
+
+    def require_programs(self) -> None:
+        return None
+
+    async def require_on(self, host: Any) -> None:
+        return None
+
+    def left_open(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+    def summary(self) -> Mapping[str, str]:
+        return {}
+
+    def sends(self) -> Sequence[Any]:
+        return ()
+
+    def heaviest(self) -> Sequence[Condition]:
+        return ()
+
+    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
+        return {"load": self.name, "kind": "work", "arm": condition.arm, "factors": dict(condition.factors)}
+
+    def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+        return iter(())
+
+    def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+        return None
+
+    def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
+        raise AssertionError("it has no control arm")
+
+    def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
+        return None
+
+    async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
+        wait_s = float(condition.factors["wait_ms"]) / 1000
+        pause_s = float(condition.factors.get("pause_ms", 0)) / 1000
+        return WaitSession(place, wait_s, pause_s, math.ceil(duration_s / wait_s))
+
+    async def open_burst(self, number: int, duration_s: float, place: Place) -> LoadSession:
+        raise AssertionError("it has no bursts")
+
+    async def close(self) -> None:
+        return None
