@@ -24,7 +24,7 @@ from netjoule.store.campaign import Campaign
 from netjoule.store.planfile import read_plan
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = ["demo", "quick", "plan", "run", "resume", "check", "analyse", "report"]
+COMMANDS = ["demo", "quick", "measure", "plan", "run", "resume", "check", "analyse", "report"]
 COMMANDS += ["table-iv", "import", "publish"]
 COMMANDS += ["meters", "provision", "doctor", "selftest", "savings", "glossary", "coursework", "guest"]
 

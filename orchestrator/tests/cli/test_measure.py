@@ -152,7 +152,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
     time.sleep(2.0)  # the sandbox ends with its supervisor, and with it the lock
-    resumed = netjoule("resume", str(out))
+    resumed = netjoule("resume", str(out), "--json")
     assert resumed.returncode == 0, resumed.stderr
     return out
 

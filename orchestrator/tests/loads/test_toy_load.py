@@ -187,7 +187,7 @@ def test_the_load_goes_through_an_emulated_campaign_that_is_killed_half_way(
     first.send_signal(signal.SIGKILL)
     first.communicate()
     time.sleep(2.0)  # the sandbox ends with its supervisor, and with it the lock
-    program.netjoule("resume", str(files.out))
+    program.netjoule("resume", str(files.out), "--json")
     assert_all_of_it_is_there(files.out, program)
     sessions = json.loads((files.out / "campaign.json").read_text())["sessions"]
     assert [session["end"] for session in sessions] == ["killed", "complete"]

@@ -17,37 +17,27 @@ if TYPE_CHECKING:
 
 __all__ = ["document", "measure", "variables"]
 
-_Command = Annotated[
-    list[str], typer.Argument(metavar="-- CMD [ARGS]", help="The program, as the client starts it.")
-]
-_Server = Annotated[
-    str | None, typer.Option("--server", metavar="CMD", help="A program beside it on the server.")
-]
+_Command = Annotated[list[str], typer.Argument(metavar="CMD", help="Program and arguments, behind --.")]
+_Server = Annotated[str | None, typer.Option("--server", metavar="CMD", help="A program on the server.")]
 _Ready = Annotated[
-    str | None, typer.Option("--server-ready", metavar="REGEX", help="What the server prints once it is up.")
+    str | None, typer.Option("--server-ready", metavar="REGEX", help="What it prints once it is up.")
 ]
 _Env = Annotated[
-    list[str] | None,
-    typer.Option("--env", metavar="NAME=V1,V2", help="Values of a variable, compared. May be repeated."),
+    list[str] | None, typer.Option("--env", metavar="NAME=V1,V2", help="Values of a variable, compared.")
 ]
 _Regex = Annotated[
     str | None, typer.Option("--work-regex", metavar="REGEX", help="Its last match in stdout is the work.")
 ]
 _Path = Annotated[
-    str | None, typer.Option("--work-json", metavar="PATH", help="Where stdout, JSON, has the work: end.mb.")
+    str | None, typer.Option("--work-json", metavar="PATH", help="Place of the work in stdout, JSON.")
 ]
-_Unit = Annotated[str | None, typer.Option("--unit", metavar="U", help="Unit of the work [default: run].")]
+_Unit = Annotated[str | None, typer.Option("--unit", metavar="U", help="Unit of the work.")]
 _Blocks = Annotated[int, typer.Option("--blocks", metavar="N", min=1, help="Repetitions; a test needs 8.")]
 _Time = Annotated[
-    float, typer.Option("-t", "--time", metavar="S", min=0, help="Shorter work is repeated to fill it, s.")
+    float, typer.Option("-t", "--time", metavar="S", min=0, help="Short work is repeated so long.")
 ]
-_Testbed = Annotated[
-    Path | None,
-    typer.Option("--testbed", metavar="FILE", help="Topology [default: netjoule's own, emulated]."),
-]
-_Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="New folder [default: results/measure-UTC].")
-]
+_Testbed = Annotated[Path | None, typer.Option("--testbed", metavar="FILE", help="Topology.")]
+_Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="New folder.")]
 _Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
 _LEAST_IDLE_S = 1.0
@@ -69,11 +59,9 @@ def measure(
     out: _Out = None,
     json: _Json = False,
 ) -> None:
-    """Measure what a program costs until it ends: table, report, and the workload file that it wrote.
+    """Measure what a program costs until it ends: table, report, workload file.
 
-    It finds the server's address in NETJOULE_SERVER. 'netjoule run FILE' does the same again.
-
-    Example: netjoule measure --env LEVEL=1,9 -- sh -c 'gzip -$LEVEL </bin/bash >/dev/null'
+    Example: netjoule measure --env LEVEL=1,9 -- sh -c 'seq 9999 | gzip -$LEVEL'
     """
     from netjoule import loads
     from netjoule.analysis import analysis
