@@ -65,6 +65,7 @@ lint-python:
 	.venv/bin/lint-imports
 	$(PY) scripts/architecture.py --check
 	$(PY) scripts/contract_types.py --check
+	$(PY) scripts/load_names.py
 
 lint-ansible:
 	.venv/bin/yamllint --strict ansible testbed/guest/lab testbed/topologies

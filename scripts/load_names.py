@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONTRACTS = ROOT / "protocols/contracts"
 KNOWN = ROOT / "scripts/load_names.json"
 SOURCE = "orchestrator/src/netjoule"
-PYTHON = (SOURCE, "energy/src", "testbed/radio/src", "meters/src")
+PYTHON = (SOURCE, "energy/src", "testbed/radio/src")
 R = "analysis-r/R"
 ALLOWED = tuple(
     f"{SOURCE}/{place}"
