@@ -295,7 +295,8 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_an_unknown_name_lists_the_library():
     with pytest.raises(
-        UsageError, match=r"both-ways, coursework-congestion, .*, demo, fairness, pacer, .*, video, youtube"
+        UsageError,
+        match=r"both-ways, coursework-congestion, .*, demo, fairness, gzip, pacer, .*, video, youtube",
     ):
         workload.find("nope", ROOT / "workloads")
 
