@@ -22,7 +22,7 @@
 //! **Don't fragment** is set on every packet. RFC 4340 section 14 would leave it off Request, Response and Reset; these
 //! are at most some hundred bytes long here, and Linux sets it on them as well.
 //!
-//! **Queue**: at most 10 ms of the offered load, between 16 and 256 messages, wait for congestion control. What
+//! **Queue**: at most 10 ms of the offered load, between 16 and 256 messages (64 with GSO), wait for congestion control. What
 //! comes on top is refused and counts as not sent.
 //!
 //! **Raw carrier beside the kernel's DCCP**: a kernel with `dccp_ipv4` loaded sees the same packets, finds no

@@ -8,7 +8,7 @@ use crate::certificate::{Identity, Pin};
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
 use crate::options::Choice;
-use crate::packet_size::{udp_payload_bytes, CONNECTION_ID_BYTES};
+use crate::path::packet_size::{udp_payload_bytes, CONNECTION_ID_BYTES};
 
 /// Application protocol (ALPN) of a flow.
 pub const ALPN: &[u8] = b"netjoule";

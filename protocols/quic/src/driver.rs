@@ -11,7 +11,7 @@ use crate::certificate::{Identity, Pin};
 use crate::config::{self, Options};
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
-use crate::pacer::Transmit;
+use crate::path::pacer::Transmit;
 
 /// One end of one connection.
 pub(crate) struct Driver {

@@ -10,19 +10,20 @@ use netjoule_transport::{
     Result, Role, State, Stop, Transport, TransportError, Values,
 };
 
-use crate::clock::Anchor;
 use crate::config::{connection_id, Options, MAX_MTU_BYTES};
-use crate::datagram::Inbox;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
-use crate::listener::Listener;
-use crate::opening::{Opening, Target};
+use crate::messages::datagram::Inbox;
+use crate::messages::packetisation::DataPackets;
+use crate::messages::stream::{StreamReceiver, StreamSender};
+use crate::messages::{datagram, packetisation};
+use crate::opening::client::{Opening, Target};
+use crate::opening::listener::Listener;
 use crate::options::Choice;
-use crate::packet_io::{route_mtu_bytes, PacketIo};
-use crate::packetisation::DataPackets;
-use crate::stream::{StreamReceiver, StreamSender};
-use crate::{datagram, packetisation, statistics};
+use crate::path::clock::Anchor;
+use crate::path::packet_io::{route_mtu_bytes, PacketIo};
+use crate::statistics;
 
 /// Name of the fingerprint in a listening end's offer.
 const OFFERED_FINGERPRINT: &str = "certificate_sha256";

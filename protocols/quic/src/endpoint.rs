@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use netjoule_sockets::timestamps::now_ns;
 
-use crate::datagram::Inbox;
 use crate::driver::Driver;
 use crate::error::QuicError;
-use crate::pacer::{Pacer, Transmit, Waits};
-use crate::packet_io::{Arrived, PacketIo};
-use crate::packet_size::holds_a_message;
-use crate::packetisation::DataPackets;
+use crate::messages::datagram::Inbox;
+use crate::messages::packetisation::DataPackets;
+use crate::path::pacer::{Pacer, Transmit, Waits};
+use crate::path::packet_io::{Arrived, PacketIo};
+use crate::path::packet_size::holds_a_message;
 
 /// Packets read before any is written. quiche acknowledges at every chance to write: reading in small
 /// portions halves the goodput and multiplies the acknowledgements.

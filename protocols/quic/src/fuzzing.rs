@@ -8,7 +8,7 @@ use crate::token_exchange::{judge_answer, judge_token, Progress};
 
 /// Whether a listening end answers this packet of a stranger.
 pub fn opens_a_connection(packet: &[u8]) -> bool {
-    crate::listener::opens_a_connection(&mut packet.to_vec())
+    crate::opening::listener::opens_a_connection(&mut packet.to_vec())
 }
 
 /// Whether a client has proven `token` with what it has `said`; `None` while that cannot be told.

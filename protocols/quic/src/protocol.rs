@@ -9,7 +9,7 @@ use netjoule_transport::{message, FlowSpec, IpVersion, Kind, Limits, Protocol, R
 use crate::config::MAX_MTU_BYTES;
 use crate::end::End;
 use crate::options::{Choice, OPTIONS};
-use crate::packet_size::{datagram_message_bytes, udp_payload_bytes, CONNECTION_ID_BYTES};
+use crate::path::packet_size::{datagram_message_bytes, udp_payload_bytes, CONNECTION_ID_BYTES};
 
 /// A stream cuts messages anywhere; this only keeps a slip of the pen from being sent.
 const LARGEST_STREAM_MESSAGE_BYTES: usize = 1 << 20;

@@ -7,8 +7,8 @@ use netjoule_transport::{Congestion, Values};
 use serde_json::{json, Value};
 
 use crate::options::Choice;
-use crate::pacer::Waits;
-use crate::packet_io::Counters;
+use crate::path::pacer::Waits;
+use crate::path::packet_io::Counters;
 
 /// `ssl_early_data_reason_t` of BoringSSL: the server took the early data.
 const EARLY_DATA_ACCEPTED: u32 = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What stands beside the bytes of a call: read, what the kernel tells (time stamp, size of a train's datagrams, ECN field);
+//! What stands beside the bytes of a call: read, what the kernel tells (time stamps, size of a train's datagrams, ECN field);
 //! sent, what it is told (size of a train's datagrams, launch time).
 
 use std::io;
@@ -22,6 +22,13 @@ const STAMP: libc::c_int = 64;
 /// `SO_TIMESTAMPNS_OLD`: seconds as the machine's `long`.
 const STAMP_BEFORE_5_1: libc::c_int = 35;
 
+/// `SO_TIMESTAMPING_NEW` and, before Linux 5.1, `_OLD`: stamps of departures.
+pub(crate) const STAMPING: libc::c_int = 65;
+pub(crate) const STAMPING_BEFORE_5_1: libc::c_int = 37;
+
+/// `SCM_TSTAMP_SND` (include/uapi/linux/errqueue.h): the device took it.
+const LEFT: u32 = 0;
+
 /// Have the kernel stamp every arrival, by software when the packet enters the network stack. Packets that it joins
 /// (GRO) on their way there have one stamp.
 pub fn enable_rx_timestamps(socket: &impl AsRawFd) -> Result<()> {
@@ -29,10 +36,10 @@ pub fn enable_rx_timestamps(socket: &impl AsRawFd) -> Result<()> {
     ask(STAMP).or_else(|_| ask(STAMP_BEFORE_5_1)).map_err(TransportError::io("ask for arrival time stamps"))
 }
 
-/// What the kernel tells beside a datagram.
+/// What the kernel tells beside a datagram, or in an entry of the error queue.
 #[derive(Debug, Default)]
 pub(crate) struct Ancillary {
-    /// `CLOCK_REALTIME` of its arrival, ns.
+    /// `CLOCK_REALTIME` of its arrival or departure, ns.
     pub(crate) stamp_ns: Option<i64>,
     /// Length of each datagram of a train (GRO).
     pub(crate) segment_bytes: Option<usize>,
@@ -40,6 +47,8 @@ pub(crate) struct Ancillary {
     pub(crate) ecn: u8,
     /// Packets that found no room in the socket's buffer so far, when this one came (`SO_RXQ_OVFL`).
     pub(crate) overflows: u32,
+    /// Number of the call of which this stamps the departure.
+    pub(crate) departed: Option<u32>,
 }
 
 impl Ancillary {
@@ -57,11 +66,12 @@ impl Ancillary {
             while !control.is_null() {
                 let data = libc::CMSG_DATA(control);
                 match ((*control).cmsg_level, (*control).cmsg_type) {
-                    (libc::SOL_SOCKET, STAMP) => {
+                    // A departure has three times: software, a deprecated one, hardware.
+                    (libc::SOL_SOCKET, STAMP | STAMPING) => {
                         let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
                         ancillary.stamp_ns = stamp_ns(seconds, ns);
                     }
-                    (libc::SOL_SOCKET, STAMP_BEFORE_5_1) => {
+                    (libc::SOL_SOCKET, STAMP_BEFORE_5_1 | STAMPING_BEFORE_5_1) => {
                         let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
                         ancillary.stamp_ns = stamp_ns(wide(seconds), wide(ns));
                     }
@@ -76,6 +86,11 @@ impl Ancillary {
                     (libc::IPPROTO_IP, libc::IP_TOS) => ancillary.ecn = data.read() & 3,
                     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                         ancillary.ecn = (data.cast::<libc::c_int>().read_unaligned() & 3) as u8;
+                    }
+                    (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+                        let error = data.cast::<libc::sock_extended_err>().read_unaligned();
+                        let is_stamp = error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING;
+                        ancillary.departed = (is_stamp && error.ee_info == LEFT).then_some(error.ee_data);
                     }
                     _ => {}
                 }
@@ -148,6 +163,29 @@ unsafe fn read_with(
     Ok((Read { length, flags: header.msg_flags, ancillary }, header.msg_namelen))
 }
 
+/// Room for one control message that is sent.
+pub(crate) const SENT_WORDS: usize = 4;
+
+/// Point `header` at one control message, `value` of this level and kind, that is written into `control`.
+pub(crate) fn put<const VALUE_BYTES: usize>(
+    header: &mut libc::msghdr,
+    control: &mut [u64; SENT_WORDS],
+    (level, kind): (libc::c_int, libc::c_int),
+    value: [u8; VALUE_BYTES],
+) {
+    const { assert!(VALUE_BYTES <= size_of::<u64>(), "the control buffer has room for this") };
+    // SAFETY: the control buffer is large enough for one control message of 8 bytes and aligned for cmsghdr.
+    unsafe {
+        header.msg_control = control.as_mut_ptr().cast();
+        header.msg_controllen = libc::CMSG_SPACE(VALUE_BYTES as _) as _;
+        let first = libc::CMSG_FIRSTHDR(header);
+        (*first).cmsg_level = level;
+        (*first).cmsg_type = kind;
+        (*first).cmsg_len = libc::CMSG_LEN(VALUE_BYTES as _) as _;
+        libc::CMSG_DATA(first).cast::<[u8; VALUE_BYTES]>().write_unaligned(value);
+    }
+}
+
 /// One `sendmsg` on a connected socket that does not wait, with one control message.
 ///
 /// # Errors
@@ -155,25 +193,17 @@ unsafe fn read_with(
 pub(crate) fn send_with<const VALUE_BYTES: usize>(
     fd: RawFd,
     bytes: &[u8],
-    (level, kind): (libc::c_int, libc::c_int),
+    kind: (libc::c_int, libc::c_int),
     value: [u8; VALUE_BYTES],
 ) -> io::Result<()> {
-    const { assert!(VALUE_BYTES <= size_of::<u64>(), "the control buffer has room for this") };
-    let mut control = [0_u64; 4];
+    let mut control = [0_u64; SENT_WORDS];
     let vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: the header points at live buffers for the length of the call; the control buffer is large enough for one
-    // control message of 8 bytes and aligned for cmsghdr; sendmsg does not write through iov_base.
+    // SAFETY: the header points at live buffers for the length of the call; sendmsg does not write through iov_base.
     let sent = unsafe {
         let mut header: libc::msghdr = mem::zeroed();
         header.msg_iov = std::ptr::from_ref(&vector).cast_mut();
         header.msg_iovlen = 1;
-        header.msg_control = control.as_mut_ptr().cast();
-        header.msg_controllen = libc::CMSG_SPACE(VALUE_BYTES as _) as _;
-        let first = libc::CMSG_FIRSTHDR(&header);
-        (*first).cmsg_level = level;
-        (*first).cmsg_type = kind;
-        (*first).cmsg_len = libc::CMSG_LEN(VALUE_BYTES as _) as _;
-        libc::CMSG_DATA(first).cast::<[u8; VALUE_BYTES]>().write_unaligned(value);
+        put(&mut header, &mut control, kind, value);
         libc::sendmsg(fd, &header, libc::MSG_DONTWAIT)
     };
     if sent < 0 {

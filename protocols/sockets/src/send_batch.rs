@@ -6,17 +6,16 @@
 use std::io;
 use std::os::fd::RawFd;
 
+use crate::ancillary::{self, SENT_WORDS};
+
 /// Control message type of asm-generic/socket.h, which libc lacks; the option `SO_TXTIME` has the same number.
 pub(crate) const SCM_TXTIME: libc::c_int = 61;
-/// Room for a control message of eight bytes.
-const CONTROL_WORDS: usize = 4;
-
 /// Headers for `sendmmsg`, allocated once.
 pub struct SendBatch {
     headers: Vec<libc::mmsghdr>,
     vectors: Vec<libc::iovec>,
     /// A launch time for each header; none without [`Self::with_launch_times`].
-    controls: Vec<[u64; CONTROL_WORDS]>,
+    controls: Vec<[u64; SENT_WORDS]>,
 }
 
 impl std::fmt::Debug for SendBatch {
@@ -46,19 +45,7 @@ impl SendBatch {
     /// The same for [`Self::send_at`] alone.
     pub(crate) fn with_launch_times(messages: usize) -> Self {
         let mut batch = Self::new(messages);
-        batch.controls = vec![[0; CONTROL_WORDS]; messages];
-        for (header, control) in batch.headers.iter_mut().zip(&mut batch.controls) {
-            // SAFETY: the control buffer is one of self's, which never move, large enough for one u64 control message and
-            // aligned for cmsghdr.
-            unsafe {
-                header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-                header.msg_hdr.msg_controllen = libc::CMSG_SPACE(size_of::<u64>() as _) as _;
-                let first = libc::CMSG_FIRSTHDR(&header.msg_hdr);
-                (*first).cmsg_level = libc::SOL_SOCKET;
-                (*first).cmsg_type = SCM_TXTIME;
-                (*first).cmsg_len = libc::CMSG_LEN(size_of::<u64>() as _) as _;
-            }
-        }
+        batch.controls = vec![[0; SENT_WORDS]; messages];
         batch
     }
 
@@ -73,12 +60,12 @@ impl SendBatch {
     ) -> io::Result<usize> {
         debug_assert_eq!(self.controls.len(), self.headers.len());
         let count = messages.len().div_ceil(payload_bytes);
-        for (index, header) in self.headers.iter().take(count).enumerate() {
-            // SAFETY: with_launch_times gave every header a control message with room for a u64.
-            unsafe {
-                let first = libc::CMSG_FIRSTHDR(&header.msg_hdr);
-                libc::CMSG_DATA(first).cast::<u64>().write_unaligned(launch_ns(index).max(0) as u64);
-            }
+        for (index, (header, control)) in
+            self.headers.iter_mut().zip(&mut self.controls).take(count).enumerate()
+        {
+            let launch_ns = launch_ns(index).max(0) as u64;
+            let kind = (libc::SOL_SOCKET, SCM_TXTIME);
+            ancillary::put(&mut header.msg_hdr, control, kind, launch_ns.to_ne_bytes());
         }
         self.send(fd, messages, payload_bytes)
     }

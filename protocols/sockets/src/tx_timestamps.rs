@@ -12,15 +12,11 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use socket2::Socket;
 
+use crate::ancillary::{Ancillary, STAMPING, STAMPING_BEFORE_5_1};
 use crate::socket::{set_option, unsent_bytes};
-use crate::timestamps::{wide, ClockReading, TimestampClock};
+use crate::timestamps::{ClockReading, TimestampClock};
 use crate::{Result, TransportError};
 
-/// `SO_TIMESTAMPING_NEW` and, before Linux 5.1, `_OLD` (include/uapi/asm-generic/socket.h).
-const STAMPING: libc::c_int = 65;
-const STAMPING_BEFORE_5_1: libc::c_int = 37;
-/// `SCM_TSTAMP_SND` (include/uapi/linux/errqueue.h): the device took it.
-const LEFT: u32 = 0;
 /// Stamps read per call.
 const BATCH: usize = 32;
 /// Room for the control messages of one stamp: three times, an extended error and an address.
@@ -162,8 +158,9 @@ impl TxTimestamps {
             debug_assert_eq!(self.controls.len(), self.headers.len());
             for index in 0..count as usize {
                 // SAFETY: the kernel filled this control buffer up to msg_controllen.
-                if let Some(stamp) = unsafe { Stamp::of(&self.headers[index].msg_hdr) } {
-                    self.join(&stamp);
+                let entry = unsafe { Ancillary::of(&self.headers[index].msg_hdr) };
+                if let (Some(stamp_ns), Some(call)) = (entry.stamp_ns, entry.departed) {
+                    self.join(stamp_ns, call);
                 }
             }
             if (count as usize) < BATCH {
@@ -172,9 +169,9 @@ impl TxTimestamps {
         }
     }
 
-    fn join(&mut self, stamp: &Stamp) {
-        let Some(call) = self.calls.take(stamp.call) else { return };
-        match self.clock.monotonic_ns(Some(stamp.real_ns)) {
+    fn join(&mut self, stamp_ns: i64, call: u32) {
+        let Some(call) = self.calls.take(call) else { return };
+        match self.clock.monotonic_ns(Some(stamp_ns)) {
             Some(stamped_ns) if self.told.len() < MOST_WAITING => {
                 let left_ns = call.left_ns(stamped_ns, self.clock.error_ns());
                 let Call { sent_ns, launch_ns } = call;
@@ -196,53 +193,6 @@ fn number_from_zero(fd: RawFd) -> io::Result<()> {
         set_option(fd, libc::SOL_SOCKET, name, wanted as libc::c_int)
     };
     set(STAMPING).or_else(|_| set(STAMPING_BEFORE_5_1))
-}
-
-/// One entry of the error queue.
-#[derive(Debug, Default)]
-struct Stamp {
-    /// `CLOCK_REALTIME` at which the device took the packet, ns.
-    real_ns: i64,
-    /// Number of the call.
-    call: u32,
-}
-
-impl Stamp {
-    /// Read the control messages of `header`; `None` for an entry that is no transmit stamp.
-    ///
-    /// # Safety
-    ///
-    /// `msg_control` points to a live buffer that the kernel filled up to `msg_controllen`.
-    unsafe fn of(header: &libc::msghdr) -> Option<Self> {
-        let (mut real_ns, mut call) = (None, None);
-        // SAFETY: the CMSG macros stay inside the buffer (see above), and every value is read unaligned, in the type
-        // that the kernel writes for this kind of message, from the space that it wrote.
-        unsafe {
-            let mut control = libc::CMSG_FIRSTHDR(header);
-            while !control.is_null() {
-                let data = libc::CMSG_DATA(control);
-                match ((*control).cmsg_level, (*control).cmsg_type) {
-                    // Three times: software, a deprecated one, hardware.
-                    (libc::SOL_SOCKET, STAMPING) => {
-                        let [seconds, ns] = data.cast::<[i64; 2]>().read_unaligned();
-                        real_ns = Some(seconds * 1_000_000_000 + ns);
-                    }
-                    (libc::SOL_SOCKET, STAMPING_BEFORE_5_1) => {
-                        let [seconds, ns] = data.cast::<[libc::c_long; 2]>().read_unaligned();
-                        real_ns = Some(wide(seconds) * 1_000_000_000 + wide(ns));
-                    }
-                    (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
-                        let error = data.cast::<libc::sock_extended_err>().read_unaligned();
-                        let is_stamp = error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING;
-                        call = (is_stamp && error.ee_info == LEFT).then_some(error.ee_data);
-                    }
-                    _ => {}
-                }
-                control = libc::CMSG_NXTHDR(header, control);
-            }
-        }
-        Some(Self { real_ns: real_ns.filter(|ns| *ns > 0)?, call: call? })
-    }
 }
 
 /// A call that sent something.

@@ -9,7 +9,7 @@ use crate::certificate::Identity;
 use crate::config::Options;
 use crate::fingerprint::Fingerprint;
 use crate::options::{Choice, CongestionControl};
-use crate::packet_io::PACKET_BUFFER_BYTES;
+use crate::path::packet_io::PACKET_BUFFER_BYTES;
 
 /// With a queue of 64 datagrams.
 pub(crate) const OPTIONS: Options = Options {

@@ -5,9 +5,9 @@ use netjoule_transport::{BatchOutcome, Stop};
 
 use super::pair::{Fate, Pair, OPTIONS};
 use crate::certificate::Identity;
-use crate::datagram::{self, Inbox};
 use crate::error::QuicError;
-use crate::stream::{StreamReceiver, StreamSender};
+use crate::messages::datagram::{self, Inbox};
+use crate::messages::stream::{StreamReceiver, StreamSender};
 use crate::token_exchange::{Progress, TokenExchange};
 
 /// One message was offered and accepted.

@@ -20,7 +20,7 @@ use crate::driver::Driver;
 use crate::endpoint::Endpoint;
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
-use crate::packet_io::PacketIo;
+use crate::path::packet_io::PacketIo;
 use crate::qlog::EventLog;
 use crate::token_exchange::{Progress, TokenExchange};
 

@@ -18,8 +18,8 @@ use crate::driver::Driver;
 use crate::endpoint::{Endpoint, READ_BATCH};
 use crate::error::QuicError;
 use crate::fingerprint::Fingerprint;
-use crate::packet_io::{route_mtu_bytes, PacketIo, PACKET_BUFFER_BYTES};
-use crate::packet_size::MIN_UDP_PAYLOAD_BYTES;
+use crate::path::packet_io::{route_mtu_bytes, PacketIo, PACKET_BUFFER_BYTES};
+use crate::path::packet_size::MIN_UDP_PAYLOAD_BYTES;
 use crate::qlog::EventLog;
 use crate::token_exchange::{Progress, TokenExchange};
 
