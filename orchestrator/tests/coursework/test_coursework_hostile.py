@@ -244,7 +244,7 @@ def test_a_plan_without_end_is_not_expanded(handed_in, capfd):
     """Ten thousand modes times a hundred thousand windows would be made before anything is compared."""
     modes = [f"burst:{n}" for n in range(1, 10_001)]
     change = {"pacing": modes, "window_us": list(range(100_000))}
-    folders.edit(handed_in / "envelope/campaign.json", lambda d: d["workload"].update(change))
+    folders.edit(handed_in / "envelope/campaign.json", lambda d: d["workload"]["factors"].update(change))
     same_sentence(refused(handed_in, capfd))
 
 

@@ -241,7 +241,7 @@ def test_a_pacing_limit_that_no_run_of_a_mini_block_keeps_stops_the_campaign(tmp
         assert {row.status for row in campaign.rows() if row not in first} == {"planned"}
         assert campaign.document["status"] == "interrupted"
     assert (stopped.value.exit_code, stopped.value.code) == (4, "pacing_uncertified")
-    assert stopped.value.where == "workload fake, field pacing_limits"
+    assert stopped.value.where == "workload fake, field flow.pacing_limits"
     assert "netjoule selftest" in stopped.value.next_step
 
 

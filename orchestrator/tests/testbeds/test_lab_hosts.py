@@ -17,6 +17,7 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks, RunFailed, UsageError
 from netjoule.hosts.ssh import Answer
 from netjoule.loads.flow import carriers
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.testbeds.lab.binaries import build_for
 from netjoule.testbeds.lab.reach import control_number, require_control_off_the_radio
@@ -174,7 +175,7 @@ def test_a_name_that_nobody_knows_is_one_sentence(controller_knows: list[str], k
 
 def asked_for_carriers(said: Answer) -> None:
     host = Host("laptop", {"/cache/netjoule-traffic carriers --json": said})
-    wanted = synthetic.workload(transports=["dccp-kernel", "udp"])
+    wanted = FlowSettings.of(synthetic.workload(transports=["dccp-kernel", "udp"]))
     asyncio.run(carriers.require_on(host, wanted))  # type: ignore[arg-type]
 
 
@@ -188,7 +189,7 @@ def test_a_labs_hosts_are_asked_for_dccp_not_the_controller(monkeypatch: pytest.
         HostLacks, match=r"^host laptop: dccp-kernel needs the kernel's DCCP: Linux 6\.18 has none"
     ):
         asked_for_carriers(Answer(0, lacks, ""))
-    asyncio.run(carriers.require_on(Host("laptop", {}), synthetic.workload()))  # type: ignore[arg-type]
+    asyncio.run(carriers.require_on(Host("laptop", {}), FlowSettings.of(synthetic.workload())))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
