@@ -62,9 +62,11 @@ measure_names <- function(campaign) {
   vapply(pick(campaign$entry, "measures", default = list()), pick_text, "", "name")
 }
 
+# A workload may name the unit of its own work, such as what a command counts.
 work_unit <- function(campaign) {
-  units <- pick_text(campaign$entry, "work", "unit")
-  if (is.na(units)) "1" else units
+  own <- pick_text(campaign$meta, "workload", campaign$load, "work_unit")
+  units <- c(own, pick_text(campaign$entry, "work", "unit"))
+  c(units[!is.na(units)], "1")[1]
 }
 
 in_arm_order <- function(campaign, rows) {

@@ -33,7 +33,7 @@ register_load("flow",
   rare_tables = c("pacer_verdict", "flows", "flow_shares", "fairness", "table_iv", "side_by_side"),
   figures = function(...) flow_campaign_figures(...),
   same_words = function(...) same_words(...),
-  title = "What a megabit cost: ",
+  title = "What a megabit cost: ", answer_figure = "ea",
   sections = function(...) flow_sections(...),
   shown_tables = function() flow_shown_tables(), method = function() method_words
 )

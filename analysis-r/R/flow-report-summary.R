@@ -341,7 +341,7 @@ sure_sentences <- function(campaign, tables) {
 flow_sections <- function(campaign, tables, figures, drawn, first) {
   floors <- any(startsWith(figure_ids(figures), "floor"))
   list(
-    answer = section_summary(campaign, tables, if (identical(figure_ids(figures)[1], "ea")) first),
+    answer = section_summary(campaign, tables, first),
     before_names = c(
       if (!is.null(tables$table_iv)) c(applications = "Application"),
       if (!is.null(tables$pacer_verdict)) c(pacer = "Pacer"), if (!is.null(tables$fairness)) c(fairness = "Fairness")

@@ -48,7 +48,8 @@ report_body <- function(campaign, tables, figures) {
   parts <- table_parts(campaign, tables)
   drawn <- figure_parts(campaign, figures, tables, table_anchors(parts, tables))
   # Energy per work belongs to the answer.
-  first <- seq_along(figures) == 1L & !is_diagnostic(figure_ids(figures))
+  ids <- figure_ids(figures)
+  first <- seq_along(figures) == 1L & !is_diagnostic(ids) & ids %in% of_load(campaign, "answer_figure", ids)
   own <- of_load(campaign, "sections", energy_sections)(campaign, tables, figures, drawn, drawn[first])
   tag$body(
     tag$a(class = "skip", href = "#summary", "Skip to the answer"),

@@ -49,7 +49,8 @@ def _campaign(document: dict[str, Any]) -> None:
     document["versions"]["commit"] = IMAGE
     document["host"] |= {"cpu_model": LONG, "distribution": CLOSING}
     document["workload"] |= {"name": TURNED, "description": LONG, IMAGE: BROKEN}
-    document["workload"]["transports"] = [_transport(name) for name in document["workload"]["transports"]]
+    factors = document["workload"]["factors"]
+    factors["transport"] = [_transport(name) for name in factors["transport"]]
     for meter in document["meters"]:
         meter |= {"make": SCRIPT, "model": IMAGE, "serial": TURNED, "node": IMAGE, "device_model": CLOSING}
         meter |= {"identification": LONG, "firmware": BROKEN}

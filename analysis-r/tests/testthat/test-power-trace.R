@@ -102,7 +102,7 @@ test_that("the line of P_I ends where the campaign paused", {
   campaign$meta$sessions <- list(list(t_start_s = 0), list(t_start_s = middle))
   runs <- power_runs(campaign, "client-wt210")
   expect_identical(sort(unique(runs$session)), 1:2)
-  for (panel in list(power_by_run(runs), power_by_mini_block(runs))) {
+  for (panel in list(power_by_run(runs, campaign), power_by_mini_block(runs))) {
     built <- ggplot2::ggplot_build(panel)$data
     lines <- Filter(function(layer) !"shape" %in% names(layer) && !"ymin" %in% names(layer), built)
     expect_length(lines, 1)

@@ -180,9 +180,10 @@ def test_plan_says_runs_time_and_least_p(capsys):
 
 
 def test_a_plan_of_one_run_has_no_plural(tmp_path, capsys):
-    asked = yaml.safe_load((ROOT / "workloads/skype.yaml").read_text())
-    asked = {name: value for name, value in asked.items() if name not in ("profile", "transport_options")}
-    (tmp_path / "w.yaml").write_text(yaml.safe_dump(asked | {"transports": ["udp"], "blocks": 1}))
+    asked = yaml.safe_load((ROOT / "workloads/flow/skype.yaml").read_text())
+    one = {"control": False, "blocks": 1, "flow": {}}
+    factors = {"transport": "udp", "payload_bytes": 300, "offered_rate_mbps": 1}
+    (tmp_path / "w.yaml").write_text(yaml.safe_dump(asked | one | {"factors": factors}))
     assert run_command(["plan", str(tmp_path / "w.yaml")]) == 0
     assert "1 = 1 mini-block x 1 transport, 1 block\n" in capsys.readouterr().out
 
@@ -524,8 +525,9 @@ def test_quick_runs_what_was_typed_and_leaves_the_workload_that_does_the_same(
     assert text.splitlines()[-1] == f"the same again: netjoule run {out}.yaml"
     first = json.loads((out / "campaign.json").read_text())
     asked = first["workload"]
-    assert asked["transports"] == ["udp", "tcp", "null"]
-    assert (asked["offered_rate_mbps"], asked["payload_bytes"]) == ([6.0, 0.5], [64, 1440])
+    factors = asked["factors"]
+    assert (factors["transport"], asked["control"]) == (["udp", "tcp"], True)
+    assert (factors["offered_rate_mbps"], factors["payload_bytes"]) == ([6.0, 0.5], [64, 1440])
     assert (asked["blocks"], asked["timing"]["measure_s"]) == (2, 3)
     assert run_command(["run", f"{out}.yaml", "--out", str(tmp_path / "again")]) == 0
     again = json.loads((tmp_path / "again" / "campaign.json").read_text())

@@ -133,8 +133,9 @@ STARTS: dict[str, tuple[list[str], int]] = {
     "run": (["tiny/workload.yaml", "--testbed", "tiny/topology.yaml", "--out", "tiny/out"], 0),
     "resume": (["tiny/out", "--json"], 0),  # with the table that run ends with, R would be another's
     "quick": (["udp", "-b", "1M", "-t", "1", "--out", "quick", "--json"], 0),
+    "measure": (["--blocks", "1", "-t", "1", "--out", "measured", "--json", "--", "true"], 0),
 }
-CAMPAIGNS = ("run", "resume", "quick")
+CAMPAIGNS = ("run", "resume", "quick", "measure")
 NEED_A_GUEST = {"guest run", "guest lab", "guest prepare"}
 
 

@@ -137,13 +137,15 @@ def test_a_plan_is_counted_before_it_is_made():
 
 
 def test_so_are_ways_of_pacing():
+    many = a_workload(window_us=list(range(2000)), gso=[True, False], blocks=100)
+    assert many.runs == 400_000
     with raises(UsageError):
-        a_workload(window_us=list(range(2000)), gso=[True, False])
+        run_table.expand(many, 1)
 
 
 def test_a_workload_of_too_many_runs_is_refused_before_a_folder_is_made(tmp_path, capsys):
     path = tmp_path / "many.yaml"
-    path.write_text(json.dumps(a_workload().document | {"blocks": 100_000, "payload_bytes": [100, 200]}))
+    path.write_text(json.dumps(a_workload(blocks=100_000, payload_bytes=[100, 200]).document))
     for command in (["plan", str(path), "--rows"], ["run", str(path), "--out", str(tmp_path / "c")]):
         assert run_command(command) == 2
         assert "200000 runs, and a campaign has 100000 at most" in capsys.readouterr().err
@@ -153,7 +155,8 @@ def test_a_workload_of_too_many_runs_is_refused_before_a_folder_is_made(tmp_path
 def test_check_names_a_plan_of_too_many_runs_and_what_else_is_wrong(campaign_dir):
     path = campaign_dir / "campaign.json"
     document = json.loads(path.read_text())
-    document["workload"] |= {"blocks": 100_000, "payload_bytes": list(range(100, 1100))}
+    document["workload"]["blocks"] = 100_000
+    document["workload"]["factors"]["payload_bytes"] = list(range(100, 1100))
     path.write_text(json.dumps(document))
     (run_of(campaign_dir) / "run.json").unlink()
     found = defects(campaign_dir)

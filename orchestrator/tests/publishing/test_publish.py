@@ -14,13 +14,13 @@ from canaries import CANARIES, EUI64, HOST, SECRETS, SERVER
 from found_in import Found
 from tiny_campaign import table
 
+from netjoule import loads
 from netjoule.publishing import bundle
 from netjoule.publishing.bundle import publish
 from netjoule.publishing.kinds import Kind
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 from netjoule.validation.check import check_campaign
-from netjoule.workload import workload
 
 pytestmark = pytest.mark.usefixtures("secrets_of_this_host")
 
@@ -115,7 +115,7 @@ def test_what_is_masked_is_still_a_topology_and_a_workload(canary_campaign, tmp_
     folder = published(canary_campaign, tmp_path / "x")
     document = json.loads((folder / "campaign.json").read_text())
     assert topology.load(folder / "topology.yaml").document == document["topology"]
-    assert workload.load(folder / "workload.yaml").document | {"seed": 11} == document["workload"]
+    assert loads.read(folder / "workload.yaml").document | {"seed": 11} == document["workload"]
 
 
 @pytest.mark.parametrize("name", ["seed-2013", "modern", "two-clients"])

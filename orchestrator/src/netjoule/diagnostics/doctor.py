@@ -64,9 +64,7 @@ def examine(results: Path) -> Iterator[Finding]:
     kernel_has_dccp = any(one.ok for one in dccp if one.name == _CARRIERS["kernel"])
     yield from _other_generators(kernel_has_dccp=kernel_has_dccp)
     yield from dccp
-    # Transports that need something of the kernel; DCCP's have findings of their own.
-    wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
-    yield from _available("transports", {name: name for name in wanted}, capabilities.ask)
+    yield from _kernel_transports()
     yield _congestion_controls()
     yield from _guest()
     yield _r()
@@ -111,6 +109,12 @@ def _other_generators(*, kernel_has_dccp: bool) -> Iterator[Finding]:
             does = [t for t in found.transports if kernel_has_dccp or t != "dccp-kernel"]
             seen = f"there; does {', '.join(does) or 'nothing on this kernel'}"
             yield Finding(found.name, found.available, False, seen if found.available else found.reason)
+
+
+def _kernel_transports() -> Iterator[Finding]:
+    """Transports that need something of the kernel; DCCP's have findings of their own."""
+    wanted = sorted(transports.host_dependent() - set(_CARRIERS.values()))
+    yield from _available("transports", {name: name for name in wanted}, capabilities.ask)
 
 
 def _available(

@@ -70,7 +70,7 @@ class FlowSettings:
         parallel: flows of the run's transport at once, at each client and in each direction.
         clients: how many hosts with the role client take part.
         beside: what runs side by side with them in every run.
-        paces: ways of pacing.
+        pacing: values of pacing, window and trains.
         pacing_limits: what the pacing certificate of every run must keep, by name; empty for none.
         profile: what is sent instead of messages of one size at a constant rate; see profile.schema.json.
         sync_pulse: rate and size of the bursts that align meters; None for a campaign without.
@@ -87,7 +87,7 @@ class FlowSettings:
     parallel: tuple[int, ...]
     clients: int
     beside: tuple[Beside, ...]
-    paces: tuple[Pace, ...]
+    pacing: tuple[tuple[Any, ...], ...]
     pacing_limits: Mapping[str, float]
     profile: Mapping[str, Any] | None
     sync_pulse: Mapping[str, Any] | None
@@ -109,7 +109,7 @@ class FlowSettings:
             parallel=factors["parallel"],
             clients=said["clients"],
             beside=tuple(Beside(**other) for other in said.get("beside", [])),
-            paces=tuple(Pace(*one) for one in product(*(factors[name] for name in _OWN_PACER))),
+            pacing=tuple(factors[name] for name in _OWN_PACER),
             pacing_limits={name: float(limit) for name, limit in said.get("pacing_limits", {}).items()},
             profile=next(iter(factors.get("profile", ())), None),
             sync_pulse=said["sync_pulse"] if workload.sync_pulses else None,
@@ -118,6 +118,11 @@ class FlowSettings:
     def generator_of(self, transport: str) -> str:
         """Which program makes the flows of a transport; the control arm's are always our own pacer's."""
         return "netjoule-traffic" if transport == NULL else self.generator
+
+    @property
+    def paces(self) -> tuple[Pace, ...]:
+        """Every way of pacing; of a workload that nobody has counted there may be no end of them."""
+        return tuple(Pace(*one) for one in product(*self.pacing))
 
     @property
     def flows(self) -> int:
