@@ -15,6 +15,7 @@ from netjoule.hosts import ssh
 from netjoule.hosts.host import LocalHost
 from netjoule.hosts.ssh import SshSettings
 from netjoule.loads.flow import capabilities, carriers
+from netjoule.loads.flow.settings import FlowSettings
 from netjoule.testbeds.lab import binaries
 from netjoule.topology import topology
 from netjoule.topology.hosts import Radio, Route, Ssh, Wired
@@ -274,7 +275,7 @@ def test_all_clients_that_take_part_are_asked_what_they_have() -> None:
     where = topology.Topology.from_document(copy.deepcopy(LAB), where="test")
     assert where.ends(1) == ("laptop", "tower")
     assert where.ends(2) == ("laptop", "board", "tower")
-    both = workload(transports=["dccp-kernel", "sctp"], clients=2)
+    both = FlowSettings.of(workload(transports=["dccp-kernel", "sctp"], clients=2))
     (carrier,), (transport,) = carriers.left_open(both, where), capabilities.left_open(both, where)
     assert "laptop and board and tower will be asked" in carrier
     assert "laptop and board and tower will be asked" in transport
