@@ -2,6 +2,7 @@
 """A campaign of seconds on the emulated testbed, as a person would run it: files and the command."""
 
 import csv
+import fcntl
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -74,3 +75,9 @@ def table(path: Path) -> list[dict[str, str]]:
     """Rows of a CSV file."""
     with path.open(newline="") as handle:
         return list(csv.DictReader(handle))
+
+
+def until_released(campaign: Path) -> None:
+    """Wait for the end of a campaign's writer that was killed: the kernel takes its lock back then."""
+    with (campaign / ".lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)

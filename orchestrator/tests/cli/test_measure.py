@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 from plans import plan
-from tiny_campaign import netjoule, table, written
+from tiny_campaign import netjoule, table, until_released, written
 
 from netjoule import loads
 from netjoule.cli.measure import document, variables
@@ -152,7 +152,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
         time.sleep(0.05)
     os.kill(first.pid, signal.SIGKILL)
     first.communicate()
-    time.sleep(2.0)  # the sandbox ends with its supervisor, and with it the lock
+    until_released(out)
     resumed = netjoule("resume", str(out), "--json")
     assert resumed.returncode == 0, resumed.stderr
     return out

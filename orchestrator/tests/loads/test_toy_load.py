@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import yaml
 from plans import plan
-from tiny_campaign import table, written
+from tiny_campaign import table, until_released, written
 
 import netjoule_contracts
 
@@ -188,7 +188,7 @@ def test_the_load_goes_through_an_emulated_campaign_that_is_killed_half_way(
     until(4, files.out / "status.csv", first)
     first.send_signal(signal.SIGKILL)
     first.communicate()
-    time.sleep(2.0)  # the sandbox ends with its supervisor, and with it the lock
+    until_released(files.out)
     program.netjoule("resume", str(files.out), "--json")
     assert_all_of_it_is_there(files.out, program)
     sessions = json.loads((files.out / "campaign.json").read_text())["sessions"]
