@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,13 +16,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import yaml
+
 import netjoule
 import netjoule_contracts as contracts
 from netjoule import loads
 from netjoule.cli.progress import progress_sink
 from netjoule.core import programs, secrets
 from netjoule.core.console import Output
-from netjoule.core.errors import InvalidData, NetjouleError
+from netjoule.core.errors import InvalidData, NetjouleError, file_errors
 from netjoule.core.reason import explained
 from netjoule.core.words import counted
 from netjoule.design import instruments, limits, resolution, timeline
@@ -129,6 +131,14 @@ def with_meter(inputs: Inputs, name: str, folder: Path, output: Output) -> Input
 def default_out(name: str, now: datetime) -> Path:
     """results/<name>-<UTC>, in the working directory."""
     return Path("results") / f"{name}-{now:%Y%m%dT%H%M%SZ}"
+
+
+def write_workload(file: Path, asked: Mapping[str, Any], by: str) -> None:
+    """Write the workload file of a command line, for people to change and run again; `by` which it is."""
+    text = yaml.safe_dump(dict(asked), sort_keys=False, default_flow_style=None, width=100)
+    with file_errors("write", file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# Written by {by}.\n{text}")
 
 
 def draw_seed() -> int:

@@ -92,7 +92,7 @@ def measure(
     launch.require_programs(inputs)
     analysis.require_r()
     folder_limits.require_free(place)
-    _write(file, asked)
+    launch.write_workload(file, asked, "netjoule measure; docs/measure.md explains the fields")
     output.say(f"{forecast(inputs.workload, on).runs} runs until the command ends; workload: {file}")
     code = launch.start(inputs, place, asked["seed"], now, output)
     if code == 0:
@@ -198,15 +198,3 @@ def _code(code: int, campaign: Path) -> int:
         return code
     statuses = {row.status for row in Campaign.read(campaign).rows()}
     return InvalidData.exit_code if "invalid" in statuses and "valid" not in statuses else code
-
-
-def _write(file: Path, asked: dict[str, Any]) -> None:
-    """The workload file, for people to change and run again."""
-    import yaml
-
-    from netjoule.core.errors import file_errors
-
-    text = yaml.safe_dump(asked, sort_keys=False, default_flow_style=None, width=100)
-    with file_errors("write", file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"# Written by netjoule measure; docs/measure.md explains the fields.\n{text}")

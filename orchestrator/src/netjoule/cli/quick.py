@@ -83,7 +83,7 @@ def quick(
     inputs = launch.fitting(launch.Inputs(loads.made(asked, where="netjoule quick"), on, file, where))
     analysis.require_r()
     folder_limits.require_free(place)
-    _write(file, asked)
+    launch.write_workload(file, asked, "netjoule quick; workloads/README.md explains the fields")
     size = forecast(inputs.workload, on)
     output.say(f"{counted(size.runs, 'run')}, {duration_text(size.duration_s)}; workload: {file}")
     code = launch.start(inputs, place, asked["seed"], now, output)
@@ -157,15 +157,3 @@ def document(
         },
         "seed": seed,
     }
-
-
-def _write(file: Path, asked: dict[str, Any]) -> None:
-    """The workload file, for people to change and run again."""
-    import yaml
-
-    from netjoule.core.errors import file_errors
-
-    text = yaml.safe_dump(asked, sort_keys=False, default_flow_style=None, width=100)
-    with file_errors("write", file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"# Written by netjoule quick; workloads/README.md explains the fields.\n{text}")
