@@ -29,8 +29,6 @@ from netjoule_meters.cli import (
 from netjoule_meters.errors import DialogueError, MeterError, MeterUnavailable, UsageError
 from netjoule_meters.usage import bare_help, help_where_arguments_lack, usage_line
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="netjoule-meters",
     help="Power meters beside an experiment: find them, read them, log them, or emulate one.",

@@ -33,8 +33,6 @@ from netjoule_meters.errors import UsageError
 from netjoule_meters.settings import Setting
 from netjoule_meters.transports.base import Connection
 
-__all__ = ["INTERFACES", "Interface", "connect", "interface_of", "interface_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class Interface:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from netjoule.design.timeline import MeterPace
 
-__all__ = ["document", "measure", "variables"]
-
 _Command = Annotated[list[str], typer.Argument(metavar="CMD", help="Program and arguments, behind --.")]
 _Server = Annotated[str | None, typer.Option("--server", metavar="CMD", help="A program on the server.")]
 _Ready = Annotated[

@@ -19,8 +19,6 @@ from netjoule.diagnostics import sample_size
 from netjoule.loads import load_of
 from netjoule.workload.workload import Workload
 
-__all__ = ["plan_rows", "tell", "text"]
-
 
 def tell(
     inputs: Inputs, seed: int | None, size_asked: sample_size.Request, output: Output, *, rows: bool

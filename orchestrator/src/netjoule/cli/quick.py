@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from netjoule.design.timeline import MeterPace
 
-__all__ = ["document", "quick", "rate_mbps"]
-
 _Transports = Annotated[str, typer.Argument(metavar="TRANSPORTS", help="For example udp,tcp,quic,dccp.")]
 _Rate = Annotated[str, typer.Option("-b", "--bitrate", metavar="RATE,...", help="Offered loads, bit/s.")]
 _Length = Annotated[str, typer.Option("-l", "--length", metavar="BYTES,...", help="Message lengths.")]

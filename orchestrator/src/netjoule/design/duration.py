@@ -10,8 +10,6 @@ from netjoule.design.timeline import guard_s, pulse_s
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
 
-__all__ = ["Forecast", "forecast", "least_p"]
-
 # Start and end of a flow's processes beside its windows; measured on a 2-core host.
 _OVERHEAD_S = 0.1
 # Time step of a device model's samples (netjoule-device), over which modelled power is smeared.

@@ -12,8 +12,6 @@ from netjoule.topology.topology import Meter, Topology
 if TYPE_CHECKING:
     import netjoule_meters
 
-__all__ = ["check_meters", "instrument_of", "pace_of", "wants_ranging"]
-
 
 def instrument_of(meter: Meter) -> netjoule_meters.Meter:
     """The adapter with its settings; range, accuracy and lag follow from them alone.

@@ -9,8 +9,6 @@ from netjoule.design.run_table import require_few_runs
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
 
-__all__ = ["check_workload"]
-
 
 def check_workload(workload: Workload, topology: Topology) -> None:
     """Refuse a campaign that this kind of testbed does not have, or that nobody could run to its end.

@@ -11,8 +11,6 @@ from math import ceil, comb, log2
 import netjoule_contracts as contracts
 from netjoule.workload.workload import Workload
 
-__all__ = ["LEAST_BLOCKS_TESTED", "MOST_TESTS", "alpha", "least_blocks", "size"]
-
 MOST_TESTS = 6
 """Contrasts beyond these are exploratory."""
 LEAST_BLOCKS_TESTED = 8

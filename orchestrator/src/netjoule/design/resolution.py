@@ -24,16 +24,6 @@ from netjoule.topology.topology import Meter, Topology
 from netjoule.workload.load import Sending
 from netjoule.workload.workload import Workload
 
-__all__ = [
-    "Estimate",
-    "added_power_w",
-    "check_form",
-    "check_models",
-    "describe_model",
-    "estimate",
-    "least_resolved_w",
-]
-
 # One frame on a quiet 802.11n channel: contention, preamble, SIFS and acknowledgement, then the payload
 # at 216 Mb/s. Aggregation makes it less, retries make it more.
 _FRAME_OVERHEAD_S = 130e-6

@@ -20,22 +20,6 @@ from netjoule.workload.cell import Cell
 from netjoule.workload.load import Condition
 from netjoule.workload.workload import Workload
 
-__all__ = [
-    "FINAL",
-    "MOST_RUNS",
-    "Kind",
-    "MiniBlock",
-    "PlanRow",
-    "expand",
-    "in_order",
-    "last_attempts",
-    "next_mini_block",
-    "require_few_runs",
-    "schedule_seed",
-    "superseded",
-    "with_repeats",
-]
-
 MOST_RUNS = 100_000
 """Of a campaign's first attempts: days, even of runs of a second."""
 

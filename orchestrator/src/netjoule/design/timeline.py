@@ -27,28 +27,6 @@ from typing import Any, NamedTuple
 from netjoule.core.errors import UsageError
 from netjoule.workload.workload import Timing
 
-__all__ = [
-    "MIN_WARM_UP_UPDATES",
-    "UNTIL_DONE",
-    "Code",
-    "MeterPace",
-    "Span",
-    "TooShort",
-    "Windows",
-    "check_timing",
-    "code_for",
-    "data_due_s",
-    "done_windows",
-    "flow_duration_s",
-    "flow_windows",
-    "guard_s",
-    "least_warm_up_s",
-    "least_work_s",
-    "pulse_s",
-    "quiet_s",
-    "too_short",
-]
-
 _LEAST_BIT_S = 0.5  # a sender needs a fraction of it to start
 _QUIET_UPDATES = 5
 

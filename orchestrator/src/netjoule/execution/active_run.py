@@ -10,8 +10,6 @@ from netjoule.core.reason import Reason
 from netjoule.design.run_table import PlanRow
 from netjoule.workload.load import LoadSession
 
-__all__ = ["Note", "OpenRun"]
-
 
 @dataclass
 class OpenRun:

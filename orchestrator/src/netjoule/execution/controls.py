@@ -9,8 +9,6 @@ from netjoule.core import files
 from netjoule.store.campaign import Campaign
 from netjoule.workload.load import Kept, Load
 
-__all__ = ["write_controls"]
-
 
 def write_controls(campaign: Campaign, load: Load, run_ids: Sequence[str]) -> None:
     """Write into each run which control run it has, and whether the two compare.

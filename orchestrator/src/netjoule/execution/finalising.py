@@ -19,8 +19,6 @@ from netjoule.store.campaign import Campaign
 if TYPE_CHECKING:
     from netjoule.testbeds.base import Remark, Testbed
 
-__all__ = ["Sealing"]
-
 
 class Sealing:
     """Seals the runs of a campaign."""

@@ -21,8 +21,6 @@ from netjoule.workload.load import Event, Load, LoadSession, Outcome
 if TYPE_CHECKING:
     from netjoule.testbeds.base import Testbed
 
-__all__ = ["Measuring"]
-
 
 class Measuring:
     """Does the work of a campaign's runs on a testbed that is up."""

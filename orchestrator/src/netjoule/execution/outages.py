@@ -9,8 +9,6 @@ from netjoule.core.errors import RunFailed
 from netjoule.core.reason import Reason
 from netjoule.radio.log import RadioFault
 
-__all__ = ["RETURN_S", "Elements"]
-
 RETURN_S = 600.0
 """A client not associated or a host without an answer for so long ends the campaign; `resume` goes on."""
 _OUTAGES = frozenset({"host_unreachable", "radio_disassociated", "radio_roamed"})

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from netjoule.design.run_table import PlanRow
 
-__all__ = ["Kind", "Pace", "ProgressEvent", "ProgressSink"]
-
 Kind = Literal[
     "testbed_ready", "load_pulse", "run_started", "run_finished", "run_result", "repeat", "session_finished"
 ]

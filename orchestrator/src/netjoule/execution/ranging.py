@@ -24,8 +24,6 @@ from netjoule.testbeds.base import MeterPlace, Testbed
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Condition, Load, LoadSession, Place
 
-__all__ = ["find_ranges", "pass_s", "words"]
-
 LEAST_PASS_S = 4.0
 PASS_UPDATES = 12
 _START_S = 10.0  # interpreter, opening and setting up an instrument

@@ -19,8 +19,6 @@ from netjoule.execution.progress import Kind
 from netjoule.store.campaign import Campaign
 from netjoule.workload.load import Load
 
-__all__ = ["Compute", "Results"]
-
 Compute = Callable[[Path, Sequence[str]], object]
 """Writes result.json of the runs with these ids, in a campaign's folder."""
 

@@ -11,8 +11,6 @@ from netjoule.design.run_table import PlanRow
 from netjoule.store.session import rfc3339
 from netjoule.topology.topology import Topology
 
-__all__ = ["new_run_document"]
-
 SCHEMA_VERSION = 2
 WINDOWS = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 

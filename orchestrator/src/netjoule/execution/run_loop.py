@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from netjoule.execution.sync_pulses import Align
     from netjoule.testbeds.base import Remark, Testbed
 
-__all__ = ["Runs"]
-
 MAX_FAILURES_IN_A_ROW = 5
 AFTER_A_FAILURE_S = 0.5
 """What ended a flow may have ended its server: so long until the next run, that its end is seen and not

@@ -37,8 +37,6 @@ from netjoule.topology.topology import Topology
 from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload
 
-__all__ = ["Outcome", "require_same_meters", "run_campaign"]
-
 
 @dataclass(frozen=True)
 class Outcome:

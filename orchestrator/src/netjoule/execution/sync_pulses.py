@@ -18,16 +18,6 @@ from netjoule.core.errors import RunFailed
 from netjoule.design.timeline import MeterPace, code_for, quiet_s
 from netjoule.workload.load import HostTime, Load, LoadSession, Place
 
-__all__ = [
-    "Align",
-    "Burst",
-    "bursts",
-    "kept",
-    "lags",
-    "send_pulse",
-    "words",
-]
-
 Align = Callable[[Path, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 """Finds each meter's lag from sync pulses, in a campaign's folder."""
 PULSE_TRIES = 3

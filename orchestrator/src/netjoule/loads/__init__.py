@@ -14,8 +14,6 @@ from netjoule.topology.topology import Topology
 from netjoule.workload.load import Load
 from netjoule.workload.workload import Workload, effective
 
-__all__ = ["load_of", "made", "read"]
-
 ROOMS = {
     "flow": "netjoule.loads.flow.load:FlowLoad",
     "command": "netjoule.loads.command.load:CommandLoad",

@@ -16,8 +16,6 @@ from netjoule.store.session import Session
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Load, Place
 
-__all__ = ["MeterPlace", "Remark", "Testbed", "TestbedOpener"]
-
 
 @dataclass(frozen=True)
 class Remark:

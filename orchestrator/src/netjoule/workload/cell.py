@@ -10,8 +10,6 @@ from typing import Any
 
 import netjoule_contracts as contracts
 
-__all__ = ["Cell", "value_name", "value_words"]
-
 _SHORT_UNITS = {"byte": "B"}
 
 

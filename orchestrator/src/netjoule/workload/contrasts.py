@@ -9,8 +9,6 @@ from typing import Any
 import netjoule_contracts as contracts
 from netjoule.core.yamlfile import Document
 
-__all__ = ["check"]
-
 
 def check(document: Document, arms: Sequence[str]) -> None:
     """Refuse a contrast with an arm or a value that the workload does not have, or named twice.

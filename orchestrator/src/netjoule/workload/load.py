@@ -15,22 +15,6 @@ from netjoule.core.reason import Reason
 from netjoule.hosts.host import Host
 from netjoule.workload.cell import Cell
 
-__all__ = [
-    "Condition",
-    "Document",
-    "Event",
-    "HostTime",
-    "Kept",
-    "Load",
-    "LoadSession",
-    "Outcome",
-    "Part",
-    "Place",
-    "Sending",
-    "Unreachable",
-    "Value",
-]
-
 Value = str | int | float | bool
 """Of a factor."""
 

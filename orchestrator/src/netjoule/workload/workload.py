@@ -22,8 +22,6 @@ from netjoule.workload.cell import Cell, value_name
 from netjoule.workload.load import Value
 from netjoule_contracts.lift.workload import is_older, newest_place, newest_workload
 
-__all__ = ["Timing", "Workload", "effective", "find"]
-
 _LIMITS = {"max_attempts": 3}
 
 

@@ -24,24 +24,6 @@ if TYPE_CHECKING:
 
 _FINITE = sys.float_info.max
 
-__all__ = [
-    "ContractError",
-    "document_defects",
-    "errors",
-    "factor",
-    "factors",
-    "fields_of",
-    "has_form",
-    "loads",
-    "root",
-    "schema",
-    "table",
-    "table_defects",
-    "transports",
-    "validate",
-    "validator",
-]
-
 
 class ContractError(ValueError):
     """A document or table does not fit its contract; the text names the place and the rule."""

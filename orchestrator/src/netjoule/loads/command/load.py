@@ -23,8 +23,6 @@ from netjoule.topology.topology import EMULATED, Topology
 from netjoule.workload.load import Condition, Event, Kept, LoadSession, Place, Unreachable
 from netjoule.workload.workload import Workload
 
-__all__ = ["CommandLoad"]
-
 READY_TIMEOUT_S = 15.0
 SERVER_READY_TIMEOUT_S = 60.0
 KEPT_STDOUT_BYTES = 2**20

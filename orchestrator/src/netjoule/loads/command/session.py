@@ -12,8 +12,6 @@ from netjoule.hosts.host import Process, ProcessEnded
 from netjoule.loads.command.settings import Settings, Work
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
 
-__all__ = ["CommandSession", "Report", "document_of", "run_fields"]
-
 _GRACE_S = 10.0
 _KEPT_LINES = 5
 _LINE_LENGTH = 200

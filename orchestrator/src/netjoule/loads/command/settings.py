@@ -14,8 +14,6 @@ from netjoule.core.errors import RunFailed
 from netjoule.core.yamlfile import Document
 from netjoule.workload.load import Condition
 
-__all__ = ["Build", "Settings", "Work", "complete"]
-
 _DEFAULTS = {"work_unit": "run", "warm_up": 1, "timeout_s": 600.0}
 _JSON_STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from netjoule.loads.flow import transports
 
-__all__ = ["ABILITIES", "Ability"]
-
 
 @dataclass(frozen=True)
 class Ability:

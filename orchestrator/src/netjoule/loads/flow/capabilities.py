@@ -19,8 +19,6 @@ from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 
-__all__ = ["QUESTION", "Presence", "ask", "hold", "left_open", "needed", "parsed", "require", "require_on"]
-
 QUESTION = ("transports", "--json")
 
 

@@ -20,19 +20,6 @@ from netjoule.loads.flow.settings import FlowSettings
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
 
-__all__ = [
-    "Carrier",
-    "answer",
-    "ask",
-    "hold",
-    "left_open",
-    "needed",
-    "parsed",
-    "require",
-    "require_on",
-    "told_by",
-]
-
 QUESTION = ("carriers", "--json")
 _TIMEOUT_S = 60
 T = TypeVar("T")

@@ -9,8 +9,6 @@ from netjoule.design import run_table
 from netjoule.loads.flow.settings import NULL, FlowSettings, Pace
 from netjoule.workload.load import Condition
 
-__all__ = ["FlowCondition", "heaviest"]
-
 
 @dataclass(frozen=True, slots=True)
 class FlowCondition:

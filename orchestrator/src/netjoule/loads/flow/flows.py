@@ -16,8 +16,6 @@ from netjoule.loads.flow import transports
 from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.settings import NULL, FlowSettings
 
-__all__ = ["RunFlow", "flows_of"]
-
 _LARGEST_SEED = 2**53 - 1
 
 

@@ -11,8 +11,6 @@ from netjoule.loads.flow import transports
 from netjoule.loads.flow.settings import NULL, FlowSettings
 from netjoule.topology.topology import Topology
 
-__all__ = ["greatest_payload", "require_fit"]
-
 # Sequence number and send time that every message carries inside its size.
 _LEAST_PAYLOAD = 16
 

@@ -29,8 +29,6 @@ from netjoule_contracts.flow_control import control_of
 from netjoule_contracts.flow_work import FlowPart
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["FlowLoad"]
-
 SERVER_PORT = 5301
 _PROGRAM = "netjoule-traffic"
 

@@ -17,8 +17,6 @@ from netjoule.core.errors import HostLacks, UsageError
 from netjoule.loads.flow import profiles
 from netjoule.loads.flow.settings import FlowSettings
 
-__all__ = ["ask", "require"]
-
 _MOST_DIFFERENCE = 0.1  # share of the mean rate by which the named one may differ: cells are shown at it
 _SPANS_S = (1_000.0, 50.0)  # the second where the first has more messages than a schedule can hold
 _LONGER_S = 20_000.0  # where the first holds few

@@ -17,8 +17,6 @@ from netjoule.core.errors import HostLacks, InvalidData, UsageError, file_errors
 from netjoule.core.yamlfile import Document
 from netjoule_contracts import reading
 
-__all__ = ["check", "embed", "greatest_message_bytes", "shape", "words"]
-
 _SHAPES = ("messages", "talk_spurts", "video_chunks", "trace")
 _FOLDER = "profiles"
 _PLACE = ("factors", "profile")

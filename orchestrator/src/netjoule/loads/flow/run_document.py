@@ -15,8 +15,6 @@ from netjoule.workload.load import Condition
 from netjoule_contracts import flow_work
 from netjoule_contracts.lift import runs as lift
 
-__all__ = ["flow_spec", "run_fields", "work_fields"]
-
 
 def run_fields(settings: FlowSettings, topology: Topology, condition: Condition, arm: str) -> dict[str, Any]:
     """The fields of run.json that are the flows'; `arm`: the factor that is compared."""

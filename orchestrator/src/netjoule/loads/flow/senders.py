@@ -12,8 +12,6 @@ from netjoule.loads.flow.flows import RunFlow
 from netjoule.loads.flow.generators import Flow, FlowSpec, Generator
 from netjoule.loads.flow.generators.base import Endpoints
 
-__all__ = ["FlowGroup", "open_group"]
-
 
 class FlowGroup:
     """Flows that are ready; made by `open_group`."""

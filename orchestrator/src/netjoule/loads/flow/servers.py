@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from netjoule.loads.flow.generators.base import Endpoints, Generator, Server
 
-__all__ = ["Servers"]
-
 
 @dataclass(frozen=True)
 class _Running:

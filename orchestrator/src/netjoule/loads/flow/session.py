@@ -16,8 +16,6 @@ from netjoule.loads.flow.verdict import judge_flow
 from netjoule.workload.load import Document, Event, HostTime, Outcome, Part
 from netjoule_contracts.flow_work import clock_limit_s
 
-__all__ = ["FlowSession"]
-
 _Reported = tuple[RunFlow, dict[str, Any]]
 
 

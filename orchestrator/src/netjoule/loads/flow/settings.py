@@ -14,8 +14,6 @@ from netjoule.loads.flow import profiles, transports
 from netjoule.loads.flow.abilities import ABILITIES
 from netjoule.workload.workload import Workload
 
-__all__ = ["NULL", "Beside", "FlowSettings", "Pace", "complete"]
-
 NULL = "null"
 """The control arm: builds, times and drops the schedule."""
 # Spelled out where a workload leaves them out: by them, results of one name would not be comparable.

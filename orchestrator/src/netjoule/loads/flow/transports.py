@@ -11,18 +11,6 @@ from typing import Any
 
 import netjoule_contracts as contracts
 
-__all__ = [
-    "defaults",
-    "greatest_message",
-    "has_option",
-    "host_dependent",
-    "is_congestion_controlled",
-    "label",
-    "names",
-    "with_launch_times",
-    "with_options",
-]
-
 
 def names() -> frozenset[str]:
     """Every transport of netjoule-traffic, null among them."""

@@ -11,8 +11,6 @@ from netjoule.loads.flow import transports
 from netjoule_contracts.flow_control import LEAST_ACHIEVED_RATIO
 from netjoule_contracts.flow_work import books
 
-__all__ = ["judge_flow", "kept_by_none"]
-
 SHORT_SLACK_S = 0.2  # two report intervals
 
 

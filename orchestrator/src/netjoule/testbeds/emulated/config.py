@@ -16,22 +16,6 @@ from netjoule.topology.topology import Meter, Topology
 if TYPE_CHECKING:
     from netjoule_meters.emulated.registry import EmulatedModel
 
-__all__ = [
-    "NETNS_DIR",
-    "Spot",
-    "check_control",
-    "check_emulations",
-    "clients",
-    "device_model_entry",
-    "fault_requests",
-    "fault_socket",
-    "instrument_arguments",
-    "interfaces",
-    "link_config",
-    "meter_config",
-    "server",
-]
-
 NETNS_DIR = Path("/run/netns")
 _OF_DEVICE_MODELS = (
     *("name", "form", "status", "source"),

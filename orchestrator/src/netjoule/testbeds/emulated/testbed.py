@@ -51,8 +51,6 @@ from netjoule.testbeds.parts import Parts, all_or_none, cancelled
 from netjoule.topology.topology import Meter
 from netjoule.workload.load import Load, Place
 
-__all__ = ["EmulatedTestbed", "open_emulated"]
-
 READY_TIMEOUT_S = 30.0
 CAUSE_TIMEOUT_S = 0.5
 LINK_INTERVAL_S = 0.1  # netjoule-link reports, and so device models sample, ten times a second

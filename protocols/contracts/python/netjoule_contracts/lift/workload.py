@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["is_older", "newest_campaign", "newest_place", "newest_workload"]
-
 _FACTORS = {
     "transports": "transport",
     "payload_bytes": "payload_bytes",

@@ -10,17 +10,6 @@ from typing import Any, Protocol
 from netjoule.hosts.host import Host
 from netjoule_contracts.flow_work import megabits
 
-__all__ = [
-    "INTERVAL_S",
-    "Endpoints",
-    "Flow",
-    "FlowSpec",
-    "Generator",
-    "Server",
-    "controller_offset_ns",
-    "interval_rows",
-]
-
 INTERVAL_S = 0.1
 
 

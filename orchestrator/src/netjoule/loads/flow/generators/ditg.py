@@ -30,8 +30,6 @@ from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_
 from netjoule.loads.flow.generators.server import ServerProcess
 from netjoule.loads.flow.generators.waiting import listening, to_the_end
 
-__all__ = ["Ditg", "Record", "as_report", "dated_ns", "records", "send_arguments"]
-
 GRACE_S = 20.0
 _DAY_NS = 86_400 * 10**9
 _PROTOCOL = {"udp": "UDP", "tcp": "TCP", "dccp-kernel": "DCCP"}

@@ -8,8 +8,6 @@ from typing import Any
 
 from netjoule.loads.flow.generators.base import FlowSpec
 
-__all__ = ["UNKNOWN_CPU", "described"]
-
 UNKNOWN_CPU: dict[str, None] = {"cpu_s": None, "cpu_user_s": None, "cpu_system_s": None}
 """CPU time of an end whose program does not tell it."""
 _IP_AND_UDP_BYTES = {4: 28, 6: 48}  # RFC 768, 791, 8200

@@ -30,8 +30,6 @@ from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.loads.flow.generators.iperf3_report import IperfTest
 from netjoule.loads.flow.generators.waiting import listening
 
-__all__ = ["Bracket", "Iperf3", "client_arguments", "flow_report"]
-
 REPORT_GRACE_S = 20.0
 _TRANSPORT_FLAG = {"udp": "--udp", "tcp": "--no-delay", "dccp-kernel": "--dccp"}
 START_MARGIN_S = 0.5  # most that the bracket may shift the flow

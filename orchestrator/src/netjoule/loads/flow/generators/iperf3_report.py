@@ -18,8 +18,6 @@ from typing import Any
 from netjoule.core.jsontree import Node, Unreadable
 from netjoule.loads.flow.generators import foreign
 
-__all__ = ["IperfTest", "Totals"]
-
 _SECOND = "_bidir_reverse"  # what the sums of the second direction of --bidir are called
 _MOST_SECONDS = 1e6
 _MOST_STREAMS = 10_000

@@ -18,8 +18,6 @@ from netjoule.core import programs
 from netjoule.core.errors import HostLacks
 from netjoule.loads.flow.generators.iperf3 import Iperf3
 
-__all__ = ["IperfDccp"]
-
 _TIMEOUT_S = 10
 
 

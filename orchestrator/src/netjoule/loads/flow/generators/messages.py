@@ -18,8 +18,6 @@ from typing import Any
 from netjoule.loads.flow.generators import foreign
 from netjoule.loads.flow.generators.base import INTERVAL_S, FlowSpec
 
-__all__ = ["Arrival", "Clocks", "Sent", "flow_report", "joint_jitter_ms"]
-
 _INTERVAL_NS = round(INTERVAL_S * 1e9)
 
 

@@ -13,8 +13,6 @@ from netjoule.hosts.host import Process, ProcessEnded
 from netjoule.loads.flow.generators.base import INTERVAL_S, Endpoints, FlowSpec
 from netjoule.loads.flow.generators.server import ServerProcess
 
-__all__ = ["NetjouleTraffic"]
-
 READY_TIMEOUT_S = 15.0
 FLOW_READY_TIMEOUT_S = 90.0  # both ends may have millions of a profile's messages to compute first
 MAX_HOLD_S = 3600  # a flow waits for `go` while idle power is measured

@@ -37,8 +37,6 @@ from netjoule.loads.flow.generators.base import Endpoints, FlowSpec
 from netjoule.loads.flow.generators.messages import Arrival, Clocks, Sent, flow_report
 from netjoule.loads.flow.generators.waiting import listening, to_the_end
 
-__all__ = ["Netperfmeter", "as_report", "flow_arguments", "read_scalars", "read_vector"]
-
 GRACE_S = 30.0
 _FLAG = {"udp": "-udp", "tcp": "-tcp", "dccp-kernel": "-dccp"}
 _PORT_OFFSET = 3  # beside netjoule-traffic, whose server may run for the null floor; its control is one above

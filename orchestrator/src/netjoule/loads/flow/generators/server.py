@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from netjoule.hosts.host import Process
 
-__all__ = ["ServerProcess"]
-
 
 class ServerProcess:
     """The server of a session (`generators.base.Server`)."""

@@ -9,8 +9,6 @@ import contextlib
 from netjoule.core.errors import RunFailed
 from netjoule.hosts.host import Host, Process
 
-__all__ = ["listening", "to_the_end"]
-
 LISTEN_TIMEOUT_S = 5.0
 
 
