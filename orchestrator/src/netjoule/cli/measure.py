@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from netjoule.cli import typed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -30,17 +32,9 @@ _Path = Annotated[
     str | None, typer.Option("--work-json", metavar="PATH", help="Place of the work in stdout, JSON.")
 ]
 _Unit = Annotated[str | None, typer.Option("--unit", metavar="U", help="Unit of the work.")]
-_Blocks = Annotated[int, typer.Option("--blocks", metavar="N", min=1, help="Repetitions; a test needs 8.")]
 _Time = Annotated[
     float, typer.Option("-t", "--time", metavar="S", min=0, help="Short work is repeated so long.")
 ]
-_Testbed = Annotated[Path | None, typer.Option("--testbed", metavar="FILE", help="Topology.")]
-_Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="New folder.")]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
-
-_LEAST_IDLE_S = 1.0
-_SETTLE_S = 0.1
-_TAIL_S = 0.2
 
 
 def measure(
@@ -51,52 +45,34 @@ def measure(
     work_regex: _Regex = None,
     work_json: _Path = None,
     unit: _Unit = None,
-    blocks: _Blocks = 3,
+    blocks: typed.Blocks = 3,
     time_s: _Time = 5.0,
-    testbed: _Testbed = None,
-    out: _Out = None,
-    json: _Json = False,
+    testbed: typed.Testbed = None,
+    out: typed.Out = None,
+    json: typed.Json = False,
 ) -> None:
     """Measure what a program costs until it ends: table, report, workload file.
 
     Example: netjoule measure --env LEVEL=1,9 -- sh -c 'seq 9999 | gzip -$LEVEL'
     """
-    from netjoule import loads
-    from netjoule.analysis import analysis
-    from netjoule.cli import launch, results
-    from netjoule.core import programs
-    from netjoule.core.clock import SystemClock
     from netjoule.core.console import Output
-    from netjoule.design import instruments
-    from netjoule.design.duration import forecast
-    from netjoule.store import folder_limits
-    from netjoule.topology import topology
 
-    output = Output(json_lines=json)
-    now = SystemClock().utc_now()
-    place = out or launch.default_out("measure", now)
-    file = place.with_name(f"{place.name}.yaml")
-    where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
-    on = topology.load(where)
-    asked = document(
-        _settings(command, server, server_ready, _work(work_regex, work_json), unit),
-        variables(env or ()),
-        blocks=blocks,
-        time_s=time_s,
-        seed=launch.draw_seed(),
-        meters=[instruments.pace_of(meter) for meter in on.meters],
+    settings = _settings(command, server, server_ready, _work(work_regex, work_json), unit)
+
+    def asked(meters: Sequence[MeterPace], seed: int) -> dict[str, Any]:
+        return document(
+            settings, variables(env or ()), blocks=blocks, time_s=time_s, seed=seed, meters=meters
+        )
+
+    code, place = typed.start(
+        "measure",
+        asked,
+        lambda size: f"{size.runs} runs until the command ends",
+        explained_by="docs/measure.md",
+        testbed=testbed,
+        out=out,
+        output=Output(json_lines=json),
     )
-    inputs = launch.fitting(launch.Inputs(loads.made(asked, where="netjoule measure"), on, file, where))
-    launch.require_programs(inputs)
-    analysis.require_r()
-    folder_limits.require_free(place)
-    launch.write_workload(file, asked, "netjoule measure; docs/measure.md explains the fields")
-    output.say(f"{forecast(inputs.workload, on).runs} runs until the command ends; workload: {file}")
-    code = launch.start(inputs, place, asked["seed"], now, output)
-    if code == 0:
-        results.tell(place, "report", output)
-        again = f" --testbed {testbed}" if testbed else ""
-        output.say(f"the same again: netjoule run {file}{again}")
     raise typer.Exit(_code(code, place))
 
 
@@ -134,9 +110,6 @@ def document(
 
     The first variable with several values is the arm: its values are compared inside a mini-block.
     """
-    from netjoule.design.timeline import MIN_WINDOW_UPDATES
-
-    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
     arm = next((name for name, values in env.items() if len(values) > 1), None)
     return {
         "schema_version": 2,
@@ -147,11 +120,10 @@ def document(
         "command": dict(settings),
         "blocks": blocks,
         "timing": {
-            "idle_s": max(_LEAST_IDLE_S, MIN_WINDOW_UPDATES * slowest_s),
-            "settle_s": _SETTLE_S,
+            **typed.guards(meters),
             "warm_up_s": 0,
             "measure_s": time_s,
-            "tail_s": max(_TAIL_S, MIN_WINDOW_UPDATES * slowest_s),
+            "tail_s": max(typed.LEAST_TAIL_S, typed.least_window_s(meters)),
         },
         "seed": seed,
     }

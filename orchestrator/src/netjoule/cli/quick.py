@@ -4,45 +4,35 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from netjoule.cli import typed
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from netjoule.design.duration import Forecast
     from netjoule.design.timeline import MeterPace
 
 _Transports = Annotated[str, typer.Argument(metavar="TRANSPORTS", help="For example udp,tcp,quic,dccp.")]
 _Rate = Annotated[str, typer.Option("-b", "--bitrate", metavar="RATE,...", help="Offered loads, bit/s.")]
 _Length = Annotated[str, typer.Option("-l", "--length", metavar="BYTES,...", help="Message lengths.")]
-_Blocks = Annotated[int, typer.Option("--blocks", metavar="N", min=1, help="Repetitions; a test needs 8.")]
 _Time = Annotated[float, typer.Option("-t", "--time", metavar="S", min=0.3, help="Measured per run, s.")]
-_Testbed = Annotated[
-    Path | None,
-    typer.Option("--testbed", metavar="FILE", help="Topology [default: netjoule's own, emulated]."),
-]
-_Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="New folder [default: results/quick-UTC].")
-]
-_Json = Annotated[bool, typer.Option("--json", help="One JSON document per line on stdout.")]
 
 _FACTOR = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
-_LEAST_IDLE_S = 1.0
-_SETTLE_S = 0.1
-_TAIL_S = 0.2
 
 
 def quick(
     transports: _Transports,
     bitrate: _Rate = "6M",
     length: _Length = "1440",
-    blocks: _Blocks = 3,
+    blocks: typed.Blocks = 3,
     time_s: _Time = 5.0,
-    testbed: _Testbed = None,
-    out: _Out = None,
-    json: _Json = False,
+    testbed: typed.Testbed = None,
+    out: typed.Out = None,
+    json: typed.Json = False,
 ) -> None:
     """Compare transports without a workload file: table, report, and the file that it wrote.
 
@@ -50,45 +40,28 @@ def quick(
 
     Example: netjoule quick udp,tcp,quic -b 6M -l 1440
     """
-    from netjoule import loads
-    from netjoule.analysis import analysis
-    from netjoule.cli import launch, results
-    from netjoule.core import programs
-    from netjoule.core.clock import SystemClock
     from netjoule.core.console import Output, duration_text
     from netjoule.core.words import counted
-    from netjoule.design import instruments
-    from netjoule.design.duration import forecast
-    from netjoule.store import folder_limits
-    from netjoule.topology import topology
 
-    output = Output(json_lines=json)
-    now = SystemClock().utc_now()
-    place = out or launch.default_out("quick", now)
-    file = place.with_name(f"{place.name}.yaml")
-    where = testbed or programs.shipped(launch.DEFAULT_TOPOLOGY)
-    on = topology.load(where)
-    paces = [instruments.pace_of(meter) for meter in on.meters]
-    asked = document(
-        transports.split(","),
-        [rate_mbps(rate) for rate in bitrate.split(",")],
-        [_payload_bytes(size) for size in length.split(",")],
-        blocks=blocks,
-        time_s=time_s,
-        seed=launch.draw_seed(),
-        meters=paces,
+    rates = [rate_mbps(rate) for rate in bitrate.split(",")]
+    payloads = [_payload_bytes(size) for size in length.split(",")]
+
+    def asked(meters: Sequence[MeterPace], seed: int) -> dict[str, Any]:
+        sent = (transports.split(","), rates, payloads)
+        return document(*sent, blocks=blocks, time_s=time_s, seed=seed, meters=meters)
+
+    def words(size: Forecast) -> str:
+        return f"{counted(size.runs, 'run')}, {duration_text(size.duration_s)}"
+
+    code, _ = typed.start(
+        "quick",
+        asked,
+        words,
+        explained_by="workloads/README.md",
+        testbed=testbed,
+        out=out,
+        output=Output(json_lines=json),
     )
-    inputs = launch.fitting(launch.Inputs(loads.made(asked, where="netjoule quick"), on, file, where))
-    analysis.require_r()
-    folder_limits.require_free(place)
-    launch.write_workload(file, asked, "netjoule quick; workloads/README.md explains the fields")
-    size = forecast(inputs.workload, on)
-    output.say(f"{counted(size.runs, 'run')}, {duration_text(size.duration_s)}; workload: {file}")
-    code = launch.start(inputs, place, asked["seed"], now, output)
-    if code == 0:
-        results.tell(place, "report", output)
-        again = f" --testbed {testbed}" if testbed else ""
-        output.say(f"the same again: netjoule run {file}{again}")
     raise typer.Exit(code)
 
 
@@ -130,9 +103,8 @@ def document(
         UsageError: without a transport that sends.
     """
     from netjoule.core.errors import UsageError
-    from netjoule.design.timeline import MIN_WINDOW_UPDATES, least_warm_up_s
+    from netjoule.design.timeline import least_warm_up_s
 
-    slowest_s = max((meter.update_interval_s for meter in meters), default=0.0)
     named = [name for name in map(str.strip, transports) if name not in ("", "null")]
     if not named:
         raise UsageError("no transport but null", next_step="name one, for example udp")
@@ -147,11 +119,10 @@ def document(
         },
         "blocks": blocks,
         "timing": {
-            "idle_s": max(_LEAST_IDLE_S, MIN_WINDOW_UPDATES * slowest_s),
-            "settle_s": _SETTLE_S,
+            **typed.guards(meters),
             "warm_up_s": round(max(0.5, least_warm_up_s(meters)), 3),
             "measure_s": time_s,
-            "tail_s": _TAIL_S,
+            "tail_s": typed.LEAST_TAIL_S,
         },
         "seed": seed,
     }
