@@ -64,6 +64,7 @@ lint-python:
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 	$(PY) scripts/architecture.py --check
+	@! grep -rnE --include='*.py' '^\s*(from|import) netjoule(\.| |$$)' ansible/plugins testbed/guest/interop || { echo "call netjoule as a program, do not import it"; exit 1; }
 	$(PY) scripts/contract_types.py --check
 	$(PY) scripts/load_names.py
 
