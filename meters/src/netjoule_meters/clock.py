@@ -13,7 +13,6 @@ class Clock(Protocol):
 
     def monotonic_ns(self) -> int:
         """Nanoseconds on CLOCK_MONOTONIC."""
-        ...
 
 
 class SystemClock:

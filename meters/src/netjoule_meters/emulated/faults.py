@@ -49,7 +49,6 @@ class TakesFaults(Protocol):
 
     def take_fault(self, name: str, request: Mapping[str, Any], now_s: float) -> bool:
         """Have the fault ``name``; False when this instrument knows none of that name."""
-        ...
 
 
 def parse_request(data: bytes) -> dict[str, Any]:

@@ -29,19 +29,15 @@ class Instrument(Protocol):
 
     def feed(self, interval: PowerInterval) -> None:
         """The next interval of true power."""
-        ...
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
-        ...
 
     def step(self, now_s: float) -> bytes:
         """Do what is due; bytes to send."""
-        ...
 
     def wake_s(self, now_s: float) -> float | None:
         """When to call ``step`` next even if nothing arrives."""
-        ...
 
 
 class PowerSource(Protocol):
@@ -49,11 +45,9 @@ class PowerSource(Protocol):
 
     def descriptor(self) -> int | None:
         """What to watch for more."""
-        ...
 
     def take(self, now_s: float) -> list[PowerInterval] | None:
         """New intervals; None when it has ended."""
-        ...
 
 
 class StreamSource:

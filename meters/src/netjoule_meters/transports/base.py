@@ -21,19 +21,15 @@ class Connection(Protocol):
         Raises:
             MeterUnavailable: when the instrument cannot be reached.
         """
-        ...
 
     def close(self) -> None:
         """Let go of it; harmless when not open."""
-        ...
 
     def drain(self, quiet_s: float) -> None:
         """Throw away what arrives until the line was quiet for ``quiet_s``."""
-        ...
 
     def cancel(self) -> None:
         """End a call that is waiting, from another thread, and all later ones, with ``Cancelled``."""
-        ...
 
 
 class Transport(Connection, Protocol):
@@ -45,7 +41,6 @@ class Transport(Connection, Protocol):
         Raises:
             ConnectionLost: when the port is gone.
         """
-        ...
 
     def read_line(self, timeout_s: float) -> bytes:
         """One received line without its terminator.
@@ -55,7 +50,6 @@ class Transport(Connection, Protocol):
             ConnectionLost: when the port is gone.
             Cancelled: after ``cancel``.
         """
-        ...
 
 
 class StampedTransport(Transport, Protocol):
@@ -77,7 +71,6 @@ class Source(Connection, Protocol):
             GarbageReply: it answered with an error (an HTTP status, an SNMP error), named in the text.
             Cancelled: after ``cancel``.
         """
-        ...
 
     def pause(self, seconds: float) -> None:
         """Wait.
@@ -85,4 +78,3 @@ class Source(Connection, Protocol):
         Raises:
             Cancelled: after ``cancel``, at once.
         """
-        ...

@@ -53,55 +53,43 @@ class Testbed(Protocol):
     @property
     def place(self) -> Place:
         """The hosts that the campaign's load runs on."""
-        ...
 
     @property
     def passports(self) -> Sequence[dict[str, Any]]:
         """The meters as they answered."""
-        ...
 
     @property
     def power_grain_s(self) -> float:
         """Time over which the metered power is smeared by how it is made; 0 for a real device."""
-        ...
 
     @property
     def radio_readers(self) -> Sequence[RadioReader]:
         """One per node whose radio is logged; not opened yet."""
-        ...
 
     @property
     def versions(self) -> dict[str, str | None]:
         """Versions of the programs it started."""
-        ...
 
     async def failed(self) -> RunFailed:
         """Wait until a part ends that must not; the error carries the reason code."""
-        ...
 
     async def meter_places(self) -> Sequence[MeterPlace]:
         """Where its meters are, for a ranging pass; nobody has them open yet."""
-        ...
 
     async def start_meters(self) -> None:
         """Start to log every meter; their passports are known then."""
-        ...
 
     def take_remarks(self) -> Sequence[Remark]:
         """What its parts said since the last call: a meter's gap or reconnection, for instance."""
-        ...
 
     async def clock_rows(self, t_s: float) -> Sequence[dict[str, Any]]:
         """Rows of clocks.csv: each host's clock against the controller's at campaign time `t_s`."""
-        ...
 
     async def collect(self) -> None:
         """Bring the meters' tables up to now into the campaign's folder; called between runs only."""
-        ...
 
     async def returned(self) -> None:
         """Return when all hosts are in reach. Raises RunFailed when one is given up."""
-        ...
 
 
 TestbedOpener = Callable[[Campaign, Session, Load], AbstractAsyncContextManager[Testbed]]

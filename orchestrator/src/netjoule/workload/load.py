@@ -74,11 +74,9 @@ class HostTime(Protocol):
 
     def campaign_s(self, host: str, at_ns: int) -> float:
         """Campaign time, seconds, of a moment on a host's clock."""
-        ...
 
     def host_ns(self, host: str, t_s: float) -> int:
         """A moment of campaign time on a host's clock."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,32 +148,26 @@ class LoadSession(Protocol):
     @property
     def holds(self) -> bool:
         """Whether idle before and after has all its processes and sockets."""
-        ...
 
     @property
     def versions(self) -> Mapping[str, str]:
         """Of the programs that do the work."""
-        ...
 
     @property
     def events(self) -> Sequence[Event]:
         """What happened while it got ready."""
-        ...
 
     async def go(self) -> None:
         """Begin the work."""
-        ...
 
     async def outcome(self, time: HostTime) -> Outcome:
         """What came of it, once it has ended.
 
         Raises RunFailed with a reason code when it failed.
         """
-        ...
 
     async def end(self) -> None:
         """Close its sockets and end its processes; may be called at any time, and twice."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,56 +194,44 @@ class Load(Protocol):
     @property
     def name(self) -> str:
         """Its entry in loads.json."""
-        ...
 
     @property
     def hosts(self) -> Mapping[str, int]:
         """How many hosts of each role take part."""
-        ...
 
     @property
     def programs(self) -> Sequence[str]:
         """Programs of this project that the hosts taking part must have."""
-        ...
 
     def require_fit(self) -> None:
         """Refuse what hosts and path of the testbed cannot carry. Raises UsageError."""
-        ...
 
     def summary(self) -> Mapping[str, str]:
         """What a plan says of it beside runs and time: sentences, by what they are about."""
-        ...
 
     def sends(self) -> Sequence[Sending]:
         """What a client sends in each cell, for an estimate of its power; none where nobody knows."""
-        ...
 
     def require(self) -> None:
         """Refuse what this host's kernel cannot do. Raises HostLacks.
 
         Only where the work is done here: what the controller of a lab has says nothing about its hosts.
         """
-        ...
 
     def require_programs(self) -> None:
         """Refuse a campaign whose programs are not here. Raises HostLacks."""
-        ...
 
     async def require_on(self, host: Any) -> None:
         """The same of a lab's host that is connected. Raises HostLacks."""
-        ...
 
     def left_open(self) -> Mapping[str, Sequence[str]]:
         """What only the hosts of a lab can tell: sentences, by what they are about."""
-        ...
 
     def heaviest(self) -> Sequence[Condition]:
         """Conditions under which the hosts draw most, for meters to find their ranges."""
-        ...
 
     def run_fields(self, condition: Condition) -> Mapping[str, Any]:
         """What run.json says of a run before anything happened."""
-        ...
 
     def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
         """Defects of what runs have kept, beyond their schemas: file, place in it, what is wrong.
@@ -260,19 +240,15 @@ class Load(Protocol):
             campaign_dir: files are named from here.
             conditions: of all finished runs.
         """
-        ...
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
         """The first limit that no run of a mini-block kept; `runs`: the documents of each."""
-        ...
 
     def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
         """`control` of run.json: whether a run and the control run of its mini-block did the same work."""
-        ...
 
     def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
         """Take up what it fixed for a condition before; `run`: run.json of a run of an earlier session."""
-        ...
 
     async def open(self, condition: Condition, place: Place, duration_s: float) -> LoadSession:
         """Bring a run's work to where only `go` is missing; servers that outlive a run stay up.
@@ -281,12 +257,9 @@ class Load(Protocol):
 
         Raises RunFailed when something does not get ready.
         """
-        ...
 
     async def open_burst(self, number: int, duration_s: float, place: Place) -> LoadSession:
         """A burst of a sync pulse, from every client at once."""
-        ...
 
     async def close(self) -> None:
         """End the servers; may be called twice."""
-        ...

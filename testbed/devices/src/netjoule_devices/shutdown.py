@@ -16,7 +16,6 @@ class HasFileno(Protocol):
 
     def fileno(self) -> int:
         """File descriptor."""
-        ...
 
 
 class WaitResult(enum.Enum):

@@ -46,11 +46,9 @@ class Source(Protocol):
 
     def snapshot(self) -> Snapshot:
         """Ask now. Raises ReadFailed."""
-        ...
 
     def close(self) -> None:
         """Let go of what was opened."""
-        ...
 
 
 def find_tool(name: str) -> str:

@@ -35,11 +35,9 @@ class Server(Protocol):
 
     def receive(self, data: bytes) -> None:
         """Bytes from a client."""
-        ...
 
     def answers(self) -> bytes:
         """What to send."""
-        ...
 
 
 class Console:

@@ -22,31 +22,24 @@ class Port(Protocol):
     @property
     def name(self) -> str:
         """What a client should open."""
-        ...
 
     def descriptors(self) -> list[int]:
         """What to watch for input."""
-        ...
 
     def read(self) -> bytes:
         """What clients have sent; empty when nothing."""
-        ...
 
     def write(self, data: bytes, more: bool = False) -> None:
         """Send; ``more`` of the same answer follows."""
-        ...
 
     def unplug(self) -> None:
         """Pull the cable: clients lose the connection and get no new one."""
-        ...
 
     def plug_in(self) -> None:
         """Put the cable back; the name stays."""
-        ...
 
     def close(self) -> None:
         """Let go of everything."""
-        ...
 
 
 class TcpPort:

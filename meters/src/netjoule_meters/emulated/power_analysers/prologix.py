@@ -27,7 +27,6 @@ class BusInstrument(Instrument, Protocol):
 
     def clear(self) -> None:
         """Device clear."""
-        ...
 
 
 class EmulatedPrologix:

@@ -68,11 +68,9 @@ class Server(Protocol):
 
     async def wait(self) -> int:
         """Exit code once it has ended."""
-        ...
 
     async def stop(self) -> None:
         """End it."""
-        ...
 
 
 class Flow(Protocol):
@@ -85,22 +83,18 @@ class Flow(Protocol):
     @property
     def holds(self) -> bool:
         """Whether idle before and after the flow has the sender's process and sockets."""
-        ...
 
     async def go(self) -> None:
         """Start sending."""
-        ...
 
     async def report(self) -> dict[str, Any]:
         """The flow report, once the flow has ended.
 
         Raises RunFailed with a reason code when the flow failed.
         """
-        ...
 
     async def end(self) -> None:
         """Close the sockets and end the process; may be called at any time, and twice."""
-        ...
 
 
 class Generator(Protocol):
@@ -109,26 +103,21 @@ class Generator(Protocol):
     @property
     def name(self) -> str:
         """What workloads call it."""
-        ...
 
     def require(self) -> None:
         """Raises HostLacks, with what to install, when this host cannot run it."""
-        ...
 
     async def version(self) -> str:
         """Its version, as it says it."""
-        ...
 
     async def serve(self, ends: Endpoints) -> Server | None:
         """Start the long-lived receiving end; None when each flow brings its own."""
-        ...
 
     async def open(self, spec: FlowSpec, ends: Endpoints) -> Flow:
         """Start a sender up to the point where only `go` is missing.
 
         Raises RunFailed (generator_failed) when it does not get ready.
         """
-        ...
 
 
 def controller_offset_ns(
