@@ -99,8 +99,8 @@ energy_runs <- function(campaign) {
 #' Arms compared over all cells: a contrast per meter and pair
 #'
 #' The mean over cells of ln(energy per work of the arm / of the reference), from pairs inside mini-blocks; above 0 the
-#' arm takes more. The block is the unit, and the rule of tests is that of every load (docs/statistics.md): the first
-#' six pairs at the first meter.
+#' arm takes more. The block is the unit, and the rule of tests is that of every load
+#' (docs/method/statistics.md): the first six pairs at the first meter.
 #'
 #' @return data.table by the contract arm_contrasts.table.json; NULL without two arms.
 #' @noRd

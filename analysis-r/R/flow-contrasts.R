@@ -196,7 +196,7 @@ above_floor_ratio <- function(grid, used) {
   )
 }
 
-# As of P_A - P_I (docs/uncertainty.md).
+# As of P_A - P_I (docs/method/uncertainty.md).
 least_resolved_u <- 3
 
 # u95 is that of one run; where nothing is known of the metering, only the sign is asked.

@@ -32,7 +32,7 @@ section_method <- function(campaign) {
     id = "method", tag$h2("Method"),
     tag$ul(lapply(of_load(campaign, "method", function() energy_method)(), tag$li)),
     tag$p(
-      "In full: docs/measurement-protocol.md, docs/generator-floor.md, docs/uncertainty.md and docs/statistics.md of ",
+      "In full: measurement-protocol.md, generator-floor.md, uncertainty.md and statistics.md in docs/method of ",
       "netjoule's sources."
     )
   )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does u95 hold what it says? Runs of a device whose E_A is known, each on a new emulated instrument.
 
-`python energy/tests/coverage_study.py` runs every scenario and writes docs/coverage.md; a slow test
+`python energy/tests/coverage_study.py` runs every scenario and writes docs/method/coverage.md; a slow test
 holds the first scenario to its limits. Nothing is simplified on the way: the device's power goes into the
 emulated WT210, the WT210's own commands go over a line (its clock is moved instead of waited for), the
 adapter's readings and passport go through the same arithmetic as those of a campaign.
@@ -38,7 +38,7 @@ from netjoule_meters.emulated.power_analysers.wt210_measurement import RANGE_RAT
 from netjoule_meters.emulated.power_history import PowerInterval
 from netjoule_meters.errors import ReplyTimeout
 
-REPORT = Path(__file__).resolve().parents[2] / "docs" / "coverage.md"
+REPORT = Path(__file__).resolve().parents[2] / "docs" / "method" / "coverage.md"
 RUNS = 200
 STEP_S = 0.02
 """The device's power is constant for so long."""
@@ -321,7 +321,7 @@ def study(scenario: Scenario, seeds: Sequence[int]) -> Outcome:
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
-    """The page docs/coverage.md."""
+    """The page docs/method/coverage.md."""
     rows = ["| " + " | ".join(_cells(outcome)) + " |" for outcome in outcomes]
     return HEAD + "\n".join(rows) + "\n" + FOOT
 

@@ -65,7 +65,7 @@ def dead_links(page: Path, text: str) -> Iterator[str]:
 def test_no_link_of_any_page_is_dead() -> None:
     found = pages()
     assert ROOT / "README.md" in found
-    assert ROOT / "docs" / "measurement-protocol.md" in found
+    assert ROOT / "docs" / "method" / "measurement-protocol.md" in found
     dead = [
         f"{page.relative_to(ROOT)}: {words}"
         for page in found
@@ -99,15 +99,20 @@ _WRITTEN_BY_A_PROGRAM = {"benchmarks.md", "coverage.md", "interoperability.md", 
 def undefined(text: str) -> Iterator[str]:
     """First uses in a page's prose of words that are neither bold, so defined there, nor linked to where."""
     prose = re.sub(r"`[^`\n]*`|^#.*$", "", re.sub(r"(?ms)^ *```.*?^ *```", "", text), flags=re.MULTILINE)
-    prose = re.sub(r"\]\((?!measurement-protocol\.md#words\))[^)]*\)", "]", prose)
+    prose = re.sub(r"\]\((?!(?:method/)?measurement-protocol\.md#words\))[^)]*\)", "]", prose)
     for term in _TERMS:
         first = re.search(f"(?<!-){term}.{{0,30}}", prose, re.IGNORECASE)
-        if first and not re.match(rf"{term}(?:\*\*|\]\(measurement-)", first[0], re.IGNORECASE):
+        if first and not re.match(rf"{term}(?:\*\*|\]\((?:method/)?measurement-)", first[0], re.IGNORECASE):
             yield first[0]
 
 
 def test_words_of_the_measurement_are_defined_where_a_page_first_uses_them() -> None:
-    pages_of_docs = [p for p in (ROOT / "docs").glob("*.md") if p.name not in _WRITTEN_BY_A_PROGRAM]
+    pages_of_docs = [
+        p
+        for folder in ("docs", "docs/method")
+        for p in (ROOT / folder).glob("*.md")
+        if p.name not in _WRITTEN_BY_A_PROGRAM
+    ]
     found = {
         p.name: list(undefined(p.read_text(encoding="utf-8"))) for p in [ROOT / "README.md", *pages_of_docs]
     }

@@ -2,7 +2,7 @@
 """What result.json says of one run at one meter, in closed form: without the arithmetic that is under test.
 
 Every window is made of whole readings, so a mean power is the plain mean of those in it. The rules are those
-of docs/measurement-protocol.md; u is the design's, and what a Monte Carlo would find (u95) is 2 u.
+of docs/method/measurement-protocol.md; u is the design's, and what a Monte Carlo would find (u95) is 2 u.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many contrasts of a workload are tested, and from how many blocks on (docs/statistics.md).
+"""How many contrasts of a workload are tested, and from how many blocks on (docs/method/statistics.md).
 
 The tests themselves are R's (analysis-r/R/statistics.R).
 """

@@ -37,7 +37,7 @@ class Workload(Document, frozen=True, kw_only=True):
     # read a model of it (the pacer needs cpu, because the other forms do not see a sender spin). No device is
     # asked when absent.
     device_form: Literal["constant", "linear", "cross_factor", "cpu"] | None = None
-    # How arms are compared across the runs (docs/statistics.md), fixed before any of them.
+    # How arms are compared across the runs (docs/method/statistics.md), fixed before any of them.
     statistics: Statistics | None = None
     # Bounds of the campaign.
     limits: Limits | None = None
@@ -69,7 +69,7 @@ class Timing(Part, frozen=True, kw_only=True):
 
 
 class Statistics(Part, frozen=True, kw_only=True):
-    """How arms are compared across the runs (docs/statistics.md), fixed before any of them."""
+    """How arms are compared across the runs (docs/method/statistics.md), fixed before any of them."""
 
     # Level of all main comparisons together: the probability that any of its tests raises a false alarm. 0.05
     # when absent.
