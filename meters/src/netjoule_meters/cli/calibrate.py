@@ -14,15 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from netjoule_meters.cli.options import (
-    AdapterName,
-    ConfigOption,
-    MeterIdOption,
-    PortOption,
-    SettingOption,
-    chosen_meter,
-    settings_of,
-)
+from netjoule_meters.cli import options
 from netjoule_meters.errors import MeterError, UsageError
 
 if TYPE_CHECKING:
@@ -36,11 +28,11 @@ _SETTLE_UPDATES = 3
 
 def calibrate_command(
     out: Annotated[Path, typer.Option(help="Calibration document; a point is added when it exists.")],
-    adapter_name: AdapterName = None,
-    port: PortOption = None,
-    setting: SettingOption = None,
-    config: ConfigOption = None,
-    meter_id: MeterIdOption = None,
+    adapter_name: options.AdapterName = None,
+    port: options.PortOption = None,
+    setting: options.SettingOption = None,
+    config: options.ConfigOption = None,
+    meter_id: options.MeterIdOption = None,
     known_w: Annotated[float | None, typer.Option(help="Power of the known load in W.")] = None,
     known_u95_w: Annotated[float | None, typer.Option(help="Its uncertainty in W, 95 %.")] = None,
     known_text: Annotated[
@@ -67,7 +59,7 @@ def calibrate_command(
     from netjoule_meters import calibration
     from netjoule_meters.clock import today
 
-    meter = chosen_meter(adapter_name, port, setting, config, meter_id)
+    meter = options.chosen_meter(adapter_name, port, setting, config, meter_id)
     beside = _reference_config(reference_adapter, reference_port, reference_set, reference_calibrated)
     _require_one(known_w, known_u95_w, beside)
     earlier = calibration.load(out) if out.exists() else None
@@ -101,14 +93,14 @@ def _reference_config(
 
     if adapter_name is None and port is None:
         return None
-    config = replace(chosen_meter(adapter_name, port, setting, None), meter_id="reference")
+    config = replace(options.chosen_meter(adapter_name, port, setting, None), meter_id="reference")
     if day is None:
         raise UsageError("a reference meter needs --reference-calibrated: without it its accuracy is unknown")
     try:
         date.fromisoformat(day)
     except ValueError:
         raise UsageError(f"--reference-calibrated takes a date like 2026-03-01, not '{day}'") from None
-    return replace(config, settings=settings_of(setting), calibration_date=day)
+    return replace(config, settings=options.settings_of(setting), calibration_date=day)
 
 
 def _require_same_reference(before: dict[str, Any], now: Reference, out: Path) -> None:

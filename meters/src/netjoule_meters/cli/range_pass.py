@@ -8,23 +8,16 @@ from typing import Annotated
 
 import typer
 
+from netjoule_meters.cli import options
 from netjoule_meters.cli.open_meter import open_until_signal
-from netjoule_meters.cli.options import (
-    AdapterName,
-    ConfigOption,
-    MeterIdOption,
-    PortOption,
-    SettingOption,
-    chosen_meter,
-)
 
 
 def range_command(
-    adapter_name: AdapterName = None,
-    port: PortOption = None,
-    setting: SettingOption = None,
-    config: ConfigOption = None,
-    meter_id: MeterIdOption = None,
+    adapter_name: options.AdapterName = None,
+    port: options.PortOption = None,
+    setting: options.SettingOption = None,
+    config: options.ConfigOption = None,
+    meter_id: options.MeterIdOption = None,
     seconds: Annotated[
         float, typer.Option(min=0.1, help="How long to watch, in s; the heaviest load must fall in it.")
     ] = 20.0,
@@ -41,7 +34,7 @@ def range_command(
     from netjoule_meters.ranging import ranging_pass, widest
 
     clock = SystemClock()
-    named = widest(chosen_meter(adapter_name, port, setting, config, meter_id))
+    named = widest(options.chosen_meter(adapter_name, port, setting, config, meter_id))
     # A pass that is cut short must still bring the fixed ranges back, so no wait is called off.
     with open_until_signal(named, clock, call_off_waits=False) as (meter, stop):
         result = ranging_pass(meter, seconds, clock, stop)

@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from netjoule_meters.cli import options
 from netjoule_meters.cli.open_meter import open_until_signal
-from netjoule_meters.cli.options import (
-    AdapterName,
-    ConfigOption,
-    MeterIdOption,
-    PortOption,
-    SettingOption,
-    chosen_meter,
-)
 from netjoule_meters.cli.sparkline import sparkline
 from netjoule_meters.reading import Flag
 
@@ -36,11 +29,11 @@ _MOST_UNSETTLED = 5
 
 
 def read_command(
-    adapter_name: AdapterName = None,
-    port: PortOption = None,
-    setting: SettingOption = None,
-    config: ConfigOption = None,
-    meter_id: MeterIdOption = None,
+    adapter_name: options.AdapterName = None,
+    port: options.PortOption = None,
+    setting: options.SettingOption = None,
+    config: options.ConfigOption = None,
+    meter_id: options.MeterIdOption = None,
     count: Annotated[
         int | None,
         typer.Option("--count", "-n", min=1, help="Readings to take [default: 5; --watch: no end]."),
@@ -54,7 +47,7 @@ def read_command(
 
     Example: netjoule-meters read wt210 --port /dev/ttyS0 --set voltage_range_v=300 --set current_range_a=0.5
     """
-    named = chosen_meter(adapter_name, port, setting, config, meter_id)
+    named = options.chosen_meter(adapter_name, port, setting, config, meter_id)
     with open_until_signal(named) as (meter, stop):
         readings = _settled(meter.readings(stop))
         if watch and not as_json:

@@ -14,6 +14,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from typing import BinaryIO
 
 from netjoule_meters.emulated.scpi import DEVICE_CLEAR
 from netjoule_meters.errors import UsageError
@@ -162,18 +163,14 @@ class Vxi11Port:
                 self._start(self._serve, client)
 
     def _serve(self, client: socket.socket) -> None:
-        try:
-            while (record := _receive_record(client)) is not None:
+        with contextlib.suppress(OSError), client, client.makefile("rb") as stream:
+            while (record := _receive_record(stream)) is not None:
                 reply = self._reply(record, client)
                 if reply is None:
-                    return
+                    break
                 client.sendall(_uints(0x80000000 | len(reply)) + reply)
-        except OSError:
-            return
-        finally:
-            with self._changed:
-                self._clients.discard(client)
-            client.close()
+        with self._changed:
+            self._clients.discard(client)
 
     def _reply(self, record: bytes, client: socket.socket) -> bytes | None:
         """The reply to one call; None when it cannot even be told whose call it is."""
@@ -271,29 +268,17 @@ def _accepted(xid: int, status: int, result: bytes = b"") -> bytes:
     return _uints(xid, 1, 0, 0, 0, status) + result
 
 
-def _receive_record(client: socket.socket) -> bytes | None:
+def _receive_record(stream: BinaryIO) -> bytes | None:
     """One record of marked fragments (RFC 5531 section 11); None at the end or when it is far too long."""
-    record = bytearray()
-    while True:
-        header = _receive_exactly(client, 4)
-        if header is None:
+    record, mark = b"", 0
+    while not mark & 0x80000000:
+        header = stream.read(4)
+        mark = int.from_bytes(header)
+        size = mark & 0x7FFFFFFF
+        if len(header) < 4 or len(record) + size > _LONGEST_RECORD:
             return None
-        (mark,) = struct.unpack(">I", header)
-        if len(record) + (mark & 0x7FFFFFFF) > _LONGEST_RECORD:
-            return None
-        fragment = _receive_exactly(client, mark & 0x7FFFFFFF)
-        if fragment is None:
+        fragment = stream.read(size)
+        if len(fragment) < size:
             return None
         record += fragment
-        if mark & 0x80000000:
-            return bytes(record)
-
-
-def _receive_exactly(client: socket.socket, count: int) -> bytes | None:
-    data = bytearray()
-    while len(data) < count:
-        received = client.recv(count - len(data))
-        if not received:
-            return None
-        data += received
-    return bytes(data)
+    return record
