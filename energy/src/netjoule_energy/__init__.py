@@ -35,26 +35,7 @@ _HOMES = {
     "run.result": ("GREATEST_FLOOR_RATIO",),
 }
 
-__all__ = [
-    "BARKER_13",
-    "GREATEST_FLOOR_RATIO",
-    "Alignment",
-    "Campaign",
-    "CampaignError",
-    "Pulse",
-    "Uncovered",
-    "agree",
-    "align_campaign",
-    "bit_length_s",
-    "compute_and_write",
-    "compute_run",
-    "differing",
-    "find_lag",
-    "jain_index",
-    "read_campaign",
-    "repeats_needed",
-    "uncovered",
-]
+__all__ = [name for names in _HOMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:

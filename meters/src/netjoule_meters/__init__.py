@@ -30,19 +30,7 @@ _HOMES = {
     "reading": ("Flag", "Reading"),
 }
 
-__all__ = [
-    "Accuracy",
-    "Flag",
-    "Meter",
-    "MeterConfig",
-    "MeterError",
-    "Passport",
-    "Reading",
-    "adapter",
-    "adapter_names",
-    "load_meter_configs",
-    "open_meter",
-]
+__all__ = [name for names in _HOMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:
