@@ -13,7 +13,8 @@ from golden_sentences import raises
 
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.errors import Cancelled, ConnectionLost, NoAnswer, ReplyTimeout, UsageError
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
+from netjoule_meters.transports.base import host_and_port
+from netjoule_meters.transports.event_loop import EventLoopSource
 from netjoule_meters.transports.http import HttpSource
 from netjoule_meters.transports.kasa import KasaSource
 from netjoule_meters.transports.modbus import ModbusSource, Register, parse_register
@@ -175,24 +176,24 @@ def test_a_logger_ends_at_once_while_a_device_is_silent(serve):
 
 
 @pytest.mark.parametrize(
-    ("resource", "scheme", "default", "expected"),
+    ("resource", "default", "expected"),
     [
-        ("snmp:pdu", "snmp", 161, ("pdu", 161)),
-        ("snmp:pdu:1161", "snmp", 161, ("pdu", 1161)),
-        ("modbus://10.0.0.1", "modbus", 502, ("10.0.0.1", 502)),
-        ("kasa:[fe80::1]", "kasa", 9999, ("fe80::1", 9999)),
-        ("kasa:[fe80::1]:99", "kasa", 9999, ("fe80::1", 99)),
-        ("text:host:23", "text", None, ("host", 23)),
+        ("snmp:pdu", 161, ("pdu", 161)),
+        ("snmp:pdu:1161", 161, ("pdu", 1161)),
+        ("modbus://10.0.0.1", 502, ("10.0.0.1", 502)),
+        ("kasa:[fe80::1]", 9999, ("fe80::1", 9999)),
+        ("kasa:[fe80::1]:99", 9999, ("fe80::1", 99)),
+        ("text:host:23", None, ("host", 23)),
     ],
 )
-def test_host_and_port(resource, scheme, default, expected):
-    assert host_and_port(resource, scheme, default) == expected
+def test_host_and_port(resource, default, expected):
+    assert host_and_port(resource, default) == expected
 
 
 @pytest.mark.parametrize("resource", ["snmp:", "snmp:host:0", "snmp:host:65536", "snmp:host:x", "snmp::161"])
 def test_no_host_and_port(resource):
     with raises(UsageError):
-        host_and_port(resource, "snmp", 161)
+        host_and_port(resource, 161)
 
 
 def test_registers():

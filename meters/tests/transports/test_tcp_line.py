@@ -12,7 +12,8 @@ from meter_processes import PATIENCE_S
 
 from netjoule_meters.clock import SystemClock
 from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, ReplyTimeout, UsageError
-from netjoule_meters.transports.tcp_line import host_and_port, tcp_line
+from netjoule_meters.transports.base import host_and_port
+from netjoule_meters.transports.tcp_line import tcp_line
 
 
 class Server:

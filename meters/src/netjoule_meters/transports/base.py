@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from netjoule_meters.errors import UsageError
+
 
 class Connection(Protocol):
     """A connection to one instrument."""
@@ -78,3 +80,24 @@ class Source(Connection, Protocol):
         Raises:
             Cancelled: after ``cancel``, at once.
         """
+
+
+def host_and_port(resource: str, default_port: int | None = None) -> tuple[str, int]:
+    """HOST and PORT of ``SCHEME:HOST:PORT``, the port optional where there is a default; IPv6 in brackets.
+
+    Raises:
+        UsageError: when they are not there.
+    """
+    scheme, _, rest = resource.partition(":")
+    rest = rest.removeprefix("//").rstrip("/")
+    host, colon, port = rest.rpartition(":")
+    if not colon or rest.endswith("]"):
+        host, port = rest, str(default_port or "")
+    host = host.removeprefix("[").removesuffix("]")
+    if host and port.isdecimal() and 0 < int(port) < 65536:
+        return host, int(port)
+    if default_port is None:
+        form = f"write {scheme}:HOST:PORT, for example {scheme}:lab1:8888"
+        raise UsageError(f"'{resource}' names no port: {form}")
+    form = f"write {scheme}:HOST or {scheme}:HOST:PORT"
+    raise UsageError(f"'{resource}' does not name a host and port: {form}")

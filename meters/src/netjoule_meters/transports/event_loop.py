@@ -184,20 +184,3 @@ def _refuse_inside_a_loop(resource: str) -> None:
         f"{resource} cannot be read from inside a running event loop (a notebook's cell, an async function): "
         "read it in a thread of its own, for example with asyncio.to_thread"
     )
-
-
-def host_and_port(resource: str, scheme: str, default_port: int | None) -> tuple[str, int]:
-    """HOST and PORT of ``scheme:HOST[:PORT]``; an IPv6 address stands in brackets.
-
-    Raises:
-        UsageError: when they are not there.
-    """
-    rest = resource.removeprefix(f"{scheme}:").removeprefix("//").rstrip("/")
-    host, colon, port = rest.rpartition(":")
-    if not colon or (rest.startswith("[") and rest.endswith("]")):
-        host, port = rest, "" if default_port is None else str(default_port)
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        shape = f"{scheme}:HOST:PORT" if default_port is None else f"{scheme}:HOST or {scheme}:HOST:PORT"
-        raise UsageError(f"'{resource}' does not name a host and port: write {shape}")
-    return host, int(port)

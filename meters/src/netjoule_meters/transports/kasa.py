@@ -11,7 +11,8 @@ import json
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, ReplyTimeout
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
+from netjoule_meters.transports.base import host_and_port
+from netjoule_meters.transports.event_loop import EventLoopSource
 
 _PORT = 9999
 
@@ -23,7 +24,7 @@ class KasaSource(EventLoopSource):
 
     def __init__(self, resource: str, *, clock: Clock) -> None:
         super().__init__(resource, clock=clock)
-        self._host, self._port = host_and_port(resource, "kasa", _PORT)
+        self._host, self._port = host_and_port(resource, _PORT)
 
     async def _answer(self, request: str, timeout_s: float) -> bytes:
         from kasa import DeviceConfig, KasaException

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, UsageError
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
+from netjoule_meters.transports.base import host_and_port
+from netjoule_meters.transports.event_loop import EventLoopSource
 
 if TYPE_CHECKING:
     from pymodbus.client import AsyncModbusTcpClient
@@ -94,7 +95,7 @@ class ModbusSource(EventLoopSource):
 
     def __init__(self, resource: str, *, clock: Clock) -> None:
         super().__init__(resource, clock=clock)
-        self._host, self._port = host_and_port(resource, "modbus", _PORT)
+        self._host, self._port = host_and_port(resource, _PORT)
         self._client: AsyncModbusTcpClient | None = None
 
     def _load(self) -> None:

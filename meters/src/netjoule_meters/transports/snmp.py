@@ -14,7 +14,8 @@ from typing import Any
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, ReplyTimeout, UsageError
 from netjoule_meters.secret import check_reference, look_up
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
+from netjoule_meters.transports.base import host_and_port
+from netjoule_meters.transports.event_loop import EventLoopSource
 
 _PORT = 161
 _VERSIONS = {"1": 0, "2c": 1}
@@ -32,7 +33,7 @@ class SnmpSource(EventLoopSource):
         self, resource: str, *, clock: Clock, snmp_version: str = "2c", community: str | None = None
     ) -> None:
         super().__init__(resource, clock=clock)
-        self._address = host_and_port(resource, "snmp", _PORT)
+        self._address = host_and_port(resource, _PORT)
         self._version = _VERSIONS[str(snmp_version)]
         self._community = check_reference("community", community)
         self._engine: Any = None

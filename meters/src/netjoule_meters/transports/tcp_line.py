@@ -14,7 +14,8 @@ import socket
 from typing import Any
 
 from netjoule_meters.clock import Clock
-from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable, UsageError
+from netjoule_meters.errors import Cancelled, ConnectionLost, PortUnavailable
+from netjoule_meters.transports.base import host_and_port
 from netjoule_meters.transports.line_connection import LineConnection
 from netjoule_meters.transports.line_framing import LINE_ENDS
 
@@ -100,23 +101,6 @@ def tcp_line(resource: str, *, clock: Clock) -> TcpLine:
     """The connection that ``tcp:HOST:PORT`` names."""
     host, port = host_and_port(resource)
     return TcpLine(resource, host, port, clock=clock)
-
-
-def host_and_port(resource: str) -> tuple[str, int]:
-    """Host and port of ``SCHEME:HOST:PORT``.
-
-    Raises:
-        UsageError: when it is not of that form.
-    """
-    scheme, _, rest = resource.partition(":")
-    host, _, port_text = rest.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    port = int(port_text) if port_text.isascii() and port_text.isdecimal() else 0
-    if not host or not 0 < port < 65536:
-        raise UsageError(
-            f"'{resource}' names no port: write {scheme}:HOST:PORT, for example {scheme}:lab1:8888"
-        )
-    return host, port
 
 
 def _why_not_connected(where: str, error: OSError) -> str:

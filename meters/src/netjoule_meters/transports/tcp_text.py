@@ -15,7 +15,8 @@ import re
 
 from netjoule_meters.clock import Clock
 from netjoule_meters.errors import ConnectionLost, GarbageReply, ReplyTimeout
-from netjoule_meters.transports.event_loop import EventLoopSource, host_and_port
+from netjoule_meters.transports.base import host_and_port
+from netjoule_meters.transports.event_loop import EventLoopSource
 
 _LARGEST = 1 << 16
 _SHOWN = 60
@@ -26,7 +27,7 @@ class TextSource(EventLoopSource):
 
     def __init__(self, resource: str, *, clock: Clock) -> None:
         super().__init__(resource, clock=clock)
-        self._host, self._port = host_and_port(resource, "text", None)
+        self._host, self._port = host_and_port(resource)
 
     async def _answer(self, request: str, timeout_s: float) -> bytes:
         line, _, pattern = request.partition("\n")

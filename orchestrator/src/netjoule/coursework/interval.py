@@ -55,14 +55,9 @@ def _within(t: float, degrees: int) -> float:
     """Probability that |T| < t: the finite series of Abramowitz and Stegun, 26.7.3 and 26.7.4."""
     theta = math.atan(t / math.sqrt(degrees))
     sine, square = math.sin(theta), math.cos(theta) ** 2
-    if degrees % 2:
-        term, total = math.cos(theta), 0.0
-        for k in range(1, degrees - 1, 2):
-            total += term
-            term *= square * (k + 1) / (k + 2)
-        return 2 / math.pi * (theta + sine * total)
-    term, total = 1.0, 0.0
-    for k in range(0, degrees - 1, 2):
+    odd = degrees % 2
+    term, total = math.cos(theta) ** odd, 0.0
+    for k in range(odd, degrees - 1, 2):
         total += term
         term *= square * (k + 1) / (k + 2)
-    return sine * total
+    return 2 / math.pi * (theta + sine * total) if odd else sine * total
