@@ -12,6 +12,8 @@ read_flows <- function(campaign_dir, run_id, kind, run, result, contracts) {
   flow <- read_run_json(campaign_dir, run_id, "flow.json", flow_defects)
   further <- read_further_flows(campaign_dir, run_id, run)
   flows <- c(list(flow$doc), further$docs)
+  run <- lift_flows(run, flows)
+  if (length(run$flows) == length(result$flows)) result$flows <- Map(with_fields, result$flows, run$flows)
   arrived <- read_arrival(campaign_dir, run_id, kind, run, flows, contracts)
   list(
     span = arrived$span, has_intervals = arrived$has_intervals,
@@ -25,7 +27,7 @@ read_flows <- function(campaign_dir, run_id, kind, run, result, contracts) {
 flow_columns <- function(run, flows, result) {
   flow <- flows[[1]]
   c(list(
-    ip_version = pick_number(run, "ip_version"), frames_per_message = pick_number(flow, "frames_per_message"),
+    frames_per_message = pick_number(flow, "frames_per_message"),
     mean_ip_packet_bytes = pick_number(flow, "mean_ip_packet_bytes"),
     packetisation_source = pick_text(flow, "packetisation_source"),
     generator_version = pick_text(flow, "generator", "version"), jitter_ms = pick_number(flow, "receiver", "jitter_ms"),
@@ -48,8 +50,7 @@ read_no_flows <- function() {
 
 # Reports of the second flow and further ones of a run with several.
 read_further_flows <- function(campaign_dir, run_id, run) {
-  count <- length(pick(run, "flows", default = list()))
-  read <- lapply(seq_len(max(count - 1L, 0L)) + 1L, function(number) {
+  read <- lapply(seq_len(flow_count(run) - 1L) + 1L, function(number) {
     read_run_json(campaign_dir, run_id, file.path("flows", paste0(number, ".json")), flow_defects)
   })
   list(

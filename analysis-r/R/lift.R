@@ -61,6 +61,32 @@ with_energy_per_work <- function(object) {
   with_fields(object, stats::setNames(lapply(lacking, function(name) object[[name]]), names(lacking)))
 }
 
+#' run.json of flows of any version with what the first version said of them
+#'
+#' @param flows reports of all flows, that of flow 1 first; NULL for each that cannot be used.
+#' @noRd
+lift_flows <- function(run, flows) {
+  parts <- pick(run, "work", "parts", default = list())
+  if (identical(pick_number(run, "schema_version"), 1) || length(parts) != length(flows)) {
+    return(run)
+  }
+  asked <- Map(function(part, flow) {
+    told <- c("transport", "direction", "payload_bytes", "offered_rate_mbps")
+    c(
+      list(flow = as.numeric(part$part), client = part$node, t_first_packet_s = part$t_start_s),
+      flow[intersect(told, names(flow))]
+    )
+  }, parts, flows)
+  if (length(asked) > 1L) run$flows <- asked
+  with_fields(run, asked[[1]])
+}
+
+#' How many flows a run of any version has
+#' @noRd
+flow_count <- function(run) {
+  max(length(pick(run, "flows", default = list())), length(pick(run, "work", "parts", default = list())), 1L)
+}
+
 lift_part <- function(part, asked) {
   found <- with_fields(list(), asked)
   found["flow"] <- list(suppressWarnings(as.numeric(value_at(part, "part"))))

@@ -17,6 +17,7 @@ from netjoule.loads import load_of
 from netjoule.loads.flow.condition import FlowCondition
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import interval_rows
+from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import Session
@@ -24,7 +25,6 @@ from netjoule.topology.topology import Topology
 from netjoule.workload.cell import Cell
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
-from netjoule_contracts.lift import runs as lift
 from netjoule_energy import compute_and_write
 from netjoule_synthetic import documents
 from netjoule_synthetic.clock import BOOT, ORIGIN_NS
@@ -174,15 +174,11 @@ def run_one(campaign: Campaign, row: PlanRow, t_s: float, spans: list[tuple[floa
     campaign.append_events(
         row.run_id, [{"t_s": ends[1], **event}, {"t_s": ends[3], **event, "event": "report"}]
     )
-    run = run_document(campaign, row, windows)
-    campaign.write_run(run | lift.facts_of(run, lift.flows_of(run, reports), rows))
-    return idle_after
-
-
-def run_document(campaign: Campaign, row: PlanRow, windows: dict[str, Any]) -> dict[str, Any]:
+    run = documents.run_document(campaign.name, campaign.workload, row, windows)
     flows = _flows_of(campaign, row)
-    several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
-    return several | documents.run_document(campaign.name, campaign.workload, row, windows)
+    work = work_fields(list(zip(flows, reports, strict=True)), [ends[1]] * len(flows), rows)
+    campaign.write_run(run | work)
+    return idle_after
 
 
 def flow_report(row: PlanRow, of: Workload, t_start_s: float, t_end_s: float) -> dict[str, Any]:

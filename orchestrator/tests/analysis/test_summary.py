@@ -108,11 +108,11 @@ def test_a_large_floor_is_counted_by_meter_with_its_worst_cell(tmp_path: Path) -
         "runs": 2,
         "of_runs": 3,
         "floor_ratio": pytest.approx(0.45),
-        "cell": "tcp 64 B 1 Mb/s",
+        "cell": "tcp 64 B, 1 Mb/s",
     }
     assert warning_line(warning).startswith(
         "warning floor_large: at meter m the generator floor is over 20 % of P_A - P_I in 2 of 3 runs,"
-        " at most 45 % (tcp 64 B 1 Mb/s)"
+        " at most 45 % (tcp 64 B, 1 Mb/s)"
     )
 
 
@@ -133,7 +133,7 @@ def test_cells_with_a_run_that_was_refused_a_floor_for_its_outcome_are_not_warne
     write(tmp_path, rows)
     (warning,) = floor_warnings(tmp_path)
     assert (warning["runs"], warning["of_runs"]) == (2, 2)
-    assert (warning["floor_ratio"], warning["cell"]) == (pytest.approx(0.4), "tcp 64 B 1 Mb/s")
+    assert (warning["floor_ratio"], warning["cell"]) == (pytest.approx(0.4), "tcp 64 B, 1 Mb/s")
 
 
 def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_null_runs_that_woke_up_otherwise_are_counted_with_the_worst_of_them(tmp
         "of_runs": 3,
         "wake_ups_per_message": 1.0,
         "wake_ups_per_message_of_null": 3.0,
-        "cell": "tcp 64 B 1 Mb/s",
+        "cell": "tcp 64 B, 1 Mb/s",
     }
     assert warning_line(warning).startswith(
         "warning floor_wake_ups_differ: in 2 of 3 runs wake-ups per message differ from those of the"
-        " null run by more than a factor of 1.5, worst 1 against 3 (tcp 64 B 1 Mb/s)"
+        " null run by more than a factor of 1.5, worst 1 against 3 (tcp 64 B, 1 Mb/s)"
     )
 
 

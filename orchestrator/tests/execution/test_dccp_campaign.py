@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import synthetic
 
+from netjoule.loads.flow.run_document import flow_parts
 from netjoule.validation.check import check_campaign
+from netjoule.workload.load import Kept
 from netjoule_contracts.flow_control import control_of
 from netjoule_contracts.flow_work import measures_of_all
-from netjoule_contracts.lift import runs as lift
 from netjoule_energy import compute_and_write
 
 
@@ -62,7 +63,7 @@ def test_a_slow_start_alone_leaves_the_floor(held_back: Path, tmp_path: Path) ->
     run = json.loads((path.parent / "run.json").read_text())
     null = place / "runs" / run["control"]["run_id"]
     of_null = [json.loads((null / name).read_text()) for name in ("run.json", "flow.json")]
-    own, nulls = lift.flows_of(run, [flow]), lift.flows_of(of_null[0], of_null[1:])
+    own, nulls = flow_parts(Kept(run, {1: flow})), flow_parts(Kept(of_null[0], {1: of_null[1]}))
     run |= {"measures": measures_of_all(own), "control": control_of(own, nulls, null.name)}
     (path.parent / "run.json").write_text(json.dumps(run))
     (result,) = compute_and_write(place, [run_id])
@@ -74,14 +75,13 @@ def rate_of(result: Path) -> float:
     return float(json.loads(result.read_text())["factors"]["offered_rate_mbps"])
 
 
-def test_run_and_flow_record_the_options_of_dccp(held_back: Path) -> None:
-    for name in ("run", "flow"):
-        for path in held_back.glob(f"runs/*/{name}.json"):
-            options = json.loads(path.read_text())["transport_options"]
-            if "-dccp-" in path.parent.name:
-                assert (options["ccid"], options["carrier"]) == (3, "udp")
-            else:
-                assert options == {}
+def test_a_flow_records_the_options_of_dccp(held_back: Path) -> None:
+    for path in held_back.glob("runs/*/flow.json"):
+        options = json.loads(path.read_text())["transport_options"]
+        if "-dccp-" in path.parent.name:
+            assert (options["ccid"], options["carrier"]) == (3, "udp")
+        else:
+            assert options == {}
 
 
 def test_a_flow_with_other_options_than_asked_is_a_defect(held_back: Path, tmp_path: Path) -> None:
@@ -92,4 +92,4 @@ def test_a_flow_with_other_options_than_asked_is_a_defect(held_back: Path, tmp_p
     flow["transport_options"]["ccid"] = 2
     path.write_text(json.dumps(flow))
     (defect,) = check_campaign(place)
-    assert "field transport_options.ccid: 2, but run.json has 3" in str(defect)
+    assert "field transport_options.ccid: 2, but the campaign asks for 3" in str(defect)

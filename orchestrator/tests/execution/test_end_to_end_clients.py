@@ -87,10 +87,9 @@ def test_each_client_has_its_flow_and_the_run_the_sum(measured: Path) -> None:
     for rate_mbps, document in zip(RATES_MBPS, results(measured, "udp"), strict=True):
         assert [part["node"] for part in document["parts"]] == list(CLIENTS)
         folder = measured / "runs" / document["run_id"]
-        flows = json.loads((folder / "run.json").read_text())["flows"]
-        assert [(flow["client"], flow["direction"]) for flow in flows] == [(name, "up") for name in CLIENTS]
         for name in ("flow.json", "flows/2.json"):
             report = json.loads((folder / name).read_text())
+            assert report["direction"] == "up"
             sent = report["sender"]["messages_scheduled"]
             assert report["sender"]["messages_sent"] == sent
             assert report["receiver"]["messages_received_unique"] == sent

@@ -9,6 +9,7 @@ import pytest
 from plans import plan
 from tiny_campaign import SEED, netjoule, written
 
+from netjoule.store.campaign import document_name
 from netjoule_energy import jain_index
 
 pytestmark = pytest.mark.netns
@@ -39,9 +40,13 @@ def result(campaign: Path, transport: str) -> dict[str, Any]:
 
 def kinds(campaign: Path, found: dict[str, Any]) -> list[tuple[str, str]]:
     """Of the flows of a result's run, which are its parts."""
-    run = json.loads((campaign / "runs" / found["run_id"] / "run.json").read_text())
-    assert [part["part"] for part in found["parts"]] == [str(flow["flow"]) for flow in run["flows"]]
-    return [(flow["transport"], flow["direction"]) for flow in run["flows"]]
+    folder = campaign / "runs" / found["run_id"]
+    run = json.loads((folder / "run.json").read_text())
+    assert [part["part"] for part in found["parts"]] == [part["part"] for part in run["work"]["parts"]]
+    reports = [
+        json.loads((folder / document_name("flow", int(part["part"]))).read_text()) for part in found["parts"]
+    ]
+    return [(report["transport"], report["direction"]) for report in reports]
 
 
 def test_transports_side_by_side_share_one_window_and_one_energy(tmp_path: Path) -> None:

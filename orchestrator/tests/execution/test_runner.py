@@ -436,7 +436,8 @@ def test_intervals_are_in_campaign_time(tmp_path: Path) -> None:
     assert {(r["part"], r["node"]) for r in rows} == {("1", "client")}
     starts_s = (flow["intervals"][0]["start_ns"] - START_NS) / 1e9
     assert float(rows[0]["t_start_s"]) == pytest.approx(starts_s, abs=1e-6)
-    assert run_document["t_first_packet_s"] == pytest.approx(starts_s, abs=1e-6)
+    (part,) = run_document["work"]["parts"]
+    assert part["t_start_s"] == pytest.approx(starts_s, abs=1e-6)
 
 
 def test_clocks_are_noted_before_every_run(tmp_path: Path) -> None:

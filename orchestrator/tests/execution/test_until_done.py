@@ -8,14 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runner_fakes import TIMING as OF_FLOWS
 from runner_fakes import Script, new_campaign, opener
 
+from netjoule import loads
 from netjoule.design import timeline
 from netjoule.design.timeline import MeterPace, Span
 from netjoule.execution import runner
 from netjoule.store.campaign import Campaign
-from netjoule.workload.load import Condition, Document, Event, HostTime, LoadSession, Outcome, Part, Place
-from netjoule.workload.workload import Timing
+from netjoule.workload.load import (
+    Condition,
+    Document,
+    Event,
+    HostTime,
+    Kept,
+    LoadSession,
+    Outcome,
+    Part,
+    Place,
+)
+from netjoule.workload.workload import Timing, Workload
 
 ONCE_S = 0.4
 TIMING = Timing(idle_s=1.0, settle_s=0.2, warm_up_s=0.0, measure_s=1.0, tail_s=0.3)
@@ -88,9 +100,6 @@ class WaitingLoad:
     def recall(self, condition: Condition, run: Mapping[str, Any]) -> None:
         self.repeats[condition.arm] = run["work"]["repeat"]
 
-    def run_fields(self, condition: Condition) -> dict[str, Any]:
-        return {"load": self.name, "kind": "work", "arm": condition.arm, "factors": {"LEVEL": "3"}}
-
     async def open(self, condition: Condition, _place: Place, duration_s: float) -> LoadSession:
         self.script.note("open", condition.run_id)
         self.lengths_s.append(duration_s)
@@ -103,13 +112,29 @@ class WaitingLoad:
     def unreachable(self, _runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:
         return None
 
-    def check(self, _dir: Path, _conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+    def check(self, _condition: Condition, _kept: Kept) -> Iterator[tuple[str, str, str]]:
         return iter(())
+
+
+def levels() -> Workload:
+    """Two arms in two blocks."""
+    document = {
+        "schema_version": 2,
+        "name": "fake",
+        "load": "command",
+        "arm": "LEVEL",
+        "factors": {"LEVEL": ["3", "6"]},
+        "command": {"run": ["true"]},
+        "blocks": 2,
+        "timing": OF_FLOWS,
+        "seed": 7,
+    }
+    return loads.made(document, where="test")
 
 
 def waited(path: Path, load: WaitingLoad) -> list[dict[str, Any]]:
     """run.json of every run of a campaign, run to its end or gone on with."""
-    with Campaign.open(path) if path.exists() else new_campaign(path) as campaign:
+    with Campaign.open(path) if path.exists() else new_campaign(path, levels()) as campaign:
         runner.run_campaign(
             campaign,
             lambda _event: None,

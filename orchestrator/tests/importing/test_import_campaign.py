@@ -108,8 +108,8 @@ def test_netperfmeters_dccp_has_no_ccid_that_nobody_told(tmp_path: Path) -> None
     out = tmp_path / "old"
     assert run_command(["import", *files, "--out", str(out), "--transport", "dccp-kernel"]) == 0
     assert [str(defect) for defect in check_campaign(out)] == []
-    (run,) = documents(out, "run.json").values()
-    assert run["transport_options"] == {}
+    (flow,) = documents(out, "flow.json").values()
+    assert flow["transport_options"] == {}
     assert "ccid" not in (out / "campaign.json").read_text()
 
 

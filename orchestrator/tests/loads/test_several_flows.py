@@ -156,13 +156,11 @@ def test_a_run_of_two_flows_keeps_both_reports(tmp_path: Path) -> None:
     folder = campaign.run_dir(row.run_id)
     transports = [files.read_json(folder / name)["transport"] for name in ("flow.json", "flows/2.json")]
     assert transports == ["udp", "tcp"]
-    asked = files.read_json(folder / "run.json")["flows"]
-    assert [flow["transport"] for flow in asked] == ["udp", "tcp"]
-    assert all(flow["t_first_packet_s"] is not None for flow in asked)
     intervals = files.read_table(folder / "intervals.csv", "intervals")
     assert {(cells["part"], cells["node"]) for cells in intervals} == {("1", "client"), ("2", "client")}
     work = files.read_json(folder / "run.json")["work"]
     assert [part["part"] for part in work["parts"]] == ["1", "2"]
+    assert all(part["t_start_s"] > 0 for part in work["parts"])
     assert work["reconciles"]
     (folder / "result.json").unlink()  # the stand-in's, which is no whole one
     assert list(check_run(campaign.path, row.run_id, row, frozenset(), settled=False)) == []
@@ -180,11 +178,10 @@ def test_the_window_lies_where_all_flows_are_on(tmp_path: Path) -> None:
         run(campaign, script)
         (row,) = campaign.rows()
         document = files.read_json(campaign.run_dir(row.run_id) / "run.json")
-    first, second = (flow["t_first_packet_s"] for flow in document["flows"])
+    first, second = (part["t_start_s"] for part in document["work"]["parts"])
     windows = document["windows"]
     assert second - first == pytest.approx(0.04)
     assert windows["measure"]["t_start_s"] == pytest.approx(second + 0.6)
-    assert document["t_first_packet_s"] == first, "flow.json is of flow 1"
     # The tail begins when the last has ended: warm-up, window and guard after its first packet.
     assert windows["tail"]["t_start_s"] == pytest.approx(second + 0.6 + 2.0 + 0.15)
 
@@ -308,7 +305,11 @@ def test_what_each_flow_got_is_in_the_result(tmp_path: Path) -> None:
         ("result.json", lambda of: of["parts"][1].update(work_per_s=5.0), "field parts: they got 13"),
         ("result.json", lambda of: of["fairness"].update(jain_work=0.99), "field fairness.jain_work"),
         ("flows/2.json", lambda of: of.update(transport="udp"), "transport"),
-        ("run.json", lambda of: of["flows"][1].update(flow=3), "flows are numbered from 1"),
+        (
+            "run.json",
+            lambda of: of["work"]["parts"][1].update(part="3"),
+            "'3' is no number: they count from 1",
+        ),
     ],
 )
 def test_check_finds_what_does_not_fit_of_several_flows(
@@ -335,7 +336,7 @@ def test_check_finds_intervals_of_a_flow_that_is_not_there(tmp_path: Path) -> No
     rows = files.read_table(table, "intervals")
     rows[-1]["part"] = "3"
     table.write_text(files.table_text("intervals", rows), encoding="utf-8")
-    assert any("the run has no flow 3" in str(defect) for defect in check_campaign(path))
+    assert any("the run has no part '3'" in str(defect) for defect in check_campaign(path))
 
 
 def test_each_client_has_ends_of_its_own() -> None:

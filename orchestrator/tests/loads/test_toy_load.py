@@ -154,7 +154,8 @@ def assert_all_of_it_is_there(campaign: Path, program: Program) -> None:
     assert Counter((run["load"], run["arm"]) for run in runs) == {("wait", "20"): 2, ("wait", "50"): 2}
     for run in runs:
         assert run["window"]["kind"] == "until_done"
-        assert run["factors"]["wait_ms"] == int(run["arm"])
+        assert run["arm"] in ("20", "50")
+        assert run["factors"] == {}, "the arm is none of its cell"
         work = run["work"]
         assert work["quantity"] == pytest.approx(work["repeat"] * int(run["arm"]))
         assert work["unit"] == "ms"

@@ -84,7 +84,13 @@ JSON_DEFECTS = [
     ("@run.json", ["windows", "measure"], None, "field windows.measure", "a finished run has every window"),
     ("@run.json", ["windows", "tail", "t_start_s"], 0.1, "field windows.tail", "starts before measure ends"),
     ("@run.json", ["windows", "measure", "t_end_s"], 0.1, "field windows.measure", "ends before it starts"),
-    ("@run.json", ["payload_bytes"], 64, "field payload_bytes", "64, but plan.csv has 1000"),
+    (
+        "@run.json",
+        ["factors", "payload_bytes"],
+        64,
+        "field factors.payload_bytes",
+        "64, but plan.csv has 1000",
+    ),
     ("@run.json", ["run_id"], "b01m001-tcp-a1", "field run_id", "stands in the folder of"),
     ("@run.json", ["status"], "invalid", "field status", "'invalid', but status.csv has 'valid'"),
     ("@run.json", ["status"], "lovely", "field status", "'lovely' is not one of"),
@@ -110,7 +116,7 @@ JSON_DEFECTS = [
         "is not received_unique",
     ),
     ("@flow.json", ["reconciles"], False, "field reconciles", "not invalid for bookkeeping_mismatch"),
-    ("@flow.json", ["transport"], "tcp", "field transport", "'tcp', but run.json has 'udp'"),
+    ("@flow.json", ["transport"], "tcp", "field transport", "'tcp', but the campaign asks for 'udp'"),
     (
         "@flow.json",
         ["receiver", "bytes_received_unique"],

@@ -17,8 +17,8 @@ from netjoule.testbeds.emulated.config import device_model_entry
 from netjoule.topology.topology import Topology
 from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_control import control_of
-from netjoule_contracts.flow_work import FlowPart
-from netjoule_contracts.lift.runs import facts_of
+from netjoule_contracts.flow_work import FlowPart, measures_of_all, work_of
+from netjoule_contracts.lift.runs import sizes_of
 from netjoule_contracts.types.result import Node
 from netjoule_synthetic import documents, results
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
@@ -42,11 +42,13 @@ class _Made:
     means: Sequence[Means]
 
     def part(self, place: int) -> FlowPart:
-        """What was asked of the flow at a place of the plan, as run.json has it, and its report."""
+        """What was asked of the flow at a place of the plan, and its report."""
         row = self.plan[place]
         counts = self.counts[_flow_of(row)]
-        run = documents.run_document(self.of.name, self.of, row, documents.windows(self.parts, place))
-        return run, documents.flow_report(self.of, row, counts, self.parts, place)
+        windows = documents.windows(self.parts, place)
+        asked = {"windows": windows, "t_first_packet_s": windows["warm_up"]["t_start_s"], "client": "client"}
+        asked |= {name: row.cell[name] for name in ("payload_bytes", "offered_rate_mbps")}
+        return asked, documents.flow_report(self.of, row, counts, self.parts, place)
 
 
 def write(folder: Path, design: Design) -> Path:
@@ -132,10 +134,12 @@ def _write_runs(folder: Path, made: _Made) -> None:
         part = made.part(place)
         _save(path / "flow.json", part[1])
         rows = [{"part": "1", "work": work} for work in counts.works]
-        facts = facts_of(part[0], [part], rows)
+        run = documents.run_document(made.of.name, made.of, row, part[0]["windows"])
+        run["work"] = work_of([part], sizes_of(rows), received=row.arm != NULL)
+        run["measures"] = measures_of_all([part])
         if null is not None and row.arm != NULL:
-            facts["control"] = control_of([part], [made.part(null)], made.plan[null].run_id)
-        _save(path / "run.json", {**part[0], **facts})
+            run["control"] = control_of([part], [made.part(null)], made.plan[null].run_id)
+        _save(path / "run.json", run)
         first_tick = made.parts.start(place) + made.parts.idle
         write_intervals(path / "intervals.csv", first_tick, counts.works)
         _write_events(path / "events.csv", first_tick, first_tick + made.parts.flow)

@@ -11,7 +11,6 @@ from netjoule.loads.flow.settings import FlowSettings, Pace
 from netjoule.store.session import rfc3339
 from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_work import UNIT
-from netjoule_contracts.lift.runs import FACTORS
 from netjoule_contracts.types.result import Node, Result, Window, Work
 from netjoule_energy.run.result import coded, document_of
 from netjoule_synthetic.clock import BOOT, CREATED, ORIGIN_NS
@@ -121,29 +120,26 @@ def _span(first_tick: int, last_tick: int) -> dict[str, float]:
 
 
 def run_document(campaign: str, of: Workload, row: PlanRow, found: Mapping[str, Any]) -> dict[str, Any]:
-    """run.json; ``found`` are the run's windows."""
+    """run.json without its work; ``found`` are the run's windows."""
     invalid = row.status == "invalid"
     return {
-        "schema_version": 1,
+        "schema_version": 2,
         "run_id": row.run_id,
         "campaign": campaign,
         "block": row.block,
         "mini_block": row.mini_block,
         "attempt": row.attempt,
         "order": row.order,
-        "transport": row.arm,
-        "transport_options": FlowSettings.of(of).options_of(row.arm),
-        "payload_bytes": row.cell["payload_bytes"],
-        "offered_rate_mbps": row.cell["offered_rate_mbps"],
-        "direction": row.cell["direction"],
-        "generator": FlowSettings.of(of).generator_of(row.arm),
-        "ip_version": FlowSettings.of(of).ip_version,
-        "pacing": Pace.of(row.cell).as_json(),
+        "load": row.load,
+        "kind": row.kind,
+        "arm": row.arm,
+        "factors": dict(row.cell),
         "seed": row.seed,
         "hosts": {"client": "client", "server": "server"},
         "radio_source": "link-model",
         "windows": dict(found),
-        "t_first_packet_s": found["warm_up"]["t_start_s"],
+        "window": {"kind": "fixed", **found["measure"], "clock_limit_s": 0.0},
+        "control": None,
         "started_utc": rfc3339(CREATED),
         "versions": {FlowSettings.of(of).generator_of(row.arm): _VERSION},
         "status": "invalid" if invalid else "done",
@@ -255,7 +251,7 @@ def result(
         load="flow",
         kind=row.kind,
         arm=row.arm,
-        factors={name: row.cell[name] for name in FACTORS},
+        factors=dict(row.cell),
         window=Window(kind="fixed", **windows(parts, place)["measure"]),
         work=Work(
             quantity=None if goodput is None else goodput * measure_s,

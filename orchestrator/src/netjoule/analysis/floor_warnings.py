@@ -11,6 +11,7 @@ from typing import Any
 
 from netjoule.analysis.excluded_runs import valid_results
 from netjoule.store.planfile import read_plan
+from netjoule.workload.cell import Cell
 from netjoule_contracts.flow_control import GREATEST_WAKE_UPS_FACTOR
 from netjoule_contracts.types.result import Result
 from netjoule_energy import GREATEST_FLOOR_RATIO
@@ -109,8 +110,7 @@ def _codes(result: Result) -> set[str]:
 
 
 def _cell_words(result: Result) -> str:
-    of = {name: f"{value:g}" for name, value in result.factors.items() if isinstance(value, float)}
-    return f"{result.arm} {of['payload_bytes']} B {of['offered_rate_mbps']} Mb/s"
+    return f"{result.arm} {Cell(result.factors)}"
 
 
 def warning_line(warning: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from netjoule.design.duration import forecast
 from netjoule.design.timeline import MeterPace, data_due_s
 from netjoule.topology import topology
 from netjoule.topology.topology import Topology
-from netjoule.workload.cell import value_words
+from netjoule.workload.cell import value_name, value_words
 from netjoule.workload.workload import Timing, Workload
 
 BUDGET_S = 570.0
@@ -144,7 +144,7 @@ def fitted(workload: Workload, where: Topology, pace: MeterPace, name: str) -> W
     if pace.update_interval_s > 0.25:
         base["sync_pulses"] = False  # a Barker code of such updates would take the demo's time
     for design in _designs(workload):
-        document = _without_options({**base, **design})
+        document = _without_settings({**base, **design}, workload)
         candidate = Workload.from_document(document, where=f"demo with {pace.meter_id}")
         size = forecast(candidate, where)
         needs_s = size.duration_s + data_due_s(0.0, [pace])
@@ -177,11 +177,14 @@ def _designs(workload: Workload) -> Iterator[dict[str, Any]]:
         yield {"factors": {**cells[-1], workload.arm: factors[workload.arm][:kept]}, "blocks": 1}
 
 
-def _without_options(document: dict[str, Any]) -> dict[str, Any]:
-    """The same without options of transports that were left out."""
-    options = document["flow"].get("transport_options", {})
-    kept = {name: own for name, own in options.items() if name in document["factors"]["transport"]}
-    return {**document, "flow": {**document["flow"], "transport_options": kept}}
+def _without_settings(document: dict[str, Any], full: Workload) -> dict[str, Any]:
+    """The same without what the load's settings say of arms that were left out."""
+    gone = set(full.compared) - {value_name(value) for value in document["factors"][full.arm]}
+    settings = {
+        name: {of: own for of, own in said.items() if of not in gone} if isinstance(said, Mapping) else said
+        for name, said in document[full.load].items()
+    }
+    return {**document, full.load: settings}
 
 
 def _left_out(full: Workload, kept: Workload) -> str:

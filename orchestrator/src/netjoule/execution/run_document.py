@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -20,14 +20,12 @@ def new_run_document(
     topology: Topology,
     row: PlanRow,
     now: datetime,
-    load_fields: Mapping[str, Any],
     *,
     roles: Iterable[str] = ("client", "server"),
 ) -> dict[str, Any]:
     """run.json of a run that begins `now`: what is asked, all windows still unknown.
 
     Args:
-        load_fields: what its load says of it.
         roles: of the hosts that its load needs.
     """
     return {
@@ -38,7 +36,10 @@ def new_run_document(
         "mini_block": row.mini_block,
         "attempt": row.attempt,
         "order": row.order,
-        **load_fields,
+        "load": row.load,
+        "kind": row.kind,
+        "arm": row.arm,
+        "factors": dict(row.cell),
         "seed": row.seed,
         "hosts": {role: topology.host_with(role) for role in roles},
         "radio_source": topology.radio_source,
@@ -47,7 +48,6 @@ def new_run_document(
         "work": None,
         "measures": {},
         "control": None,
-        "t_first_packet_s": None,
         "started_utc": rfc3339(now),
         "versions": {},
         "status": "done",

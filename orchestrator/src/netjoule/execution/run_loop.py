@@ -333,8 +333,7 @@ class Runs:
 
     def _new_document(self, row: PlanRow) -> dict[str, Any]:
         campaign, now = self._campaign, self._time.clock.utc_now()
-        fields = self._load.run_fields(row.condition(campaign.workload, campaign.seed))
-        return new_run_document(campaign.name, campaign.topology, row, now, fields, roles=self._load.hosts)
+        return new_run_document(campaign.name, campaign.topology, row, now, roles=self._load.hosts)
 
     def _event(
         self, row: PlanRow, source: str, event: str, reason: Reason, *, t_s: float | None = None

@@ -24,9 +24,9 @@ from netjoule.design.timeline import Span
 from netjoule.execution.results import Results
 from netjoule.execution.run_document import new_run_document
 from netjoule.importing.flows import CLIENT, SERVER, FileRead, Found, ImportedFlow, Options, names
+from netjoule.loads.flow.flows import RunFlow
 from netjoule.loads.flow.generators import interval_rows
-from netjoule.loads.flow.run_document import run_fields
-from netjoule.loads.flow.settings import FlowSettings
+from netjoule.loads.flow.run_document import work_fields
 from netjoule.loads.flow.verdict import judge_flow
 from netjoule.store.campaign import Campaign
 from netjoule.store.session import rfc3339
@@ -34,7 +34,7 @@ from netjoule.topology.topology import IMPORTED, Topology
 from netjoule.workload.cell import Cell
 from netjoule.workload.load import Document
 from netjoule.workload.workload import Workload
-from netjoule_contracts.lift import runs as lift
+from netjoule_contracts.flow_work import clock_limit_s
 from netjoule_energy import CampaignError, compute_and_write
 
 METER = "none"
@@ -274,8 +274,8 @@ def _write_run(campaign: Campaign, run: _Run) -> float:
     node = str(document["hosts"]["client"])
     rows = list(interval_rows(report, -round(run.t_start_s * 1e9), node=node))
     campaign.write_intervals(row.run_id, rows)
-    document |= lift.facts_of(document, lift.flows_of(document, [report]), rows)
-    campaign.write_run(document)
+    asked = RunFlow(1, node, **{name: report[name] for name in ("transport", *_OF_CELL)})
+    campaign.write_run(document | work_fields([(asked, report)], [run.t_start_s], rows))
     status = "invalid" if document["status"] == "invalid" else "valid"
     campaign.set_status(row.run_id, status, _code(document))
     came_from = Reason("", f"from {names(flow.sources)}")
@@ -291,19 +291,14 @@ def _document(campaign: Campaign, run: _Run, report: Mapping[str, Any]) -> dict[
     """run.json: of the windows there is the one that goodput is taken over."""
     flow = run.flow
     began = datetime.fromtimestamp(flow.began_s, UTC)
-    workload = campaign.workload
-    condition = run.row.condition(workload, campaign.seed)
-    fields = run_fields(FlowSettings.of(workload), campaign.topology, condition, workload.arm)
-    document = new_run_document(campaign.name, campaign.topology, run.row, began, fields)
+    document = new_run_document(campaign.name, campaign.topology, run.row, began)
     measure = Span(*(run.t_start_s + edge_ns / 1e9 for edge_ns in flow.measure_ns))
     # Nothing planned the window, so no flow is too short for it.
     reasons = [*flow.notes, *judge_flow(report, report["sender"]["last_packet_ns"] or 0)]
     coded = [reason.as_json() for reason in reasons]
     return document | {
-        "ip_version": report["ip_version"],
-        "transport_options": report["transport_options"],
         "windows": document["windows"] | {"measure": measure.as_json()},
-        "t_first_packet_s": round(run.t_start_s, 6),
+        "window": {"kind": "fixed", **measure.as_json(), "clock_limit_s": clock_limit_s([report])},
         "started_utc": rfc3339(began),
         "versions": {flow.generator: flow.version},
         "status": "invalid" if first_invalidating(coded) else "done",

@@ -152,7 +152,7 @@ def _search_file(
             return
     elif name in (papers.WORKLOAD, papers.TOPOLOGY):
         transformed(searcher, yaml.safe_load(path.read_text(encoding="utf-8")))
-    elif name == papers.PROFILE:
+    elif name in papers.beside():
         transformed(searcher, json.loads(path.read_text(encoding="utf-8")))
     else:
         searcher.prose(_without(authors, name, path.read_text(encoding="utf-8")))

@@ -33,7 +33,7 @@ from netjoule_contracts.types.topology import Topology
 
 SUMS = "SHA256SUMS"
 CITATION = "CITATION.cff"
-WORKLOAD, TOPOLOGY, PROFILE = "workload.yaml", "topology.yaml", "profile.json"
+WORKLOAD, TOPOLOGY = "workload.yaml", "topology.yaml"
 LICENCES = {
     "CC-BY-4.0": (
         "Creative Commons Attribution 4.0 International",
@@ -160,13 +160,19 @@ def _yaml(document: Mapping[str, Any]) -> str:
 
 
 def _write_inputs(folder: Path, document: Mapping[str, Any]) -> None:
-    """Workload and topology; a profile, which may be longer than YAML should be, beside them."""
+    """Workload and topology; a factor's document, which may be longer than YAML should be, beside them."""
     workload = dict(newest_workload(document["workload"]))
-    for profile in workload["factors"].get("profile", []):
-        _put(folder / PROFILE, json.dumps(profile, indent=2, ensure_ascii=False) + "\n")
-        workload["factors"] = {**workload["factors"], "profile": [PROFILE]}
+    for file, name in beside().items():
+        for value in workload["factors"].get(name, []):
+            _put(folder / file, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+            workload["factors"] = {**workload["factors"], name: [file]}
     _put(folder / WORKLOAD, _yaml(workload))
     _put(folder / TOPOLOGY, _yaml(document["topology"]))
+
+
+def beside() -> dict[str, str]:
+    """Files of a bundle that a factor's document may stand in, with the factor."""
+    return {f"{name}.json": name for name in contracts.factor_documents()}
 
 
 def _package_terms(terms: Terms) -> dict[str, Any]:

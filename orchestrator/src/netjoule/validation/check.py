@@ -35,8 +35,6 @@ from netjoule_contracts import reading
 from netjoule_contracts.lift.workload import newest_campaign
 from netjoule_contracts.reading import Unreadable
 
-_GROWING = frozenset({"transport", "direction"})
-"""Columns to which later versions add values."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -74,8 +72,6 @@ def check_campaign(path: Path) -> Iterator[Defect]:
     meter_ids = _names(_list(campaign, "meters"))
     asked = _asked(campaign)
     yield from _runs(path, campaign, rows, meter_ids, asked)
-    if asked is not None and rows is not None:
-        yield from _load_documents(path, asked, rows)
     yield from _logs(path, campaign, meter_ids)
     yield from _package(path, campaign)
 
@@ -106,10 +102,10 @@ def _campaign(campaign: dict[str, Any]) -> Iterator[Defect]:
     for part in ("workload", "topology"):
         if part in campaign:
             yield from tables.against(file, lifted[part], part, prefix=f"{part}.")
-    for index, profile in enumerate(_list(_part(lifted, "workload").get("factors"), "profile")):
-        if isinstance(profile, dict):
-            place = f"workload.factors.profile.{index}."
-            yield from tables.against(file, profile, "profile", prefix=place)
+    factors = _part(_part(lifted, "workload"), "factors")
+    for name, contract in contracts.factor_documents().items():
+        for index, value in enumerate(_list(factors, name)):
+            yield from tables.against(file, value, contract, prefix=f"workload.factors.{name}.{index}.")
     wanted = _names(_list(campaign.get("topology"), "meters"))
     for index, passport in enumerate(_list(campaign, "meters")):
         yield from tables.against(file, passport, "meter_passport", prefix=f"meters.{index}.")
@@ -180,10 +176,12 @@ def _from_files(file: str, campaign: dict[str, Any], rows: list[PlanRow]) -> Ite
         yield Defect(file, f"run {run_id}", "none of the imported files contains this run")
     for run_id in sorted(told - planned):
         yield Defect("campaign.json", "field imported.files", f"plan.csv has no run {run_id!r}")
-    said = _part(_part(newest_campaign(campaign), "workload"), "flow").get("generator")
+    workload = _part(newest_campaign(campaign), "workload")
+    load = str(workload.get("load"))
+    said = _part(workload, load).get("generator")
     if said != imported.get("generator"):
         what = f"{said!r}, but it was imported from {imported.get('generator')!r}"
-        yield Defect("campaign.json", "field workload.flow.generator", what)
+        yield Defect("campaign.json", f"field workload.{load}.generator", what)
 
 
 def _workload(campaign: dict[str, Any]) -> Workload | None:
@@ -276,8 +274,8 @@ def _runs(
             yield Defect(f"runs/{folder.name}/run.json", "", "status.csv says the run did not happen yet")
     for row in rows:
         if row.status in run_table.FINAL:
-            fields = asked.load.run_fields(asked.condition(row)) if asked else None
-            yield from check(row.run_id, row, asked=fields)
+            condition, load = (asked.condition(row), asked.load) if asked else (None, None)
+            yield from check(row.run_id, row, asked=condition, load=load)
 
 
 def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
@@ -286,13 +284,6 @@ def _as_computed_from(path: Path) -> netjoule_energy.Campaign | None:
         return netjoule_energy.read_campaign(path)
     except (netjoule_energy.CampaignError, RecursionError, ValueError, TypeError, AttributeError):
         return None
-
-
-def _load_documents(path: Path, asked: _Asked, rows: list[PlanRow]) -> Iterator[Defect]:
-    """What the load knows of its documents beyond their schemas."""
-    finished = [asked.condition(row) for row in rows if row.status in run_table.FINAL]
-    for file, place, what in asked.load.check(path, finished):
-        yield Defect(file, place, what)
 
 
 def _logs(path: Path, campaign: dict[str, Any], meter_ids: frozenset[str]) -> Iterator[Defect]:
@@ -371,11 +362,11 @@ def _is_contract(table: str, fields: Any) -> bool:
 
 
 def _lasting(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same without what a later version may change: words, and values that it adds to columns."""
+    """The same without what a later version may change: words, and values that it adds to factors."""
     lasting = [{name: part for name, part in field.items() if name != "description"} for field in fields]
     return [
         field | {"constraints": {k: v for k, v in field["constraints"].items() if k != "enum"}}
-        if field["name"] in _GROWING
+        if contracts.factor(field["name"])
         else field
         for field in lasting
     ]

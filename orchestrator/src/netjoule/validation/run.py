@@ -25,16 +25,13 @@ from netjoule.radio.reader_cost import ReaderCost
 from netjoule.store.campaign import document_name
 from netjoule.validation import tables
 from netjoule.validation.tables import Defect
-from netjoule_contracts import flow_work
+from netjoule.workload.load import Condition, Kept, Load
 from netjoule_contracts.lift import runs as lift
 from netjoule_contracts.lift.results import lifted_result
 from netjoule_contracts.types.result import Floor, Node, Result
 from netjoule_energy import agree, jain_index
 
 _SHARED_WITH_PLAN = ("block", "mini_block", "attempt", "order", "seed")
-_OF_PLAN = ("load", "kind", "arm", "factors", "generator")
-"""What a load says of a run in run.json and the plan does, too, beside its factors and the arm's name."""
-_SHARED_WITH_FLOW = ("transport", "payload_bytes", "direction", "ip_version")
 _WINDOW_ORDER = ("idle_before", "warm_up", "measure", "tail", "idle_after")
 _PLAN_STATUS = {"done": {"valid", "superseded"}, "invalid": {"invalid"}, "failed": {"invalid"}}
 # Times are stored with 6 decimals.
@@ -52,7 +49,8 @@ def check_run(
     meter_ids: frozenset[str],
     *,
     settled: bool,
-    asked: Document | None = None,
+    asked: Condition | None = None,
+    load: Load | None = None,
     imported: bool = False,
     known: netjoule_energy.Campaign | None = None,
 ) -> Iterator[Defect]:
@@ -64,7 +62,8 @@ def check_run(
         row: its row of plan.csv, with a final status; None when the plan cannot be used.
         meter_ids: meters that campaign.json has passports of.
         settled: every finished run must have its result; not so before an interrupted mini-block goes on.
-        asked: what the run's load says of it in run.json; None when the workload cannot be used.
+        asked: of the run; None when the workload cannot be used.
+        load: of the campaign, which knows more of its documents; None likewise.
         imported: another program's run, which has a measure window and no others.
         known: the campaign as its numbers are computed from it; None when it is too broken for that.
     """
@@ -74,7 +73,7 @@ def check_run(
     run = yield from tables.document(file, folder / "run.json", "run")
     if run:
         if row is not None:
-            yield from _fits_plan(file, run, row, asked or {})
+            yield from _fits_plan(file, run, row)
         yield from _windows(file, run, ("measure",) if imported else _needed(run))
         yield from _codes(file, _codes_of(run))
         yield from _reader_cpu(file, run)
@@ -82,12 +81,12 @@ def check_run(
         yield from _events(f"{base}/events.csv", folder / "events.csv")
     if run.get("status") == "failed":
         return
-    if not run or lift.load_of(run) == "flow":
-        flows = yield from _flows(base, folder, run)
-        yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run, flows)
-    else:
-        yield from _load_document(base, folder, lift.load_of(run))
-        yield from _work(f"{base}/intervals.csv", folder / "intervals.csv", run)
+    documents = yield from _documents(base, folder, run, row)
+    arrived = yield from _intervals(f"{base}/intervals.csv", folder / "intervals.csv", run)
+    if run and load is not None and asked is not None:
+        of_run = lift.lifted_run(run, list(documents.values()), arrived) | {"reasons": run["reasons"]}
+        for name, place, what in load.check(asked, Kept(of_run, documents)):
+            yield Defect(f"{base}/{name}", place, what)
     result: Document = {}
     if settled or (folder / "result.json").exists():
         file = f"{base}/result.json"
@@ -112,21 +111,20 @@ def _readings(
         return  # the defects of its documents and of the table say why
 
 
-def _fits_plan(file: str, run: Document, row: PlanRow, asked: Document) -> Iterator[Defect]:
-    # What else a load says there is not the plan's.
-    of_plan = {*_OF_PLAN, *row.cell, contracts.loads().get(row.load, {}).get("arm")}
-    planned = {name: getattr(row, name) for name in _SHARED_WITH_PLAN}
-    planned |= {name: value for name, value in asked.items() if name in of_plan}
-    told = run.get("factors", {})
-    if "factors" in planned:  # a run of before has fewer of them
-        planned["factors"] = {name: value for name, value in planned["factors"].items() if name in told}
+def _fits_plan(file: str, run: Document, row: PlanRow) -> Iterator[Defect]:
     if run["run_id"] != row.run_id:
         yield Defect(file, "field run_id", f"{run['run_id']!r} stands in the folder of {row.run_id}")
-    for name, wanted in planned.items():
-        if name in asked and name not in run and not lift.is_first(run):
-            yield Defect(file, "", f"{name!r} is missing")
-        elif name in run and run[name] != wanted:
-            yield Defect(file, f"field {name}", f"{run[name]!r}, but plan.csv has {wanted!r}")
+    told = lift.cell_of(run)
+    factors = told.pop("factors")
+    told |= {name: run[name] for name in _SHARED_WITH_PLAN}
+    for name, value in told.items():
+        if value != getattr(row, name):
+            yield Defect(file, f"field {name}", f"{value!r}, but plan.csv has {getattr(row, name)!r}")
+    # A run of before names fewer of them.
+    for name in factors if lift.is_first(run) else {**row.cell, **factors}:
+        if factors.get(name) != row.cell.get(name):
+            words = f"{factors.get(name)!r}, but plan.csv has {row.cell.get(name)!r}"
+            yield Defect(file, f"field factors.{name}", words)
     if row.status not in _PLAN_STATUS[run["status"]]:
         yield Defect(file, "field status", f"{run['status']!r}, but status.csv has {row.status!r}")
 
@@ -183,103 +181,55 @@ def _events(file: str, path: Path) -> Iterator[Defect]:
             yield Defect(file, f"line {line}, column code", f"{cells['code']!r} is not in reasons.json")
 
 
-def _load_document(base: str, folder: Path, load: str) -> Iterator[Defect]:
-    """Defects of what the load keeps of its run."""
+def _documents(
+    base: str, folder: Path, run: Document, row: PlanRow | None
+) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
+    """Defects of what the load keeps of each part of its run; the documents by the parts' numbers."""
+    load = lift.load_of(run) if run else row.load if row is not None else ""
     contract = contracts.loads().get(load, {}).get("document")
-    if contract is not None:
-        name = document_name(load)
-        yield from tables.document(f"{base}/{name}", folder / name, contract)
-
-
-def _work(file: str, path: Path, run: Document) -> Iterator[Defect]:
-    """The intervals of each part come to its work in run.json; of a fixed window they may be more."""
-    if not path.exists():
-        yield Defect(file, "", "the file is missing")
-        return
-    yield from tables.table(file, path, "intervals")
-    yield from tables.rising(file, path, "t_start_s", by=("part",))
-    parts = run["work"]["parts"] if run["work"] else ()
-    done = {part["part"]: 0.0 for part in parts}
-    for line, cells in tables.rows(path):
-        if cells.get("part") not in done:
-            yield Defect(file, f"line {line}, column part", f"the run has no part {cells.get('part')!r}")
-            return
-        done[cells["part"]] += tables.number(cells.get("work", "")) or 0.0
-    for part in parts:
-        told, found = part["quantity"], done[part["part"]]
-        if told is not None and not math.isclose(told, found, rel_tol=1e-9, abs_tol=1e-12):
-            words = f"the intervals of part {part['part']} come to {found:g}, run.json has {told:g}"
-            yield Defect(file, "column work", words)
-
-
-def _flows(base: str, folder: Path, run: Document) -> Generator[Defect, None, dict[int, dict[str, Any]]]:
-    """Defects of the reports of all flows; the reports by the flows' numbers."""
     found: dict[int, dict[str, Any]] = {}
-    several = run.get("flows")
-    for number, expected in enumerate(several or [run], start=1):
-        name = document_name("flow", number)
-        flow = yield from tables.document(f"{base}/{name}", folder / name, "flow_report")
-        if several and expected["flow"] != number:
-            yield Defect(f"{base}/run.json", f"field flows.{number - 1}.flow", "flows are numbered from 1")
-        # Options and reasons are the run's; those of what runs beside its transport stand in the campaign.
-        names = ["reasons", "ip_version"]
-        if expected.get("transport") == run.get("transport"):
-            names.append("transport_options")
-        of_run = {key: run[key] for key in names if key in run}
-        if flow:
-            yield from _flow(f"{base}/{name}", flow, {**expected, **of_run})
-        found[number] = flow
+    for number, part in enumerate(lift.parts_of(run) if run else ["1"], start=1):
+        if part != str(number):
+            yield Defect(f"{base}/run.json", "field work.parts", f"{part!r} is no number: they count from 1")
+        if contract is not None:
+            name = document_name(load, number)
+            found[number] = yield from tables.document(f"{base}/{name}", folder / name, contract)
     return found
 
 
-def _flow(file: str, flow: Document, run: Document) -> Iterator[Defect]:
-    for name in _SHARED_WITH_FLOW:
-        # null sends nothing, so its report has no IP version.
-        if flow.get(name) is not None and name in run and flow[name] != run[name]:
-            yield Defect(file, f"field {name}", f"{flow[name]!r}, but run.json has {run[name]!r}")
-    used = flow.get("transport_options") or {}
-    for name, asked in (run.get("transport_options") or {}).items():
-        if used.get(name) != asked:
-            where = f"field transport_options.{name}"
-            yield Defect(file, where, f"{used.get(name)!r}, but run.json has {asked!r}")
-    if "bookkeeping_mismatch" in _codes_of(run):
-        return
-    # What the load reconciles, where the run is not invalid for it.
-    for words in flow_work.books(flow):
-        yield Defect(file, "field sender" if words.startswith("scheduled") else "field receiver", words)
-    if flow.get("reconciles") is False:
-        yield Defect(file, "field reconciles", "false, but the run is not invalid for bookkeeping_mismatch")
-
-
-def _intervals(file: str, path: Path, run: Document, flows: Mapping[int, Document]) -> Iterator[Defect]:
+def _intervals(file: str, path: Path, run: Document) -> Generator[Defect, None, list[dict[str, Any]]]:
+    """Defects of intervals.csv, whose rows come to the work of each part; the rows in the newest shape."""
     if not path.exists():
         yield Defect(file, "", "the file is missing")
-        return
+        return []
     if not run:
-        return  # it says which version the table is of
-    part_column, work_column = ("flow", "bytes") if lift.is_first(run) else ("part", "work")
+        return []  # it says which version the table is of
     yield from tables.table(file, path, lift.contract_of("intervals", run))
-    yield from tables.rising(file, path, "t_start_s", by=("flow", "end") if lift.is_first(run) else ("part",))
-    received = dict.fromkeys(map(str, flows), 0.0)
+    columns = lift.part_columns(run)
+    yield from tables.rising(file, path, "t_start_s", by=columns)
+    done = dict.fromkeys(lift.parts_of(run), 0.0)
+    found: list[dict[str, Any]] = []
     for line, cells in tables.rows(path):
-        part = cells.get("part") or str(int(tables.number(cells.get("flow", "1")) or 0))
-        if part not in received:
-            yield Defect(file, f"line {line}, column {part_column}", f"the run has no flow {part}")
-            return
         with suppress(KeyError, ValueError):
             for row in lift.lifted_intervals(run, [cells]):
-                received[part] += flow_work.bytes_of(row["work"])
-    for number, flow in flows.items():
-        expected = (flow.get("receiver") or {}).get("bytes_received_unique")
-        if expected is not None and round(received[str(number)]) != expected:
-            where = document_name("flow", number)
-            words = f"the receiver's intervals sum to {received[str(number)]:.0f}, {where} has {expected}"
-            yield Defect(file, f"column {work_column}", words)
+                if row["part"] not in done:
+                    place = f"line {line}, column {columns[0]}"
+                    yield Defect(file, place, f"the run has no part {row['part']!r}")
+                    return found
+                done[row["part"]] += row["work"]
+                found.append(row)
+    for part in (run.get("work") or {}).get("parts", ()):
+        told, summed = part["quantity"], done[part["part"]]
+        if told is not None and not math.isclose(told, summed, rel_tol=1e-9, abs_tol=1e-12):
+            words = f"the intervals of part {part['part']} come to {summed:g}, run.json has {told:g}"
+            yield Defect(file, "column work", words)
+    return found
 
 
 def _result(file: str, result: Result, run: Document, meter_ids: frozenset[str]) -> Iterator[Defect]:
     told = {"run_id": result.run_id, "arm": result.arm, **result.factors}
-    asked = {"run_id": run["run_id"], **_arm_and_factors(run)}
+    cell = lift.cell_of(run)
+    asked = {"run_id": run["run_id"], "arm": cell["arm"], **cell["factors"]}
     for name, value in asked.items():
         if value is not None and told.get(name) != value:
             yield Defect(file, f"field {name}", f"{told.get(name)!r}, but run.json has {value!r}")
@@ -290,7 +240,8 @@ def _result(file: str, result: Result, run: Document, meter_ids: frozenset[str])
             yield Defect(file, "field window", "it reaches beyond windows.measure of run.json")
     yield from _codes(file, [reason.code for reason in result.reasons])
     if result.window is not None:
-        yield from _shares(file, result, _several_parts(run))
+        parts = lift.parts_of(run)
+        yield from _shares(file, result, parts if len(parts) > 1 else [])
     of_run = None if result.work is None else result.work.work_per_s
     for index, node in enumerate(result.nodes):
         place = f"nodes.{index}"
@@ -301,20 +252,6 @@ def _result(file: str, result: Result, run: Document, meter_ids: frozenset[str])
         yield from _floor(file, f"{place}.floor", node.floor)
         if node.delta_p_w is not None and node.floor.floor_w is not None and rate:
             yield from _above_floor(file, f"{place}.floor", node, (node.delta_p_w, node.floor.floor_w), rate)
-
-
-def _arm_and_factors(run: Document) -> Document:
-    if lift.is_first(run):
-        return {"arm": run["transport"]} | {name: run[name] for name in lift.FACTORS}
-    return {"arm": run["arm"], **run["factors"]}
-
-
-def _several_parts(run: Document) -> list[str]:
-    """Names of the parts of a run's work; none where there is one."""
-    if lift.is_first(run):
-        return [str(flow["flow"]) for flow in run.get("flows") or ()]
-    parts = run["work"]["parts"] if run["work"] else ()
-    return [part["part"] for part in parts] if len(parts) > 1 else []
 
 
 def _shares(file: str, result: Result, asked: list[str]) -> Iterator[Defect]:

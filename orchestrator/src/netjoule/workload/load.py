@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from netjoule.core.reason import Reason
@@ -230,15 +229,10 @@ class Load(Protocol):
     def heaviest(self) -> Sequence[Condition]:
         """Conditions under which the hosts draw most, for meters to find their ranges."""
 
-    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
-        """What run.json says of a run before anything happened."""
+    def check(self, condition: Condition, kept: Kept) -> Iterator[tuple[str, str, str]]:
+        """Defects of what a finished run has kept, beyond its schemas: file in its folder, place, what.
 
-    def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
-        """Defects of what runs have kept, beyond their schemas: file, place in it, what is wrong.
-
-        Args:
-            campaign_dir: files are named from here.
-            conditions: of all finished runs.
+        All runs of a campaign are asked about in the order of its plan, those of older versions lifted.
         """
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:

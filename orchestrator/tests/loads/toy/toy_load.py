@@ -118,10 +118,7 @@ class WaitLoad:
     def heaviest(self) -> Sequence[Condition]:
         return ()
 
-    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
-        return {"load": self.name, "kind": "work", "arm": condition.arm, "factors": dict(condition.factors)}
-
-    def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+    def check(self, condition: Condition, kept: Kept) -> Iterator[tuple[str, str, str]]:
         return iter(())
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> None:

@@ -76,6 +76,11 @@ def factor(name: str) -> dict[str, Any] | None:
     return next((one for one in factors().values() if "names" in one and has_form(name, one["names"])), None)
 
 
+def factor_documents() -> dict[str, str]:
+    """The contracts of factors whose values may be documents, by the factor's name."""
+    return {name: entry["document"] for name, entry in factors().items() if "document" in entry}
+
+
 @functools.cache
 def schema(name: str) -> dict[str, Any]:
     """JSON Schema ``name`` (for example ``"run"``), with the transports and ranges of factors there are."""

@@ -15,7 +15,7 @@ UNIT = "Mb"
 
 Document = Mapping[str, Any]
 FlowPart = tuple[Document, Document]
-"""A flow by itself: what was asked (its entry in run.json, or run.json of a run with one), and its report,
+"""A flow by itself: what was asked of it, with its run's windows where they are known, and its report,
 empty when it is missing."""
 Sizes = Mapping[str, Sequence[float]]
 """Payload bytes that arrived in each interval of a receiver, by part."""
@@ -60,10 +60,11 @@ def work_of(flows: Sequence[FlowPart], sizes: Sizes, *, received: bool) -> dict[
 def _part(
     asked: Document, report: Document, sizes: Sizes, *, several: bool, received: bool
 ) -> dict[str, Any]:
-    arrived = sizes.get(part_name(asked), ())
+    arrived, start_s = sizes.get(part_name(asked), ()), asked.get("t_first_packet_s")
     return {
         "part": part_name(asked),
         "node": node_of(asked),
+        **({} if start_s is None else {"t_start_s": start_s}),
         "quantity": megabits(sum(arrived)) if received else None,
         "u": _u_of_edges(asked, arrived, several=several),
         "asked_per_s": asked["offered_rate_mbps"],

@@ -90,11 +90,7 @@ class CommandLoad:
         """Nobody knows."""
         return ()
 
-    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
-        """Its factors."""
-        return {"load": self.name, "kind": "work", "arm": condition.arm, "factors": dict(condition.factors)}
-
-    def check(self, _campaign_dir: Path, _conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
+    def check(self, _condition: Condition, _kept: Kept) -> Iterator[tuple[str, str, str]]:
         """No defects beyond the schemas'."""
         return iter(())
 

@@ -94,7 +94,7 @@ class CommandSession:
         return Outcome(
             parts=[whole],
             judge=lambda _t_end_s: [],
-            run_fields=run_fields(report, self._settings.work, self._host),
+            run_fields=run_fields(report, self._settings.work, self._host, whole.t_start_s),
             documents=[Document("command_report", document_of(event, self._host))],
             intervals=[
                 {
@@ -151,13 +151,14 @@ def document_of(event: Mapping[str, Any], host: str) -> dict[str, Any]:
     }
 
 
-def run_fields(report: Report, work: Work, host: str) -> dict[str, Any]:
-    """`work` and `measures` of run.json."""
+def run_fields(report: Report, work: Work, host: str, start_s: float) -> dict[str, Any]:
+    """`work` and `measures` of run.json; `start_s`: of the work, campaign time."""
     cpu_s = [report.total(name) or 0.0 for name in ("cpu_user_s", "cpu_system_s")]
     quantity = sum(report.work)
     whole: dict[str, Any] = {
         "part": "1",
         "node": host,
+        "t_start_s": round(start_s, 6),
         "quantity": quantity,
         "u": 0.0,
         "asked_per_s": None,

@@ -38,7 +38,7 @@ class RunFlow:
     options: dict[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """As run.json holds it."""
+        """As the work of a run has it."""
         return {
             "flow": self.flow,
             "client": self.client,

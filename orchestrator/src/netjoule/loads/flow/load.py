@@ -4,30 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import netjoule_contracts as contracts
-from netjoule.core import files
-from netjoule.core.errors import NetjouleError
 from netjoule.loads.flow import capabilities, carriers, limits, profile_rate, profiles
 from netjoule.loads.flow.condition import FlowCondition, heaviest
 from netjoule.loads.flow.flows import RunFlow, flows_of
 from netjoule.loads.flow.generators import FlowSpec, Generator, generator
 from netjoule.loads.flow.generators.base import Endpoints
-from netjoule.loads.flow.run_document import flow_spec, run_fields
+from netjoule.loads.flow.report_defects import ReportDefects
+from netjoule.loads.flow.run_document import flow_parts, flow_spec
 from netjoule.loads.flow.senders import open_group
 from netjoule.loads.flow.servers import Servers
 from netjoule.loads.flow.session import FlowSession
 from netjoule.loads.flow.settings import FlowSettings, complete
 from netjoule.loads.flow.verdict import kept_by_none
-from netjoule.store.campaign import document_name
-from netjoule.topology.topology import Topology
+from netjoule.topology.topology import IMPORTED, Topology
 from netjoule.workload.load import Condition, Event, Kept, Place, Sending, Unreachable
 from netjoule.workload.workload import Workload
 from netjoule_contracts.flow_control import control_of
-from netjoule_contracts.flow_work import FlowPart
-from netjoule_contracts.lift import runs as lift
 
 SERVER_PORT = 5301
 _PROGRAM = "netjoule-traffic"
@@ -48,6 +42,7 @@ class FlowLoad:
         self._make_generator = make_generator
         self._generators: dict[str, tuple[Generator, str]] = {}
         self._servers = Servers()
+        self._defects = ReportDefects(self._settings, imported=topology.kind == IMPORTED)
 
     @property
     def hosts(self) -> Mapping[str, int]:
@@ -116,34 +111,14 @@ class FlowLoad:
         """Greatest rate with the greatest and the smallest messages."""
         return heaviest(self._settings)
 
-    def run_fields(self, condition: Condition) -> Mapping[str, Any]:
-        """Transport, message size, rate and the like."""
-        return run_fields(self._settings, self._topology, condition, self._workload.arm)
-
-    def check(self, campaign_dir: Path, conditions: Sequence[Condition]) -> Iterator[tuple[str, str, str]]:
-        """With a profile, every flow of a mini-block had the schedule that the mini-block's seed gives."""
-        if self._settings.profile is None:
-            return
-        first: dict[tuple[int, int, object], tuple[str, object]] = {}
-        for condition in conditions:
-            # Of one client: every other has the same.
-            for asked in flows_of(self._settings, FlowCondition.of(condition), ["client"]):
-                file = f"runs/{condition.run_id}/{document_name(self.name, asked.flow)}"
-                report = _sound_report(campaign_dir / file)
-                if report is None:
-                    continue
-                if (report.get("profile") or {}).get("seed") != asked.seed(condition.schedule_seed):
-                    what = "not the one that the campaign's seed gives its mini-block"
-                    yield file, "field profile.seed", what
-                digest = report.get("schedule_digest")
-                key = (condition.schedule_seed, asked.flow, report["duration_s"])
-                run_id, other = first.setdefault(key, (condition.run_id, digest))
-                if digest != other:
-                    yield file, "field schedule_digest", f"another schedule than that of run {run_id}"
+    def check(self, condition: Condition, kept: Kept) -> Iterator[tuple[str, str, str]]:
+        """What of its reports is not as asked, as intervals.csv has it, or as in the runs before."""
+        flows = flows_of(self._settings, FlowCondition.of(condition), self._topology.hosts_with("client"))
+        return self._defects.of_run(condition, flows, kept)
 
     def compare(self, own: Kept, control: Kept) -> Mapping[str, Any]:
         """Whether the senders of both kept pace, slept between messages and left a core free."""
-        return control_of(_flows(own), _flows(control), str(control.run["run_id"]))
+        return control_of(flow_parts(own), flow_parts(control), str(control.run["run_id"]))
 
     def unreachable(self, runs: Sequence[Sequence[Mapping[str, Any]]]) -> Unreachable | None:
         """The first pacing limit that no run's certificates kept."""
@@ -256,19 +231,3 @@ def _at_once(settings: FlowSettings) -> str:
     text += ", up and down" if "both" in settings.directions else ""
     text += f", at {settings.clients} clients" if settings.clients > 1 else ""
     return f"{text}: {settings.flows} in a run"
-
-
-def _sound_report(path: Path) -> dict[str, Any] | None:
-    """A flow report that fits its contract; None of another, whose defects are told elsewhere."""
-    try:
-        document = files.read_json(path)
-        contracts.validate("flow_report", document)
-    except (NetjouleError, contracts.ContractError):
-        return None
-    return document
-
-
-def _flows(kept: Kept) -> list[FlowPart]:
-    """The flows of a run with their reports, {} for each that is missing."""
-    count = len(kept.run.get("flows") or (None,))
-    return lift.flows_of(kept.run, [kept.documents.get(number, {}) for number in range(1, count + 1)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What run.json says of flows before they begin, and each flow as a generator is asked for it. Pure."""
+"""Each flow as a generator is asked for it, and the work of ended ones as run.json has it. Pure."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from netjoule.loads.flow.condition import FlowCondition
-from netjoule.loads.flow.flows import RunFlow, flows_of
+from netjoule.loads.flow.flows import RunFlow
 from netjoule.loads.flow.generators import FlowSpec
 from netjoule.loads.flow.settings import FlowSettings
-from netjoule.topology.topology import Topology
-from netjoule.workload.load import Condition
+from netjoule.workload.load import Kept
 from netjoule_contracts import flow_work
+from netjoule_contracts.flow_work import FlowPart
 from netjoule_contracts.lift import runs as lift
 
 
-def run_fields(settings: FlowSettings, topology: Topology, condition: Condition, arm: str) -> dict[str, Any]:
-    """The fields of run.json that are the flows'; `arm`: the factor that is compared."""
-    asked = FlowCondition.of(condition)
-    flows = flows_of(settings, asked, topology.hosts_with("client"))
-    several = {"flows": [flow.as_json() for flow in flows]} if len(flows) > 1 else {}
-    return {
-        "load": "flow",
-        "kind": "control" if condition.control else "work",
-        "arm": condition.arm,
-        "factors": {name: value for name, value in condition.factors.items() if name != arm},
-        "transport": asked.transport,
-        "transport_options": flows[0].options,
-        "payload_bytes": asked.payload_bytes,
-        "offered_rate_mbps": asked.offered_rate_mbps,
-        "direction": asked.direction,
-        **several,
-        "generator": settings.generator_of(asked.transport),
-        "ip_version": settings.ip_version,
-        "pacing": asked.pace.as_json(),
-    }
-
-
 def work_fields(
-    reports: Sequence[tuple[RunFlow, Mapping[str, Any]]], rows: Iterable[Mapping[str, Any]]
+    reports: Sequence[tuple[RunFlow, Mapping[str, Any]]],
+    starts_s: Iterable[float],
+    rows: Iterable[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """What run.json says of the work of flows that have ended; `rows`: of intervals.csv."""
-    flows = [(flow.as_json(), report) for flow, report in reports]
+    """What run.json says of the work of flows that have ended.
+
+    Args:
+        reports: what was asked of each, and its report.
+        starts_s: of each, campaign time.
+        rows: of intervals.csv.
+    """
+    flows = [
+        ({**flow.as_json(), "t_first_packet_s": round(start_s, 6)}, report)
+        for (flow, report), start_s in zip(reports, starts_s, strict=True)
+    ]
     received = not all(flow.transport == lift.NULL for flow, _ in reports)
     return {
         "work": flow_work.work_of(flows, lift.sizes_of(rows), received=received),
         "measures": flow_work.measures_of_all(flows),
     }
+
+
+def flow_parts(kept: Kept) -> list[FlowPart]:
+    """The flows of a run with their reports, {} for each that is missing."""
+    found: list[FlowPart] = []
+    for number, part in enumerate((kept.run["work"] or {}).get("parts") or [{}], start=1):
+        report = kept.documents.get(number, {})
+        asked = {name: report.get(name) for name in ("payload_bytes", "offered_rate_mbps")}
+        asked |= {"client": part.get("node"), "t_first_packet_s": part.get("t_start_s")}
+        found.append(({"windows": kept.run["windows"], **asked}, report))
+    return found
 
 
 def flow_spec(settings: FlowSettings, asked: FlowCondition, duration_s: float, flow: RunFlow) -> FlowSpec:

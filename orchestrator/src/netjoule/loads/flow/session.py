@@ -50,7 +50,7 @@ class FlowSession:
         return Outcome(
             parts=parts,
             judge=lambda t_end_s: self._judged(reports, t_end_s, time),
-            run_fields=_run_fields(reports, parts) | work_fields(reports, rows),
+            run_fields=work_fields(reports, [part.t_start_s for part in parts], rows),
             clock_limit_s=clock_limit_s(report for _, report in reports),
             documents=[Document("flow_report", report, flow.flow) for flow, report in reports],
             intervals=rows,
@@ -86,17 +86,6 @@ class FlowSession:
         flow, report = reported
         zero_ns = time.host_ns(self._hosts[flow.client], 0.0)
         return list(interval_rows(report, zero_ns, part=str(flow.flow), node=flow.client))
-
-
-def _run_fields(reports: Sequence[_Reported], parts: Sequence[Part]) -> dict[str, Any]:
-    """First packets; that of flow 1, whose report is flow.json, ties that report to campaign time."""
-    first_s = [round(part.t_start_s, 6) for part in parts]
-    if len(reports) == 1:
-        return {"t_first_packet_s": first_s[0]}
-    flows = [
-        {**flow.as_json(), "t_first_packet_s": t_s} for (flow, _), t_s in zip(reports, first_s, strict=True)
-    ]
-    return {"t_first_packet_s": first_s[0], "flows": flows}
 
 
 def _events(reports: Sequence[_Reported], parts: Sequence[Part]) -> list[Event]:

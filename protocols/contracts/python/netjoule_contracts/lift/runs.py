@@ -32,6 +32,20 @@ OF_VERSION_1 = ("run", "result", "intervals")
 _COLUMNS = ("part", "node", "t_start_s", "t_end_s", "work")
 FACTORS = ("payload_bytes", "offered_rate_mbps", "direction")
 
+_OF_FLOWS = frozenset(
+    {
+        "transport",
+        "transport_options",
+        "flows",
+        "generator",
+        "ip_version",
+        "pacing",
+        "t_first_packet_s",
+        *FACTORS,
+    }
+)
+"""Fields of version 1 that say what was asked of flows, or when they began."""
+
 
 def is_first(document: Document) -> bool:
     """Whether a document is of version 1 of its contract, which is the only one before the newest."""
@@ -41,6 +55,26 @@ def is_first(document: Document) -> bool:
 def load_of(run: Document) -> str:
     """Return the name of the load of a run: runs of version 1 were all of the first load."""
     return "flow" if is_first(run) else str(run.get("load"))
+
+
+def cell_of(run: Document) -> dict[str, Any]:
+    """Return load, kind, arm and factors of a run; one of version 1 names three of its factors."""
+    if not is_first(run):
+        return {name: run[name] for name in ("load", "kind", "arm", "factors")}
+    return {
+        "load": "flow",
+        "kind": "control" if is_control(run) else "work",
+        "arm": run["transport"],
+        "factors": {name: run[name] for name in FACTORS},
+    }
+
+
+def parts_of(run: Document) -> list[str]:
+    """Return the names of the parts of a run's work; one where it did not come to any."""
+    if is_first(run):
+        several: Sequence[Document] = run.get("flows") or ({},)
+        return [part_name(flow) for flow in several]
+    return [part["part"] for part in (run["work"] or {}).get("parts", ())] or ["1"]
 
 
 def contract_of(name: str, run: Document) -> str:
@@ -84,6 +118,11 @@ def interval_columns(run: Document) -> tuple[str, ...]:
     return ("end", "t_start_s", "t_end_s", "bytes") if is_first(run) else _COLUMNS
 
 
+def part_columns(run: Document) -> tuple[str, ...]:
+    """Return the columns of intervals.csv whose values have intervals of their own, the part first."""
+    return ("flow", "end") if is_first(run) else ("part",)
+
+
 def lifted_intervals(run: Document, rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return rows of intervals.csv as part, node, t_start_s, t_end_s and work, which are numbers.
 
@@ -121,7 +160,8 @@ def lifted_run(run: Document, reports: Sequence[Document], rows: Iterable[Docume
         return dict(run)
     flows = flows_of(run, reports)
     told = [*run["reasons"], *_reasons(run, flows)]
-    return {**run, "reasons": told} | facts_of(run, flows, rows)
+    kept = {name: value for name, value in run.items() if name not in _OF_FLOWS}
+    return kept | {"reasons": told} | facts_of(run, flows, rows)
 
 
 def sizes_of(rows: Iterable[Document]) -> dict[str, list[float]]:
@@ -138,16 +178,12 @@ def facts_of(run: Document, flows: Sequence[FlowPart], rows: Iterable[Document])
     run: with its windows, and what was asked of its flows. rows: of intervals.csv.
     """
     measure = (run.get("windows") or {}).get("measure")
-    control = run["transport"] == NULL
     edges = {"clock_limit_s": clock_limit_s(report for _, report in flows)}
     return {
         "schema_version": 2,
-        "load": "flow",
-        "kind": "control" if control else "work",
-        "arm": run["transport"],
-        "factors": {name: run[name] for name in FACTORS},
+        **cell_of(run),
         "window": None if measure is None else {"kind": "fixed", **measure} | edges,
-        "work": work_of(flows, sizes_of(rows), received=not control),
+        "work": work_of(flows, sizes_of(rows), received=not is_control(run)),
         "measures": measures_of_all(flows),
         "control": None,
     }

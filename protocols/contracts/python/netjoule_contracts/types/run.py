@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from msgspec import UNSET, UnsetType
-
 from netjoule_contracts.documents import Document, Part
 
 
@@ -36,25 +34,6 @@ class Run(Document, frozen=True, kw_only=True):
     attempt: int
     # Position inside the mini-block, from 1.
     order: int
-    # Transport.
-    transport: str | None = None
-    # Options asked of the transport, by the names of transports.json; absent or empty when none were.
-    transport_options: dict[str, bool | int | str] | None = None
-    # Message size.
-    payload_bytes: int | None = None
-    # Offered load, payload bits.
-    offered_rate_mbps: float | None = None
-    # Direction; both: flows up and down at once.
-    direction: Literal["up", "down", "both"] | None = None
-    # Flows of the run when there are several; payload_bytes, offered_rate_mbps and transport of the run are
-    # those of flow 1. Absent for one flow.
-    flows: tuple[Flow, ...] | None = None
-    # Generator.
-    generator: Literal["netjoule-traffic", "iperf3", "iperf-dccp", "ditg", "netperfmeter"] | None = None
-    # IP version.
-    ip_version: Literal[4, 6] | None = None
-    # How messages are spread over time.
-    pacing: Pacing | None = None
     # Seed of the run.
     seed: int
     # The first host of each role that the load needs, by its name in the topology.
@@ -74,8 +53,6 @@ class Run(Document, frozen=True, kw_only=True):
     control: Control | None
     # What reading the radios took of their hosts' CPUs; absent when no reader tells it.
     reader_cpu: tuple[ReaderCpu, ...] | None = None
-    # First packet, campaign time; null when none was sent.
-    t_first_packet_s: float | UnsetType | None = UNSET
     # Start, RFC 3339.
     started_utc: str
     # Versions by program or package; null when absent.
@@ -84,39 +61,6 @@ class Run(Document, frozen=True, kw_only=True):
     status: Literal["done", "invalid", "failed"]
     # Coded reasons, see reasons.json.
     reasons: tuple[Warning, ...]
-
-
-class Flow(Part, frozen=True, kw_only=True):
-    """One flow."""
-
-    # Number of the flow, from 1; flow 1 is the one that flow.json is of, the others are in flows/.
-    flow: int
-    # Client, a host of the topology.
-    client: str
-    # Transport.
-    transport: str
-    # Direction.
-    direction: Literal["up", "down"]
-    # Message size.
-    payload_bytes: int
-    # Offered load of this flow, payload bits.
-    offered_rate_mbps: float
-    # First packet of this flow, campaign time; absent or null when none was sent.
-    t_first_packet_s: float | UnsetType | None = UNSET
-
-
-class Pacing(Part, frozen=True, kw_only=True):
-    """How messages are spread over time."""
-
-    # absolute: sleep until each message's own deadline; hybrid: sleep, and watch the clock for the last 50
-    # us; spin: watch the clock all the time; so_txtime: hand messages to the kernel ahead, each with its
-    # launch time (needs fq); burst:N: groups of N, each when its last message is due; other: a pacer of the
-    # generator's own (imported results).
-    mode: str
-    # Coalescing window of the pacer; 0 sends every message at its own deadline.
-    window_us: int
-    # Segmentation offload on the sender (makes trains).
-    gso: bool
 
 
 class Windows(Part, frozen=True, kw_only=True):
@@ -183,6 +127,8 @@ class WorkPart(Part, frozen=True, kw_only=True):
     part: str
     # Host whose power it moved besides that of hosts that serve all.
     node: str
+    # Start of the part's work, campaign time; absent where it is not known.
+    t_start_s: float | None = None
     # Work of the part in all; null where none is counted.
     quantity: float | None
     # Standard uncertainty of the work counted between two edges.
