@@ -71,10 +71,9 @@ lift_flows <- function(run, flows) {
     return(run)
   }
   asked <- Map(function(part, flow) {
-    told <- c("transport", "direction", "payload_bytes", "offered_rate_mbps")
     c(
       list(flow = as.numeric(part$part), client = part$node, t_first_packet_s = part$t_start_s),
-      flow[intersect(told, names(flow))]
+      flow[intersect(names(flow_factors), names(flow))]
     )
   }, parts, flows)
   if (length(asked) > 1L) run$flows <- asked
